@@ -1,0 +1,82 @@
+package frontier
+
+import "time"
+
+// A Backlog keeps the entries of a crawl, each URL once for ever, and the
+// clocks of its sites. The frontier decides when; the backlog only remembers.
+// Its methods are safe for concurrent use.
+//
+// Nothing here says whether a link was new: a backlog may take note first and
+// compare later, as long as Growth tells when that has happened.
+type Backlog interface {
+	// Sites calls f for every site it knows. It is called once, before
+	// everything else.
+	Sites(f func(SiteState) error) error
+
+	// Read fills entries with the next ones of site, by priority and then by
+	// age, those first whose Due has come by now; the others stay. It never
+	// returns an entry twice, unless a Completion in between said Waiting.
+	Read(site Site, now time.Time, entries []Entry) (int, error)
+
+	// Submit takes note of c. It does not wait until c is safe, only, at some
+	// bound, until enough of the earlier ones are. What is submitted for one
+	// site takes effect in the order of the calls.
+	Submit(c Completion) error
+
+	// Grown tells of sites that have entries to read, and how many Submits
+	// have settled: have had all their effect on what Read returns.
+	Grown() <-chan Growth
+}
+
+// A SiteState is what a backlog knows of one site.
+type SiteState struct {
+	Site    Site
+	Clocks  Clocks
+	Queued  int       // entries that have not ended
+	Ready   int       // of these, the ones that Read would return now
+	Waiting time.Time // earliest Due of those that wait; zero if none does
+	Pages   int       // entries that ended with a page
+	Fate    Fate      // why the site was given up; zero if it was not
+}
+
+// A Completion is what a turn, or Add, has to tell the backlog.
+type Completion struct {
+	Site   Site    // zero where only links are added
+	Clocks Clocks  // of Site
+	Given  Fate    // why Site is given up; zero if it is not
+	Entry  Entry   // with an ID: the entry that Fate is about
+	Fate   Fate    // Undecided: Entry stays out; Waiting: queued again, until Until
+	Links  []Entry // to be queued, if they were never seen
+}
+
+// A Growth is news from the backlog.
+type Growth struct {
+	Sites   []SiteState
+	Settled int
+	Err     error // the backlog cannot go on
+}
+
+// Growths is a mailbox of Growth for implementations of Backlog: news that
+// were not fetched yet are merged, so that Put never blocks. There is one
+// putter.
+type Growths struct{ c chan Growth }
+
+// NewGrowths returns an empty mailbox.
+func NewGrowths() Growths { return Growths{make(chan Growth, 1)} }
+
+// C is the channel on which the news are read.
+func (g Growths) C() <-chan Growth { return g.c }
+
+// Put adds news.
+func (g Growths) Put(n Growth) {
+	select {
+	case old := <-g.c:
+		n.Settled += old.Settled
+		n.Sites = append(old.Sites, n.Sites...)
+		if n.Err == nil {
+			n.Err = old.Err
+		}
+	default:
+	}
+	g.c <- n
+}

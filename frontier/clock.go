@@ -1,0 +1,143 @@
+package frontier
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// A Clock is the name of what makes a site wait.
+type Clock string
+
+// The clocks of a site. The latest binds.
+const (
+	NoClock         Clock = ""
+	OwnClock        Clock = "own"          // the delay the crawl was given
+	CrawlDelayClock Clock = "crawl-delay"  // robots.txt
+	RateClock       Clock = "request-rate" // robots.txt
+	AdaptiveClock   Clock = "adaptive"     // twice the time to first byte
+	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
+	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection
+	RobotsClock     Clock = "robots"       // robots.txt cannot be asked again earlier
+	IPClock         Clock = "ip"           // other sites of the same address
+	SiteClock       Clock = "site"         // the site that robots.txt redirects to
+	RestartClock    Clock = "restart"      // the delay, after an unclean end
+	RetryClock      Clock = "retry"        // only pages that failed are left
+)
+
+// Bounds of the clocks.
+const (
+	DefaultDelay   = time.Second
+	PublicFloor    = 200 * time.Millisecond // least own delay at public addresses
+	adaptiveCap    = time.Minute
+	firstBackOff   = 5 * time.Second
+	lastBackOff    = time.Hour
+	forgivenAfter  = 10 // good answers that take back one strike
+	maxRefusals    = 6  // connection failures in a row until a site is given up
+	maxRobotsFails = 3  // failed attempts at robots.txt until it is given up
+)
+
+// Clocks is the politeness of one site: what a crawl keeps on disk so that a
+// restart is no less polite than going on. The zero value is a site that was
+// never asked.
+type Clocks struct {
+	Due      time.Time     // no request before
+	By       Clock         // the clock that set Due
+	Ended    time.Time     // end of the last response
+	TTFB     time.Duration // decaying mean of the time to first byte
+	LastTTFB time.Duration
+	Gap      time.Duration // what robots.txt asks between two requests
+	GapBy    Clock
+	Strikes  int  // how often in a row, roughly, the site asked for rest
+	Refusals int  // connection failures in a row
+	Good     int  // good answers since the last strike or forgiveness
+	Public   bool // the last address asked was a public one
+
+	RetryAfter time.Time // named by the last answer; zero if it named none
+}
+
+// A Request is one request as the clocks see it.
+type Request struct {
+	Started   time.Time // from here on bytes may have been sent
+	FirstByte time.Time // of the answer's body or header; zero if there was none
+	Ended     time.Time
+}
+
+// steady is the gap the site is asked to be left in peace for after any
+// request, and the clock that says so.
+func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
+	if c.Public {
+		own = max(own, PublicFloor)
+	}
+	gap, by := own, OwnClock
+	if own > 0 {
+		if a := min(2*max(c.TTFB, c.LastTTFB), adaptiveCap); a > gap {
+			gap, by = a, AdaptiveClock
+		}
+	}
+	if c.Gap > gap {
+		gap, by = c.Gap, c.GapBy
+	}
+	return gap, by
+}
+
+// move sets Due after a request, from the end of the response.
+func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Time, own time.Duration) {
+	c.Ended = r.Ended
+	if !r.FirstByte.IsZero() {
+		c.LastTTFB = r.FirstByte.Sub(r.Started)
+		if c.TTFB == 0 {
+			c.TTFB = c.LastTTFB
+		} else {
+			c.TTFB += (c.LastTTFB - c.TTFB) / 4
+		}
+	}
+	if trouble == ConnectTrouble {
+		c.Refusals++
+	} else {
+		c.Refusals = 0
+	}
+
+	gap, by := c.steady(own)
+	c.Due, c.By = r.Ended.Add(gap), by
+	switch trouble {
+	case SiteTrouble, ConnectTrouble:
+		c.Strikes, c.Good = c.Strikes+1, 0
+		c.raise(r.Ended.Add(backOff(site, c.Strikes)), BackOffClock)
+	default:
+		if c.Good++; c.Good >= forgivenAfter {
+			c.Strikes, c.Good = max(0, c.Strikes-1), 0
+		}
+	}
+	c.RetryAfter = retryAfter
+	c.raise(retryAfter, RetryAfterClock)
+}
+
+// raise moves Due to t if that is later.
+func (c *Clocks) raise(t time.Time, by Clock) {
+	if t.After(c.Due) {
+		c.Due, c.By = t, by
+	}
+}
+
+// asked is the pause that was asked of the next request: from the end of the
+// last response to Due.
+func (c *Clocks) asked() time.Duration {
+	if c.Ended.IsZero() || c.Due.IsZero() {
+		return 0
+	}
+	return max(0, c.Due.Sub(c.Ended))
+}
+
+// backOff doubles from 5 s to 1 h, with up to a quarter more, so that sites
+// that failed together are not asked together again. The extra part depends on
+// site and strikes alone: a function of its arguments can be tested.
+func backOff(site Site, strikes int) time.Duration {
+	d := lastBackOff
+	if shift := strikes - 1; shift < 10 {
+		d = min(firstBackOff<<shift, lastBackOff)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(site))
+	h.Write([]byte{byte(strikes)})
+	return min(d+d/4*time.Duration(h.Sum32()%1024)/1024, lastBackOff)
+}

@@ -1,0 +1,57 @@
+package frontier
+
+import "time"
+
+// A Hop says how a URL was found, in the letters of Heritrix.
+type Hop byte
+
+// The hops. A seed has none.
+const (
+	HopLink         Hop = 'L' // navigation: a, area, iframe, meta refresh
+	HopEmbed        Hop = 'E' // what a page needs to be shown
+	HopRedirect     Hop = 'R' // Location of a 3xx answer
+	HopManifest     Hop = 'M' // sitemap
+	HopPrerequisite Hop = 'P' // robots.txt
+)
+
+// MaxRedirects is how many redirects in a row are followed (RFC 9110, section
+// 15.4, leaves the bound to the client).
+const MaxRedirects = 10
+
+// An Entry is a queued URL and how it got there.
+type Entry struct {
+	URL   URL
+	Via   string    // URL of the page it was found on; empty for a seed
+	Hops  string    // path of Hop letters from the seed; empty for a seed
+	Tag   string    // the seed's tag, inherited by all that is found from it
+	Depth int       // number of L hops
+	Tries int       // attempts so far that failed by the page's own fault
+	Due   time.Time // not to be asked before; zero where only the site's clocks count
+	ID    uint64    // the backlog's name for it within its site; zero until it was read
+}
+
+// Found is the entry of a URL found on e by hop.
+func (e Entry) Found(u URL, hop Hop) Entry {
+	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
+	if hop == HopLink {
+		f.Depth++
+	}
+	return f
+}
+
+// Redirects is the number of redirects in a row that led to e.
+func (e Entry) Redirects() int {
+	n := 0
+	for n < len(e.Hops) && e.Hops[len(e.Hops)-1-n] == byte(HopRedirect) {
+		n++
+	}
+	return n
+}
+
+// FromSeed reports whether e is a seed or was reached from one by redirects
+// alone.
+func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
+
+// Priority orders the entries of one site: lower first, then in the order in
+// which they were found. What is near a seed comes first.
+func (e Entry) Priority() uint8 { return uint8(min(e.Depth, 255)) }

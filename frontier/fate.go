@@ -1,0 +1,49 @@
+package frontier
+
+import "time"
+
+// A Code is the kind of a Fate.
+type Code uint8
+
+// The fates. Undecided is the zero value: no entry ends with it.
+const (
+	Undecided         Code = iota
+	Fetched                // the server answered; Status says what
+	RobotsDisallowed       // a rule of robots.txt forbids it
+	RobotsUnreachable      // robots.txt could not be had: held by the site
+	Failed                 // error after the last try; Detail names its class
+	SiteDead               // no connection, six times in a row: held by the site
+	OverBudget             // the site's or the job's budget is spent
+	TooManyRedirects       // more than MaxRedirects in a row
+	OutOfScope             // the scope was tightened after it was queued
+	Waiting                // queued again, until Due
+)
+
+var codeNames = [...]string{
+	Undecided: "undecided", Fetched: "fetched", RobotsDisallowed: "robots disallowed",
+	RobotsUnreachable: "robots unreachable", Failed: "failed", SiteDead: "site dead",
+	OverBudget: "over budget", TooManyRedirects: "too many redirects", OutOfScope: "out of scope",
+	Waiting: "waiting",
+}
+
+func (c Code) String() string {
+	if int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return "unknown fate"
+}
+
+// A Fate is the one reason with which an entry, or a whole site, ends.
+type Fate struct {
+	Code   Code
+	Status int       `json:",omitempty"` // HTTP status of a fetched page
+	Detail string    `json:",omitempty"` // rule and line, error class, ...
+	Digest string    `json:",omitempty"` // of a fetched body: "sha1:" and base 32
+	Rules  time.Time `json:",omitzero"`  // when the robots.txt in force was fetched
+	Time   time.Time // when it was decided
+	Until  time.Time `json:",omitzero"` // of Waiting
+}
+
+// Page reports whether the fate is that of a page: an answer with a 2xx
+// status. Budgets count pages.
+func (f Fate) Page() bool { return f.Code == Fetched && f.Status/100 == 2 }

@@ -1,0 +1,427 @@
+package frontier
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Options says how polite a frontier is. The zero value is.
+type Options struct {
+	Delay        time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, negative: none
+	IPDelay      time.Duration // between two starts at a public address; 0: 250 ms, negative: no address clock
+	PerIP        int           // turns at once at a public address; 0: 2
+	Patience     time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none
+	Rate         rate.Limit    // requests per second, all sites together; 0: no limit
+	Limit        int           // pages of the whole crawl; 0: no limit
+	MaxSitePages int           // pages of one site; 0: no limit
+	Unclean      bool          // the last run did not end by itself: the delay is kept before the first request, too
+}
+
+func (o Options) withDefaults() Options {
+	o.Delay = orDefault(o.Delay, DefaultDelay)
+	o.Patience = orDefault(o.Patience, 2*time.Minute)
+	if o.IPDelay == 0 {
+		o.IPDelay = 250 * time.Millisecond
+	}
+	if o.PerIP <= 0 {
+		o.PerIP = 2
+	}
+	return o
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return max(d, 0)
+}
+
+// Why Next hands out no more turns.
+var (
+	ErrEnd     = errors.New("frontier: nothing falls due within the patience")
+	ErrLimit   = errors.New("frontier: the limit of pages is reached")
+	ErrStopped = errors.New("frontier: stopped")
+)
+
+// A Frontier hands out turns. It is safe for concurrent use.
+//
+// Any number of workers call Next and Finish; nobody else is needed to keep
+// it going. One of the workers that wait in Next keeps the time for all.
+type Frontier struct {
+	opts    Options
+	backlog Backlog
+	opened  time.Time
+	kick    chan struct{} // wakes one of those that wait in Next
+
+	mu        sync.Mutex
+	sites     map[Site]*site
+	queued    siteHeap
+	addresses addresses
+	limiter   *rate.Limiter
+	credit    int  // turns paid for at the limiter that made no request
+	led       bool // somebody waits for time and news
+	out       int  // turns handed out by Next
+	pending   int  // submits that have not settled
+	pages     int
+	entries   int // that have not ended
+	politely  Politeness
+	err       error // why there are no more turns
+}
+
+// New opens a frontier over what backlog holds.
+func New(backlog Backlog, opts Options) (*Frontier, error) {
+	opts = opts.withDefaults()
+	f := &Frontier{
+		opts: opts, backlog: backlog, opened: time.Now(),
+		kick: make(chan struct{}, 1), sites: map[Site]*site{},
+		addresses: addresses{gap: opts.IPDelay, most: opts.PerIP, all: map[netip.Addr]*address{}, sweep: 1024},
+	}
+	if opts.Rate > 0 {
+		f.limiter = rate.NewLimiter(opts.Rate, 1)
+	}
+	err := backlog.Sites(func(st SiteState) error {
+		f.pages += st.Pages
+		if st.Queued > 0 || st.Clocks.Due.After(f.opened) {
+			st.Fate = Fate{} // a site that was given up gets another chance
+			f.learn(st)
+		}
+		return nil
+	})
+	return f, err
+}
+
+// Add queues entries that the backlog has not seen.
+func (f *Frontier) Add(entries ...Entry) error {
+	f.mu.Lock()
+	f.pending++
+	f.mu.Unlock()
+	err := f.backlog.Submit(Completion{Links: entries})
+	if err != nil {
+		f.mu.Lock()
+		f.fail(err)
+		f.mu.Unlock()
+	}
+	return err
+}
+
+// Next waits until a site is due and returns the turn for its next entry. It
+// returns ErrEnd, ErrLimit, ErrStopped, the error of ctx, or that of the
+// backlog; all but the error of ctx are for good.
+func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		select {
+		case g := <-f.backlog.Grown():
+			f.absorb(g)
+		default:
+		}
+		s, wait, err := f.pick(f.now())
+		lead := s == nil && err == nil && !f.led
+		if lead {
+			f.led = true
+		}
+		if s != nil || err != nil {
+			f.kickLocked()
+		}
+		f.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			t, err := f.hand(s)
+			if t == nil && err == nil {
+				continue
+			}
+			return t, err
+		}
+		f.wait(ctx, lead, wait)
+	}
+}
+
+// Stop makes every Next return ErrStopped. Turns that are out can be finished.
+func (f *Frontier) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail(ErrStopped)
+}
+
+// wait returns when there may be something to do. Only the leader looks at the
+// clock and at the backlog's news: sixty-four workers need not wake for each.
+func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
+	var grown <-chan Growth
+	var due <-chan time.Time
+	if lead {
+		grown = f.backlog.Grown()
+		if d < math.MaxInt64 {
+			timer := time.NewTimer(d)
+			defer timer.Stop()
+			due = timer.C
+		}
+	}
+	select {
+	case <-f.kick:
+	case <-due:
+	case g := <-grown:
+		f.mu.Lock()
+		f.absorb(g)
+		f.mu.Unlock()
+	case <-ctx.Done():
+	}
+	if lead {
+		f.mu.Lock()
+		f.led = false
+		f.kickLocked()
+		f.mu.Unlock()
+	}
+}
+
+// pick takes the first site that is due, or says how long there is none.
+// It requires that mu is held.
+func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
+	if f.err != nil {
+		return nil, 0, f.err
+	}
+	if l := f.opts.Limit; l > 0 && f.pages+f.out >= l {
+		if f.pages >= l {
+			f.fail(ErrLimit)
+		}
+		return nil, math.MaxInt64, f.err
+	}
+	wait := time.Duration(math.MaxInt64)
+	for len(f.queued) > 0 {
+		s := f.queued[0]
+		if wait = s.due.Sub(now); wait > 0 {
+			break
+		}
+		if d := f.throttle(now); d > 0 {
+			return nil, d, nil
+		}
+		heap.Pop(&f.queued)
+		s.place = placeIdle
+		if f.admit(s, now) {
+			f.pay(now)
+			f.out++
+			return s, 0, nil
+		}
+		f.queue(s)
+		wait = math.MaxInt64
+	}
+	if f.out == 0 && f.pending == 0 && wait > f.opts.Patience {
+		f.fail(ErrEnd)
+	}
+	return nil, wait, f.err
+}
+
+// admit marks s as out if what it shares with others is free, too.
+func (f *Frontier) admit(s *site, now time.Time) bool {
+	if s.wants != "" {
+		o := f.site(s.wants)
+		if o.place == placeOut {
+			o.wanted = append(o.wanted, s)
+			s.place = placeParked
+			return false
+		}
+		if o.clocks.Due.After(now) {
+			return false
+		}
+	}
+	if !f.addresses.admit(s, now) {
+		return false
+	}
+	s.place = placeOut
+	if s.wants != "" && s.wants != s.name {
+		f.take(f.site(s.wants))
+	}
+	return true
+}
+
+// hand makes the turn of a site that was picked: nil if it had nothing to be
+// asked after all. The site is out, so its entries are ours without the lock.
+func (f *Frontier) hand(s *site) (*Turn, error) {
+	t := &Turn{frontier: f, site: s}
+	if len(s.ahead) == 0 {
+		f.mu.Lock()
+		s.more, s.retry = false, time.Time{}
+		f.mu.Unlock()
+		var buf [8]Entry
+		n, err := f.backlog.Read(s.name, f.now(), buf[:])
+		f.mu.Lock()
+		if err != nil {
+			f.fail(err)
+		}
+		s.ahead = append(s.ahead, buf[:n]...)
+		s.more = s.more || n == len(buf)
+		f.mu.Unlock()
+		if n == 0 || err != nil {
+			f.mu.Lock()
+			t.adoptHeld()
+			f.refund()
+			f.release(t, f.now())
+			f.mu.Unlock()
+			return nil, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t.adoptHeld()
+	t.entry, s.ahead = s.ahead[0], s.ahead[1:]
+	t.stamp()
+	return t, nil
+}
+
+// adoptHeld moves the right to the site that s waited for into the turn.
+func (t *Turn) adoptHeld() {
+	if w := t.site.wants; w != "" && w != t.site.name {
+		t.held = t.frontier.site(w)
+	}
+	t.site.wants = ""
+}
+
+func (t *Turn) stamp() {
+	t.due, t.by = t.site.clocks.Due, t.site.clocks.By
+	t.asked = t.site.clocks.asked()
+	if t.asked == 0 {
+		t.by = NoClock
+	}
+}
+
+func (f *Frontier) handHop(o *site, now time.Time) *Turn {
+	if f.limiter != nil {
+		f.limiter.ReserveN(now, 1)
+	}
+	t := &Turn{frontier: f, site: o, hop: true}
+	t.stamp()
+	return t
+}
+
+// release frees what t held and queues who waited for it. It requires that mu
+// is held.
+func (f *Frontier) release(t *Turn, now time.Time) {
+	if !t.hop {
+		f.out--
+	}
+	if t.held != nil {
+		f.free(t.held)
+		t.held = nil
+	}
+	if t.addr.IsValid() {
+		for _, s := range f.addresses.leave(t.addr) {
+			f.unpark(s)
+		}
+		f.addresses.forget(now)
+	}
+	f.free(t.site)
+}
+
+func (f *Frontier) free(s *site) {
+	s.place = placeIdle
+	for _, w := range s.wanted {
+		f.unpark(w)
+	}
+	s.wanted = nil
+	f.queue(s)
+}
+
+// throttle says how long the limit on all requests forbids the next one.
+func (f *Frontier) throttle(now time.Time) time.Duration {
+	if f.limiter == nil || f.credit > 0 {
+		return 0
+	}
+	missing := 1 - f.limiter.TokensAt(now)
+	if missing <= 0 {
+		return 0
+	}
+	return time.Duration(math.Ceil(missing / float64(f.limiter.Limit()) * float64(time.Second)))
+}
+
+// pay takes the next request's token. A turn that makes no request leaves it
+// as a credit: the limiter itself cannot take back exactly.
+func (f *Frontier) pay(now time.Time) {
+	switch {
+	case f.limiter == nil:
+	case f.credit > 0:
+		f.credit--
+	default:
+		f.limiter.ReserveN(now, 1)
+	}
+}
+
+// refund takes back the token of a turn that made no request.
+func (f *Frontier) refund() {
+	if f.limiter != nil {
+		f.credit++
+	}
+}
+
+// site is the record of a site, new if there is none.
+func (f *Frontier) site(name Site) *site {
+	s := f.sites[name]
+	if s == nil {
+		s = &site{name: name}
+		if f.opts.Unclean {
+			s.clocks.raise(f.opened.Add(f.opts.Delay), RestartClock)
+		}
+		f.sites[name] = s
+	}
+	return s
+}
+
+// absorb takes in the backlog's news. It requires that mu is held.
+func (f *Frontier) absorb(g Growth) {
+	f.pending -= g.Settled
+	if g.Err != nil {
+		f.fail(g.Err)
+	}
+	for _, st := range g.Sites {
+		f.learn(st)
+	}
+	f.kickLocked()
+}
+
+// learn takes in what the backlog knows of a site. Of a site that is in memory
+// only the queue is news: its clocks are newer here.
+func (f *Frontier) learn(st SiteState) {
+	s := f.sites[st.Site]
+	if s == nil {
+		s = f.site(st.Site)
+		restart := s.clocks.Due
+		s.clocks, s.pages, s.given = st.Clocks, st.Pages, st.Fate
+		s.clocks.raise(restart, RestartClock)
+		if f.opts.Unclean && !s.clocks.Ended.IsZero() {
+			gap, _ := s.clocks.steady(f.opts.Delay)
+			s.clocks.raise(f.opened.Add(gap), RestartClock)
+		}
+	}
+	f.entries += st.Queued - s.queued
+	s.queued = st.Queued
+	s.more = s.more || st.Ready > 0
+	s.retry = st.Waiting
+	f.queue(s)
+}
+
+// fail ends the handing out for good.
+func (f *Frontier) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+	f.kickLocked()
+}
+
+func (f *Frontier) kickLocked() {
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (f *Frontier) now() time.Time { return time.Now() }

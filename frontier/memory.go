@@ -1,0 +1,161 @@
+package frontier
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+)
+
+// Memory is a Backlog that lives as long as the process: for crawls without a
+// directory, and as the plain model that other backlogs are tested against.
+type Memory struct {
+	mu      sync.Mutex
+	sites   map[Site]*memorySite
+	seen    map[string]bool
+	growths Growths
+}
+
+type memorySite struct {
+	state   SiteState
+	lastID  uint64
+	ready   entryHeap
+	waiting entryHeap
+	out     map[uint64]Entry // read, not ended
+}
+
+// NewMemory returns an empty backlog.
+func NewMemory() *Memory {
+	return &Memory{sites: map[Site]*memorySite{}, seen: map[string]bool{}, growths: NewGrowths()}
+}
+
+// Sites implements Backlog.
+func (m *Memory) Sites(f func(SiteState) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sites {
+		if err := f(s.summary()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read implements Backlog.
+func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sites[site]
+	if s == nil {
+		return 0, nil
+	}
+	n := 0
+	for n < len(entries) {
+		from := &s.ready
+		if len(s.waiting) > 0 && !s.waiting[0].Due.After(now) {
+			from = &s.waiting
+		}
+		if len(*from) == 0 {
+			break
+		}
+		e := heap.Pop(from).(Entry)
+		s.out[e.ID] = e
+		entries[n] = e
+		n++
+	}
+	return n, nil
+}
+
+// Submit implements Backlog.
+func (m *Memory) Submit(c Completion) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	touched := map[*memorySite]bool{}
+	if c.Site != "" {
+		s := m.site(c.Site)
+		touched[s] = true
+		s.complete(c)
+	}
+	for _, e := range c.Links {
+		key := e.URL.Key()
+		if m.seen[key] {
+			continue
+		}
+		m.seen[key] = true
+		s := m.site(e.URL.Site())
+		touched[s] = true
+		s.lastID++
+		e.ID, e.Tries, e.Due = s.lastID, 0, time.Time{}
+		s.state.Queued++
+		heap.Push(&s.ready, e)
+	}
+	g := Growth{Settled: 1}
+	for s := range touched {
+		g.Sites = append(g.Sites, s.summary())
+	}
+	m.growths.Put(g)
+	return nil
+}
+
+// Grown implements Backlog.
+func (m *Memory) Grown() <-chan Growth { return m.growths.C() }
+
+func (m *Memory) site(name Site) *memorySite {
+	s := m.sites[name]
+	if s == nil {
+		s = &memorySite{state: SiteState{Site: name}, out: map[uint64]Entry{}}
+		m.sites[name] = s
+	}
+	return s
+}
+
+func (s *memorySite) complete(c Completion) {
+	s.state.Clocks, s.state.Fate = c.Clocks, c.Given
+	e, ok := s.out[c.Entry.ID]
+	if !ok || c.Fate.Code == Undecided {
+		return
+	}
+	delete(s.out, e.ID)
+	if c.Fate.Code == Waiting {
+		e.Tries, e.Due = c.Entry.Tries, c.Fate.Until
+		heap.Push(&s.waiting, e)
+		return
+	}
+	s.state.Queued--
+	if c.Fate.Page() {
+		s.state.Pages++
+	}
+}
+
+func (s *memorySite) summary() SiteState {
+	st := s.state
+	st.Ready = len(s.ready)
+	if len(s.waiting) > 0 {
+		st.Waiting = s.waiting[0].Due
+	}
+	return st
+}
+
+type entryHeap []Entry
+
+func (h entryHeap) Len() int      { return len(h) }
+func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *entryHeap) Push(x any)   { *h = append(*h, x.(Entry)) }
+
+func (h entryHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if !a.Due.Equal(b.Due) {
+		return a.Due.Before(b.Due)
+	}
+	if p, q := a.Priority(), b.Priority(); p != q {
+		return p < q
+	}
+	return a.ID < b.ID
+}
+
+func (h *entryHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = Entry{}
+	*h = (*h)[:last]
+	return e
+}

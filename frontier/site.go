@@ -1,0 +1,194 @@
+package frontier
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+)
+
+// A Site is a service in the sense of RFC 9309, section 2.3: a scheme, a host
+// and a port. It has one robots.txt, one set of clocks and, at any moment, at
+// most one request in flight. It is written as an origin in canonical form:
+// lower case, A-labels, the port only where it is not the scheme's default.
+type Site string
+
+// Scheme is "http" or "https".
+func (s Site) Scheme() string {
+	scheme, _, _ := strings.Cut(string(s), ":")
+	return scheme
+}
+
+// Authority is host and port as they stand in a Host field: without the port
+// where it is the scheme's default.
+func (s Site) Authority() string {
+	_, rest, _ := strings.Cut(string(s), "://")
+	return rest
+}
+
+// Host is the DNS name or address, without port or brackets.
+func (s Site) Host() string {
+	host, _ := s.split()
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+// Port is the effective port.
+func (s Site) Port() uint16 {
+	_, port := s.split()
+	if port == "" {
+		return defaultPort(s.Scheme())
+	}
+	n, _ := strconv.ParseUint(port, 10, 16)
+	return uint16(n)
+}
+
+// Domain is the registrable domain of the host, by the Public Suffix List with
+// its private section; for an address or a name without one, the host itself.
+func (s Site) Domain() string {
+	host := s.Host()
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return host
+	}
+	return domain
+}
+
+func (s Site) split() (host, port string) {
+	a := s.Authority()
+	if i := strings.LastIndexByte(a, ':'); i > strings.LastIndexByte(a, ']') {
+		return a[:i], a[i+1:]
+	}
+	return a, ""
+}
+
+func defaultPort(scheme string) uint16 {
+	if scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// names admits what resolves in practice (a_b.example) and maps as browsers
+// do (UTS 46, non-transitional).
+var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
+
+func parseSite(scheme, authority string) (Site, error) {
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		authority = authority[i+1:]
+	}
+	host, port := authority, ""
+	if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
+		host, port = authority[:i], authority[i+1:]
+	}
+	host, err := parseHost(host)
+	if err != nil {
+		return "", err
+	}
+	if port == "" {
+		return Site(scheme + "://" + host), nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", ErrPort
+	}
+	if uint16(n) == defaultPort(scheme) {
+		return Site(scheme + "://" + host), nil
+	}
+	return Site(scheme + "://" + host + ":" + strconv.FormatUint(n, 10)), nil
+}
+
+func parseHost(host string) (string, error) {
+	if strings.HasPrefix(host, "[") {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(host[1:], "]"))
+		if err != nil || !addr.Is6() || addr.Zone() != "" || !strings.HasSuffix(host, "]") {
+			return "", ErrHost
+		}
+		return "[" + addr.String() + "]", nil
+	}
+	if !plainHost(host) {
+		if strings.IndexByte(host, '%') >= 0 {
+			host = decodeEscapes(host)
+		}
+		var err error
+		if host, err = names.ToASCII(host); err != nil {
+			return "", ErrHost
+		}
+	}
+	// A name that ends in the root's dot is the same host.
+	host = strings.TrimSuffix(host, ".")
+	if host == "" || len(host) > 253 || !resolvable(host) {
+		return "", ErrHost
+	}
+	if last := host[strings.LastIndexByte(host, '.')+1:]; numeric(last) {
+		addr, err := netip.ParseAddr(host)
+		if err != nil {
+			return "", ErrHost
+		}
+		return addr.String(), nil
+	}
+	return host, nil
+}
+
+// plainHost reports whether host is in canonical form as it stands.
+func plainHost(host string) bool {
+	for i := range len(host) {
+		c := host[i]
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return !strings.Contains(host, "xn--")
+}
+
+func resolvable(host string) bool {
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 {
+			return false
+		}
+		for i := range len(label) {
+			c := label[i]
+			if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// numeric reports whether a last label makes a browser read the host as an
+// IPv4 address; forms other than four decimal numbers are then refused.
+func numeric(label string) bool {
+	if strings.HasPrefix(label, "0x") {
+		label = label[2:]
+		for i := range len(label) {
+			if unhex(label[i]) < 0 {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range len(label) {
+		if label[i] < '0' || label[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+func decodeEscapes(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) && unhex(s[i+1]) >= 0 && unhex(s[i+2]) >= 0 {
+			b = append(b, byte(unhex(s[i+1])<<4|unhex(s[i+2])))
+			i += 2
+		} else {
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
+}

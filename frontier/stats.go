@@ -1,0 +1,92 @@
+package frontier
+
+import "time"
+
+// Politeness is the frontier's own account of how it kept the pauses it was
+// asked for.
+type Politeness struct {
+	Requests    int           // that had a pause to keep
+	Early       int           // of these, started before the site was due: must be 0
+	LeastMargin time.Duration // least time by which one started after its site was due
+	RetryAfter  int           // times a Retry-After named, kept
+}
+
+// Stats is a snapshot of what a frontier holds.
+type Stats struct {
+	Entries  int // queued, or out
+	Pages    int // of the whole crawl
+	Sites    int // in memory
+	Out      int // turns
+	Polite   Politeness
+	NextDue  time.Time // of the first site that waits; zero if none does
+	NextSite Site
+	NextBy   Clock
+}
+
+// Stats counts. It takes the time of one lock.
+func (f *Frontier) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st := Stats{Entries: f.entries, Pages: f.pages, Sites: len(f.sites), Out: f.out, Polite: f.politely}
+	if len(f.queued) > 0 {
+		s := f.queued[0]
+		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
+	}
+	return st
+}
+
+// A SiteStatus is what the frontier knows of a site in memory.
+type SiteStatus struct {
+	Site   Site
+	Queued int
+	Pages  int
+	Out    bool      // a turn has it
+	Due    time.Time // when it can be asked
+	By     Clock     // what it waits for
+	Pause  time.Duration
+	Given  Fate // why it is not asked any more in this run
+	Spent  bool // its budget of pages is used up
+}
+
+// Each calls fn for every site in memory, in no order, until it returns false.
+// The frontier stands still meanwhile.
+func (f *Frontier) Each(fn func(SiteStatus) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.sites {
+		due, by := f.dueAt(s)
+		st := SiteStatus{
+			Site: s.name, Queued: s.queued, Pages: s.pages, Out: s.place == placeOut,
+			Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Spent: f.spent(s),
+		}
+		if !fn(st) {
+			return
+		}
+	}
+}
+
+// account keeps the figures of Politeness. It requires that mu is held, and
+// that the clocks have not moved yet.
+func (f *Frontier) account(t *Turn, o Outcome) {
+	if o.Request == nil {
+		if !t.hop {
+			f.refund()
+		}
+		return
+	}
+	if t.asked == 0 {
+		return
+	}
+	p := &f.politely
+	margin := o.Request.Started.Sub(t.due)
+	if p.Requests == 0 || margin < p.LeastMargin {
+		p.LeastMargin = margin
+	}
+	p.Requests++
+	if margin < 0 {
+		p.Early++
+	}
+	if until := t.site.clocks.RetryAfter; !until.IsZero() && !o.Request.Started.Before(until) {
+		p.RetryAfter++
+	}
+}

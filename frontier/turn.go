@@ -1,0 +1,245 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Trouble says whose fault it was that a request did not bring what was asked.
+type Trouble uint8
+
+// The troubles. Only PageTrouble uses up a try of the entry; after the others
+// the same entry is the first that is asked, when its site is due again.
+const (
+	NoTrouble      Trouble = iota
+	PageTrouble            // another 5xx, a time-out, a cut body
+	SiteTrouble            // 429 or 503: the site asks for rest
+	ConnectTrouble         // no connection, or it broke before an answer
+)
+
+// MaxTries is how often a page is asked for that fails by its own fault.
+const MaxTries = 3
+
+// maxRests is how often in a row one entry may make its site ask for rest
+// before others are tried: a single page that always answers 503 must not
+// keep the rest of the site waiting for ever.
+const maxRests = 3
+
+// A Turn is the sole right to talk to one site. While it is out no other Turn
+// of that site is. It makes at most one request and is given back by exactly
+// one call of Finish. A Turn belongs to one goroutine.
+type Turn struct {
+	frontier *Frontier
+	site     *site
+	entry    Entry
+	due      time.Time     // when the site was due
+	by       Clock         // the clock that had set due
+	asked    time.Duration // pause asked since the last response
+	held     *site         // a site whose right came with this turn, for Hop
+	hop      bool          // made by Hop: has no entry
+	addr     netip.Addr    // bound to, where the address is shared with others
+	finished bool
+}
+
+// An Outcome is what a turn came to.
+type Outcome struct {
+	Request    *Request  // the one request that was made of the turn's site; nil moves no clock
+	Trouble    Trouble   // of Request
+	RetryAfter time.Time // the site asked not to be asked before
+	Rules      *Rules    // what the robots.txt in force asks; nil leaves what is known
+
+	Again          bool      // the entry is undecided: offer it again when the site is due
+	Defer          time.Time // with Again: robots.txt is not to be asked before
+	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
+	Gone           bool      // with Again: the site's name does not exist
+
+	Fate  Fate    // otherwise: how the entry ends; with PageTrouble after the last try
+	Links []Entry // found on the page, in scope
+}
+
+// Rules is what robots.txt says about time.
+type Rules struct {
+	Gap time.Duration
+	By  Clock
+}
+
+// ErrFinished is returned by methods of a Turn that was given back.
+var ErrFinished = errors.New("frontier: turn is already finished")
+
+// NotYet says that a right cannot be had at once. The turn makes no request
+// then and ends with Again; the frontier remembers what it waits for.
+type NotYet struct {
+	By    Clock
+	Until time.Time // zero where it is in use
+}
+
+func (e *NotYet) Error() string {
+	if e.Until.IsZero() {
+		return fmt.Sprintf("frontier: not yet: %s is in use", e.By)
+	}
+	return fmt.Sprintf("frontier: not yet: %s until %s", e.By, e.Until.Format(time.RFC3339Nano))
+}
+
+// Entry is the entry the turn is for. A turn made by Hop has none.
+func (t *Turn) Entry() Entry { return t.entry }
+
+// Site is the site the turn is the right to.
+func (t *Turn) Site() Site { return t.site.name }
+
+// Asked is the pause that was asked between the end of the last response of
+// the site and this turn's request, and the clock that asked it; zero where
+// the site was never asked before.
+func (t *Turn) Asked() (time.Duration, Clock) { return t.asked, t.by }
+
+// Bind binds the turn to the one address that it will talk to, before any byte
+// is sent, connecting included. A public address is one that others may share:
+// its own clock counts, and the site's delay has a floor. The error is a
+// *NotYet where the address is in use or not yet due.
+func (t *Turn) Bind(addr netip.Addr, public bool) error {
+	f := t.frontier
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.finished {
+		return ErrFinished
+	}
+	t.site.clocks.Public = public
+	if !public || f.opts.IPDelay < 0 {
+		t.site.addr = netip.Addr{}
+		return nil
+	}
+	if err := f.addresses.enter(t.site, addr, f.now()); err != nil {
+		return err
+	}
+	t.addr = addr
+	return nil
+}
+
+// Hop takes the right to another site, to which the turn's robots.txt
+// redirects, if that site is free and due, and never waits: two sites that
+// redirect to each other would wait for ever. The error is a *NotYet
+// otherwise. The new turn has no entry; it is finished by its own Finish.
+func (t *Turn) Hop(to Site) (*Turn, error) {
+	f := t.frontier
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.finished {
+		return nil, ErrFinished
+	}
+	now := f.now()
+	if t.held != nil && t.held.name == to {
+		o := t.held
+		t.held = nil
+		return f.handHop(o, now), nil
+	}
+	o := f.site(to)
+	switch {
+	case o.place == placeOut:
+		t.site.wants = to
+		return nil, &NotYet{By: SiteClock}
+	case o.clocks.Due.After(now):
+		t.site.wants = to
+		return nil, &NotYet{SiteClock, o.clocks.Due}
+	}
+	f.take(o)
+	return f.handHop(o, now), nil
+}
+
+// Finish gives the turn back and says what it came to. The clocks of the site
+// move at once; that they and the entry's fate are safe on disk is not waited
+// for. It returns what became of the entry: Undecided where it is to be
+// offered again, Waiting where it was queued for another try.
+func (t *Turn) Finish(o Outcome) (Fate, error) {
+	f := t.frontier
+	f.mu.Lock()
+	if t.finished {
+		f.mu.Unlock()
+		return Fate{}, ErrFinished
+	}
+	t.finished = true
+	s, now := t.site, f.now()
+	f.account(t, o)
+	if o.Rules != nil {
+		s.clocks.Gap, s.clocks.GapBy = o.Rules.Gap, o.Rules.By
+	}
+	if o.Request != nil {
+		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
+	}
+	s.clocks.raise(o.Defer, RobotsClock)
+	given := giveUp(&s.clocks, o, now)
+	fate := Fate{}
+	if !t.hop {
+		s.given = given
+		fate = t.decide(o, now)
+	}
+	c := Completion{Site: s.name, Clocks: s.clocks, Given: s.given, Entry: t.entry, Fate: fate, Links: o.Links}
+	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero()
+	if news {
+		f.pending++
+	}
+	f.mu.Unlock()
+
+	// The site stays out meanwhile, so that its completions are submitted in
+	// the order of its turns.
+	var err error
+	if news {
+		err = f.backlog.Submit(c)
+	}
+
+	f.mu.Lock()
+	if err != nil {
+		f.fail(err)
+	}
+	if fate.Page() {
+		s.pages++
+		f.pages++
+	}
+	f.release(t, now)
+	f.kickLocked()
+	f.mu.Unlock()
+	return fate, err
+}
+
+// decide says what becomes of the entry. It requires that mu is held.
+func (t *Turn) decide(o Outcome, now time.Time) Fate {
+	s := t.site
+	retry := o.Trouble == PageTrouble
+	if o.Trouble == SiteTrouble {
+		s.rests++
+		retry = s.rests >= maxRests
+	}
+	if !o.Again && !retry && (o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble) {
+		o.Again = true
+	}
+	if o.Again {
+		s.ahead = append([]Entry{t.entry}, s.ahead...)
+		return Fate{}
+	}
+	s.rests = 0
+	if retry {
+		t.entry.Tries++
+		if t.entry.Tries < MaxTries {
+			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(retryDelay(t.entry.Tries))}
+		}
+	}
+	fate := o.Fate
+	fate.Time = now
+	return fate
+}
+
+// retryDelay is 15 s after the first failed try of a page and four times as
+// long after each further one.
+func retryDelay(tries int) time.Duration { return 15 * time.Second << (2 * (tries - 1)) }
+
+// giveUp says why a site is not asked any more in this run; the zero Fate if
+// it still is.
+func giveUp(c *Clocks, o Outcome, now time.Time) Fate {
+	switch {
+	case o.Gone || c.Refusals >= maxRefusals:
+		return Fate{Code: SiteDead, Detail: o.Fate.Detail, Time: now}
+	case o.RobotsFailures >= maxRobotsFails:
+		return Fate{Code: RobotsUnreachable, Detail: o.Fate.Detail, Time: now}
+	}
+	return Fate{}
+}

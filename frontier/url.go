@@ -1,0 +1,348 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxURL is the longest URL, in bytes, that enters a frontier: the length that
+// RFC 9110, section 4.1, asks every server to support at least.
+const MaxURL = 8000
+
+// Errors that a *URLError wraps.
+var (
+	ErrRelative = errors.New("not an absolute URL: it must start with http:// or https://")
+	ErrScheme   = errors.New("scheme is not supported: only http and https are crawled")
+	ErrHost     = errors.New("host is not valid")
+	ErrPort     = errors.New("port is not a number from 1 to 65535")
+	ErrTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
+)
+
+// A URLError says which string is not a URL that can be crawled, and why.
+type URLError struct {
+	Raw string
+	Err error
+}
+
+func (e *URLError) Error() string {
+	raw := e.Raw
+	if len(raw) > 200 {
+		raw = raw[:200] + "..."
+	}
+	return fmt.Sprintf("URL %q: %v", raw, e.Err)
+}
+
+func (e *URLError) Unwrap() error { return e.Err }
+
+// A URL is what the frontier queues: a site and the request target that is
+// sent to it, as it was written. It is made from the raw string, as a browser
+// reads it (WHATWG URL, sections 4.4 and 5), because net/url refuses URLs that
+// servers use, such as /100%zz.
+//
+// Two URLs are the same page where their Keys are equal. The zero value is no
+// URL. A URL is comparable, but == tells apart what Key holds equal.
+type URL struct {
+	text string // site, then target
+	site int    // length of the site in text
+}
+
+// ParseURL reads an absolute http or https URL. White space around it, tabs
+// and line ends inside it, user information and the fragment are dropped; dot
+// segments are resolved; bytes that may not stand in a request are escaped.
+// The error is a *URLError.
+func ParseURL(raw string) (URL, error) {
+	s := clean(raw)
+	scheme, rest, ok := cutScheme(s)
+	if !ok {
+		return URL{}, &URLError{raw, ErrRelative}
+	}
+	return parseAbsolute(raw, scheme, rest)
+}
+
+// Resolve reads ref as a link found in a document at u (RFC 3986, section 5).
+// A reference without anything but a fragment is u itself.
+func (u URL) Resolve(ref string) (URL, error) {
+	s := clean(ref)
+	if scheme, rest, ok := cutScheme(s); ok {
+		if scheme != u.Scheme() || startsWithSlash(rest) {
+			return parseAbsolute(ref, scheme, rest)
+		}
+		s = rest
+	}
+	if len(s) >= 2 && isSlash(s[0]) && isSlash(s[1]) {
+		return parseAbsolute(ref, u.Scheme(), s)
+	}
+	path, query, hasQuery := strings.Cut(s, "?")
+	switch {
+	case path == "" && !hasQuery:
+		return u, nil
+	case path == "":
+		base, _, _ := strings.Cut(u.Target(), "?")
+		return joinURL(ref, u.Site(), base+"?"+escapeQuery(query))
+	case !isSlash(path[0]):
+		base, _, _ := strings.Cut(u.Target(), "?")
+		path = base[:strings.LastIndexByte(base, '/')+1] + path
+	}
+	return joinURL(ref, u.Site(), target(path, query, hasQuery))
+}
+
+// String is the URL as it is requested.
+func (u URL) String() string { return u.text }
+
+// IsZero reports whether u is no URL.
+func (u URL) IsZero() bool { return u.text == "" }
+
+// Site is the service that answers for u.
+func (u URL) Site() Site { return Site(u.text[:u.site]) }
+
+// Scheme is "http" or "https".
+func (u URL) Scheme() string { return u.Site().Scheme() }
+
+// Host is the DNS name (A-labels) or address, without port or brackets.
+func (u URL) Host() string { return u.Site().Host() }
+
+// Target is the path and query that are sent: it starts with a slash and is
+// what robots rules are matched against.
+func (u URL) Target() string { return u.text[u.site:] }
+
+// Key is the identity of the page: the URL with percent-encoding brought to
+// its normal form (RFC 3986, section 6.2.2): escapes of unreserved characters
+// decoded, hex digits upper-cased, dot segments that this brings to light
+// resolved. Keys are for comparing; String is for requesting.
+func (u URL) Key() string {
+	if strings.IndexByte(u.Target(), '%') < 0 {
+		return u.text
+	}
+	path, query, hasQuery := strings.Cut(u.Target(), "?")
+	key := string(u.Site()) + removeDots(normalEscapes(path))
+	if hasQuery {
+		key += "?" + normalEscapes(query)
+	}
+	return key
+}
+
+// MarshalText is String; with UnmarshalText it lets a URL be stored.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.text), nil }
+
+// UnmarshalText is ParseURL; an empty text is the zero URL.
+func (u *URL) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*u = URL{}
+		return nil
+	}
+	v, err := ParseURL(string(text))
+	if err == nil {
+		*u = v
+	}
+	return err
+}
+
+func parseAbsolute(raw, scheme, rest string) (URL, error) {
+	if scheme != "http" && scheme != "https" {
+		return URL{}, &URLError{raw, ErrScheme}
+	}
+	if !startsWithSlash(rest) {
+		return URL{}, &URLError{raw, ErrRelative}
+	}
+	rest = strings.TrimLeft(rest, `/\`)
+	end := strings.IndexAny(rest, `/\?`)
+	if end < 0 {
+		end = len(rest)
+	}
+	site, err := parseSite(scheme, rest[:end])
+	if err != nil {
+		return URL{}, &URLError{raw, err}
+	}
+	path, query, hasQuery := strings.Cut(rest[end:], "?")
+	if path == "" {
+		path = "/"
+	}
+	return joinURL(raw, site, target(path, query, hasQuery))
+}
+
+func joinURL(raw string, site Site, target string) (URL, error) {
+	if len(site)+len(target) > MaxURL {
+		return URL{}, &URLError{raw, ErrTooLong}
+	}
+	return URL{string(site) + target, len(site)}, nil
+}
+
+func target(path, query string, hasQuery bool) string {
+	if strings.IndexByte(path, '\\') >= 0 {
+		path = strings.ReplaceAll(path, `\`, "/")
+	}
+	t := removeDots(escape(path, &pathEscaped))
+	if hasQuery {
+		t += "?" + escapeQuery(query)
+	}
+	return t
+}
+
+// clean drops what a browser drops before it parses: control characters and
+// spaces around the URL, tabs and line ends inside it, and the fragment.
+func clean(raw string) string {
+	s := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
+	if strings.ContainsAny(s, "\t\r\n") {
+		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
+	}
+	s, _, _ = strings.Cut(s, "#")
+	return s
+}
+
+func cutScheme(s string) (scheme, rest string, ok bool) {
+	for i := range len(s) {
+		switch c := s[i] | 0x20; {
+		case 'a' <= c && c <= 'z':
+		case i > 0 && ('0' <= s[i] && s[i] <= '9' || s[i] == '+' || s[i] == '-' || s[i] == '.'):
+		case i > 0 && s[i] == ':':
+			return strings.ToLower(s[:i]), s[i+1:], true
+		default:
+			return "", "", false
+		}
+	}
+	return "", "", false
+}
+
+func isSlash(c byte) bool { return c == '/' || c == '\\' }
+
+func startsWithSlash(s string) bool { return s != "" && isSlash(s[0]) }
+
+// removeDots resolves "." and ".." segments, escaped ones too: a server may
+// decode before it resolves, so that a path with %2e%2e would otherwise reach
+// what a rule forbids.
+func removeDots(path string) string {
+	if !mayHaveDots(path) {
+		return path
+	}
+	segments := strings.Split(path[1:], "/")
+	out := segments[:0:0]
+	for i, seg := range segments {
+		last := i == len(segments)-1
+		switch dots(seg) {
+		case 1:
+		case 2:
+			if len(out) > 0 {
+				out = out[:len(out)-1]
+			}
+		default:
+			out = append(out, seg)
+			continue
+		}
+		if last {
+			out = append(out, "")
+		}
+	}
+	return "/" + strings.Join(out, "/")
+}
+
+func mayHaveDots(path string) bool {
+	for i := 0; i+1 < len(path); i++ {
+		if path[i] == '/' && (path[i+1] == '.' || path[i+1] == '%') {
+			return true
+		}
+	}
+	return false
+}
+
+// dots is 1 for a "." segment, 2 for a ".." segment and 0 for any other.
+func dots(seg string) int {
+	n := 0
+	for seg != "" {
+		switch {
+		case seg[0] == '.':
+			seg = seg[1:]
+		case len(seg) >= 3 && seg[0] == '%' && seg[1] == '2' && seg[2]|0x20 == 'e':
+			seg = seg[3:]
+		default:
+			return 0
+		}
+		n++
+	}
+	if n > 2 {
+		return 0
+	}
+	return n
+}
+
+type byteSet [256]bool
+
+func newByteSet(special string) (set byteSet) {
+	for i := range set {
+		set[i] = i <= ' ' || i >= 0x7f
+	}
+	for i := range len(special) {
+		set[special[i]] = true
+	}
+	return set
+}
+
+// WHATWG URL, section 1.3: the path and the special-query percent-encode sets.
+var (
+	pathEscaped  = newByteSet("\"<>^`{}")
+	queryEscaped = newByteSet("\"<>'")
+)
+
+func escapeQuery(query string) string { return escape(query, &queryEscaped) }
+
+const upperHex = "0123456789ABCDEF"
+
+func escape(s string, set *byteSet) string {
+	n := 0
+	for i := range len(s) {
+		if set[s[i]] {
+			n++
+		}
+	}
+	if n == 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s)+2*n)
+	for i := range len(s) {
+		if c := s[i]; set[c] {
+			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+func normalEscapes(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' || i+2 >= len(s) {
+			b = append(b, s[i])
+			continue
+		}
+		hi, lo := unhex(s[i+1]), unhex(s[i+2])
+		if hi < 0 || lo < 0 {
+			b = append(b, '%')
+			continue
+		}
+		if c := byte(hi<<4 | lo); unreserved(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', upperHex[hi], upperHex[lo])
+		}
+		i += 2
+	}
+	return string(b)
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
