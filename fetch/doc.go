@@ -1,0 +1,28 @@
+// Package fetch talks to sites: the wire of a crawl.
+//
+// A [Fetcher] keeps one per-host fetcher for each site. A visit gives it the
+// site's [frontier.Turn] and gets back every [Exchange] that was made and the
+// outcome for the turn. The site's robots.txt comes first, always: where the
+// copy at hand is stale, asking for it is the turn's one request, and the
+// entry is offered again.
+//
+// What holds for every request, pages and robots.txt alike:
+//
+//   - Names are resolved, the addresses checked, the turn bound to one of them,
+//     and only that address is dialled: a name that answers differently the
+//     second time leads nowhere.
+//   - One connection per site, kept alive between requests, never two requests
+//     at once on it, and no request is silently sent again.
+//   - No redirect is followed here. A page's redirect is an answer like any
+//     other; the redirects of a robots.txt are followed one turn after the
+//     other (RFC 9309, section 2.3.1.2).
+//   - Every phase has a time-out, and so has the whole; bodies are capped after
+//     decompression, and what was cut says so.
+//
+// [Network] is the one seam to the outside.
+//
+// # Reading the source
+//
+// host.go is the visit; rules.go the way of a robots.txt; exchange.go one
+// request and its answer; conn.go, body.go and endpoint.go its parts.
+package fetch

@@ -1,0 +1,131 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"code.dny.dev/ssrf"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A ConnectTo sends the connections meant for one host and port to another, as
+// curl's option of that name: so that a test or staging server can stand for
+// any host. Empty parts match everything, or change nothing.
+type ConnectTo struct {
+	Host, Port     string // of the URL
+	ToHost, ToPort string // that is connected to
+}
+
+// ParseConnectTo reads HOST1:PORT1:HOST2:PORT2; IPv6 addresses stand in
+// brackets.
+func ParseConnectTo(s string) (ConnectTo, error) {
+	var parts []string
+	rest := s
+	for len(parts) < 3 {
+		end := strings.IndexByte(rest, ':')
+		if strings.HasPrefix(rest, "[") {
+			end = strings.Index(rest, "]:")
+			if end >= 0 {
+				end++
+			}
+		}
+		if end < 0 {
+			return ConnectTo{}, fmt.Errorf("--connect-to %q: want HOST1:PORT1:HOST2:PORT2, each may be empty", s)
+		}
+		parts, rest = append(parts, rest[:end]), rest[end+1:]
+	}
+	c := ConnectTo{strings.ToLower(unbracket(parts[0])), parts[1], unbracket(parts[2]), rest}
+	for _, port := range []string{c.Port, c.ToPort} {
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+			return ConnectTo{}, fmt.Errorf("--connect-to %q: port %q is not a number from 1 to 65535", s, port)
+		}
+	}
+	return c, nil
+}
+
+func unbracket(s string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
+}
+
+// An endpoint is an address that may be dialled for a site. It comes only from
+// resolve, so that nothing is dialled that was not checked.
+type endpoint struct {
+	addr   netip.AddrPort
+	public bool // given by DNS, shared with sites we do not know
+}
+
+// resolve finds where site is served. The addresses that are refused are left
+// out; if that leaves none, the error says so.
+func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, error) {
+	host, port := site.Host(), site.Port()
+	named := false
+	for _, c := range f.opts.ConnectTo {
+		if c.Host != "" && c.Host != host || c.Port != "" && c.Port != strconv.Itoa(int(port)) {
+			continue
+		}
+		if c.ToHost != "" {
+			host, named = c.ToHost, true
+		}
+		if c.ToPort != "" {
+			n, _ := strconv.ParseUint(c.ToPort, 10, 16)
+			port = uint16(n)
+		}
+		break
+	}
+	addrs, err := f.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var endpoints []endpoint
+	for _, a := range addrs {
+		a = a.Unmap().WithZone("")
+		public := Public(a)
+		if public || named || f.opts.AllowPrivate {
+			endpoints = append(endpoints, endpoint{netip.AddrPortFrom(a, port), public && !named})
+		}
+	}
+	if len(endpoints) == 0 {
+		return nil, &AddressError{Host: host, Addr: addrs[0]}
+	}
+	return endpoints, nil
+}
+
+func (f *Fetcher) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	addrs, err := f.opts.Network.LookupNetIP(ctx, "ip", host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	return addrs, err
+}
+
+// An AddressError is returned for a host that is served at private addresses
+// only, which a crawl talks to only where its operator allows it.
+type AddressError struct {
+	Host string
+	Addr netip.Addr
+}
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%s is at %s, which is not a public address; --allow-private permits it", e.Host, e.Addr)
+}
+
+var guard = ssrf.New(ssrf.WithAnyPort())
+
+// Public reports whether a is an address of the public Internet by the IANA
+// special-purpose registries: not private, loopback, link-local, shared, or
+// another network's gateway.
+func Public(a netip.Addr) bool {
+	a = a.Unmap()
+	network := "tcp6"
+	if a.Is4() {
+		network = "tcp4"
+	}
+	return a.Zone() == "" && guard.Safe(network, netip.AddrPortFrom(a, 80).String(), nil) == nil
+}

@@ -1,0 +1,101 @@
+package fetch
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An Exchange is one request and its answer, or what came of it instead.
+type Exchange struct {
+	URL    frontier.URL
+	Robots bool // it asked for robots.txt
+	Via    string
+
+	RequestHeader http.Header
+	Status        int // 0 if there was no answer
+	Proto         string
+	Header        http.Header
+	Body          []byte // decoded; at most the cap
+	Truncated     string // why Body is not the whole: "length", "time", "disconnect" (WARC 1.1, section 5.13)
+	WireBytes     int64  // of the body as it came
+
+	Addr   netip.AddrPort // that was talked to
+	Reused bool           // a kept connection was used
+
+	Started   time.Time // from here on bytes may have been sent
+	FirstByte time.Time // of the answer; zero if there was none
+	Ended     time.Time
+
+	Asked time.Duration  // the pause that was to be kept before Started
+	Clock frontier.Clock // that asked it
+
+	Err *Error
+}
+
+// request is the exchange as the clocks see it.
+func (x *Exchange) request() *frontier.Request {
+	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended}
+}
+
+// trouble says whose fault it is that the exchange did not bring what was
+// asked for.
+func (x *Exchange) trouble() frontier.Trouble {
+	if x.Err != nil {
+		switch {
+		case x.Err.Stage.noConnection():
+			return frontier.ConnectTrouble
+		case x.Err.Stage == StageStale, x.Err.Stage == StageStopped, x.Err.Stage == StageAddress:
+			return frontier.NoTrouble
+		}
+		return frontier.PageTrouble
+	}
+	switch x.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return frontier.SiteTrouble
+	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly:
+		return frontier.PageTrouble
+	}
+	if x.Status/100 == 5 {
+		return frontier.PageTrouble
+	}
+	return frontier.NoTrouble
+}
+
+// retryAfter is when the site may be asked again by its Retry-After field
+// (RFC 9110, section 10.2.3), which counts on 429, 503 and redirects.
+func (x *Exchange) retryAfter() time.Time {
+	if x.Status != http.StatusTooManyRequests && x.Status != http.StatusServiceUnavailable && x.Status/100 != 3 {
+		return time.Time{}
+	}
+	return ParseRetryAfter(x.Header.Get("Retry-After"), x.Ended)
+}
+
+// ParseRetryAfter reads a Retry-After field, in seconds or as a date, that
+// came with an answer at now. It is the zero time where the value is neither,
+// or lies in the past. More than 29 years count as 29 years.
+func ParseRetryAfter(value string, now time.Time) time.Time {
+	if value == "" {
+		return time.Time{}
+	}
+	const most = int64(29 * 365 * 24 * time.Hour / time.Second)
+	n := int64(0)
+	digits := true
+	for i := range len(value) {
+		if value[i] < '0' || value[i] > '9' {
+			digits = false
+			break
+		}
+		n = min(n*10+int64(value[i]-'0'), most)
+	}
+	if digits {
+		return now.Add(time.Duration(n) * time.Second)
+	}
+	t, err := http.ParseTime(value)
+	if err != nil || !t.After(now) {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,277 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// A host is the per-host fetcher of one site. Whoever has the right to the
+// site, by its turn or by a hop, has the host to himself: it needs no lock.
+type host struct {
+	fetcher *Fetcher
+	site    frontier.Site
+
+	conn      *conn
+	endpoints []endpoint
+	resolved  time.Time
+	failed    int // connections that failed in a row: the next address is tried
+
+	loaded   bool             // snapshot was looked up
+	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
+	group    *robots.Group    // of snapshot; nil until it is needed
+	chain    *chain           // redirects of a robots.txt that is being fetched
+}
+
+// A Result is what a visit to a site came to.
+type Result struct {
+	Exchanges []*Exchange      // every request that was made, robots.txt included, in order
+	Page      *Exchange        // of these, the entry's own, if the server answered it
+	Verdict   robots.Verdict   // on the entry; Defer where robots.txt had to be asked first
+	Rules     *robots.Snapshot // the robots.txt that Verdict was taken from
+	Outcome   frontier.Outcome // for the turn; a page's links are missing
+}
+
+// get makes the turn's one request: for robots.txt, if the copy at hand is
+// stale, else for the entry, if the rules allow it.
+func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
+	if err := h.load(); err != nil {
+		return Result{}, err
+	}
+	now := time.Now()
+	if h.snapshot == nil || h.chain != nil || !now.Before(h.snapshot.Expires(h.fetcher.opts.Policy)) {
+		return h.refresh(ctx, turn)
+	}
+	entry := turn.Entry()
+	res := Result{Verdict: h.verdict(entry.URL, now), Rules: h.snapshot}
+	res.Outcome.Rules = h.rules(now)
+	switch res.Verdict.Access {
+	case robots.Allow:
+	case robots.Disallow:
+		res.Outcome.Fate = frontier.Fate{
+			Code: frontier.RobotsDisallowed, Detail: because(res.Verdict), Rules: h.snapshot.Fetched,
+		}
+		return res, nil
+	default:
+		res.Outcome.Again, res.Outcome.Defer = true, res.Verdict.Until
+		return res, nil
+	}
+
+	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: h.fetcher.pageHeader})
+	if err != nil {
+		return res, notYet(err, &res.Outcome)
+	}
+	h.concludePage(x, &res)
+	return res, nil
+}
+
+// concludePage turns the entry's exchange into an outcome.
+func (h *host) concludePage(x *Exchange, res *Result) {
+	o := &res.Outcome
+	o.Fate = frontier.Fate{Code: frontier.Failed, Status: x.Status, Rules: h.snapshot.Fetched}
+	if x.Err != nil {
+		o.Fate.Detail = string(x.Err.Stage)
+	} else {
+		o.Fate.Detail = "http " + strconv.Itoa(x.Status)
+	}
+	if x.Err != nil && x.Err.Stage == StageAddress {
+		o.Fate.Detail = x.Err.Error()
+		return
+	}
+	res.Exchanges = append(res.Exchanges, x)
+	o.Request, o.Trouble, o.RetryAfter = x.request(), x.trouble(), x.retryAfter()
+	if x.Err != nil {
+		o.Again = x.Err.Stage == StageStale || x.Err.Stage == StageStopped
+		return
+	}
+	if o.Trouble == frontier.NoTrouble {
+		res.Page = x
+		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
+	}
+}
+
+// because names the rule that forbids.
+func because(v robots.Verdict) string {
+	if v.Rule.Line == 0 {
+		return v.Reason.String()
+	}
+	return "line " + strconv.Itoa(v.Rule.Line) + ": Disallow: " + v.Rule.Pattern
+}
+
+// notYet makes an outcome of a right that could not be had.
+func notYet(err error, o *frontier.Outcome) error {
+	var wait *frontier.NotYet
+	if errors.As(err, &wait) {
+		o.Again = true
+		return nil
+	}
+	return err
+}
+
+// load looks up what is known of the site's robots.txt.
+func (h *host) load() error {
+	if h.loaded {
+		return nil
+	}
+	s, err := h.fetcher.opts.Snapshots.Snapshot(h.site)
+	if err != nil {
+		return err
+	}
+	h.snapshot, h.loaded = s, true
+	return nil
+}
+
+// verdict answers for a URL of this site.
+func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
+	if h.group == nil {
+		h.group = h.snapshot.Group(h.fetcher.opts.Policy, now)
+	}
+	return h.group.Match(u.Target())
+}
+
+// rules is what the group in force says about time.
+func (h *host) rules(now time.Time) *frontier.Rules {
+	if h.group == nil {
+		h.group = h.snapshot.Group(h.fetcher.opts.Policy, now)
+	}
+	var r frontier.Rules
+	if d, ok := h.group.CrawlDelay(); ok {
+		r.Gap, r.By = d, frontier.CrawlDelayClock
+	}
+	if d, ok := h.group.RequestRate(); ok && d > r.Gap {
+		r.Gap, r.By = d, frontier.RateClock
+	}
+	return &r
+}
+
+// ask is what is to be asked of a site.
+type ask struct {
+	url    frontier.URL
+	robots bool
+	limit  int64 // of the decoded body, in bytes
+	header http.Header
+}
+
+// exchange makes one request by the right of turn. The error is a
+// *frontier.NotYet, before anything was sent; what goes wrong afterwards
+// stands in the Exchange.
+func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Exchange, error) {
+	x := &Exchange{URL: a.url, Robots: a.robots, Via: turn.Entry().Via, RequestHeader: a.header}
+	x.Asked, x.Clock = turn.Asked()
+	x.Started = time.Now()
+	w := newWatch(ctx, h.fetcher.opts.Timeout)
+	defer w.stop()
+
+	c := h.kept()
+	var ep endpoint
+	if c != nil {
+		ep, x.Reused = c.to, true
+	} else {
+		var err error
+		if ep, err = h.endpoint(w.ctx); err != nil {
+			h.failed++
+			return x, h.fail(x, w, err)
+		}
+	}
+	if err := turn.Bind(ep.addr.Addr(), ep.public); err != nil {
+		return nil, err
+	}
+	x.Addr, x.Started = ep.addr, time.Now()
+	if c == nil {
+		w.enter(phaseConnect)
+		var err error
+		if c, err = h.connect(w.ctx, ep, func() { w.enter(phaseTLS) }); err != nil {
+			h.failed++
+			return x, h.fail(x, w, err)
+		}
+		h.conn, h.failed = c, 0
+	}
+	w.enter(phaseAnswer)
+	resp, err := c.RoundTrip(h.request(w.ctx, a))
+	if err != nil {
+		h.drop()
+		return x, h.fail(x, w, err)
+	}
+	x.FirstByte = time.Now()
+	x.Status, x.Proto, x.Header = resp.StatusCode, resp.Proto, resp.Header
+	w.enter(phaseBody)
+	var cut bool
+	x.Body, cut, err = readBody(resp, a.limit, func(n int) {
+		x.WireBytes += int64(n)
+		w.enter(phaseBody)
+	})
+	resp.Body.Close()
+	x.Ended = time.Now()
+	c.used = x.Ended
+	if cut {
+		x.Truncated = "length"
+	}
+	if err != nil {
+		h.drop()
+		return x, h.fail(x, w, err)
+	}
+	if cut || resp.Close {
+		h.drop()
+	}
+	return x, nil
+}
+
+// request is a on the wire: the target goes out as it was written.
+func (h *host) request(ctx context.Context, a ask) *http.Request {
+	req := (&http.Request{
+		Method: http.MethodGet, Host: h.site.Authority(), Header: a.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	req.URL = wireURL(a.url)
+	return req
+}
+
+// endpoint is the address to connect to. While connections fail the addresses
+// take turns.
+func (h *host) endpoint(ctx context.Context) (endpoint, error) {
+	const keep = 5 * time.Minute
+	if now := time.Now(); len(h.endpoints) == 0 || now.Sub(h.resolved) > keep {
+		eps, err := h.fetcher.resolve(ctx, h.site)
+		if err != nil {
+			h.endpoints = nil
+			return endpoint{}, err
+		}
+		h.endpoints, h.resolved = eps, now
+	}
+	return h.endpoints[h.failed%len(h.endpoints)], nil
+}
+
+// fail records why an exchange failed. It returns nil: the Exchange says it.
+func (h *host) fail(x *Exchange, w *watch, err error) error {
+	x.Ended = time.Now()
+	stage := stageOf(w.ctx, w.phase(), x.Reused, err)
+	var decode *decodeError
+	if errors.As(err, &decode) {
+		stage = StageEncoding
+	}
+	if x.Status != 0 {
+		x.Truncated = "disconnect"
+		if stage == StageBodyTimeout || stage == StageTotalTimeout {
+			x.Truncated = "time"
+		}
+	}
+	if cause := context.Cause(w.ctx); cause != nil {
+		err = cause
+	}
+	x.Err = &Error{x.URL.String(), stage, err}
+	return nil
+}
+
+func portOf(s frontier.Site) string { return strconv.Itoa(int(s.Port())) }
+
+// gone reports whether err says that the site's name does not exist.
+func gone(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
+}

@@ -1,0 +1,34 @@
+package fetch
+
+import (
+	"sync"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// MemorySnapshots keeps snapshots as long as the process lives.
+type MemorySnapshots struct {
+	mu   sync.Mutex
+	last map[frontier.Site]*robots.Snapshot
+}
+
+// NewMemorySnapshots returns an empty store.
+func NewMemorySnapshots() *MemorySnapshots {
+	return &MemorySnapshots{last: map[frontier.Site]*robots.Snapshot{}}
+}
+
+// Snapshot implements Snapshots.
+func (m *MemorySnapshots) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last[site], nil
+}
+
+// PutSnapshot implements Snapshots.
+func (m *MemorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last[site] = s
+	return nil
+}

@@ -1,0 +1,287 @@
+// Package crawllog writes and reads crawl.log: one line per request that was
+// made, robots.txt included, and one per queued URL that ended without a
+// request. The form is Heritrix's, so that its log tools read it; what Heritrix
+// has no field for stands in the annotations, as key:value.
+//
+// The twelve fields, separated by spaces:
+//
+//	 1  time the line is about, UTC, to the millisecond
+//	 2  HTTP status, or one of the negative codes below
+//	 3  bytes of the body as it came over the wire; - where there was none
+//	 4  URL as requested
+//	 5  path of hops from the seed; - for a seed
+//	 6  URL it was found on; - for a seed
+//	 7  media type; "unknown" where there was none
+//	 8  worker, as #007
+//	 9  start (yyyyMMddHHmmssSSS) + duration in milliseconds; - without a request
+//	10  digest of the decoded body: sha1: and base 32; - where there is none
+//	11  tag of the seed; - for none
+//	12  annotations, separated by commas; - for none
+//
+// The annotations of a request:
+//
+//	start:TIME    start of the request, RFC 3339 to the microsecond; from then
+//	              on bytes may have been sent, connecting included
+//	ttfb:S        seconds from start to the answer; absent if there was none
+//	took:S        seconds from start to the end of the answer
+//	asked:S       pause that was to be kept since the last answer of the site
+//	clock:NAME    the clock that asked it: own, crawl-delay, request-rate,
+//	              adaptive, retry-after, back-off, ip, robots, restart
+//	ip:ADDR       address and port that were talked to
+//	proto:NAME    HTTP/1.1 or HTTP/2.0
+//	error:STAGE   where it failed: dns, connect, tls, reset, ...
+//	trunc:WHY     the body is not the whole: length, time, disconnect
+//	rule:LINE     the line of robots.txt that forbids (status -9998)
+//	robots:TIME   when the robots.txt in force was fetched
+//	retry         the URL is asked again later
+//
+// Two lines are about the crawl: their URL is permesso:run, their annotation
+// begin:clean or begin:unclean. After begin:unclean lines may be missing.
+package crawllog
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The codes of Heritrix for what has no HTTP status.
+const (
+	DNSFailed         = -1
+	ConnectFailed     = -2
+	ConnectionLost    = -3
+	TimedOut          = -4
+	Failed            = -5
+	RobotsUnreachable = -61
+	TooManyRedirects  = -4001
+	OutOfScope        = -5000
+	OverBudget        = -5003
+	RobotsDisallowed  = -9998
+)
+
+// RunURL stands for a URL in lines that are about the crawl itself.
+const RunURL = "permesso:run"
+
+// A Line is one line of the log.
+type Line struct {
+	Time        time.Time
+	Status      int
+	Size        int64 // -1 for none
+	URL         string
+	Hops        string
+	Via         string
+	Type        string
+	Worker      int
+	Start       time.Time // zero without a request
+	Duration    time.Duration
+	Digest      string
+	Tag         string
+	Annotations []string
+}
+
+const (
+	timeForm  = "2006-01-02T15:04:05.000Z"
+	startForm = "20060102150405.000"
+	// MicroForm is the form of times in annotations.
+	MicroForm = "2006-01-02T15:04:05.000000Z"
+)
+
+// Append adds the line to b, with its end.
+func (l *Line) Append(b []byte) []byte {
+	b = l.Time.UTC().AppendFormat(b, timeForm)
+	b = fmt.Appendf(b, " %5d ", l.Status)
+	if l.Size < 0 {
+		b = append(b, "         -"...)
+	} else {
+		b = fmt.Appendf(b, "%10d", l.Size)
+	}
+	b = fmt.Appendf(b, " %s %s %s %s #%03d ", field(l.URL), field(l.Hops), field(l.Via), orUnknown(l.Type), l.Worker)
+	if l.Start.IsZero() {
+		b = append(b, '-')
+	} else {
+		s := l.Start.UTC().Format(startForm)
+		b = append(b, s[:14]...)
+		b = append(b, s[15:]...)
+		b = append(b, '+')
+		b = strconv.AppendInt(b, l.Duration.Milliseconds(), 10)
+	}
+	b = fmt.Appendf(b, " %s %s ", field(l.Digest), field(l.Tag))
+	if len(l.Annotations) == 0 {
+		return append(b, '-', '\n')
+	}
+	for i, a := range l.Annotations {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, strings.ReplaceAll(field(a), ",", "%2C")...)
+	}
+	return append(b, '\n')
+}
+
+// field makes s one field: no white space inside, not empty.
+func field(s string) string {
+	if s == "" {
+		return "-"
+	}
+	if strings.IndexFunc(s, blank) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if blank(rune(s[i])) {
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		} else {
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func blank(r rune) bool { return r <= ' ' || r == 0x7f }
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return field(s)
+}
+
+// Annotation returns the value of the annotation key:value.
+func (l *Line) Annotation(key string) (string, bool) {
+	for _, a := range l.Annotations {
+		if k, v, _ := strings.Cut(a, ":"); k == key {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// Parse reads a line, with or without its end.
+func Parse(text string) (*Line, error) {
+	f := strings.Fields(text)
+	if len(f) != 12 {
+		return nil, fmt.Errorf("crawl.log: %d fields where 12 are wanted", len(f))
+	}
+	l := &Line{URL: f[3], Hops: dash(f[4]), Via: dash(f[5]), Type: f[6], Digest: dash(f[9]), Tag: dash(f[10]), Size: -1}
+	if l.Type == "unknown" {
+		l.Type = ""
+	}
+	var errs [5]error
+	l.Time, errs[0] = time.Parse(timeForm, f[0])
+	l.Status, errs[1] = strconv.Atoi(f[1])
+	if f[2] != "-" {
+		l.Size, errs[2] = strconv.ParseInt(f[2], 10, 64)
+	}
+	l.Worker, errs[3] = strconv.Atoi(strings.TrimPrefix(f[7], "#"))
+	if f[8] != "-" {
+		start, took, _ := strings.Cut(f[8], "+")
+		if len(start) == 17 {
+			start = start[:14] + "." + start[14:]
+		}
+		l.Start, errs[4] = time.Parse(startForm, start)
+		ms, err := strconv.ParseInt(took, 10, 64)
+		l.Duration, errs[4] = time.Duration(ms)*time.Millisecond, errors.Join(errs[4], err)
+	}
+	if f[11] != "-" {
+		l.Annotations = strings.Split(f[11], ",")
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("crawl.log: %w", err)
+	}
+	return l, nil
+}
+
+func dash(s string) string {
+	if s == "-" {
+		return ""
+	}
+	return s
+}
+
+// A Writer appends to a log. It is safe for concurrent use. Each line is
+// written at once and whole: the log is evidence, and a kill must not take
+// what was done.
+type Writer struct {
+	mu   sync.Mutex
+	file *os.File
+	buf  []byte
+}
+
+// Open opens the log at path, makes it if there is none, and cuts a torn last
+// line.
+func Open(path string) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	end, err := wholeLines(f)
+	if err == nil {
+		err = f.Truncate(end)
+	}
+	if err == nil {
+		_, err = f.Seek(end, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Writer{file: f}, nil
+}
+
+// wholeLines is the length of f up to its last line end.
+func wholeLines(f *os.File) (int64, error) {
+	end, err := f.Seek(0, io.SeekEnd)
+	var block [4096]byte
+	for end > 0 && err == nil {
+		at := max(0, end-int64(len(block)))
+		b := block[:end-at]
+		if _, err = f.ReadAt(b, at); err != nil {
+			break
+		}
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return at + int64(i) + 1, nil
+		}
+		end = at
+	}
+	return 0, err
+}
+
+// Write appends a line.
+func (w *Writer) Write(l *Line) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = l.Append(w.buf[:0])
+	_, err := w.file.Write(w.buf)
+	return err
+}
+
+// Close syncs and closes the log.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Join(w.file.Sync(), w.file.Close())
+}
+
+// Read calls f for each line of a log. It stops at the first line that is
+// none, naming it, or at the first error of f.
+func Read(r io.Reader, f func(*Line) error) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 1<<20)
+	for n := 1; s.Scan(); n++ {
+		l, err := Parse(s.Text())
+		if err == nil {
+			err = f(l)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	return s.Err()
+}

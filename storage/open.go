@@ -1,0 +1,321 @@
+package storage
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// Names of the files of a crawl's directory.
+const (
+	StateFile = "state.db"
+	RunFile   = "run.json"
+	LogFile   = "crawl.log"
+	PagesFile = "pages.jsonl"
+)
+
+// Options of a DB. The zero value is what most callers want.
+type Options struct {
+	NoPages bool          // write no pages.jsonl
+	Gather  time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
+}
+
+// An InUseError says that another process holds the state of a crawl.
+type InUseError struct {
+	Dir string
+	Run *Run // who; nil if that is not known
+}
+
+func (e *InUseError) Error() string {
+	if e.Run == nil {
+		return fmt.Sprintf("%s is in use by another process: wait until it ends, or take another --dir", e.Dir)
+	}
+	return fmt.Sprintf("%s is in use by process %d, which runs since %s: wait until it ends, or take another --dir",
+		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
+}
+
+// A DamagedError says that a file of a crawl is not what was written.
+// Nothing was changed.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged: %v: restore it from a copy, or start again with --fresh", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// A VersionError says that a crawl was written by a newer version.
+type VersionError struct {
+	Path      string
+	Have, Can uint64
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s has layout %d, this version reads up to %d: use a newer version, or start again with --fresh", e.Path, e.Have, e.Can)
+}
+
+// A Run says which process holds a crawl.
+type Run struct {
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+}
+
+// A DB is the directory of one crawl, held by this process. Its methods are
+// safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
+type DB struct {
+	dir     string
+	opts    Options
+	bolt    *bbolt.DB
+	seed    uint64
+	unclean bool
+	pages   *output
+
+	growths frontier.Growths
+	wake    chan struct{} // there is something to commit
+	hurry   chan struct{} // somebody waits for it
+	closing chan struct{} // Close was called
+	ended   chan struct{} // the committer has ended
+
+	mu        sync.Mutex
+	room      sync.Cond // queue is shorter than its bound
+	queue     []op
+	snapshots map[frontier.Site]*robots.Snapshot // put, not committed
+	out       map[frontier.Site]map[uint32]bool  // entries that were read and have not ended: whether from bucketReady
+	last      bool                               // the last group is being committed
+	err       error                              // why nothing can be committed any more
+}
+
+// Open opens the crawl in dir, or makes it. The error is an *InUseError, a
+// *DamagedError, a *VersionError, or one of the file system.
+func Open(dir string, opts Options) (*DB, error) {
+	if opts.Gather == 0 {
+		opts.Gather = 20 * time.Millisecond
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	db := &DB{
+		dir: dir, opts: opts, growths: frontier.NewGrowths(),
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		closing: make(chan struct{}), ended: make(chan struct{}),
+		snapshots: map[frontier.Site]*robots.Snapshot{},
+		out:       map[frontier.Site]map[uint32]bool{},
+	}
+	db.room.L = &db.mu
+	if err := db.open(); err != nil {
+		if db.bolt != nil {
+			db.bolt.Close()
+		}
+		if db.pages != nil {
+			db.pages.file.Close()
+		}
+		return nil, err
+	}
+	// The committer. It ends when Close closes db.closing.
+	go db.commit()
+	return db, nil
+}
+
+func (db *DB) open() (err error) {
+	path := filepath.Join(db.dir, StateFile)
+	defer func() { err = db.damaged(err, recover()) }()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if err := preflight(path); err != nil {
+		return err
+	}
+	db.bolt, err = bbolt.Open(path, 0o644, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+	if errors.Is(err, berrors.ErrTimeout) {
+		run, _ := ReadRun(db.dir)
+		return &InUseError{db.dir, run}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(db.dir, RunFile)); err == nil {
+		db.unclean = true
+	}
+	lengths := map[string]int64{}
+	if err := db.prepare(path, lengths); err != nil {
+		return err
+	}
+	if !db.opts.NoPages {
+		if db.pages, err = openOutput(filepath.Join(db.dir, PagesFile), lengths[PagesFile]); err != nil {
+			return err
+		}
+	}
+	return writeRun(db.dir, Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)})
+}
+
+// prepare makes the buckets of a new file and reads what is in an old one.
+func (db *DB) prepare(path string, lengths map[string]int64) error {
+	return db.bolt.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		if meta == nil {
+			var seed [8]byte
+			rand.Read(seed[:])
+			for _, name := range buckets {
+				if _, err := tx.CreateBucket(name); err != nil {
+					return err
+				}
+			}
+			meta = tx.Bucket(bucketMeta)
+			if err := meta.Put([]byte("version"), binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
+				return err
+			}
+			if err := meta.Put([]byte("seed"), seed[:]); err != nil {
+				return err
+			}
+		}
+		version, seed := meta.Get([]byte("version")), meta.Get([]byte("seed"))
+		if len(version) != 8 || len(seed) != 8 {
+			return errors.New("not the state of a crawl")
+		}
+		if v := binary.BigEndian.Uint64(version); v > schemaVersion {
+			return &VersionError{path, v, schemaVersion}
+		}
+		db.seed = binary.BigEndian.Uint64(seed)
+		if raw := meta.Get([]byte("outputs")); raw != nil {
+			return decode(bucketMeta, []byte("outputs"), raw, &lengths)
+		}
+		return nil
+	})
+}
+
+// damaged tells errors that name their mend, and those of the file system,
+// from the ones that mean that the state file is not in order.
+func (db *DB) damaged(err error, panicked any) error {
+	if panicked != nil {
+		err = fmt.Errorf("%v", panicked)
+	}
+	var inUse *InUseError
+	var version *VersionError
+	var already *DamagedError
+	var errno syscall.Errno
+	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) {
+		return err
+	}
+	return &DamagedError{filepath.Join(db.dir, StateFile), err}
+}
+
+// Unclean reports whether the last process that held the crawl did not end by
+// itself.
+func (db *DB) Unclean() bool { return db.unclean }
+
+// Dir is the directory of the crawl.
+func (db *DB) Dir() string { return db.dir }
+
+// Close commits what is left and gives the crawl free.
+func (db *DB) Close() error {
+	close(db.closing)
+	<-db.ended
+	db.mu.Lock()
+	err := db.err
+	db.mu.Unlock()
+	if db.pages != nil {
+		err = errors.Join(err, db.pages.file.Close())
+	}
+	err = errors.Join(err, db.bolt.Close())
+	if err == nil {
+		err = os.Remove(filepath.Join(db.dir, RunFile))
+	}
+	return err
+}
+
+// ReadRun says which process holds the crawl in dir, or held it when it was
+// killed. The error is fs.ErrNotExist where none does.
+func ReadRun(dir string) (*Run, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, RunFile))
+	if err != nil {
+		return nil, err
+	}
+	run := new(Run)
+	if err := json.Unmarshal(raw, run); err != nil {
+		return nil, &DamagedError{filepath.Join(dir, RunFile), err}
+	}
+	return run, nil
+}
+
+func writeRun(dir string, r Run) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, RunFile)
+	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// preflight finds what makes bbolt read beyond the end of its file, which no
+// recover can mend: a file that is shorter than its newest valid meta page
+// says. An empty or missing file is a new one.
+func preflight(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		return nil
+	}
+	var newest, pages, size uint64
+	for _, at := range metaOffsets(f) {
+		var b [80]byte
+		if _, err := f.ReadAt(b[:], at); err != nil {
+			continue
+		}
+		m := b[16:]
+		sum := fnv.New64a()
+		sum.Write(m[:56])
+		if binary.NativeEndian.Uint32(m) != 0xED0CDAED || sum.Sum64() != binary.NativeEndian.Uint64(m[56:]) {
+			continue
+		}
+		if tx := binary.NativeEndian.Uint64(m[48:]); size == 0 || tx > newest {
+			newest, pages, size = tx, binary.NativeEndian.Uint64(m[40:]), uint64(binary.NativeEndian.Uint32(m[8:]))
+		}
+	}
+	if size == 0 {
+		return errors.New("no valid head: not the state of a crawl")
+	}
+	if hi, least := bits.Mul64(pages, size); hi > 0 || uint64(info.Size()) < least {
+		return fmt.Errorf("%d bytes long where at least %d were written", info.Size(), least)
+	}
+	return nil
+}
+
+// metaOffsets are the places of the two meta pages: the second stands one page
+// in, and the size of a page is known from the first alone, if that is whole.
+func metaOffsets(f *os.File) []int64 {
+	offsets := []int64{0}
+	for size := int64(1024); size <= 64<<10; size *= 2 {
+		offsets = append(offsets, size)
+	}
+	return offsets
+}

@@ -1,0 +1,48 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// A PageRecord is one line of pages.jsonl. Its fields are never renamed or
+// given another meaning; new ones may be added.
+type PageRecord struct {
+	URL       string    `json:"url"`                 // as requested
+	Time      time.Time `json:"time"`                // start of the request, UTC
+	Status    int       `json:"status"`              // HTTP status
+	Type      string    `json:"type,omitempty"`      // media type, lower case, without parameters
+	Charset   string    `json:"charset,omitempty"`   // that Body was decoded from
+	Size      int64     `json:"size"`                // bytes of the decoded body
+	Digest    string    `json:"digest,omitempty"`    // "sha1:" and base 32, of the decoded body
+	Truncated string    `json:"truncated,omitempty"` // why the body is not the whole, as in WARC-Truncated
+	Title     string    `json:"title,omitempty"`     // of an HTML page
+	Location  string    `json:"location,omitempty"`  // where a redirect leads
+	Links     int       `json:"links"`               // found on the page, in scope or not
+	Depth     int       `json:"depth"`               // links from the seed
+	Hops      string    `json:"hops,omitempty"`      // path from the seed in Heritrix's letters
+	Via       string    `json:"via,omitempty"`       // the page it was found on
+	Tag       string    `json:"tag,omitempty"`       // of the seed
+	Robots    time.Time `json:"robots,omitzero"`     // when the robots.txt in force was fetched
+	Rule      string    `json:"rule,omitempty"`      // the rule that allows it, with its line, if one does
+	NoIndex   bool      `json:"noindex,omitempty"`   // the page asks not to be indexed
+	NoArchive bool      `json:"noarchive,omitempty"` // the page asks not to be shown from an archive
+	Body      string    `json:"body,omitempty"`      // of a text, as UTF-8, where bodies are kept
+	Base64    []byte    `json:"base64,omitempty"`    // of anything else, where bodies are kept
+}
+
+// PutPage writes a line of pages.jsonl, before the page's fate is submitted.
+func (db *DB) PutPage(p *PageRecord) error {
+	if db.pages == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
+		return err
+	}
+	db.pages.append(b.Bytes())
+	return nil
+}

@@ -1,0 +1,118 @@
+package storage
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+)
+
+// snapshotRecord is a snapshot whose body stands elsewhere, once for all
+// snapshots with the same, and whose copy is another snapshot of the site.
+type snapshotRecord struct {
+	Snapshot robots.Snapshot
+	Body     []byte    `json:",omitempty"` // key in bucketBodies
+	Copy     time.Time `json:",omitzero"`  // when Snapshot.Copy was fetched
+}
+
+// Snapshot implements fetch.Snapshots: it returns the last one put.
+func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
+	db.mu.Lock()
+	s := db.snapshots[site]
+	db.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	err := db.view(func(tx *bbolt.Tx) error {
+		prefix := append([]byte(site), 0)
+		c := tx.Bucket(bucketSnapshots).Cursor()
+		last := c.Prev
+		if key, _ := c.Seek(append([]byte(site), 1)); key == nil {
+			last = c.Last
+		}
+		key, raw := last()
+		if !bytes.HasPrefix(key, prefix) {
+			return nil
+		}
+		var err error
+		s, err = getSnapshot(tx, site, key, raw)
+		return err
+	})
+	return s, err
+}
+
+// PutSnapshot implements fetch.Snapshots. All snapshots of a crawl are kept.
+func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+	return db.enqueue(op{snapshot: s, site: site})
+}
+
+func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
+	r := snapshotRecord{Snapshot: *s}
+	r.Snapshot.Body, r.Snapshot.Copy = nil, nil
+	if len(s.Body) > 0 {
+		sum := sha256.Sum256(s.Body)
+		r.Body = sum[:]
+		bodies := tx.Bucket(bucketBodies)
+		if bodies.Get(r.Body) == nil {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write(s.Body)
+			if err := z.Close(); err != nil {
+				return err
+			}
+			if err := bodies.Put(r.Body, b.Bytes()); err != nil {
+				return err
+			}
+		}
+	}
+	snapshots := tx.Bucket(bucketSnapshots)
+	if s.Copy != nil {
+		r.Copy = s.Copy.Fetched
+		if snapshots.Get(snapshotKey(site, r.Copy)) == nil {
+			if err := putSnapshot(tx, site, s.Copy); err != nil {
+				return err
+			}
+		}
+	}
+	return put(snapshots, snapshotKey(site, s.Fetched), &r)
+}
+
+func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {
+	var r snapshotRecord
+	if err := decode(bucketSnapshots, key, raw, &r); err != nil {
+		return nil, err
+	}
+	s := &r.Snapshot
+	if r.Body != nil {
+		z, err := gzip.NewReader(bytes.NewReader(tx.Bucket(bucketBodies).Get(r.Body)))
+		if err == nil {
+			s.Body, err = io.ReadAll(z)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bucket %s, key %x: %w", bucketBodies, r.Body, err)
+		}
+	}
+	if !r.Copy.IsZero() {
+		key := snapshotKey(site, r.Copy)
+		var err error
+		if s.Copy, err = getSnapshot(tx, site, key, tx.Bucket(bucketSnapshots).Get(key)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// view reads. A page of the file that is not what bbolt wrote may make it
+// panic; that is an error of the file, not of this program.
+func (db *DB) view(f func(*bbolt.Tx) error) (err error) {
+	defer func() { err = db.damaged(err, recover()) }()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	return db.bolt.View(f)
+}
