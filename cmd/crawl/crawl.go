@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+var errForced = errors.New("stopped at once")
+
+// A screen is what is shown of a crawl.
+type screen struct {
+	every time.Duration // between two progress lines; 0: none, and no first line
+	json  bool          // the summary is JSON
+}
+
+// screen is what the flags ask for: somebody who looks on is not left without
+// a word for more than two seconds.
+func (p *program) screen(progress string, asJSON bool) screen {
+	switch {
+	case progress == "none":
+		return screen{0, asJSON}
+	case isTerminal(p.err):
+		return screen{2 * time.Second, asJSON}
+	}
+	return screen{30 * time.Second, asJSON}
+}
+
+// crawl runs a crawl from its first line to its summary.
+func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) error {
+	c, err := crawler.New(opts)
+	if err != nil {
+		return err
+	}
+	if opts.Delay < 200*time.Millisecond && opts.Delay != 0 && !opts.AllowPrivate && len(opts.ConnectTo) == 0 {
+		fmt.Fprintln(p.err, "crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	done := make(chan struct{})
+	// The watcher of signals and progress. It ends when the crawl has ended.
+	go func() {
+		defer close(done)
+		p.watch(c, cancel, ended, show.every)
+	}()
+	if show.every > 0 {
+		fmt.Fprintf(p.err, "crawl: %s as %s into %s; Ctrl-C stops, the same command goes on\n",
+			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
+	}
+	err = c.Run(ctx, nil)
+	close(ended)
+	<-done
+	if err != nil && !errors.Is(err, errForced) {
+		return err
+	}
+	s := c.Summary()
+	if perr := p.summary(s, opts.Dir, show.json); perr != nil {
+		return perr
+	}
+	switch s.End {
+	case crawler.EndBroken:
+		return &exit{exitForced, nil}
+	case crawler.EndStopped, crawler.EndTime:
+		return &exit{exitStopped, nil}
+	}
+	if s.Fetched == 0 && s.Frontier.Pages == 0 {
+		return &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}
+	}
+	return nil
+}
+
+// watch turns signals into stops and prints progress, until ended is closed.
+func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, ended <-chan struct{}, every time.Duration) {
+	var ticks <-chan time.Time
+	if every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	begin := time.Now()
+	stopping := false
+	for {
+		select {
+		case <-ended:
+			return
+		case now := <-ticks:
+			p.progress(c, now, now.Sub(begin))
+		case <-p.signals:
+			if stopping {
+				cancel(errForced)
+				continue
+			}
+			stopping = true
+			c.Stop()
+			fmt.Fprintln(p.err, "crawl: stopping after the requests under way; once more stops at once")
+		}
+	}
+}

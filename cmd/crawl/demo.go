@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) demoCommand() *cobra.Command {
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "crawl a small fake web on this machine: no network needed",
+		Long: `demo serves a small web of several sites on a loopback address and crawls it,
+with the real program. The sites have what a crawler meets: rules, a site that
+asks for a pause, one that is busy, one whose robots.txt fails, a redirect into
+a forbidden path, a trap.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.demo(cmd.Context(), dir, asJSON) },
+	}
+	cmd.Flags().StringVarP(&dir, "dir", "d", "", "directory of the crawl (default: a new one for temporary files)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	return cmd
+}
+
+func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
+	if dir == "" {
+		temp, err := os.MkdirTemp("", "permesso-")
+		if err != nil {
+			return err
+		}
+		dir = filepath.Join(temp, "demo.crawl")
+	}
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: demoWeb(), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	// The fake web. It ends when the crawl has ended.
+	go func() { served <- server.Serve(listen) }()
+
+	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
+	err = p.crawl(ctx, crawler.Options{
+		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},
+		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies},
+		Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
+		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
+	}, screen{2 * time.Second, asJSON})
+	return errors.Join(err, closeServer(server, served))
+}
+
+func closeServer(server *http.Server, served <-chan error) error {
+	err := server.Close()
+	if serr := <-served; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	return err
+}
+
+func demoSeeds() []string {
+	return []string{
+		"http://library.demo.test/", "http://slow.demo.test/", "http://busy.demo.test/",
+		"http://moved.demo.test/", "http://trap.demo.test/", "http://broken.demo.test/",
+	}
+}
+
+// demoWeb answers for all hosts of the demo.
+func demoWeb() http.Handler {
+	mux := http.NewServeMux()
+	html := func(pattern, title, body string) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprintf(w, "<!doctype html><title>%s</title>\n<h1>%s</h1>\n%s\n", title, title, body)
+		})
+	}
+	rules := func(host, body string) {
+		mux.HandleFunc(host+"/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			fmt.Fprint(w, body)
+		})
+	}
+
+	rules("library.demo.test", `User-agent: *
+Disallow: /private/
+Disallow: /*?sort=
+Disallow: /drafts
+Allow: /drafts/published
+`)
+	shelves := ""
+	for i := 1; i <= 12; i++ {
+		shelves += fmt.Sprintf("<a href=\"/book/%d\">Book %d</a>\n", i, i)
+		html(fmt.Sprintf("library.demo.test/book/%d", i), fmt.Sprintf("Book %d", i),
+			fmt.Sprintf(`<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, i%12+1, i))
+	}
+	html("library.demo.test/{$}", "The library", shelves+`
+<a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
+<a href="/go">A redirect</a> <a href="/ads" rel="nofollow">An advertisement</a>
+<a href="http://elsewhere.demo.test/">Another host</a>`)
+	html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
+	// A redirect into what robots.txt forbids: the redirect is asked for, its target is not.
+	mux.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
+
+	rules("slow.demo.test", "User-agent: *\nCrawl-delay: 1\n")
+	html("slow.demo.test/{$}", "One second, please",
+		`<a href="/1">1</a> <a href="/2">2</a> <a href="/3">3</a> <a href="/4">4</a> <a href="/5">5</a>`)
+	for i := 1; i <= 5; i++ {
+		html(fmt.Sprintf("slow.demo.test/%d", i), fmt.Sprintf("Page %d", i), "")
+	}
+
+	html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
+	html("busy.demo.test/other", "Another page", "")
+	mux.Handle("busy.demo.test/report", &busyOnce{})
+
+	mux.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
+	html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
+	html("www.moved.demo.test/about", "About", "")
+
+	// A calendar without an end: the budget of pages and the depth end it.
+	mux.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		day, _ := strconv.Atoi(r.URL.Query().Get("day"))
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, `<title>Day %d</title><a href="/?day=%d">Tomorrow</a> <a href="/?day=%d">In a week</a>`, day, day+1, day+7)
+	})
+
+	// A robots.txt that fails is no permission: nothing else is asked for.
+	mux.HandleFunc("broken.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "the database is away", http.StatusInternalServerError)
+	})
+	return mux
+}
+
+// busyOnce asks for three seconds of rest, the first time.
+type busyOnce struct{ asked bool }
+
+func (b *busyOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The crawler asks a site one thing at a time: no lock is needed.
+	if !b.asked {
+		b.asked = true
+		w.Header().Set("Retry-After", "3")
+		http.Error(w, "too many guests", http.StatusTooManyRequests)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprint(w, "<title>The report</title>Thank you for waiting.")
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"golang.org/x/term"
+)
+
+const needIdentity = `who crawls? Site owners must be able to name this crawler in robots.txt and to
+reach you. Add a name of your own choice and a contact:
+  --name mybot --contact https://example.org/about-my-crawl   (or an e-mail address)
+or set $CRAWL_NAME and $CRAWL_CONTACT`
+
+// identity finds who crawls: by the flags, the environment, the identity file,
+// or by asking, once, on a terminal.
+func (p *program) identity(name, contact string) (crawler.Identity, error) {
+	id := crawler.Identity{Token: name, Contact: contact}
+	fill := func(token, contact string) {
+		if id.Token == "" {
+			id.Token = token
+		}
+		if id.Contact == "" {
+			id.Contact = contact
+		}
+	}
+	fill(os.Getenv("CRAWL_NAME"), os.Getenv("CRAWL_CONTACT"))
+	path := identityFile()
+	if id.Token == "" || id.Contact == "" {
+		known, err := readIdentity(path)
+		if err != nil {
+			return id, err
+		}
+		fill(known.Token, known.Contact)
+	}
+	if id.Token == "" || id.Contact == "" {
+		if !p.interactive() {
+			return id, usage(needIdentity)
+		}
+		if err := p.askIdentity(&id, path); err != nil {
+			return id, err
+		}
+	}
+	var option *crawler.OptionError
+	if err := id.Check(); errors.As(err, &option) {
+		flag := "--name"
+		if option.Field == "Identity.Contact" {
+			flag = "--contact"
+		}
+		return id, usage("%s: %s", flag, option.Reason)
+	}
+	return id, nil
+}
+
+// interactive reports whether somebody can be asked.
+func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
+
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// identityFile is where the answer is kept; empty if there is no place for it.
+func identityFile() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "permesso", "identity.json")
+}
+
+type identityRecord struct {
+	Name    string `json:"name"`
+	Contact string `json:"contact"`
+}
+
+func readIdentity(path string) (crawler.Identity, error) {
+	if path == "" {
+		return crawler.Identity{}, nil
+	}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return crawler.Identity{}, nil
+	}
+	var r identityRecord
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		return crawler.Identity{}, usage("%s: %v: mend or remove it, or use --name and --contact", path, err)
+	}
+	return crawler.Identity{Token: r.Name, Contact: r.Contact}, nil
+}
+
+// askIdentity asks until the answers are valid, and keeps them.
+func (p *program) askIdentity(id *crawler.Identity, path string) error {
+	fmt.Fprintln(p.err, "Site owners must be able to name this crawler in robots.txt and to reach you.")
+	in := bufio.NewReader(p.in)
+	ask := func(question string, to *string) error {
+		fmt.Fprint(p.err, question)
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return usage(needIdentity)
+		}
+		*to = strings.TrimSpace(line)
+		return nil
+	}
+	for {
+		if id.Token == "" {
+			if err := ask("Name of the crawler (letters, - and _): ", &id.Token); err != nil {
+				return err
+			}
+		}
+		if id.Contact == "" {
+			if err := ask("Contact (a web page or an e-mail address): ", &id.Contact); err != nil {
+				return err
+			}
+		}
+		var option *crawler.OptionError
+		if err := id.Check(); !errors.As(err, &option) {
+			break
+		}
+		fmt.Fprintln(p.err, option.Reason)
+		if option.Field == "Identity.Contact" {
+			id.Contact = ""
+		} else {
+			id.Token = ""
+		}
+	}
+	if path == "" {
+		return nil
+	}
+	raw, err := json.MarshalIndent(identityRecord{id.Token, id.Contact}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, append(raw, '\n'), 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.err, "Kept in %s.\n", path)
+	return nil
+}

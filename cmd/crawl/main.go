@@ -1,0 +1,91 @@
+// Command crawl crawls politely: a seed file in, pages out.
+//
+//	crawl run seeds.txt
+//	crawl demo
+//	crawl robots test --file robots.txt --agent mybot /a /b
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// A program is one call of the command: where it reads and writes, and the
+// signals it gets.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	signals  chan os.Signal
+}
+
+// run is main without the process: it returns the exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	p := &program{in: in, out: out, err: errOut, signals: make(chan os.Signal, 2)}
+	signal.Notify(p.signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(p.signals)
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(context.Background())
+	if err != nil && err.Error() != "" {
+		fmt.Fprintf(errOut, "crawl: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "crawl",
+		Short: "a polite web crawler",
+		Long: `crawl asks sites for their pages as a guest would: it reads robots.txt first,
+waits between two requests, and goes on where it was, whatever stopped it.
+
+Try it without any network:   crawl demo
+Crawl a site:                 crawl run --name mybot --contact https://example.org/mybot https://example.com/
+Test a robots.txt:            crawl robots test --file robots.txt --agent mybot /private/`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown command %q: crawl --help lists them", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
+	})
+	root.AddCommand(p.runCommand(), p.demoCommand(), p.robotsCommand(), p.versionCommand())
+	return root
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "print the version",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, err := fmt.Fprintln(p.out, "crawl (permesso)", crawler.Version)
+			return err
+		},
+	}
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}

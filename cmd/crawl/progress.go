@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// progress prints one line in logfmt: what was done, what is left, and what is
+// waited for.
+func (p *program) progress(c *crawler.Crawler, now time.Time, since time.Duration) {
+	s := c.Stats()
+	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%s requests=%d queued=%d busy=%d",
+		since.Round(time.Second), s.Pages, float64(s.Pages)/since.Seconds(), size(s.Bytes), s.Requests,
+		s.Frontier.Entries, s.Frontier.Out)
+	if n := sum(s.Skips); n > 0 {
+		line += fmt.Sprintf(" skipped=%d", n)
+	}
+	if n := sum(s.Errors); n > 0 {
+		line += fmt.Sprintf(" failed=%d", n)
+	}
+	if wait := s.Frontier.NextDue.Sub(now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
+		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)
+	} else if slow, ok := c.Longest(now); ok {
+		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", slow.Site, slow.By, slow.Due.Sub(now).Round(100*time.Millisecond))
+	}
+	fmt.Fprintln(p.err, line)
+}
+
+// summary prints what a run came to.
+func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(p.out).Encode(summaryJSON(s, dir))
+	}
+	w := &lines{w: p.out}
+	w.line("ended", "%s", ending(s))
+	w.line("pages", "%d in this run, %d in the crawl (2xx); %s answered, %s, %d of them for robots.txt",
+		s.Pages, s.Frontier.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
+	w.line("sites", "%d", s.Sites)
+	w.line("bytes", "%s", size(s.Bytes))
+	w.counts("answers", s.Status)
+	w.counts("not fetched", s.Skips)
+	w.counts("problems", s.Errors)
+	if s.Retries > 0 || s.Handler > 0 {
+		w.line("tried again", "%s", plural(s.Retries, "page"))
+	}
+	polite := s.Frontier.Polite
+	w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
+		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
+	p.waiting(w, s, time.Now())
+	w.line("look at", "%s/pages.jsonl (a JSON object per page), %s/crawl.log (a line per request)", dir, dir)
+	return w.err
+}
+
+func ending(s crawler.Summary) string {
+	switch s.End {
+	case crawler.EndDone:
+		if s.Frontier.Entries > 0 {
+			return "done for now: what is left is not due within the patience"
+		}
+		return "done: everything in scope was asked for"
+	case crawler.EndLimit:
+		return "done: the limit of pages is reached"
+	case crawler.EndTime:
+		return "stopped: the time is up; the same command goes on"
+	}
+	return string(s.End) + "; the same command goes on"
+}
+
+// waiting lists the sites that have something left, and why.
+func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
+	const most = 10
+	for i, st := range s.Waiting {
+		if i == most {
+			w.line("", "and %d more sites", len(s.Waiting)-most)
+			return
+		}
+		label := ""
+		if i == 0 {
+			label = "still waits"
+		}
+		w.line(label, "%s: %s, %s", st.Site, plural(st.Queued, "URL"), why(st, now))
+	}
+}
+
+// why says what a site waits for.
+func why(st frontier.SiteStatus, now time.Time) string {
+	switch wait := st.Due.Sub(now); {
+	case st.Given.Code != frontier.Undecided:
+		detail := ""
+		if st.Given.Detail != "" {
+			detail = " (" + st.Given.Detail + ")"
+		}
+		return st.Given.Code.String() + detail + ": given up in this run"
+	case st.Spent:
+		return "its budget of pages is spent (--max-host-pages)"
+	case wait > 0:
+		return fmt.Sprintf("due in %s (%s)", wait.Round(time.Second), st.By)
+	}
+	return "due"
+}
+
+// lines prints labelled lines and keeps the first error.
+type lines struct {
+	w   io.Writer
+	err error
+}
+
+func (l *lines) line(label, format string, args ...any) {
+	if l.err == nil {
+		text := fmt.Sprintf("%-12s %s", label, fmt.Sprintf(format, args...))
+		_, l.err = fmt.Fprintln(l.w, text)
+	}
+}
+
+func (l *lines) counts(label string, m any) {
+	var parts []string
+	switch m := m.(type) {
+	case map[int]int:
+		parts = listed(m)
+	case map[string]int:
+		parts = listed(m)
+	case map[crawler.Reason]int:
+		parts = listed(m)
+	}
+	if len(parts) > 0 {
+		l.line(label, "%s", strings.Join(parts, ", "))
+	}
+}
+
+// listed are the entries of m as "key: n", by key.
+func listed[K cmp.Ordered](m map[K]int) []string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%v: %d", k, m[k]))
+	}
+	return parts
+}
+
+func sum[K comparable](m map[K]int) int {
+	n := 0
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func size(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"B", "kB", "MB", "GB"} {
+		if f < 1000 {
+			if unit == "B" {
+				return fmt.Sprintf("%d B", n)
+			}
+			return fmt.Sprintf("%.1f %s", f, unit)
+		}
+		f /= 1000
+	}
+	return fmt.Sprintf("%.1f TB", f)
+}
+
+// summaryJSON is the summary for programs. Its fields are never renamed.
+func summaryJSON(s crawler.Summary, dir string) any {
+	type waiting struct {
+		Site   string     `json:"site"`
+		Queued int        `json:"queued"`
+		Due    *time.Time `json:"due,omitempty"`
+		By     string     `json:"by,omitempty"`
+		Given  string     `json:"given_up,omitempty"`
+		Spent  bool       `json:"budget_spent,omitempty"`
+	}
+	var left []waiting
+	for _, st := range s.Waiting {
+		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Spent}
+		if st.Given.Code != frontier.Undecided {
+			w.Given = st.Given.Code.String()
+		}
+		if !st.Due.IsZero() {
+			due := st.Due.UTC()
+			w.Due = &due
+		}
+		left = append(left, w)
+	}
+	return struct {
+		End         string                 `json:"end"`
+		Dir         string                 `json:"dir"`
+		Pages       int                    `json:"pages"`
+		CrawlPages  int                    `json:"crawl_pages"`
+		Fetched     int                    `json:"fetched"`
+		Requests    int                    `json:"requests"`
+		Robots      int                    `json:"robots_requests"`
+		Sites       int                    `json:"sites"`
+		Bytes       int64                  `json:"bytes"`
+		Queued      int                    `json:"queued"`
+		Status      map[int]int            `json:"status,omitempty"`
+		Errors      map[string]int         `json:"errors,omitempty"`
+		Skips       map[crawler.Reason]int `json:"skips,omitempty"`
+		Early       int                    `json:"early_requests"`
+		LeastMargin float64                `json:"least_margin_seconds"`
+		RetryAfter  int                    `json:"retry_after_obeyed"`
+		Waiting     []waiting              `json:"waiting,omitempty"`
+	}{
+		string(s.End), dir, s.Pages, s.Frontier.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
+		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, left,
+	}
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runFlags are the flags of crawl run, as they were given.
+type runFlags struct {
+	dir, name, contact, scope, include, exclude string
+	maxSize, robotsForbidden, progress, level   string
+	output, connectTo                           []string
+	delay, ipDelay, maxTime, patience, timeout  time.Duration
+	concurrency, limit, maxHostPages, depth     int
+	rate                                        float64
+	allowPrivate, json, fresh                   bool
+}
+
+func (f *runFlags) register(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.dir, "dir", "d", "", "directory of the crawl (default: seeds.txt -> seeds.crawl)")
+	fs.StringVar(&f.name, "name", "", "product token that robots.txt names this crawler by (or $CRAWL_NAME)")
+	fs.StringVar(&f.contact, "contact", "", "URL or e-mail address where site owners reach you (or $CRAWL_CONTACT)")
+	fs.DurationVar(&f.delay, "delay", time.Second, "least pause of a site, from the end of a response")
+	fs.DurationVar(&f.ipDelay, "ip-delay", 250*time.Millisecond, "least time between two starts at a public address")
+	fs.IntVar(&f.concurrency, "concurrency", crawler.DefaultConcurrency, "visits at once, each to another site")
+	fs.IntVar(&f.limit, "limit", 0, "pages of the whole crawl (0: no limit)")
+	fs.IntVar(&f.maxHostPages, "max-host-pages", crawler.DefaultHostPages, "pages of one site (0: no limit)")
+	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this time (0: no limit)")
+	fs.DurationVar(&f.patience, "patience", 2*time.Minute, "end when nothing falls due within this time")
+	fs.Float64Var(&f.rate, "rate", 0, "requests per second, all sites together (0: no limit)")
+	fs.IntVar(&f.depth, "depth", crawler.DefaultDepth, "links from a seed that are followed (0: no limit)")
+	fs.StringVar(&f.scope, "scope", "host", "what belongs to the crawl: host, domain, prefix, list, any")
+	fs.StringVar(&f.include, "include", "", "follow only URLs that match this regular expression")
+	fs.StringVar(&f.exclude, "exclude", "", "do not follow URLs that match this regular expression")
+	fs.StringVar(&f.maxSize, "max-size", "16MB", "largest body, decompressed; the rest is cut and marked")
+	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest wait in each phase of a request; four times that for the whole")
+	fs.StringSliceVar(&f.output, "output", []string{"jsonl", "bodies"}, "what to write: jsonl (pages.jsonl), bodies (in it), none")
+	fs.StringVar(&f.robotsForbidden, "robots-forbidden", "deny", "what a robots.txt with status 401 or 403 means: deny, allow")
+	fs.BoolVar(&f.allowPrivate, "allow-private", false, "talk to private and loopback addresses, too")
+	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "HOST1:PORT1:HOST2:PORT2, as in curl: connect there instead")
+	fs.StringVar(&f.progress, "progress", "auto", "progress lines: auto, plain, none")
+	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	fs.StringVar(&f.level, "log-level", "warn", "what to report on standard error: debug, info, warn, error")
+	fs.BoolVar(&f.fresh, "fresh", false, "start again: what is in the directory is moved aside")
+}
+
+func (p *program) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] URL|FILE|- ...",
+		Short: "start a crawl, or go on with it",
+		Long: `run crawls from URLs, from seed files (one URL per line, # comments; a tag
+behind a tab marks what is found from it), or from standard input (-).
+
+The crawl lives in one directory. The same command goes on with it, whatever
+ended it before. Ctrl-C ends it after the requests under way, a second Ctrl-C
+at once; neither loses anything.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.runCrawl(cmd.Context(), &f, args) },
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) error {
+	if len(args) == 0 {
+		return usage("no seeds: give a URL, a file with one URL per line, or - for standard input")
+	}
+	seeds, err := p.seeds(args)
+	if err != nil {
+		return err
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	opts.Seeds = seeds
+	if opts.Identity, err = p.identity(f.name, f.contact); err != nil {
+		return err
+	}
+	if opts.Dir = f.dir; opts.Dir == "" {
+		opts.Dir = defaultDir(args[0])
+	}
+	if f.fresh {
+		if err := p.moveAside(opts.Dir); err != nil {
+			return err
+		}
+	}
+	if opts.Logger, err = p.logger(f.level); err != nil {
+		return err
+	}
+	return p.crawl(ctx, opts, p.screen(f.progress, f.json))
+}
+
+// seeds reads the arguments: files that exist, standard input, URLs and hosts.
+func (p *program) seeds(args []string) ([]string, error) {
+	var seeds []string
+	for _, arg := range args {
+		var r io.Reader
+		name := arg
+		switch info, err := os.Stat(arg); {
+		case arg == "-":
+			r, name = p.in, "standard input"
+		case err == nil && !info.IsDir():
+			file, err := os.Open(arg)
+			if err != nil {
+				return nil, usage("%v", err)
+			}
+			defer file.Close()
+			r = file
+		default:
+			one, bad, err := crawler.ReadSeeds(strings.NewReader(arg), "argument")
+			if err != nil || len(bad) > 0 || len(one) == 0 {
+				return nil, usage("%q is neither a file nor a URL: write a URL as https://example.org/", arg)
+			}
+			seeds = append(seeds, one...)
+			continue
+		}
+		lines, bad, err := crawler.ReadSeeds(r, name)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		for _, b := range bad {
+			fmt.Fprintf(p.err, "crawl: %v; this line is left out\n", b)
+		}
+		seeds = append(seeds, lines...)
+	}
+	if len(seeds) == 0 {
+		return nil, usage("no valid seed in %s: write one URL on each line, as https://example.org/", strings.Join(args, ", "))
+	}
+	return seeds, nil
+}
+
+// options are what the flags ask for.
+func (f *runFlags) options() (crawler.Options, error) {
+	o := crawler.Options{
+		Delay: f.delay, IPDelay: noneIfZero(f.ipDelay), Rate: f.rate, Concurrency: f.concurrency, Patience: noneIfZero(f.patience),
+		Depth: f.depth, Limit: f.limit, MaxHostPages: f.maxHostPages, MaxTime: f.maxTime,
+		Timeout: f.timeout, AllowPrivate: f.allowPrivate,
+	}
+	for name, negative := range map[string]bool{
+		"--delay": f.delay < 0, "--ip-delay": f.ipDelay < 0, "--rate": f.rate < 0, "--patience": f.patience < 0, "--depth": f.depth < 0,
+		"--limit": f.limit < 0, "--max-host-pages": f.maxHostPages < 0, "--max-time": f.maxTime < 0,
+		"--timeout": f.timeout <= 0, "--concurrency": f.concurrency <= 0,
+	} {
+		if negative {
+			return o, usage("%s: is too small", name)
+		}
+	}
+	o.Delay = noneIfZero(f.delay)
+	if f.depth == 0 {
+		o.Depth = -1
+	}
+	if f.maxHostPages == 0 {
+		o.MaxHostPages = -1
+	}
+	var err error
+	if o.Scope, err = scopeOf(f.scope); err != nil {
+		return o, err
+	}
+	if o.Include, err = compile("--include", f.include); err != nil {
+		return o, err
+	}
+	if o.Exclude, err = compile("--exclude", f.exclude); err != nil {
+		return o, err
+	}
+	if o.MaxSize, err = parseSize(f.maxSize); err != nil {
+		return o, err
+	}
+	if o.Output, err = outputs(f.output); err != nil {
+		return o, err
+	}
+	switch f.robotsForbidden {
+	case "deny":
+	case "allow":
+		o.AllowForbidden = true
+	default:
+		return o, usage("--robots-forbidden: %q is none of deny, allow", f.robotsForbidden)
+	}
+	for _, s := range f.connectTo {
+		c, err := fetch.ParseConnectTo(s)
+		if err != nil {
+			return o, usage("%v", err)
+		}
+		o.ConnectTo = append(o.ConnectTo, c)
+	}
+	switch f.progress {
+	case "auto", "plain", "none":
+	default:
+		return o, usage("--progress: %q is none of auto, plain, none", f.progress)
+	}
+	return o, nil
+}
+
+// noneIfZero turns what a flag says into what an option says, whose zero is
+// the default.
+func noneIfZero(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+func scopeOf(name string) (crawler.Scope, error) {
+	switch name {
+	case "host":
+		return crawler.SameHost(), nil
+	case "domain":
+		return crawler.SameDomain(), nil
+	case "prefix":
+		return crawler.SamePrefix(), nil
+	case "list":
+		return crawler.SeedsOnly(), nil
+	case "any":
+		return crawler.Anywhere(), nil
+	}
+	return nil, usage("--scope: %q is none of host, domain, prefix, list, any", name)
+}
+
+func compile(flag, expr string) (*regexp.Regexp, error) {
+	if expr == "" {
+		return nil, nil
+	}
+	r, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, usage("%s: %v", flag, err)
+	}
+	return r, nil
+}
+
+// parseSize reads a number of bytes with an optional unit: kB, MB, GB, KiB,
+// MiB, GiB.
+func parseSize(s string) (int64, error) {
+	units := []struct {
+		name  string
+		bytes int64
+	}{
+		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+		{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
+	}
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n <= 0 || n > (1<<40)/u.bytes {
+			break
+		}
+		return n * u.bytes, nil
+	}
+	return 0, usage("--max-size: %q is no size: write it as 500kB, 16MB or 1GiB", s)
+}
+
+func outputs(names []string) ([]crawler.Output, error) {
+	out := []crawler.Output{}
+	for _, n := range names {
+		switch n {
+		case "none":
+			if len(names) > 1 {
+				return nil, usage("--output: none goes with nothing else")
+			}
+		case "jsonl", "bodies":
+			out = append(out, crawler.Output(n))
+		default:
+			return nil, usage("--output: %q is none of jsonl, bodies, none", n)
+		}
+	}
+	return out, nil
+}
+
+func (p *program) logger(level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, usage("--log-level: %q is none of debug, info, warn, error", level)
+	}
+	return slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: l})), nil
+}
+
+// defaultDir is named after the first seed: a file, a host, or standard input.
+func defaultDir(seed string) string {
+	if seed == "-" {
+		return "stdin.crawl"
+	}
+	if _, err := os.Stat(seed); err == nil {
+		base := filepath.Base(seed)
+		return strings.TrimSuffix(base, filepath.Ext(base)) + ".crawl"
+	}
+	_, rest, ok := strings.Cut(seed, "://")
+	if !ok {
+		rest = seed
+	}
+	host := rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"))]
+	return host + ".crawl"
+}
+
+// moveAside makes room for a new crawl. Nothing is deleted.
+func (p *program) moveAside(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	to := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
+	if err := os.Rename(dir, to); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.err, "crawl: the crawl that was in %s is now in %s\n", dir, to)
+	return nil
+}

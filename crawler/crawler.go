@@ -1,0 +1,256 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// Keys of what a crawl keeps about itself.
+const (
+	keyRoots = "roots" // URLs at which redirects of seeds ended
+	keyJob   = "job"   // what the crawl was asked to be
+)
+
+// A Crawler is one crawl. Run it once.
+type Crawler struct {
+	opts    Options
+	seeds   []frontier.Entry
+	counts  counts
+	started chan struct{} // closed by Run once the rooms are open
+
+	frontier *frontier.Frontier
+	fetcher  *fetch.Fetcher
+	db       *storage.DB      // nil without Options.Dir
+	log      *crawllog.Writer // nil without Options.Dir
+
+	mu    sync.Mutex
+	ran   bool
+	stop  bool
+	roots []frontier.URL
+	end   End
+}
+
+// New checks the options. The error is an *OptionError.
+func New(opts Options) (*Crawler, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	c := &Crawler{opts: opts, started: make(chan struct{})}
+	for _, s := range opts.Seeds {
+		e, err := parseSeed(s)
+		if err != nil {
+			return nil, &OptionError{"Seeds", err.Error()}
+		}
+		c.seeds = append(c.seeds, e)
+		opts.Scope.Admit(e.URL)
+	}
+	return c, nil
+}
+
+// ErrRan is returned by a second call of Run.
+var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
+
+// Run crawls until nothing falls due within the patience, a limit is reached,
+// or Stop is called; then it returns nil, and Summary says which. If ctx ends,
+// requests under way are broken off and Run returns the cause. In every case
+// what is queued stays queued in Options.Dir.
+//
+// Any other error is one that ends the crawl: of the directory or its files
+// (*storage.InUseError, *storage.DamagedError, ...), or *IdentityError.
+func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
+	c.mu.Lock()
+	ran := c.ran
+	c.ran = true
+	c.mu.Unlock()
+	if ran {
+		return ErrRan
+	}
+	if err := c.open(); err != nil {
+		return errors.Join(err, c.close())
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	close(c.started)
+	if c.opts.MaxTime > 0 {
+		defer time.AfterFunc(c.opts.MaxTime, func() { c.stopFor(EndTime) }).Stop()
+	}
+	c.mu.Lock()
+	if c.stop {
+		c.frontier.Stop()
+	}
+	c.mu.Unlock()
+	if err := c.frontier.Add(c.seeds...); err != nil {
+		return err
+	}
+	return c.work(ctx, h)
+}
+
+// work runs the workers and returns why they ended.
+func (c *Crawler) work(ctx context.Context, h Handler) error {
+	errs := make([]error, c.opts.Concurrency)
+	var workers sync.WaitGroup
+	for i := range errs {
+		// A worker. It ends when the frontier hands out no more turns.
+		workers.Go(func() { errs[i] = c.worker(ctx, i, h) })
+	}
+	workers.Wait()
+	for _, err := range errs {
+		switch {
+		case errors.Is(err, frontier.ErrEnd):
+			c.ended(EndDone)
+		case errors.Is(err, frontier.ErrLimit):
+			c.ended(EndLimit)
+		case errors.Is(err, frontier.ErrStopped):
+			c.ended(EndStopped)
+		case ctx.Err() != nil:
+			c.ended(EndBroken)
+			return context.Cause(ctx)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Crawler) worker(ctx context.Context, n int, h Handler) error {
+	for {
+		turn, err := c.frontier.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.visit(ctx, n, turn, h); err != nil {
+			c.frontier.Stop()
+			return err
+		}
+	}
+}
+
+// Stop ends the crawl gracefully: visits under way are finished, no new one is
+// begun. It may be called at any time, also before Run.
+func (c *Crawler) Stop() { c.stopFor(EndStopped) }
+
+func (c *Crawler) stopFor(end End) {
+	c.ended(end)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = true
+	if c.frontier != nil {
+		c.frontier.Stop()
+	}
+}
+
+// ended notes why the crawl ended, the first time.
+func (c *Crawler) ended(end End) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end == "" {
+		c.end = end
+	}
+}
+
+// open opens the rooms.
+func (c *Crawler) open() error {
+	var backlog frontier.Backlog
+	var snapshots fetch.Snapshots
+	unclean := false
+	if dir := c.opts.Dir; dir != "" {
+		db, err := storage.Open(dir, storage.Options{NoPages: len(c.opts.Output) == 0})
+		if err != nil {
+			return err
+		}
+		c.db, backlog, snapshots, unclean = db, db, db, db.Unclean()
+		if err := c.resume(); err != nil {
+			return err
+		}
+		if c.log, err = crawllog.Open(filepath.Join(dir, storage.LogFile)); err != nil {
+			return err
+		}
+		if err := c.logBegin(unclean); err != nil {
+			return err
+		}
+	} else {
+		backlog, snapshots = frontier.NewMemory(), fetch.NewMemorySnapshots()
+	}
+	o := &c.opts
+	fetcher, err := fetch.New(fetch.Options{
+		Policy:    robots.Policy{Token: o.Identity.Token, AllowForbidden: o.AllowForbidden},
+		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
+		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
+		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize,
+	})
+	if err != nil {
+		return err
+	}
+	front, err := frontier.New(backlog, frontier.Options{
+		Delay: o.Delay, IPDelay: o.IPDelay, Patience: o.Patience, Rate: o.limit(),
+		Limit: o.Limit, MaxSitePages: max(0, o.MaxHostPages), Unclean: unclean,
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fetcher, c.frontier = fetcher, front
+	return nil
+}
+
+// close closes what open opened.
+func (c *Crawler) close() error {
+	var errs []error
+	if c.fetcher != nil {
+		c.fetcher.Close()
+	}
+	if c.log != nil {
+		errs = append(errs, c.log.Close())
+	}
+	if c.db != nil {
+		errs = append(errs, c.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// An IdentityError says that a crawl was begun under another name. Its
+// robots.txt verdicts, and what site owners were told, would no longer hold.
+type IdentityError struct {
+	Dir       string
+	Was, Want Identity
+}
+
+func (e *IdentityError) Error() string {
+	return fmt.Sprintf("crawler: %s was begun as %s (%s), not as %s (%s): go on under that identity, or start again with --fresh",
+		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
+}
+
+// resume reads what the crawl knows about itself from an earlier run.
+func (c *Crawler) resume() error {
+	var old job
+	known, err := c.db.Get(keyJob, &old)
+	if err != nil {
+		return err
+	}
+	now := c.job()
+	if known {
+		if old.Identity != now.Identity {
+			return &IdentityError{c.db.Dir(), old.Identity, now.Identity}
+		}
+		for _, d := range old.differences(now) {
+			c.opts.Logger.Info("resumed with another setting", "setting", d.name, "was", d.was, "is", d.is)
+		}
+	}
+	if _, err := c.db.Get(keyRoots, &c.roots); err != nil {
+		return err
+	}
+	for _, u := range c.roots {
+		c.opts.Scope.Admit(u)
+	}
+	return c.db.Put(keyJob, now)
+}

@@ -1,0 +1,173 @@
+package crawltest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// A Request is one line of a web's log.
+type Request struct {
+	Site       frontier.Site
+	Target     string // as it came: path and query
+	UserAgent  string
+	Header     http.Header
+	Start, End time.Time // as the server saw them; End is zero while it answers
+	Status     int       // 0 if the connection was broken
+	RetryAfter string
+	Body       []byte // of a robots.txt
+}
+
+// URL is what was asked for.
+func (r Request) URL() string { return string(r.Site) + r.Target }
+
+// Log is what was asked for so far, in the order in which it came.
+func (w *Web) Log() []Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.log)
+}
+
+// Fetched is how often a URL was asked for.
+func (w *Web) Fetched(url string) int {
+	n := 0
+	for _, r := range w.Log() {
+		if r.URL() == url {
+			n++
+		}
+	}
+	return n
+}
+
+// AssertFetched fails the test unless each URL was asked for exactly once.
+func (w *Web) AssertFetched(urls ...string) {
+	w.t.Helper()
+	for _, u := range urls {
+		if n := w.Fetched(u); n != 1 {
+			w.t.Errorf("%s was asked for %d times, want once", u, n)
+		}
+	}
+}
+
+// AssertNeverFetched fails the test if one of the URLs was asked for.
+func (w *Web) AssertNeverFetched(urls ...string) {
+	w.t.Helper()
+	for _, u := range urls {
+		if n := w.Fetched(u); n != 0 {
+			w.t.Errorf("%s was asked for %d times, want never", u, n)
+		}
+	}
+}
+
+// AssertDelay fails the test if a site was asked again less than d after the
+// end of the answer before. An empty origin stands for every site.
+func (w *Web) AssertDelay(origin string, d time.Duration) {
+	w.t.Helper()
+	for site, reqs := range w.bySite() {
+		if origin != "" && string(site) != origin {
+			continue
+		}
+		for i := 1; i < len(reqs); i++ {
+			if gap := reqs[i].Start.Sub(reqs[i-1].End); gap < d {
+				w.t.Errorf("%s came %v after the answer before, want at least %v", reqs[i].URL(), gap, d)
+			}
+		}
+	}
+}
+
+// AssertPolite fails the test if a site's log shows one of these:
+//
+//   - a page before robots.txt, or one that the last robots.txt forbids;
+//   - two requests at once;
+//   - less than the Crawl-delay between two requests, or a request before the
+//     time that a Retry-After named;
+//   - requests under different names.
+func (w *Web) AssertPolite() {
+	w.t.Helper()
+	for _, violation := range w.violations() {
+		w.t.Error(violation)
+	}
+}
+
+func (w *Web) violations() []string {
+	var found []string
+	names := map[string]bool{}
+	for _, reqs := range w.bySite() {
+		for _, r := range reqs {
+			names[r.UserAgent] = true
+		}
+		found = append(found, siteViolations(reqs)...)
+	}
+	if len(names) > 1 {
+		found = append(found, fmt.Sprintf("requests came under %d names", len(names)))
+	}
+	slices.Sort(found)
+	return found
+}
+
+func siteViolations(reqs []Request) (found []string) {
+	var group *robots.Group
+	note := func(r Request, format string, args ...any) {
+		found = append(found, r.Start.Format(time.TimeOnly)+" "+r.URL()+" "+fmt.Sprintf(format, args...))
+	}
+	for i, r := range reqs {
+		if i > 0 {
+			prev := reqs[i-1]
+			if prev.End.IsZero() || r.Start.Before(prev.End) {
+				note(r, "came while %s was being answered", prev.URL())
+			}
+			if group != nil {
+				if d, ok := group.CrawlDelay(); ok && r.Start.Sub(prev.End) < d {
+					note(r, "came %v after the answer before; Crawl-delay is %v", r.Start.Sub(prev.End), d)
+				}
+			}
+			if until := fetch.ParseRetryAfter(prev.RetryAfter, prev.End); counts(prev.Status) && r.Start.Before(until) {
+				note(r, "came %v before the end of a Retry-After", until.Sub(r.Start))
+			}
+		}
+		switch {
+		case r.Target == "/robots.txt":
+			group = rules(r, group)
+		case group == nil:
+			note(r, "came before robots.txt had an answer")
+		case !group.Match(r.Target).Allowed():
+			note(r, "is forbidden by robots.txt, line %d", group.Match(r.Target).Rule.Line)
+		}
+	}
+	return found
+}
+
+func counts(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status/100 == 3
+}
+
+// rules are the rules after an answer to robots.txt: old where it is none.
+func rules(r Request, old *robots.Group) *robots.Group {
+	token, _, _ := strings.Cut(r.UserAgent, " ")
+	token, _, _ = strings.Cut(token, "/")
+	switch {
+	case r.Status/100 == 2:
+		return robots.Parse(r.Body, robots.RFC9309).Group(token)
+	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
+		return robots.Parse([]byte("User-agent: *\nDisallow: /"), robots.RFC9309).Group(token)
+	case r.Status/100 == 4 && r.Status != http.StatusTooManyRequests,
+		// Where a redirect ends stands in another site's log.
+		r.Status/100 == 3 && r.Status != http.StatusNotModified:
+		return robots.Parse(nil, robots.RFC9309).Group(token)
+	}
+	return old
+}
+
+func (w *Web) bySite() map[frontier.Site][]Request {
+	sites := map[frontier.Site][]Request{}
+	for _, r := range w.Log() {
+		sites[r.Site] = append(sites[r.Site], r)
+	}
+	return sites
+}

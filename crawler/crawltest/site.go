@@ -1,0 +1,204 @@
+package crawltest
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Site is one site of a Web. Its methods return it, so that calls can be
+// chained; they may be called while a crawl runs.
+type Site struct {
+	web  *Web
+	site frontier.Site
+
+	mu      sync.Mutex
+	pages   map[string]http.Handler // by target
+	other   http.Handler            // for everything else
+	latency time.Duration
+	down    bool
+}
+
+// Robots sets robots.txt. Without it, or with an empty body, the site answers
+// 404.
+func (s *Site) Robots(body string) *Site {
+	if body == "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.pages, "/robots.txt")
+		return s
+	}
+	return s.Func("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, body)
+	})
+}
+
+// Page sets an HTML page. target is path and query.
+func (s *Site) Page(target, html string) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, html)
+	})
+}
+
+// Redirect answers target with status 302 and a Location.
+func (s *Site) Redirect(target, location string) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", location)
+		w.WriteHeader(http.StatusFound)
+	})
+}
+
+// Status answers target with a status and no body.
+func (s *Site) Status(target string, status int) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })
+}
+
+// Func answers target with h.
+func (s *Site) Func(target string, h http.HandlerFunc) *Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages[target] = h
+	return s
+}
+
+// Default answers everything that no other method set, robots.txt excepted.
+func (s *Site) Default(h http.HandlerFunc) *Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.other = h
+	return s
+}
+
+// Trap answers every target below prefix with a page of links to n more.
+func (s *Site) Trap(prefix string, n int) *Site {
+	return s.Default(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.RequestURI, prefix) {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		for i := range n {
+			fmt.Fprintf(w, "<a href=\"%s/%d\">deeper</a>\n", strings.TrimSuffix(r.RequestURI, "/"), i)
+		}
+	})
+}
+
+// Flaky answers target with each status in turn, then with the page. A 429 or
+// 503 comes with Retry-After, if retryAfter is not empty.
+func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
+	var mu sync.Mutex
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(status) == 0 {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			io.WriteString(w, html)
+			return
+		}
+		if retryAfter != "" {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		w.WriteHeader(status[0])
+		status = status[1:]
+	})
+}
+
+// Bomb answers target with size bytes of gzip-compressed zeros.
+func (s *Site) Bomb(target string, size int64) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		io.CopyN(z, zeros{}, size)
+		z.Close()
+	})
+}
+
+// Reset breaks the connection instead of answering target.
+func (s *Site) Reset(target string) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
+}
+
+// Latency makes every answer of the site take at least d.
+func (s *Site) Latency(d time.Duration) *Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latency = d
+	return s
+}
+
+// Down refuses connections, or admits them again.
+func (s *Site) Down(down bool) *Site {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+	return s
+}
+
+// Addr serves the host of the site at these addresses, which other hosts may
+// share.
+func (s *Site) Addr(addrs ...string) *Site {
+	s.web.t.Helper()
+	var list []netip.Addr
+	for _, a := range addrs {
+		ip, err := netip.ParseAddr(a)
+		if err != nil {
+			s.web.t.Fatalf("crawltest: %v", err)
+		}
+		list = append(list, ip)
+	}
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.web.addrs[s.site.Host()] = list
+	return s
+}
+
+func (s *Site) dial(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+func (s *Site) serve(w *answer, r *http.Request) {
+	target := r.RequestURI
+	if i := strings.Index(target, "://"); i >= 0 { // absolute form
+		target = target[i+3:]
+		target = target[strings.IndexByte(target, '/'):]
+	}
+	s.mu.Lock()
+	h, latency := s.pages[target], s.latency
+	if h == nil && s.other != nil && target != "/robots.txt" {
+		h = s.other
+	}
+	s.mu.Unlock()
+	if latency > 0 {
+		time.Sleep(latency)
+	}
+	w.keep = target == "/robots.txt"
+	if h == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -1,0 +1,274 @@
+// Package crawltest is a small web in memory, to test crawl jobs against: the
+// real client, robots and frontier run, only the wire is a pipe. Inside
+// testing/synctest a crawl of a virtual week takes milliseconds.
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		w := crawltest.New(t)
+//		w.Site("http://a.example").
+//			Robots("User-agent: *\nDisallow: /private/\nCrawl-delay: 5").
+//			Page("/", `<a href="/about">about</a> <a href="/private/x">private</a>`).
+//			Page("/about", "<title>About</title>")
+//		c, err := crawler.New(crawler.Options{
+//			Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
+//			Seeds:    []string{"http://a.example/"},
+//			Network:  w,
+//		})
+//		...
+//		w.AssertPolite()
+//		w.AssertNeverFetched("http://a.example/private/x")
+//	})
+//
+// A Web writes down who was asked for what, and when; the assertions read that
+// log, as a site owner would read his own.
+package crawltest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Web is a fetch.Network of sites in memory. Its methods are safe for
+// concurrent use.
+type Web struct {
+	t  testing.TB
+	ca *authority
+
+	mu        sync.Mutex
+	sites     map[frontier.Site]*Site
+	addrs     map[string][]netip.Addr // by host
+	listeners map[netip.AddrPort]*listener
+	last      netip.Addr
+	log       []Request
+	lookups   map[string]int
+}
+
+// New returns an empty web. It ends with the test.
+func New(t testing.TB) *Web {
+	w := &Web{
+		t: t, ca: newAuthority(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
+		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{},
+		// Nothing here is ever dialled, so that public addresses can stand
+		// for what they are to the crawler.
+		last: netip.MustParseAddr("16.0.0.0"),
+	}
+	t.Cleanup(w.close)
+	return w
+}
+
+// Site returns the site of an origin such as "https://a.example:8443"; "http://"
+// may be left out. It is made if there is none.
+func (w *Web) Site(origin string) *Site {
+	w.t.Helper()
+	u, err := frontier.ParseURL(origin)
+	if err != nil {
+		u, err = frontier.ParseURL("http://" + origin)
+	}
+	if err != nil {
+		w.t.Fatalf("crawltest: %v", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.sites[u.Site()]
+	if s == nil {
+		s = &Site{web: w, site: u.Site(), pages: map[string]http.Handler{}}
+		w.sites[u.Site()] = s
+		if w.addrs[u.Host()] == nil {
+			if ip, err := netip.ParseAddr(u.Host()); err == nil {
+				w.addrs[u.Host()] = []netip.Addr{ip}
+			} else {
+				w.last = w.last.Next()
+				w.addrs[u.Host()] = []netip.Addr{w.last}
+			}
+		}
+	}
+	return s
+}
+
+// RootCAs verifies the certificates of the https sites.
+func (w *Web) RootCAs() *x509.CertPool { return w.ca.pool }
+
+// Lookups is how often a host name was resolved.
+func (w *Web) Lookups(host string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lookups[host]
+}
+
+// LookupNetIP implements fetch.Network.
+func (w *Web) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookups[host]++
+	if a := w.addrs[host]; a != nil {
+		return a, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// DialContext implements fetch.Network.
+func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, err
+	}
+	var site *Site
+	w.mu.Lock()
+	for name, s := range w.sites {
+		if name.Port() != at.Port() {
+			continue
+		}
+		for _, a := range w.addrs[name.Host()] {
+			if a == at.Addr() {
+				site = s
+			}
+		}
+	}
+	w.mu.Unlock()
+	if site == nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(at), Err: errors.New("connection refused")}
+	}
+	if err := site.dial(ctx); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(at), Err: err}
+	}
+	client, server := net.Pipe()
+	l := w.listener(at, site.site.Scheme() == "https")
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// listener is where connections to an address arrive; its server is started
+// with the first.
+func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.listeners[at]; l != nil {
+		return l
+	}
+	l := &listener{at: at, conns: make(chan net.Conn), closed: make(chan struct{})}
+	w.listeners[at] = l
+	scheme := "http"
+	var listen net.Listener = l
+	if secure {
+		scheme = "https"
+		listen = tls.NewListener(l, w.ca.config())
+	}
+	l.server = &http.Server{
+		Handler:  http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.serve(scheme, at.Port(), rw, r) }),
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	// The server of one address. It ends with close.
+	l.done.Go(func() { l.server.Serve(listen) })
+	return l
+}
+
+func (w *Web) close() {
+	w.mu.Lock()
+	listeners := w.listeners
+	w.listeners = map[netip.AddrPort]*listener{}
+	w.mu.Unlock()
+	for _, l := range listeners {
+		l.server.Close()
+		l.Close()
+		l.done.Wait()
+	}
+}
+
+// serve answers for a site and writes down what was asked.
+func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.Request) {
+	req := Request{Target: r.RequestURI, UserAgent: r.UserAgent(), Header: r.Header, Start: time.Now()}
+	u, err := frontier.ParseURL(scheme + "://" + r.Host + "/")
+	if err != nil || u.Site().Port() != port {
+		http.Error(rw, "no such host here", http.StatusMisdirectedRequest)
+		return
+	}
+	req.Site = u.Site()
+	w.mu.Lock()
+	s := w.sites[req.Site]
+	w.log = append(w.log, req)
+	at := len(w.log) - 1
+	w.mu.Unlock()
+	watched := &answer{ResponseWriter: rw}
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		l := &w.log[at]
+		l.End, l.Status, l.RetryAfter = time.Now(), watched.status, rw.Header().Get("Retry-After")
+		l.Body = watched.robots
+	}()
+	if s == nil {
+		http.Error(watched, "no such host here", http.StatusMisdirectedRequest)
+		return
+	}
+	s.serve(watched, r)
+}
+
+// answer notes the status of an answer, and the body of a robots.txt.
+type answer struct {
+	http.ResponseWriter
+	status int
+	keep   bool
+	robots []byte
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	if a.keep {
+		a.robots = append(a.robots, b...)
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the real writer.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+type listener struct {
+	at     netip.AddrPort
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+	server *http.Server
+	done   sync.WaitGroup
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return net.TCPAddrFromAddrPort(l.at) }

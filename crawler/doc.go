@@ -1,0 +1,23 @@
+// Package crawler runs polite crawls: seeds in, pages out.
+//
+//	c, err := crawler.New(crawler.Options{
+//		Identity: crawler.Identity{Token: "titlebot", Contact: "https://example.org/titlebot"},
+//		Seeds:    []string{"https://example.org/"},
+//	})
+//	err = c.Run(ctx, crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+//		fmt.Println(p.URL, p.Title())
+//		return nil
+//	}))
+//
+// The zero value of every option is polite: robots.txt is obeyed, a site is
+// asked one request at a time with a second between two, and only addresses of
+// the public Internet are contacted. Only the Identity is required, and the
+// seeds. With Options.Dir the crawl lives in a directory: it survives a kill,
+// and the same call goes on with it.
+//
+// # Reading the source
+//
+// Crawler.Run opens the rooms and starts the workers; Crawler.visit is the way
+// of one URL through them. scope.go and links.go decide which links are
+// followed, page.go is what a Handler sees.
+package crawler

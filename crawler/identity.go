@@ -1,0 +1,74 @@
+package crawler
+
+import (
+	"fmt"
+	"net/mail"
+	"net/url"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// Version of permesso, as it stands in the User-Agent field.
+const Version = "0.1.0"
+
+// An Identity says who crawls: it stands in every request, so that the owner
+// of a site can name the crawler in robots.txt and reach who runs it.
+type Identity struct {
+	Token   string // product token (RFC 9309, section 2.2.1): letters, "_" and "-"
+	Contact string // an http(s) URL about the crawl, or an e-mail address
+}
+
+// An OptionError names the option that is not valid, and says how to mend it.
+type OptionError struct {
+	Field  string
+	Reason string
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("crawler: %s: %s", e.Field, e.Reason) }
+
+// Check reports why an identity cannot be used; the error is an *OptionError.
+func (id Identity) Check() error {
+	if id.Token == "" {
+		return &OptionError{"Identity.Token", `is empty: give the crawler a name of its own, such as "titlebot"`}
+	}
+	if err := robots.CheckToken(id.Token); err != nil {
+		return &OptionError{"Identity.Token", err.Error()}
+	}
+	if who, known := robots.KnownToken(id.Token); known {
+		return &OptionError{"Identity.Token", fmt.Sprintf("%q is the name of %s: give the crawler a name of its own", id.Token, who)}
+	}
+	if _, ok := contactURL(id.Contact); !ok {
+		return &OptionError{"Identity.Contact", fmt.Sprintf("%q is neither an http(s) URL nor an e-mail address: site owners must be able to reach you", id.Contact)}
+	}
+	return nil
+}
+
+// UserAgent is the header field of every request.
+func (id Identity) UserAgent() string {
+	contact, _ := contactURL(id.Contact)
+	return fmt.Sprintf("%s (+%s) permesso/%s", id.Token, contact, Version)
+}
+
+// from is the From header field: the e-mail address, if the contact is one.
+func (id Identity) from() string {
+	contact, _ := contactURL(id.Contact)
+	address, ok := strings.CutPrefix(contact, "mailto:")
+	if !ok {
+		return ""
+	}
+	return address
+}
+
+// contactURL is the contact as a URL.
+func contactURL(contact string) (string, bool) {
+	if strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' || r == '(' || r == ')' }) {
+		return "", false
+	}
+	address := strings.TrimPrefix(contact, "mailto:")
+	if a, err := mail.ParseAddress(address); err == nil && a.Address == address {
+		return "mailto:" + address, true
+	}
+	u, err := url.Parse(contact)
+	return contact, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}

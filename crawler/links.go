@@ -1,0 +1,83 @@
+package crawler
+
+import (
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// next are the entries that a page leads to, each once, in scope.
+func (c *Crawler) next(p *Page) []frontier.Entry {
+	seen := map[string]bool{p.URL.Key(): true}
+	var entries []frontier.Entry
+	add := func(u frontier.URL, hop frontier.Hop) {
+		if key := u.Key(); !seen[key] {
+			seen[key] = true
+			if e := p.Entry.Found(u, hop); c.wanted(e) {
+				entries = append(entries, e)
+			}
+		}
+	}
+	if p.redirect {
+		add(p.Location, frontier.HopRedirect)
+	}
+	for _, l := range p.Links() {
+		if (l.NoFollow || p.Directives.NoFollow) && !c.opts.FollowNoFollow {
+			c.skip(Skip{l.URL, p.URL.String(), SkipNoFollow, l.Where})
+			continue
+		}
+		add(l.URL, l.Hop)
+	}
+	for _, u := range p.followed {
+		add(u, frontier.HopLink)
+	}
+	return entries
+}
+
+// wanted reports whether an entry that was found enters the frontier.
+func (c *Crawler) wanted(e frontier.Entry) bool {
+	reason := Reason("")
+	switch {
+	case e.Redirects() > frontier.MaxRedirects:
+		reason = SkipRedirects
+	case e.FromSeed():
+		// A seed's redirects are followed wherever they lead: its host is
+		// often not the one that is meant.
+	default:
+		reason = c.narrowed(e)
+	}
+	if reason != "" {
+		c.skip(Skip{e.URL, e.Via, reason, ""})
+	}
+	return reason == ""
+}
+
+// narrowed says why e is not in scope; empty if it is.
+func (c *Crawler) narrowed(e frontier.Entry) Reason {
+	o := &c.opts
+	switch {
+	case o.Depth >= 0 && e.Depth > o.Depth:
+		return SkipDepth
+	case !o.Scope.Contains(e):
+		return SkipScope
+	case o.Include != nil && !o.Include.MatchString(e.URL.String()),
+		o.Exclude != nil && o.Exclude.MatchString(e.URL.String()):
+		return SkipFilter
+	}
+	return ""
+}
+
+// admit brings the host into scope on which a chain of redirects from a seed
+// ends, and keeps it with the crawl.
+func (c *Crawler) admit(p *Page) error {
+	e := p.Entry
+	if p.redirect || e.Hops == "" || !e.FromSeed() {
+		return nil
+	}
+	c.opts.Scope.Admit(e.URL)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roots = append(c.roots, e.URL)
+	if c.db == nil {
+		return nil
+	}
+	return c.db.Put(keyRoots, append([]frontier.URL(nil), c.roots...))
+}

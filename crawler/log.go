@@ -1,0 +1,126 @@
+package crawler
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// logBegin marks where a run begins.
+func (c *Crawler) logBegin(unclean bool) error {
+	how := "begin:clean"
+	if unclean {
+		how = "begin:unclean"
+	}
+	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: []string{how}})
+}
+
+// logVisit writes a line for each request of a visit, or one for an entry that
+// ends without.
+func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result, now time.Time) error {
+	if c.log == nil {
+		return nil
+	}
+	var errs []error
+	for _, x := range res.Exchanges {
+		errs = append(errs, c.log.Write(exchangeLine(worker, e, x, res)))
+	}
+	if fate := res.Outcome.Fate; len(res.Exchanges) == 0 && !res.Outcome.Again && fate.Code != frontier.Undecided {
+		l := &crawllog.Line{
+			Time: now, Status: fateStatus(fate), Size: -1, URL: e.URL.String(), Hops: e.Hops, Via: e.Via,
+			Worker: worker, Tag: e.Tag,
+		}
+		if fate.Code == frontier.RobotsDisallowed {
+			l.Annotations = append(l.Annotations, "rule:"+strconv.Itoa(res.Verdict.Rule.Line))
+			l.Annotations = append(l.Annotations, "robots:"+micro(fate.Rules))
+		} else {
+			l.Annotations = append(l.Annotations, "error:"+fate.Detail)
+		}
+		errs = append(errs, c.log.Write(l))
+	}
+	return errors.Join(errs...)
+}
+
+func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *crawllog.Line {
+	l := &crawllog.Line{
+		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
+		Worker: worker, Start: x.Started, Duration: x.Ended.Sub(x.Started), Tag: e.Tag,
+	}
+	if x.Robots {
+		l.Hops, l.Via = e.Hops+string(frontier.HopPrerequisite), e.URL.String()
+	}
+	if x.Status != 0 {
+		l.Size = x.WireBytes
+		l.Type, _, _ = mime.ParseMediaType(x.Header.Get("Content-Type"))
+	}
+	if x == res.Page {
+		l.Digest = res.Outcome.Fate.Digest
+	}
+	note := func(key, value string) { l.Annotations = append(l.Annotations, key+":"+value) }
+	note("start", micro(x.Started))
+	if !x.FirstByte.IsZero() {
+		note("ttfb", seconds(x.FirstByte.Sub(x.Started)))
+	}
+	note("took", seconds(x.Ended.Sub(x.Started)))
+	if x.Clock != frontier.NoClock {
+		note("asked", seconds(x.Asked))
+		note("clock", string(x.Clock))
+	}
+	if x.Addr.IsValid() {
+		note("ip", x.Addr.String())
+	}
+	if x.Proto != "" {
+		note("proto", x.Proto)
+	}
+	if x.Err != nil {
+		l.Status = stageStatus(x.Err.Stage)
+		note("error", string(x.Err.Stage))
+	}
+	if x.Truncated != "" {
+		note("trunc", x.Truncated)
+	}
+	if !x.Robots && res.Rules != nil {
+		note("robots", micro(res.Rules.Fetched))
+	}
+	return l
+}
+
+func micro(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
+
+func stageStatus(s fetch.Stage) int {
+	switch s {
+	case fetch.StageDNS, fetch.StageDNSTimeout:
+		return crawllog.DNSFailed
+	case fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout:
+		return crawllog.ConnectFailed
+	case fetch.StageReset, fetch.StageStale, fetch.StageTruncated:
+		return crawllog.ConnectionLost
+	case fetch.StageAnswerTimeout, fetch.StageBodyTimeout, fetch.StageTotalTimeout:
+		return crawllog.TimedOut
+	}
+	return crawllog.Failed
+}
+
+func fateStatus(f frontier.Fate) int {
+	switch f.Code {
+	case frontier.RobotsDisallowed:
+		return crawllog.RobotsDisallowed
+	case frontier.RobotsUnreachable:
+		return crawllog.RobotsUnreachable
+	case frontier.TooManyRedirects:
+		return crawllog.TooManyRedirects
+	case frontier.OutOfScope:
+		return crawllog.OutOfScope
+	case frontier.OverBudget:
+		return crawllog.OverBudget
+	}
+	return crawllog.Failed
+}

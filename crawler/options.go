@@ -1,0 +1,119 @@
+package crawler
+
+import (
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"golang.org/x/time/rate"
+)
+
+// NoDelay asks for no pause between two requests to a site, where a zero
+// Options.Delay asks for the default. Sites at public addresses get 200 ms
+// all the same.
+const NoDelay = -1
+
+// Options of a crawl. Identity and Seeds are required; the zero value of
+// everything else is polite.
+type Options struct {
+	Identity Identity
+
+	Seeds []string // URLs to start from, each with a tag behind a tab if wanted
+	Scope Scope    // which URLs belong to the crawl; nil: SameHost()
+
+	Include, Exclude *regexp.Regexp // of URLs in scope: which are followed; nil: all, none
+
+	Depth        int           // links from a seed that are followed; 0: DefaultDepth, negative: no limit
+	Limit        int           // pages of the whole crawl; 0: no limit
+	MaxHostPages int           // pages of one site; 0: DefaultHostPages, negative: no limit
+	MaxTime      time.Duration // after which the run is stopped; 0: no limit
+
+	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s
+	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: none
+	Rate        float64       // requests per second, all sites together; 0: no limit
+	Concurrency int           // visits at once; 0: 64
+	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once
+
+	Dir    string   // where the crawl lives; empty: in memory
+	Output []Output // what is written to Dir beside state and log; nil: OutputPages, empty: nothing
+
+	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
+	Timeout        time.Duration     // of each phase of a request; 0: 30 s
+	AllowForbidden bool              // a robots.txt that answers 401 or 403 permits, as RFC 9309 reads it
+	AllowPrivate   bool              // talk to private and loopback addresses, too
+	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
+	Network        fetch.Network     // nil: this machine's
+	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
+	FollowNoFollow bool              // follow links that are marked nofollow
+	OnSkip         func(Skip)        // called for each URL that is not fetched; must be quick and safe for concurrent use
+	Logger         *slog.Logger      // nil: none
+}
+
+// An Output is a file that a crawl writes.
+type Output string
+
+// The outputs.
+const (
+	OutputPages  Output = "jsonl"  // pages.jsonl
+	OutputBodies Output = "bodies" // in it, the bodies, too
+)
+
+// Defaults of Options.
+const (
+	DefaultDepth       = 20
+	DefaultHostPages   = 10000
+	DefaultConcurrency = 64
+)
+
+// check fills in the defaults and finds what is not valid.
+func (o *Options) check() error {
+	if err := o.Identity.Check(); err != nil {
+		return err
+	}
+	if len(o.Seeds) == 0 {
+		return &OptionError{"Seeds", "is empty: give at least one URL to start from"}
+	}
+	for _, n := range []struct {
+		field string
+		bad   bool
+	}{
+		{"Limit", o.Limit < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
+		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
+	} {
+		if n.bad {
+			return &OptionError{n.field, "is negative"}
+		}
+	}
+	for _, out := range o.Output {
+		if out != OutputPages && out != OutputBodies {
+			return &OptionError{"Output", fmt.Sprintf("%q is none of jsonl, bodies", out)}
+		}
+	}
+	if o.Output == nil {
+		o.Output = []Output{OutputPages}
+	}
+	if o.Scope == nil {
+		o.Scope = SameHost()
+	}
+	if o.Depth == 0 {
+		o.Depth = DefaultDepth
+	}
+	if o.MaxHostPages == 0 {
+		o.MaxHostPages = DefaultHostPages
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (o *Options) limit() rate.Limit { return rate.Limit(o.Rate) }
+
+func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }

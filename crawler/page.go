@@ -1,0 +1,145 @@
+package crawler
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/base32"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A Page is an answer of a server, of any status but those that are asked
+// again. It is valid while the handler runs, and for one goroutine.
+type Page struct {
+	URL        frontier.URL
+	Entry      frontier.Entry // how it was found
+	Status     int
+	Header     http.Header
+	Body       []byte            // decompressed
+	Truncated  string            // why Body is not the whole: "length"; empty if it is
+	Type       string            // media type, lower case, without parameters
+	Location   frontier.URL      // where a redirect leads; zero if nowhere
+	Directives robots.Directives // of X-Robots-Tag and meta elements
+	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if one does
+	Exchange   *fetch.Exchange   // the request, its times and addresses
+
+	redirect bool
+	digest   string
+	text     []byte // Body as UTF-8
+	charset  string
+	html     extract.Document
+	doc      *goquery.Document
+	followed []frontier.URL
+}
+
+func newPage(e frontier.Entry, res *fetch.Result, token string) *Page {
+	x := res.Page
+	p := &Page{
+		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
+		Verdict: res.Verdict, Exchange: x,
+	}
+	p.Type, _, _ = mime.ParseMediaType(x.Header.Get("Content-Type"))
+	if p.Type == "" && len(x.Body) > 0 {
+		p.Type, _, _ = strings.Cut(http.DetectContentType(x.Body), ";")
+	}
+	if x.Status/100 == 3 {
+		if raw := x.Header.Get("Location"); raw != "" {
+			if u, err := e.URL.Resolve(raw); err == nil {
+				p.Location, p.redirect = u, true
+			}
+		}
+	}
+	sum := sha1.Sum(x.Body)
+	p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+	p.Directives = robots.HeaderDirectives(token, x.Header.Values("X-Robots-Tag"))
+	if x.Status/100 == 2 && extract.IsHTML(p.Type) {
+		p.html = extract.HTML(p.Text(), e.URL, token)
+		p.Directives = p.Directives.Merge(p.html.Directives)
+	}
+	return p
+}
+
+// Text is the body as UTF-8.
+func (p *Page) Text() []byte {
+	if p.charset == "" {
+		p.text, p.charset = extract.Decode(p.Body, p.Header.Get("Content-Type"))
+	}
+	return p.text
+}
+
+// Title is the title of an HTML page, blanks folded.
+func (p *Page) Title() string { return p.html.Title }
+
+// Links are the links of an HTML page that was fetched with a 2xx status,
+// those that are not followed, too.
+func (p *Page) Links() []extract.Link { return p.html.Links }
+
+// Doc parses the body as HTML, once. The parser of x/net refuses documents
+// nested deeper than 512 elements; Links has their links all the same.
+func (p *Page) Doc() (*goquery.Document, error) {
+	if p.doc == nil {
+		doc, err := goquery.NewDocumentFromReader(bytes.NewReader(p.Text()))
+		if err != nil {
+			return nil, err
+		}
+		p.doc = doc
+	}
+	return p.doc, nil
+}
+
+// Follow queues a URL that the page does not link to, or whose link is marked
+// nofollow. ref may be relative to the page. Scope, depth and robots.txt count
+// as for any link. The error is a *frontier.URLError.
+func (p *Page) Follow(ref string) error {
+	u, err := p.URL.Resolve(ref)
+	if err == nil {
+		p.followed = append(p.followed, u)
+	}
+	return err
+}
+
+// record is the page's line in pages.jsonl.
+func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
+	r := &storage.PageRecord{
+		URL: p.URL.String(), Time: p.Exchange.Started.UTC(), Status: p.Status, Type: p.Type,
+		Size: int64(len(p.Body)), Digest: p.digest, Truncated: p.Truncated,
+		Title: p.Title(), Location: p.Location.String(), Links: len(p.Links()),
+		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
+		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive,
+	}
+	if rules != nil {
+		r.Robots = rules.Fetched.UTC()
+	}
+	if rule := p.Verdict.Rule; rule.Line > 0 {
+		r.Rule = "line " + strconv.Itoa(rule.Line) + ": Allow: " + rule.Pattern
+	}
+	if bodies && len(p.Body) > 0 {
+		if isText(p.Type) {
+			r.Body = string(p.Text())
+		} else {
+			r.Base64 = p.Body
+		}
+	}
+	r.Charset = p.charset
+	return r
+}
+
+func isText(mediaType string) bool {
+	if strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+xml") || strings.HasSuffix(mediaType, "+json") {
+		return true
+	}
+	switch mediaType {
+	case "application/json", "application/xml", "application/javascript":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+package crawler
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Scope says which URLs belong to a crawl. It is our own choice, beside what
+// the sites allow. It must be safe for concurrent use.
+type Scope interface {
+	// Admit brings the surroundings of root into scope. It is called for each
+	// seed, and for each URL at which a chain of redirects from a seed ends.
+	Admit(root frontier.URL)
+	// Contains reports whether e belongs to the crawl.
+	Contains(e frontier.Entry) bool
+}
+
+// ScopeFunc is a Scope that does not depend on the seeds.
+type ScopeFunc func(e frontier.Entry) bool
+
+// Admit implements Scope.
+func (ScopeFunc) Admit(frontier.URL) {}
+
+// Contains implements Scope.
+func (f ScopeFunc) Contains(e frontier.Entry) bool { return f(e) }
+
+// SameHost is the scope of the seeds' hosts, whatever the scheme and port.
+func SameHost() Scope { return newKeyed(frontier.URL.Host) }
+
+// SameDomain is the scope of the seeds' registrable domains, by the Public
+// Suffix List.
+func SameDomain() Scope {
+	return newKeyed(func(u frontier.URL) string { return u.Site().Domain() })
+}
+
+// SeedsOnly is the scope of the seeds themselves.
+func SeedsOnly() Scope { return newKeyed(frontier.URL.Key) }
+
+// Anywhere is the scope of everything. Bound it by depth and limits.
+func Anywhere() Scope { return ScopeFunc(func(frontier.Entry) bool { return true }) }
+
+// SamePrefix is the scope of what starts like a seed up to its last slash.
+func SamePrefix() Scope { return &prefixes{} }
+
+// keyed is the scope of the URLs that share a key with a root.
+type keyed struct {
+	key  func(frontier.URL) string
+	mu   sync.RWMutex
+	keys map[string]bool
+}
+
+func newKeyed(key func(frontier.URL) string) *keyed {
+	return &keyed{key: key, keys: map[string]bool{}}
+}
+
+func (k *keyed) Admit(root frontier.URL) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys[k.key(root)] = true
+}
+
+func (k *keyed) Contains(e frontier.Entry) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.keys[k.key(e.URL)]
+}
+
+type prefixes struct {
+	mu  sync.RWMutex
+	all map[string]bool
+}
+
+// prefixOf ends with a slash.
+func prefixOf(u frontier.URL) string {
+	key, _, _ := strings.Cut(u.Key(), "?")
+	return key[:strings.LastIndexByte(key, '/')+1]
+}
+
+func (p *prefixes) Admit(root frontier.URL) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[string]bool{}
+	}
+	p.all[prefixOf(root)] = true
+}
+
+func (p *prefixes) Contains(e frontier.Entry) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	least := len(e.URL.Site()) + 1
+	for s := prefixOf(e.URL); len(s) >= least; s = s[:strings.LastIndexByte(s[:len(s)-1], '/')+1] {
+		if p.all[s] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,166 @@
+package crawler
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An End says why a run ended.
+type End string
+
+// The ends of a run.
+const (
+	EndDone    End = "done"            // nothing fell due within the patience
+	EndLimit   End = "limit of pages"  // Options.Limit
+	EndTime    End = "limit of time"   // Options.MaxTime
+	EndStopped End = "stopped"         // Stop, or ErrStop
+	EndBroken  End = "stopped at once" // the context ended
+)
+
+// Counts are the figures of this run, so far.
+type Counts struct {
+	Requests int            // robots.txt included
+	Robots   int            // of these, for robots.txt
+	Fetched  int            // URLs that a server answered for good
+	Pages    int            // of these, with a 2xx status
+	Bytes    int64          // of bodies, as they came over the wire
+	Status   map[int]int    // answers by HTTP status
+	Errors   map[string]int // requests that failed, by stage
+	Skips    map[Reason]int // URLs that were not fetched
+	Retries  int            // pages queued for another try
+	Handler  int            // errors of the handler
+}
+
+// counts are Counts under a lock.
+type counts struct {
+	mu sync.Mutex
+	n  Counts
+}
+
+func (c *counts) visit(res *fetch.Result, fate frontier.Fate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := &c.n
+	for _, x := range res.Exchanges {
+		n.Requests++
+		n.Bytes += x.WireBytes
+		if x.Robots {
+			n.Robots++
+		}
+		if x.Err != nil {
+			increment(&n.Errors, string(x.Err.Stage))
+		} else {
+			increment(&n.Status, x.Status)
+		}
+	}
+	switch {
+	case fate.Code == frontier.Waiting:
+		n.Retries++
+	case fate.Code == frontier.Fetched:
+		n.Fetched++
+		if fate.Page() {
+			n.Pages++
+		}
+	}
+}
+
+func (c *counts) skip(r Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	increment(&c.n.Skips, r)
+}
+
+func (c *counts) handlerError() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n.Handler++
+}
+
+func increment[K comparable](m *map[K]int, key K) {
+	if *m == nil {
+		*m = map[K]int{}
+	}
+	(*m)[key]++
+}
+
+func (c *counts) snapshot() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.n
+	n.Status, n.Errors, n.Skips = maps.Clone(n.Status), maps.Clone(n.Errors), maps.Clone(n.Skips)
+	return n
+}
+
+// Stats are the figures of a crawl while it runs.
+type Stats struct {
+	Counts
+	Frontier frontier.Stats
+}
+
+// Stats counts. It may be called at any time, from any goroutine.
+func (c *Crawler) Stats() Stats {
+	s := Stats{Counts: c.counts.snapshot()}
+	select {
+	case <-c.started:
+		s.Frontier = c.frontier.Stats()
+	default:
+	}
+	return s
+}
+
+// A Summary says what a run came to.
+type Summary struct {
+	Stats
+	End     End
+	Sites   int                   // that were asked, or are to be
+	Waiting []frontier.SiteStatus // sites with something left, the first due first
+}
+
+// Summary may be called once Run has returned.
+func (c *Crawler) Summary() Summary {
+	s := Summary{Stats: c.Stats()}
+	c.mu.Lock()
+	s.End = c.end
+	c.mu.Unlock()
+	select {
+	case <-c.started:
+	default:
+		return s
+	}
+	c.frontier.Each(func(st frontier.SiteStatus) bool {
+		s.Sites++
+		if st.Queued > 0 {
+			s.Waiting = append(s.Waiting, st)
+		}
+		return true
+	})
+	slices.SortFunc(s.Waiting, func(a, b frontier.SiteStatus) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Site, b.Site))
+	})
+	return s
+}
+
+// Longest is the pause that a site asks that has been asked to wait longest,
+// for progress lines: who is waited for, why, and until when.
+func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
+	var longest frontier.SiteStatus
+	found := false
+	select {
+	case <-c.started:
+	default:
+		return longest, false
+	}
+	c.frontier.Each(func(st frontier.SiteStatus) bool {
+		if st.Queued > 0 && st.Due.After(now) && (!found || st.Due.After(longest.Due)) {
+			longest, found = st, true
+		}
+		return true
+	})
+	return longest, found
+}

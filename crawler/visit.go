@@ -1,0 +1,87 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// visit is the way of one turn: fetch, store, handle, give back. An error is
+// one that ends the crawl.
+func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h Handler) error {
+	e := turn.Entry()
+	if reason := c.narrowedSince(e); reason != "" {
+		c.skip(Skip{e.URL, e.Via, SkipNarrowed, string(reason)})
+		return c.finish(worker, turn, &fetch.Result{Outcome: frontier.Outcome{
+			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
+		}})
+	}
+	res, err := c.fetcher.Get(ctx, turn)
+	if err != nil {
+		_, ferr := turn.Finish(frontier.Outcome{Again: true})
+		return errors.Join(err, ferr)
+	}
+	if res.Page == nil {
+		return c.finish(worker, turn, &res)
+	}
+	page := newPage(e, &res, c.opts.Identity.Token)
+	res.Outcome.Fate.Digest = page.digest
+	if err := c.keep(page, &res); err != nil {
+		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request})
+		return errors.Join(err, ferr)
+	}
+	switch err := call(ctx, h, page); {
+	case errors.Is(err, ErrStop):
+		c.Stop()
+	case errors.Is(err, ErrRetry):
+		res.Outcome.Trouble = frontier.PageTrouble
+		res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.Failed, "handler"
+	case err != nil:
+		c.counts.handlerError()
+		c.opts.Logger.Error("handler failed", "url", page.URL.String(), "error", err)
+	}
+	res.Outcome.Links = c.next(page)
+	return c.finish(worker, turn, &res)
+}
+
+// narrowedSince says why an entry that was queued by an earlier run is no
+// longer in scope.
+func (c *Crawler) narrowedSince(e frontier.Entry) Reason {
+	if c.db == nil || e.FromSeed() {
+		return ""
+	}
+	return c.narrowed(e)
+}
+
+// keep stores a page before the handler sees it.
+func (c *Crawler) keep(p *Page, res *fetch.Result) error {
+	if err := c.admit(p); err != nil {
+		return err
+	}
+	if c.db == nil {
+		return nil
+	}
+	return c.db.PutPage(p.record(res.Rules, c.opts.writes(OutputBodies)))
+}
+
+// finish writes the log, gives the turn back, and counts.
+func (c *Crawler) finish(worker int, turn *frontier.Turn, res *fetch.Result) error {
+	e := turn.Entry()
+	now := time.Now()
+	if err := c.logVisit(worker, e, res, now); err != nil {
+		_, ferr := turn.Finish(res.Outcome)
+		return errors.Join(err, ferr)
+	}
+	fate, err := turn.Finish(res.Outcome)
+	c.counts.visit(res, fate)
+	switch fate.Code {
+	case frontier.RobotsDisallowed:
+		c.skip(Skip{e.URL, e.Via, SkipRobots, fate.Detail})
+	case frontier.Failed:
+		c.skip(Skip{e.URL, e.Via, SkipFailed, fate.Detail})
+	}
+	return err
+}
