@@ -58,7 +58,8 @@ type Frontier struct {
 	opts    Options
 	backlog Backlog
 	opened  time.Time
-	kick    chan struct{} // wakes one of those that wait in Next
+	rearm   chan struct{} // wakes the one that keeps the time
+	follow  chan struct{} // wakes one of the others that wait in Next
 
 	mu        sync.Mutex
 	sites     map[Site]*site
@@ -80,7 +81,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	opts = opts.withDefaults()
 	f := &Frontier{
 		opts: opts, backlog: backlog, opened: time.Now(),
-		kick: make(chan struct{}, 1), sites: map[Site]*site{},
+		rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1), sites: map[Site]*site{},
 		addresses: addresses{gap: opts.IPDelay, most: opts.PerIP, all: map[netip.Addr]*address{}, sweep: 1024},
 	}
 	if opts.Rate > 0 {
@@ -117,6 +118,9 @@ func (f *Frontier) Add(entries ...Entry) error {
 func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	for {
 		if err := ctx.Err(); err != nil {
+			f.mu.Lock()
+			f.kickLocked()
+			f.mu.Unlock()
 			return nil, err
 		}
 		f.mu.Lock()
@@ -130,7 +134,7 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 		if lead {
 			f.led = true
 		}
-		if s != nil || err != nil {
+		if err != nil || s != nil && f.more() {
 			f.kickLocked()
 		}
 		f.mu.Unlock()
@@ -160,8 +164,9 @@ func (f *Frontier) Stop() {
 func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	var grown <-chan Growth
 	var due <-chan time.Time
+	kick := f.follow
 	if lead {
-		grown = f.backlog.Grown()
+		grown, kick = f.backlog.Grown(), f.rearm
 		if d < math.MaxInt64 {
 			timer := time.NewTimer(d)
 			defer timer.Stop()
@@ -169,7 +174,7 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 		}
 	}
 	select {
-	case <-f.kick:
+	case <-kick:
 	case <-due:
 	case g := <-grown:
 		f.mu.Lock()
@@ -180,9 +185,14 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	if lead {
 		f.mu.Lock()
 		f.led = false
-		f.kickLocked()
 		f.mu.Unlock()
 	}
+}
+
+// more reports whether another turn may be had at once, or its time must be
+// kept by somebody else.
+func (f *Frontier) more() bool {
+	return !f.led || len(f.queued) > 0 && !f.queued[0].due.After(f.now())
 }
 
 // pick takes the first site that is due, or says how long there is none.
@@ -417,9 +427,16 @@ func (f *Frontier) fail(err error) {
 	f.kickLocked()
 }
 
+// kickLocked wakes somebody who waits in Next, because something has changed:
+// who keeps the time, if there is one, so that it is kept anew; else one of
+// the others, who will keep it if there is nothing else to do.
 func (f *Frontier) kickLocked() {
+	kick := f.follow
+	if f.led {
+		kick = f.rearm
+	}
 	select {
-	case f.kick <- struct{}{}:
+	case kick <- struct{}{}:
 	default:
 	}
 }
