@@ -124,10 +124,14 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			return nil, err
 		}
 		f.mu.Lock()
-		select {
-		case g := <-f.backlog.Grown():
-			f.absorb(g)
-		default:
+		if !f.led {
+			// Otherwise the leader takes in the news: in the order in which
+			// they came.
+			select {
+			case g := <-f.backlog.Grown():
+				f.absorb(g)
+			default:
+			}
 		}
 		s, wait, err := f.pick(f.now())
 		lead := s == nil && err == nil && !f.led
@@ -179,7 +183,9 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	case g := <-grown:
 		f.mu.Lock()
 		f.absorb(g)
+		f.led = false
 		f.mu.Unlock()
+		return
 	case <-ctx.Done():
 	}
 	if lead {
@@ -260,11 +266,16 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 func (f *Frontier) hand(s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s}
 	if len(s.ahead) == 0 {
+		now := f.now()
 		f.mu.Lock()
-		s.more, s.retry = false, time.Time{}
+		// Set before reading: what grows meanwhile sets them anew.
+		s.more = false
+		if !s.retry.After(now) {
+			s.retry = time.Time{}
+		}
 		f.mu.Unlock()
 		var buf [8]Entry
-		n, err := f.backlog.Read(s.name, f.now(), buf[:])
+		n, err := f.backlog.Read(s.name, now, buf[:])
 		f.mu.Lock()
 		if err != nil {
 			f.fail(err)

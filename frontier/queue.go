@@ -96,10 +96,13 @@ func (f *Frontier) take(s *site) {
 	s.place = placeOut
 }
 
-// unpark queues a site that waited for a release.
+// unpark queues a site that waited for a release, unless it was taken by a hop
+// in the meantime.
 func (f *Frontier) unpark(s *site) {
-	s.place = placeIdle
-	f.queue(s)
+	if s.place == placeParked {
+		s.place = placeIdle
+		f.queue(s)
+	}
 }
 
 // siteHeap orders sites by due time. A site that waits for another's right

@@ -110,14 +110,23 @@ func parseHost(host string) (string, error) {
 		}
 		return "[" + addr.String() + "]", nil
 	}
+	// No name that DNS can hold is longer in UTF-8; decoding one is quadratic.
+	if len(host) > 1024 {
+		return "", ErrHost
+	}
 	if !plainHost(host) {
 		if strings.IndexByte(host, '%') >= 0 {
 			host = decodeEscapes(host)
 		}
-		var err error
-		if host, err = names.ToASCII(host); err != nil {
+		ascii, err := names.ToASCII(host)
+		if err != nil {
 			return "", ErrHost
 		}
+		// The mapping lets through names that it then refuses itself.
+		if again, err := names.ToASCII(ascii); err != nil || again != ascii {
+			return "", ErrHost
+		}
+		host = ascii
 	}
 	// A name that ends in the root's dot is the same host.
 	host = strings.TrimSuffix(host, ".")

@@ -108,8 +108,8 @@ func (u URL) Target() string { return u.text[u.site:] }
 
 // Key is the identity of the page: the URL with percent-encoding brought to
 // its normal form (RFC 3986, section 6.2.2): escapes of unreserved characters
-// decoded, hex digits upper-cased, dot segments that this brings to light
-// resolved. Keys are for comparing; String is for requesting.
+// decoded, hex digits upper-cased, percent signs that escape nothing escaped,
+// dot segments that this brings to light resolved. Keys are for comparing; String is for requesting.
 func (u URL) Key() string {
 	if strings.IndexByte(u.Target(), '%') < 0 {
 		return u.text
@@ -314,13 +314,18 @@ func normalEscapes(s string) string {
 	}
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
-		if s[i] != '%' || i+2 >= len(s) {
+		if s[i] != '%' {
 			b = append(b, s[i])
 			continue
 		}
-		hi, lo := unhex(s[i+1]), unhex(s[i+2])
+		hi, lo := -1, -1
+		if i+2 < len(s) {
+			hi, lo = unhex(s[i+1]), unhex(s[i+2])
+		}
 		if hi < 0 || lo < 0 {
-			b = append(b, '%')
+			// A percent sign that escapes nothing must not become the
+			// beginning of an escape when what follows is decoded.
+			b = append(b, "%25"...)
 			continue
 		}
 		if c := byte(hi<<4 | lo); unreserved(c) {

@@ -1,0 +1,203 @@
+package frontier
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParseURL(t *testing.T) {
+	for _, tc := range []struct{ raw, want string }{
+		{"http://Example.ORG", "http://example.org/"},
+		{"  https://example.org:443/a\t\n", "https://example.org/a"},
+		{"http://example.org:80", "http://example.org/"},
+		{"http://example.org:8080/x", "http://example.org:8080/x"},
+		{"http://user:secret@example.org/", "http://example.org/"},
+		{"http://example.org./", "http://example.org/"},
+		{"http://example.org/a/./b/../c", "http://example.org/a/c"},
+		{"http://example.org/a/%2e%2E/c", "http://example.org/c"},
+		{"http://example.org/..", "http://example.org/"},
+		{"http://example.org/a/..", "http://example.org/"},
+		{"http://example.org/a/.", "http://example.org/a/"},
+		{"http://example.org//a//", "http://example.org//a//"},
+		{`http:\\example.org\a`, "http://example.org/a"},
+		{"http://example.org/a b?c d", "http://example.org/a%20b?c%20d"},
+		{"http://example.org/café?q=ü", "http://example.org/caf%C3%A9?q=%C3%BC"},
+		{"http://example.org/%zz", "http://example.org/%zz"},
+		{"http://example.org?q", "http://example.org/?q"},
+		{"http://example.org/?", "http://example.org/?"},
+		{"http://example.org/#top", "http://example.org/"},
+		{"http://example.org/?b=2&a=1", "http://example.org/?b=2&a=1"},
+		{"http://bücher.example/", "http://xn--bcher-kva.example/"},
+		{"http://a_b.example/", "http://a_b.example/"},
+		{"http://[::1]:8080/", "http://[::1]:8080/"},
+		{"http://[2001:DB8:0::1]/", "http://[2001:db8::1]/"},
+		{"http://127.0.0.1/", "http://127.0.0.1/"},
+		{"http://ex%61mple.org/", "http://example.org/"},
+		{"HTTP://example.org/A", "http://example.org/A"},
+	} {
+		u, err := ParseURL(tc.raw)
+		if err != nil {
+			t.Errorf("%q: %v", tc.raw, err)
+		} else if u.String() != tc.want {
+			t.Errorf("%q = %q, want %q", tc.raw, u, tc.want)
+		}
+	}
+}
+
+func TestParseURLErrors(t *testing.T) {
+	for _, tc := range []struct {
+		raw  string
+		want error
+	}{
+		{"", ErrRelative},
+		{"example.org", ErrRelative},
+		{"/path", ErrRelative},
+		{"http:example.org", ErrRelative},
+		{"ftp://example.org/", ErrScheme},
+		{"javascript:alert(1)", ErrScheme},
+		{"mailto:a@example.org", ErrScheme},
+		{"http://", ErrHost},
+		{"http:///a", nil}, // browsers read the host from what follows
+		{"http://a..b/", ErrHost},
+		{"http://exa mple.org/", ErrHost},
+		{"http://1.2.3/", ErrHost},
+		{"http://0x7f.1/", ErrHost},
+		{"http://2130706433/", ErrHost},
+		{"http://[::1/", ErrHost},
+		{"http://[fe80::1%25eth0]/", ErrHost},
+		{"http://example.org:0/", ErrPort},
+		{"http://example.org:65536/", ErrPort},
+		{"http://example.org:x/", ErrPort},
+		{"http://example.org/" + strings.Repeat("a", MaxURL), ErrTooLong},
+	} {
+		_, err := ParseURL(tc.raw)
+		if !errors.Is(err, tc.want) {
+			t.Errorf("%.60q: %v, want %v", tc.raw, err, tc.want)
+		}
+		var typed *URLError
+		if err != nil && !errors.As(err, &typed) {
+			t.Errorf("%.60q: %T is no *URLError", tc.raw, err)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	base := mustParse(t, "http://a.example/b/c/d;p?q")
+	// The examples of RFC 3986, section 5.4, that are http URLs.
+	for ref, want := range map[string]string{
+		"g": "/b/c/g", "./g": "/b/c/g", "g/": "/b/c/g/", "/g": "/g", "?y": "/b/c/d;p?y", "g?y": "/b/c/g?y",
+		"#s": "/b/c/d;p?q", "g#s": "/b/c/g", ";x": "/b/c/;x", "": "/b/c/d;p?q", ".": "/b/c/", "./": "/b/c/",
+		"..": "/b/", "../": "/b/", "../g": "/b/g", "../..": "/", "../../../g": "/g", "/./g": "/g", "/../g": "/g",
+		"g.": "/b/c/g.", "..g": "/b/c/..g", "./../g": "/b/g", "g;x=1/../y": "/b/c/y", "g?y/./x": "/b/c/g?y/./x",
+		"http:g": "/b/c/g", `..\g`: "/b/g", "a:b/c": "",
+	} {
+		u, err := base.Resolve(ref)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q = %q, want an error", ref, u)
+			}
+			continue
+		}
+		if err != nil || u.String() != "http://a.example"+want {
+			t.Errorf("%q = %q, %v; want %q", ref, u, err, want)
+		}
+	}
+	if u, err := base.Resolve("//b.example/x"); err != nil || u.String() != "http://b.example/x" {
+		t.Errorf("network path: %q, %v", u, err)
+	}
+	if u, err := base.Resolve("https:/x"); err != nil || u.String() != "https://x/" {
+		t.Errorf("other scheme: %q, %v", u, err)
+	}
+}
+
+func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"http://a.example/%7Euser", "http://a.example/~user"},
+		{"http://a.example/%c3%a9", "http://a.example/é"},
+		{"http://a.example/a%2eb", "http://a.example/a.b"},
+		{"http://a.example/?%61=%2f", "http://a.example/?a=%2F"},
+	} {
+		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a != b {
+			t.Errorf("keys of %s and %s differ: %s, %s", pair[0], pair[1], a, b)
+		}
+	}
+	for _, pair := range [][2]string{
+		{"http://a.example/a%2Fb", "http://a.example/a/b"},
+		{"http://a.example/?a=1&b=2", "http://a.example/?b=2&a=1"},
+		{"http://a.example/", "https://a.example/"},
+		{"http://a.example/a", "http://a.example/a/"},
+		{"http://a.example/?", "http://a.example/"},
+	} {
+		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a == b {
+			t.Errorf("%s and %s have the same key", pair[0], pair[1])
+		}
+	}
+}
+
+func TestSite(t *testing.T) {
+	for raw, want := range map[string]struct {
+		host, authority, domain string
+		port                    uint16
+	}{
+		"https://www.example.co.uk/": {"www.example.co.uk", "www.example.co.uk", "example.co.uk", 443},
+		"http://a.github.io:81/":     {"a.github.io", "a.github.io:81", "a.github.io", 81},
+		"http://[::1]:8080/":         {"::1", "[::1]:8080", "::1", 8080},
+		"http://localhost/":          {"localhost", "localhost", "localhost", 80},
+		"http://192.0.2.1/":          {"192.0.2.1", "192.0.2.1", "192.0.2.1", 80},
+	} {
+		s := mustParse(t, raw).Site()
+		if s.Host() != want.host || s.Authority() != want.authority || s.Domain() != want.domain || s.Port() != want.port {
+			t.Errorf("%s: %q %q %q %d, want %v", raw, s.Host(), s.Authority(), s.Domain(), s.Port(), want)
+		}
+	}
+}
+
+func mustParse(t testing.TB, raw string) URL {
+	t.Helper()
+	u, err := ParseURL(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func FuzzParseURL(f *testing.F) {
+	for _, s := range []string{"http://a.example/b?c#d", "//x", "https://[::1]:1/%zz/../%2e", `http:\\a\..\b`, "http://ü.example/ü?ü", "?q", "../x"} {
+		f.Add(s)
+	}
+	base, err := ParseURL("https://base.example/dir/page?query")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, parse := range []func(string) (URL, error){ParseURL, base.Resolve} {
+			u, err := parse(raw)
+			if err != nil {
+				continue
+			}
+			again, err := ParseURL(u.String())
+			if err != nil || again != u {
+				t.Fatalf("%.200q gives %.200q, which gives %.200q, %v", raw, u, again, err)
+			}
+			for i := range len(u.String()) {
+				if c := u.String()[i]; c <= ' ' || c >= 0x7f {
+					t.Fatalf("%q gives %q, which cannot be sent", raw, u)
+				}
+			}
+			if !strings.HasPrefix(u.Target(), "/") || u.Site() == "" || len(u.String()) > MaxURL {
+				t.Fatalf("%q gives %q", raw, u)
+			}
+			if len(u.Key()) > MaxURL {
+				continue // a key is longer than its URL by what it escapes
+			}
+			key, err := ParseURL(u.Key())
+			if err != nil || key.Key() != u.Key() {
+				t.Fatalf("%q: key %q has key %q, %v", raw, u.Key(), key.Key(), err)
+			}
+			if strings.Contains(u.Key()+"/", "/../") && !strings.Contains(u.Key(), "?") {
+				t.Fatalf("%q: key %q has dot segments", raw, u.Key())
+			}
+		}
+	})
+}
