@@ -96,6 +96,22 @@ func (m *Memory) Submit(c Completion) error {
 	return nil
 }
 
+// Forget puts back what was read and has not ended, as a restart would.
+func (m *Memory) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sites {
+		for _, e := range s.out {
+			if e.Due.IsZero() {
+				heap.Push(&s.ready, e)
+			} else {
+				heap.Push(&s.waiting, e)
+			}
+		}
+		clear(s.out)
+	}
+}
+
 // Grown implements Backlog.
 func (m *Memory) Grown() <-chan Growth { return m.growths.C() }
 
@@ -146,7 +162,7 @@ func (h entryHeap) Less(i, j int) bool {
 	if !a.Due.Equal(b.Due) {
 		return a.Due.Before(b.Due)
 	}
-	if p, q := a.Priority(), b.Priority(); p != q {
+	if p, q := a.Priority(), b.Priority(); p != q && a.Due.IsZero() {
 		return p < q
 	}
 	return a.ID < b.ID

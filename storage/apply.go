@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"sort"
 	"time"
 
@@ -211,17 +212,41 @@ func (c *change) finish(lengths map[string]int64) error {
 		if err := put(c.states, n.key(), r); err != nil {
 			return err
 		}
-		c.touched = append(c.touched, stateOf(c.waiting, n, r))
+		c.touched = append(c.touched, stateOf(c.waiting, n, r, c.out(r.Site)))
 	}
 	return put(c.meta, []byte("outputs"), lengths)
 }
 
-func stateOf(waiting *bbolt.Bucket, n siteNum, r *siteRecord) frontier.SiteState {
+// out are the entries of a site that are out once the group is committed.
+func (c *change) out(site frontier.Site) map[uint32]bool {
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	out := maps.Clone(c.db.out[site])
+	for _, e := range c.ended {
+		if e.site == site {
+			delete(out, e.num)
+		}
+	}
+	return out
+}
+
+// stateOf is the state of a site of which some entries are out.
+func stateOf(waiting *bbolt.Bucket, n siteNum, r *siteRecord, out map[uint32]bool) frontier.SiteState {
 	st := frontier.SiteState{
 		Site: r.Site, Clocks: r.Clocks, Queued: r.Queued, Ready: r.Ready, Pages: r.Pages, Fate: r.Given,
 	}
-	if key, _ := waiting.Cursor().Seek(n.key()); bytes.HasPrefix(key, n.key()) {
-		st.Waiting = time.UnixMilli(int64(binary.BigEndian.Uint64(key[4:])))
+	for _, ready := range out {
+		if ready {
+			st.Ready--
+		}
+	}
+	prefix := n.key()
+	rows := waiting.Cursor()
+	for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
+		if _, is := out[lastNum(key)]; !is {
+			st.Waiting = time.UnixMilli(int64(binary.BigEndian.Uint64(key[4:])))
+			break
+		}
 	}
 	return st
 }

@@ -18,7 +18,7 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 			if err := decode(bucketStates, key, raw, &r); err != nil {
 				return err
 			}
-			return f(stateOf(waiting, siteNum(binary.BigEndian.Uint32(key)), &r))
+			return f(stateOf(waiting, siteNum(binary.BigEndian.Uint32(key)), &r, nil))
 		})
 	})
 }

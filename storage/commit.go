@@ -150,17 +150,8 @@ func (db *DB) acknowledge(group []op, g *change) {
 			delete(db.snapshots, o.site)
 		}
 	}
-	growth := frontier.Growth{Settled: g.settled}
-	for i, st := range g.touched {
-		for _, ready := range db.out[st.Site] {
-			if ready {
-				g.touched[i].Ready--
-			}
-		}
-	}
-	growth.Sites = g.touched
 	db.mu.Unlock()
-	if growth.Settled > 0 || len(growth.Sites) > 0 {
-		db.growths.Put(growth)
+	if g.settled > 0 || len(g.touched) > 0 {
+		db.growths.Put(frontier.Growth{Settled: g.settled, Sites: g.touched})
 	}
 }

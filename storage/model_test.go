@@ -1,0 +1,266 @@
+package storage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// open opens a crawl whose commits are made one by one, when settle waits for
+// them.
+func open(t testing.TB, dir string) *DB {
+	t.Helper()
+	db, err := Open(dir, Options{Gather: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// settle waits until n submits are acknowledged and returns what grew.
+func settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
+	t.Helper()
+	sites := map[frontier.Site]frontier.SiteState{}
+	for n > 0 {
+		g := <-b.Grown()
+		if g.Err != nil {
+			t.Fatal(g.Err)
+		}
+		n -= g.Settled
+		for _, st := range g.Sites {
+			sites[st.Site] = st
+		}
+	}
+	return sites
+}
+
+// crash returns a copy of a crawl's directory as a kill would leave it.
+func crash(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// A script does the same random things to a DB and to the model, and compares
+// what they answer.
+type script struct {
+	t     *testing.T
+	rand  *rand.Rand
+	db    *DB
+	model *frontier.Memory
+	now   time.Time
+	out   []frontier.Entry // read from both, not ended
+}
+
+func (s *script) url() frontier.URL {
+	u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", s.rand.IntN(4), s.rand.IntN(60)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return u
+}
+
+func (s *script) site() frontier.Site { return s.url().Site() }
+
+func (s *script) submit(c frontier.Completion) {
+	s.t.Helper()
+	if err := s.model.Submit(c); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.db.Submit(c); err != nil {
+		s.t.Fatal(err)
+	}
+	want, got := settle(s.t, s.model, 1), settle(s.t, s.db, 1)
+	for site, w := range want {
+		if g := got[site]; !same(g, w) {
+			s.t.Fatalf("after %+v:\ngot  %+v\nwant %+v", c, g, w)
+		}
+	}
+}
+
+// same compares states; times go through JSON in one of them.
+func same(a, b frontier.SiteState) bool {
+	return a.Site == b.Site && a.Queued == b.Queued && a.Ready == b.Ready && a.Pages == b.Pages &&
+		a.Waiting.Equal(b.Waiting) && a.Clocks.Due.Equal(b.Clocks.Due) && a.Clocks.Strikes == b.Clocks.Strikes && a.Fate.Code == b.Fate.Code
+}
+
+func (s *script) add() {
+	var links []frontier.Entry
+	for range s.rand.IntN(5) {
+		links = append(links, frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Hops: "L", Via: "http://via.example/"})
+	}
+	s.submit(frontier.Completion{Links: links})
+}
+
+func (s *script) read() {
+	site, n := s.site(), 1+s.rand.IntN(4)
+	got, want := make([]frontier.Entry, n), make([]frontier.Entry, n)
+	i, err := s.db.Read(site, s.now, got)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	j, err := s.model.Read(site, s.now, want)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if i != j {
+		s.t.Fatalf("Read(%s) = %d entries, want %d", site, i, j)
+	}
+	for k := range i {
+		if !got[k].Due.Equal(want[k].Due) {
+			s.t.Fatalf("Read(%s): due %v, want %v", site, got[k].Due, want[k].Due)
+		}
+		got[k].Due, want[k].Due = time.Time{}, time.Time{}
+	}
+	if !slices.Equal(got[:i], want[:j]) {
+		s.t.Fatalf("Read(%s) =\n%+v\nwant\n%+v", site, got[:i], want[:j])
+	}
+	s.out = append(s.out, got[:i]...)
+}
+
+func (s *script) finish() {
+	if len(s.out) == 0 {
+		return
+	}
+	i := s.rand.IntN(len(s.out))
+	e := s.out[i]
+	s.out = slices.Delete(s.out, i, i+1)
+	c := frontier.Completion{
+		Site: e.URL.Site(), Entry: e,
+		Clocks: frontier.Clocks{Due: s.now.Add(time.Second), By: frontier.OwnClock, Strikes: s.rand.IntN(3)},
+		Fate:   frontier.Fate{Code: frontier.Fetched, Status: 200, Time: s.now},
+	}
+	switch s.rand.IntN(4) {
+	case 0:
+		c.Entry.Tries++
+		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)}
+	case 1:
+		c.Fate.Code = frontier.RobotsDisallowed
+	case 2:
+		c.Given = frontier.Fate{Code: frontier.SiteDead, Time: s.now}
+	}
+	if s.rand.IntN(2) == 0 {
+		c.Links = []frontier.Entry{e.Found(s.url(), frontier.HopLink), e.Found(s.url(), frontier.HopRedirect)}
+	}
+	s.submit(c)
+}
+
+// kill goes on with a copy of the directory, and with a model that has
+// forgotten, too, what was out: those entries are offered again.
+func (s *script) kill() {
+	dir := crash(s.t, s.db.Dir())
+	if err := s.db.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.db = open(s.t, dir)
+	if !s.db.Unclean() {
+		s.t.Fatal("a copy of a running crawl opens as clean")
+	}
+	s.model.Forget()
+	s.out = nil
+	states := map[frontier.Site]frontier.SiteState{}
+	if err := s.model.Sites(func(st frontier.SiteState) error { states[st.Site] = st; return nil }); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.db.Sites(func(st frontier.SiteState) error {
+		if !same(st, states[st.Site]) {
+			s.t.Errorf("after a kill:\ngot  %+v\nwant %+v", st, states[st.Site])
+		}
+		delete(states, st.Site)
+		return nil
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	if len(states) > 0 {
+		s.t.Fatalf("after a kill %d sites are missing", len(states))
+	}
+}
+
+func TestBacklogIsTheModelOnDisk(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := &script{
+				t: t, rand: rand.New(rand.NewPCG(seed, 2)), db: open(t, t.TempDir()), model: frontier.NewMemory(),
+				now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+			}
+			for range 150 {
+				switch n := s.rand.IntN(20); {
+				case n < 4:
+					s.add()
+				case n < 11:
+					s.read()
+				case n < 18:
+					s.finish()
+				case n < 19:
+					s.now = s.now.Add(time.Duration(s.rand.IntN(30)) * time.Second)
+				default:
+					s.kill()
+				}
+			}
+			if err := s.db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// Whatever a group had been when the process was killed: what was acknowledged
+// is there, and the rest is there whole or not at all.
+func TestKillBetweenAnyTwoCommits(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	const n = 30
+	for i := range n {
+		u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", i%3, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.PutPage(&PageRecord{URL: u.String(), Status: 200}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+		if i%5 > 0 {
+			continue
+		}
+		// Something more is written, that is never committed.
+		copied := crash(t, dir)
+		f, err := os.OpenFile(filepath.Join(copied, PagesFile), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(`{"url":"http://torn`); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		again := open(t, copied)
+		queued := 0
+		if err := again.Sites(func(st frontier.SiteState) error { queued += st.Queued; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(filepath.Join(copied, PagesFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := len(slices.Collect(bytesLines(raw))); queued != i+1 || lines != i+1 {
+			t.Errorf("%d queued and %d pages after %d acknowledged", queued, lines, i+1)
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

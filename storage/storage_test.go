@@ -1,0 +1,266 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+func bytesLines(raw []byte) iter.Seq[[]byte] { return bytes.Lines(raw) }
+
+func filled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	db := open(t, dir)
+	var links []frontier.Entry
+	for _, raw := range []string{"http://a.example/", "http://a.example/1", "https://b.example/"} {
+		u, err := frontier.ParseURL(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, frontier.Entry{URL: u, Tag: "t"})
+		if err := db.PutPage(&PageRecord{URL: raw, Status: 200}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestCloseLeavesACleanCrawl(t *testing.T) {
+	dir := filled(t)
+	if _, err := ReadRun(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("run.json after Close: %v", err)
+	}
+	db := open(t, dir)
+	defer db.Close()
+	if db.Unclean() {
+		t.Error("a closed crawl opens as unclean")
+	}
+	run, err := ReadRun(dir)
+	if err != nil || run.PID != os.Getpid() {
+		t.Errorf("run.json: %+v, %v", run, err)
+	}
+}
+
+func TestACrawlHasOneHolder(t *testing.T) {
+	dir := filled(t)
+	db := open(t, dir)
+	defer db.Close()
+	_, err := Open(dir, Options{})
+	var inUse *InUseError
+	if !errors.As(err, &inUse) || inUse.Run == nil || inUse.Run.PID != os.Getpid() {
+		t.Errorf("second Open: %v", err)
+	}
+}
+
+func TestDamageIsNamedAndNothingOverwritten(t *testing.T) {
+	for name, damage := range map[string]func(b []byte) []byte{
+		"not a database": func(b []byte) []byte { return []byte(strings.Repeat("hello ", 2000)) },
+		"cut short":      func(b []byte) []byte { return b[:len(b)/2] },
+		"no head":        func(b []byte) []byte { clear(b[:8192]); return b },
+		"flipped leaf": func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte(`{"Site":`), []byte(`{"Sive":`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t)
+			path := filepath.Join(dir, StateFile)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = damage(b)
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			pages, err := os.ReadFile(filepath.Join(dir, PagesFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, err := Open(dir, Options{})
+			if err == nil {
+				err = db.Sites(func(frontier.SiteState) error { return nil })
+				db.Close()
+			} else if after, rerr := os.ReadFile(path); rerr != nil || !bytes.Equal(after, b) {
+				t.Errorf("the damaged file was changed: %v", rerr)
+			}
+			var damaged *DamagedError
+			if !errors.As(err, &damaged) || damaged.Path != path {
+				t.Errorf("got %v, want a *DamagedError of %s", err, path)
+			}
+			if after, err := os.ReadFile(filepath.Join(dir, PagesFile)); err != nil || !bytes.Equal(after, pages) {
+				t.Errorf("pages.jsonl was changed: %v", err)
+			}
+		})
+	}
+}
+
+func TestAnOutputThatLostItsEndIsNamed(t *testing.T) {
+	dir := filled(t)
+	path := filepath.Join(dir, PagesFile)
+	if err := os.Truncate(path, 10); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir, Options{})
+	var damaged *DamagedError
+	if !errors.As(err, &damaged) || damaged.Path != path {
+		t.Errorf("got %v, want a *DamagedError of %s", err, path)
+	}
+}
+
+func TestAnEmptyStateFileIsANewCrawl(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, StateFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestANewerLayoutIsRefused(t *testing.T) {
+	dir := filled(t)
+	db := open(t, dir)
+	if err := db.bolt.Update(setVersion(schemaVersion + 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir, Options{})
+	var version *VersionError
+	if !errors.As(err, &version) || version.Have != schemaVersion+1 {
+		t.Errorf("got %v, want a *VersionError", err)
+	}
+}
+
+func TestSnapshotsComeBackAsTheyWere(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	at := time.Date(2030, 1, 1, 12, 0, 0, 123456789, time.UTC)
+	site, other := frontier.Site("http://a.example"), frontier.Site("http://a.example:81")
+	good := &robots.Snapshot{
+		URL: "http://a.example/robots.txt", Fetched: at, Status: 200, Body: []byte("User-agent: *\nDisallow: /x\n\xff"),
+		Header: robots.Header{CacheControl: "max-age=60", ETag: `"1"`},
+	}
+	bad := (&robots.Snapshot{URL: good.URL, Fetched: at.Add(time.Hour), Status: 503, Header: robots.Header{RetryAfter: at.Add(2 * time.Hour)}}).After(good)
+	if s, err := db.Snapshot(site); s != nil || err != nil {
+		t.Fatalf("before: %+v, %v", s, err)
+	}
+	for _, s := range []*robots.Snapshot{good, bad} {
+		if err := db.PutSnapshot(site, s); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Snapshot(site); err != nil || !reflect.DeepEqual(got, s) {
+			t.Errorf("before the commit: %+v, %v; want %+v", got, err, s)
+		}
+	}
+	if err := db.PutSnapshot(other, &robots.Snapshot{URL: "http://a.example:81/robots.txt", Fetched: at, Status: 404}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	got, err := db.Snapshot(site)
+	if err != nil || !reflect.DeepEqual(got, bad) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, bad)
+	}
+	if got, err := db.Snapshot(other); err != nil || got.Status != 404 {
+		t.Errorf("other site: %+v, %v", got, err)
+	}
+	if got, err := db.Snapshot("http://zzz.example"); got != nil || err != nil {
+		t.Errorf("unknown site: %+v, %v", got, err)
+	}
+}
+
+func TestFateSaysHowAnEntryEnded(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer db.Close()
+	u, err := frontier.ParseURL("http://a.example/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(code frontier.Code, known bool) {
+		t.Helper()
+		if fate, ok, err := db.Fate(u); fate.Code != code || ok != known || err != nil {
+			t.Errorf("fate %v, known %v, %v; want %v, %v", fate.Code, ok, err, code, known)
+		}
+	}
+	want(frontier.Undecided, false)
+	db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}})
+	settle(t, db, 1)
+	want(frontier.Undecided, true)
+	var e [1]frontier.Entry
+	if n, err := db.Read(u.Site(), time.Now(), e[:]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	db.Submit(frontier.Completion{Site: u.Site(), Entry: e[0], Fate: frontier.Fate{Code: frontier.Waiting, Until: time.Now()}})
+	settle(t, db, 1)
+	want(frontier.Waiting, true)
+	if n, err := db.Read(u.Site(), time.Now().Add(time.Second), e[:]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	db.Submit(frontier.Completion{Site: u.Site(), Entry: e[0], Fate: frontier.Fate{Code: frontier.Fetched, Status: 200}})
+	settle(t, db, 1)
+	want(frontier.Fetched, true)
+}
+
+func TestPutKeepsValues(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	if err := db.Put("k", []string{"v"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Put("k", 1); !errors.Is(err, ErrClosed) {
+		t.Errorf("Put after Close: %v", err)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	var v []string
+	if ok, err := db.Get("k", &v); !ok || err != nil || v[0] != "v" {
+		t.Errorf("got %v, %v, %v", v, ok, err)
+	}
+	if ok, err := db.Get("none", &v); ok || err != nil {
+		t.Errorf("unknown key: %v, %v", ok, err)
+	}
+}
+
+// The names of the fields are a promise to those who read the file.
+func TestPageRecordFields(t *testing.T) {
+	raw, err := json.Marshal(PageRecord{
+		URL: "u", Status: 200, Type: "t", Charset: "c", Size: 1, Digest: "d", Truncated: "length", Title: "T", Location: "l",
+		Links: 1, Depth: 1, Hops: "L", Via: "v", Tag: "g", Robots: time.Unix(0, 0).UTC(), Rule: "r", NoIndex: true, NoArchive: true,
+		Body: "<&>", Base64: []byte("x"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"url":"u","time":"0001-01-01T00:00:00Z","status":200,"type":"t","charset":"c","size":1,"digest":"d",` +
+		`"truncated":"length","title":"T","location":"l","links":1,"depth":1,"hops":"L","via":"v","tag":"g",` +
+		`"robots":"1970-01-01T00:00:00Z","rule":"r","noindex":true,"noarchive":true,"body":"\u003c\u0026\u003e","base64":"eA=="}`
+	if string(raw) != want {
+		t.Errorf("got  %s\nwant %s", raw, want)
+	}
+}
