@@ -1,0 +1,184 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// wire is a Network of pipes to one handler of connections, for the faults
+// that no well-behaved server makes.
+type wire struct {
+	addrs map[string][][]netip.Addr // answers by host, the last one for good
+	serve func(c net.Conn, n int)   // n counts connections
+
+	mu     sync.Mutex
+	dialed []string
+	wait   sync.WaitGroup
+}
+
+func (w *wire) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	answers := w.addrs[host]
+	if len(answers) == 0 {
+		return []netip.Addr{netip.MustParseAddr("16.0.0.1")}, nil
+	}
+	if len(answers) > 1 {
+		w.addrs[host] = answers[1:]
+	}
+	return answers[0], nil
+}
+
+func (w *wire) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	w.mu.Lock()
+	w.dialed = append(w.dialed, address)
+	n := len(w.dialed)
+	w.mu.Unlock()
+	if w.serve == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	client, server := net.Pipe()
+	w.wait.Go(func() {
+		defer server.Close()
+		w.serve(server, n)
+	})
+	return client, nil
+}
+
+// A request is one as it stands on the wire: net/http's reader refuses targets
+// that servers use.
+type request struct {
+	target string
+	header http.Header
+}
+
+func readRequest(in *bufio.Reader) (*request, error) {
+	lines := textproto.NewReader(in)
+	first, err := lines.ReadLine()
+	if err != nil {
+		return nil, err
+	}
+	header, err := lines.ReadMIMEHeader()
+	if err != nil {
+		return nil, err
+	}
+	return &request{strings.Fields(first)[1], http.Header(header)}, nil
+}
+
+// answers serves each request of a connection with what f returns, until f
+// returns nothing.
+func answers(f func(r *request, n int) string) func(net.Conn, int) {
+	return func(c net.Conn, n int) {
+		in := bufio.NewReader(c)
+		for {
+			r, err := readRequest(in)
+			if err != nil {
+				return
+			}
+			a := f(r, n)
+			if a == "" {
+				return
+			}
+			if _, err := io.WriteString(c, a); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// noRobots answers robots.txt with 404 and leaves the rest to f.
+func noRobots(f func(r *request, n int) string) func(*request, int) string {
+	return func(r *request, n int) string {
+		if r.target == "/robots.txt" {
+			return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+		}
+		return f(r, n)
+	}
+}
+
+func page(body string) string {
+	return "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+}
+
+// A tour visits URLs one turn after the other and keeps what came of them.
+type tour struct {
+	t       testing.TB
+	fetcher *Fetcher
+	delay   time.Duration
+	once    bool // one turn is enough
+}
+
+func newTour(t testing.TB, opts Options) *tour {
+	t.Helper()
+	opts.Policy.Token, opts.UserAgent = "testbot", "testbot (+https://example.org/testbot)"
+	f, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, ok := opts.Network.(*wire); ok {
+		t.Cleanup(w.wait.Wait)
+	}
+	t.Cleanup(f.Close)
+	return &tour{t: t, fetcher: f}
+}
+
+// visit takes turns for a URL until it has ended, or its site is given up. It returns the last result and all exchanges.
+func (v *tour) visit(raw string) (Result, []*Exchange) {
+	v.t.Helper()
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	front, err := frontier.New(frontier.NewMemory(), frontier.Options{Delay: v.delay, Patience: 10 * time.Minute})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := front.Add(frontier.Entry{URL: u}); err != nil {
+		v.t.Fatal(err)
+	}
+	var last Result
+	var all []*Exchange
+	for {
+		turn, err := front.Next(context.Background())
+		if errors.Is(err, frontier.ErrEnd) {
+			return last, all
+		}
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if last, err = v.fetcher.Get(context.Background(), turn); err != nil {
+			v.t.Fatal(err)
+		}
+		all = append(all, last.Exchanges...)
+		if _, err := turn.Finish(last.Outcome); err != nil {
+			v.t.Fatal(err)
+		}
+		if v.once {
+			return last, all
+		}
+	}
+}
+
+// stage is where an exchange failed.
+func stage(x *Exchange) Stage {
+	if x.Err == nil {
+		return ""
+	}
+	return x.Err.Stage
+}
+
+func last(all []*Exchange) *Exchange { return all[len(all)-1] }
