@@ -23,14 +23,13 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 			e, name = guessed, g
 		}
 	}
-	if name == "utf-8" {
-		return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), name
+	out := body
+	if name != "utf-8" {
+		if decoded, err := e.NewDecoder().Bytes(body); err == nil {
+			out = decoded
+		}
 	}
-	out, err := e.NewDecoder().Bytes(body)
-	if err != nil {
-		return body, name
-	}
-	return out, name
+	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
 // declared reports whether a meta element may have named the encoding, in the

@@ -94,6 +94,9 @@ func (s *scanner) element(tag atom.Atom, more bool) {
 		if !s.titled {
 			s.titled, s.title = true, new(strings.Builder)
 		}
+	case atom.Noscript, atom.Noframes:
+		// What is for readers without scripts and frames is for us.
+		s.z.NextIsNotRawText()
 	case atom.A, atom.Area, atom.Base, atom.Link, atom.Iframe, atom.Frame, atom.Meta:
 		if more {
 			s.attributes(tag)

@@ -1,0 +1,128 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+func parse(t testing.TB, raw string) frontier.URL {
+	t.Helper()
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestHTML(t *testing.T) {
+	u := parse(t, "http://a.example/dir/page")
+	for _, tc := range []struct{ name, html, want string }{
+		{"link", `<a href="x">`, "a/href /dir/x"},
+		{"upper case", `<A HREF=X>`, "a/href /dir/X"},
+		{"blanks and line ends", "<a href=' /x\n/y '>", "a/href /x/y"},
+		{"entities", `<a href="?a=1&amp;b=2">`, "a/href /dir/page?a=1&b=2"},
+		{"no href", `<a name=x>`, ""},
+		{"empty href is the page itself", `<a href="">`, "a/href /dir/page"},
+		{"first of two", `<a href=1 href=2>`, "a/href /dir/1"},
+		{"area, frames", `<area href=1><iframe src=2></iframe><frame src=3>`, "area/href /dir/1, iframe/src /dir/2, frame/src /dir/3"},
+		{"link elements that lead on", `<link rel=next href=1><link rel="stylesheet" href=2><link rel="ALTERNATE Next" href=3><link href=4>`,
+			"link/href /dir/1, link/href /dir/3"},
+		{"alternate stylesheet", `<link rel="alternate stylesheet" href=1>`, ""},
+		{"nofollow", `<a rel="x NoFollow" href=1>`, "a/href /dir/1 nofollow"},
+		{"base, also for links before it", `<a href=1><base href="/other/"><base href="/third/"><a href=2>`, "a/href /other/1, a/href /other/2"},
+		{"other schemes", `<a href="mailto:x@y"><a href="javascript:x()"><a href="data:,x"><a href="tel:1"><a href="ftp://a/">`, ""},
+		{"comment and script", `<!-- <a href=1> --><script>"<a href=2>"</script><style><a href=3></style>`, ""},
+		{"refresh", `<meta http-equiv=Refresh content="5; URL='/x'">`, "meta/refresh /x"},
+		{"refresh without url", `<meta http-equiv=refresh content="5">`, ""},
+		{"refresh in short", `<meta http-equiv=refresh content="0,/x">`, "meta/refresh /x"},
+		{"never closed", `<div><a href=1`, ""},
+		{"deep", strings.Repeat("<div>", 2000) + `<a href=1>`, "a/href /dir/1"},
+		{"in svg and noscript", `<svg><a href=1></a></svg><noscript><a href=2></a></noscript>`, "a/href /dir/1, a/href /dir/2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			for _, l := range HTML([]byte(tc.html), u, "testbot").Links {
+				s := l.Where + " " + l.URL.Target()
+				if l.NoFollow {
+					s += " nofollow"
+				}
+				got = append(got, s)
+			}
+			if s := strings.Join(got, ", "); s != tc.want {
+				t.Errorf("got %q, want %q", s, tc.want)
+			}
+		})
+	}
+}
+
+func TestTitleAndDirectives(t *testing.T) {
+	d := HTML([]byte(`<title> One &amp;
+		two </title><title>Other</title><meta name="robots" content="noindex"><meta name="TestBot" content="nofollow">
+		<meta name=otherbot content=none><link rel=canonical href=/c>`), parse(t, "http://a.example/"), "testbot")
+	if d.Title != "One & two" || d.Canonical.Target() != "/c" {
+		t.Errorf("title %q, canonical %v", d.Title, d.Canonical)
+	}
+	if !d.Directives.NoIndex || !d.Directives.NoFollow || d.Directives.NoArchive {
+		t.Errorf("directives %v", d.Directives)
+	}
+}
+
+func TestDecode(t *testing.T) {
+	for _, tc := range []struct{ name, body, contentType, want, charset string }{
+		{"ascii", "hello", "", "hello", "utf-8"},
+		{"utf-8", "é", "text/html", "é", "utf-8"},
+		{"byte order mark", "\xef\xbb\xbfé", "text/html; charset=latin1", "é", "utf-8"},
+		{"header", "\xe9", "text/html; charset=ISO-8859-1", "é", "windows-1252"},
+		{"meta", "<meta charset=windows-1251>\xcf", "", "<meta charset=windows-1251>П", "windows-1251"},
+		{"utf-16", "\xff\xfeh\x00i\x00", "", "hi", "utf-16le"},
+		{"a meta beyond doubt", "<meta charset=utf-8>\xe9", "", "<meta charset=utf-8>\xe9", "utf-8"},
+		{"late utf-8", strings.Repeat("x", 3000) + "é", "", strings.Repeat("x", 3000) + "é", "utf-8"},
+		{"undeclared russian", "\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xdd\xf2\xee \xef\xf0\xee\xf1\xf2\xee\xe9 \xf2\xe5\xea\xf1\xf2.", "", "Привет, как дела? Это простой текст.", "windows-1251"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, name := Decode([]byte(tc.body), tc.contentType)
+			if string(got) != tc.want || name != tc.charset {
+				t.Errorf("got %q in %s, want %q in %s", got, name, tc.want, tc.charset)
+			}
+		})
+	}
+}
+
+func FuzzHTML(f *testing.F) {
+	for _, s := range []string{`<a href=1>`, `<base href="//x"><a href=?>`, `<meta http-equiv=refresh content="0;url=x">`, "<title>x", "\xff\xfe<\x00"} {
+		f.Add([]byte(s))
+	}
+	u := parse(f, "http://a.example/dir/page")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		text, _ := Decode(body, "")
+		d := HTML(text, u, "testbot")
+		for _, l := range d.Links {
+			if l.URL.IsZero() || l.Hop != frontier.HopLink {
+				t.Fatalf("%q: link %+v", body, l)
+			}
+		}
+		if utf8.Valid(text) && !utf8.ValidString(d.Title) {
+			t.Fatalf("%q: title %q", body, d.Title)
+		}
+	})
+}
+
+func BenchmarkHTML(b *testing.B) {
+	var page strings.Builder
+	page.WriteString("<!doctype html><html><head><title>A page</title><meta name=robots content=index></head><body>")
+	for i := range 50 {
+		fmt.Fprintf(&page, `<p class="text">%s <a class="ref" href="/section/%d/page-%d.html">link %d</a></p>`, strings.Repeat("Some words of text. ", 18), i, i, i)
+	}
+	u := parse(b, "http://a.example/dir/page")
+	body := []byte(page.String())
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if d := HTML(body, u, "testbot"); len(d.Links) != 50 {
+			b.Fatal(len(d.Links))
+		}
+	}
+}
