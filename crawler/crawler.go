@@ -103,6 +103,12 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 		workers.Go(func() { errs[i] = c.worker(ctx, i, h) })
 	}
 	workers.Wait()
+	if ctx.Err() != nil {
+		c.mu.Lock()
+		c.end = EndBroken
+		c.mu.Unlock()
+		return context.Cause(ctx)
+	}
 	for _, err := range errs {
 		switch {
 		case errors.Is(err, frontier.ErrEnd):
@@ -111,9 +117,6 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 			c.ended(EndLimit)
 		case errors.Is(err, frontier.ErrStopped):
 			c.ended(EndStopped)
-		case ctx.Err() != nil:
-			c.ended(EndBroken)
-			return context.Cause(ctx)
 		default:
 			return err
 		}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"crawl": main})
+}
+
+// The scripts are what a user types and sees. Each has a small web on loopback
+// at $WEB, for --connect-to.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			web, err := startWeb(env.WorkDir)
+			if err != nil {
+				return err
+			}
+			env.Defer(web.close)
+			env.Setenv("WEB", "::"+web.address)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"hold":     hold,
+			"truncate": truncate,
+			"lines":    lineCount,
+		},
+	})
+}
+
+// hold DIR keeps the state of a crawl locked until the script ends.
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(holdDir(ts, ts.MkAbs(args[0])))
+}
+
+// truncate FILE halves a file.
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	path := ts.MkAbs(args[0])
+	info, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, info.Size()/2))
+}
+
+// lines FILE N checks how many lines a file has.
+func lineCount(ts *testscript.TestScript, neg bool, args []string) {
+	n := strings.Count(ts.ReadFile(args[0]), "\n")
+	if fmt.Sprint(n) != args[1] {
+		ts.Fatalf("%s has %d lines, want %s", args[0], n, args[1])
+	}
+}
+
+type web struct {
+	address string
+	server  *http.Server
+	done    chan error
+}
+
+func startWeb(dir string) (*web, error) {
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+		switch r.Host {
+		case "closed.test":
+			w.WriteHeader(http.StatusForbidden)
+		case "broken.test":
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+		}
+	})
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<title>Home</title><a href="/a">a</a> <a href="/b">b</a> <a href="/private/x">x</a>`)
+	})
+	for _, p := range []string{"/a", "/b"} {
+		mux.HandleFunc(p, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<title>%s</title>", p)
+		})
+	}
+	// An answer that never comes, so that a script can interrupt the crawl once
+	// it was asked for.
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		os.WriteFile(filepath.Join(dir, "asked"), nil, 0o644)
+		<-r.Context().Done()
+	})
+	w := &web{listen.Addr().String(), &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}, make(chan error, 1)}
+	// The web of one script. It ends with close.
+	go func() { w.done <- w.server.Serve(listen) }()
+	return w, nil
+}
+
+func (w *web) close() {
+	w.server.Close()
+	<-w.done
+}
