@@ -1,0 +1,172 @@
+package robots
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// ruleSet holds compiled rules in two parts, each arranged so that the first
+// hit is the answer.
+type ruleSet struct {
+	dialect  Dialect
+	literals []literal // sorted by text
+	keys     []uint64  // of the literals, see keyOf
+	wilds    []wildcard
+	filters  []filter // of the wilds; nil if there are few
+	segments []string // of all wilds
+}
+
+// rank orders rules: of the rules that match a URL, the one of the highest
+// rank decides.
+//
+//	63..33  length of the pattern in octets, in normal form (RFC 9309, 2.2.2)
+//	32      1 for Allow: at equal length allow wins
+//	31..0   the earlier line wins
+//
+// In dialect Koster1996 only the last part counts: first match (3.2.2).
+type rank uint64
+
+func newRank(length int, allow bool, index int) rank {
+	r := rank(length)<<33 | rank(^uint32(index))
+	if allow {
+		r |= 1 << 32
+	}
+	return r
+}
+
+func (r rank) allow() bool { return r&(1<<32) != 0 }
+
+// index returns the place of the rule in the table of lines.
+func (r rank) index() int { return int(^uint32(r)) }
+
+// literal is a rule without wildcards: it matches what begins with text.
+type literal struct {
+	text string
+	rank rank
+	best rank  // the highest rank among this and all literals that text begins with
+	up   int32 // the longest other literal that text begins with; -1 if none
+}
+
+// wildcard is a rule with "*" or a final "$": its segments match from left to
+// right with anything in between. A ruleSet has them by falling rank.
+type wildcard struct {
+	rank     rank
+	first    int32 // segments[first:last]; the first is anchored to the start
+	last     int32
+	anchored bool // the last segment is anchored to the end
+}
+
+// keyOf returns the eight octets of a path behind its first slash as a number
+// that sorts like them.
+func keyOf(path string) uint64 {
+	if len(path) >= 9 {
+		b := path[1:9]
+		return uint64(b[0])<<56 | uint64(b[1])<<48 | uint64(b[2])<<40 | uint64(b[3])<<32 |
+			uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
+	}
+	var k uint64
+	for i := 1; i < len(path); i++ {
+		k |= uint64(path[i]) << (64 - 8*i)
+	}
+	return k
+}
+
+// build compiles the patterns that were added.
+func (b *builder) build(d Dialect) ruleSet {
+	set := ruleSet{dialect: d}
+	arena := string(b.arena)
+	wilds, stars := 0, 0
+	for i := range b.patterns {
+		p := &b.patterns[i]
+		if p.text == "" {
+			p.text = arena[p.start:p.end]
+		}
+		if p.wild {
+			wilds++
+			stars += strings.Count(p.text, "*")
+		}
+	}
+	set.literals = make([]literal, 0, len(b.patterns)-wilds)
+	if wilds > 0 {
+		set.wilds = make([]wildcard, 0, wilds)
+		set.segments = make([]string, 0, stars+wilds)
+	}
+	for i := range b.patterns {
+		p := &b.patterns[i]
+		if !p.wild {
+			continue
+		}
+		w := wildcard{rank: p.rank, first: int32(len(set.segments)), anchored: p.anchored}
+		set.segments = appendSegments(set.segments, p.text)
+		w.last = int32(len(set.segments))
+		set.wilds = append(set.wilds, w)
+	}
+	slices.SortFunc(set.wilds, func(a, b wildcard) int { return cmp.Compare(b.rank, a.rank) })
+	set.addLiterals(b.patterns)
+	set.filter()
+	return set
+}
+
+// appendSegments cuts a pattern at its stars. Empty segments match everywhere
+// and are left out, but for the first and the last, which anchor.
+func appendSegments(segs []string, text string) []string {
+	seg, text, more := strings.Cut(text, "*")
+	segs = append(segs, seg)
+	for more {
+		text = strings.TrimLeft(text, "*")
+		if seg, text, more = strings.Cut(text, "*"); seg != "" || !more {
+			segs = append(segs, seg)
+		}
+	}
+	return segs
+}
+
+// addLiterals sorts the literals and ties each to its longest prefix.
+func (s *ruleSet) addLiterals(patterns []pattern) {
+	type item struct {
+		key   uint64
+		index int32
+	}
+	var few [32]item
+	items := few[:0]
+	if cap(s.literals) > len(few) {
+		items = make([]item, 0, cap(s.literals))
+	}
+	for i := range patterns {
+		if !patterns[i].wild {
+			items = append(items, item{keyOf(patterns[i].text), int32(i)})
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		if a.key != b.key {
+			return cmp.Compare(a.key, b.key)
+		}
+		p, q := &patterns[a.index], &patterns[b.index]
+		if c := strings.Compare(p.text, q.text); c != 0 {
+			return c
+		}
+		return cmp.Compare(p.rank, q.rank)
+	})
+	s.keys = make([]uint64, 0, len(items))
+	for _, it := range items {
+		p := &patterns[it.index]
+		i := int32(len(s.literals))
+		l := literal{text: p.text, rank: p.rank, best: p.rank, up: i - 1}
+		for l.up >= 0 && !strings.HasPrefix(l.text, s.literals[l.up].text) {
+			l.up = s.literals[l.up].up
+		}
+		if l.up >= 0 {
+			up := &s.literals[l.up]
+			if up.text == l.text && up.rank.allow() == l.rank.allow() {
+				// Said twice: the earlier line has the higher rank.
+				up.rank = max(up.rank, l.rank)
+				up.best = max(up.best, l.best)
+				continue
+			}
+			l.best = max(l.best, up.best)
+		}
+		s.literals = append(s.literals, l)
+		s.keys = append(s.keys, it.key)
+	}
+}

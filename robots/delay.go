@@ -1,0 +1,238 @@
+package robots
+
+import (
+	"strconv"
+	"time"
+)
+
+// maxDelay bounds what a file may ask for, far beyond any crawl, so that sums
+// of delays stay clear of the limits of time.Duration.
+const maxDelay = 100 * 365 * 24 * time.Hour
+
+// Window is a part of each day, in UTC, as minutes after midnight. A window
+// with End before Start spans midnight.
+type Window struct {
+	Start, End int // 0 .. 1440
+}
+
+// Contains reports whether t falls into the window, its ends included.
+func (w Window) Contains(t time.Time) bool {
+	t = t.UTC()
+	d := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute +
+		time.Duration(t.Second())*time.Second + time.Duration(t.Nanosecond())
+	start, end := time.Duration(w.Start)*time.Minute, time.Duration(w.End)*time.Minute
+	if start <= end {
+		return start <= d && d <= end
+	}
+	return d >= start || d <= end
+}
+
+// obey takes a record that asks for slowness.
+func (g *Group) obey(k kind, value string) {
+	switch k {
+	case delayLine:
+		if d, ok := parseDelay(value); ok {
+			g.delay, g.hasDelay = max(g.delay, d), true
+		}
+	case rateLine:
+		if d, ok := parseRate(value); ok {
+			g.gap, g.hasGap = max(g.gap, d), true
+		}
+	case visitLine:
+		if w, ok := parseWindow(value); ok {
+			g.windows = append(g.windows, w)
+		}
+	}
+}
+
+// CrawlDelay returns the least time that the file wants to pass between two
+// requests, and whether it says so. Of several the largest counts. It is never
+// negative and at most a hundred years.
+//
+// Crawl-delay is no part of RFC 9309 (2.2.4 lets crawlers interpret such
+// records), and Google's page says that Google ignores it.
+func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay }
+
+// RequestRate returns the time between two requests that a Request-rate
+// record comes to: "1/5" and "12/1m" both say five seconds. Of several the
+// largest counts; a part of the day for which a rate is meant is not
+// regarded.
+func (g *Group) RequestRate() (gap time.Duration, ok bool) { return g.gap, g.hasGap }
+
+// VisitTime returns the parts of the day, in UTC, in which the file wants to
+// be visited, and whether it names any.
+func (g *Group) VisitTime() ([]Window, bool) { return g.windows, len(g.windows) > 0 }
+
+// NextVisit returns the first time, at or after now, at which VisitTime
+// permits a visit: now itself if the file names no window.
+func (g *Group) NextVisit(now time.Time) time.Time {
+	var next time.Time
+	for _, w := range g.windows {
+		if w.Contains(now) {
+			return now
+		}
+		u := now.UTC()
+		start := time.Date(u.Year(), u.Month(), u.Day(), 0, w.Start, 0, 0, time.UTC)
+		if !start.After(u) {
+			start = start.AddDate(0, 0, 1)
+		}
+		if next.IsZero() || start.Before(next) {
+			next = start
+		}
+	}
+	if next.IsZero() {
+		return now
+	}
+	return next
+}
+
+// parseDelay reads the number of seconds that value begins with. A unit may
+// follow: s, m or h in the usual spellings. Anything else that follows is
+// ignored, and so is a value that does not begin with a number.
+func parseDelay(value string) (time.Duration, bool) {
+	n, rest, ok := leadingNumber(value)
+	if !ok {
+		return 0, false
+	}
+	return seconds(n, unit(rest)), true
+}
+
+func seconds(n, unit float64) time.Duration {
+	d := n * unit * float64(time.Second)
+	if !(d < float64(maxDelay)) {
+		return maxDelay
+	}
+	return time.Duration(d)
+}
+
+// unit returns the seconds of the unit that s begins with, 1 for any other.
+func unit(s string) float64 {
+	s = trim(s)
+	n := 0
+	for n < len(s) && isAlpha(s[n]) {
+		n++
+	}
+	for _, u := range [...]struct {
+		name string
+		sec  float64
+	}{
+		{"m", 60}, {"min", 60}, {"mins", 60}, {"minute", 60}, {"minutes", 60},
+		{"h", 3600}, {"hr", 3600}, {"hour", 3600}, {"hours", 3600}, {"ms", 0.001},
+	} {
+		if equalFold(s[:n], u.name) {
+			return u.sec
+		}
+	}
+	return 1
+}
+
+// leadingNumber reads a decimal number without a sign. A comma counts as the
+// decimal point, but before exactly three digits it may set off thousands,
+// and of two readings the slower is taken.
+func leadingNumber(s string) (n float64, rest string, ok bool) {
+	i, digits, point := 0, 0, false
+	buf := make([]byte, 0, 32)
+loop:
+	for ; i < len(s); i++ {
+		switch c := s[i]; {
+		case isDigit(c):
+			digits++
+			buf = append(buf, c)
+		case c == ',' && !point && digits > 0 && countDigits(s[i+1:]) == 3:
+		case (c == '.' || c == ',') && !point:
+			point = true
+			buf = append(buf, '.')
+		default:
+			break loop
+		}
+	}
+	if digits == 0 {
+		return 0, s, false
+	}
+	if e := exponent(s[i:]); e > 0 {
+		buf = append(buf, s[i:i+e]...)
+		i += e
+	}
+	// A number out of range comes back as infinity, with an error.
+	n, _ = strconv.ParseFloat(string(buf), 64)
+	return n, s[i:], true
+}
+
+func countDigits(s string) int {
+	n := 0
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// exponent returns the length of the exponent that s begins with.
+func exponent(s string) int {
+	if s == "" || lower(s[0]) != 'e' {
+		return 0
+	}
+	n := 1
+	if n < len(s) && (s[n] == '+' || s[n] == '-') {
+		n++
+	}
+	if d := countDigits(s[n:]); d > 0 {
+		return n + d
+	}
+	return 0
+}
+
+// parseRate reads "requests/period", for example "1/5", "30/1m" or
+// "1/10s 0600-0845".
+func parseRate(value string) (time.Duration, bool) {
+	n, rest, ok := leadingNumber(value)
+	rest = trim(rest)
+	if !ok || !(n > 0) || rest == "" || rest[0] != '/' {
+		return 0, false
+	}
+	rest = trim(rest[1:])
+	period, tail, ok := leadingNumber(rest)
+	if !ok {
+		period, tail = 1, rest
+		if tail == "" || !isAlpha(tail[0]) {
+			return 0, false
+		}
+	}
+	if !(period > 0) {
+		return 0, false
+	}
+	return seconds(period/n, unit(tail)), true
+}
+
+// parseWindow reads "HHMM-HHMM", with or without colons.
+func parseWindow(value string) (Window, bool) {
+	start, rest, ok := clock(value)
+	if !ok {
+		return Window{}, false
+	}
+	rest = trim(rest)
+	if rest == "" || rest[0] != '-' {
+		return Window{}, false
+	}
+	end, _, ok := clock(trim(rest[1:]))
+	return Window{start, end}, ok
+}
+
+// clock reads a time of day as minutes after midnight; 2400 is the end.
+func clock(s string) (minutes int, rest string, ok bool) {
+	h := countDigits(s)
+	var hh, mm string
+	switch {
+	case h == 4:
+		hh, mm, s = s[:2], s[2:4], s[4:]
+	case (h == 1 || h == 2) && len(s) > h && s[h] == ':' && countDigits(s[h+1:]) == 2:
+		hh, mm, s = s[:h], s[h+1:h+3], s[h+3:]
+	default:
+		return 0, s, false
+	}
+	hour, _ := strconv.Atoi(hh)
+	minute, _ := strconv.Atoi(mm)
+	if minute > 59 || hour > 24 || hour == 24 && minute > 0 {
+		return 0, s, false
+	}
+	return hour*60 + minute, s, true
+}

@@ -1,0 +1,284 @@
+package robots
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Directives is what a page says about itself in X-Robots-Tag header fields
+// and in meta elements. The zero value means that nothing was said.
+//
+// Directives never change whether a URL may be requested: a crawler reads them
+// after it has the page, and obeys them in what it does next.
+type Directives struct {
+	NoIndex      bool // noindex, none
+	NoFollow     bool // nofollow, none
+	NoArchive    bool // noarchive, nocache
+	NoSnippet    bool // nosnippet, max-snippet: 0
+	NoImageIndex bool
+	NoTranslate  bool
+	NoAI         bool
+	NoImageAI    bool
+
+	UnavailableAfter time.Time // in UTC; zero if not said
+	MaxSnippet       Limit     // characters
+	MaxVideoPreview  Limit     // seconds
+	MaxImagePreview  string    // "none", "standard" or "large"; "" if not said
+}
+
+// Limit is a number that a page sets as an upper bound. The zero Limit means
+// that none was set.
+type Limit struct {
+	Set bool
+	N   int // -1: explicitly without a bound
+}
+
+func (l Limit) merge(o Limit) Limit {
+	switch {
+	case !o.Set:
+		return l
+	case !l.Set, l.N < 0, o.N >= 0 && o.N < l.N:
+		return o
+	}
+	return l
+}
+
+// HeaderDirectives reads the values of the X-Robots-Tag fields of an answer,
+// one element for each field line, for the crawler named token.
+//
+// A robot's name and a colon in front of directives limit them, up to the
+// next name, to that robot; "unavailable_after: date" and the other
+// directives that take a value only look like a name. What is said for all
+// robots and for this one is summed, the most restrictive winning.
+// Unknown directives and those that permit something are ignored. (Google's
+// page on X-Robots-Tag; there is no RFC.)
+func HeaderDirectives(token string, values []string) Directives {
+	var d Directives
+	for _, v := range values {
+		d = d.Merge(parseDirectives(token, v, true))
+	}
+	return d
+}
+
+// MetaDirectives reads the content of a meta element for the crawler named
+// token. A name other than "robots" and token, whatever the case of ASCII
+// letters, gives the zero value.
+func MetaDirectives(token, name, content string) Directives {
+	name = trim(name)
+	if !equalFold(name, "robots") && (token == "" || !equalFold(name, token)) {
+		return Directives{}
+	}
+	return parseDirectives(token, content, false)
+}
+
+// RelNoFollow reports whether the value of a rel attribute, a list of words
+// separated by white space, has "nofollow" in it.
+func RelNoFollow(rel string) bool {
+	for word := range strings.FieldsSeq(rel) {
+		if equalFold(word, "nofollow") {
+			return true
+		}
+	}
+	return false
+}
+
+// Merge returns what d and o say together: the most restrictive wins.
+func (d Directives) Merge(o Directives) Directives {
+	d.NoIndex = d.NoIndex || o.NoIndex
+	d.NoFollow = d.NoFollow || o.NoFollow
+	d.NoArchive = d.NoArchive || o.NoArchive
+	d.NoSnippet = d.NoSnippet || o.NoSnippet
+	d.NoImageIndex = d.NoImageIndex || o.NoImageIndex
+	d.NoTranslate = d.NoTranslate || o.NoTranslate
+	d.NoAI = d.NoAI || o.NoAI
+	d.NoImageAI = d.NoImageAI || o.NoImageAI
+	if d.UnavailableAfter.IsZero() || !o.UnavailableAfter.IsZero() && o.UnavailableAfter.Before(d.UnavailableAfter) {
+		d.UnavailableAfter = o.UnavailableAfter
+	}
+	d.MaxSnippet = d.MaxSnippet.merge(o.MaxSnippet)
+	d.MaxVideoPreview = d.MaxVideoPreview.merge(o.MaxVideoPreview)
+	if d.MaxImagePreview == "" || o.MaxImagePreview != "" && previewSize(o.MaxImagePreview) < previewSize(d.MaxImagePreview) {
+		d.MaxImagePreview = o.MaxImagePreview
+	}
+	return d
+}
+
+func previewSize(name string) int {
+	switch name {
+	case "none":
+		return 0
+	case "standard":
+		return 1
+	}
+	return 2
+}
+
+// IsZero reports whether nothing was said.
+func (d Directives) IsZero() bool { return d == Directives{} }
+
+// String returns the directives as the content of a meta element, in a fixed
+// order; "" if nothing was said.
+func (d Directives) String() string {
+	var list []string
+	for _, f := range [...]struct {
+		set  bool
+		name string
+	}{
+		{d.NoIndex, "noindex"},
+		{d.NoFollow, "nofollow"},
+		{d.NoArchive, "noarchive"},
+		{d.NoSnippet, "nosnippet"},
+		{d.NoImageIndex, "noimageindex"},
+		{d.NoTranslate, "notranslate"},
+		{d.NoAI, "noai"},
+		{d.NoImageAI, "noimageai"},
+		{d.MaxSnippet.Set, "max-snippet:" + strconv.Itoa(d.MaxSnippet.N)},
+		{d.MaxVideoPreview.Set, "max-video-preview:" + strconv.Itoa(d.MaxVideoPreview.N)},
+		{d.MaxImagePreview != "", "max-image-preview:" + d.MaxImagePreview},
+		{!d.UnavailableAfter.IsZero(), "unavailable_after: " + d.UnavailableAfter.Format("2006-01-02T15:04:05Z07:00")},
+	} {
+		if f.set {
+			list = append(list, f.name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// parseDirectives reads a list of directives. If named is true, robots' names
+// may stand in it.
+func parseDirectives(token, list string, named bool) Directives {
+	var d Directives
+	ours := true
+	for list != "" {
+		item, rest, _ := strings.Cut(list, ",")
+		name, arg, valued := strings.Cut(item, ":")
+		if named && valued && !takesValue(trim(name)) {
+			robot := trim(name)
+			ours = isStar(robot) || token != "" && equalFold(tokenOf(robot), token)
+			item = arg
+			name, arg, valued = strings.Cut(item, ":")
+		}
+		if valued && equalFold(trim(name), "unavailable_after") {
+			// The date may have a comma in it: "Wed, 25 Jun 2025 15:00:00 GMT".
+			more, after, _ := strings.Cut(rest, ",")
+			if _, ok := pageTime(arg + "," + more); ok {
+				item, rest = item+","+more, after
+			}
+		}
+		if ours {
+			d.add(item)
+		}
+		list = rest
+	}
+	return d
+}
+
+// takesValue reports whether name is a directive that a colon may follow.
+func takesValue(name string) bool {
+	return equalFold(name, "unavailable_after") || equalFold(name, "max-snippet") ||
+		equalFold(name, "max-image-preview") || equalFold(name, "max-video-preview")
+}
+
+// add takes one item of a list. Items are separated by commas, but owners also
+// write blanks and semicolons.
+func (d *Directives) add(item string) {
+	name, arg, valued := strings.Cut(item, ":")
+	if valued {
+		d.addValue(trim(name), trim(arg))
+		return
+	}
+	for word := range strings.FieldsFuncSeq(item, func(r rune) bool { return r == ';' || r < 0x80 && isSpace(byte(r)) }) {
+		d.addWord(word)
+	}
+}
+
+func (d *Directives) addWord(word string) {
+	switch strings.ToLower(word) {
+	case "noindex":
+		d.NoIndex = true
+	case "nofollow":
+		d.NoFollow = true
+	case "none":
+		d.NoIndex, d.NoFollow = true, true
+	case "noarchive", "nocache":
+		d.NoArchive = true
+	case "nosnippet":
+		d.NoSnippet = true
+	case "noimageindex":
+		d.NoImageIndex = true
+	case "notranslate":
+		d.NoTranslate = true
+	case "noai":
+		d.NoAI = true
+	case "noimageai":
+		d.NoImageAI = true
+	}
+}
+
+func (d *Directives) addValue(name, arg string) {
+	switch {
+	case equalFold(name, "unavailable_after"):
+		if t, ok := pageTime(arg); ok {
+			*d = d.Merge(Directives{UnavailableAfter: t})
+		}
+	case equalFold(name, "max-snippet"):
+		if n, err := strconv.Atoi(arg); err == nil && n >= -1 {
+			*d = d.Merge(Directives{MaxSnippet: Limit{true, n}, NoSnippet: n == 0})
+		}
+	case equalFold(name, "max-video-preview"):
+		if n, err := strconv.Atoi(arg); err == nil && n >= -1 {
+			*d = d.Merge(Directives{MaxVideoPreview: Limit{true, n}})
+		}
+	case equalFold(name, "max-image-preview"):
+		if arg = strings.ToLower(arg); arg == "none" || arg == "standard" || arg == "large" {
+			*d = d.Merge(Directives{MaxImagePreview: arg})
+		}
+	}
+}
+
+// pageTime reads the date of unavailable_after, for which owners use every
+// common form (RFC 822, RFC 850, ISO 8601). Without a zone it is in UTC.
+func pageTime(s string) (time.Time, bool) {
+	s = trim(s)
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t.UTC(), true
+	}
+	if day, rest, ok := strings.Cut(s, ","); ok && tokenOf(day) == day {
+		s = trim(rest)
+	}
+	var offset time.Duration
+	if i := strings.LastIndexByte(s, ' '); i > 0 {
+		if hours, ok := zone(s[i+1:]); ok {
+			s, offset = trim(s[:i]), time.Duration(hours)*time.Hour
+		}
+	}
+	for _, date := range [...]string{"2 Jan 2006", "2006-01-02", "2-Jan-2006", "2-Jan-06", "2 Jan 06"} {
+		for _, clock := range [...]string{" 15:04:05", "", " 15:04", "T15:04:05", "T15:04", " 15:04:05 -0700", " 15:04 -0700"} {
+			if t, err := time.Parse(date+clock, s); err == nil {
+				return t.UTC().Add(-offset), true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// zone returns the offset of a zone of RFC 822 in hours. time.Parse knows the
+// names of other zones than UTC only where it runs in them.
+func zone(name string) (hours int, ok bool) {
+	switch strings.ToUpper(name) {
+	case "GMT", "UTC", "UT", "Z":
+		return 0, true
+	case "EDT":
+		return -4, true
+	case "EST", "CDT":
+		return -5, true
+	case "CST", "MDT":
+		return -6, true
+	case "MST", "PDT":
+		return -7, true
+	case "PST":
+		return -8, true
+	}
+	return 0, false
+}

@@ -1,0 +1,117 @@
+package robots
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How long an answer is kept (RFC 9309, 2.4), and how soon a site that could
+// not be reached is asked again.
+const (
+	minKeep    = 5 * time.Minute
+	maxKeep    = 24 * time.Hour
+	koster1996 = 7 * 24 * time.Hour  // the draft of 1996, 3.4
+	maxKoster  = 30 * 24 * time.Hour // no Expires binds longer than this
+	firstRetry = time.Minute
+	lastRetry  = time.Hour
+)
+
+// Expires returns when robots.txt has to be asked for again. The time of a
+// zero Snapshot is the zero time, that is: now.
+//
+//   - 2xx: after Cache-Control: max-age, or Expires if that is absent, but
+//     not before 5 minutes and not after 24 hours; 24 hours if the answer
+//     says nothing (RFC 9309, 2.4). In dialect Koster1996 it is 7 days if the
+//     answer says nothing, and at most 30 days (3.4).
+//   - Other answers that tell what the site permits: 24 hours.
+//   - Unreachable: after 1 minute, doubling with each failure in a row to 1
+//     hour, and not before Retry-After, however late that is.
+func (s *Snapshot) Expires(p Policy) time.Time {
+	if s == nil || s.Fetched.IsZero() {
+		return time.Time{}
+	}
+	switch s.outcome() {
+	case success:
+		return s.Fetched.Add(s.lifetime(p.Dialect))
+	case unreachable:
+		wait := firstRetry
+		for i := 1; i < s.Failures && wait < lastRetry; i++ {
+			wait *= 2
+		}
+		next := s.Fetched.Add(min(wait, lastRetry))
+		if s.Header.RetryAfter.After(next) {
+			return s.Header.RetryAfter
+		}
+		return next
+	}
+	return s.Fetched.Add(maxKeep)
+}
+
+func (s *Snapshot) lifetime(d Dialect) time.Duration {
+	absent, most := maxKeep, maxKeep
+	if d == Koster1996 {
+		absent, most = koster1996, maxKoster
+	}
+	if age, ok := maxAge(s.Header.CacheControl); ok {
+		return min(max(age, minKeep), most)
+	}
+	if s.Header.Expires == "" {
+		return absent
+	}
+	expires, ok := httpTime(s.Header.Expires)
+	if !ok {
+		return minKeep // "0" and the like mean: expired (RFC 9111, 5.3)
+	}
+	// The server's own clock is the one that Expires goes by.
+	from, ok := httpTime(s.Header.Date)
+	if !ok {
+		from = s.Fetched
+	}
+	return min(max(expires.Sub(from), minKeep), most)
+}
+
+// maxAge returns the lifetime that a Cache-Control field sets, and whether it
+// does. Of several the shortest counts, and one that cannot be read is zero.
+func maxAge(field string) (age time.Duration, ok bool) {
+	for directive := range strings.SplitSeq(field, ",") {
+		name, arg, _ := strings.Cut(directive, "=")
+		d := time.Duration(-1)
+		switch name = trim(name); {
+		case equalFold(name, "no-store"), equalFold(name, "no-cache"):
+			d = 0
+		case equalFold(name, "max-age"):
+			arg = strings.Trim(trim(arg), `"`)
+			n, err := strconv.ParseUint(arg, 10, 63)
+			switch {
+			case err == nil:
+				d = time.Duration(min(n, uint64(maxKoster/time.Second))) * time.Second
+			case countDigits(arg) == len(arg) && arg != "":
+				d = maxKoster // out of range
+			default:
+				d = 0
+			}
+		}
+		if d >= 0 && (!ok || d < age) {
+			age, ok = d, true
+		}
+	}
+	return age, ok
+}
+
+// httpTime reads a date in one of the three forms of RFC 9110, 5.6.7.
+func httpTime(s string) (time.Time, bool) {
+	s = trim(s)
+	for _, layout := range [...]string{
+		"Mon, 02 Jan 2006 15:04:05 GMT",
+		time.RFC850,
+		time.ANSIC,
+		time.RFC1123Z,
+		time.RFC1123,
+	} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,245 @@
+package robots
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// What follows goes beyond RFC 9309 or chooses where it leaves a choice.
+// Everywhere the rule is: what is unclear blocks more, never less.
+
+// House: a misspelt key counts for User-agent and Disallow, never for Allow.
+func TestHouseMisspeltKeys(t *testing.T) {
+	for _, key := range []string{"Dissallow", "dissalow", "disalow", "diasllow", "disallaw", "desallow", "dsallow", "diallow",
+		"dssalow", "dis-allow", "disallowed", "Disallow-all"} {
+		asks(t, RFC9309, "User-agent: *\n"+key+": /a\n", "wrenbot", "/a disallow")
+	}
+	for _, key := range []string{"Useragent", "User agent", "User-agents", "user-agnet", "useg-agent", "users-agent", "ser-agent"} {
+		asks(t, RFC9309, key+": wrenbot\nDisallow: /a\n", "wrenbot", "/a disallow")
+	}
+	for _, key := range []string{"Alow", "Allowed", "allow-all", "Allows", "Al low"} {
+		asks(t, RFC9309, "User-agent: *\nDisallow: /a\n"+key+": /a/b\n", "wrenbot", "/a/b disallow")
+	}
+}
+
+// House: a missing colon is forgiven in a line of exactly two words, but not
+// for Allow.
+func TestHouseMissingColon(t *testing.T) {
+	asks(t, RFC9309, "User-agent wrenbot\nDisallow\t/a\nAllow /a/b\nDisallow /c /d\nDisallow\n", "wrenbot",
+		"/a disallow \n /a/b disallow \n /c allow \n /d allow \n /e allow")
+}
+
+// House: a missing leading slash is added for Disallow; such an Allow is
+// ignored.
+func TestHouseMissingSlash(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: a\nDisallow: /b\nAllow: b/c\nAllow: /b/d\n", "wrenbot",
+		"/a disallow \n /b/c disallow \n /b/d allow \n /x/a allow")
+}
+
+// House: an absolute URL as a path counts for Disallow if it is of the site
+// that the file is for.
+func TestHouseAbsoluteURL(t *testing.T) {
+	const file = "User-agent: *\nDisallow: https://robots.test/a\nDisallow: http://other.test/\nAllow: https://robots.test/a/b\n"
+	g := ParseFor("https://robots.test/robots.txt", []byte(file), RFC9309).Group("wrenbot")
+	for target, want := range map[string]Access{"/a": Disallow, "/a/b": Disallow, "/": Allow, "/c": Allow} {
+		if v := g.Match(target); v.Access != want {
+			t.Errorf("%s: %v", target, v)
+		}
+	}
+	// Without knowing the site, the whole of one is not taken to be meant.
+	asks(t, RFC9309, file, "wrenbot", "/a disallow \n / allow \n /c allow")
+}
+
+// House: bytes that are not UTF-8 are escaped as they are, and for Disallow
+// they are also read as ISO 8859-1 (RFC 9309, 2.2.2: "Implementors MAY bridge
+// encoding mismatches"). An Allow that is not UTF-8 is ignored.
+func TestHouseLatin1(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /caf\xE9\n", "wrenbot",
+		"/caf%E9 disallow \n /caf%C3%A9 disallow \n /café disallow \n /cafe allow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /caf\xE9\n", "wrenbot", "/caf%E9 disallow \n /caf%C3%A9 disallow")
+}
+
+// House: a UTF-16 byte order mark is believed.
+func TestHouseUTF16(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		var b []byte
+		for _, u := range utf16.Encode([]rune("\uFEFFUser-agent: *\r\nDisallow: /caf\u00E9/\U0001F426\r\n")) {
+			b = order.AppendUint16(b, u)
+		}
+		asks(t, RFC9309, string(b), "wrenbot", "/caf%C3%A9/%F0%9F%90%A6 disallow \n /a allow")
+		asks(t, RFC9309, string(b[:len(b)-1]), "wrenbot", "/caf%C3%A9/%F0%9F%90%A6 disallow")
+	}
+}
+
+// House: a NUL ends its line, as in google/robotstxt. An Allow that is cut so
+// is ignored.
+func TestHouseNUL(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a\x00b\nAllow: /a/c\x00d\nDis\x00allow: /e\nDisallow: /f\n", "wrenbot",
+		"/a disallow \n /a/c disallow \n /e allow \n /f disallow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # \x00\n", "wrenbot", "/a allow")
+}
+
+// House: of a line longer than MaxLine the beginning counts if it is a
+// Disallow, which blocks more than was written; otherwise the line is lost.
+func TestHouseLineLimit(t *testing.T) {
+	line := func(key, path string, n int) string {
+		return key + path + strings.Repeat("x", n-len(key)-len(path))
+	}
+	long := "/a" + strings.Repeat("x", MaxLine)
+	asks(t, RFC9309, "User-agent: *\n"+line("Disallow: ", "/a", MaxLine+1)+"\nDisallow: /b\n", "wrenbot",
+		long+" disallow \n /b disallow \n /a allow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", MaxLine)+"\n", "wrenbot", long+" allow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", MaxLine+1)+"\n", "wrenbot", long+" disallow")
+	// A name that is cut names nobody, and still begins a group.
+	name := strings.Repeat("x", MaxLine)
+	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /a\nUser-agent: "+name+"\nAllow: /a/b\n", "wrenbot", "/a/b disallow")
+	// What is cut off a comment is no loss.
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # "+name+"\n", "wrenbot", "/a allow")
+}
+
+// House: of a line that the file limit cuts the same is true, wherever the cut
+// falls.
+func TestHouseFileLimitInALine(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"Disallow: /private/x", "/p disallow"},
+		{"Allow: /private/x", "/private/x disallow"},
+		{"User-agent: larkbot", "/private/x disallow"},
+	} {
+		head := "User-agent: *\nDisallow: /priv\n"
+		for keep := 1; keep <= len(c.line); keep++ {
+			pad := strings.Repeat("#", MaxBytes-len(head)-1-keep) + "\n"
+			body := head + pad + c.line
+			g := Parse([]byte(body+"\nDisallow: /\n"), RFC9309).Group("wrenbot")
+			if v := g.Match("/private/x"); keep < len(c.line) && v.Access != Disallow {
+				t.Errorf("%q cut to %q: %v", c.line, c.line[:keep], v)
+			}
+			if v := g.Match("/zzz"); v.Access != Allow && c.line[:keep] != "Disallow: /" {
+				t.Errorf("%q cut to %q: %v", c.line, c.line[:keep], v)
+			}
+		}
+	}
+	// A line that ends exactly at the limit is whole.
+	head := "User-agent: *\nDisallow: /a\n"
+	last := "Allow: /a/b"
+	body := head + strings.Repeat("#", MaxBytes-len(head)-1-len(last)) + "\n" + last
+	for _, next := range []string{"", "\nDisallow: /", "\r\nDisallow: /"} {
+		asks(t, RFC9309, body+next, "wrenbot", "/a/b allow \n /a disallow")
+	}
+	asks(t, RFC9309, body+"c", "wrenbot", "/a/b disallow")
+}
+
+// House: blanks inside a path are escaped, so that they match the URL as it is
+// requested.
+func TestHouseBlanksInPaths(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a b\tc\n", "wrenbot", "/a%20b%09c disallow \n /a allow")
+}
+
+// House: octets that no URL can have unescaped are the same escaped and not
+// (RFC 3986, 2).
+func TestHouseImpossibleOctets(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a|b{c}\"\nDisallow: /d%3Ce%3E\n", "wrenbot",
+		"/a%7Cb%7Bc%7D%22 disallow \n /a|b{c}\" disallow \n /d<e> disallow")
+}
+
+// House: in a query the escaped and the plain form of a reserved octet are the
+// same to a Disallow rule: the table of RFC 9309, 2.2.2, has it so
+// (/foo/bar?baz=http%3A%2F%2Ffoo.bar), while its text keeps them distinct. To an
+// Allow rule they are distinct, and so they are in the path.
+func TestHousePoliteUnion(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a?u=http://b\nDisallow: /c?u=http%3A%2F%2Fd\nDisallow: /*&sort=\n", "wrenbot", `
+/a?u=http://b            disallow 2
+/a?u=http%3A%2F%2Fb      disallow 2
+/a?u=http%3a//b          disallow 2
+/c?u=http://d            disallow 3
+/c?u=http%3A%2F%2Fd      disallow 3
+/e?x=1%26sort=2          disallow 4
+/e%26sort=2              allow`)
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a?u=http://b\n", "wrenbot", "/a?u=http://b allow \n /a?u=http%3A%2F%2Fb disallow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a?u=:\nAllow: /a?u=%3A\n", "wrenbot", "/a?u=%3A allow \n /a?u=: disallow")
+}
+
+// House: dot segments are removed from URLs after decoding, as they are when a
+// URL is requested (RFC 3986, 6.2.2.3), so nobody is tricked past a rule.
+func TestHouseDotSegments(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /secret\nDisallow: /.git\n", "wrenbot", `
+/a/../secret         disallow
+/a/%2e%2E/secret     disallow
+/./secret            disallow
+/../secret           disallow
+/secret/../b         allow
+/a/..%2Fsecret       allow
+/a?/../secret        allow
+/.git/config         disallow
+/a/.                 allow`)
+	// A Disallow is read so too; an Allow is not, and matches nothing then.
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../b\nDisallow: /../\nDisallow: /.\n", "wrenbot",
+		"/b disallow \n /a allow \n / allow \n /.x disallow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /b\nAllow: /a/../b/c\n", "wrenbot", "/b/c disallow")
+}
+
+// House: a target without a slash gets one, and an empty one is "/".
+func TestHouseTargetWithoutSlash(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /?x\nDisallow: /a\n", "wrenbot", "?x disallow \n a disallow \n b allow")
+	for _, d := range []Dialect{RFC9309, Google, Koster1996} {
+		if v := Parse([]byte("User-agent: *\nDisallow: /\n"), d).Group("wrenbot").Match(""); v.Access != Disallow {
+			t.Errorf("%v: empty target: %v", d, v)
+		}
+	}
+}
+
+// House: aliases are further names of the same crawler; the groups of all of
+// them count together, and keep it from falling back to "*".
+func TestHouseAliases(t *testing.T) {
+	f := Parse([]byte("User-agent: oldbot\nDisallow: /a\nUser-agent: *\nDisallow: /\nUser-agent: wrenbot\nDisallow: /b\n"), RFC9309)
+	g := f.Group("wrenbot", "oldbot")
+	for target, want := range map[string]Access{"/a": Disallow, "/b": Disallow, "/c": Allow} {
+		if v := g.Match(target); v.Access != want {
+			t.Errorf("%s: %v", target, v)
+		}
+	}
+	if v := f.Group("newbot", "oldbot").Match("/c"); v.Access != Allow {
+		t.Errorf("alias alone: %v", v)
+	}
+}
+
+// House: an ignored Allow ends a list of agents all the same, and so does an
+// empty rule.
+func TestHouseAnyRuleEndsAgentList(t *testing.T) {
+	asks(t, RFC9309, "User-agent: wrenbot\nAllow: x\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
+	asks(t, RFC9309, "User-agent: wrenbot\nDisallow:\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
+}
+
+// The body may be changed after Parse returned.
+func TestBodyIsCopied(t *testing.T) {
+	body := []byte("User-agent: *\nDisallow: /a\n")
+	f := Parse(body, RFC9309)
+	copy(body, bytes.Repeat([]byte("x"), len(body)))
+	if v := f.Group("wrenbot").Match("/a"); v.Access != Disallow || v.Rule.Pattern != "/a" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A group can say which lines of the file it is.
+func TestGroupNamesAndLine(t *testing.T) {
+	f := Parse([]byte("User-agent: larkbot\nUser-agent: WrenBot/1.0\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\nUser-agent: *\nDisallow:\n"), RFC9309)
+	for _, c := range []struct {
+		token string
+		line  int
+		names string
+	}{
+		{"wrenbot", 2, "WrenBot/1.0 wrenbot"},
+		{"larkbot", 1, "larkbot"},
+		{"finchbot", 7, "*"},
+	} {
+		g := f.Group(c.token)
+		if got := strings.Join(g.Names(), " "); g.Line() != c.line || got != c.names {
+			t.Errorf("%s: line %d, names %q, want %d, %q", c.token, g.Line(), got, c.line, c.names)
+		}
+	}
+	if g := Parse(nil, RFC9309).Group("wrenbot"); g.Line() != 0 || g.Names() != nil {
+		t.Errorf("no group: %d, %q", g.Line(), g.Names())
+	}
+}

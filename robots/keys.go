@@ -1,0 +1,150 @@
+package robots
+
+// kind is what the key of a line says it is.
+type kind uint8
+
+const (
+	unknownLine kind = iota
+	blankLine        // kept for dialect Koster1996 only, where it ends a record
+	agentLine
+	allowLine
+	disallowLine
+	sitemapLine
+	delayLine
+	rateLine
+	visitLine
+	hostLine
+	cleanParamLine
+	noindexLine
+	usageLine
+	signalLine
+	licenseLine
+)
+
+// Misspellings seen in the wild that still count for User-agent and Disallow:
+// the union of the lists of google/robotstxt and crawler-commons. There is no
+// such list for Allow, because what is unclear must block more, never less.
+func isAgentTypo(key string) bool {
+	return hasPrefixFold(key, "user-agent") || hasPrefixFold(key, "useragent") ||
+		hasPrefixFold(key, "user agent") || hasPrefixFold(key, "user_agent") ||
+		equalFold(key, "user-agnet") || equalFold(key, "useg-agent") ||
+		equalFold(key, "users-agent") || equalFold(key, "ser-agent")
+}
+
+func isDisallowTypo(key string) bool {
+	if len(key) < 7 || lower(key[0]) != 'd' {
+		return false
+	}
+	if googleDisallow(key) {
+		return true
+	}
+	for _, typo := range [...]string{"desallow", "dssalow", "dsallow", "diallow", "disllow", "dis-allow", "disalllow", "disallo"} {
+		if equalFold(key, typo) {
+			return true
+		}
+	}
+	return false
+}
+
+// googleDisallow reports whether google/robotstxt takes key for Disallow: by
+// its beginning, with five misspellings.
+func googleDisallow(key string) bool {
+	return hasPrefixFold(key, "disallow") || hasPrefixFold(key, "dissallow") ||
+		hasPrefixFold(key, "dissalow") || hasPrefixFold(key, "disalow") ||
+		hasPrefixFold(key, "diasllow") || hasPrefixFold(key, "disallaw")
+}
+
+// keyKind classifies a key, already stripped of white space. exact is false
+// for a misspelling that is let pass.
+func keyKind(key string, d Dialect) (k kind, exact bool) {
+	switch key { // the usual spellings, which need no folding
+	case "":
+		return unknownLine, false
+	case "User-agent", "User-Agent", "user-agent":
+		return agentLine, true
+	case "Disallow", "disallow":
+		return disallowLine, true
+	case "Allow", "allow":
+		return allowLine, true
+	}
+	switch {
+	case equalFold(key, "user-agent"):
+		return agentLine, true
+	case equalFold(key, "disallow"):
+		return disallowLine, true
+	case equalFold(key, "allow"):
+		return allowLine, true
+	}
+	switch d {
+	case RFC9309:
+		if isDisallowTypo(key) {
+			return disallowLine, false
+		}
+		if isAgentTypo(key) {
+			return agentLine, false
+		}
+	case Google:
+		if hasPrefixFold(key, "allow") {
+			return allowLine, false
+		}
+		if googleDisallow(key) {
+			return disallowLine, false
+		}
+		if hasPrefixFold(key, "user-agent") || hasPrefixFold(key, "useragent") || hasPrefixFold(key, "user agent") {
+			return agentLine, false
+		}
+	}
+	return otherKey(key)
+}
+
+// otherKey classifies the records that RFC 9309 leaves to others (2.2.4).
+func otherKey(key string) (k kind, exact bool) {
+	switch lower(key[0]) {
+	case 's':
+		if hasPrefixFold(key, "sitemap") || hasPrefixFold(key, "site-map") {
+			return sitemapLine, len(key) == len("sitemap")
+		}
+	case 'c':
+		switch {
+		case equalFold(key, "crawl-delay"):
+			return delayLine, true
+		case equalFold(key, "crawldelay"), equalFold(key, "crawl delay"), equalFold(key, "crawl_delay"):
+			return delayLine, false
+		case equalFold(key, "clean-param"):
+			return cleanParamLine, true
+		case equalFold(key, "content-usage"):
+			return usageLine, true
+		case equalFold(key, "content-signal"):
+			return signalLine, true
+		case equalFold(key, "content-signals"):
+			return signalLine, false
+		}
+	case 'r':
+		switch {
+		case equalFold(key, "request-rate"):
+			return rateLine, true
+		case equalFold(key, "requestrate"), equalFold(key, "request rate"):
+			return rateLine, false
+		}
+	case 'v':
+		switch {
+		case equalFold(key, "visit-time"):
+			return visitLine, true
+		case equalFold(key, "visittime"), equalFold(key, "visit time"):
+			return visitLine, false
+		}
+	case 'h':
+		if equalFold(key, "host") {
+			return hostLine, true
+		}
+	case 'n':
+		if equalFold(key, "noindex") {
+			return noindexLine, true
+		}
+	case 'l':
+		if equalFold(key, "license") {
+			return licenseLine, true
+		}
+	}
+	return unknownLine, false
+}

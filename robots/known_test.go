@@ -1,0 +1,40 @@
+package robots
+
+import (
+	"strings"
+	"testing"
+)
+
+// Every name in the table is one that a product token could be.
+func TestKnownTokensAreTokens(t *testing.T) {
+	for _, k := range knownTokens {
+		for name := range strings.FieldsSeq(k.tokens) {
+			if err := CheckToken(name); err != nil {
+				t.Errorf("%s: %v", k.who, err)
+			}
+		}
+	}
+}
+
+func TestKnownToken(t *testing.T) {
+	for token, want := range map[string]string{
+		"Googlebot":       "Google",
+		"gOOGLEbOT":       "Google",
+		"bingbot":         "Microsoft Bing",
+		"GPTBot":          "OpenAI",
+		"CCBot":           "Common Crawl",
+		"archive_org_bot": "Internet Archive",
+		"AhrefsBot":       "Ahrefs",
+		"Mozilla":         "a browser",
+		"curl":            "an HTTP library or program",
+	} {
+		if who, known := KnownToken(token); !known || who != want {
+			t.Errorf("KnownToken(%q) = %q, %v, want %q", token, who, known, want)
+		}
+	}
+	for _, token := range []string{"", "wrenbot", "examplebot", "permesso", "Googlebo", "titlebot"} {
+		if who, known := KnownToken(token); known {
+			t.Errorf("KnownToken(%q) = %q", token, who)
+		}
+	}
+}

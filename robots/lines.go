@@ -1,0 +1,66 @@
+package robots
+
+import "strings"
+
+// lines cuts a text at CR, LF or CRLF (RFC 9309, 2.2; the page of Google
+// names the same three). Nothing else ends a line.
+type lines struct {
+	text   string
+	pos    int // where the next line begins
+	lf, cr int // the next LF and CR at or after pos; len(text) if there is none
+	number int // of the line last returned, from 1
+	done   bool
+}
+
+func newLines(text string) lines {
+	return lines{text: text, lf: find(text, 0, '\n'), cr: find(text, 0, '\r')}
+}
+
+// find returns the index of the first c at or after from, len(text) if there
+// is none.
+func find(text string, from int, c byte) int {
+	if i := strings.IndexByte(text[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(text)
+}
+
+// next returns the span of the next line without its end. Each byte is looked
+// at a constant number of times, whatever mixture of line ends there is.
+func (l *lines) next() (start, end int, ok bool) {
+	if l.done {
+		return 0, 0, false
+	}
+	l.number++
+	start, end = l.pos, min(l.lf, l.cr)
+	if end == len(l.text) {
+		l.done = true
+		return start, end, true
+	}
+	l.pos = end + 1
+	if l.cr == end {
+		if l.lf == end+1 && l.lf < len(l.text) {
+			l.pos = end + 2
+			l.lf = find(l.text, l.pos, '\n')
+		}
+		l.cr = find(l.text, l.pos, '\r')
+	} else {
+		l.lf = find(l.text, l.pos, '\n')
+	}
+	return start, end, true
+}
+
+// finder finds the next of an octet that is rare in a text.
+type finder struct {
+	c    byte
+	next int // the first c at or after the last start
+}
+
+// cut returns where the first c in text[start:end] is, end if there is none.
+// Starts must not fall.
+func (f *finder) cut(text string, start, end int) int {
+	if f.next < start {
+		f.next = find(text, start, f.c)
+	}
+	return min(f.next, end)
+}

@@ -1,0 +1,350 @@
+package robots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Problem is something in a file that its owner would want to know.
+type Problem struct {
+	Line    int    // from 1; also 1 if it is about the whole file
+	Column  int    // in bytes, from 1; 0 if it is about the whole line
+	Code    string // stable, for example "misspelt-key"
+	Message string // what is wrong
+	Hint    string // how to mend it; may be empty
+}
+
+// String returns the problem as "line:column: message (code)".
+func (p Problem) String() string {
+	return fmt.Sprintf("%d:%d: %s (%s)", p.Line, p.Column, p.Message, p.Code)
+}
+
+// maxProblems bounds what Problems returns.
+const maxProblems = 1000
+
+// Problems returns what is wrong with the file or not what its owner may have
+// meant, in file order, at most 1,000 problems. The codes are:
+//
+//	file-too-long       what lies beyond MaxBytes is ignored
+//	line-too-long       what lies beyond MaxLine of a line is ignored
+//	utf16               the file is not UTF-8, few crawlers read it
+//	not-utf8            a value is not UTF-8
+//	nul-byte            the rest of the line is ignored
+//	stray-mark          a byte order mark that is not at the beginning
+//	html                a page and not a robots.txt file
+//	unreadable-line     neither a key with a colon nor a comment
+//	unknown-key         a key that no text knows
+//	misspelt-key        a misspelling, or a key that not every crawler accepts
+//	missing-colon       white space stands for the colon
+//	rule-outside        a rule before the first User-agent line
+//	empty-agent         a User-agent line that names nobody
+//	bad-agent           a name that no product token can equal
+//	agent-repeated      several groups name the same crawler, and are combined
+//	agent-without-rule  a group that ends without a rule: everything is allowed
+//	no-slash            a path that does not begin with a slash
+//	absolute-url        a URL where a path is wanted
+//	blank-in-path       white space inside a path
+//	bad-escape          a per cent sign without two hexadecimal digits
+//	dot-segment         "/./" or "/../", which no URL has when it is requested
+//	cut-by-comment      a "#" right inside a value
+//	star-at-end         a final "*" does nothing
+//	star-repeated       "**" is the same as "*"
+//	dollar-inside       "$" that is not last stands for itself
+//	duplicate-rule      the same rule again
+//	overruled           an Allow of the same path wins
+//	redundant           a shorter rule says the same
+//	bad-delay           a Crawl-delay that is not a number
+//	long-delay          a Crawl-delay of more than a day
+//	bad-rate            a Request-rate that cannot be read
+//	bad-window          a Visit-time that cannot be read
+//	bad-sitemap         a Sitemap that is not an absolute URL
+//	bad-usage           a Content-Usage that is not a dictionary of preferences
+//	bad-signal          a Content-Signal without a statement
+//	unsupported         a key that crawlers no longer obey
+//
+// The problems are those of RFC 9309, whatever the dialect of f.
+func (f *File) Problems() []Problem {
+	if f.dialect != RFC9309 {
+		f = &File{text: f.text, site: f.site, over: len(f.text) > MaxBytes}
+		f.scan()
+	}
+	l := linter{file: f, line: 1, seen: map[string]int{}}
+	l.wholeFile()
+	l.lines()
+	slices.SortStableFunc(l.list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return l.list
+}
+
+// linter walks over a file once.
+type linter struct {
+	file *File
+	list []Problem
+
+	line  int // the current one
+	begin int // where it begins in the text
+
+	agents int            // lines of the current list of agents
+	last   int            // the line of the last of them
+	ruled  bool           // a rule has come after them
+	said   bool           // a rule outside was reported
+	html   bool           // the file is a page
+	seen   map[string]int // line of each name
+	rules  []int          // of the current group, in the table of lines
+}
+
+// report adds a problem at an offset of the text; -1 for the whole line.
+func (l *linter) report(at int, code, message, hint string) {
+	if len(l.list) >= maxProblems {
+		return
+	}
+	column := 0
+	if at >= 0 {
+		column = at - l.begin + 1
+	}
+	l.list = append(l.list, Problem{l.line, column, code, message, hint})
+}
+
+func (l *linter) wholeFile() {
+	f := l.file
+	if f.over {
+		l.report(-1, "file-too-long", "the file is longer than "+strconv.Itoa(MaxBytes)+" bytes; crawlers may ignore the rest",
+			"combine rules, or put what is blocked into a directory of its own")
+	}
+	if f.utf16 {
+		l.report(-1, "utf16", "the file is in UTF-16, which most crawlers cannot read", "save it as UTF-8")
+	}
+	if head := trim(f.text[:min(len(f.text), 1000)]); hasPrefixFold(head, "<!doctype") || hasPrefixFold(head, "<html") {
+		l.html = true
+		l.report(-1, "html", "this is an HTML page, not a robots.txt file", "serve a text file, or answer 404 if there are no rules")
+	}
+}
+
+// lines walks over all lines, with the table of those that say something
+// beside it.
+func (l *linter) lines() {
+	f, next := l.file, 0
+	for s := newLines(f.text); len(l.list) < maxProblems; {
+		start, end, ok := s.next()
+		if !ok {
+			break
+		}
+		l.line, l.begin = s.number, start
+		if end-start > MaxLine {
+			l.report(MaxLine+start, "line-too-long", "the line is longer than "+strconv.Itoa(MaxLine)+" bytes; the rest is ignored", "")
+		}
+		if i := strings.IndexByte(f.text[start:end], 0); i >= 0 {
+			l.report(start+i, "nul-byte", "a NUL byte ends the line for many crawlers", "remove it")
+		}
+		for next < len(f.entries) && int(f.entries[next].line) < s.number {
+			next++
+		}
+		if next < len(f.entries) && int(f.entries[next].line) == s.number {
+			l.entry(next, end)
+			continue
+		}
+		l.other(start, end)
+	}
+	l.endGroup()
+}
+
+// other looks at a line that says nothing.
+func (l *linter) other(start, end int) {
+	text := l.file.text[start:end]
+	text, _, _ = strings.Cut(text, "#")
+	if trim(text) == "" || l.html {
+		return
+	}
+	if strings.HasPrefix(text, "\xEF\xBB\xBF") {
+		l.report(start, "stray-mark", "a byte order mark inside the file spoils the line", "remove it")
+		return
+	}
+	at := start + len(text) - len(strings.TrimLeft(text, " \t\v\f"))
+	key, _, colon := strings.Cut(text, ":")
+	key = trim(key)
+	if !colon {
+		l.report(at, "unreadable-line", fmt.Sprintf("%s is neither a key with a colon nor a comment", quote(trim(text))),
+			`write "Key: value", or put "#" in front of a remark`)
+		return
+	}
+	hint := ""
+	if k := nearestKey(key); k != "" {
+		hint = "did you mean " + k + "?"
+	}
+	l.report(at, "unknown-key", quote(key)+" is no key that crawlers know; the line is ignored", hint)
+}
+
+// entry looks at a line that says something. End is where it ends.
+func (l *linter) entry(i, end int) {
+	f := l.file
+	e := &f.entries[i]
+	value := f.value(e)
+	l.key(e)
+	at := int(e.start)
+	switch e.kind {
+	case agentLine, allowLine, disallowLine:
+		l.encoding(e)
+		if int(e.end) < end && f.text[e.end] == '#' && e.start < e.end {
+			l.report(int(e.end), "cut-by-comment", `"#" begins a comment even inside a value`, `write %23 for a "#" that is part of a path`)
+		}
+	}
+	switch e.kind {
+	case agentLine:
+		l.agent(e)
+	case allowLine, disallowLine:
+		l.rule(i)
+	case delayLine:
+		l.delay(at, value)
+	case rateLine:
+		if _, ok := parseRate(value); !ok {
+			l.report(at, "bad-rate", quote(value)+" is no rate of requests", `write requests/seconds, for example "1/5"`)
+		}
+	case visitLine:
+		if _, ok := parseWindow(value); !ok {
+			l.report(at, "bad-window", quote(value)+" is no part of the day", `write it in UTC as "0600-0845"`)
+		}
+	case sitemapLine:
+		l.sitemap(at, value)
+	case usageLine:
+		_, list := cutPath(value)
+		if p, ok := parseUsage(list, 0); !ok || len(p) == 0 {
+			l.report(at, "bad-usage", quote(value)+" states no preference", `write for example "train-ai=n, search=y"`)
+		}
+	case signalLine:
+		if _, list := cutPath(value); len(parseSignal(list, 0)) == 0 {
+			l.report(at, "bad-signal", quote(value)+" states no preference", `write for example "search=yes, ai-train=no"`)
+		}
+	case noindexLine:
+		l.report(-1, "unsupported", "crawlers do not obey Noindex in robots.txt", "send X-Robots-Tag: noindex with the page, or a meta element")
+	}
+}
+
+// key looks at how the key of e is written.
+func (l *linter) key(e *entry) {
+	key := l.keyText(e)
+	at := l.begin
+	for at < int(e.start) && isSpace(l.file.text[at]) {
+		at++
+	}
+	if e.flags&noColon != 0 {
+		hint := "write " + keyName(e.kind) + ": " + clip(l.file.value(e))
+		if e.kind == allowLine {
+			hint += "; as it is, the line is ignored"
+		}
+		l.report(at+len(key), "missing-colon", "the colon after "+quote(key)+" is missing", hint)
+	}
+	if e.flags&misspelt != 0 {
+		l.report(at, "misspelt-key", quote(key)+" is not how "+keyName(e.kind)+" is spelt; not every crawler understands it", "write "+keyName(e.kind))
+	}
+}
+
+func (l *linter) keyText(e *entry) string {
+	s := l.file.text[l.begin:e.start]
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		s = s[:i]
+	}
+	return trim(s)
+}
+
+func (l *linter) encoding(e *entry) {
+	value := l.file.value(e)
+	for i := 0; i < len(value); {
+		r, n := utf8.DecodeRuneInString(value[i:])
+		if r == utf8.RuneError && n == 1 {
+			l.report(int(e.start)+i, "not-utf8", "the value is not in UTF-8, crawlers differ in what they make of it", "save the file as UTF-8, or write the octet as %"+strings.ToUpper(strconv.FormatUint(uint64(value[i]), 16)))
+			return
+		}
+		i += n
+	}
+}
+
+func (l *linter) delay(at int, value string) {
+	d, ok := parseDelay(value)
+	switch {
+	case !ok:
+		l.report(at, "bad-delay", quote(value)+" is no number of seconds", `write for example "10" or "0.5"`)
+	case d > maxKeep:
+		l.report(at, "long-delay", "at a delay of "+d.String()+" hardly anything can be crawled", `to keep a crawler out write "Disallow: /"`)
+	}
+}
+
+func (l *linter) sitemap(at int, value string) {
+	if value == "" {
+		l.report(-1, "bad-sitemap", "the Sitemap line names nothing", "write an absolute URL")
+	} else if _, err := Locate(value); err != nil {
+		l.report(at, "bad-sitemap", quote(value)+" is no absolute URL", "write it with https:// and the host")
+	}
+}
+
+// keyName returns the usual spelling of a key.
+func keyName(k kind) string {
+	for _, n := range keyNames {
+		if n.kind == k {
+			return n.name
+		}
+	}
+	return ""
+}
+
+var keyNames = [...]struct {
+	kind kind
+	name string
+}{
+	{agentLine, "User-agent"}, {allowLine, "Allow"}, {disallowLine, "Disallow"}, {sitemapLine, "Sitemap"},
+	{delayLine, "Crawl-delay"}, {rateLine, "Request-rate"}, {visitLine, "Visit-time"}, {hostLine, "Host"},
+	{cleanParamLine, "Clean-param"}, {noindexLine, "Noindex"}, {usageLine, "Content-Usage"},
+	{signalLine, "Content-Signal"}, {licenseLine, "License"},
+}
+
+// nearestKey returns the known key that key is a slip of, "" if there is none.
+func nearestKey(key string) string {
+	if len(key) < 3 || len(key) > 20 {
+		return ""
+	}
+	best, name := 3, ""
+	for _, n := range keyNames {
+		if d := distance(strings.ToLower(key), strings.ToLower(n.name)); d < best && d*2 < len(n.name) {
+			best, name = d, n.name
+		}
+	}
+	return name
+}
+
+// distance is the number of octets to insert, delete, replace or swap with the
+// next in order to turn a into b.
+func distance(a, b string) int {
+	prev, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next[j+1] = min(row[j]+cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], prev[j-1]+1)
+			}
+		}
+		prev, row, next = row, next, prev
+	}
+	return row[len(b)]
+}
+
+// quote shows a piece of the file, not too much of it.
+func quote(s string) string { return strconv.Quote(clip(s)) }
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:57], "") + "..."
+	}
+	return s
+}

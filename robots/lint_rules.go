@@ -1,0 +1,198 @@
+package robots
+
+import (
+	"fmt"
+	"strings"
+)
+
+// agent looks at a User-agent line.
+func (l *linter) agent(e *entry) {
+	value, at := l.file.value(e), int(e.start)
+	if l.ruled {
+		l.endGroup()
+	}
+	l.agents, l.last = l.agents+1, int(e.line)
+	token := tokenOf(value)
+	switch {
+	case value == "":
+		l.report(-1, "empty-agent", "the User-agent line names nobody", `write a crawler's product token, or "*" for all`)
+		return
+	case isStar(value):
+		token = "*"
+		if len(value) > 1 {
+			l.report(at+1, "bad-agent", quote(value)+` is not "*" for every crawler`, `write "*" alone`)
+		}
+	case token == "":
+		l.report(at, "bad-agent", quote(value)+" can be no crawler's product token", "a token has letters, hyphens and underscores only")
+		return
+	case len(token) < len(value):
+		hint := "write " + token + " alone"
+		if c := value[len(token)]; isDigit(c) || c == '.' {
+			hint = "look up the product token that the crawler looks for"
+		}
+		l.report(at+len(token), "bad-agent", fmt.Sprintf("%s is read as %s: a product token has letters, hyphens and underscores only", quote(value), quote(token)), hint)
+	}
+	name := strings.ToLower(token)
+	if first, ok := l.seen[name]; ok && len(l.seen) < maxProblems {
+		l.report(at, "agent-repeated", fmt.Sprintf("%s has a group from line %d already; the rules of both are combined", quote(token), first), "put the rules into one group")
+	} else if !ok {
+		l.seen[name] = int(e.line)
+	}
+}
+
+// rule looks at one Allow or Disallow line.
+func (l *linter) rule(i int) {
+	f := l.file
+	e := &f.entries[i]
+	value, at := f.value(e), int(e.start)
+	if l.agents == 0 {
+		if !l.said {
+			l.report(-1, "rule-outside", "a rule before the first User-agent line counts for nobody", `put a line such as "User-agent: *" in front of it`)
+			l.said = true
+		}
+		return
+	}
+	l.ruled = true
+	if value == "" {
+		return
+	}
+	l.rules = append(l.rules, i)
+	l.path(e, value, at)
+	l.wildcards(value, at)
+}
+
+func (l *linter) path(e *entry, value string, at int) {
+	what := "crawlers that know better add the slash, others ignore the line"
+	if e.kind == allowLine {
+		what = "the line is ignored"
+	}
+	switch {
+	case strings.Contains(value, "://") && value[0] != '/' && value[0] != '*':
+		l.report(at, "absolute-url", "a path is wanted, not a URL; most crawlers never match it", "write the path alone; each host has its own robots.txt")
+	case value[0] != '/' && value[0] != '*':
+		l.report(at, "no-slash", "the path does not begin with a slash; "+what, "write /"+clip(value))
+	}
+	if i := strings.IndexAny(value, " \t"); i >= 0 {
+		l.report(at+i, "blank-in-path", "no URL has a blank in it", "write %20 for a blank; put each path on a line of its own")
+	}
+	for i := 0; i < len(value); i++ {
+		if value[i] != '%' {
+			continue
+		}
+		if _, ok := escapeAt(value, i); !ok {
+			l.report(at+i, "bad-escape", `"%" is not followed by two hexadecimal digits`, `write %25 for a "%" that means itself`)
+			break
+		}
+	}
+	for _, dots := range [...]string{"/./", "/../"} {
+		if i := strings.Index(value, dots); i >= 0 {
+			l.report(at+i, "dot-segment", quote(dots)+" is resolved before a URL is requested", "write the path as it is requested")
+			break
+		}
+	}
+}
+
+func (l *linter) wildcards(value string, at int) {
+	n := len(value)
+	if i := strings.Index(value, "**"); i >= 0 {
+		l.report(at+i, "star-repeated", `"**" matches what "*" does`, `write "*" once`)
+	}
+	if n > 2 && value[n-1] == '*' && value[n-2] != '*' && value[n-2] != '$' {
+		l.report(at+n-1, "star-at-end", `a final "*" does nothing, every rule matches what begins with it`, "leave it out")
+	}
+	if i := strings.IndexByte(value, '$'); i >= 0 && i < n-1 {
+		l.report(at+i, "dollar-inside", `"$" marks the end only as the last character, here it stands for itself`, `write %24 if that is meant`)
+	}
+}
+
+// endGroup looks at the rules of the group that ends.
+func (l *linter) endGroup() {
+	if l.agents > 0 && !l.ruled {
+		l.line = l.last
+		l.report(-1, "agent-without-rule", "the group has no rule, so everything is allowed to whom it names", `if that is meant, say so with "Disallow:"`)
+	}
+	if len(l.rules) > 1 {
+		l.compare(l.rules)
+	}
+	l.agents, l.ruled, l.rules = 0, false, l.rules[:0]
+}
+
+// compare reports rules of one group that make no difference.
+func (l *linter) compare(rules []int) {
+	f := l.file
+	var b builder
+	for _, i := range rules {
+		e := &f.entries[i]
+		n := len(b.patterns)
+		b.addRFC(f, f.value(e), e.kind == allowLine, e.flags, i)
+		b.patterns = b.patterns[:min(n+1, len(b.patterns))] // the rule itself, without its other readings
+	}
+	earlier := map[string]pattern{} // by text and access
+	arena := string(b.arena)
+	for k := range b.patterns {
+		p := &b.patterns[k]
+		if p.text == "" {
+			p.text = arena[p.start:p.end]
+		}
+		key := p.text
+		if p.anchored {
+			key += "$"
+		}
+		e := &f.entries[p.rank.index()]
+		if first, ok := earlier[accessKey(key, p.rank.allow())]; ok {
+			l.reportRule(e, "duplicate-rule", fmt.Sprintf("the rule of line %d again", f.entries[first.rank.index()].line), "remove it")
+			continue
+		}
+		earlier[accessKey(key, p.rank.allow())] = *p
+	}
+	set := b.build(RFC9309)
+	for i := range set.literals {
+		l.redundant(&set, i)
+	}
+}
+
+func accessKey(text string, allow bool) string {
+	if allow {
+		return "a" + text
+	}
+	return "d" + text
+}
+
+// redundant reports a literal that an Allow of the same text overrules, or that
+// says what the longest rule it begins with says already. No other rule may
+// come between the two: the longer of an Allow and a Disallow decides.
+func (l *linter) redundant(set *ruleSet, i int) {
+	f := l.file
+	lit := &set.literals[i]
+	e := &f.entries[lit.rank.index()]
+	if next := i + 1; next < len(set.literals) && set.literals[next].text == lit.text {
+		l.reportRule(e, "overruled", fmt.Sprintf("the Allow of line %d has the same path and wins", f.entries[set.literals[next].rank.index()].line), "remove one of the two")
+		return
+	}
+	up := lit.up
+	if up >= 0 && set.literals[up].text == lit.text {
+		up = set.literals[up].up
+	}
+	if up < 0 || set.literals[up].rank.allow() != lit.rank.allow() {
+		return
+	}
+	for k := range set.wilds {
+		w := &set.wilds[k]
+		if w.rank < set.literals[up].rank {
+			break
+		}
+		if w.rank.allow() != lit.rank.allow() {
+			return
+		}
+	}
+	l.reportRule(e, "redundant", fmt.Sprintf("%s of line %d covers it already", quote(f.value(&f.entries[set.literals[up].rank.index()])), f.entries[set.literals[up].rank.index()].line), "remove it")
+}
+
+// reportRule reports a problem of a rule that is not on the current line.
+func (l *linter) reportRule(e *entry, code, message, hint string) {
+	line, begin := l.line, l.begin
+	l.line = int(e.line)
+	l.begin = strings.LastIndexAny(l.file.text[:e.start], "\r\n") + 1
+	l.report(int(e.start), code, message, hint)
+	l.line, l.begin = line, begin
+}

@@ -1,0 +1,265 @@
+package robots
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The normal form of dialect RFC9309, made by one function for rules and
+// URLs, so that octets can be compared (RFC 9309, 2.2.2; RFC 3986, 6.2.2):
+//
+//   - an escaped unreserved octet is decoded, once;
+//   - the hexadecimal digits of other escapes are upper-cased;
+//   - octets that cannot stand in a URL (blanks, controls, non-ASCII and
+//     "<>\^`{|}) are escaped;
+//   - reserved octets stay as they are, so %2F is no slash;
+//   - a per cent sign without two hexadecimal digits is an ordinary octet;
+//   - "*" and "$" that mean themselves are escaped, so that %2A and %24 in a
+//     rule match them (2.2.3);
+//   - in a URL, dot segments are removed after decoding: /a/%2e%2e/b is /b.
+
+// class says what normalisation does with an octet that is not escaped.
+type class uint8
+
+const (
+	plain    class = 0
+	escaped  class = 1 << iota // cannot stand in a URL as it is
+	special                    // "%" and "$": depends on what follows
+	star                       // "*": depends on whether it stands in a pattern
+	reserved                   // RFC 3986, 2.2
+	unreserved
+)
+
+var classes = func() (t [256]class) {
+	for c := range t {
+		switch b := byte(c); {
+		case isAlpha(b) || isDigit(b) || b == '-' || b == '.' || b == '_' || b == '~':
+			t[c] = unreserved
+		case b <= ' ' || b >= 0x7F:
+			t[c] = escaped
+		}
+	}
+	for _, c := range "\"<>\\^`{|}" {
+		t[c] = escaped
+	}
+	for _, c := range ":/?#[]@!&'()+,;=" {
+		t[c] = reserved
+	}
+	t['*'], t['$'], t['%'] = star, special, special
+	return t
+}()
+
+// isNormal reports whether s, a path and query, is in normal form already, as
+// most URLs are. It may report false for one that is.
+func isNormal(s string) bool {
+	return classesOf(s)&(escaped|special|star) == 0 && !strings.Contains(s, "/.")
+}
+
+// classesOf returns the classes of all octets of s.
+func classesOf(s string) class {
+	var seen class
+	for len(s) >= 8 {
+		seen |= classes[s[0]] | classes[s[1]] | classes[s[2]] | classes[s[3]] |
+			classes[s[4]] | classes[s[5]] | classes[s[6]] | classes[s[7]]
+		s = s[8:]
+	}
+	for i := 0; i < len(s); i++ {
+		seen |= classes[s[i]]
+	}
+	return seen
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+func appendEscape(dst []byte, c byte) []byte {
+	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+}
+
+func unhex(c byte) byte {
+	if isDigit(c) {
+		return c - '0'
+	}
+	return lower(c) - 'a' + 10
+}
+
+// escapeAt reports whether a valid escape begins at s[i], and its octet.
+func escapeAt(s string, i int) (c byte, ok bool) {
+	if i+2 < len(s) && s[i] == '%' && isHex(s[i+1]) && isHex(s[i+2]) {
+		return unhex(s[i+1])<<4 | unhex(s[i+2]), true
+	}
+	return 0, false
+}
+
+// appendNormal appends the normal form of s to dst. In a pattern "*" is a
+// wildcard and stays. Dot segments are left alone.
+func appendNormal(dst []byte, s string, pattern bool) []byte {
+	// An octet decoded right behind a literal per cent sign could become part
+	// of a new escape; such an octet stays escaped, so that the form is
+	// stable. loose counts the octets for which that can still happen.
+	loose := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' {
+			o, ok := escapeAt(s, i)
+			switch {
+			case !ok:
+				dst = append(dst, c)
+				loose = 3
+			case classes[o]&unreserved != 0 && !(loose > 0 && isHex(o)):
+				dst = append(dst, o)
+				i += 2
+				if !isHex(o) {
+					loose = 0
+				}
+			default:
+				dst = appendEscape(dst, o)
+				i += 2
+				loose = 0
+			}
+		} else if k := classes[c]; k&(escaped|special) != 0 || k&star != 0 && !pattern {
+			dst = appendEscape(dst, c)
+			loose = 0
+		} else {
+			dst = append(dst, c)
+			if !isHex(c) {
+				loose = 0
+			}
+		}
+		if loose > 0 {
+			loose--
+		}
+	}
+	return dst
+}
+
+// hasDots reports whether the path of s may have a dot segment.
+func hasDots(s string) bool {
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] == '?' {
+			return false
+		}
+		if s[i] == '/' && s[i+1] == '.' {
+			return true
+		}
+	}
+	return false
+}
+
+// removeDots removes the dot segments of the path of s, in place, as RFC
+// 3986, 5.2.4, does. If whole is false, the last segment is left as it is:
+// a rule ends anywhere, and "/." begins "/.git".
+func removeDots(s []byte, whole bool) []byte {
+	end := 0
+	for end < len(s) && s[end] != '?' {
+		end++
+	}
+	out := s[:0]
+	for i := 0; i < end; {
+		// s[i] is a slash, or the first octet of a path without one.
+		j := i + 1
+		for j < end && s[j] != '/' {
+			j++
+		}
+		last := j == end
+		switch seg := s[i:j]; {
+		case last && !whole:
+			out = append(out, seg...)
+		case string(seg) == "/.":
+			if last {
+				out = append(out, '/')
+			}
+		case string(seg) == "/..":
+			for len(out) > 0 {
+				c := out[len(out)-1]
+				out = out[:len(out)-1]
+				if c == '/' {
+					break
+				}
+			}
+			if last {
+				out = append(out, '/')
+			}
+		default:
+			out = append(out, seg...)
+		}
+		i = j
+	}
+	return append(out, s[end:]...)
+}
+
+// appendLoose appends s, a normal form, with the escaped reserved octets of
+// its query decoded, and reports whether that changed anything. RFC 9309's
+// table escapes ":" and "/" in a query where its text would keep them; this
+// is the form in which both spellings are one.
+func appendLoose(dst []byte, s string) (out []byte, changed bool) {
+	query := false
+	for i := 0; i < len(s); i++ {
+		if s[i] == '?' {
+			query = true
+		}
+		if o, ok := escapeAt(s, i); ok {
+			if query && classes[o]&reserved != 0 {
+				dst = append(dst, o)
+				changed = true
+			} else {
+				dst = append(dst, s[i:i+3]...)
+			}
+			i += 2
+			continue
+		}
+		dst = append(dst, s[i])
+	}
+	return dst, changed
+}
+
+// appendGoogle appends the form in which google/robotstxt keeps a pattern:
+// escapes upper-cased, non-ASCII octets escaped, nothing else.
+func appendGoogle(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if _, ok := escapeAt(s, i); ok {
+			dst = append(dst, '%', upper(s[i+1]), upper(s[i+2]))
+			i += 2
+		} else if s[i] >= 0x80 {
+			dst = appendEscape(dst, s[i])
+		} else {
+			dst = append(dst, s[i])
+		}
+	}
+	return dst
+}
+
+// appendKoster appends the form in which the draft of 1996 compares paths:
+// every escape is decoded but that of the slash (3.2.2). A per cent sign that
+// means itself is kept as %25, lest it be taken for part of an escape.
+func appendKoster(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		o, ok := escapeAt(s, i)
+		switch {
+		case ok && (o == '/' || o == '%'):
+			dst = appendEscape(dst, o)
+			i += 2
+		case ok:
+			dst = append(dst, o)
+			i += 2
+		case s[i] == '%':
+			dst = append(dst, "%25"...)
+		default:
+			dst = append(dst, s[i])
+		}
+	}
+	return dst
+}
+
+// appendLatin1 appends s with its bytes that are not UTF-8 read as ISO 8859-1. RFC
+// 9309, 2.2.2, permits to bridge such a mismatch.
+func appendLatin1(dst []byte, s string) []byte {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			r = rune(s[i])
+		}
+		dst = utf8.AppendRune(dst, r)
+		i += n
+	}
+	return dst
+}

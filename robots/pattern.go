@@ -1,0 +1,211 @@
+package robots
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// builder collects the rules of a group.
+type builder struct {
+	patterns []pattern
+	arena    []byte // the texts that are not in the file as they are
+	spare    []byte // for a value with its slash, and for a path without dots
+	latin1   []byte
+}
+
+// pattern is a rule in normal form, without the final "$" that anchors it.
+type pattern struct {
+	text       string // "" if it is arena[start:end]
+	start, end int32
+	rank       rank
+	wild       bool // has a wildcard, or is anchored
+	anchored   bool
+}
+
+// here returns the place in the arena where the next text begins.
+func (b *builder) here() int32 { return int32(len(b.arena)) }
+
+// add takes the rule on line e. Rules that match nothing are left out.
+func (b *builder) add(f *File, e *entry, index int) {
+	value, allow := f.value(e), e.kind == allowLine
+	if value == "" {
+		// An empty pattern is the weakest of all and allows what is allowed
+		// anyway (RFC 9309, 2.2.2; the standard of 1994: allow all).
+		return
+	}
+	switch f.dialect {
+	case Google:
+		b.addGoogle(value, allow, index)
+	case Koster1996:
+		b.addKoster(value, index)
+	default:
+		b.addRFC(f, value, allow, e.flags, index)
+	}
+}
+
+// addRFC takes a rule by RFC 9309. An Allow counts only if it is beyond doubt;
+// a Disallow counts in every reading that makes sense.
+func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index int) {
+	rooted := value[0] == '/' || value[0] == '*'
+	if allow {
+		if flags == 0 && rooted && utf8.ValidString(value) {
+			b.normal(value, true, index, false)
+		}
+		return
+	}
+	i := len(b.patterns)
+	if rooted {
+		b.normal(value, false, index, false)
+	} else {
+		var ok bool
+		if value, ok = b.ownPath(f, value); !ok {
+			return
+		}
+		b.normal(value, false, index, true)
+	}
+	p := b.patterns[i]
+	if p.text != "" {
+		return // nothing in it has another reading
+	}
+	b.loosen(p)
+	if !utf8.ValidString(value) {
+		// The rule read as ISO 8859-1.
+		b.latin1 = appendLatin1(b.latin1[:0], value)
+		j := len(b.patterns)
+		b.normal(view(b.latin1), false, index, true)
+		b.patterns[j].rank = p.rank
+		b.loosen(b.patterns[j])
+	}
+	b.resolve(&b.patterns[i])
+}
+
+// loosen adds p with the reserved octets of its query unescaped, if it has
+// escaped ones.
+func (b *builder) loosen(p pattern) {
+	text := view(b.arena[p.start:p.end]) // what is appended leaves it alone
+	q := strings.IndexByte(text, '?')
+	if q < 0 || strings.IndexByte(text[q:], '%') < 0 {
+		return
+	}
+	p.start = b.here()
+	out, changed := appendLoose(b.arena, text)
+	if !changed {
+		return
+	}
+	b.arena, p.end = out, int32(len(out))
+	b.patterns = append(b.patterns, p)
+}
+
+// normal adds the pattern of value in the normal form of RFC 9309. If value is
+// not a piece of the file, it is copied.
+func (b *builder) normal(value string, allow bool, index int, copied bool) {
+	p := pattern{}
+	body := value
+	if strings.HasSuffix(value, "$") {
+		body = value[:len(value)-1]
+		p.anchored = true
+	}
+	seen := classesOf(body)
+	p.wild = p.anchored || seen&star != 0
+	length := len(body)
+	if !copied && body != "" && seen&(escaped|special) == 0 && !strings.Contains(body, "/.") {
+		p.text = body
+	} else {
+		p.start = b.here()
+		b.arena = appendNormal(b.arena, body, true)
+		p.end = b.here()
+		length = int(p.end - p.start)
+	}
+	if p.anchored {
+		length++
+	}
+	p.rank = newRank(length, allow, index)
+	b.patterns = append(b.patterns, p)
+}
+
+// resolve removes the dot segments of a Disallow pattern, as they are removed
+// from every URL. It leaves alone what follows a wildcard, the last segment,
+// which may go on, and a pattern that would close the whole site.
+func (b *builder) resolve(p *pattern) {
+	text := view(b.arena[p.start:p.end])
+	head, rest := text, ""
+	if i := strings.IndexAny(text, "*?"); i >= 0 {
+		head, rest = text[:i], text[i:]
+	}
+	if !strings.Contains(head, "/.") {
+		return
+	}
+	b.spare = removeDots(append(b.spare[:0], head...), false)
+	if len(b.spare) == len(head) || string(b.spare) == "/" && rest == "" {
+		return
+	}
+	p.start = b.here()
+	b.arena = append(append(b.arena, b.spare...), rest...)
+	p.end = b.here()
+}
+
+// ownPath makes a path of a Disallow value that begins with neither "/" nor
+// "*". An absolute URL counts for its own site, any other value had its slash
+// forgotten. Where the site of the file is not known, a URL of a whole site is
+// left out too: files in the wild name other sites in that way.
+func (b *builder) ownPath(f *File, value string) (path string, ok bool) {
+	i := strings.Index(value, "://")
+	if i <= 0 || strings.ContainsAny(value[:i], "/?*") {
+		b.spare = append(append(b.spare[:0], '/'), value...)
+		return view(b.spare), true
+	}
+	path, err := Target(value)
+	if err != nil {
+		return "", false
+	}
+	if f.site == "" {
+		return path, path != "/" && path[1] != '*' && path[1] != '$'
+	}
+	loc, err := Locate(value)
+	return path, err == nil && afterScheme(loc) == afterScheme(f.site+robotsPath[1:])
+}
+
+func afterScheme(u string) string {
+	_, rest, _ := strings.Cut(u, "://")
+	return rest
+}
+
+// addGoogle takes a rule as google/robotstxt does.
+func (b *builder) addGoogle(value string, allow bool, index int) {
+	if value[0] != '/' && value[0] != '*' {
+		return // no path begins with anything else
+	}
+	p := pattern{start: b.here()}
+	b.arena = appendGoogle(b.arena, value)
+	length := int(b.here() - p.start)
+	if strings.HasSuffix(value, "$") {
+		p.anchored, p.wild = true, true
+		b.arena = b.arena[:len(b.arena)-1]
+	}
+	p.end = b.here()
+	p.wild = p.wild || strings.IndexByte(value, '*') >= 0
+	p.rank = newRank(length, allow, index)
+	b.patterns = append(b.patterns, p)
+	if !allow {
+		return
+	}
+	// Allow: /x/index.htm(l) stands for the directory too.
+	text := string(b.arena[p.start:p.end])
+	if i := strings.LastIndexByte(text, '/'); i >= 0 && strings.HasPrefix(text[i:], "/index.htm") {
+		q := pattern{start: p.start, end: p.start + int32(i) + 1, anchored: true, wild: true}
+		q.rank = newRank(i+2, true, index)
+		b.patterns = append(b.patterns, q)
+	}
+}
+
+// addKoster takes a rule as the draft of 1996 does: no wildcards, and the
+// order of the lines is all that counts.
+func (b *builder) addKoster(value string, index int) {
+	p := pattern{start: b.here(), rank: newRank(0, false, index)}
+	if value[0] != '/' {
+		return
+	}
+	b.arena = appendKoster(b.arena, value)
+	p.end = b.here()
+	b.patterns = append(b.patterns, p)
+}

@@ -1,0 +1,95 @@
+package robots
+
+import "strings"
+
+// maxSitemaps bounds the list that Sitemaps returns.
+const maxSitemaps = 10000
+
+// Sitemaps returns the values of the Sitemap lines, in file order, without
+// repetitions, at most 10,000. They belong to no group (Google's page) and may
+// name other hosts. A relative one is resolved if the file was parsed with
+// ParseFor, and otherwise returned as it is.
+func (f *File) Sitemaps() []string {
+	values := f.values(sitemapLine, maxSitemaps)
+	if f.site == "" {
+		return values
+	}
+	for i, v := range values {
+		if strings.Contains(v, "://") {
+			continue
+		}
+		switch {
+		case strings.HasPrefix(v, "//"):
+			scheme, _, _ := strings.Cut(f.site, "//")
+			values[i] = scheme + v
+		default:
+			values[i] = f.site + strings.TrimLeft(v, "/")
+		}
+	}
+	return values
+}
+
+// Hosts returns the values of the Host lines: the name under which the owner
+// of several mirrors wants the site to be known. Not part of RFC 9309.
+func (f *File) Hosts() []string { return f.values(hostLine, maxSitemaps) }
+
+// Licenses returns the values of the License lines (RSL 1.0), which concern
+// the whole file.
+func (f *File) Licenses() []string { return f.values(licenseLine, maxSitemaps) }
+
+// CleanParam is a Clean-param line: parameters of the query that do not change
+// what a page says.
+type CleanParam struct {
+	Params []string
+	Path   string // where they do not: the beginning of the path, "/" by default
+}
+
+// CleanParams returns the Clean-param lines, for example "ref&sid /forum/". Not
+// part of RFC 9309.
+func (f *File) CleanParams() []CleanParam {
+	var list []CleanParam
+	for _, v := range f.values(cleanParamLine, maxSitemaps) {
+		params, path, _ := strings.Cut(v, " ")
+		c := CleanParam{Path: trim(path)}
+		if c.Path == "" {
+			c.Path = "/"
+		}
+		for p := range strings.SplitSeq(params, "&") {
+			if p != "" {
+				c.Params = append(c.Params, p)
+			}
+		}
+		if len(c.Params) > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Noindex returns the values of the group's Noindex lines: patterns of paths
+// that the owner wants to be left out of an index. It has no say in access.
+func (g *Group) Noindex() []string {
+	var list []string
+	for _, i := range g.others {
+		if e := &g.file.entries[i]; e.kind == noindexLine && e.start < e.end {
+			list = append(list, g.file.value(e))
+		}
+	}
+	return list
+}
+
+func (f *File) values(k kind, limit int) []string {
+	var list []string
+	seen := map[string]bool{}
+	for i := range f.entries {
+		e := &f.entries[i]
+		if e.kind != k {
+			continue
+		}
+		if v := f.value(e); v != "" && !seen[v] && len(list) < limit {
+			seen[v] = true
+			list = append(list, v)
+		}
+	}
+	return list
+}

@@ -1,0 +1,233 @@
+package robots
+
+import (
+	"strings"
+	"time"
+)
+
+// maxCopyAge is how long a good copy stays in force while robots.txt cannot
+// be had: the 30 days of RFC 9309, 2.3.1.4.
+const maxCopyAge = 30 * 24 * time.Hour
+
+// Snapshot is what one attempt to get a site's robots.txt came to. It covers
+// every outcome, so that callers have no special case: Group gives the rules
+// in force, Expires the time to ask again.
+//
+// A Snapshot is plain data: encode it as you like, and treat one that is
+// shared as immutable.
+type Snapshot struct {
+	URL     string    // where it was asked: the URL that Locate returned
+	Final   string    // where redirects ended; "" if there were none
+	Fetched time.Time // when the attempt ended
+	Status  int       // the final HTTP status; 0 if there was no answer
+
+	// Failure names why there was no usable answer, "" if there was one. Any
+	// name will do; the usual ones are "dns", "connect", "tls", "timeout",
+	// "truncated" for a body that ended early, and "redirect" for a loop, too
+	// many hops or a location that cannot be followed.
+	Failure string
+
+	Header Header
+	Body   []byte // decoded, at most MaxBytes
+	Cut    bool   // the body was longer than MaxBytes
+
+	// The remaining fields are set by After.
+
+	Failures int       // unreachable attempts in a row, this one included
+	Since    time.Time // when the first of them ended; zero if reachable
+	Copy     *Snapshot // while unreachable: the last good copy, nil if none; it has no Copy itself
+}
+
+// Header holds the few header fields of an answer that matter.
+type Header struct {
+	CacheControl string
+	Expires      string
+	Date         string
+	ETag         string
+	LastModified string
+	ContentType  string
+	RetryAfter   time.Time // Retry-After as a point in time; zero if absent
+	ObjectStore  string    // x-amz-request-id or x-guploader-uploadid, if present
+}
+
+// Policy says by which text a site is read, and for whom.
+type Policy struct {
+	Dialect Dialect
+	Token   string   // the product token, see CheckToken
+	Aliases []string // further names of the same crawler
+
+	// AllowForbidden takes 401, 402, 403 and 451 for "no robots.txt", as RFC
+	// 9309, 2.3.1.3, permits. By default they close the site, as the draft
+	// of 1996 and "HTTP: The Definitive Guide" recommend. Dialect Google
+	// always reads them as "no robots.txt".
+	AllowForbidden bool
+}
+
+// outcome is the row of the table of outcomes that a snapshot belongs to.
+type outcome uint8
+
+const (
+	unreachable outcome = iota // RFC 9309, 2.3.1.4
+	success                    // 2.3.1.1
+	missing                    // 2.3.1.3
+	forbidden                  // 2.3.1.3, read as the draft of 1996, 3.1
+)
+
+func (s *Snapshot) outcome() outcome {
+	if s == nil || s.Failure != "" {
+		return unreachable
+	}
+	switch {
+	case 200 <= s.Status && s.Status <= 299:
+		return success
+	case s.Status == 403 && s.objectMissing():
+		return missing
+	case s.Status == 401, s.Status == 402, s.Status == 403, s.Status == 451:
+		return forbidden
+	case s.Status == 408, s.Status == 421, s.Status == 425, s.Status == 429:
+		return unreachable
+	case 400 <= s.Status && s.Status <= 499:
+		return missing
+	}
+	// 5xx, 1xx, a redirect that was not followed, 304 without a copy, 999.
+	return unreachable
+}
+
+// objectMissing reports whether a 403 is how an object store that hides its
+// listing says 404: its own error document, with its own request header.
+func (s *Snapshot) objectMissing() bool {
+	return s.Header.ObjectStore != "" && strings.Contains(string(s.Body), "<Code>AccessDenied</Code>")
+}
+
+// Reachable reports whether the attempt told what the site permits: its
+// rules, that it has none, or that it forbids to know them. A nil Snapshot is
+// not reachable.
+func (s *Snapshot) Reachable() bool { return s.outcome() != unreachable }
+
+// Good returns the snapshot whose Body is the last that the site served with
+// success: s itself, its Copy or nil. Its ETag and LastModified are the ones
+// for a conditional request.
+func (s *Snapshot) Good() *Snapshot {
+	switch {
+	case s == nil:
+		return nil
+	case s.outcome() == success:
+		return s
+	}
+	return s.Copy
+}
+
+// After folds a new attempt s onto prev, the snapshot held before (nil if
+// there was none), and returns the snapshot to hold from now on. Neither
+// argument is changed.
+//
+//   - 304 renews the good copy of prev; without one it counts as unreachable.
+//   - An unreachable attempt keeps the good copy and is counted.
+//   - Any other attempt stands for itself.
+func (s *Snapshot) After(prev *Snapshot) *Snapshot {
+	good := prev.Good()
+	if s.Status == 304 && s.Failure == "" && good != nil {
+		n := *good
+		n.URL, n.Final, n.Fetched = s.URL, s.Final, s.Fetched
+		n.Header = good.Header.renewed(s.Header)
+		n.Failures, n.Since, n.Copy = 0, time.Time{}, nil
+		return &n
+	}
+	n := *s
+	n.Failures, n.Since, n.Copy = 0, time.Time{}, nil
+	if s.Reachable() {
+		return &n
+	}
+	n.Failures, n.Since = 1, s.Fetched
+	if prev != nil && !prev.Reachable() {
+		n.Failures = max(prev.Failures, 1) + 1
+		n.Since = prev.since()
+	}
+	if good != nil {
+		c := *good
+		c.Failures, c.Since, c.Copy = 0, time.Time{}, nil
+		n.Copy = &c
+	}
+	return &n
+}
+
+// renewed returns h with the fields of a 304 in place of the old ones (RFC
+// 9111, 3.2).
+func (h Header) renewed(by Header) Header {
+	for _, f := range [...]struct{ old, new *string }{
+		{&h.CacheControl, &by.CacheControl},
+		{&h.Expires, &by.Expires},
+		{&h.Date, &by.Date},
+		{&h.ETag, &by.ETag},
+		{&h.LastModified, &by.LastModified},
+	} {
+		if *f.new != "" {
+			*f.old = *f.new
+		}
+	}
+	h.RetryAfter = by.RetryAfter
+	return h
+}
+
+func (s *Snapshot) since() time.Time {
+	if s.Since.IsZero() {
+		return s.Fetched
+	}
+	return s.Since
+}
+
+// Group returns the rules in force at now for the crawler of p. It never
+// returns nil; a nil Snapshot defers.
+//
+//   - 2xx: the rules of the file (RFC 9309, 2.3.1.1).
+//   - 404 and most of 4xx: everything is allowed (2.3.1.3).
+//   - 401, 402, 403, 451: nothing is allowed, see Policy.AllowForbidden. The
+//     answer with which an object store hides that a file is missing counts
+//     as 404.
+//   - Anything else is unreachable (2.3.1.4): a good copy up to 30 days old
+//     stays in force, otherwise the verdict is Defer, until Expires. It is
+//     never an allow, except that dialect Google, after 30 days, goes by
+//     the last copy however old it is, or allows everything without one.
+//     Dialect Koster1996 defers in any case (3.1).
+func (s *Snapshot) Group(p Policy, now time.Time) *Group {
+	switch s.outcome() {
+	case success:
+		return s.parsed(p)
+	case missing:
+		return fixedGroup(p, Verdict{Access: Allow, Reason: Missing})
+	case forbidden:
+		if p.AllowForbidden || p.Dialect == Google {
+			return fixedGroup(p, Verdict{Access: Allow, Reason: Missing})
+		}
+		return fixedGroup(p, Verdict{Access: Disallow, Reason: Forbidden})
+	}
+	if s == nil {
+		return fixedGroup(p, Verdict{Reason: Unreachable})
+	}
+	if c := s.Copy; c != nil && c.outcome() == success && p.Dialect != Koster1996 &&
+		(p.Dialect == Google || now.Sub(c.Fetched) <= maxCopyAge) {
+		return c.parsed(p)
+	}
+	if p.Dialect == Google && now.Sub(s.since()) > maxCopyAge {
+		return fixedGroup(p, Verdict{Access: Allow, Reason: LongUnreachable})
+	}
+	return fixedGroup(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
+}
+
+func (s *Snapshot) parsed(p Policy) *Group {
+	return s.File(p.Dialect).Group(p.Token, p.Aliases...)
+}
+
+// File returns the parsed Body. The Body of an answer other than 2xx is not a
+// robots.txt file, and gives an empty File.
+func (s *Snapshot) File(d Dialect) *File {
+	if s.outcome() != success {
+		return parse(nil, "", d, false)
+	}
+	return parse(s.Body, s.URL, d, s.Cut)
+}
+
+// fixedGroup returns a group that has one answer for everything.
+func fixedGroup(p Policy, v Verdict) *Group {
+	return &Group{fixed: &v, rules: ruleSet{dialect: p.Dialect}}
+}

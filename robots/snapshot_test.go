@@ -1,0 +1,366 @@
+package robots
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	noon   = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	policy = Policy{Token: "wrenbot"}
+)
+
+// attempt returns a snapshot of a status that ended at noon.
+func attempt(status int, body string) *Snapshot {
+	return &Snapshot{URL: "https://robots.test/robots.txt", Fetched: noon, Status: status, Body: []byte(body)}
+}
+
+func failed(name string) *Snapshot {
+	s := attempt(0, "")
+	s.Failure = name
+	return s
+}
+
+func at(s *Snapshot, t time.Time) *Snapshot {
+	n := *s
+	n.Fetched = t
+	return &n
+}
+
+const closedA = "User-agent: *\nDisallow: /a\n"
+
+func wantMatch(t *testing.T, g *Group, target string, access Access, reason Reason) Verdict {
+	t.Helper()
+	v := g.Match(target)
+	if v.Access != access || v.Reason != reason {
+		t.Errorf("%s: %v, %v, want %v, %v", target, v.Access, v.Reason, access, reason)
+	}
+	return v
+}
+
+// "If the crawler successfully downloads the robots.txt file, the crawler MUST
+// follow the parseable rules." (RFC 9309, 2.3.1.1) Any 2xx is a success, and
+// whatever was sent is the file: an empty one, or a page.
+func TestSnapshotSuccess(t *testing.T) {
+	for _, status := range []int{200, 203, 206, 299} {
+		s := attempt(status, closedA)
+		g := s.Group(policy, noon)
+		wantMatch(t, g, "/a", Disallow, RuleMatched)
+		wantMatch(t, g, "/b", Allow, NoRule)
+		if !s.Reachable() {
+			t.Errorf("%d is not reachable", status)
+		}
+	}
+	wantMatch(t, attempt(204, "").Group(policy, noon), "/a", Allow, NoGroup)
+	wantMatch(t, attempt(200, "<html>not found</html>").Group(policy, noon), "/a", Allow, NoGroup)
+}
+
+// A redirected file counts for the site that was asked (2.3.1.2).
+func TestSnapshotBelongsToFirstAuthority(t *testing.T) {
+	s := attempt(200, "User-agent: *\nDisallow: https://robots.test/a\nDisallow: https://cdn.test/b\nSitemap: /s.xml\n")
+	s.Final = "https://cdn.test/robots.txt"
+	g := s.Group(policy, noon)
+	wantMatch(t, g, "/a", Disallow, RuleMatched)
+	wantMatch(t, g, "/b", Allow, NoRule)
+	if got := s.File(RFC9309).Sitemaps(); len(got) != 1 || got[0] != "https://robots.test/s.xml" {
+		t.Errorf("sitemaps %q", got)
+	}
+}
+
+// "If a server status code indicates that the robots.txt file is unavailable
+// to the crawler, then the crawler MAY access any resources on the server."
+// (2.3.1.3)
+func TestSnapshotMissing(t *testing.T) {
+	for _, status := range []int{400, 404, 405, 406, 410, 415, 418, 499} {
+		s := attempt(status, closedA)
+		wantMatch(t, s.Group(policy, noon), "/a", Allow, Missing)
+		if got := s.Expires(policy); !got.Equal(noon.Add(24 * time.Hour)) {
+			t.Errorf("%d expires %v", status, got)
+		}
+	}
+}
+
+// "On server response indicating access restrictions (HTTP Status Code 401 or
+// 403) a robot should regard access to the site completely restricted." (the
+// draft of 1996, 3.1; the Guide.) House: 402 and 451 too. RFC 9309 would
+// permit access; AllowForbidden takes it at its word.
+func TestSnapshotForbidden(t *testing.T) {
+	for _, status := range []int{401, 402, 403, 451} {
+		s := attempt(status, closedA)
+		wantMatch(t, s.Group(policy, noon), "/b", Disallow, Forbidden)
+		wantMatch(t, s.Group(policy, noon), "/robots.txt", Allow, RobotsFile)
+		wantMatch(t, s.Group(Policy{Dialect: Koster1996, Token: "wrenbot"}, noon), "/b", Disallow, Forbidden)
+		wantMatch(t, s.Group(Policy{Token: "wrenbot", AllowForbidden: true}, noon), "/a", Allow, Missing)
+		wantMatch(t, s.Group(Policy{Dialect: Google, Token: "wrenbot"}, noon), "/a", Allow, Missing)
+		if !s.Reachable() {
+			t.Errorf("%d is not reachable", status)
+		}
+	}
+}
+
+// House: object stores that hide their listing answer 403 for a file that is
+// not there.
+func TestSnapshotObjectStore(t *testing.T) {
+	denied := `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>`
+	s := attempt(403, denied)
+	wantMatch(t, s.Group(policy, noon), "/a", Disallow, Forbidden)
+	s.Header.ObjectStore = "4442587FB7D0A2F9"
+	wantMatch(t, s.Group(policy, noon), "/a", Allow, Missing)
+	s.Body = []byte("<html>go away</html>")
+	wantMatch(t, s.Group(policy, noon), "/a", Disallow, Forbidden)
+	s = attempt(401, denied)
+	s.Header.ObjectStore = "4442587FB7D0A2F9"
+	wantMatch(t, s.Group(policy, noon), "/a", Disallow, Forbidden)
+}
+
+// "If the robots.txt file is unreachable due to server or network errors, this
+// means the robots.txt file is undefined and the crawler MUST assume complete
+// disallow." (2.3.1.4) House: as that is not for ever, the verdict is defer.
+func TestSnapshotUnreachable(t *testing.T) {
+	list := []*Snapshot{nil}
+	for _, status := range []int{0, 100, 301, 302, 304, 308, 408, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999} {
+		list = append(list, attempt(status, closedA))
+	}
+	for _, name := range []string{"dns", "connect", "tls", "timeout", "redirect"} {
+		list = append(list, failed(name))
+	}
+	cut := attempt(200, closedA) // a body that ended early is no file
+	cut.Failure = "truncated"
+	list = append(list, cut)
+	for _, s := range list {
+		if s.Reachable() {
+			t.Errorf("%+v is reachable", s)
+		}
+		for _, d := range []Dialect{RFC9309, Google, Koster1996} {
+			p := Policy{Dialect: d, Token: "wrenbot", AllowForbidden: true}
+			v := wantMatch(t, s.Group(p, noon), "/b", Defer, Unreachable)
+			if !v.Until.Equal(s.Expires(p)) {
+				t.Errorf("until %v, expires %v", v.Until, s.Expires(p))
+			}
+		}
+		wantMatch(t, s.Group(policy, noon), "/robots.txt", Allow, RobotsFile)
+	}
+}
+
+// While the file is unreachable a good copy stays in force for 30 days (2.3.1.4,
+// 2.4), counted from when it was last good.
+func TestSnapshotCopyInForce(t *testing.T) {
+	s := attempt(200, closedA)
+	for i := range 3 {
+		s = at(attempt(503, ""), noon.Add(time.Duration(i)*time.Hour)).After(s)
+	}
+	if s.Failures != 3 || s.Copy == nil || s.Copy.Copy != nil || !s.Since.Equal(noon) {
+		t.Fatalf("%+v", s)
+	}
+	day := 24 * time.Hour
+	wantMatch(t, s.Group(policy, noon.Add(30*day)), "/a", Disallow, RuleMatched)
+	wantMatch(t, s.Group(policy, noon.Add(30*day)), "/b", Allow, NoRule)
+	wantMatch(t, s.Group(policy, noon.Add(30*day+1)), "/b", Defer, Unreachable)
+
+	// Google's page: after 30 days the last copy, and without one no
+	// restrictions.
+	google := Policy{Dialect: Google, Token: "wrenbot"}
+	wantMatch(t, s.Group(google, noon.Add(90*day)), "/a", Disallow, RuleMatched)
+	wantMatch(t, s.Group(google, noon.Add(90*day)), "/b", Allow, NoRule)
+	s = failed("dns").After(nil)
+	wantMatch(t, s.Group(google, noon.Add(30*day)), "/a", Defer, Unreachable)
+	wantMatch(t, s.Group(google, noon.Add(30*day+1)), "/a", Allow, LongUnreachable)
+	s = at(failed("dns"), noon.Add(31*day)).After(s)
+	wantMatch(t, s.Group(google, noon.Add(31*day)), "/a", Allow, LongUnreachable)
+	wantMatch(t, s.Group(policy, noon.Add(31*day)), "/a", Defer, Unreachable)
+
+	// "On the request attempt resulted in temporary failure a robot should
+	// defer visits to the site" (1996, 3.1), copy or not.
+	s = failed("timeout").After(attempt(200, closedA))
+	wantMatch(t, s.Group(Policy{Dialect: Koster1996, Token: "wrenbot"}, noon), "/b", Defer, Unreachable)
+}
+
+// A site without robots.txt that becomes unreachable is closed: that nothing
+// was there is no copy, and unreachable is never an allow.
+func TestSnapshotMissingIsNoCopy(t *testing.T) {
+	for _, status := range []int{404, 403} {
+		s := failed("timeout").After(attempt(status, ""))
+		if s.Copy != nil {
+			t.Errorf("%d is kept as a copy", status)
+		}
+		wantMatch(t, s.Group(policy, noon), "/a", Defer, Unreachable)
+	}
+}
+
+// 304 renews the copy that was asked about.
+func TestSnapshotNotModified(t *testing.T) {
+	old := attempt(200, closedA)
+	old.Header = Header{ETag: `"1"`, CacheControl: "max-age=600", ContentType: "text/plain"}
+	fresh := at(attempt(304, ""), noon.Add(time.Hour))
+	fresh.Header.CacheControl = "max-age=7200"
+	for _, prev := range []*Snapshot{old, failed("timeout").After(old)} {
+		s := fresh.After(prev)
+		want := *old
+		want.Fetched = fresh.Fetched
+		want.Header.CacheControl = "max-age=7200"
+		if diff := cmp.Diff(&want, s); diff != "" {
+			t.Error(diff)
+		}
+		wantMatch(t, s.Group(policy, noon), "/a", Disallow, RuleMatched)
+		if got := s.Expires(policy); !got.Equal(noon.Add(3 * time.Hour)) {
+			t.Errorf("expires %v", got)
+		}
+	}
+	// Without a copy, nobody asked for it.
+	for _, prev := range []*Snapshot{nil, attempt(404, ""), failed("dns")} {
+		if s := fresh.After(prev); s.Reachable() || s.Failures == 0 {
+			t.Errorf("304 after %+v: %+v", prev, s)
+		}
+	}
+}
+
+// After leaves its arguments as they are, forgets failures at the first answer,
+// and takes a stricter, laxer or missing file at once.
+func TestSnapshotAfter(t *testing.T) {
+	good := attempt(200, closedA)
+	down := failed("connect").After(failed("connect").After(good))
+	before, _ := json.Marshal(down)
+	for _, s := range []*Snapshot{attempt(200, "User-agent: *\nDisallow: /\n"), attempt(404, ""), attempt(403, "")} {
+		n := s.After(down)
+		if n.Failures != 0 || n.Copy != nil || !n.Since.IsZero() {
+			t.Errorf("%+v", n)
+		}
+		if n == s || s.Failures != 0 {
+			t.Error("the receiver was used")
+		}
+	}
+	if after, _ := json.Marshal(down); !bytes.Equal(before, after) {
+		t.Error("the argument was changed")
+	}
+	if down.Failures != 2 || down.Good() != down.Copy || good.Good() != good {
+		t.Errorf("%+v", down)
+	}
+	wantMatch(t, attempt(404, "").After(good).Group(policy, noon), "/a", Allow, Missing)
+	if s := failed("dns").After(nil); s.Failures != 1 || s.Good() != nil {
+		t.Errorf("%+v", s)
+	}
+	// A previous snapshot that was never folded counts as one failure.
+	if s := failed("dns").After(failed("dns")); s.Failures != 2 || !s.Since.Equal(noon) {
+		t.Errorf("%+v", s)
+	}
+	if (*Snapshot)(nil).Good() != nil {
+		t.Error("a nil snapshot has a good copy")
+	}
+}
+
+// A snapshot survives storage without loss.
+func TestSnapshotIsPlainData(t *testing.T) {
+	s := attempt(200, closedA)
+	s.Header = Header{"a", "b", "c", "d", "e", "f", noon, "g"}
+	s.Final, s.Cut = "https://cdn.test/robots.txt", true
+	s = failed("tls").After(s)
+
+	var buf bytes.Buffer
+	var fromGob Snapshot
+	if err := gob.NewEncoder(&buf).Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewDecoder(&buf).Decode(&fromGob); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.Copy, fromGob.Copy); diff != "" {
+		t.Error(diff)
+	}
+	var fromJSON Snapshot
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &fromJSON); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s, &fromJSON); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The body may have been cut by whoever fetched it; a last line that was cut
+// counts only if it is a Disallow.
+func TestSnapshotCutBody(t *testing.T) {
+	s := attempt(200, "User-agent: *\nDisallow: /\nAllow: /a")
+	wantMatch(t, s.Group(policy, noon), "/ab", Allow, RuleMatched)
+	s.Cut = true
+	wantMatch(t, s.Group(policy, noon), "/ab", Disallow, RuleMatched)
+}
+
+// How long an answer is kept: "Crawlers SHOULD NOT use the cached version for
+// more than 24 hours" (2.4). House: nor less than 5 minutes.
+func TestSnapshotExpires(t *testing.T) {
+	date := "Sun, 01 Mar 2026 11:00:00 GMT" // the server's clock is an hour behind
+	for _, c := range []struct {
+		cache, expires, date string
+		want, koster         time.Duration
+	}{
+		{"", "", "", 24 * time.Hour, 7 * 24 * time.Hour},
+		{"max-age=3600", "", "", time.Hour, time.Hour},
+		{"public, MAX-AGE = \"3600\"", "", "", time.Hour, time.Hour},
+		{"max-age=3600, max-age=600", "", "", 10 * time.Minute, 10 * time.Minute},
+		{"max-age=0", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"max-age=60", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"no-store", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"no-cache, max-age=3600", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"max-age=soon", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"max-age=-1", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"max-age=", "", "", 5 * time.Minute, 5 * time.Minute},
+		{"max-age=172800", "", "", 24 * time.Hour, 48 * time.Hour},
+		{"max-age=99999999999999999999999", "", "", 24 * time.Hour, 30 * 24 * time.Hour},
+		{"max-age=9223372036854775807", "", "", 24 * time.Hour, 30 * 24 * time.Hour},
+		{"public", "", "", 24 * time.Hour, 7 * 24 * time.Hour},
+		{"s-maxage=60", "", "", 24 * time.Hour, 7 * 24 * time.Hour},
+		{"", "Sun, 01 Mar 2026 13:00:00 GMT", date, 2 * time.Hour, 2 * time.Hour},
+		{"", "Sun, 01 Mar 2026 13:00:00 GMT", "", time.Hour, time.Hour},
+		{"", "Sunday, 01-Mar-26 13:00:00 GMT", "", time.Hour, time.Hour},
+		{"", "Sun Mar  1 13:00:00 2026", "", time.Hour, time.Hour},
+		{"", "Tue, 10 Mar 2026 11:00:00 GMT", date, 24 * time.Hour, 9 * 24 * time.Hour},
+		{"", "Sun, 01 Mar 2026 10:00:00 GMT", date, 5 * time.Minute, 5 * time.Minute},
+		{"", "0", "", 5 * time.Minute, 5 * time.Minute},
+		{"max-age=3600", "0", "", time.Hour, time.Hour},
+	} {
+		s := attempt(200, "")
+		s.Header = Header{CacheControl: c.cache, Expires: c.expires, Date: c.date}
+		if got := s.Expires(policy).Sub(noon); got != c.want {
+			t.Errorf("%+v: %v, want %v", s.Header, got, c.want)
+		}
+		if got := s.Expires(Policy{Dialect: Koster1996}).Sub(noon); got != c.koster {
+			t.Errorf("koster1996, %+v: %v, want %v", s.Header, got, c.koster)
+		}
+	}
+}
+
+// House: an unreachable site is asked again after a minute, doubling to an
+// hour; Retry-After is obeyed however long it is, and shortens nothing.
+func TestSnapshotRetry(t *testing.T) {
+	var s *Snapshot
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		s = attempt(503, "").After(s)
+		if got := s.Expires(policy).Sub(noon); got != want*time.Minute {
+			t.Errorf("after %d failures: %v, want %v", s.Failures, got, want*time.Minute)
+		}
+	}
+	s = attempt(429, "")
+	s.Header.RetryAfter = noon.Add(1000 * time.Hour)
+	if got := s.Expires(policy); !got.Equal(s.Header.RetryAfter) {
+		t.Errorf("%v", got)
+	}
+	s.Header.RetryAfter = noon.Add(time.Second)
+	if got := s.Expires(policy); !got.Equal(noon.Add(time.Minute)) {
+		t.Errorf("%v", got)
+	}
+	s.Failures = 1 << 30
+	if got := s.Expires(policy); !got.Equal(noon.Add(time.Hour)) {
+		t.Errorf("%v", got)
+	}
+	if got := new(Snapshot).Expires(policy); !got.IsZero() {
+		t.Errorf("zero snapshot expires %v", got)
+	}
+}

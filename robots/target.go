@@ -1,0 +1,165 @@
+package robots
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// URLError reports a URL that robots.txt has nothing to say about.
+type URLError struct {
+	URL  string
+	Want string // what was wanted instead
+}
+
+// Error says which URL it was and what is wanted.
+func (e *URLError) Error() string {
+	u := e.URL
+	if len(u) > 200 {
+		u = u[:200] + "..."
+	}
+	return fmt.Sprintf("robots: URL %q: %s", u, e.Want)
+}
+
+// Locate returns the URL of the robots.txt file that governs rawURL: the file
+// /robots.txt at the top of the same scheme, host and effective port (RFC
+// 9309, 2.3; the table of Google's page). Nothing else of rawURL matters, not
+// even whether its path is valid.
+//
+// The scheme and the host are lower-cased, a default port (80 for http, 443
+// for https, 21 for ftp), user information and one trailing dot of the host
+// are dropped, an IP address is written in its canonical form. A name with
+// non-ASCII letters is left as it is: convert it to its A-label before.
+//
+// The error of a relative URL, a URL without a host and one of another scheme
+// is a *URLError.
+func Locate(rawURL string) (string, error) {
+	scheme, authority, err := split(rawURL)
+	if err != nil {
+		return "", err
+	}
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		authority = authority[i+1:]
+	}
+	host, port := authority, ""
+	if strings.HasPrefix(host, "[") {
+		i := strings.IndexByte(host, ']')
+		if i < 0 || i+1 < len(host) && host[i+1] != ':' {
+			return "", &URLError{rawURL, "want a whole IPv6 address in brackets"}
+		}
+		if i+1 < len(host) {
+			port = host[i+2:]
+		}
+		addr, err := netip.ParseAddr(host[1:i])
+		if err != nil || !addr.Is6() {
+			return "", &URLError{rawURL, "want a valid IPv6 address in the brackets"}
+		}
+		host = "[" + addr.WithZone("").String() + "]"
+	} else {
+		if i := strings.IndexByte(host, ':'); i >= 0 {
+			host, port = host[:i], host[i+1:]
+		}
+		if host = cleanHost(host); host == "" {
+			return "", &URLError{rawURL, "want a valid host name"}
+		}
+	}
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return "", &URLError{rawURL, "want a port number from 0 to 65535"}
+		}
+		if port = strconv.FormatUint(n, 10); port != defaultPort(scheme) {
+			host += ":" + port
+		}
+	}
+	return scheme + "://" + host + "/robots.txt", nil
+}
+
+// split returns the lower-cased scheme and the authority of an absolute URL.
+func split(rawURL string) (scheme, authority string, err error) {
+	i := strings.Index(rawURL, ":")
+	if i <= 0 || strings.ContainsAny(rawURL[:i], "/?#") {
+		return "", "", &URLError{rawURL, "want an absolute URL, such as https://example.org/page"}
+	}
+	scheme = strings.ToLower(rawURL[:i])
+	if defaultPort(scheme) == "" {
+		return "", "", &URLError{rawURL, "want a URL of scheme http, https or ftp"}
+	}
+	rest, ok := strings.CutPrefix(rawURL[i+1:], "//")
+	if !ok {
+		return "", "", &URLError{rawURL, "want an absolute URL, with // before the host"}
+	}
+	if i := strings.IndexAny(rest, "/?;#\\"); i >= 0 {
+		rest = rest[:i]
+	}
+	return scheme, rest, nil
+}
+
+func defaultPort(scheme string) string {
+	switch scheme {
+	case "http":
+		return "80"
+	case "https":
+		return "443"
+	case "ftp":
+		return "21"
+	}
+	return ""
+}
+
+// cleanHost lower-cases a host name and decodes its escapes (RFC 3986,
+// 6.2.2). It returns "" for what cannot be a name.
+func cleanHost(host string) string {
+	out := make([]byte, 0, len(host))
+	for i := 0; i < len(host); i++ {
+		c := host[i]
+		if o, ok := escapeAt(host, i); ok {
+			c = o
+			i += 2
+		}
+		if c <= ' ' || c == 0x7F || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", c) >= 0 {
+			return ""
+		}
+		out = append(out, lower(c))
+	}
+	name := strings.TrimSuffix(string(out), ".")
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") {
+		return "" // an empty label
+	}
+	return name
+}
+
+// Target returns what Group.Match takes: the path and query of rawURL as it
+// goes over the wire, without the fragment. It takes the string apart by
+// itself, because net/url refuses URLs that servers answer, such as /100%zz.
+//
+// A URL without a path has the path "/". A rawURL that begins with one slash
+// is a path already; with two, it is a URL without a scheme. Any other string
+// without "://" is a *URLError.
+func Target(rawURL string) (string, error) {
+	s := rawURL
+	if i := strings.IndexByte(s, '#'); i >= 0 {
+		s = s[:i]
+	}
+	switch {
+	case strings.HasPrefix(s, "//"):
+		s = s[2:]
+	case strings.HasPrefix(s, "/"):
+		return s, nil
+	default:
+		i := strings.Index(s, "://")
+		if i <= 0 || strings.ContainsAny(s[:i], "/?;") {
+			return "", &URLError{rawURL, "want an absolute URL or a path that begins with a slash"}
+		}
+		s = s[i+len("://"):]
+	}
+	i := strings.IndexAny(s, "/?;")
+	switch {
+	case i < 0:
+		return "/", nil
+	case s[i] == '/':
+		return s[i:], nil
+	}
+	return "/" + s[i:], nil
+}

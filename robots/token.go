@@ -1,0 +1,110 @@
+package robots
+
+import "fmt"
+
+// TokenError reports a product token that robots.txt groups cannot name.
+type TokenError struct {
+	Token string
+}
+
+// Error says what is wrong with the token and what is wanted.
+func (e *TokenError) Error() string {
+	if e.Token == "" {
+		return "robots: empty product token: want letters a-z A-Z, hyphens and underscores, such as \"examplebot\""
+	}
+	bad := e.Token[len(tokenOf(e.Token)):]
+	for _, r := range bad {
+		return fmt.Sprintf("robots: product token %q has %q: only letters a-z A-Z, hyphens and underscores may stand in it, no digits, blanks or version", e.Token, r)
+	}
+	return fmt.Sprintf("robots: bad product token %q", e.Token)
+}
+
+// CheckToken returns nil if token can name a crawler in a User-agent line,
+// and a *TokenError otherwise. A product token consists of the letters a-z
+// and A-Z, hyphens and underscores only (RFC 9309, 2.2.1). A digit would make
+// parsers that cut the value at the first other character look for another
+// crawler.
+func CheckToken(token string) error {
+	if token == "" || len(tokenOf(token)) != len(token) {
+		return &TokenError{Token: token}
+	}
+	return nil
+}
+
+// tokenOf returns the product token that s begins with. Owners write
+// "bot/1.2", "bot*" or "bot 1.2" and mean bot.
+func tokenOf(s string) string {
+	i := 0
+	for i < len(s) && (isAlpha(s[i]) || s[i] == '-' || s[i] == '_') {
+		i++
+	}
+	return s[:i]
+}
+
+// isStar reports whether the value of a User-agent line stands for every
+// crawler: "*", alone or followed by white space and anything.
+func isStar(value string) bool {
+	return value != "" && value[0] == '*' && (len(value) == 1 || isSpace(value[1]))
+}
+
+// The comparison of names folds ASCII letters only: strings.EqualFold would
+// take the Kelvin sign for a k.
+func equalFold(a, b string) bool {
+	return len(a) == len(b) && hasPrefixFold(a, b)
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := 0; i < len(prefix); i++ {
+		if lower(s[i]) != lower(prefix[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// containsFold reports whether sub occurs in s, folding ASCII letters.
+func containsFold(s, sub string) bool {
+	for i := 0; i+len(sub) <= len(s); i++ {
+		if hasPrefixFold(s[i:], sub) {
+			return true
+		}
+	}
+	return false
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + ('a' - 'A')
+	}
+	return c
+}
+
+func upper(c byte) byte {
+	if 'a' <= c && c <= 'z' {
+		return c - ('a' - 'A')
+	}
+	return c
+}
+
+func isAlpha(c byte) bool { return 'a' <= lower(c) && lower(c) <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f' }
+
+// isSpace reports ASCII white space, line ends included.
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// trim strips ASCII white space from both ends.
+func trim(s string) string {
+	for s != "" && isSpace(s[0]) {
+		s = s[1:]
+	}
+	for s != "" && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
