@@ -253,6 +253,27 @@ func TestCrawlDelayIsKeptFromTheEndOfTheAnswer(t *testing.T) {
 	})
 }
 
+func TestVisitTimeAndRequestRateAreObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// A bubble's time begins at midnight UTC.
+		w := crawltest.New(t)
+		w.Site("http://a.example").
+			Robots("User-agent: *\nVisit-time: 0300-0301\nRequest-rate: 1/20s").
+			Page("/", `<a href="/1"></a><a href="/2"></a><a href="/3"></a>`).Page("/1", "").Page("/2", "").Page("/3", "")
+		midnight := time.Now()
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Patience = 24 * time.Hour }, "http://a.example/")
+		if len(pages) != 4 {
+			t.Errorf("pages: %v", pages)
+		}
+		for _, r := range w.Log() {
+			if at := r.Start.Sub(midnight) % (24 * time.Hour); r.Target != "/robots.txt" && (at < 3*time.Hour || at > 3*time.Hour+time.Minute) {
+				t.Errorf("%s was asked for at %v", r.Target, at)
+			}
+		}
+		w.AssertDelay("", 20*time.Second)
+	})
+}
+
 func TestASlowHostIsNeverAskedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -53,6 +53,10 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	res.Outcome.Rules = h.rules(now)
 	switch res.Verdict.Access {
 	case robots.Allow:
+		if opens := h.group.NextVisit(now); opens.After(now) {
+			res.Outcome.Again, res.Outcome.Defer, res.Outcome.DeferBy = true, opens, frontier.VisitTimeClock
+			return res, nil
+		}
 	case robots.Disallow:
 		res.Outcome.Fate = frontier.Fate{
 			Code: frontier.RobotsDisallowed, Detail: because(res.Verdict), Rules: h.snapshot.Fetched,

@@ -14,6 +14,7 @@ const (
 	OwnClock        Clock = "own"          // the delay the crawl was given
 	CrawlDelayClock Clock = "crawl-delay"  // robots.txt
 	RateClock       Clock = "request-rate" // robots.txt
+	VisitTimeClock  Clock = "visit-time"   // robots.txt
 	AdaptiveClock   Clock = "adaptive"     // twice the time to first byte
 	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
 	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection

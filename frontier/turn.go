@@ -51,7 +51,8 @@ type Outcome struct {
 	Rules      *Rules    // what the robots.txt in force asks; nil leaves what is known
 
 	Again          bool      // the entry is undecided: offer it again when the site is due
-	Defer          time.Time // with Again: robots.txt is not to be asked before
+	Defer          time.Time // with Again: the site is not to be asked before
+	DeferBy        Clock     // that says so; empty: RobotsClock
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
 	Gone           bool      // with Again: the site's name does not exist
 
@@ -166,7 +167,10 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	if o.Request != nil {
 		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
 	}
-	s.clocks.raise(o.Defer, RobotsClock)
+	if o.DeferBy == NoClock {
+		o.DeferBy = RobotsClock
+	}
+	s.clocks.raise(o.Defer, o.DeferBy)
 	given := giveUp(&s.clocks, o, now)
 	fate := Fate{}
 	if !t.hop {

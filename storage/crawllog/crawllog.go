@@ -26,7 +26,8 @@
 //	took:S        seconds from start to the end of the answer
 //	asked:S       pause that was to be kept since the last answer of the site
 //	clock:NAME    the clock that asked it: own, crawl-delay, request-rate,
-//	              adaptive, retry-after, back-off, ip, robots, restart
+//	              visit-time, adaptive, retry-after, back-off, ip, robots,
+//	              restart
 //	ip:ADDR       address and port that were talked to
 //	proto:NAME    HTTP/1.1 or HTTP/2.0
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...

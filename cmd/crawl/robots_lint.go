@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) lintCommand() *cobra.Command {
+	var f siteFlags
+	var asJSON bool
+	var dialectName string
+	cmd := &cobra.Command{
+		Use:   "lint FILE ... | lint --site URL",
+		Short: "say what is wrong with a robots.txt",
+		Long: `lint prints what the owner of a robots.txt would want to know: rules that never
+match, keys that nobody knows, lines that are lost. Each problem has its line and
+column, a stable code, and how to mend it. It exits with 3 if there are any.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dialect, err := robots.ParseDialect(dialectName)
+			if err != nil {
+				return usage("--dialect: %v", err)
+			}
+			if (len(args) == 0) == (f.site == "") {
+				return usage("give either files (- for standard input) or --site URL")
+			}
+			found := 0
+			if f.site != "" {
+				s, err := p.snapshot(cmd.Context(), &f)
+				if err != nil {
+					return err
+				}
+				if s.Status/100 != 2 || s.Failure != "" {
+					return &exit{exitNothing, fmt.Errorf("%s: there is no file to check: %s", s.URL, answered(s))}
+				}
+				found, err = p.lint(s.URL, s.File(dialect), asJSON)
+				if err != nil {
+					return err
+				}
+			}
+			for _, name := range args {
+				body, err := p.readFile(name)
+				if err != nil {
+					return usage("%v", err)
+				}
+				n, err := p.lint(name, robots.Parse(body, dialect), asJSON)
+				if err != nil {
+					return err
+				}
+				found += n
+			}
+			if found > 0 {
+				return &exit{exitCheck, nil}
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	f.register(fs)
+	fs.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	fs.StringVar(&dialectName, "dialect", "rfc9309", "how to read it: rfc9309, google, koster1996")
+	return cmd
+}
+
+// lint prints the problems of a file and returns how many there are.
+func (p *program) lint(name string, f *robots.File, asJSON bool) (int, error) {
+	problems := f.Problems()
+	for _, pr := range problems {
+		var err error
+		if asJSON {
+			err = json.NewEncoder(p.out).Encode(struct {
+				File    string `json:"file"`
+				Line    int    `json:"line"`
+				Column  int    `json:"column"`
+				Code    string `json:"code"`
+				Message string `json:"message"`
+				Hint    string `json:"hint,omitempty"`
+			}{name, pr.Line, pr.Column, pr.Code, pr.Message, pr.Hint})
+		} else {
+			_, err = fmt.Fprintf(p.out, "%s:%s\n", name, pr)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if len(problems) == 0 && !asJSON {
+		_, err := fmt.Fprintf(p.out, "%s: no problems\n", name)
+		return 0, err
+	}
+	return len(problems), nil
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/spf13/pflag"
+)
+
+// siteFlags say which site's robots.txt is wanted, and how to get it.
+type siteFlags struct {
+	site, name, contact string
+	allowPrivate        bool
+	connectTo           []string
+}
+
+func (f *siteFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.site, "site", "", "site whose robots.txt is to be fetched")
+	fs.StringVar(&f.name, "name", "", "with --site: product token to ask under (or $CRAWL_NAME)")
+	fs.StringVar(&f.contact, "contact", "", "with --site: URL or e-mail address to ask under (or $CRAWL_CONTACT)")
+	fs.BoolVar(&f.allowPrivate, "allow-private", false, "with --site: talk to private addresses, too")
+	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "with --site: HOST1:PORT1:HOST2:PORT2, as in curl")
+}
+
+// snapshot asks a site for its robots.txt, as a crawl would: with the same
+// client, clocks and checks. It may be one that is unreachable.
+func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot, error) {
+	id, err := p.identity(f.name, f.contact)
+	if err != nil {
+		return nil, err
+	}
+	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(f.site), "--site")
+	if err != nil || len(bad) > 0 || len(seeds) != 1 {
+		return nil, usage("--site: %q is no URL: write it as https://example.org/", f.site)
+	}
+	u, err := seedURL(seeds[0])
+	if err != nil {
+		return nil, usage("--site: %v", err)
+	}
+	opts := fetch.Options{Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), AllowPrivate: f.allowPrivate}
+	for _, s := range f.connectTo {
+		c, err := fetch.ParseConnectTo(s)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		opts.ConnectTo = append(opts.ConnectTo, c)
+	}
+	fetcher, err := fetch.New(opts)
+	if err != nil {
+		return nil, err
+	}
+	defer fetcher.Close()
+	front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := front.Add(frontier.Entry{URL: u}); err != nil {
+		return nil, err
+	}
+	// Each turn makes one request; a robots.txt that is redirected takes more.
+	for {
+		turn, err := front.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		res, err := fetcher.Get(ctx, turn)
+		if _, ferr := turn.Finish(res.Outcome); err == nil {
+			err = ferr
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case res.Rules != nil:
+			return res.Rules, nil
+		case !res.Outcome.Again:
+			return nil, &exit{exitNothing, fmt.Errorf("%s: %s", u.Site(), res.Outcome.Fate.Detail)}
+		}
+	}
+}
+
+func seedURL(seed string) (frontier.URL, error) {
+	u, err := frontier.ParseURL(seed)
+	if err != nil && !strings.Contains(seed, "://") {
+		u, err = frontier.ParseURL("https://" + seed)
+	}
+	return u, err
+}
+
+// answered says what a site answered, in a few words.
+func answered(s *robots.Snapshot) string {
+	text := fmt.Sprintf("status %d", s.Status)
+	if s.Status == 0 {
+		text = "no answer"
+	}
+	if s.Failure != "" {
+		text += " (" + s.Failure + ")"
+	}
+	return text
+}
