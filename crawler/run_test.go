@@ -482,7 +482,7 @@ func TestIdentityStandsInTheUserAgent(t *testing.T) {
 }
 
 func TestReadSeeds(t *testing.T) {
-	seeds, bad, err := crawler.ReadSeeds(strings.NewReader("\ufeff# seeds\n\nhttp://a.example/\nb.example/x\ttag\n  http://c.example  \nnot a seed\nftp://d.example/\nlocalhost:8080\n"), "f.txt")
+	seeds, bad, err := crawler.ReadSeeds(strings.NewReader("\ufeff# seeds\n\nhttp://a.example/\nb.example/x\ttag\n  http://c.example  \nnot a seed\ngopher://d.example/\nlocalhost:8080\n"), "f.txt")
 	if err != nil || strings.Join(seeds, "|") != "http://a.example/|b.example/x\ttag|http://c.example|localhost:8080" {
 		t.Errorf("seeds %q, %v", seeds, err)
 	}

@@ -278,14 +278,14 @@ func TestRobotsRedirects(t *testing.T) {
 		want  robots.Access
 	}{
 		{"ten hops", func(p string) string {
-			n, _ := strconv.Atoi(strings.Trim(p, "/robots.txt"))
+			n, _ := strconv.Atoi(strings.TrimPrefix(p, "/robots.txt/"))
 			if n == 10 {
 				return rules
 			}
 			return hop("/robots.txt/" + strconv.Itoa(n+1))
 		}, robots.Disallow},
 		{"eleven hops", func(p string) string {
-			n, _ := strconv.Atoi(strings.Trim(p, "/robots.txt"))
+			n, _ := strconv.Atoi(strings.TrimPrefix(p, "/robots.txt/"))
 			if n == 11 {
 				return rules
 			}

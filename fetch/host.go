@@ -187,6 +187,9 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		return nil, err
 	}
 	x.Addr, x.Started = ep.addr, time.Now()
+	if h.site.Scheme() == "ftp" {
+		return x, h.retrieve(x, w, ep, a)
+	}
 	if c == nil {
 		w.enter(phaseConnect)
 		var err error

@@ -15,7 +15,7 @@ import (
 // lower case, A-labels, the port only where it is not the scheme's default.
 type Site string
 
-// Scheme is "http" or "https".
+// Scheme is "http", "https" or "ftp".
 func (s Site) Scheme() string {
 	scheme, _, _ := strings.Cut(string(s), ":")
 	return scheme
@@ -66,11 +66,17 @@ func (s Site) split() (host, port string) {
 	return a, ""
 }
 
+// defaultPort is 0 for a scheme that is not crawled.
 func defaultPort(scheme string) uint16 {
-	if scheme == "https" {
+	switch scheme {
+	case "http":
+		return 80
+	case "https":
 		return 443
+	case "ftp":
+		return 21
 	}
-	return 80
+	return 0
 }
 
 // names admits what resolves in practice (a_b.example) and maps as browsers

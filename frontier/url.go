@@ -13,7 +13,7 @@ const MaxURL = 8000
 // Errors that a *URLError wraps.
 var (
 	ErrRelative = errors.New("not an absolute URL: it must start with http:// or https://")
-	ErrScheme   = errors.New("scheme is not supported: only http and https are crawled")
+	ErrScheme   = errors.New("scheme is not supported: only http, https and ftp are crawled")
 	ErrHost     = errors.New("host is not valid")
 	ErrPort     = errors.New("port is not a number from 1 to 65535")
 	ErrTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
@@ -47,7 +47,7 @@ type URL struct {
 	site int    // length of the site in text
 }
 
-// ParseURL reads an absolute http or https URL. White space around it, tabs
+// ParseURL reads an absolute http, https or ftp URL. White space around it, tabs
 // and line ends inside it, user information and the fragment are dropped; dot
 // segments are resolved; bytes that may not stand in a request are escaped.
 // The error is a *URLError.
@@ -96,7 +96,7 @@ func (u URL) IsZero() bool { return u.text == "" }
 // Site is the service that answers for u.
 func (u URL) Site() Site { return Site(u.text[:u.site]) }
 
-// Scheme is "http" or "https".
+// Scheme is "http", "https" or "ftp".
 func (u URL) Scheme() string { return u.Site().Scheme() }
 
 // Host is the DNS name (A-labels) or address, without port or brackets.
@@ -139,7 +139,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 }
 
 func parseAbsolute(raw, scheme, rest string) (URL, error) {
-	if scheme != "http" && scheme != "https" {
+	if defaultPort(scheme) == 0 {
 		return URL{}, &URLError{raw, ErrScheme}
 	}
 	if !startsWithSlash(rest) {

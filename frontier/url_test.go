@@ -33,6 +33,7 @@ func TestParseURL(t *testing.T) {
 		{"http://[::1]:8080/", "http://[::1]:8080/"},
 		{"http://[2001:DB8:0::1]/", "http://[2001:db8::1]/"},
 		{"http://127.0.0.1/", "http://127.0.0.1/"},
+		{"ftp://example.org:21/a;type=i", "ftp://example.org/a;type=i"},
 		{"http://ex%61mple.org/", "http://example.org/"},
 		{"HTTP://example.org/A", "http://example.org/A"},
 	} {
@@ -54,7 +55,7 @@ func TestParseURLErrors(t *testing.T) {
 		{"example.org", ErrRelative},
 		{"/path", ErrRelative},
 		{"http:example.org", ErrRelative},
-		{"ftp://example.org/", ErrScheme},
+		{"gopher://example.org/", ErrScheme},
 		{"javascript:alert(1)", ErrScheme},
 		{"mailto:a@example.org", ErrScheme},
 		{"http://", ErrHost},

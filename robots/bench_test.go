@@ -1,7 +1,6 @@
 package robots
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -122,6 +121,7 @@ func hostileCase() benchCase {
 		[]string{"/" + strings.Repeat("a", 2000) + "b"}}
 }
 
+// Each benchmark runs beside the same of temoto; compare within one run.
 func BenchmarkMatch(b *testing.B) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name+"/permesso", func(b *testing.B) {
@@ -144,6 +144,7 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
+// Permesso compiles the rules of one crawler, temoto those of all of them.
 func BenchmarkParse(b *testing.B) {
 	for _, c := range benchCases(b) {
 		body := []byte(c.body)
@@ -157,6 +158,13 @@ func BenchmarkParse(b *testing.B) {
 			}
 			perKiB(b)
 		})
+		b.Run(c.name+"/permesso-Parse", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Parse(body, RFC9309)
+			}
+			perKiB(b)
+		})
 		b.Run(c.name+"/temoto", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -166,18 +174,5 @@ func BenchmarkParse(b *testing.B) {
 			}
 			perKiB(b)
 		})
-	}
-}
-
-func BenchmarkMatchEach(b *testing.B) {
-	for _, c := range benchCases(b) {
-		g := Parse([]byte(c.body), RFC9309).Group(c.agent)
-		for i, target := range c.targets {
-			b.Run(fmt.Sprintf("%s/%d", c.name, i), func(b *testing.B) {
-				for b.Loop() {
-					g.Match(target)
-				}
-			})
-		}
 	}
 }

@@ -152,6 +152,7 @@ func BenchmarkCorpusParse(b *testing.B) {
 		})
 	}
 	run("permesso", func(body []byte) { Parse(body, RFC9309).Group("wrenbot") })
+	run("permesso-Parse", func(body []byte) { Parse(body, RFC9309) })
 	run("temoto", func(body []byte) { _, _ = robotstxt.FromBytes(body) })
 }
 

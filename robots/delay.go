@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -61,7 +62,7 @@ func (g *Group) RequestRate() (gap time.Duration, ok bool) { return g.gap, g.has
 
 // VisitTime returns the parts of the day, in UTC, in which the file wants to
 // be visited, and whether it names any.
-func (g *Group) VisitTime() ([]Window, bool) { return g.windows, len(g.windows) > 0 }
+func (g *Group) VisitTime() ([]Window, bool) { return slices.Clone(g.windows), len(g.windows) > 0 }
 
 // NextVisit returns the first time, at or after now, at which VisitTime
 // permits a visit: now itself if the file names no window.

@@ -67,25 +67,25 @@
 //
 // # Speed
 //
-// Medians beside github.com/temoto/robotstxt v1.1.2, both run in turn on two
-// shared virtual cores. Permesso brings every target into normal form, which
-// temoto does not; temoto builds the rules of all crawlers, permesso those of
-// one. The cases are those of the package's benchmarks; "real" is a corpus of
-// 4,231 files from the web, with four questions to each.
+// Medians of seven runs beside github.com/temoto/robotstxt v1.1.2, both in one
+// process on two busy virtual cores (go test -bench). Permesso brings every
+// target into normal form, which temoto does not; temoto compiles the rules of
+// all crawlers, permesso those of one. "Real files" are 4,231 from the web, with
+// four questions to each; the other cases are written out in bench_test.go.
 //
 //	match                          permesso      temoto   ratio
-//	real files                       220 ns    1,460 ns       7
-//	40 lines                          65 ns    2,600 ns      40
-//	2,400 rules, 25% wildcards       305 ns  255,000 ns     840
-//	25 stars, path of 2,000 octets   715 ns  740,000 ns   1,030
+//	real files                       320 ns    1,300 ns       4
+//	40 lines                          71 ns    2,600 ns      37
+//	2,400 rules, 25% wildcards       310 ns  255,000 ns     820
+//	25 stars, path of 2,000 octets   725 ns  741,000 ns   1,020
 //
-//	parse, and compile one group
-//	real files, per KiB              3.4 us       18 us       5
-//	40 lines, per KiB                5.8 us       39 us       7
-//	2,400 rules, per KiB             8.4 us       50 us       6
+//	per KiB of file         Parse    Parse and Group   temoto   ratio
+//	real files             1.7 us             4.1 us    22 us       5
+//	40 lines               2.8 us            10.3 us    59 us       6
+//	2,400 rules            2.0 us            10.7 us    81 us       8
 //
-// No match allocates. Parsing and compiling the file of 40 lines takes 9
-// allocations (temoto 388), that of 2,400 rules 11 (temoto 32,865).
+// No match allocates. Parse and Group of the 40 lines take 9 allocations (temoto
+// 388), of the 2,400 rules 11 (temoto 32,865).
 //
 // # Map
 //

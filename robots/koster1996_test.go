@@ -86,6 +86,16 @@ func TestKosterNamesAreSubstrings(t *testing.T) {
 	asks(t, Koster1996, "User-agent:\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
+// An alias is another name of the robot here too.
+func TestKosterAliases(t *testing.T) {
+	g := Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: oldbot\nDisallow: /a\n"), Koster1996).Group("wrenbot", "", "oldbot")
+	for target, want := range map[string]Access{"/a": Disallow, "/b": Allow} {
+		if v := g.Match(target); v.Access != want {
+			t.Errorf("%s: %v", target, v)
+		}
+	}
+}
+
 // An empty Disallow allows everything (the standard of 1994).
 func TestKosterEmptyDisallow(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow:\n", "wrenbot", "/ allow \n /a allow")

@@ -178,21 +178,15 @@ func (s *ruleSet) longest(target string) int32 {
 	if strings.HasPrefix(target, l.text) {
 		return i
 	}
-	n := commonPrefix(l.text, target)
+	// The two differ somewhere, so their common part is what counts.
+	n := 0
+	for n < len(l.text) && l.text[n] == target[n] {
+		n++
+	}
 	for i >= 0 && len(s.literals[i].text) > n {
 		i = s.literals[i].up
 	}
 	return i
-}
-
-func commonPrefix(a, b string) int {
-	n := min(len(a), len(b))
-	for i := 0; i < n; i++ {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }
 
 // matches reports whether w matches target. Each segment is taken where it is

@@ -11,7 +11,7 @@ type Preferences []Preference
 
 // Preference is one statement.
 type Preference struct {
-	Use     string // as written: "train-ai", "search", "ai-input" ...
+	Use     string // in lower case: "train-ai", "search", "ai-input" ...
 	Granted bool   // y or yes; false for n or no
 	Line    int    // of robots.txt; 0 for a header field
 }

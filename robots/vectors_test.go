@@ -44,8 +44,10 @@ func readVectors(t testing.TB) []vector {
 	return list
 }
 
+// The vectors: every case, by the dialect it names, whether or not the site of
+// the file is known.
 func TestVectors(t *testing.T) {
-	count := map[string]int{}
+	count := map[Dialect]int{}
 	for _, v := range readVectors(t) {
 		d, err := ParseDialect(v.Dialect)
 		if err != nil {
@@ -55,11 +57,19 @@ func TestVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Parse(v.body(t), d).Group(v.Agent).Match(target)
-		if got.Allowed() != v.Allow {
-			t.Errorf("%s: agent %q, URL %q: %v (%v, line %d), want allow=%v\n%s\n%s: %s", v.ID, v.Agent, v.URL, got.Access, got.Reason, got.Rule.Line, v.Allow, v.Robots[:min(500, len(v.Robots))], v.Source, v.Note)
+		site, err := Locate(v.URL)
+		if err != nil {
+			t.Fatal(err)
 		}
-		count[v.Dialect]++
+		for _, f := range []*File{Parse(v.body(t), d), ParseFor(site, v.body(t), d)} {
+			if got := f.Group(v.Agent).Match(target); got.Allowed() != v.Allow {
+				t.Errorf("%s: agent %q, URL %.100q: %v by line %d (%v), want allow=%v\n%.500s\n%s: %s",
+					v.ID, v.Agent, v.URL, got.Access, got.Rule.Line, got.Reason, v.Allow, v.Robots, v.Source, v.Note)
+			}
+		}
+		count[d]++
 	}
-	t.Log(count)
+	if len(count) != 3 {
+		t.Errorf("dialects: %v", count)
+	}
 }

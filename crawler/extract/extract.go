@@ -38,8 +38,8 @@ func IsHTML(mediaType string) bool {
 }
 
 // HTML reads a UTF-8 document that was fetched from u. token is the product
-// token that meta elements may address. References that are no http or https
-// URLs are left out.
+// token that meta elements may address. References of schemes that are not
+// crawled are left out.
 func HTML(body []byte, u frontier.URL, token string) Document {
 	s := scanner{z: html.NewTokenizer(bytes.NewReader(body)), token: token}
 	s.run()

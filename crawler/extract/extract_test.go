@@ -34,7 +34,7 @@ func TestHTML(t *testing.T) {
 		{"alternate stylesheet", `<link rel="alternate stylesheet" href=1>`, ""},
 		{"nofollow", `<a rel="x NoFollow" href=1>`, "a/href /dir/1 nofollow"},
 		{"base, also for links before it", `<a href=1><base href="/other/"><base href="/third/"><a href=2>`, "a/href /other/1, a/href /other/2"},
-		{"other schemes", `<a href="mailto:x@y"><a href="javascript:x()"><a href="data:,x"><a href="tel:1"><a href="ftp://a/">`, ""},
+		{"other schemes", `<a href="mailto:x@y"><a href="javascript:x()"><a href="data:,x"><a href="tel:1"><a href="gopher://a/">`, ""},
 		{"comment and script", `<!-- <a href=1> --><script>"<a href=2>"</script><style><a href=3></style>`, ""},
 		{"refresh", `<meta http-equiv=Refresh content="5; URL='/x'">`, "meta/refresh /x"},
 		{"refresh without url", `<meta http-equiv=refresh content="5">`, ""},

@@ -1,0 +1,127 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/jlaffaye/ftp"
+)
+
+// Replies of an FTP server (RFC 959, section 4.2) in terms of HTTP, so that
+// what follows has one language.
+func statusOfReply(code int) int {
+	switch {
+	case code == ftp.StatusNotLoggedIn, code == ftp.StatusStorNeedAccount:
+		return http.StatusUnauthorized
+	case code/100 == 4: // transient
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusNotFound
+}
+
+var errControl = errors.New("the path has control characters, which FTP commands cannot hold")
+
+// retrieve asks an FTP server for a file: anonymous, passive, read-only (RFC
+// 1635). Whatever address the server names for the data, only the one that the
+// turn is bound to is dialled.
+func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
+	file, _, _ := strings.Cut(a.url.Target(), "?")
+	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
+	file, err := url.PathUnescape(file)
+	if err == nil && strings.ContainsFunc(file, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		err = errControl
+	}
+	if err != nil {
+		w.enter(phaseAnswer)
+		return h.fail(x, w, err)
+	}
+	w.enter(phaseConnect)
+	s := ftpSession{ctx: w.ctx, network: h.fetcher.opts.Network, to: ep}
+	defer s.close()
+	c, err := ftp.Dial(ep.addr.String(), ftp.DialWithDialFunc(s.dial), ftp.DialWithShutTimeout(5*time.Second))
+	if err == nil {
+		w.enter(phaseAnswer)
+		err = c.Login("anonymous", h.fetcher.opts.UserAgent)
+	}
+	var r *ftp.Response
+	if err == nil {
+		r, err = c.Retr(file)
+	}
+	var reply *textproto.Error
+	if errors.As(err, &reply) {
+		x.Status, x.Proto, x.Header, x.FirstByte = statusOfReply(reply.Code), "FTP", http.Header{}, time.Now()
+		if c != nil {
+			c.Quit()
+		}
+		x.Ended = time.Now()
+		return nil
+	}
+	if err != nil {
+		return h.fail(x, w, err)
+	}
+	x.FirstByte = time.Now()
+	x.Status, x.Proto, x.Header = http.StatusOK, "FTP", http.Header{}
+	if t := mime.TypeByExtension(path.Ext(file)); t != "" {
+		x.Header.Set("Content-Type", t)
+	}
+	w.enter(phaseBody)
+	x.Body, err = readAll(&watched{r, func(n int) { x.WireBytes += int64(n); w.enter(phaseBody) }}, make([]byte, 0, 4<<10), a.limit)
+	if int64(len(x.Body)) > a.limit {
+		x.Body, x.Truncated = x.Body[:a.limit], "length"
+	} else if err == nil {
+		if err = r.Close(); err == nil {
+			c.Quit()
+		}
+	}
+	if err != nil {
+		return h.fail(x, w, err)
+	}
+	x.Ended = time.Now()
+	return nil
+}
+
+// An ftpSession opens the connections of one exchange, and closes them with it.
+type ftpSession struct {
+	ctx     context.Context
+	network Network
+	to      endpoint
+	conns   []net.Conn
+	stops   []func() bool
+}
+
+func (s *ftpSession) dial(network, address string) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.network.DialContext(s.ctx, network, net.JoinHostPort(s.to.addr.Addr().String(), port))
+	if err != nil {
+		return nil, err
+	}
+	s.conns = append(s.conns, c)
+	s.stops = append(s.stops, context.AfterFunc(s.ctx, func() { c.Close() }))
+	return &ftpConn{c, net.TCPAddrFromAddrPort(s.to.addr)}, nil
+}
+
+func (s *ftpSession) close() {
+	for i, c := range s.conns {
+		s.stops[i]()
+		c.Close()
+	}
+}
+
+// ftpConn has the remote address in the form that the client insists on.
+type ftpConn struct {
+	net.Conn
+	remote *net.TCPAddr
+}
+
+func (c *ftpConn) RemoteAddr() net.Addr { return c.remote }

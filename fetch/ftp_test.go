@@ -1,0 +1,121 @@
+package fetch
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// ftpServer serves files by name over pipes.
+type ftpServer struct {
+	files  map[string]string
+	refuse bool // logins
+	wire   *wire
+	data   chan net.Conn
+	mu     sync.Mutex
+	cmds   []string
+}
+
+func (s *ftpServer) serve(c net.Conn, n int) {
+	s.wire.mu.Lock()
+	address := s.wire.dialed[n-1]
+	s.wire.mu.Unlock()
+	if strings.HasSuffix(address, ":1025") { // the port of PASV
+		s.data <- c
+		io.Copy(io.Discard, c)
+		return
+	}
+	fmt.Fprint(c, "220 hello\r\n")
+	lines := bufio.NewScanner(c)
+	for lines.Scan() {
+		s.mu.Lock()
+		s.cmds = append(s.cmds, lines.Text())
+		s.mu.Unlock()
+		cmd, arg, _ := strings.Cut(lines.Text(), " ")
+		switch cmd {
+		case "USER":
+			fmt.Fprint(c, "331 password\r\n")
+		case "PASS":
+			if s.refuse {
+				fmt.Fprint(c, "530 no\r\n")
+			} else {
+				fmt.Fprint(c, "230 in\r\n")
+			}
+		case "TYPE":
+			fmt.Fprint(c, "200 ok\r\n")
+		case "PASV":
+			// The server names another address: it must not be dialled.
+			fmt.Fprint(c, "227 Entering Passive Mode (10,0,0,1,4,1)\r\n")
+		case "RETR":
+			body, ok := s.files[arg]
+			data := <-s.data
+			if !ok {
+				data.Close()
+				fmt.Fprint(c, "550 no such file\r\n")
+				continue
+			}
+			fmt.Fprint(c, "150 here it comes\r\n")
+			io.WriteString(data, body)
+			data.Close()
+			fmt.Fprint(c, "226 done\r\n")
+		case "QUIT":
+			fmt.Fprint(c, "221 bye\r\n")
+			return
+		default:
+			fmt.Fprint(c, "502 what\r\n")
+		}
+	}
+}
+
+func TestFTP(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		files   map[string]string
+		refuse  bool
+		url     string
+		code    frontier.Code
+		verdict robots.Access
+		body    string
+	}{
+		{"no robots.txt", map[string]string{"/a b.html": "hello"}, false, "ftp://a.example/a%20b.html;type=i", frontier.Fetched, robots.Allow, "hello"},
+		{"rules", map[string]string{"/robots.txt": "User-agent: *\nDisallow: /no", "/no": "x"}, false, "ftp://a.example/no", frontier.RobotsDisallowed, robots.Disallow, ""},
+		{"no such file", nil, false, "ftp://a.example/none", frontier.Fetched, robots.Allow, ""},
+		{"closed", nil, true, "ftp://a.example/x", frontier.RobotsDisallowed, robots.Disallow, ""},
+		{"a command in the path", nil, false, "ftp://a.example/x%0D%0ADELE%20y", frontier.Failed, robots.Allow, ""},
+		{"long", map[string]string{"/long": strings.Repeat("x", 5000)}, false, "ftp://a.example/long", frontier.Fetched, robots.Allow, strings.Repeat("x", 1000)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &ftpServer{files: tc.files, refuse: tc.refuse, data: make(chan net.Conn)}
+				w := &wire{serve: s.serve}
+				s.wire = w
+				res, _ := newTour(t, Options{Network: w, MaxSize: 1000}).visit(tc.url)
+				if res.Outcome.Fate.Code != tc.code || res.Verdict.Access != tc.verdict {
+					t.Fatalf("fate %+v, verdict %v", res.Outcome.Fate, res.Verdict.Access)
+				}
+				if tc.body != "" && string(res.Page.Body) != tc.body {
+					t.Errorf("body %q", res.Page.Body)
+				}
+				w.wait.Wait()
+				for _, d := range w.dialed {
+					if !strings.HasPrefix(d, "16.0.0.1:") {
+						t.Errorf("dialled %s", d)
+					}
+				}
+				for _, c := range s.cmds {
+					if strings.HasPrefix(c, "DELE") || strings.HasPrefix(c, "STOR") {
+						t.Errorf("sent %q", c)
+					}
+				}
+			})
+		})
+	}
+}

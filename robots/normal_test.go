@@ -1,0 +1,60 @@
+package robots
+
+import "testing"
+
+// The normal form of RFC 9309, by example: of a target and of a pattern.
+func TestNormalForm(t *testing.T) {
+	for _, c := range []struct{ in, target, pattern string }{
+		{"/a-b_c.d~e", "/a-b_c.d~e", "/a-b_c.d~e"},
+		{"/%61%7e%2d", "/a~-", "/a~-"},
+		{"/%2f%3A%c3%a9", "/%2F%3A%C3%A9", "/%2F%3A%C3%A9"},
+		{"/:@!&'()+,;=[]?/?", "/:@!&'()+,;=[]?/?", "/:@!&'()+,;=[]?/?"},
+		{"/é\xE9 \t\x00\x7F", "/%C3%A9%E9%20%09%00%7F", "/%C3%A9%E9%20%09%00%7F"},
+		{"/\"<>\\^`{|}", "/%22%3C%3E%5C%5E%60%7B%7C%7D", "/%22%3C%3E%5C%5E%60%7B%7C%7D"},
+		{"/*$a", "/%2A%24a", "/*%24a"},
+		{"/%2a%24", "/%2A%24", "/%2A%24"},
+		{"/%zz%2%", "/%zz%2%", "/%zz%2%"},
+		// What is decoded never becomes part of an escape.
+		{"/%2561", "/%2561", "/%2561"},
+		{"/%%36%31", "/%%361", "/%%361"},
+		{"/%%32%46", "/%%32F", "/%%32F"},
+		{"/%a%31", "/%a%31", "/%a%31"},
+		{"/%%2%30", "/%%2%30", "/%%2%30"},
+		{"/%g%61%61", "/%gaa", "/%gaa"},
+		{"/%%7E%61", "/%~a", "/%~a"},
+		{"/%%20%61", "/%%20a", "/%%20a"},
+	} {
+		if got := string(appendNormal(nil, c.in, false)); got != c.target {
+			t.Errorf("target %q: %q, want %q", c.in, got, c.target)
+		}
+		if got := string(appendNormal(nil, c.in, true)); got != c.pattern {
+			t.Errorf("pattern %q: %q, want %q", c.in, got, c.pattern)
+		}
+	}
+}
+
+// Removing dot segments, with the examples of RFC 3986, 5.2.4.
+func TestRemoveDots(t *testing.T) {
+	for _, c := range []struct{ in, whole, open string }{
+		{"/a/b/c/./../../g", "/a/g", "/a/g"},
+		{"/mid/content=5/../6", "/mid/6", "/mid/6"},
+		{"/", "/", "/"},
+		{"/.", "/", "/."},
+		{"/..", "/", "/.."},
+		{"/../..", "/", "/.."},
+		{"/a/.", "/a/", "/a/."},
+		{"/a/..", "/", "/a/.."},
+		{"/a/../", "/", "/"},
+		{"/.a/..b/.../c", "/.a/..b/.../c", "/.a/..b/.../c"},
+		{"//a//../b", "//a/b", "//a/b"},
+		{"/a/../b?/../c", "/b?/../c", "/b?/../c"},
+		{"/a?", "/a?", "/a?"},
+	} {
+		if got := string(removeDots([]byte(c.in), true)); got != c.whole {
+			t.Errorf("%q: %q, want %q", c.in, got, c.whole)
+		}
+		if got := string(removeDots([]byte(c.in), false)); got != c.open {
+			t.Errorf("%q, open: %q, want %q", c.in, got, c.open)
+		}
+	}
+}
