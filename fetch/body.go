@@ -1,10 +1,13 @@
 package fetch
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -35,25 +38,40 @@ func readBody(resp *http.Response, limit int64, alive func(int)) (body []byte, c
 	default:
 		return nil, false, &decodeError{errEncoding}
 	}
-	size := int64(4 << 10)
-	if n := resp.ContentLength; n > 0 {
-		size = min(n, limit, 1<<20)
-	}
-	body, err = readAll(r, make([]byte, 0, size+1), limit)
-	if int64(len(body)) > limit {
-		return body[:limit], true, nil
-	}
+	body, cut, err = readCapped(r, limit)
 	if err != nil && r != io.Reader(wire) {
 		err = encodingError(err)
 	}
-	return body, false, err
+	return body, cut, err
+}
+
+// scratch holds buffers to read bodies into: growing one for each body would
+// cost more than HTTP does.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxScratch is the largest buffer that is kept.
+const maxScratch = 1 << 20
+
+// readCapped reads r up to limit bytes. cut says that there was more.
+func readCapped(r io.Reader, limit int64) (body []byte, cut bool, err error) {
+	buf := scratch.Get().(*[]byte)
+	read, err := readAll(r, (*buf)[:0], limit)
+	if int64(len(read)) > limit {
+		read, cut, err = read[:limit], true, nil
+	}
+	body = bytes.Clone(read)
+	if cap(read) <= maxScratch {
+		*buf = read
+		scratch.Put(buf)
+	}
+	return body, cut, err
 }
 
 // readAll appends what r has to b, up to one byte more than limit.
 func readAll(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	for int64(len(b)) <= limit {
 		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+			b = slices.Grow(b, max(4<<10, len(b)))
 		}
 		room := b[len(b):cap(b)]
 		if most := limit + 1 - int64(len(b)); int64(len(room)) > most {

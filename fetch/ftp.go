@@ -73,9 +73,10 @@ func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
 		x.Header.Set("Content-Type", t)
 	}
 	w.enter(phaseBody)
-	x.Body, err = readAll(&watched{r, func(n int) { x.WireBytes += int64(n); w.enter(phaseBody) }}, make([]byte, 0, 4<<10), a.limit)
-	if int64(len(x.Body)) > a.limit {
-		x.Body, x.Truncated = x.Body[:a.limit], "length"
+	var cut bool
+	x.Body, cut, err = readCapped(&watched{r, func(n int) { x.WireBytes += int64(n); w.enter(phaseBody) }}, a.limit)
+	if cut {
+		x.Truncated = "length"
 	} else if err == nil {
 		if err = r.Close(); err == nil {
 			c.Quit()

@@ -180,18 +180,15 @@ func (h *host) rulesHeader() http.Header {
 		return h.fetcher.plainHeader
 	}
 	header := h.fetcher.rulesHeader
-	s := h.snapshot
-	if s == nil || !s.Reachable() && s.Copy == nil {
+	s := h.snapshot.Good()
+	if s == nil || s.Header.ETag == "" && s.Header.LastModified == "" {
 		return header
-	}
-	if !s.Reachable() {
-		s = s.Copy
 	}
 	from := s.URL
 	if s.Final != "" {
 		from = s.Final
 	}
-	if s.Status/100 != 2 || from != h.chain.at.String() || s.Header.ETag == "" && s.Header.LastModified == "" {
+	if from != h.chain.at.String() {
 		return header
 	}
 	header = header.Clone()

@@ -25,6 +25,10 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 
 // Read implements frontier.Backlog.
 func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) (int, error) {
+	// An entry stays out until every reader who might still see it as queued
+	// has gone.
+	db.reading.RLock()
+	defer db.reading.RUnlock()
 	n := 0
 	err := db.view(func(tx *bbolt.Tx) error {
 		raw := tx.Bucket(bucketSites).Get([]byte(site))

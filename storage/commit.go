@@ -130,7 +130,7 @@ func (db *DB) commitGroup(last bool) (err error) {
 		return g.finish(lengths)
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(db.dir, StateFile), err)
+		return err
 	}
 	db.acknowledge(group, g)
 	return nil
@@ -138,6 +138,8 @@ func (db *DB) commitGroup(last bool) (err error) {
 
 // acknowledge tells the frontier what is safe now.
 func (db *DB) acknowledge(group []op, g *change) {
+	db.reading.Lock()
+	defer db.reading.Unlock()
 	db.mu.Lock()
 	for _, e := range g.ended {
 		delete(db.out[e.site], e.num)

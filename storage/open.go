@@ -95,6 +95,8 @@ type DB struct {
 	closing chan struct{} // Close was called
 	ended   chan struct{} // the committer has ended
 
+	reading sync.RWMutex // held by readers of the queue, and to let entries in again
+
 	mu        sync.Mutex
 	room      sync.Cond // queue is shorter than its bound
 	queue     []op

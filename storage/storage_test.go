@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -262,5 +264,64 @@ func TestPageRecordFields(t *testing.T) {
 		`"robots":"1970-01-01T00:00:00Z","rule":"r","noindex":true,"noarchive":true,"body":"\u003c\u0026\u003e","base64":"eA=="}`
 	if string(raw) != want {
 		t.Errorf("got  %s\nwant %s", raw, want)
+	}
+}
+
+// Readers see the queue as it was when they began; what ended meanwhile must
+// not come back.
+func TestNothingIsReadTwice(t *testing.T) {
+	db := open(t, t.TempDir())
+	site := frontier.Site("http://a.example")
+	const n = 2000
+	var links []frontier.Entry
+	for i := range n {
+		u, err := frontier.ParseURL(fmt.Sprintf("%s/%d", site, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, frontier.Entry{URL: u})
+	}
+	if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	var mu sync.Mutex
+	read := map[uint64]int{}
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for idle := 0; idle < 3; {
+				var buf [2]frontier.Entry
+				k, err := db.Read(site, time.Now(), buf[:])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if k == 0 {
+					idle++
+				}
+				for _, e := range buf[:k] {
+					mu.Lock()
+					read[e.ID]++
+					mu.Unlock()
+					if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	for id, k := range read {
+		if k != 1 {
+			t.Errorf("entry %d was read %d times", id, k)
+		}
+	}
+	if len(read) != n {
+		t.Errorf("%d entries were read, want %d", len(read), n)
 	}
 }
