@@ -17,8 +17,8 @@ import (
 
 // Keys of what a crawl keeps about itself.
 const (
-	keyRoots = "roots" // URLs at which redirects of seeds ended
-	keyJob   = "job"   // what the crawl was asked to be
+	keyRoot = "root " // before a URL at which redirects of a seed ended
+	keyJob  = "job"   // what the crawl was asked to be
 )
 
 // A Crawler is one crawl. Run it once.
@@ -33,11 +33,10 @@ type Crawler struct {
 	db       *storage.DB      // nil without Options.Dir
 	log      *crawllog.Writer // nil without Options.Dir
 
-	mu    sync.Mutex
-	ran   bool
-	stop  bool
-	roots []frontier.URL
-	end   End
+	mu   sync.Mutex
+	ran  bool
+	stop bool
+	end  End
 }
 
 // New checks the options. The error is an *OptionError.
@@ -100,15 +99,13 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 	var workers sync.WaitGroup
 	for i := range errs {
 		// A worker. It ends when the frontier hands out no more turns.
-		workers.Go(func() { errs[i] = c.worker(ctx, i, h) })
+		workers.Go(func() {
+			errs[i] = errGoexit
+			errs[i] = c.worker(ctx, i, h)
+		})
 	}
 	workers.Wait()
-	if ctx.Err() != nil {
-		c.mu.Lock()
-		c.end = EndBroken
-		c.mu.Unlock()
-		return context.Cause(ctx)
-	}
+	var failed []error
 	for _, err := range errs {
 		switch {
 		case errors.Is(err, frontier.ErrEnd):
@@ -117,20 +114,45 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 			c.ended(EndLimit)
 		case errors.Is(err, frontier.ErrStopped):
 			c.ended(EndStopped)
-		default:
-			return err
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		case len(failed) == 0 || err.Error() != failed[0].Error():
+			failed = append(failed, err)
 		}
 	}
-	return nil
+	if ctx.Err() != nil {
+		c.mu.Lock()
+		c.end = EndBroken
+		c.mu.Unlock()
+		failed = append(failed, context.Cause(ctx))
+	}
+	return errors.Join(failed...)
 }
 
+var errGoexit = errors.New("crawler: the handler ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
+
 func (c *Crawler) worker(ctx context.Context, n int, h Handler) error {
+	var turn *frontier.Turn
+	returned := false
+	defer func() {
+		if !returned { // a handler ended the goroutine: the others must not wait for its turn
+			turn.Finish(frontier.Outcome{Again: true})
+			c.frontier.Stop()
+		}
+	}()
+	err := c.turns(ctx, n, h, &turn)
+	returned = true
+	return err
+}
+
+// turns takes one turn after the other; the one that is out is in turn.
+func (c *Crawler) turns(ctx context.Context, n int, h Handler, turn **frontier.Turn) error {
 	for {
-		turn, err := c.frontier.Next(ctx)
+		t, err := c.frontier.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := c.visit(ctx, n, turn, h); err != nil {
+		*turn = t
+		if err := c.visit(ctx, n, t, h); err != nil {
 			c.frontier.Stop()
 			return err
 		}
@@ -164,20 +186,20 @@ func (c *Crawler) ended(end End) {
 func (c *Crawler) open() error {
 	var backlog frontier.Backlog
 	var snapshots fetch.Snapshots
-	unclean := false
+	var restarted time.Time
 	if dir := c.opts.Dir; dir != "" {
 		db, err := storage.Open(dir, storage.Options{NoPages: len(c.opts.Output) == 0})
 		if err != nil {
 			return err
 		}
-		c.db, backlog, snapshots, unclean = db, db, db, db.Unclean()
-		if err := c.resume(); err != nil {
-			return err
-		}
+		c.db, backlog, snapshots, restarted = db, db, db, db.Restarted()
 		if c.log, err = crawllog.Open(filepath.Join(dir, storage.LogFile)); err != nil {
 			return err
 		}
-		if err := c.logBegin(unclean); err != nil {
+		if err := c.logBegin(db.Unclean()); err != nil {
+			return err
+		}
+		if err := c.resume(); err != nil {
 			return err
 		}
 	} else {
@@ -195,7 +217,7 @@ func (c *Crawler) open() error {
 	}
 	front, err := frontier.New(backlog, frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Patience: o.Patience, Rate: o.limit(),
-		Limit: o.Limit, MaxSitePages: max(0, o.MaxHostPages), Unclean: unclean,
+		Limit: o.Limit, MaxSitePages: max(0, o.MaxHostPages), Restarted: restarted,
 	})
 	if err != nil {
 		return err
@@ -249,11 +271,15 @@ func (c *Crawler) resume() error {
 			c.opts.Logger.Info("resumed with another setting", "setting", d.name, "was", d.was, "is", d.is)
 		}
 	}
-	if _, err := c.db.Get(keyRoots, &c.roots); err != nil {
+	err = c.db.Each(keyRoot, func(raw string) error {
+		u, err := frontier.ParseURL(raw)
+		if err == nil {
+			c.opts.Scope.Admit(u)
+		}
 		return err
-	}
-	for _, u := range c.roots {
-		c.opts.Scope.Admit(u)
+	})
+	if err != nil {
+		return err
 	}
 	return c.db.Put(keyJob, now)
 }

@@ -18,11 +18,18 @@ func (c *Crawler) job() job {
 		"depth": fmt.Sprint(o.Depth), "limit": fmt.Sprint(o.Limit), "max-host-pages": fmt.Sprint(o.MaxHostPages),
 		"delay": fmt.Sprint(o.Delay), "ip-delay": fmt.Sprint(o.IPDelay), "rate": fmt.Sprint(o.Rate),
 		"max-size": fmt.Sprint(o.MaxSize), "timeout": fmt.Sprint(o.Timeout),
-		"include": pattern(o.Include), "exclude": pattern(o.Exclude), "scope": fmt.Sprintf("%T", o.Scope),
+		"include": pattern(o.Include), "exclude": pattern(o.Exclude), "scope": scopeName(o.Scope),
 		"robots-forbidden": fmt.Sprint(o.AllowForbidden), "allow-private": fmt.Sprint(o.AllowPrivate),
 		"nofollow": fmt.Sprint(!o.FollowNoFollow), "output": fmt.Sprint(o.Output),
 	}
 	return job{o.Identity, s}
+}
+
+func scopeName(s Scope) string {
+	if named, ok := s.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", s)
 }
 
 func pattern(r *regexp.Regexp) string {

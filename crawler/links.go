@@ -72,12 +72,12 @@ func (c *Crawler) admit(p *Page) error {
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil
 	}
+	if c.opts.Scope.Contains(e) {
+		return nil
+	}
 	c.opts.Scope.Admit(e.URL)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.roots = append(c.roots, e.URL)
 	if c.db == nil {
 		return nil
 	}
-	return c.db.Put(keyRoots, append([]frontier.URL(nil), c.roots...))
+	return c.db.Put(keyRoot+e.URL.String(), true)
 }

@@ -115,12 +115,8 @@ func fateStatus(f frontier.Fate) int {
 		return crawllog.RobotsDisallowed
 	case frontier.RobotsUnreachable:
 		return crawllog.RobotsUnreachable
-	case frontier.TooManyRedirects:
-		return crawllog.TooManyRedirects
 	case frontier.OutOfScope:
 		return crawllog.OutOfScope
-	case frontier.OverBudget:
-		return crawllog.OverBudget
 	}
 	return crawllog.Failed
 }

@@ -62,7 +62,7 @@ func newPage(e frontier.Entry, res *fetch.Result, token string) *Page {
 	p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 	p.Directives = robots.HeaderDirectives(token, x.Header.Values("X-Robots-Tag"))
 	if x.Status/100 == 2 && extract.IsHTML(p.Type) {
-		p.html = extract.HTML(p.Text(), e.URL, token)
+		p.html = extract.HTML(p.Text(), e.URL, p.Type, token)
 		p.Directives = p.Directives.Merge(p.html.Directives)
 	}
 	return p
@@ -80,7 +80,8 @@ func (p *Page) Text() []byte {
 func (p *Page) Title() string { return p.html.Title }
 
 // Links are the links of an HTML page that was fetched with a 2xx status,
-// those that are not followed, too.
+// those that are not followed, too. Of more than extract.MaxLinks the rest is
+// left out.
 func (p *Page) Links() []extract.Link { return p.html.Links }
 
 // Doc parses the body as HTML, once. The parser of x/net refuses documents

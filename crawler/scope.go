@@ -27,16 +27,16 @@ func (ScopeFunc) Admit(frontier.URL) {}
 func (f ScopeFunc) Contains(e frontier.Entry) bool { return f(e) }
 
 // SameHost is the scope of the seeds' hosts, whatever the scheme and port.
-func SameHost() Scope { return newKeyed(frontier.URL.Host) }
+func SameHost() Scope { return newKeyed("host", frontier.URL.Host) }
 
 // SameDomain is the scope of the seeds' registrable domains, by the Public
 // Suffix List.
 func SameDomain() Scope {
-	return newKeyed(func(u frontier.URL) string { return u.Site().Domain() })
+	return newKeyed("domain", func(u frontier.URL) string { return u.Site().Domain() })
 }
 
 // SeedsOnly is the scope of the seeds themselves.
-func SeedsOnly() Scope { return newKeyed(frontier.URL.Key) }
+func SeedsOnly() Scope { return newKeyed("list", frontier.URL.Key) }
 
 // Anywhere is the scope of everything. Bound it by depth and limits.
 func Anywhere() Scope { return ScopeFunc(func(frontier.Entry) bool { return true }) }
@@ -46,14 +46,17 @@ func SamePrefix() Scope { return &prefixes{} }
 
 // keyed is the scope of the URLs that share a key with a root.
 type keyed struct {
+	name string
 	key  func(frontier.URL) string
 	mu   sync.RWMutex
 	keys map[string]bool
 }
 
-func newKeyed(key func(frontier.URL) string) *keyed {
-	return &keyed{key: key, keys: map[string]bool{}}
+func newKeyed(name string, key func(frontier.URL) string) *keyed {
+	return &keyed{name: name, key: key, keys: map[string]bool{}}
 }
+
+func (k *keyed) String() string { return k.name }
 
 func (k *keyed) Admit(root frontier.URL) {
 	k.mu.Lock()
@@ -71,6 +74,8 @@ type prefixes struct {
 	mu  sync.RWMutex
 	all map[string]bool
 }
+
+func (p *prefixes) String() string { return "prefix" }
 
 // prefixOf ends with a slash.
 func prefixOf(u frontier.URL) string {

@@ -5,7 +5,7 @@ import "github.com/permesso-crawler/permesso/frontier"
 // A Reason says why a URL is not fetched, though it was found.
 type Reason string
 
-// The reasons. All but the last four come before the frontier: those URLs are
+// The reasons. All but the last three come before the frontier: those URLs are
 // counted, not kept.
 const (
 	SkipScope     Reason = "out of scope"
@@ -14,8 +14,7 @@ const (
 	SkipNoFollow  Reason = "nofollow"
 	SkipRedirects Reason = "too many redirects"
 	SkipRobots    Reason = "robots disallowed"
-	SkipFailed    Reason = "failed" // after the last try
-	SkipGivenUp   Reason = "site given up"
+	SkipFailed    Reason = "failed"         // after the last try
 	SkipNarrowed  Reason = "scope narrowed" // since it was queued
 )
 

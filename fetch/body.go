@@ -23,7 +23,7 @@ func readBody(resp *http.Response, limit int64, alive func(int)) (body []byte, c
 	wire := &watched{resp.Body, alive}
 	r := io.Reader(wire)
 	encodings := resp.Header.Values("Content-Encoding")
-	switch strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))) {
+	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); coding {
 	case "", "identity":
 	case "gzip", "x-gzip":
 		z, zerr := gzip.NewReader(wire)
@@ -34,9 +34,15 @@ func readBody(resp *http.Response, limit int64, alive func(int)) (body []byte, c
 			return nil, false, encodingError(zerr)
 		}
 		defer z.Close()
+		z.Multistream(false) // what comes behind it is no part of the body
 		r = z
-	default:
+	case "compress", "x-compress", "deflate", "br", "zstd", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm":
 		return nil, false, &decodeError{errEncoding}
+	default:
+		if strings.Contains(coding, ",") {
+			return nil, false, &decodeError{errEncoding}
+		}
+		// No coding that anybody registered: a mistake of the server.
 	}
 	body, cut, err = readCapped(r, limit)
 	if err != nil && r != io.Reader(wire) {

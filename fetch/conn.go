@@ -49,7 +49,7 @@ func (h *host) connect(ctx context.Context, ep endpoint, onTLS func()) (*conn, e
 	if err != nil {
 		return nil, err
 	}
-	return &conn{ClientConn: cc, to: ep}, nil
+	return &conn{ClientConn: cc, to: ep, used: time.Now()}, nil
 }
 
 // kept returns the connection if it can still be used.
@@ -57,7 +57,7 @@ func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil
 	}
-	if h.conn.Err() != nil || h.conn.Available() == 0 {
+	if h.conn.Err() != nil || h.conn.Available() == 0 || time.Since(h.conn.used) > idleTime {
 		h.drop()
 		return nil
 	}

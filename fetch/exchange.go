@@ -47,6 +47,8 @@ func (x *Exchange) trouble() frontier.Trouble {
 		switch {
 		case x.Err.Stage.noConnection():
 			return frontier.ConnectTrouble
+		case x.Err.Stage == StageAnswerTimeout:
+			return frontier.SilenceTrouble
 		case x.Err.Stage == StageStale, x.Err.Stage == StageStopped, x.Err.Stage == StageAddress:
 			return frontier.NoTrouble
 		}

@@ -170,8 +170,13 @@ func (f *Fetcher) trim(now time.Time) {
 		f.open.Remove(e)
 		l.open = nil
 	}
-	for len(f.sites) > f.opts.MaxHosts && f.rests.Len() > 0 {
-		l := f.rests.Remove(f.rests.Back()).(*lease)
+	for n := f.rests.Len(); n > 0 && len(f.sites) > f.opts.MaxHosts; n-- {
+		l := f.rests.Back().Value.(*lease)
+		if l.host.chain != nil { // what nobody else knows
+			f.rests.MoveToFront(l.rest)
+			continue
+		}
+		f.rests.Remove(l.rest)
 		if l.open != nil {
 			f.open.Remove(l.open)
 		}

@@ -21,11 +21,13 @@ type host struct {
 	conn      *conn
 	endpoints []endpoint
 	resolved  time.Time
-	failed    int // connections that failed in a row: the next address is tried
+	refused   error // why there are none
+	at        int   // the endpoint to use: the next one, once connecting fails
 
 	loaded   bool             // snapshot was looked up
 	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
 	group    *robots.Group    // of snapshot; nil until it is needed
+	unused   bool             // snapshot was fetched for a request that was not made yet
 	chain    *chain           // redirects of a robots.txt that is being fetched
 }
 
@@ -45,7 +47,8 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 		return Result{}, err
 	}
 	now := time.Now()
-	if h.snapshot == nil || h.chain != nil || !now.Before(h.snapshot.Expires(h.fetcher.opts.Policy)) {
+	pause, _ := turn.Asked()
+	if h.chain != nil || !h.fresh(now, pause) {
 		return h.refresh(ctx, turn)
 	}
 	entry := turn.Entry()
@@ -71,8 +74,23 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	if err != nil {
 		return res, notYet(err, &res.Outcome)
 	}
+	h.unused = false
 	h.concludePage(x, &res)
 	return res, nil
+}
+
+// fresh reports whether the copy of robots.txt at hand still counts. One that
+// was just fetched counts for the next request, even if the pause before that
+// is longer than its life.
+func (h *host) fresh(now time.Time, pause time.Duration) bool {
+	s := h.snapshot
+	if s == nil || s.Fetched.After(now) {
+		return false
+	}
+	if h.unused && s.Reachable() && now.Before(s.Fetched.Add(pause+time.Minute)) {
+		return true
+	}
+	return now.Before(s.Expires(h.fetcher.opts.Policy))
 }
 
 // concludePage turns the entry's exchange into an outcome.
@@ -179,7 +197,6 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	} else {
 		var err error
 		if ep, err = h.endpoint(w.ctx); err != nil {
-			h.failed++
 			return x, h.fail(x, w, err)
 		}
 	}
@@ -194,10 +211,10 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		w.enter(phaseConnect)
 		var err error
 		if c, err = h.connect(w.ctx, ep, func() { w.enter(phaseTLS) }); err != nil {
-			h.failed++
+			h.at++
 			return x, h.fail(x, w, err)
 		}
-		h.conn, h.failed = c, 0
+		h.conn = c
 	}
 	w.enter(phaseAnswer)
 	resp, err := c.RoundTrip(h.request(w.ctx, a))
@@ -239,19 +256,27 @@ func (h *host) request(ctx context.Context, a ask) *http.Request {
 	return req
 }
 
-// endpoint is the address to connect to. While connections fail the addresses
-// take turns.
+// endpoint is the address to connect to: the one that worked last. While
+// connections fail the addresses take turns.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 	const keep = 5 * time.Minute
-	if now := time.Now(); len(h.endpoints) == 0 || now.Sub(h.resolved) > keep {
+	now := time.Now()
+	old := now.Sub(h.resolved) > keep
+	if h.refused != nil && !old {
+		return endpoint{}, h.refused
+	}
+	if len(h.endpoints) == 0 || old {
 		eps, err := h.fetcher.resolve(ctx, h.site)
+		h.endpoints, h.resolved, h.refused = eps, now, nil
 		if err != nil {
-			h.endpoints = nil
+			var address *AddressError
+			if errors.As(err, &address) {
+				h.refused = err
+			}
 			return endpoint{}, err
 		}
-		h.endpoints, h.resolved = eps, now
 	}
-	return h.endpoints[h.failed%len(h.endpoints)], nil
+	return h.endpoints[h.at%len(h.endpoints)], nil
 }
 
 // fail records why an exchange failed. It returns nil: the Exchange says it.

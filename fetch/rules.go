@@ -156,7 +156,7 @@ func (h *host) conclude(turn *frontier.Turn, x *Exchange, failure string, res *R
 	if err := h.fetcher.opts.Snapshots.PutSnapshot(h.site, s); err != nil {
 		return err
 	}
-	h.snapshot, h.group = s, nil
+	h.snapshot, h.group, h.unused = s, nil, true
 	res.Rules = s
 	now := time.Now()
 	res.Verdict = h.verdict(turn.Entry().URL, now)
@@ -164,7 +164,7 @@ func (h *host) conclude(turn *frontier.Turn, x *Exchange, failure string, res *R
 	if res.Verdict.Access == robots.Defer {
 		res.Outcome.Defer = res.Verdict.Until
 		res.Outcome.RobotsFailures = s.Failures
-		res.Outcome.Gone = x.Err != nil && gone(x.Err)
+		res.Outcome.Gone = x.URL.Site() == h.site && x.Err != nil && gone(x.Err)
 		res.Outcome.Fate.Detail = failure
 		if failure == "" {
 			res.Outcome.Fate.Detail = "http " + http.StatusText(x.Status)

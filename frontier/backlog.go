@@ -13,6 +13,10 @@ type Backlog interface {
 	// everything else.
 	Sites(f func(SiteState) error) error
 
+	// State is what it knows of one site: as Sites would say it, with only
+	// the name for a site that it does not know.
+	State(Site) (SiteState, error)
+
 	// Read fills entries with the next ones of site, by priority and then by
 	// age, those first whose Due has come by now; the others stay. It never
 	// returns an entry twice, unless a Completion in between said Waiting.

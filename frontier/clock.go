@@ -33,7 +33,7 @@ const (
 	firstBackOff   = 5 * time.Second
 	lastBackOff    = time.Hour
 	forgivenAfter  = 10 // good answers that take back one strike
-	maxRefusals    = 6  // connection failures in a row until a site is given up
+	maxRefusals    = 6  // requests without any answer in a row until a site is given up
 	maxRobotsFails = 3  // failed attempts at robots.txt until it is given up
 )
 
@@ -49,7 +49,7 @@ type Clocks struct {
 	Gap      time.Duration // what robots.txt asks between two requests
 	GapBy    Clock
 	Strikes  int  // how often in a row, roughly, the site asked for rest
-	Refusals int  // connection failures in a row
+	Refusals int  // requests without any answer in a row
 	Good     int  // good answers since the last strike or forgiveness
 	Public   bool // the last address asked was a public one
 
@@ -92,7 +92,7 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 			c.TTFB += (c.LastTTFB - c.TTFB) / 4
 		}
 	}
-	if trouble == ConnectTrouble {
+	if trouble == ConnectTrouble || trouble == SilenceTrouble {
 		c.Refusals++
 	} else {
 		c.Refusals = 0
@@ -101,16 +101,24 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	gap, by := c.steady(own)
 	c.Due, c.By = r.Ended.Add(gap), by
 	switch trouble {
-	case SiteTrouble, ConnectTrouble:
+	case SiteTrouble, ConnectTrouble, SilenceTrouble:
 		c.Strikes, c.Good = c.Strikes+1, 0
 		c.raise(r.Ended.Add(backOff(site, c.Strikes)), BackOffClock)
-	default:
+	case NoTrouble:
 		if c.Good++; c.Good >= forgivenAfter {
 			c.Strikes, c.Good = max(0, c.Strikes-1), 0
 		}
 	}
 	c.RetryAfter = retryAfter
 	c.raise(retryAfter, RetryAfterClock)
+}
+
+// notFrom shifts clocks that were kept by a clock that ran ahead of now: the
+// pause counts, not the year.
+func (c *Clocks) notFrom(now time.Time) {
+	if ahead := c.Ended.Sub(now); ahead > 0 {
+		c.Ended, c.Due = now, c.Due.Add(-ahead)
+	}
 }
 
 // raise moves Due to t if that is later.

@@ -12,9 +12,7 @@ const (
 	RobotsDisallowed       // a rule of robots.txt forbids it
 	RobotsUnreachable      // robots.txt could not be had: held by the site
 	Failed                 // error after the last try; Detail names its class
-	SiteDead               // no connection, six times in a row: held by the site
-	OverBudget             // the site's or the job's budget is spent
-	TooManyRedirects       // more than MaxRedirects in a row
+	SiteDead               // no answer, six times in a row: held by the site
 	OutOfScope             // the scope was tightened after it was queued
 	Waiting                // queued again, until Due
 )
@@ -22,8 +20,7 @@ const (
 var codeNames = [...]string{
 	Undecided: "undecided", Fetched: "fetched", RobotsDisallowed: "robots disallowed",
 	RobotsUnreachable: "robots unreachable", Failed: "failed", SiteDead: "site dead",
-	OverBudget: "over budget", TooManyRedirects: "too many redirects", OutOfScope: "out of scope",
-	Waiting: "waiting",
+	OutOfScope: "out of scope", Waiting: "waiting",
 }
 
 func (c Code) String() string {

@@ -21,7 +21,7 @@ type Options struct {
 	Rate         rate.Limit    // requests per second, all sites together; 0: no limit
 	Limit        int           // pages of the whole crawl; 0: no limit
 	MaxSitePages int           // pages of one site; 0: no limit
-	Unclean      bool          // the last run did not end by itself: the delay is kept before the first request, too
+	Restarted    time.Time     // the last start after an unclean end: no site is asked less than its pause after it; zero: none
 }
 
 func (o Options) withDefaults() Options {
@@ -90,7 +90,8 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	err := backlog.Sites(func(st SiteState) error {
 		f.pages += st.Pages
 		if st.Queued > 0 || st.Clocks.Due.After(f.opened) {
-			st.Fate = Fate{} // a site that was given up gets another chance
+			// A site that was given up gets another chance.
+			st.Fate, st.Clocks.Refusals = Fate{}, 0
 			f.learn(st)
 		}
 		return nil
@@ -389,8 +390,8 @@ func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
 		s = &site{name: name}
-		if f.opts.Unclean {
-			s.clocks.raise(f.opened.Add(f.opts.Delay), RestartClock)
+		if !f.opts.Restarted.IsZero() {
+			s.clocks.raise(f.opts.Restarted.Add(f.opts.Delay), RestartClock)
 		}
 		f.sites[name] = s
 	}
@@ -417,10 +418,11 @@ func (f *Frontier) learn(st SiteState) {
 		s = f.site(st.Site)
 		restart := s.clocks.Due
 		s.clocks, s.pages, s.given = st.Clocks, st.Pages, st.Fate
+		s.clocks.notFrom(f.now())
 		s.clocks.raise(restart, RestartClock)
-		if f.opts.Unclean && !s.clocks.Ended.IsZero() {
+		if !f.opts.Restarted.IsZero() && !s.clocks.Ended.IsZero() {
 			gap, _ := s.clocks.steady(f.opts.Delay)
-			s.clocks.raise(f.opened.Add(gap), RestartClock)
+			s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
 		}
 	}
 	f.entries += st.Queued - s.queued

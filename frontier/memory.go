@@ -40,6 +40,16 @@ func (m *Memory) Sites(f func(SiteState) error) error {
 	return nil
 }
 
+// State implements Backlog.
+func (m *Memory) State(site Site) (SiteState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.sites[site]; s != nil {
+		return s.summary(), nil
+	}
+	return SiteState{Site: site}, nil
+}
+
 // Read implements Backlog.
 func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
 	m.mu.Lock()

@@ -10,21 +10,23 @@ import (
 // Trouble says whose fault it was that a request did not bring what was asked.
 type Trouble uint8
 
-// The troubles. Only PageTrouble uses up a try of the entry; after the others
-// the same entry is the first that is asked, when its site is due again.
+// The troubles. PageTrouble and SilenceTrouble use up a try of the entry. After
+// the others the same entry is the first that is asked, when its site is due
+// again; only when that happens too often is it a try, and others go first.
 const (
 	NoTrouble      Trouble = iota
-	PageTrouble            // another 5xx, a time-out, a cut body
+	PageTrouble            // another 5xx, a body that stops or is cut
 	SiteTrouble            // 429 or 503: the site asks for rest
 	ConnectTrouble         // no connection, or it broke before an answer
+	SilenceTrouble         // a connection, but no answer in time
 )
 
 // MaxTries is how often a page is asked for that fails by its own fault.
 const MaxTries = 3
 
-// maxRests is how often in a row one entry may make its site ask for rest
-// before others are tried: a single page that always answers 503 must not
-// keep the rest of the site waiting for ever.
+// maxRests is how often in a row one entry may make its site ask for rest, or
+// break the connection, before others are tried: a single page that always
+// answers 503 must not keep the rest of the site waiting for ever.
 const maxRests = 3
 
 // A Turn is the sole right to talk to one site. While it is out no other Turn
@@ -129,6 +131,14 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 		return nil, ErrFinished
 	}
 	now := f.now()
+	if f.sites[to] == nil {
+		// It has nothing queued; its clocks count all the same.
+		st, err := f.backlog.State(to)
+		if err != nil {
+			return nil, err
+		}
+		f.learn(st)
+	}
 	if t.held != nil && t.held.name == to {
 		o := t.held
 		t.held = nil
@@ -208,13 +218,16 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 // decide says what becomes of the entry. It requires that mu is held.
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	s := t.site
-	retry := o.Trouble == PageTrouble
-	if o.Trouble == SiteTrouble {
-		s.rests++
-		retry = s.rests >= maxRests
-	}
-	if !o.Again && !retry && (o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble) {
-		o.Again = true
+	retry := false
+	switch o.Trouble {
+	case PageTrouble, SilenceTrouble:
+		retry = true
+	case SiteTrouble, ConnectTrouble:
+		if !o.Again {
+			s.rests++
+			retry = s.rests >= maxRests
+			o.Again = !retry
+		}
 	}
 	if o.Again {
 		s.ahead = append([]Entry{t.entry}, s.ahead...)
@@ -240,7 +253,7 @@ func retryDelay(tries int) time.Duration { return 15 * time.Second << (2 * (trie
 // it still is.
 func giveUp(c *Clocks, o Outcome, now time.Time) Fate {
 	switch {
-	case o.Gone || c.Refusals >= maxRefusals:
+	case o.Gone || o.Request != nil && c.Refusals >= maxRefusals:
 		return Fate{Code: SiteDead, Detail: o.Fate.Detail, Time: now}
 	case o.RobotsFailures >= maxRobotsFails:
 		return Fate{Code: RobotsUnreachable, Detail: o.Fate.Detail, Time: now}

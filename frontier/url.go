@@ -37,8 +37,8 @@ func (e *URLError) Unwrap() error { return e.Err }
 
 // A URL is what the frontier queues: a site and the request target that is
 // sent to it, as it was written. It is made from the raw string, as a browser
-// reads it (WHATWG URL, sections 4.4 and 5), because net/url refuses URLs that
-// servers use, such as /100%zz.
+// reads it (WHATWG URL, sections 4.4 and 5; queries always in UTF-8), because
+// net/url refuses URLs that servers use, such as /100%zz.
 //
 // Two URLs are the same page where their Keys are equal. The zero value is no
 // URL. A URL is comparable, but == tells apart what Key holds equal.

@@ -214,7 +214,7 @@ func (c *change) finish(lengths map[string]int64) error {
 		}
 		c.touched = append(c.touched, stateOf(c.waiting, n, r, c.out(r.Site)))
 	}
-	return put(c.meta, []byte("outputs"), lengths)
+	return put(c.meta, keyOutputs, lengths)
 }
 
 // out are the entries of a site that are out once the group is committed.

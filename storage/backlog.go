@@ -23,6 +23,25 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	})
 }
 
+// State implements frontier.Backlog.
+func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
+	st.Site = site
+	err = db.view(func(tx *bbolt.Tx) error {
+		raw := tx.Bucket(bucketSites).Get([]byte(site))
+		if raw == nil {
+			return nil
+		}
+		n := siteNum(binary.BigEndian.Uint32(raw))
+		var r siteRecord
+		if err := decode(bucketStates, n.key(), tx.Bucket(bucketStates).Get(n.key()), &r); err != nil {
+			return err
+		}
+		st = stateOf(tx.Bucket(bucketWaiting), n, &r, nil)
+		return nil
+	})
+	return st, err
+}
+
 // Read implements frontier.Backlog.
 func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) (int, error) {
 	// An entry stays out until every reader who might still see it as queued
@@ -146,6 +165,21 @@ func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 // and before what is submitted later. The value is stored as JSON.
 func (db *DB) Put(key string, value any) error {
 	return db.enqueue(op{key: "put " + key, value: value})
+}
+
+// Each calls f with the rest of every key that begins with prefix and that was
+// Put and committed.
+func (db *DB) Each(prefix string, f func(rest string) error) error {
+	return db.view(func(tx *bbolt.Tx) error {
+		p := []byte("put " + prefix)
+		c := tx.Bucket(bucketMeta).Cursor()
+		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
+			if err := f(string(k[len(p):])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Get reads what was Put and committed. It reports whether there is anything.

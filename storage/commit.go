@@ -12,8 +12,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// maxQueue is how many ops may wait for a commit before Submit waits, too.
-const maxQueue = 4096
+// What may wait for a commit before Submit waits, too.
+const (
+	maxQueue = 4096    // ops
+	maxLinks = 200_000 // in them
+)
 
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = errors.New("storage: closed")
@@ -31,7 +34,7 @@ type op struct {
 func (db *DB) enqueue(o op) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	for len(db.queue) >= maxQueue && db.err == nil && !db.last {
+	for (len(db.queue) >= maxQueue || db.links >= maxLinks) && db.err == nil && !db.last {
 		db.nudge(db.hurry)
 		db.room.Wait()
 	}
@@ -42,6 +45,9 @@ func (db *DB) enqueue(o op) error {
 		return ErrClosed
 	}
 	db.queue = append(db.queue, o)
+	if o.completion != nil {
+		db.links += len(o.completion.Links)
+	}
 	if o.snapshot != nil {
 		db.snapshots[o.site] = o.snapshot
 	}
@@ -96,7 +102,7 @@ func (db *DB) gather() (last bool) {
 func (db *DB) commitGroup(last bool) (err error) {
 	db.mu.Lock()
 	group := db.queue
-	db.queue = nil
+	db.queue, db.links = nil, 0
 	db.last = last
 	db.room.Broadcast()
 	db.mu.Unlock()
@@ -111,13 +117,12 @@ func (db *DB) commitGroup(last bool) (err error) {
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 
-	lengths := map[string]int64{}
 	if db.pages != nil {
 		n, err := db.pages.flush()
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(db.dir, PagesFile), err)
 		}
-		lengths[PagesFile] = n
+		db.lengths[PagesFile] = n
 	}
 	var g *change
 	err = db.bolt.Update(func(tx *bbolt.Tx) error {
@@ -127,7 +132,7 @@ func (db *DB) commitGroup(last bool) (err error) {
 				return err
 			}
 		}
-		return g.finish(lengths)
+		return g.finish(db.lengths)
 	})
 	if err != nil {
 		return err

@@ -87,6 +87,8 @@ type DB struct {
 	bolt    *bbolt.DB
 	seed    uint64
 	unclean bool
+	restart time.Time        // the last unclean open
+	lengths map[string]int64 // of the outputs, committed; those too that this run does not write
 	pages   *output
 
 	growths frontier.Growths
@@ -100,6 +102,7 @@ type DB struct {
 	mu        sync.Mutex
 	room      sync.Cond // queue is shorter than its bound
 	queue     []op
+	links     int                                // in queue
 	snapshots map[frontier.Site]*robots.Snapshot // put, not committed
 	out       map[frontier.Site]map[uint32]bool  // entries that were read and have not ended: whether from bucketReady
 	last      bool                               // the last group is being committed
@@ -155,12 +158,11 @@ func (db *DB) open() (err error) {
 	if _, err := os.Stat(filepath.Join(db.dir, RunFile)); err == nil {
 		db.unclean = true
 	}
-	lengths := map[string]int64{}
-	if err := db.prepare(path, lengths); err != nil {
+	if err := db.prepare(path); err != nil {
 		return err
 	}
 	if !db.opts.NoPages {
-		if db.pages, err = openOutput(filepath.Join(db.dir, PagesFile), lengths[PagesFile]); err != nil {
+		if db.pages, err = openOutput(filepath.Join(db.dir, PagesFile), db.lengths[PagesFile]); err != nil {
 			return err
 		}
 	}
@@ -168,7 +170,8 @@ func (db *DB) open() (err error) {
 }
 
 // prepare makes the buckets of a new file and reads what is in an old one.
-func (db *DB) prepare(path string, lengths map[string]int64) error {
+func (db *DB) prepare(path string) error {
+	db.lengths = map[string]int64{}
 	return db.bolt.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		if meta == nil {
@@ -195,8 +198,18 @@ func (db *DB) prepare(path string, lengths map[string]int64) error {
 			return &VersionError{path, v, schemaVersion}
 		}
 		db.seed = binary.BigEndian.Uint64(seed)
-		if raw := meta.Get([]byte("outputs")); raw != nil {
-			return decode(bucketMeta, []byte("outputs"), raw, &lengths)
+		if raw := meta.Get(keyOutputs); raw != nil {
+			if err := decode(bucketMeta, keyOutputs, raw, &db.lengths); err != nil {
+				return err
+			}
+		}
+		if db.unclean {
+			// Kept beyond this run: it may end before it has asked anybody.
+			db.restart = time.Now()
+			return put(meta, keyRestart, db.restart)
+		}
+		if raw := meta.Get(keyRestart); raw != nil {
+			return decode(bucketMeta, keyRestart, raw, &db.restart)
 		}
 		return nil
 	})
@@ -221,6 +234,10 @@ func (db *DB) damaged(err error, panicked any) error {
 // Unclean reports whether the last process that held the crawl did not end by
 // itself.
 func (db *DB) Unclean() bool { return db.unclean }
+
+// Restarted is when the crawl was last opened after an unclean end; zero if it
+// never was.
+func (db *DB) Restarted() time.Time { return db.restart }
 
 // Dir is the directory of the crawl.
 func (db *DB) Dir() string { return db.dir }

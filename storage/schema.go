@@ -22,7 +22,8 @@ const schemaVersion = 1
 // JSON behind a CRC-32C of it (bbolt does not notice flipped bytes).
 var (
 	// "version" -> schemaVersion; "seed" -> 8 bytes, key of the fingerprints;
-	// "outputs" -> * committed length by file name; anything else -> *, by Put
+	// "outputs" -> * committed length by file name; "restart" -> * time of the
+	// last open after an unclean end; "put " and a key -> *, by Put
 	bucketMeta = []byte("meta")
 	// site -> site number (4)
 	bucketSites = []byte("sites")
@@ -50,6 +51,11 @@ var buckets = [][]byte{
 	bucketMeta, bucketSites, bucketStates, bucketSeen, bucketEntries, bucketReady,
 	bucketWaiting, bucketFates, bucketSnapshots, bucketBodies,
 }
+
+var (
+	keyOutputs = []byte("outputs")
+	keyRestart = []byte("restart")
+)
 
 type siteNum uint32
 

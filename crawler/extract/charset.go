@@ -35,7 +35,18 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 // declared reports whether a meta element may have named the encoding, in the
 // part of a document where that counts.
 func declared(body []byte) bool {
-	return bytes.Contains(bytes.ToLower(body[:min(len(body), 1024)]), []byte("charset"))
+	head := bytes.ToLower(body[:min(len(body), 1024)])
+	for {
+		_, rest, found := bytes.Cut(head, []byte("<meta"))
+		if !found {
+			return false
+		}
+		tag, after, _ := bytes.Cut(rest, []byte(">"))
+		if bytes.Contains(tag, []byte("charset")) {
+			return true
+		}
+		head = after
+	}
 }
 
 func guess(body []byte) (encoding.Encoding, string) {

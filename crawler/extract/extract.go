@@ -30,6 +30,7 @@ type Document struct {
 	Links      []Link            // in the order of the document
 	Canonical  frontier.URL      // link rel=canonical; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
+	Cut        bool              // there were more links than are taken
 }
 
 // IsHTML reports whether a media type is one that HTML reads.
@@ -37,11 +38,18 @@ func IsHTML(mediaType string) bool {
 	return mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
 
-// HTML reads a UTF-8 document that was fetched from u. token is the product
-// token that meta elements may address. References of schemes that are not
+// Bounds of what is taken from one document. A page may be made to hold more
+// than a crawl can.
+const (
+	MaxLinks     = 20_000
+	maxLinkBytes = 4 << 20
+)
+
+// HTML reads a UTF-8 document that was fetched from u; mediaType says whether
+// it is XHTML. token is the product token that meta elements may address. References of schemes that are not
 // crawled are left out.
-func HTML(body []byte, u frontier.URL, token string) Document {
-	s := scanner{z: html.NewTokenizer(bytes.NewReader(body)), token: token}
+func HTML(body []byte, u frontier.URL, mediaType, token string) Document {
+	s := scanner{z: html.NewTokenizer(bytes.NewReader(body)), token: token, xhtml: mediaType == "application/xhtml+xml"}
 	s.run()
 	return s.document(u)
 }
@@ -54,6 +62,8 @@ type ref struct {
 type scanner struct {
 	z       *html.Tokenizer
 	token   string
+	xhtml   bool
+	svg     int // how deep inside svg elements, which have titles of their own
 	base    string
 	hasBase bool
 	refs    []ref
@@ -73,10 +83,28 @@ func (s *scanner) run() {
 			}
 		case html.EndTagToken:
 			s.endTitle()
-		case html.StartTagToken, html.SelfClosingTagToken:
+			if name, _ := s.z.TagName(); atom.Lookup(name) == atom.Svg && s.svg > 0 {
+				s.svg--
+			}
+		case html.SelfClosingTagToken:
 			s.endTitle()
 			name, more := s.z.TagName()
-			s.element(atom.Lookup(name), more)
+			tag := atom.Lookup(name)
+			if s.xhtml {
+				// Nothing is inside; in HTML the slash counts for nothing.
+				s.z.NextIsNotRawText()
+			}
+			if !s.xhtml || tag != atom.Title {
+				s.element(tag, more)
+			}
+		case html.StartTagToken:
+			s.endTitle()
+			name, more := s.z.TagName()
+			tag := atom.Lookup(name)
+			if tag == atom.Svg {
+				s.svg++
+			}
+			s.element(tag, more)
 		}
 	}
 }
@@ -91,7 +119,7 @@ func (s *scanner) endTitle() {
 func (s *scanner) element(tag atom.Atom, more bool) {
 	switch tag {
 	case atom.Title:
-		if !s.titled {
+		if !s.titled && s.svg == 0 {
 			s.titled, s.title = true, new(strings.Builder)
 		}
 	case atom.Noscript, atom.Noframes:
@@ -237,10 +265,16 @@ func (s *scanner) document(u frontier.URL) Document {
 		}
 	}
 	d := s.found
+	size := 0
 	for _, r := range s.refs {
 		target, err := base.Resolve(r.raw)
 		if err != nil {
 			continue
+		}
+		size += len(target.String())
+		if len(d.Links) == MaxLinks || size > maxLinkBytes {
+			d.Cut = true
+			break
 		}
 		d.Links = append(d.Links, Link{
 			URL: target, Hop: frontier.HopLink, Where: r.where, Rel: r.rel, NoFollow: robots.RelNoFollow(r.rel),

@@ -45,7 +45,7 @@ func TestHTML(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, l := range HTML([]byte(tc.html), u, "testbot").Links {
+			for _, l := range HTML([]byte(tc.html), u, "text/html", "testbot").Links {
 				s := l.Where + " " + l.URL.Target()
 				if l.NoFollow {
 					s += " nofollow"
@@ -62,7 +62,7 @@ func TestHTML(t *testing.T) {
 func TestTitleAndDirectives(t *testing.T) {
 	d := HTML([]byte(`<title> One &amp;
 		two </title><title>Other</title><meta name="robots" content="noindex"><meta name="TestBot" content="nofollow">
-		<meta name=otherbot content=none><link rel=canonical href=/c>`), parse(t, "http://a.example/"), "testbot")
+		<meta name=otherbot content=none><link rel=canonical href=/c>`), parse(t, "http://a.example/"), "text/html", "testbot")
 	if d.Title != "One & two" || d.Canonical.Target() != "/c" {
 		t.Errorf("title %q, canonical %v", d.Title, d.Canonical)
 	}
@@ -71,11 +71,32 @@ func TestTitleAndDirectives(t *testing.T) {
 	}
 }
 
+func TestXHTML(t *testing.T) {
+	const page = `<script src="x"/><title/><textarea/><iframe/><svg><title>Drawing</title></svg><title>Page</title><a href="/1"/>`
+	d := HTML([]byte(page), parse(t, "http://a.example/"), "application/xhtml+xml", "testbot")
+	if len(d.Links) != 1 || d.Title != "Page" {
+		t.Errorf("links %v, title %q", d.Links, d.Title)
+	}
+}
+
+func TestTheLinksOfAPageAreBounded(t *testing.T) {
+	u := parse(t, "http://a.example/")
+	d := HTML([]byte(strings.Repeat("<a href=1>", MaxLinks+1)), u, "text/html", "testbot")
+	if len(d.Links) != MaxLinks || !d.Cut {
+		t.Errorf("%d links, cut %v", len(d.Links), d.Cut)
+	}
+	d = HTML([]byte(`<base href="/`+strings.Repeat("a", 7000)+`/">`+strings.Repeat("<a href=1>", 10000)), u, "text/html", "testbot")
+	if !d.Cut || len(d.Links) > maxLinkBytes/7000 {
+		t.Errorf("%d long links, cut %v", len(d.Links), d.Cut)
+	}
+}
+
 func TestDecode(t *testing.T) {
 	for _, tc := range []struct{ name, body, contentType, want, charset string }{
 		{"ascii", "hello", "", "hello", "utf-8"},
 		{"utf-8", "é", "text/html", "é", "utf-8"},
 		{"byte order mark", "\xef\xbb\xbfé", "text/html; charset=latin1", "é", "utf-8"},
+		{"a charset that is not the page's", "<script charset=utf-16></script>é", "", "<script charset=utf-16></script>é", "utf-8"},
 		{"header", "\xe9", "text/html; charset=ISO-8859-1", "é", "windows-1252"},
 		{"meta", "<meta charset=windows-1251>\xcf", "", "<meta charset=windows-1251>П", "windows-1251"},
 		{"utf-16", "\xff\xfeh\x00i\x00", "", "hi", "utf-16le"},
@@ -99,7 +120,7 @@ func FuzzHTML(f *testing.F) {
 	u := parse(f, "http://a.example/dir/page")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		text, _ := Decode(body, "")
-		d := HTML(text, u, "testbot")
+		d := HTML(text, u, "application/xhtml+xml", "testbot")
 		for _, l := range d.Links {
 			if l.URL.IsZero() || l.Hop != frontier.HopLink {
 				t.Fatalf("%q: link %+v", body, l)
@@ -121,7 +142,7 @@ func BenchmarkHTML(b *testing.B) {
 	body := []byte(page.String())
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if d := HTML(body, u, "testbot"); len(d.Links) != 50 {
+		if d := HTML(body, u, "text/html", "testbot"); len(d.Links) != 50 {
 			b.Fatal(len(d.Links))
 		}
 	}

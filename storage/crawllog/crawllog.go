@@ -26,15 +26,13 @@
 //	took:S        seconds from start to the end of the answer
 //	asked:S       pause that was to be kept since the last answer of the site
 //	clock:NAME    the clock that asked it: own, crawl-delay, request-rate,
-//	              visit-time, adaptive, retry-after, back-off, ip, robots,
-//	              restart
+//	              visit-time, adaptive, retry-after, back-off, robots, restart
 //	ip:ADDR       address and port that were talked to
 //	proto:NAME    HTTP/1.1 or HTTP/2.0
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
 //	trunc:WHY     the body is not the whole: length, time, disconnect
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
 //	robots:TIME   when the robots.txt in force was fetched
-//	retry         the URL is asked again later
 //
 // Two lines are about the crawl: their URL is permesso:run, their annotation
 // begin:clean or begin:unclean. After begin:unclean lines may be missing.
@@ -166,7 +164,7 @@ func (l *Line) Annotation(key string) (string, bool) {
 
 // Parse reads a line, with or without its end.
 func Parse(text string) (*Line, error) {
-	f := strings.Fields(text)
+	f := strings.FieldsFunc(text, blank)
 	if len(f) != 12 {
 		return nil, fmt.Errorf("crawl.log: %d fields where 12 are wanted", len(f))
 	}

@@ -50,9 +50,9 @@ func TestEmptyFields(t *testing.T) {
 
 func TestFieldsStayFields(t *testing.T) {
 	l := sample
-	l.Tag, l.Type, l.Annotations = "two words\n", "a b", []string{"error:a, b"}
+	l.Tag, l.Type, l.Annotations = "two\u00a0words \n", "a b", []string{"error:a, b"}
 	got, err := Parse(string(l.Append(nil)))
-	if err != nil || got.Tag != "two%20words%0A" || got.Type != "a%20b" || len(got.Annotations) != 1 {
+	if err != nil || got.Tag != "two\u00a0words%20%0A" || got.Type != "a%20b" || len(got.Annotations) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
