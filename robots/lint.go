@@ -12,7 +12,7 @@ import (
 // Problem is something in a file that its owner would want to know.
 type Problem struct {
 	Line    int    // from 1; also 1 if it is about the whole file
-	Column  int    // in bytes, from 1; 0 if it is about the whole line
+	Column  int    // in bytes, from 1; also 1 if it is about the whole line
 	Code    string // stable, for example "misspelt-key"
 	Message string // what is wrong
 	Hint    string // how to mend it; may be empty
@@ -103,7 +103,7 @@ func (l *linter) report(at int, code, message, hint string) {
 	if len(l.list) >= maxProblems {
 		return
 	}
-	column := 0
+	column := 1
 	if at >= 0 {
 		column = at - l.begin + 1
 	}

@@ -73,7 +73,7 @@ func TestProblems(t *testing.T) {
 
 func checkProblem(t *testing.T, p Problem) {
 	t.Helper()
-	if p.Line < 1 || p.Column < 0 || p.Code == "" || p.Message == "" || len(p.Message) > 300 || strings.ContainsAny(p.Message+p.Hint, "\n\x00") {
+	if p.Line < 1 || p.Column < 1 || p.Code == "" || p.Message == "" || len(p.Message) > 300 || strings.ContainsAny(p.Message+p.Hint, "\n\x00") {
 		t.Errorf("%+v", p)
 	}
 }

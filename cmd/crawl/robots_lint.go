@@ -70,7 +70,9 @@ func (p *program) lint(name string, f *robots.File, asJSON bool) (int, error) {
 	for _, pr := range problems {
 		var err error
 		if asJSON {
-			err = json.NewEncoder(p.out).Encode(struct {
+			enc := json.NewEncoder(p.out)
+			enc.SetEscapeHTML(false)
+			err = enc.Encode(struct {
 				File    string `json:"file"`
 				Line    int    `json:"line"`
 				Column  int    `json:"column"`
@@ -79,7 +81,11 @@ func (p *program) lint(name string, f *robots.File, asJSON bool) (int, error) {
 				Hint    string `json:"hint,omitempty"`
 			}{name, pr.Line, pr.Column, pr.Code, pr.Message, pr.Hint})
 		} else {
-			_, err = fmt.Fprintf(p.out, "%s:%s\n", name, pr)
+			hint := ""
+			if pr.Hint != "" {
+				hint = "; " + pr.Hint
+			}
+			_, err = fmt.Fprintf(p.out, "%s:%d:%d: %s: %s%s\n", name, pr.Line, pr.Column, pr.Code, pr.Message, hint)
 		}
 		if err != nil {
 			return 0, err
