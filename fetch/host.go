@@ -47,11 +47,11 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 		return Result{}, err
 	}
 	now := time.Now()
+	entry := turn.Entry()
 	pause, _ := turn.Asked()
-	if h.chain != nil || !h.fresh(now, pause) {
+	if h.chain != nil || !h.fresh(entry.URL, now, pause) {
 		return h.refresh(ctx, turn)
 	}
-	entry := turn.Entry()
 	res := Result{Verdict: h.verdict(entry.URL, now), Rules: h.snapshot}
 	res.Outcome.Rules = h.rules(now)
 	switch res.Verdict.Access {
@@ -82,12 +82,12 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 // fresh reports whether the copy of robots.txt at hand still counts. One that
 // was just fetched counts for the next request, even if the pause before that
 // is longer than its life.
-func (h *host) fresh(now time.Time, pause time.Duration) bool {
+func (h *host) fresh(u frontier.URL, now time.Time, pause time.Duration) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
 		return false
 	}
-	if h.unused && s.Reachable() && now.Before(s.Fetched.Add(pause+time.Minute)) {
+	if h.unused && now.Before(s.Fetched.Add(pause+time.Minute)) && h.verdict(u, now).Access != robots.Defer {
 		return true
 	}
 	return now.Before(s.Expires(h.fetcher.opts.Policy))

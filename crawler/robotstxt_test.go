@@ -1,0 +1,149 @@
+package crawler_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// What a server answers for its robots.txt, and what the crawl does then.
+func TestAnswersToRobots(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) }
+	}
+	body := func(contentType, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			io.WriteString(w, text)
+		}
+	}
+	const rules = "User-agent: *\nDisallow: /page"
+	const (
+		opens  = "opens"  // the page is fetched
+		closes = "closes" // the page is refused
+		defers = "defers" // the page is left in the queue
+	)
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"rules", body("text/plain", rules), closes},
+		{"rules under another type", body("application/octet-stream", rules), closes},
+		{"an empty file", body("text/plain", ""), opens},
+		{"a page of HTML", body("text/html", "<html><body>Not found</body></html>"), opens},
+		{"204", status(204), opens},
+		{"404", status(404), opens},
+		{"410", status(410), opens},
+		{"418", status(418), opens},
+		{"400 also to plain fields", status(400), opens},
+		{"401", status(401), closes},
+		{"402", status(402), closes},
+		{"403", status(403), closes},
+		{"451", status(451), closes},
+		{"403 of an object store for a missing file", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Amz-Request-Id", "1")
+			w.WriteHeader(403)
+			io.WriteString(w, "<Error><Code>AccessDenied</Code></Error>")
+		}, opens},
+		{"304 to a request that was not conditional", status(304), defers},
+		{"408", status(408), defers},
+		{"421", status(421), defers},
+		{"425", status(425), defers},
+		{"429", status(429), defers},
+		{"500", status(500), defers},
+		{"502", status(502), defers},
+		{"503", status(503), defers},
+		{"999", status(999), defers},
+		{"a body that ends early", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, "User-agent: *\nAllow: /")
+		}, defers},
+		{"a redirect to itself", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/robots.txt", http.StatusFound)
+		}, defers},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Func("/robots.txt", tc.answer).Page("/page", "")
+				_, sum := crawl(t, w, func(o *crawler.Options) { o.Patience = 10 * time.Second }, "http://a.example/page")
+				got := closes
+				switch {
+				case w.Fetched("http://a.example/page") > 0:
+					got = opens
+				case len(sum.Waiting) > 0:
+					got = defers
+				}
+				if got != tc.want {
+					t.Errorf("%s, want %s: %+v", got, tc.want, sum)
+				}
+			})
+		})
+	}
+}
+
+func TestARobotsFileBeyondTheLimitStillCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/page", "").Page("/late", "").Func("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "User-agent: *\nDisallow: /page\n")
+			for i := range 40000 {
+				fmt.Fprintf(w, "Disallow: /number/%d\n", i)
+			}
+			io.WriteString(w, "Disallow: /late\n")
+		})
+		pages, _ := crawl(t, w, nil, "http://a.example/page", "http://a.example/late")
+		wantPages(t, pages, "http://a.example/late") // beyond 512,000 bytes nothing counts
+	})
+}
+
+func TestNewRulesApplyToWhatIsQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		s := w.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 43200")
+		s.Page("/", `<a href="/1"></a><a href="/2"></a><a href="/3"></a>`).Page("/1", "").Page("/2", "")
+		s.Func("/1", func(rw http.ResponseWriter, r *http.Request) {
+			s.Robots("User-agent: *\nDisallow: /2\nDisallow: /3")
+		})
+		crawl(t, w, func(o *crawler.Options) { o.Patience = 48 * time.Hour }, "http://a.example/")
+		w.AssertFetched("http://a.example/1")
+		w.AssertNeverFetched("http://a.example/2", "http://a.example/3")
+		w.AssertPolite()
+	})
+}
+
+func TestAGoodCopyStaysInForceWhileRobotsFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		s := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\nCrawl-delay: 43200")
+		s.Page("/", `<a href="/1"></a><a href="/2"></a><a href="/3"></a><a href="/no"></a>`).Page("/2", "").Page("/3", "")
+		s.Func("/1", func(rw http.ResponseWriter, r *http.Request) { s.Status("/robots.txt", 500) })
+		crawl(t, w, func(o *crawler.Options) { o.Patience = 48 * time.Hour }, "http://a.example/")
+		w.AssertFetched("http://a.example/1", "http://a.example/2", "http://a.example/3")
+		w.AssertNeverFetched("http://a.example/no")
+		w.AssertDelay("", 12*time.Hour)
+	})
+}
+
+func TestEachPortAndSchemeHasItsOwnRobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Robots("User-agent: *\nDisallow: /").Page("/", "")
+		w.Site("https://a.example").Page("/", `<a href="http://a.example/"></a><a href="http://a.example:8080/"></a>`)
+		w.Site("http://a.example:8080").Page("/", "")
+		pages, _ := crawl(t, w, nil, "https://a.example/")
+		wantPages(t, pages, "https://a.example/", "http://a.example:8080/")
+		for _, site := range []frontier.Site{"http://a.example", "https://a.example", "http://a.example:8080"} {
+			w.AssertFetched(string(site) + "/robots.txt")
+		}
+		w.AssertPolite()
+	})
+}
