@@ -1,0 +1,120 @@
+package crawltest
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The assertions are worth what they find: each kind of rudeness must be seen.
+func TestSiteViolations(t *testing.T) {
+	at := func(s float64) time.Time { return time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))) }
+	rules := func(body string) Request {
+		return Request{Site: "http://a.example", Target: "/robots.txt", UserAgent: "bot", Start: at(0), End: at(1), Status: 200, Body: []byte(body)}
+	}
+	page := func(target string, start, end float64) Request {
+		return Request{Site: "http://a.example", Target: target, UserAgent: "bot", Start: at(start), End: at(end), Status: 200}
+	}
+	busy := page("/busy", 2, 3)
+	busy.Status, busy.RetryAfter = 503, "10"
+	failed := rules("")
+	failed.Status = 500
+	for _, tc := range []struct {
+		name string
+		reqs []Request
+		want string // part of the one violation; empty for none
+	}{
+		{"polite", []Request{rules("User-agent: *\nCrawl-delay: 1"), page("/", 2, 3), page("/x", 4, 5)}, ""},
+		{"no robots.txt", []Request{page("/", 0, 1)}, "before robots.txt"},
+		{"robots.txt that failed", []Request{failed, page("/", 2, 3)}, "before robots.txt"},
+		{"forbidden", []Request{rules("User-agent: *\nDisallow: /x"), page("/x", 2, 3)}, "forbidden by robots.txt, line 2"},
+		{"two at once", []Request{rules(""), page("/", 2, 4), page("/x", 3, 5)}, "while http://a.example/ was being answered"},
+		{"while the first has no end", []Request{rules(""), {Site: "http://a.example", Target: "/", UserAgent: "bot", Start: at(2), Status: 200}, page("/x", 3, 5)}, "was being answered"},
+		{"Crawl-delay", []Request{rules("User-agent: bot\nCrawl-delay: 2"), page("/", 2, 3)}, "Crawl-delay is 2s"},
+		{"Retry-After", []Request{rules(""), busy, page("/", 12, 13)}, "before the end of a Retry-After"},
+		{"Retry-After kept", []Request{rules(""), busy, page("/", 13, 14)}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := strings.Join(siteViolations(tc.reqs), "\n")
+			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) || strings.Contains(got, "\n") {
+				t.Errorf("violations %q, want one with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// recorder is a TB that notes failures instead of failing.
+type recorder struct {
+	testing.TB
+	failures int
+}
+
+func (r *recorder) Helper()               {}
+func (r *recorder) Error(args ...any)     { r.failures++ }
+func (r *recorder) Errorf(string, ...any) { r.failures++ }
+func (r *recorder) Cleanup(f func())      { r.TB.Cleanup(f) }
+func (r *recorder) seen() (n int)         { n, r.failures = r.failures, 0; return n }
+
+func TestAssertions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{TB: t}
+		w := New(r)
+		w.Site("a.example").Page("/", "hello").Robots("User-agent: *\nDisallow: /no").Page("/no", "")
+		transport := &http.Transport{DialContext: w.dialByName}
+		client := &http.Client{Transport: transport}
+		get := func(url, name string) {
+			req, err := http.NewRequest("GET", url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("User-Agent", name)
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		get("http://a.example/robots.txt", "bot")
+		get("http://a.example/", "bot")
+		w.AssertPolite()
+		w.AssertFetched("http://a.example/")
+		w.AssertNeverFetched("http://a.example/no")
+		w.AssertDelay("", 0)
+		if n := r.seen(); n != 0 {
+			t.Errorf("%d failures of a polite client", n)
+		}
+		get("http://a.example/no", "bot")
+		get("http://a.example/", "otherbot")
+		for name, assert := range map[string]func(){
+			"AssertPolite":       w.AssertPolite,
+			"AssertFetched":      func() { w.AssertFetched("http://a.example/") },
+			"AssertNeverFetched": func() { w.AssertNeverFetched("http://a.example/no") },
+			"AssertDelay":        func() { w.AssertDelay("http://a.example", time.Second) },
+		} {
+			assert()
+			if r.seen() == 0 {
+				t.Errorf("%s saw nothing", name)
+			}
+		}
+		transport.CloseIdleConnections()
+	})
+}
+
+// dialByName connects by host name, as a client without a crawler would.
+func (w *Web) dialByName(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := w.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, err
+	}
+	return w.DialContext(ctx, network, net.JoinHostPort(addrs[0].String(), port))
+}
