@@ -90,7 +90,8 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if err := c.frontier.Add(c.seeds...); err != nil {
 		return err
 	}
-	return c.work(ctx, h)
+	err = c.work(ctx, h)
+	return errors.Join(err, c.logGivenUp())
 }
 
 // work runs the workers and returns why they ended.

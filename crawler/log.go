@@ -47,6 +47,25 @@ func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result, now 
 	return errors.Join(errs...)
 }
 
+// logGivenUp writes a line for each site that was given up: one fate for all
+// that is queued there.
+func (c *Crawler) logGivenUp() error {
+	if c.log == nil {
+		return nil
+	}
+	var errs []error
+	c.frontier.Each(func(st frontier.SiteStatus) bool {
+		if st.Given.Code != frontier.Undecided {
+			errs = append(errs, c.log.Write(&crawllog.Line{
+				Time: st.Given.Time, Status: fateStatus(st.Given), Size: -1, URL: string(st.Site) + "/",
+				Annotations: []string{"error:" + st.Given.Detail, "queued:" + strconv.Itoa(st.Queued)},
+			}))
+		}
+		return true
+	})
+	return errors.Join(errs...)
+}
+
 func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *crawllog.Line {
 	l := &crawllog.Line{
 		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
@@ -115,6 +134,8 @@ func fateStatus(f frontier.Fate) int {
 		return crawllog.RobotsDisallowed
 	case frontier.RobotsUnreachable:
 		return crawllog.RobotsUnreachable
+	case frontier.SiteDead:
+		return crawllog.ConnectFailed
 	case frontier.OutOfScope:
 		return crawllog.OutOfScope
 	}

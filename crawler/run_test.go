@@ -410,6 +410,20 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+func TestASiteThatWasGivenUpHasALine(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Status("/robots.txt", 500)
+		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, 5*time.Minute }, "http://a.example/1", "http://a.example/2")
+	})
+	lines := logLines(t, dir)
+	l := lines[len(lines)-1]
+	if n, _ := l.Annotation("queued"); l.Status != crawllog.RobotsUnreachable || l.URL != "http://a.example/" || n != "2" {
+		t.Errorf("last line: %+v", l)
+	}
+}
+
 func TestResumeUnderOtherConditions(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -34,6 +34,9 @@
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
 //	robots:TIME   when the robots.txt in force was fetched
 //
+// A line without a request and with queued:N says that a whole site was given
+// up (status -61 or -2), and how many URLs are left in its queue.
+//
 // Two lines are about the crawl: their URL is permesso:run, their annotation
 // begin:clean or begin:unclean. After begin:unclean lines may be missing.
 package crawllog
