@@ -75,9 +75,9 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		return ErrRan
 	}
 	if err := c.open(); err != nil {
-		return errors.Join(err, c.close())
+		return distinct(err, c.close())
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() { err = distinct(err, c.close()) }()
 	close(c.started)
 	if c.opts.MaxTime > 0 {
 		defer time.AfterFunc(c.opts.MaxTime, func() { c.stopFor(EndTime) }).Stop()
@@ -91,7 +91,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	err = c.work(ctx, h)
-	return errors.Join(err, c.logGivenUp())
+	return distinct(err, c.logGivenUp())
 }
 
 // work runs the workers and returns why they ended.
@@ -116,7 +116,7 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 		case errors.Is(err, frontier.ErrStopped):
 			c.ended(EndStopped)
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		case len(failed) == 0 || err.Error() != failed[0].Error():
+		default:
 			failed = append(failed, err)
 		}
 	}
@@ -126,7 +126,32 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 		c.mu.Unlock()
 		failed = append(failed, context.Cause(ctx))
 	}
-	return errors.Join(failed...)
+	return distinct(failed...)
+}
+
+// distinct joins errors, those that say the same once: when a disk is full each
+// worker finds out.
+func distinct(errs ...error) error {
+	var list []error
+	said := map[string]bool{}
+	var add func(err error)
+	add = func(err error) {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range several.Unwrap() {
+				add(e)
+			}
+		} else if err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			list = append(list, err)
+		}
+	}
+	for _, err := range errs {
+		add(err)
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return errors.Join(list...)
 }
 
 var errGoexit = errors.New("crawler: the handler ended its goroutine (runtime.Goexit, or t.Fatal in a test)")

@@ -46,7 +46,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err != nil && err.Error() != "" {
 		fmt.Fprintf(errOut, "crawl: %v\n", err)
 	}
-	return exitCode(err)
+	code := exitCode(err)
+	if code == exitDiskFull {
+		fmt.Fprintln(errOut, "crawl: what was acknowledged is safe: make room, and the same command goes on")
+	}
+	return code
 }
 
 func (p *program) root() *cobra.Command {
