@@ -16,8 +16,8 @@ most=200 # seconds that a crawl may take
 export PYTHONDONTWRITEBYTECODE=1
 
 cd "$here"
-python3 -m unittest -q test_check
 ./install.sh
+python3 -m unittest -q test_check
 
 nginx= job=
 stop() { # ends what runs in the background
