@@ -14,12 +14,7 @@ fail() {
 	exit 1
 }
 
-if ! command -v vsftpd >/dev/null && [ ! -x /usr/sbin/vsftpd ]; then
-	$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends vsftpd >"$work/install.log" 2>&1 ||
-		{ $as_root apt-get update -q >>"$work/install.log" 2>&1 &&
-			$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends vsftpd >>"$work/install.log" 2>&1; } ||
-		fail "vsftpd cannot be installed, see $work/install.log"
-fi
+"$(dirname "$(realpath "$0")")/install.sh"
 
 root=$work/root
 mkdir -p "$root/docs" "$root/private"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs nginx, python3 and the documentation packages that the real crawl
-# serves. Does nothing when all of them are there.
+# Installs nginx, vsftpd, python3 and the documentation packages that the real
+# crawl serves. Does nothing when all of them are there.
 set -euo pipefail
 
 docs=(apache2-doc python3-doc postgresql-doc sqlite3-doc debian-policy)
@@ -17,13 +17,14 @@ have_docs() {
 missing=()
 PATH=$PATH:/usr/sbin
 command -v nginx >/dev/null && [ -e /etc/nginx/mime.types ] || missing+=(nginx-light)
+command -v vsftpd >/dev/null || missing+=(vsftpd)
 command -v python3 >/dev/null || missing+=(python3)
 have_docs || missing+=("${docs[@]}")
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then as_root=(env); else as_root=(sudo env); fi
 
-# The package would start the system's nginx on port 80: forbid that meanwhile.
+# The packages would start servers on the ports 80 and 21: forbid that meanwhile.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
