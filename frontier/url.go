@@ -65,12 +65,12 @@ func ParseURL(raw string) (URL, error) {
 func (u URL) Resolve(ref string) (URL, error) {
 	s := clean(ref)
 	if scheme, rest, ok := cutScheme(s); ok {
-		if scheme != u.Scheme() || startsWithSlash(rest) {
+		if scheme != u.Scheme() || startsWithTwo(rest) {
 			return parseAbsolute(ref, scheme, rest)
 		}
 		s = rest
 	}
-	if len(s) >= 2 && isSlash(s[0]) && isSlash(s[1]) {
+	if startsWithTwo(s) {
 		return parseAbsolute(ref, u.Scheme(), s)
 	}
 	path, query, hasQuery := strings.Cut(s, "?")
@@ -205,6 +205,8 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 }
 
 func isSlash(c byte) bool { return c == '/' || c == '\\' }
+
+func startsWithTwo(s string) bool { return len(s) >= 2 && isSlash(s[0]) && isSlash(s[1]) }
 
 func startsWithSlash(s string) bool { return s != "" && isSlash(s[0]) }
 

@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 		"#s": "/b/c/d;p?q", "g#s": "/b/c/g", ";x": "/b/c/;x", "": "/b/c/d;p?q", ".": "/b/c/", "./": "/b/c/",
 		"..": "/b/", "../": "/b/", "../g": "/b/g", "../..": "/", "../../../g": "/g", "/./g": "/g", "/../g": "/g",
 		"g.": "/b/c/g.", "..g": "/b/c/..g", "./../g": "/b/g", "g;x=1/../y": "/b/c/y", "g?y/./x": "/b/c/g?y/./x",
-		"http:g": "/b/c/g", `..\g`: "/b/g", "a:b/c": "",
+		"http:g": "/b/c/g", "http:/g": "/g", `..\g`: "/b/g", "a:b/c": "",
 	} {
 		u, err := base.Resolve(ref)
 		if want == "" {

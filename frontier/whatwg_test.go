@@ -1,0 +1,58 @@
+package frontier
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// What we accept, a parser of the WHATWG's URL standard reads in the same way,
+// but for what is declared here.
+func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
+	parts := []string{
+		"http:", "https:", "//", "/", `\`, "a.example", "B.Example", "..", ".", "%2e", "%2E", "?", "#", "x", "y=1", "&",
+		"%zz", "%41", "é", "ü.example", ":80", ":443", ":8080", "@", "user", " ", "\t", "[::1]", "127.0.0.1", "{", "}", "|",
+		`"`, "<", "'", "`", "~", "%", "+", "http://c.example", "0x7f", ";", "!", "$",
+	}
+	const base = "http://base.example/dir/page?query"
+	ours := mustParse(t, base)
+	theirs, err := whatwg.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	compared := 0
+	for range 100_000 {
+		var raw strings.Builder
+		if random.IntN(2) == 0 {
+			raw.WriteString("http://a.example")
+		}
+		for range 1 + random.IntN(6) {
+			raw.WriteString(parts[random.IntN(len(parts))])
+		}
+		got, err := ours.Resolve(raw.String())
+		if err != nil {
+			continue // we refuse more: hosts that no DNS can hold, a scheme without slashes
+		}
+		want, err := theirs.Parse(raw.String())
+		if err != nil {
+			t.Errorf("%q is no URL, we read %q", raw.String(), got)
+			continue
+		}
+		if strings.HasSuffix(want.Hostname(), ".") {
+			continue // the root's dot: one host for us
+		}
+		want.SetHash("")
+		want.SetUsername("")
+		want.SetPassword("")
+		compared++
+		if got.String() != want.Href(true) {
+			t.Errorf("%q is %q, we read %q", raw.String(), want.Href(true), got)
+		}
+	}
+	if compared < 50_000 {
+		t.Errorf("only %d URLs were compared", compared)
+	}
+}
