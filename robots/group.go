@@ -89,7 +89,7 @@ func (f *File) names(who *selection) bool {
 // selects reports whether an agent line stands for the crawler.
 func (f *File) selects(who *selection, e *entry) bool {
 	value := f.value(e)
-	if f.dialect == RFC9309 && e.flags&(cutLine|cutNUL) != 0 {
+	if f.dialect == RFC9309 && e.flags&cutLine != 0 {
 		return false
 	}
 	if isStar(value) {

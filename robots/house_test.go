@@ -75,11 +75,13 @@ func TestHouseUTF16(t *testing.T) {
 }
 
 // House: a NUL ends its line, as in google/robotstxt. An Allow that is cut so
-// is ignored.
+// is ignored; a User-agent line says what stands before it.
 func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a\x00b\nAllow: /a/c\x00d\nDis\x00allow: /e\nDisallow: /f\n", "wrenbot",
 		"/a disallow \n /a/c disallow \n /e allow \n /f disallow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # \x00\n", "wrenbot", "/a allow")
+	asks(t, RFC9309, "User-agent: *\x00\nDisallow: /a\n", "wrenbot", "/a disallow")
+	asks(t, RFC9309, "User-agent: wrenbot\x00\x00\nDisallow: /a\n", "wrenbot", "/a disallow")
 }
 
 // House: of a line longer than MaxLine the beginning counts if it is a

@@ -69,12 +69,14 @@ const maxProblems = 1000
 // The problems are those of RFC 9309, whatever the dialect of f.
 func (f *File) Problems() []Problem {
 	if f.dialect != RFC9309 {
-		f = &File{text: f.text, site: f.site, over: len(f.text) > MaxBytes}
-		f.scan()
+		over, site := f.over, f.site
+		f = parse([]byte(f.text), "", RFC9309, f.cut)
+		f.over, f.site = f.over || over, site
 	}
-	l := linter{file: f, line: 1, seen: map[string]int{}}
+	l := linter{file: f, line: 1, seen: map[string]int{}, named: map[string]int{}}
 	l.wholeFile()
 	l.lines()
+	l.groups()
 	slices.SortStableFunc(l.list, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -95,7 +97,16 @@ type linter struct {
 	said   bool           // a rule outside was reported
 	html   bool           // the file is a page
 	seen   map[string]int // line of each name
+	named  map[string]int // how many groups name it
+	names  []string       // of the current group
 	rules  []int          // of the current group, in the table of lines
+	ended  []lintGroup
+}
+
+// A lintGroup is a group that has more than one rule.
+type lintGroup struct {
+	names []string
+	rules []int
 }
 
 // report adds a problem at an offset of the text; -1 for the whole line.

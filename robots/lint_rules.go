@@ -33,7 +33,9 @@ func (l *linter) agent(e *entry) {
 		l.report(at+len(token), "bad-agent", fmt.Sprintf("%s is read as %s: a product token has letters, hyphens and underscores only", quote(value), quote(token)), hint)
 	}
 	name := strings.ToLower(token)
-	if first, ok := l.seen[name]; ok && len(l.seen) < maxProblems {
+	l.named[name]++
+	l.names = append(l.names, name)
+	if first, ok := l.seen[name]; ok {
 		l.report(at, "agent-repeated", fmt.Sprintf("%s has a group from line %d already; the rules of both are combined", quote(token), first), "put the rules into one group")
 	} else if !ok {
 		l.seen[name] = int(e.line)
@@ -112,13 +114,29 @@ func (l *linter) endGroup() {
 		l.report(-1, "agent-without-rule", "the group has no rule, so everything is allowed to whom it names", `if that is meant, say so with "Disallow:"`)
 	}
 	if len(l.rules) > 1 {
-		l.compare(l.rules)
+		l.ended = append(l.ended, lintGroup{l.names, l.rules})
 	}
-	l.agents, l.ruled, l.rules = 0, false, l.rules[:0]
+	l.agents, l.ruled, l.rules, l.names = 0, false, nil, nil
 }
 
-// compare reports rules of one group that make no difference.
-func (l *linter) compare(rules []int) {
+// groups compares the rules within each group. Where one of its names has
+// other groups, too, the rules of all of them count together: what looks
+// redundant in one may then make a difference.
+func (l *linter) groups() {
+	for _, g := range l.ended {
+		alone := true
+		for _, name := range g.names {
+			alone = alone && l.named[name] == 1
+		}
+		if len(l.list) < maxProblems {
+			l.compare(g.rules, alone)
+		}
+	}
+}
+
+// compare reports rules of one group that make no difference; alone says that
+// no other group counts with it.
+func (l *linter) compare(rules []int, alone bool) {
 	f := l.file
 	var b builder
 	for _, i := range rules {
@@ -145,10 +163,27 @@ func (l *linter) compare(rules []int) {
 		}
 		earlier[accessKey(key, p.rank.allow())] = *p
 	}
-	set := b.build(RFC9309)
-	for i := range set.literals {
-		l.redundant(&set, i)
+	if !alone {
+		return
 	}
+	set := b.build(RFC9309)
+	// Of the rules with wildcards only the first of each access can matter:
+	// they stand in the order in which they decide.
+	var first [2]*rank
+	for k := len(set.wilds) - 1; k >= 0; k-- {
+		r := &set.wilds[k].rank
+		first[access(r.allow())] = r
+	}
+	for i := range set.literals {
+		l.redundant(&set, i, first[access(!set.literals[i].rank.allow())])
+	}
+}
+
+func access(allow bool) int {
+	if allow {
+		return 1
+	}
+	return 0
 }
 
 func accessKey(text string, allow bool) string {
@@ -160,8 +195,9 @@ func accessKey(text string, allow bool) string {
 
 // redundant reports a literal that an Allow of the same text overrules, or that
 // says what the longest rule it begins with says already. No other rule may
-// come between the two: the longer of an Allow and a Disallow decides.
-func (l *linter) redundant(set *ruleSet, i int) {
+// come between the two: the longer of an Allow and a Disallow decides. opposite
+// is the first rule with a wildcard that says the contrary, nil if none does.
+func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	f := l.file
 	lit := &set.literals[i]
 	e := &f.entries[lit.rank.index()]
@@ -176,14 +212,8 @@ func (l *linter) redundant(set *ruleSet, i int) {
 	if up < 0 || set.literals[up].rank.allow() != lit.rank.allow() {
 		return
 	}
-	for k := range set.wilds {
-		w := &set.wilds[k]
-		if w.rank < set.literals[up].rank {
-			break
-		}
-		if w.rank.allow() != lit.rank.allow() {
-			return
-		}
+	if opposite != nil && *opposite >= set.literals[up].rank {
+		return
 	}
 	l.reportRule(e, "redundant", fmt.Sprintf("%s of line %d covers it already", quote(f.value(&f.entries[set.literals[up].rank.index()])), f.entries[set.literals[up].rank.index()].line), "remove it")
 }

@@ -71,6 +71,30 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// Groups of one name are merged: advice about one must hold for all.
+func TestLintLooksAtMergedGroups(t *testing.T) {
+	const file = "User-agent: a\nDisallow: /x\nDisallow: /x/y/z\nUser-agent: a\nAllow: /x/y\n"
+	for _, p := range Parse([]byte(file), RFC9309).Problems() {
+		if p.Code == "redundant" {
+			t.Errorf("%v", p)
+		}
+	}
+}
+
+// The problems do not depend on the dialect.
+func TestLintIsAboutTheRFC(t *testing.T) {
+	for _, file := range []string{
+		"User-agent: *\nDisallow: x\n", strings.Repeat("#\n", MaxBytes), "\xFF\xFEU\x00",
+	} {
+		want := fmt.Sprint(Parse([]byte(file), RFC9309).Problems())
+		for _, d := range []Dialect{Google, Koster1996} {
+			if got := fmt.Sprint(Parse([]byte(file), d).Problems()); got != want {
+				t.Errorf("%.20q in dialect %v: %s, want %s", file, d, got, want)
+			}
+		}
+	}
+}
+
 func checkProblem(t *testing.T, p Problem) {
 	t.Helper()
 	if p.Line < 1 || p.Column < 1 || p.Code == "" || p.Message == "" || len(p.Message) > 300 || strings.ContainsAny(p.Message+p.Hint, "\n\x00") {

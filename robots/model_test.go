@@ -117,9 +117,6 @@ func modelRules(d Dialect, file, agent string) []modelRule {
 				open, ended = new(group), false
 				groups = append(groups, open)
 			}
-			if nul && d == RFC9309 {
-				value = ""
-			}
 			open.names = append(open.names, value)
 		case allowLine, disallowLine:
 			if open == nil {

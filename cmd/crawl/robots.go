@@ -77,7 +77,7 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	if err != nil {
 		return usage("--dialect: %v", err)
 	}
-	group, err := p.groupToTest(ctx, f, dialect)
+	groupOf, err := p.groupToTest(ctx, f, dialect)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,7 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 		if err != nil {
 			return usage("%v", err)
 		}
+		group := groupOf(arg)
 		v := group.Match(target)
 		all = all && v.Allowed()
 		if err := p.verdict(arg, v, group, f.json); err != nil {
@@ -99,14 +100,15 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	return nil
 }
 
-// groupToTest is the group that applies to the agent in a file, or at a site.
-func (p *program) groupToTest(ctx context.Context, f *testFlags, dialect robots.Dialect) (*robots.Group, error) {
+// groupToTest finds the group that applies to the agent, for each URL, in a
+// file or at a site.
+func (p *program) groupToTest(ctx context.Context, f *testFlags, dialect robots.Dialect) (func(url string) *robots.Group, error) {
 	if f.file != "" {
 		body, err := p.readFile(f.file)
 		if err != nil {
 			return nil, usage("--file: %v", err)
 		}
-		return robots.Parse(body, dialect).Group(f.agent), nil
+		return func(url string) *robots.Group { return parseFor(url, body, dialect).Group(f.agent) }, nil
 	}
 	s, err := p.snapshot(ctx, &f.siteFlags)
 	if err != nil {
@@ -115,7 +117,8 @@ func (p *program) groupToTest(ctx context.Context, f *testFlags, dialect robots.
 	if !s.Reachable() {
 		return nil, &exit{exitNothing, fmt.Errorf("%s is unreachable: %s: a crawler must ask again later", s.URL, answered(s))}
 	}
-	return s.Group(robots.Policy{Dialect: dialect, Token: f.agent}, s.Fetched), nil
+	g := s.Group(robots.Policy{Dialect: dialect, Token: f.agent}, s.Fetched)
+	return func(string) *robots.Group { return g }, nil
 }
 
 func (p *program) readFile(name string) ([]byte, error) {
@@ -127,7 +130,7 @@ func (p *program) readFile(name string) ([]byte, error) {
 
 // absolute makes a URL of a path, so that both are read alike.
 func absolute(urlOrPath string) string {
-	if strings.HasPrefix(urlOrPath, "/") {
+	if strings.HasPrefix(urlOrPath, "/") && !strings.HasPrefix(urlOrPath, "//") {
 		return "http://host.invalid" + urlOrPath
 	}
 	return urlOrPath
@@ -151,7 +154,7 @@ func (p *program) verdict(url string, v robots.Verdict, g *robots.Group, asJSON 
 	if group != "" {
 		by += " (group " + group + ")"
 	}
-	_, err := fmt.Fprintf(p.out, "%-8s %s  %s\n", v.Access, url, by)
+	_, err := fmt.Fprintf(p.out, "%-8s %s  %s\n", v.Access, printable(url), printable(by))
 	return err
 }
 

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/permesso-crawler/permesso/robots"
 )
@@ -27,33 +25,33 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 	if len(args) > 0 {
 		return usage("--cases takes its URLs from the file, not from %q", args[0])
 	}
-	file, err := os.Open(f.cases)
+	if f.file != "" || f.site != "" {
+		return usage("--cases goes with neither --file nor --site")
+	}
+	all, err := p.readFile(f.cases)
 	if err != nil {
 		return usage("--cases: %v", err)
 	}
-	defer file.Close()
-	passed, failed := 0, 0
-	s := bufio.NewScanner(file)
-	s.Buffer(nil, 16<<20)
-	for n := 1; s.Scan(); n++ {
-		if strings.TrimSpace(s.Text()) == "" {
+	passed, failed, n := 0, 0, 0
+	for line := range bytes.Lines(bytes.TrimPrefix(all, []byte("\ufeff"))) {
+		n++
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		got, c, err := runCase(s.Bytes())
-		if err != nil {
-			return usage("%s:%d: %v", f.cases, n, err)
-		}
-		if got.Allowed() == *c.Allow {
+		got, c, err := runCase(line, f.dialect)
+		switch {
+		case err != nil: // a case that cannot be run has not passed
+			failed++
+			_, err = fmt.Fprintf(p.out, "%s:%d: %v\n", f.cases, n, err)
+		case got.Allowed() == *c.Allow:
 			passed++
-			continue
+		default:
+			failed++
+			err = p.failedCase(f, n, c, got)
 		}
-		failed++
-		if err := p.failedCase(f, n, c, got); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-	if err := s.Err(); err != nil {
-		return usage("%s: %v", f.cases, err)
 	}
 	if _, err := fmt.Fprintf(p.out, "%d passed, %d failed\n", passed, failed); err != nil {
 		return err
@@ -64,8 +62,8 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 	return nil
 }
 
-func runCase(line []byte) (robots.Verdict, *testCase, error) {
-	c := &testCase{Dialect: "rfc9309"}
+func runCase(line []byte, defaultDialect string) (robots.Verdict, *testCase, error) {
+	c := &testCase{Dialect: defaultDialect}
 	if err := json.Unmarshal(line, c); err != nil {
 		return robots.Verdict{}, nil, err
 	}
@@ -86,7 +84,17 @@ func runCase(line []byte) (robots.Verdict, *testCase, error) {
 	if err != nil {
 		return robots.Verdict{}, nil, err
 	}
-	return robots.Parse(body, dialect).Group(c.Agent).Match(target), c, nil
+	return parseFor(c.URL, body, dialect).Group(c.Agent).Match(target), c, nil
+}
+
+// parseFor parses a robots.txt for the site of url, if that is no bare path:
+// rules that are written as URLs then count for their own site only.
+func parseFor(url string, body []byte, d robots.Dialect) *robots.File {
+	at, err := robots.Locate(url)
+	if err != nil {
+		return robots.Parse(body, d)
+	}
+	return robots.ParseFor(at, body, d)
 }
 
 func (p *program) failedCase(f *testFlags, n int, c *testCase, got robots.Verdict) error {
