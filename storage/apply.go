@@ -21,6 +21,7 @@ type change struct {
 	records map[siteNum]*siteRecord // read or made by this group
 	nums    map[frontier.Site]siteNum
 
+	links   []frontier.Entry // of all completions of the group
 	settled int
 	ended   []endedEntry
 	touched []frontier.SiteState
@@ -70,7 +71,8 @@ func (c *change) complete(done *frontier.Completion) error {
 			}
 		}
 	}
-	return c.link(done.Links)
+	c.links = append(c.links, done.Links...)
+	return nil
 }
 
 // end moves an entry out of the queue: to its fate, or among those that wait.
@@ -117,9 +119,11 @@ func (c *change) dequeue(n siteNum, r *siteRecord, e *entryRecord, num uint32) e
 
 func priority(e *entryRecord) uint8 { return frontier.Entry{Depth: e.Depth}.Priority() }
 
-// link queues what was never seen. Sorted by place, so that neighbours are
-// looked up together.
-func (c *change) link(links []frontier.Entry) error {
+// link queues what was never seen. Rows are looked up and put in the order of
+// their keys: bbolt holds what a transaction adds to a leaf in one sorted list,
+// and to insert into that at random is quadratic.
+func (c *change) link() error {
+	links := c.links
 	type place struct {
 		n  siteNum
 		fp uint64
@@ -133,7 +137,6 @@ func (c *change) link(links []frontier.Entry) error {
 		}
 		places[i] = place{n, fingerprint(e.URL, c.db.seed), i}
 	}
-	isNew := make([]bool, len(links))
 	sort.Slice(places, func(i, j int) bool {
 		a, b := places[i], places[j]
 		switch {
@@ -144,39 +147,54 @@ func (c *change) link(links []frontier.Entry) error {
 		}
 		return a.i < b.i
 	})
-	fps := make([]uint64, len(links))
+	isNew := make([]bool, len(links))
 	for k, p := range places {
-		fps[p.i] = p.fp
 		same := k > 0 && places[k-1].n == p.n && places[k-1].fp == p.fp
 		isNew[p.i] = !same && c.seen.Get(seenKey(p.n, p.fp)) == nil
 	}
+	// Numbers are given in the order in which the links were found.
+	nums := make([]uint32, len(links))
 	for i, e := range links {
 		if !isNew[i] {
 			continue
 		}
-		if err := c.queue(e, fps[i]); err != nil {
+		_, r, err := c.site(e.URL.Site())
+		if err != nil {
+			return err
+		}
+		r.Entries++
+		r.Queued++
+		r.Ready++
+		nums[i] = r.Entries
+	}
+	for _, p := range places {
+		if !isNew[p.i] {
+			continue
+		}
+		if err := c.seen.Put(seenKey(p.n, p.fp), binary.BigEndian.AppendUint32(nil, nums[p.i])); err != nil {
+			return err
+		}
+	}
+	sort.Slice(places, func(i, j int) bool {
+		a, b := places[i], places[j]
+		if a.n != b.n {
+			return a.n < b.n
+		}
+		return nums[a.i] < nums[b.i]
+	})
+	for _, p := range places {
+		if !isNew[p.i] {
+			continue
+		}
+		e := links[p.i]
+		if err := put(c.entries, entryKey(p.n, nums[p.i]), recordOf(e)); err != nil {
+			return err
+		}
+		if err := c.ready.Put(readyKey(p.n, e.Priority(), nums[p.i]), nil); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (c *change) queue(e frontier.Entry, fp uint64) error {
-	n, r, err := c.site(e.URL.Site())
-	if err != nil {
-		return err
-	}
-	r.Entries++
-	r.Queued++
-	r.Ready++
-	num := r.Entries
-	if err := c.seen.Put(seenKey(n, fp), binary.BigEndian.AppendUint32(nil, num)); err != nil {
-		return err
-	}
-	if err := put(c.entries, entryKey(n, num), recordOf(e)); err != nil {
-		return err
-	}
-	return c.ready.Put(readyKey(n, e.Priority(), num), nil)
 }
 
 // site is the number and record of a site, new if need be.

@@ -132,6 +132,9 @@ func (db *DB) commitGroup(last bool) (err error) {
 				return err
 			}
 		}
+		if err := g.link(); err != nil {
+			return err
+		}
 		return g.finish(db.lengths)
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -97,6 +98,7 @@ type DB struct {
 	closing chan struct{} // Close was called
 	ended   chan struct{} // the committer has ended
 
+	large   sync.Mutex   // held while a large record is encoded
 	reading sync.RWMutex // held by readers of the queue, and to let entries in again
 
 	mu        sync.Mutex
@@ -145,6 +147,9 @@ func (db *DB) open() (err error) {
 	defer func() { err = db.damaged(err, recover()) }()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	if err := preflight(path); err != nil {
+		return err
+	}
+	if err := orphaned(db.dir); err != nil {
 		return err
 	}
 	db.bolt, err = bbolt.Open(path, 0o644, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
@@ -225,7 +230,8 @@ func (db *DB) damaged(err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
-	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) {
+	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) ||
+		strings.Contains(err.Error(), "file resize error") { // bbolt does not wrap this one
 		return err
 	}
 	return &DamagedError{filepath.Join(db.dir, StateFile), err}
@@ -254,7 +260,9 @@ func (db *DB) Close() error {
 	}
 	err = errors.Join(err, db.bolt.Close())
 	if err == nil {
-		err = os.Remove(filepath.Join(db.dir, RunFile))
+		if err = os.Remove(filepath.Join(db.dir, RunFile)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	}
 	return err
 }
@@ -283,6 +291,33 @@ func writeRun(dir string, r Run) error {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+// orphaned refuses to make a new crawl beside pages of an old one, or of
+// somebody else: they would be cut to what the new one has written, to nothing.
+func orphaned(dir string) error {
+	if info, err := os.Stat(filepath.Join(dir, StateFile)); err == nil && info.Size() > 0 {
+		return nil
+	}
+	path := filepath.Join(dir, PagesFile)
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return &DamagedError{path, errors.New("it has pages, but " + StateFile + " beside it is missing or empty")}
+	}
+	return nil
+}
+
+// Holder says which process holds the crawl in dir; ok is false if none does.
+func Holder(dir string) (run *Run, ok bool) {
+	f, err := os.Open(filepath.Join(dir, StateFile))
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
+		return nil, false
+	}
+	run, _ = ReadRun(dir)
+	return run, true
 }
 
 // preflight finds what makes bbolt read beyond the end of its file, which no

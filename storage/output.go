@@ -15,6 +15,7 @@ type output struct {
 
 	mu     sync.Mutex
 	buf    []byte
+	dirty  bool  // something was appended since the last flush
 	length int64 // of the file and buf
 }
 
@@ -42,25 +43,42 @@ func openOutput(path string, committed int64) (*output, error) {
 	return &output{file: f, length: committed}, nil
 }
 
+// maxBuffer is what may be in memory until a flush; more is written at once.
+// It counts no sooner for that.
+const maxBuffer = 1 << 20
+
 // append adds a record.
-func (o *output) append(record []byte) {
+func (o *output) append(record []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.buf = append(o.buf, record...)
 	o.length += int64(len(record))
+	o.dirty = true
+	if len(o.buf) <= maxBuffer {
+		return nil
+	}
+	return o.write()
+}
+
+// write requires that mu is held.
+func (o *output) write() error {
+	_, err := o.file.Write(o.buf)
+	o.buf = o.buf[:0]
+	if cap(o.buf) > 2*maxBuffer {
+		o.buf = nil
+	}
+	return err
 }
 
 // flush writes what was appended, syncs it, and says how long the file is.
 func (o *output) flush() (int64, error) {
 	o.mu.Lock()
-	buf, length := o.buf, o.length
-	o.buf = nil
+	length, dirty := o.length, o.dirty
+	o.dirty = false
+	err := o.write()
 	o.mu.Unlock()
-	if len(buf) == 0 {
-		return length, nil
-	}
-	if _, err := o.file.Write(buf); err != nil {
-		return 0, err
+	if err != nil || !dirty {
+		return length, err
 	}
 	return length, syscall.Fdatasync(int(o.file.Fd()))
 }

@@ -37,12 +37,19 @@ func (db *DB) PutPage(p *PageRecord) error {
 	if db.pages == nil {
 		return nil
 	}
+	if len(p.Body)+len(p.Base64) > largeBody {
+		// Encoding takes several times the size of a body.
+		db.large.Lock()
+		defer db.large.Unlock()
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(p); err != nil {
 		return err
 	}
-	db.pages.append(b.Bytes())
-	return nil
+	return db.pages.append(b.Bytes())
 }
+
+// largeBody is the size from which records are encoded one after the other.
+const largeBody = 1 << 20

@@ -191,7 +191,11 @@ func first(to *string, value []byte) {
 }
 
 func (s *scanner) refer(has bool, r ref) {
-	if has {
+	switch {
+	case !has:
+	case len(s.refs) == MaxLinks:
+		s.found.Cut = true
+	default:
 		s.refs = append(s.refs, r)
 	}
 }
@@ -202,7 +206,7 @@ func (s *scanner) meta(a attributes) {
 	}
 	if strings.EqualFold(a.equiv, "refresh") {
 		if raw, ok := refreshURL(a.content); ok {
-			s.refs = append(s.refs, ref{raw, "meta/refresh", ""})
+			s.refer(true, ref{raw, "meta/refresh", ""})
 		}
 	}
 }
@@ -272,7 +276,7 @@ func (s *scanner) document(u frontier.URL) Document {
 			continue
 		}
 		size += len(target.String())
-		if len(d.Links) == MaxLinks || size > maxLinkBytes {
+		if size > maxLinkBytes {
 			d.Cut = true
 			break
 		}
