@@ -91,6 +91,9 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	err = c.work(ctx, h)
+	if err == nil {
+		c.frontier.Settle()
+	}
 	return distinct(err, c.logGivenUp())
 }
 

@@ -496,8 +496,8 @@ func TestIdentityStandsInTheUserAgent(t *testing.T) {
 }
 
 func TestReadSeeds(t *testing.T) {
-	seeds, bad, err := crawler.ReadSeeds(strings.NewReader("\ufeff# seeds\n\nhttp://a.example/\nb.example/x\ttag\n  http://c.example  \nnot a seed\ngopher://d.example/\nlocalhost:8080\n"), "f.txt")
-	if err != nil || strings.Join(seeds, "|") != "http://a.example/|b.example/x\ttag|http://c.example|localhost:8080" {
+	seeds, bad, err := crawler.ReadSeeds(strings.NewReader("\ufeff# seeds\n\nhttp://a.example/\nb.example/x\ttag\n  http://c.example  # a comment\nnot a seed # at all\ngopher://d.example/\nlocalhost:8080\n"), "f.txt")
+	if err != nil || strings.Join(seeds, "|") != "http://a.example/|b.example/x\ttag|http://c.example  # a comment|localhost:8080" {
 		t.Errorf("seeds %q, %v", seeds, err)
 	}
 	if len(bad) != 2 || bad[0].Line != 6 || bad[1].Line != 7 || !strings.HasPrefix(bad[0].Error(), "f.txt:6: ") {

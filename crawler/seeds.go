@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -26,7 +27,7 @@ func (e *SeedError) Unwrap() error { return e.Err }
 // reported; err is that of r. name is the file's, for the reports.
 func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err error) {
 	s := bufio.NewScanner(r)
-	s.Buffer(nil, 1<<20)
+	s.Buffer(nil, 64<<20)
 	n := 0
 	for s.Scan() {
 		n++
@@ -46,10 +47,16 @@ func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err 
 	return seeds, bad, nil
 }
 
+var errBlank = errors.New("has blanks: write one URL on each line, a tag behind a tab, a blank inside a URL as %20")
+
 // parseSeed reads one seed: a URL, or a bare host, and a tag.
 func parseSeed(line string) (frontier.Entry, error) {
 	raw, tag, _ := strings.Cut(line, "\t")
+	raw, _, _ = strings.Cut(raw, " #")
 	raw, tag = strings.TrimSpace(raw), strings.TrimSpace(tag)
+	if strings.ContainsAny(raw, " \r\v\f") {
+		return frontier.Entry{}, &frontier.URLError{Raw: line, Err: errBlank}
+	}
 	if raw == "" {
 		return frontier.Entry{}, &frontier.URLError{Raw: line, Err: frontier.ErrRelative}
 	}

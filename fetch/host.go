@@ -3,9 +3,11 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -103,7 +105,7 @@ func (h *host) concludePage(x *Exchange, res *Result) {
 		o.Fate.Detail = "http " + strconv.Itoa(x.Status)
 	}
 	if x.Err != nil && x.Err.Stage == StageAddress {
-		o.Fate.Detail = x.Err.Error()
+		o.Again, o.Gone, o.Fate.Detail = true, true, x.Err.Err.Error()
 		return
 	}
 	res.Exchanges = append(res.Exchanges, x)
@@ -211,6 +213,10 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		w.enter(phaseConnect)
 		var err error
 		if c, err = h.connect(w.ctx, ep, func() { w.enter(phaseTLS) }); err != nil {
+			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+				// Not the site's fault.
+				return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
+			}
 			h.at++
 			return x, h.fail(x, w, err)
 		}

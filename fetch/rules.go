@@ -45,8 +45,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn) (Result, error)
 		}
 		if x.Err != nil && x.Err.Stage == StageAddress && own {
 			h.chain = nil
-			res.Outcome.Again = false
-			res.Outcome.Fate = frontier.Fate{Code: frontier.Failed, Detail: x.Err.Error()}
+			res.Outcome.Gone, res.Outcome.Fate.Detail = true, x.Err.Err.Error()
 			return res, nil
 		}
 		if x.Err == nil || x.Err.Stage != StageAddress {

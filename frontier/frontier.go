@@ -157,6 +157,21 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	}
 }
 
+// Settle waits until the backlog has taken in everything that was submitted, so
+// that Stats and Each are exact. It may be called once no Next is waiting any
+// more.
+func (f *Frontier) Settle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.pending > 0 {
+		g := <-f.backlog.Grown()
+		f.absorb(g)
+		if g.Err != nil {
+			return
+		}
+	}
+}
+
 // Stop makes every Next return ErrStopped. Turns that are out can be finished.
 func (f *Frontier) Stop() {
 	f.mu.Lock()

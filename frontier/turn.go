@@ -56,7 +56,7 @@ type Outcome struct {
 	Defer          time.Time // with Again: the site is not to be asked before
 	DeferBy        Clock     // that says so; empty: RobotsClock
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
-	Gone           bool      // with Again: the site's name does not exist
+	Gone           bool      // with Again: the site cannot be asked: its name does not exist, or it is not public
 
 	Fate  Fate    // otherwise: how the entry ends; with PageTrouble after the last try
 	Links []Entry // found on the page, in scope

@@ -62,6 +62,9 @@ func (o *output) append(record []byte) error {
 
 // write requires that mu is held.
 func (o *output) write() error {
+	if len(o.buf) == 0 {
+		return nil
+	}
 	_, err := o.file.Write(o.buf)
 	o.buf = o.buf[:0]
 	if cap(o.buf) > 2*maxBuffer {

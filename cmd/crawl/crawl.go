@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -40,12 +43,16 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// From here on an interrupt stops the crawl; before, it ends the process.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	done := make(chan struct{})
 	// The watcher of signals and progress. It ends when the crawl has ended.
 	go func() {
 		defer close(done)
-		p.watch(c, cancel, ended, show.every)
+		p.watch(c, cancel, signals, ended, show.every)
 	}()
 	if show.every > 0 {
 		fmt.Fprintf(p.err, "crawl: %s as %s into %s; Ctrl-C stops, the same command goes on\n",
@@ -74,7 +81,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 }
 
 // watch turns signals into stops and prints progress, until ended is closed.
-func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, ended <-chan struct{}, every time.Duration) {
+func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, signals <-chan os.Signal, ended <-chan struct{}, every time.Duration) {
 	var ticks <-chan time.Time
 	if every > 0 {
 		ticker := time.NewTicker(every)
@@ -89,7 +96,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, ende
 			return
 		case now := <-ticks:
 			p.progress(c, now, now.Sub(begin))
-		case <-p.signals:
+		case <-signals:
 			if stopping {
 				cancel(errForced)
 				continue

@@ -57,7 +57,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &inUse), errors.As(err, &damaged), errors.As(err, &version):
 		return exitState
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return exitDiskFull
 	}
 	return exitFatal

@@ -11,8 +11,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
@@ -24,19 +22,15 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// A program is one call of the command: where it reads and writes, and the
-// signals it gets.
+// A program is one call of the command: where it reads and writes.
 type program struct {
 	in       io.Reader
 	out, err io.Writer
-	signals  chan os.Signal
 }
 
 // run is main without the process: it returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	p := &program{in: in, out: out, err: errOut, signals: make(chan os.Signal, 2)}
-	signal.Notify(p.signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(p.signals)
+	p := &program{in: in, out: out, err: errOut}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(in)

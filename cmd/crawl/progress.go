@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // progress prints one line in logfmt: what was done, what is left, and what is
@@ -56,8 +59,17 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
 		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
 	p.waiting(w, s, time.Now())
-	w.line("look at", "%s/pages.jsonl (a JSON object per page), %s/crawl.log (a line per request)", dir, dir)
+	look := dir + "/crawl.log (a line per request)"
+	if pages := filepath.Join(dir, storage.PagesFile); exists(pages) {
+		look = pages + " (a JSON object per page), " + look
+	}
+	w.line("look at", "%s", look)
 	return w.err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func ending(s crawler.Summary) string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -122,6 +123,10 @@ func (p *program) seeds(args []string) ([]string, error) {
 			}
 			defer file.Close()
 			r = file
+		case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
+			return nil, usage("there is no file %s: a site of that name is written as https://%s/", arg, arg)
+		case err == nil && info.IsDir():
+			return nil, usage("%s is a directory: give a file with one URL per line, or a URL", arg)
 		default:
 			one, bad, err := crawler.ReadSeeds(strings.NewReader(arg), "argument")
 			if err != nil || len(bad) > 0 || len(one) == 0 {
@@ -143,6 +148,15 @@ func (p *program) seeds(args []string) ([]string, error) {
 		return nil, usage("no valid seed in %s: write one URL on each line, as https://example.org/", strings.Join(args, ", "))
 	}
 	return seeds, nil
+}
+
+// isFileName reports whether a name ends like that of a list of seeds.
+func isFileName(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".txt", ".csv", ".tsv", ".lst", ".list", ".seeds", ".urls", ".json", ".jsonl", ".yaml", ".yml", ".md":
+		return true
+	}
+	return false
 }
 
 // options are what the flags ask for.
@@ -300,18 +314,23 @@ func defaultDir(seed string) string {
 		base := filepath.Base(seed)
 		return strings.TrimSuffix(base, filepath.Ext(base)) + ".crawl"
 	}
-	_, rest, ok := strings.Cut(seed, "://")
-	if !ok {
-		rest = seed
+	u, err := seedURL(seed)
+	if err != nil {
+		return "seeds.crawl"
 	}
-	host := rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"))]
-	return host + ".crawl"
+	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 }
 
 // moveAside makes room for a new crawl. Nothing is deleted.
 func (p *program) moveAside(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if run, held := storage.Holder(dir); held {
+		return &storage.InUseError{Dir: dir, Run: run}
+	}
+	if !exists(filepath.Join(dir, storage.StateFile)) && !exists(filepath.Join(dir, storage.PagesFile)) {
+		return usage("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
 	}
 	to := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
 	if err := os.Rename(dir, to); err != nil {
