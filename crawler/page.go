@@ -125,7 +125,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	}
 	if bodies && len(p.Body) > 0 {
 		if isText(p.Type) {
-			r.Body = string(p.Text())
+			r.Body = p.Text()
 		} else {
 			r.Base64 = p.Body
 		}

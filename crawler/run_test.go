@@ -380,7 +380,7 @@ func TestOutputs(t *testing.T) {
 		byURL[r.URL] = r
 	}
 	home, image, redirect := byURL["http://a.example/"], byURL["http://a.example/image"], byURL["http://a.example/go"]
-	if home.Title != "Home" || home.Status != 200 || !strings.HasPrefix(home.Body, "<title>") || home.Charset != "utf-8" || home.Tag != "the tag" || home.Links != 3 || home.Robots.IsZero() {
+	if home.Title != "Home" || home.Status != 200 || !bytes.HasPrefix(home.Body, []byte("<title>")) || home.Charset != "utf-8" || home.Tag != "the tag" || home.Links != 3 || home.Robots.IsZero() {
 		t.Errorf("home: %+v", home)
 	}
 	if image.Type != "image/png" || !bytes.Equal(image.Base64, []byte{1, 2, 255}) || image.Size != 3 || image.Hops != "L" || image.Via != home.URL {

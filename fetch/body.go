@@ -65,11 +65,12 @@ func readCapped(r io.Reader, limit int64) (body []byte, cut bool, err error) {
 	if int64(len(read)) > limit {
 		read, cut, err = read[:limit], true, nil
 	}
-	body = bytes.Clone(read)
-	if cap(read) <= maxScratch {
-		*buf = read
-		scratch.Put(buf)
+	if cap(read) > maxScratch {
+		return read, cut, err
 	}
+	body = bytes.Clone(read)
+	*buf = read
+	scratch.Put(buf)
 	return body, cut, err
 }
 
@@ -77,7 +78,7 @@ func readCapped(r io.Reader, limit int64) (body []byte, cut bool, err error) {
 func readAll(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	for int64(len(b)) <= limit {
 		if len(b) == cap(b) {
-			b = slices.Grow(b, max(4<<10, len(b)))
+			b = slices.Grow(b, int(min(int64(max(4<<10, len(b))), limit+1-int64(len(b)))))
 		}
 		room := b[len(b):cap(b)]
 		if most := limit + 1 - int64(len(b)); int64(len(room)) > most {

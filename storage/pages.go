@@ -28,8 +28,20 @@ type PageRecord struct {
 	Rule      string    `json:"rule,omitempty"`      // the rule that allows it, with its line, if one does
 	NoIndex   bool      `json:"noindex,omitempty"`   // the page asks not to be indexed
 	NoArchive bool      `json:"noarchive,omitempty"` // the page asks not to be shown from an archive
-	Body      string    `json:"body,omitempty"`      // of a text, as UTF-8, where bodies are kept
+	Body      Text      `json:"body,omitempty"`      // of a text, as UTF-8, where bodies are kept
 	Base64    []byte    `json:"base64,omitempty"`    // of anything else, where bodies are kept
+}
+
+// Text is a JSON string that is not copied before it is encoded.
+type Text []byte
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Text) MarshalText() ([]byte, error) { return t, nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Text) UnmarshalText(b []byte) error {
+	*t = append((*t)[:0], b...)
+	return nil
 }
 
 // PutPage writes a line of pages.jsonl, before the page's fate is submitted.

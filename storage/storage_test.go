@@ -254,7 +254,7 @@ func TestPageRecordFields(t *testing.T) {
 	raw, err := json.Marshal(PageRecord{
 		URL: "u", Status: 200, Type: "t", Charset: "c", Size: 1, Digest: "d", Truncated: "length", Title: "T", Location: "l",
 		Links: 1, Depth: 1, Hops: "L", Via: "v", Tag: "g", Robots: time.Unix(0, 0).UTC(), Rule: "r", NoIndex: true, NoArchive: true,
-		Body: "<&>", Base64: []byte("x"),
+		Body: Text("<&>"), Base64: []byte("x"),
 	})
 	if err != nil {
 		t.Fatal(err)
