@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -166,7 +167,7 @@ func (h *host) conclude(turn *frontier.Turn, x *Exchange, failure string, res *R
 		res.Outcome.Gone = x.URL.Site() == h.site && x.Err != nil && gone(x.Err)
 		res.Outcome.Fate.Detail = failure
 		if failure == "" {
-			res.Outcome.Fate.Detail = "http " + http.StatusText(x.Status)
+			res.Outcome.Fate.Detail = "http " + strconv.Itoa(x.Status)
 		}
 	}
 	return nil

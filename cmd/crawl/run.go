@@ -166,13 +166,17 @@ func (f *runFlags) options() (crawler.Options, error) {
 		Depth: f.depth, Limit: f.limit, MaxHostPages: f.maxHostPages, MaxTime: f.maxTime,
 		Timeout: f.timeout, AllowPrivate: f.allowPrivate,
 	}
-	for name, negative := range map[string]bool{
-		"--delay": f.delay < 0, "--ip-delay": f.ipDelay < 0, "--rate": f.rate < 0, "--patience": f.patience < 0, "--depth": f.depth < 0,
-		"--limit": f.limit < 0, "--max-host-pages": f.maxHostPages < 0, "--max-time": f.maxTime < 0,
-		"--timeout": f.timeout <= 0, "--concurrency": f.concurrency <= 0,
+	for _, n := range []struct {
+		name, least string
+		bad         bool
+	}{
+		{"--delay", "0", f.delay < 0}, {"--ip-delay", "0", f.ipDelay < 0}, {"--patience", "0", f.patience < 0},
+		{"--rate", "0", !(f.rate >= 0 && f.rate <= 1e9)}, {"--depth", "0", f.depth < 0}, {"--limit", "0", f.limit < 0},
+		{"--max-host-pages", "0", f.maxHostPages < 0}, {"--max-time", "0", f.maxTime < 0},
+		{"--timeout", "1ms", f.timeout < time.Millisecond}, {"--concurrency", "1", f.concurrency < 1},
 	} {
-		if negative {
-			return o, usage("%s: is too small", name)
+		if n.bad {
+			return o, usage("%s: is out of range: the least value is %s", n.name, n.least)
 		}
 	}
 	o.Delay = noneIfZero(f.delay)
