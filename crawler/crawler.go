@@ -160,28 +160,12 @@ func distinct(errs ...error) error {
 var errGoexit = errors.New("crawler: the handler ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
 func (c *Crawler) worker(ctx context.Context, n int, h Handler) error {
-	var turn *frontier.Turn
-	returned := false
-	defer func() {
-		if !returned { // a handler ended the goroutine: the others must not wait for its turn
-			turn.Finish(frontier.Outcome{Again: true})
-			c.frontier.Stop()
-		}
-	}()
-	err := c.turns(ctx, n, h, &turn)
-	returned = true
-	return err
-}
-
-// turns takes one turn after the other; the one that is out is in turn.
-func (c *Crawler) turns(ctx context.Context, n int, h Handler, turn **frontier.Turn) error {
 	for {
-		t, err := c.frontier.Next(ctx)
+		turn, err := c.frontier.Next(ctx)
 		if err != nil {
 			return err
 		}
-		*turn = t
-		if err := c.visit(ctx, n, t, h); err != nil {
+		if err := c.visit(ctx, n, turn, h); err != nil {
 			c.frontier.Stop()
 			return err
 		}

@@ -23,7 +23,7 @@ func (c *Crawler) logBegin(unclean bool) error {
 
 // logVisit writes a line for each request of a visit, or one for an entry that
 // ends without.
-func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result, now time.Time) error {
+func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
 	if c.log == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result, now 
 	}
 	if fate := res.Outcome.Fate; len(res.Exchanges) == 0 && !res.Outcome.Again && fate.Code != frontier.Undecided {
 		l := &crawllog.Line{
-			Time: now, Status: fateStatus(fate), Size: -1, URL: e.URL.String(), Hops: e.Hops, Via: e.Via,
+			Time: time.Now(), Status: fateStatus(fate), Size: -1, URL: e.URL.String(), Hops: e.Hops, Via: e.Via,
 			Worker: worker, Tag: e.Tag,
 		}
 		if fate.Code == frontier.RobotsDisallowed {

@@ -410,6 +410,28 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+func TestTheLogIsWrittenBeforeTheHandlerRuns(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "")
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(context.Background(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+			lines := logLines(t, dir)
+			if l := lines[len(lines)-1]; l.URL != p.URL.String() || l.Status != 200 {
+				t.Errorf("last line in the handler: %+v", l)
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestASiteThatWasGivenUpHasALine(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -15,9 +14,10 @@ func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h 
 	e := turn.Entry()
 	if reason := c.narrowedSince(e); reason != "" {
 		c.skip(Skip{e.URL, e.Via, SkipNarrowed, string(reason)})
-		return c.finish(worker, turn, &fetch.Result{Outcome: frontier.Outcome{
+		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
-		}})
+		}}
+		return errors.Join(c.logVisit(worker, e, &res), c.finish(turn, &res))
 	}
 	res, err := c.fetcher.Get(ctx, turn)
 	if err != nil {
@@ -25,15 +25,27 @@ func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h 
 		return errors.Join(err, ferr)
 	}
 	if res.Page == nil {
-		return c.finish(worker, turn, &res)
+		return errors.Join(c.logVisit(worker, e, &res), c.finish(turn, &res))
 	}
 	page := newPage(e, &res, c.opts.Identity.Token)
 	res.Outcome.Fate.Digest = page.digest
-	if err := c.keep(page, &res); err != nil {
-		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request})
+	// A handler that panics, hangs or ends its goroutine costs no record of a
+	// request that was made, and no pause after it.
+	undecided := frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter}
+	if err := errors.Join(c.logVisit(worker, e, &res), c.keep(page, &res)); err != nil {
+		_, ferr := turn.Finish(undecided)
 		return errors.Join(err, ferr)
 	}
-	switch err := call(ctx, h, page); {
+	handled := false
+	defer func() {
+		if !handled {
+			turn.Finish(undecided)
+			c.frontier.Stop()
+		}
+	}()
+	err = call(ctx, h, page)
+	handled = true
+	switch {
 	case errors.Is(err, ErrStop):
 		c.Stop()
 	case errors.Is(err, ErrRetry):
@@ -44,7 +56,7 @@ func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h 
 		c.opts.Logger.Error("handler failed", "url", page.URL.String(), "error", err)
 	}
 	res.Outcome.Links = c.next(page)
-	return c.finish(worker, turn, &res)
+	return c.finish(turn, &res)
 }
 
 // narrowedSince says why an entry that was queued by an earlier run is no
@@ -67,14 +79,9 @@ func (c *Crawler) keep(p *Page, res *fetch.Result) error {
 	return c.db.PutPage(p.record(res.Rules, c.opts.writes(OutputBodies)))
 }
 
-// finish writes the log, gives the turn back, and counts.
-func (c *Crawler) finish(worker int, turn *frontier.Turn, res *fetch.Result) error {
+// finish gives the turn back, and counts.
+func (c *Crawler) finish(turn *frontier.Turn, res *fetch.Result) error {
 	e := turn.Entry()
-	now := time.Now()
-	if err := c.logVisit(worker, e, res, now); err != nil {
-		_, ferr := turn.Finish(res.Outcome)
-		return errors.Join(err, ferr)
-	}
 	fate, err := turn.Finish(res.Outcome)
 	c.counts.visit(res, fate)
 	switch fate.Code {

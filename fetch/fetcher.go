@@ -107,7 +107,8 @@ func with(plain http.Header, accept string) http.Header {
 
 // Get visits the site of turn: it makes at most one request by the turn's own
 // right, and says what the turn came to. It does not finish the turn. An error
-// is one of the Snapshots or a misuse, never the site's.
+// is one of the Snapshots, of this machine (out of open files), or a misuse,
+// never the site's.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.rest(h)
