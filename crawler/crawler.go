@@ -230,7 +230,9 @@ func (c *Crawler) open() error {
 	}
 	front, err := frontier.New(backlog, frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Patience: o.Patience, Rate: o.limit(),
-		Limit: o.Limit, MaxSitePages: max(0, o.MaxHostPages), Restarted: restarted,
+		Limit: o.Limit, MaxBytes: o.MaxBytes, Restarted: restarted,
+		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
+		DomainDelay: o.DomainDelay, Shared: o.Shared,
 	})
 	if err != nil {
 		return err

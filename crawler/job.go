@@ -16,7 +16,9 @@ func (c *Crawler) job() job {
 	o := &c.opts
 	s := map[string]string{
 		"depth": fmt.Sprint(o.Depth), "limit": fmt.Sprint(o.Limit), "max-host-pages": fmt.Sprint(o.MaxHostPages),
-		"delay": fmt.Sprint(o.Delay), "ip-delay": fmt.Sprint(o.IPDelay), "rate": fmt.Sprint(o.Rate),
+		"max-bytes": fmt.Sprint(o.MaxBytes), "max-host-bytes": fmt.Sprint(o.MaxHostBytes), "max-host-time": fmt.Sprint(o.MaxHostTime),
+		"domain-delay": fmt.Sprint(o.DomainDelay),
+		"delay":        fmt.Sprint(o.Delay), "ip-delay": fmt.Sprint(o.IPDelay), "rate": fmt.Sprint(o.Rate),
 		"max-size": fmt.Sprint(o.MaxSize), "timeout": fmt.Sprint(o.Timeout),
 		"include": pattern(o.Include), "exclude": pattern(o.Exclude), "scope": scopeName(o.Scope),
 		"robots-forbidden": fmt.Sprint(o.AllowForbidden), "allow-private": fmt.Sprint(o.AllowPrivate),
@@ -53,6 +55,7 @@ func (j job) differences(now job) []difference {
 }
 
 var settingNames = []string{
-	"scope", "include", "exclude", "depth", "limit", "max-host-pages", "delay", "ip-delay", "rate",
+	"scope", "include", "exclude", "depth", "limit", "max-bytes", "max-host-pages", "max-host-bytes", "max-host-time",
+	"delay", "ip-delay", "domain-delay", "rate",
 	"max-size", "timeout", "robots-forbidden", "allow-private", "nofollow", "output",
 }

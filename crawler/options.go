@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/time/rate"
 )
 
@@ -29,11 +30,15 @@ type Options struct {
 
 	Depth        int           // links from a seed that are followed; 0: DefaultDepth, negative: no limit
 	Limit        int           // pages of the whole crawl; 0: no limit
-	MaxHostPages int           // pages of one site; 0: DefaultHostPages, negative: no limit
+	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
 	MaxTime      time.Duration // after which the run is stopped; 0: no limit
+	MaxHostPages int           // pages of one site; 0: DefaultHostPages, negative: no limit
+	MaxHostBytes int64         // of answers of one site; 0: no limit
+	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit
 
 	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s
 	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: none
+	DomainDelay time.Duration // least pause of a registrable domain, whose sites are then asked one at a time; 0: none
 	Rate        float64       // requests per second, all sites together; 0: no limit
 	Concurrency int           // visits at once; 0: 64
 	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once
@@ -47,6 +52,7 @@ type Options struct {
 	AllowPrivate   bool              // talk to private and loopback addresses, too
 	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
 	Network        fetch.Network     // nil: this machine's
+	Shared         frontier.Shared   // clocks of all crawls of this machine; nil: none
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
 	OnSkip         func(Skip)        // called for each URL that is not fetched; must be quick and safe for concurrent use
@@ -81,7 +87,8 @@ func (o *Options) check() error {
 		field string
 		bad   bool
 	}{
-		{"Limit", o.Limit < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
+		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
+		{"MaxHostBytes", o.MaxHostBytes < 0}, {"MaxHostTime", o.MaxHostTime < 0}, {"DomainDelay", o.DomainDelay < 0},
 		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
 	} {
 		if n.bad {

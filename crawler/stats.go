@@ -125,6 +125,7 @@ type Summary struct {
 // Summary may be called once Run has returned.
 func (c *Crawler) Summary() Summary {
 	s := Summary{Stats: c.Stats()}
+	s.Sites = s.Frontier.Sites
 	c.mu.Lock()
 	s.End = c.end
 	c.mu.Unlock()
@@ -134,7 +135,6 @@ func (c *Crawler) Summary() Summary {
 		return s
 	}
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
-		s.Sites++
 		if st.Queued > 0 {
 			s.Waiting = append(s.Waiting, st)
 		}

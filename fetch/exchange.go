@@ -37,7 +37,7 @@ type Exchange struct {
 
 // request is the exchange as the clocks see it.
 func (x *Exchange) request() *frontier.Request {
-	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended}
+	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended, Bytes: x.WireBytes}
 }
 
 // trouble says whose fault it is that the exchange did not bring what was

@@ -13,6 +13,10 @@ type Backlog interface {
 	// everything else.
 	Sites(f func(SiteState) error) error
 
+	// Common calls f for every clock that is common to several sites, once,
+	// before everything but Sites.
+	Common(f func(CommonClock) error) error
+
 	// State is what it knows of one site: as Sites would say it, with only
 	// the name for a site that it does not know.
 	State(Site) (SiteState, error)
@@ -37,17 +41,34 @@ type SiteState struct {
 	Site    Site
 	Clocks  Clocks
 	Queued  int       // entries that have not ended
-	Ready   int       // of these, the ones that Read would return now
+	Ready   bool      // Read would return one of them, that need not wait
+	Head    uint8     // if Ready: the priority of the first of them
 	Waiting time.Time // earliest Due of those that wait; zero if none does
-	Pages   int       // entries that ended with a page
-	Fate    Fate      // why the site was given up; zero if it was not
+	Spent   Spent
+	Fate    Fate // why the site was given up; zero if it was not
+}
+
+// Spent is what a site, or a crawl, has cost so far: what budgets are about.
+type Spent struct {
+	Pages int           // entries that ended with a page
+	Bytes int64         // of answers, as they came over the wire
+	Time  time.Duration // of requests, from their start to the end of the answer
+}
+
+// A CommonClock is the time before which no site is to be asked that shares
+// what Name says: an address or a registrable domain.
+type CommonClock struct {
+	Name string
+	Due  time.Time
 }
 
 // A Completion is what a turn, or Add, has to tell the backlog.
 type Completion struct {
-	Site   Site    // zero where only links are added
-	Clocks Clocks  // of Site
-	Given  Fate    // why Site is given up; zero if it is not
+	Site   Site   // zero where only links are added
+	Clocks Clocks // of Site
+	Spent  Spent  // by Site, in all
+	Given  Fate   // why Site is given up; zero if it is not
+	Common []CommonClock
 	Entry  Entry   // with an ID: the entry that Fate is about
 	Fate   Fate    // Undecided: Entry stays out; Waiting: queued again, until Until
 	Links  []Entry // to be queued, if they were never seen

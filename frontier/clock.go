@@ -20,6 +20,8 @@ const (
 	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection
 	RobotsClock     Clock = "robots"       // robots.txt cannot be asked again earlier
 	IPClock         Clock = "ip"           // other sites of the same address
+	DomainClock     Clock = "domain"       // other sites of the same registrable domain
+	MachineClock    Clock = "machine"      // another process of this machine asks the site, or its address
 	SiteClock       Clock = "site"         // the site that robots.txt redirects to
 	RestartClock    Clock = "restart"      // the delay, after an unclean end
 	RetryClock      Clock = "retry"        // only pages that failed are left
@@ -61,6 +63,7 @@ type Request struct {
 	Started   time.Time // from here on bytes may have been sent
 	FirstByte time.Time // of the answer's body or header; zero if there was none
 	Ended     time.Time
+	Bytes     int64 // of the answer, as they came over the wire
 }
 
 // steady is the gap the site is asked to be left in peace for after any

@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,14 +15,17 @@ import (
 
 // Options says how polite a frontier is. The zero value is.
 type Options struct {
-	Delay        time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, negative: none
-	IPDelay      time.Duration // between two starts at a public address; 0: 250 ms, negative: no address clock
-	PerIP        int           // turns at once at a public address; 0: 2
-	Patience     time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none
-	Rate         rate.Limit    // requests per second, all sites together; 0: no limit
-	Limit        int           // pages of the whole crawl; 0: no limit
-	MaxSitePages int           // pages of one site; 0: no limit
-	Restarted    time.Time     // the last start after an unclean end: no site is asked less than its pause after it; zero: none
+	Delay       time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, negative: none
+	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: no address clock
+	PerIP       int           // turns at once at a public address; 0: 2
+	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
+	Shared      Shared        // clocks of all crawls of this machine; nil: none
+	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none
+	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
+	Limit       int           // pages of the whole crawl; 0: no limit
+	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
+	MaxSite     Spent         // the budget of one site; 0: no limit
+	Restarted   time.Time     // the last start after an unclean end: no site is asked less than its pause after it; zero: none
 }
 
 func (o Options) withDefaults() Options {
@@ -46,7 +50,7 @@ func orDefault(d, def time.Duration) time.Duration {
 // Why Next hands out no more turns.
 var (
 	ErrEnd     = errors.New("frontier: nothing falls due within the patience")
-	ErrLimit   = errors.New("frontier: the limit of pages is reached")
+	ErrLimit   = errors.New("frontier: the limit of the crawl is reached")
 	ErrStopped = errors.New("frontier: stopped")
 )
 
@@ -63,14 +67,18 @@ type Frontier struct {
 
 	mu        sync.Mutex
 	sites     map[Site]*site
-	queued    siteHeap
-	addresses addresses
+	waiting   siteHeap // by due time
+	ready     siteHeap // those that are due, by priority
+	ahead     int      // entries that were read ahead
+	drained   int      // sites that were asked, have nothing queued, and are left to the backlog
+	addresses commons
+	domains   commons
 	limiter   *rate.Limiter
 	credit    int  // turns paid for at the limiter that made no request
 	led       bool // somebody waits for time and news
 	out       int  // turns handed out by Next
 	pending   int  // submits that have not settled
-	pages     int
+	spent     Spent
 	entries   int // that have not ended
 	politely  Politeness
 	err       error // why there are no more turns
@@ -82,13 +90,19 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	f := &Frontier{
 		opts: opts, backlog: backlog, opened: time.Now(),
 		rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1), sites: map[Site]*site{},
-		addresses: addresses{gap: opts.IPDelay, most: opts.PerIP, all: map[netip.Addr]*address{}, sweep: 1024},
+		waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst},
+		addresses: newCommons(IPClock, opts.IPDelay, opts.PerIP),
+		domains:   newCommons(DomainClock, opts.DomainDelay, 1),
 	}
+	f.domains.fromEnd = true
 	if opts.Rate > 0 {
 		f.limiter = rate.NewLimiter(opts.Rate, 1)
 	}
 	err := backlog.Sites(func(st SiteState) error {
-		f.pages += st.Pages
+		f.spent.add(st.Spent)
+		if !st.Clocks.Ended.IsZero() {
+			f.drained++
+		}
 		if st.Queued > 0 || st.Clocks.Due.After(f.opened) {
 			// A site that was given up gets another chance.
 			st.Fate, st.Clocks.Refusals = Fate{}, 0
@@ -96,21 +110,43 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = f.restore()
+	}
 	return f, err
 }
 
+// restore reads the clocks that are common to several sites.
+func (f *Frontier) restore() error {
+	return f.backlog.Common(func(c CommonClock) error {
+		kind, name, _ := strings.Cut(c.Name, " ")
+		switch {
+		case Clock(kind) == IPClock && f.opts.IPDelay > 0:
+			f.addresses.restore(name, c.Due, f.opened)
+		case Clock(kind) == DomainClock && f.opts.DomainDelay > 0:
+			f.domains.restore(name, c.Due, f.opened)
+		}
+		return nil
+	})
+}
+
+// maxAdd is how many entries are submitted at once.
+const maxAdd = 1000
+
 // Add queues entries that the backlog has not seen.
 func (f *Frontier) Add(entries ...Entry) error {
-	f.mu.Lock()
-	f.pending++
-	f.mu.Unlock()
-	err := f.backlog.Submit(Completion{Links: entries})
-	if err != nil {
+	for some := range slices.Chunk(entries, maxAdd) {
 		f.mu.Lock()
-		f.fail(err)
+		f.pending++
 		f.mu.Unlock()
+		if err := f.backlog.Submit(Completion{Links: some}); err != nil {
+			f.mu.Lock()
+			f.fail(err)
+			f.mu.Unlock()
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // Next waits until a site is due and returns the turn for its next entry. It
@@ -214,7 +250,7 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 // more reports whether another turn may be had at once, or its time must be
 // kept by somebody else.
 func (f *Frontier) more() bool {
-	return !f.led || len(f.queued) > 0 && !f.queued[0].due.After(f.now())
+	return !f.led || len(f.ready.sites) > 0 || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }
 
 // pick takes the first site that is due, or says how long there is none.
@@ -223,22 +259,26 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
 	}
-	if l := f.opts.Limit; l > 0 && f.pages+f.out >= l {
-		if f.pages >= l {
+	if b := f.opts.MaxBytes; b > 0 && f.spent.Bytes >= b {
+		f.fail(ErrLimit)
+		return nil, 0, f.err
+	}
+	if l := f.opts.Limit; l > 0 && f.spent.Pages+f.out >= l {
+		if f.spent.Pages >= l {
 			f.fail(ErrLimit)
 		}
 		return nil, math.MaxInt64, f.err
 	}
-	wait := time.Duration(math.MaxInt64)
-	for len(f.queued) > 0 {
-		s := f.queued[0]
-		if wait = s.due.Sub(now); wait > 0 {
-			break
-		}
+	for len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(now) {
+		s := heap.Pop(&f.waiting).(*site)
+		s.place = placeReady
+		heap.Push(&f.ready, s)
+	}
+	for len(f.ready.sites) > 0 {
 		if d := f.throttle(now); d > 0 {
 			return nil, d, nil
 		}
-		heap.Pop(&f.queued)
+		s := heap.Pop(&f.ready).(*site)
 		s.place = placeIdle
 		if f.admit(s, now) {
 			f.pay(now)
@@ -246,7 +286,10 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 			return s, 0, nil
 		}
 		f.queue(s)
-		wait = math.MaxInt64
+	}
+	wait := time.Duration(math.MaxInt64)
+	if len(f.waiting.sites) > 0 {
+		wait = f.waiting.sites[0].due.Sub(now)
 	}
 	if f.out == 0 && f.pending == 0 && wait > f.opts.Patience {
 		f.fail(ErrEnd)
@@ -256,8 +299,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 
 // admit marks s as out if what it shares with others is free, too.
 func (f *Frontier) admit(s *site, now time.Time) bool {
-	if s.wants != "" {
-		o := f.site(s.wants)
+	if o := s.wants; o != nil {
 		if o.place == placeOut {
 			o.wanted = append(o.wanted, s)
 			s.place = placeParked
@@ -267,12 +309,12 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 			return false
 		}
 	}
-	if !f.addresses.admit(s, now) {
+	if !f.addresses.admit(s, &s.ip, now) || !f.domains.admit(s, &s.domain, now) {
 		return false
 	}
 	s.place = placeOut
-	if s.wants != "" && s.wants != s.name {
-		f.take(f.site(s.wants))
+	if s.wants != nil && s.wants != s {
+		f.take(s.wants)
 	}
 	return true
 }
@@ -289,10 +331,15 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 		if !s.retry.After(now) {
 			s.retry = time.Time{}
 		}
+		var room [maxAhead]Entry
+		buf := room[:]
+		if f.ahead > mostAhead {
+			buf = room[:1]
+		}
 		f.mu.Unlock()
-		var buf [8]Entry
-		n, err := f.backlog.Read(s.name, now, buf[:])
+		n, err := f.backlog.Read(s.name, now, buf)
 		f.mu.Lock()
+		f.ahead += n
 		if err != nil {
 			f.fail(err)
 		}
@@ -312,16 +359,17 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 	defer f.mu.Unlock()
 	t.adoptHeld()
 	t.entry, s.ahead = s.ahead[0], s.ahead[1:]
+	f.ahead--
 	t.stamp()
 	return t, nil
 }
 
 // adoptHeld moves the right to the site that s waited for into the turn.
 func (t *Turn) adoptHeld() {
-	if w := t.site.wants; w != "" && w != t.site.name {
-		t.held = t.frontier.site(w)
+	if w := t.site.wants; w != t.site {
+		t.held = w
 	}
-	t.site.wants = ""
+	t.site.want(nil)
 }
 
 func (t *Turn) stamp() {
@@ -351,11 +399,18 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 		f.free(t.held)
 		t.held = nil
 	}
-	if t.addr.IsValid() {
-		for _, s := range f.addresses.leave(t.addr) {
+	if t.addr != "" {
+		for _, s := range f.addresses.leave(t.addr, now) {
 			f.unpark(s)
 		}
-		f.addresses.forget(now)
+	}
+	if t.domain != "" {
+		for _, s := range f.domains.leave(t.domain, now) {
+			f.unpark(s)
+		}
+	}
+	if t.reserved != "" {
+		f.opts.Shared.Release(t.reserved, t.site.clocks.Due)
 	}
 	f.free(t.site)
 }
@@ -405,6 +460,9 @@ func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
 		s = &site{name: name}
+		if f.opts.DomainDelay > 0 {
+			s.domain.name = name.Domain()
+		}
 		if !f.opts.Restarted.IsZero() {
 			s.clocks.raise(f.opts.Restarted.Add(f.opts.Delay), RestartClock)
 		}
@@ -421,8 +479,23 @@ func (f *Frontier) absorb(g Growth) {
 	}
 	for _, st := range g.Sites {
 		f.learn(st)
+		f.leave(st)
 	}
 	f.kickLocked()
+}
+
+// leave drops a site from memory that has nothing queued, if the backlog knows
+// its clocks as they are now.
+func (f *Frontier) leave(st SiteState) {
+	s := f.sites[st.Site]
+	if s.queued > 0 || s.place != placeIdle || len(s.ahead) > 0 || s.wants != nil || s.suitors > 0 || s.given.Code != Undecided ||
+		!st.Clocks.Ended.Equal(s.clocks.Ended) || !st.Clocks.Due.Equal(s.clocks.Due) {
+		return
+	}
+	delete(f.sites, s.name)
+	if !s.clocks.Ended.IsZero() {
+		f.drained++
+	}
 }
 
 // learn takes in what the backlog knows of a site. Of a site that is in memory
@@ -432,7 +505,10 @@ func (f *Frontier) learn(st SiteState) {
 	if s == nil {
 		s = f.site(st.Site)
 		restart := s.clocks.Due
-		s.clocks, s.pages, s.given = st.Clocks, st.Pages, st.Fate
+		s.clocks, s.spent, s.given = st.Clocks, st.Spent, st.Fate
+		if !s.clocks.Ended.IsZero() {
+			f.drained--
+		}
 		s.clocks.notFrom(f.now())
 		s.clocks.raise(restart, RestartClock)
 		if !f.opts.Restarted.IsZero() && !s.clocks.Ended.IsZero() {
@@ -442,7 +518,8 @@ func (f *Frontier) learn(st SiteState) {
 	}
 	f.entries += st.Queued - s.queued
 	s.queued = st.Queued
-	s.more = s.more || st.Ready > 0
+	s.more = s.more || st.Ready
+	s.head = st.Head
 	s.retry = st.Waiting
 	f.queue(s)
 }
@@ -454,6 +531,13 @@ func (f *Frontier) fail(err error) {
 	}
 	f.kickLocked()
 }
+
+// Entries that are read ahead: of one site, and until all sites are asked for
+// one at a time.
+const (
+	maxAhead  = 8
+	mostAhead = 16 << 10
+)
 
 // kickLocked wakes somebody who waits in Next, because something has changed:
 // who keeps the time, if there is one, so that it is kept anew; else one of

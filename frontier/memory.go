@@ -12,6 +12,7 @@ type Memory struct {
 	mu      sync.Mutex
 	sites   map[Site]*memorySite
 	seen    map[string]bool
+	common  map[string]time.Time
 	growths Growths
 }
 
@@ -25,7 +26,7 @@ type memorySite struct {
 
 // NewMemory returns an empty backlog.
 func NewMemory() *Memory {
-	return &Memory{sites: map[Site]*memorySite{}, seen: map[string]bool{}, growths: NewGrowths()}
+	return &Memory{sites: map[Site]*memorySite{}, seen: map[string]bool{}, common: map[string]time.Time{}, growths: NewGrowths()}
 }
 
 // Sites implements Backlog.
@@ -34,6 +35,18 @@ func (m *Memory) Sites(f func(SiteState) error) error {
 	defer m.mu.Unlock()
 	for _, s := range m.sites {
 		if err := f(s.summary()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Common implements Backlog.
+func (m *Memory) Common(f func(CommonClock) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, due := range m.common {
+		if err := f(CommonClock{name, due}); err != nil {
 			return err
 		}
 	}
@@ -85,6 +98,11 @@ func (m *Memory) Submit(c Completion) error {
 		touched[s] = true
 		s.complete(c)
 	}
+	for _, clock := range c.Common {
+		if clock.Due.After(m.common[clock.Name]) {
+			m.common[clock.Name] = clock.Due
+		}
+	}
 	for _, e := range c.Links {
 		key := e.URL.Key()
 		if m.seen[key] {
@@ -135,7 +153,7 @@ func (m *Memory) site(name Site) *memorySite {
 }
 
 func (s *memorySite) complete(c Completion) {
-	s.state.Clocks, s.state.Fate = c.Clocks, c.Given
+	s.state.Clocks, s.state.Spent, s.state.Fate = c.Clocks, c.Spent, c.Given
 	e, ok := s.out[c.Entry.ID]
 	if !ok || c.Fate.Code == Undecided {
 		return
@@ -147,14 +165,13 @@ func (s *memorySite) complete(c Completion) {
 		return
 	}
 	s.state.Queued--
-	if c.Fate.Page() {
-		s.state.Pages++
-	}
 }
 
 func (s *memorySite) summary() SiteState {
 	st := s.state
-	st.Ready = len(s.ready)
+	if len(s.ready) > 0 {
+		st.Ready, st.Head = true, s.ready[0].Priority()
+	}
 	if len(s.waiting) > 0 {
 		st.Waiting = s.waiting[0].Due
 	}

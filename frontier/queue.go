@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"container/heap"
-	"net/netip"
 	"time"
 )
 
@@ -10,10 +9,11 @@ import (
 type place uint8
 
 const (
-	placeIdle   place = iota // has nothing to be asked
-	placeQueued              // in the queue, by due time
-	placeParked              // waits for another's release: of an address or a site
-	placeOut                 // a Turn has it
+	placeIdle    place = iota // has nothing to be asked
+	placeWaiting              // in the queue, by due time
+	placeReady                // is due: in the queue by priority
+	placeParked               // waits for another's release: of an address or a site
+	placeOut                  // a Turn has it
 )
 
 // site is what the frontier holds in memory of one Site: the politeness, and a
@@ -21,22 +21,25 @@ const (
 type site struct {
 	name   Site
 	clocks Clocks
+	spent  Spent
 	given  Fate
 	queued int
-	pages  int
 
 	ahead []Entry   // read from the backlog, next first
 	more  bool      // the backlog may have entries to read
+	head  uint8     // priority of the first of them
 	retry time.Time // when the first of its waiting entries is due
 	rests int       // how often in a row the head made the site ask for rest
 
-	addr   netip.Addr // shared address it was last bound to
-	start  time.Time  // promised by that address
-	wants  Site       // its robots.txt redirects there
-	wanted []*site    // parked until this site is released
+	ip      share     // of the address it was last bound to
+	domain  share     // of its registrable domain
+	machine time.Time // until when another process asks it, or its address
+	wants   *site     // its robots.txt redirects there
+	suitors int       // sites that want this one
+	wanted  []*site   // parked until this site is released
 
 	place place
-	index int // in the queue
+	index int // in its queue
 	due   time.Time
 	by    Clock
 }
@@ -52,47 +55,75 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	if len(s.ahead) == 0 && !s.more {
 		later(s.retry, RetryClock)
 	}
-	later(s.start, IPClock)
-	if s.wants != "" {
-		later(f.site(s.wants).clocks.Due, SiteClock)
+	later(s.ip.start, IPClock)
+	later(s.domain.start, DomainClock)
+	later(s.machine, MachineClock)
+	if s.wants != nil {
+		later(s.wants.clocks.Due, SiteClock)
 	}
 	return due, by
 }
 
 // askable reports whether there is anything to ask s for in this run.
 func (f *Frontier) askable(s *site) bool {
-	if s.given.Code != Undecided || f.spent(s) {
+	if s.given.Code != Undecided || f.overBudget(s) {
 		return false
 	}
 	return len(s.ahead) > 0 || s.more || !s.retry.IsZero()
 }
 
-func (f *Frontier) spent(s *site) bool {
-	return f.opts.MaxSitePages > 0 && s.pages >= f.opts.MaxSitePages
+func (s *Spent) add(t Spent) {
+	s.Pages += t.Pages
+	s.Bytes += t.Bytes
+	s.Time += t.Time
+}
+
+// overBudget reports whether s has used up what one site may cost.
+func (f *Frontier) overBudget(s *site) bool {
+	most := f.opts.MaxSite
+	return most.Pages > 0 && s.spent.Pages >= most.Pages ||
+		most.Bytes > 0 && s.spent.Bytes >= most.Bytes ||
+		most.Time > 0 && s.spent.Time >= most.Time
 }
 
 // queue puts s where it belongs now. It requires that mu is held.
 func (f *Frontier) queue(s *site) {
-	switch s.place {
-	case placeOut, placeParked:
+	if s.place == placeOut || s.place == placeParked {
 		return
-	case placeQueued:
-		heap.Remove(&f.queued, s.index)
-		s.place = placeIdle
 	}
+	f.unqueue(s)
 	if !f.askable(s) {
 		return
 	}
 	s.due, s.by = f.dueAt(s)
-	s.place = placeQueued
-	heap.Push(&f.queued, s)
+	s.place = placeWaiting
+	heap.Push(&f.waiting, s)
 }
 
-// take removes s from the queue and marks it as out.
-func (f *Frontier) take(s *site) {
-	if s.place == placeQueued {
-		heap.Remove(&f.queued, s.index)
+// unqueue takes s out of the queue that it is in.
+func (f *Frontier) unqueue(s *site) {
+	switch s.place {
+	case placeWaiting:
+		heap.Remove(&f.waiting, s.index)
+	case placeReady:
+		heap.Remove(&f.ready, s.index)
 	}
+	s.place = placeIdle
+}
+
+// want notes the site whose right s needs for its next turn; nil: none.
+func (s *site) want(o *site) {
+	if s.wants != nil {
+		s.wants.suitors--
+	}
+	if s.wants = o; o != nil {
+		o.suitors++
+	}
+}
+
+// take removes s from its queue and marks it as out.
+func (f *Frontier) take(s *site) {
+	f.unqueue(s)
 	s.place = placeOut
 }
 
@@ -105,34 +136,53 @@ func (f *Frontier) unpark(s *site) {
 	}
 }
 
-// siteHeap orders sites by due time. A site that waits for another's right
-// goes before that one, which would otherwise always be out when it asks.
-type siteHeap []*site
-
-func (h siteHeap) Len() int { return len(h) }
-
-func (h siteHeap) Less(i, j int) bool {
-	if !h[i].due.Equal(h[j].due) {
-		return h[i].due.Before(h[j].due)
+// priority is that of the entry that s would be asked for.
+func (s *site) priority() uint8 {
+	if len(s.ahead) > 0 {
+		return s.ahead[0].Priority()
 	}
-	return h[i].wants != "" && h[j].wants == ""
+	return s.head
 }
 
-func (h siteHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
+
+// headFirst orders sites that are due: by the priority of what they would be
+// asked for, then by due time. A site that waits for another's right goes
+// before all: that one would otherwise always be out when it asks.
+func headFirst(a, b *site) bool {
+	if first := a.wants != nil; first != (b.wants != nil) {
+		return first
+	}
+	if p, q := a.priority(), b.priority(); p != q {
+		return p < q
+	}
+	return a.due.Before(b.due)
+}
+
+// A siteHeap is a heap.Interface of sites.
+type siteHeap struct {
+	sites  []*site
+	before func(a, b *site) bool
+}
+
+func (h *siteHeap) Len() int           { return len(h.sites) }
+func (h *siteHeap) Less(i, j int) bool { return h.before(h.sites[i], h.sites[j]) }
+
+func (h *siteHeap) Swap(i, j int) {
+	h.sites[i], h.sites[j] = h.sites[j], h.sites[i]
+	h.sites[i].index, h.sites[j].index = i, j
 }
 
 func (h *siteHeap) Push(x any) {
 	s := x.(*site)
-	s.index = len(*h)
-	*h = append(*h, s)
+	s.index = len(h.sites)
+	h.sites = append(h.sites, s)
 }
 
 func (h *siteHeap) Pop() any {
-	last := len(*h) - 1
-	s := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
+	last := len(h.sites) - 1
+	s := h.sites[last]
+	h.sites[last] = nil
+	h.sites = h.sites[:last]
 	return s
 }

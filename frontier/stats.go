@@ -13,10 +13,10 @@ type Politeness struct {
 
 // Stats is a snapshot of what a frontier holds.
 type Stats struct {
-	Entries  int // queued, or out
-	Pages    int // of the whole crawl
-	Sites    int // in memory
-	Out      int // turns
+	Entries  int   // queued, or out
+	Spent    Spent // by the whole crawl
+	Sites    int   // that were asked or are to be
+	Out      int   // turns
 	Polite   Politeness
 	NextDue  time.Time // of the first site that waits; zero if none does
 	NextSite Site
@@ -27,10 +27,13 @@ type Stats struct {
 func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := Stats{Entries: f.entries, Pages: f.pages, Sites: len(f.sites), Out: f.out, Polite: f.politely}
-	if len(f.queued) > 0 {
-		s := f.queued[0]
-		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
+	st := Stats{Entries: f.entries, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Polite: f.politely}
+	for _, h := range []*siteHeap{&f.ready, &f.waiting} {
+		if len(h.sites) > 0 {
+			s := h.sites[0]
+			st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
+			break
+		}
 	}
 	return st
 }
@@ -39,13 +42,13 @@ func (f *Frontier) Stats() Stats {
 type SiteStatus struct {
 	Site   Site
 	Queued int
-	Pages  int
+	Spent  Spent
 	Out    bool      // a turn has it
 	Due    time.Time // when it can be asked
 	By     Clock     // what it waits for
 	Pause  time.Duration
 	Given  Fate // why it is not asked any more in this run
-	Spent  bool // its budget of pages is used up
+	Over   bool // its budget is used up
 }
 
 // Each calls fn for every site in memory, in no order, until it returns false.
@@ -56,8 +59,8 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 	for _, s := range f.sites {
 		due, by := f.dueAt(s)
 		st := SiteStatus{
-			Site: s.name, Queued: s.queued, Pages: s.pages, Out: s.place == placeOut,
-			Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Spent: f.spent(s),
+			Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
+			Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: f.overBudget(s),
 		}
 		if !fn(st) {
 			return

@@ -41,7 +41,9 @@ type Turn struct {
 	asked    time.Duration // pause asked since the last response
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
-	addr     netip.Addr    // bound to, where the address is shared with others
+	addr     string        // bound to, where the address is shared with others
+	domain   string        // bound to, where domains have a clock
+	reserved string        // from the other processes of this machine
 	finished bool
 }
 
@@ -99,7 +101,8 @@ func (t *Turn) Asked() (time.Duration, Clock) { return t.asked, t.by }
 // Bind binds the turn to the one address that it will talk to, before any byte
 // is sent, connecting included. A public address is one that others may share:
 // its own clock counts, and the site's delay has a floor. The error is a
-// *NotYet where the address is in use or not yet due.
+// *NotYet where the address, the registrable domain or another process of this
+// machine does not let it go on yet.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -107,15 +110,36 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	if t.finished {
 		return ErrFinished
 	}
-	t.site.clocks.Public = public
-	if !public || f.opts.IPDelay < 0 {
-		t.site.addr = netip.Addr{}
-		return nil
+	s, now := t.site, f.now()
+	s.clocks.Public = public
+	name := ""
+	if public && f.opts.IPDelay >= 0 {
+		name = addr.String()
 	}
-	if err := f.addresses.enter(t.site, addr, f.now()); err != nil {
-		return err
+	if s.ip.name != name {
+		s.ip = share{name: name}
 	}
-	t.addr = addr
+	if name != "" {
+		if err := f.addresses.may(&s.ip, now); err != nil {
+			return err
+		}
+	}
+	if s.domain.name != "" {
+		if err := f.domains.may(&s.domain, now); err != nil {
+			return err
+		}
+	}
+	if public {
+		if err := t.reserve(addr, now); err != nil {
+			return err
+		}
+	}
+	if t.addr = name; name != "" {
+		f.addresses.enter(&s.ip, now)
+	}
+	if t.domain = s.domain.name; t.domain != "" {
+		f.domains.enter(&s.domain, now)
+	}
 	return nil
 }
 
@@ -147,10 +171,10 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	o := f.site(to)
 	switch {
 	case o.place == placeOut:
-		t.site.wants = to
+		t.site.want(o)
 		return nil, &NotYet{By: SiteClock}
 	case o.clocks.Due.After(now):
-		t.site.wants = to
+		t.site.want(o)
 		return nil, &NotYet{SiteClock, o.clocks.Due}
 	}
 	f.take(o)
@@ -176,6 +200,9 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	if o.Request != nil {
 		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
+		cost := Spent{Bytes: o.Request.Bytes, Time: o.Request.Ended.Sub(o.Request.Started)}
+		s.spent.add(cost)
+		f.spent.add(cost)
 	}
 	if o.DeferBy == NoClock {
 		o.DeferBy = RobotsClock
@@ -187,7 +214,14 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		s.given = given
 		fate = t.decide(o, now)
 	}
-	c := Completion{Site: s.name, Clocks: s.clocks, Given: s.given, Entry: t.entry, Fate: fate, Links: o.Links}
+	if fate.Page() {
+		s.spent.Pages++
+		f.spent.Pages++
+	}
+	c := Completion{
+		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.common(now),
+		Entry: t.entry, Fate: fate, Links: o.Links,
+	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero()
 	if news {
 		f.pending++
@@ -205,14 +239,22 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	if err != nil {
 		f.fail(err)
 	}
-	if fate.Page() {
-		s.pages++
-		f.pages++
-	}
 	f.release(t, now)
 	f.kickLocked()
 	f.mu.Unlock()
 	return fate, err
+}
+
+// common are the clocks that t has moved, besides those of its site.
+func (t *Turn) common(now time.Time) []CommonClock {
+	var clocks []CommonClock
+	if t.addr != "" && t.frontier.opts.IPDelay > 0 {
+		clocks = append(clocks, t.frontier.addresses.kept(t.addr, now))
+	}
+	if t.domain != "" {
+		clocks = append(clocks, t.frontier.domains.kept(t.domain, now))
+	}
+	return clocks
 }
 
 // decide says what becomes of the entry. It requires that mu is held.
@@ -231,6 +273,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	}
 	if o.Again {
 		s.ahead = append([]Entry{t.entry}, s.ahead...)
+		t.frontier.ahead++
 		return Fate{}
 	}
 	s.rests = 0

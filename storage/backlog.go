@@ -2,7 +2,7 @@ package storage
 
 import (
 	"bytes"
-	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -11,35 +11,136 @@ import (
 
 // Sites implements frontier.Backlog.
 func (db *DB) Sites(f func(frontier.SiteState) error) error {
+	db.merging.Lock()
+	defer db.merging.Unlock()
 	return db.view(func(tx *bbolt.Tx) error {
-		waiting := tx.Bucket(bucketWaiting)
-		return tx.Bucket(bucketStates).ForEach(func(key, raw []byte) error {
+		v := db.newView(tx)
+		err := tx.Bucket(bucketStates).ForEach(func(key, raw []byte) error {
 			var r siteRecord
-			if err := decode(bucketStates, key, raw, &r); err != nil {
+			if err := r.decode(key, raw); err != nil {
 				return err
 			}
-			return f(stateOf(waiting, siteNum(binary.BigEndian.Uint32(key)), &r, nil))
+			st, err := v.state(keySite(key), &r)
+			if err != nil {
+				return err
+			}
+			return f(st)
 		})
+		if err != nil {
+			return err
+		}
+		for _, s := range db.pending.sites {
+			if n, err := siteNumber(v.names, s.name); err != nil {
+				return err
+			} else if n != 0 || s.done == 0 {
+				continue
+			}
+			st, err := v.state(0, &siteRecord{Site: s.name})
+			if err != nil {
+				return err
+			}
+			if err := f(st); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
 // State implements frontier.Backlog.
 func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
-	st.Site = site
+	db.merging.Lock()
+	defer db.merging.Unlock()
 	err = db.view(func(tx *bbolt.Tx) error {
-		raw := tx.Bucket(bucketSites).Get([]byte(site))
-		if raw == nil {
-			return nil
+		v := db.newView(tx)
+		n, r, err := v.site(site)
+		if err == nil {
+			st, err = v.state(n, &r)
 		}
-		n := siteNum(binary.BigEndian.Uint32(raw))
-		var r siteRecord
-		if err := decode(bucketStates, n.key(), tx.Bucket(bucketStates).Get(n.key()), &r); err != nil {
-			return err
-		}
-		st = stateOf(tx.Bucket(bucketWaiting), n, &r, nil)
-		return nil
+		return err
 	})
 	return st, err
+}
+
+// Common implements frontier.Backlog.
+func (db *DB) Common(f func(frontier.CommonClock) error) error {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err := db.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketCommon).ForEach(func(key, value []byte) error {
+			raw, err := unseal(bucketCommon, key, value)
+			if err != nil {
+				return err
+			}
+			d := decoder{b: raw}
+			c := frontier.CommonClock{Name: string(key), Due: d.time()}
+			if d.bad {
+				return recordError(bucketCommon, key, errRecord)
+			}
+			return f(c)
+		})
+	})
+	for name, due := range db.pending.common {
+		if err == nil {
+			err = f(frontier.CommonClock{Name: name, Due: due})
+		}
+	}
+	return err
+}
+
+// A view reads buckets together with what is pending. It requires that merging
+// is held.
+type view struct {
+	db                     *DB
+	names, states, entries *bbolt.Bucket
+	change                 *change // reads the journal
+}
+
+func (db *DB) newView(tx *bbolt.Tx) *view {
+	return &view{
+		db: db, names: tx.Bucket(bucketNames), states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries),
+		change: newChange(db, tx, db.row),
+	}
+}
+
+// site is the number and record of a site; 0, with only the name, if it is not
+// known.
+func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
+	r := siteRecord{Site: site}
+	n, err := siteNumber(v.names, site)
+	if n != 0 {
+		err = r.decode(n.key(), v.states.Get(n.key()))
+	}
+	return n, r, err
+}
+
+// state is the state of a site, whose record is r, with what is pending.
+func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
+	ended := 0
+	if s := v.db.pending.sites[r.Site]; s != nil && s.done > 0 {
+		for _, e := range s.ends {
+			j, err := v.change.journaled(e.place)
+			if err != nil {
+				return frontier.SiteState{}, err
+			}
+			if j.fate.Code != frontier.Waiting {
+				ended++
+			}
+		}
+		j, err := v.change.journaled(s.latest)
+		if err != nil {
+			return frontier.SiteState{}, err
+		}
+		r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
+	}
+	v.db.mu.Lock()
+	defer v.db.mu.Unlock()
+	st := stateOf(v.entries.Cursor(), n, r, func(num uint32) bool {
+		_, out := v.db.out[n][num]
+		return out
+	})
+	st.Queued -= ended
+	return st, nil
 }
 
 // Read implements frontier.Backlog.
@@ -50,26 +151,38 @@ func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) 
 	defer db.reading.RUnlock()
 	n := 0
 	err := db.view(func(tx *bbolt.Tx) error {
-		raw := tx.Bucket(bucketSites).Get([]byte(site))
-		if raw == nil {
-			return nil
+		num, err := siteNumber(tx.Bucket(bucketNames), site)
+		if num == 0 || err != nil {
+			return err
 		}
-		num := siteNum(binary.BigEndian.Uint32(raw))
-		r := reader{db: db, site: site, num: num, entries: entries, records: tx.Bucket(bucketEntries)}
-		err := r.read(tx.Bucket(bucketWaiting), func(key []byte) bool {
-			return int64(binary.BigEndian.Uint64(key[4:])) <= now.UnixMilli()
-		}, false)
+		r := reader{db: db, site: site, num: num, entries: entries}
+		rows := tx.Bucket(bucketEntries).Cursor()
+		err = r.read(rows, kindWaiting, func(key []byte) bool { return waitingDue(key) <= now.UnixMilli() })
 		if err == nil {
-			err = r.read(tx.Bucket(bucketReady), func([]byte) bool { return true }, true)
+			err = r.read(rows, kindReady, func([]byte) bool { return true })
 		}
 		n = r.n
 		return err
 	})
-	if n == 0 {
+	if n < len(entries) {
 		// The site starves: what it may get should not wait for company.
-		db.nudge(db.hurry)
+		db.hunger(site, n == 0)
 	}
 	return n, err
+}
+
+// hunger asks for the next commit to merge what is pending for a site, at once
+// if the site has nothing.
+func (db *DB) hunger(site frontier.Site, nothing bool) {
+	db.mu.Lock()
+	if db.hungry == nil {
+		db.hungry = map[frontier.Site]bool{}
+	}
+	db.hungry[site] = true
+	db.mu.Unlock()
+	if nothing {
+		db.nudge(db.hurry)
+	}
 }
 
 // A reader fills entries from the rows of one site.
@@ -77,30 +190,32 @@ type reader struct {
 	db      *DB
 	site    frontier.Site
 	num     siteNum
-	records *bbolt.Bucket
 	entries []frontier.Entry
 	n       int
 }
 
-func (r *reader) read(rows *bbolt.Bucket, due func(key []byte) bool, ready bool) error {
-	prefix := r.num.key()
-	c := rows.Cursor()
-	for key, _ := c.Seek(prefix); bytes.HasPrefix(key, prefix) && due(key); key, _ = c.Next() {
+func (r *reader) read(rows *bbolt.Cursor, kind byte, due func(key []byte) bool) error {
+	prefix := r.num.prefix(kind)
+	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && due(key); key, value = rows.Next() {
 		if r.n == len(r.entries) {
 			return nil
 		}
 		num := lastNum(key)
-		if !r.take(num, ready) {
+		if !r.take(num) {
 			continue
 		}
-		var rec entryRecord
-		at := entryKey(r.num, num)
-		if err := decode(bucketEntries, at, r.records.Get(at), &rec); err != nil {
-			return err
-		}
-		e, err := rec.entry(r.site, num)
+		raw, err := unseal(bucketEntries, key, value)
 		if err != nil {
 			return err
+		}
+		d := decoder{b: raw}
+		e, err := d.entry(r.site)
+		if err != nil {
+			return recordError(bucketEntries, key, err)
+		}
+		e.ID = entryID(r.num, num)
+		if kind == kindWaiting {
+			e.Due = time.UnixMilli(waitingDue(key))
 		}
 		r.entries[r.n] = e
 		r.n++
@@ -109,23 +224,31 @@ func (r *reader) read(rows *bbolt.Bucket, due func(key []byte) bool, ready bool)
 }
 
 // take marks an entry as out, unless it is.
-func (r *reader) take(num uint32, ready bool) bool {
+func (r *reader) take(num uint32) bool {
 	r.db.mu.Lock()
 	defer r.db.mu.Unlock()
-	out := r.db.out[r.site]
-	if _, ok := out[num]; ok {
+	return r.db.takeOut(r.num, num)
+}
+
+// takeOut requires that mu is held.
+func (db *DB) takeOut(n siteNum, num uint32) bool {
+	out := db.out[n]
+	if _, is := out[num]; is {
 		return false
 	}
 	if out == nil {
-		out = map[uint32]bool{}
-		r.db.out[r.site] = out
+		out = map[uint32]struct{}{}
+		db.out[n] = out
 	}
-	out[num] = ready
+	out[num] = struct{}{}
 	return true
 }
 
 // Submit implements frontier.Backlog.
-func (db *DB) Submit(c frontier.Completion) error { return db.enqueue(op{completion: &c}) }
+func (db *DB) Submit(c frontier.Completion) error {
+	e := db.encodeCompletion(&c)
+	return db.enqueue(op{completion: &e})
+}
 
 // Grown implements frontier.Backlog.
 func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
@@ -134,31 +257,64 @@ func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
 // queued; the fate is Undecided if it is queued, Waiting if it waits for
 // another try.
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
 	err = db.view(func(tx *bbolt.Tx) error {
-		raw := tx.Bucket(bucketSites).Get([]byte(u.Site()))
-		if raw == nil {
-			return nil
-		}
-		n := siteNum(binary.BigEndian.Uint32(raw))
-		raw = tx.Bucket(bucketSeen).Get(seenKey(n, fingerprint(u, db.seed)))
-		if raw == nil {
-			return nil
-		}
-		ok = true
-		key := entryKey(n, binary.BigEndian.Uint32(raw))
-		if raw := tx.Bucket(bucketFates).Get(key); raw != nil {
-			return decode(bucketFates, key, raw, &fate)
-		}
-		var rec entryRecord
-		if err := decode(bucketEntries, key, tx.Bucket(bucketEntries).Get(key), &rec); err != nil {
+		v := db.newView(tx)
+		fp := fingerprint(u, db.seed)
+		pending := db.pending.sites[u.Site()]
+		n, r, err := v.site(u.Site())
+		if err != nil {
 			return err
 		}
-		if rec.Due != 0 {
-			fate = frontier.Fate{Code: frontier.Waiting, Until: time.UnixMilli(rec.Due)}
+		num := uint32(0)
+		if n != 0 {
+			if num, ok, err = seenNum(v.entries.Cursor(), n, fp); err != nil {
+				return err
+			}
 		}
-		return nil
+		if !ok {
+			ok = pending != nil && slices.ContainsFunc(pending.links, func(l pendingLink) bool { return l.fp == fp })
+			return nil
+		}
+		if pending != nil {
+			for _, e := range slices.Backward(pending.ends) {
+				if e.num == num {
+					j, err := v.change.journaled(e.place)
+					fate = j.fate
+					return err
+				}
+			}
+		}
+		fate, err = v.fate(n, &r, num)
+		return err
 	})
 	return fate, ok, err
+}
+
+// fate is that of an entry, as it was merged.
+func (v *view) fate(n siteNum, r *siteRecord, num uint32) (f frontier.Fate, err error) {
+	key := endedKey(n, num)
+	if value := v.entries.Get(key); value != nil {
+		raw, err := unseal(bucketEntries, key, value)
+		d := decoder{b: raw}
+		d.skipEntry()
+		f = d.fate()
+		if err == nil && d.bad {
+			err = recordError(bucketEntries, key, errRecord)
+		}
+		return f, err
+	}
+	if r.Waiting > 0 {
+		prefix := n.prefix(kindWaiting)
+		rows := v.entries.Cursor()
+		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
+			if lastNum(key) == num {
+				return frontier.Fate{Code: frontier.Waiting, Until: time.UnixMilli(waitingDue(key))}, nil
+			}
+		}
+	}
+	return f, nil
 }
 
 // Put keeps a value of the crawl under key, after what was submitted before

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,16 +15,16 @@ import (
 
 // What may wait for a commit before Submit waits, too.
 const (
-	maxQueue = 4096    // ops
-	maxLinks = 200_000 // in them
+	maxQueue      = 4096     // ops
+	maxQueueBytes = 16 << 20 // of completions in them
 )
 
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = errors.New("storage: closed")
 
-// An op is one thing to be committed: exactly one field is set.
+// An op is one thing to be committed.
 type op struct {
-	completion *frontier.Completion
+	completion *encoded
 	snapshot   *robots.Snapshot
 	site       frontier.Site // of snapshot
 	key        string        // of value
@@ -34,7 +35,7 @@ type op struct {
 func (db *DB) enqueue(o op) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	for (len(db.queue) >= maxQueue || db.links >= maxLinks) && db.err == nil && !db.last {
+	for (len(db.queue) >= maxQueue || db.queued >= maxQueueBytes) && db.err == nil && !db.last {
 		db.nudge(db.hurry)
 		db.room.Wait()
 	}
@@ -46,7 +47,7 @@ func (db *DB) enqueue(o op) error {
 	}
 	db.queue = append(db.queue, o)
 	if o.completion != nil {
-		db.links += len(o.completion.Links)
+		db.queued += len(o.completion.raw)
 	}
 	if o.snapshot != nil {
 		db.snapshots[o.site] = o.snapshot
@@ -66,16 +67,39 @@ func (db *DB) nudge(c chan struct{}) {
 func (db *DB) commit() {
 	defer close(db.ended)
 	for last := false; !last; {
-		select {
-		case <-db.wake:
-			last = db.gather()
-		case <-db.closing:
-			last = true
-		}
-		if err := db.commitGroup(last); err != nil {
+		quiet := false
+		last, quiet = db.wait()
+		if err := db.commitGroup(last, quiet); err != nil {
 			db.growths.Put(frontier.Growth{Err: err})
 			return
 		}
+	}
+	for !db.pending.empty() {
+		if err := db.commitGroup(true, true); err != nil {
+			return
+		}
+	}
+}
+
+// wait returns when there is something to commit, or time to merge.
+func (db *DB) wait() (last, quiet bool) {
+	var rest <-chan time.Time
+	if !db.pending.empty() {
+		d := idle
+		if db.pass != nil {
+			d = time.Millisecond
+		}
+		t := time.NewTimer(d)
+		defer t.Stop()
+		rest = t.C
+	}
+	select {
+	case <-db.wake:
+		return db.gather(), false
+	case <-rest:
+		return false, true
+	case <-db.closing:
+		return true, true
 	}
 }
 
@@ -99,14 +123,37 @@ func (db *DB) gather() (last bool) {
 	return false
 }
 
-func (db *DB) commitGroup(last bool) (err error) {
+// A commitGroup is what one commit takes from the queue.
+type commitGroup struct {
+	ops     []op
+	all     []encoded // completions
+	journal rowsBuilder
+	hungry  map[frontier.Site]bool // sites that have little to read
+	quiet   bool                   // nobody waits for the commit: there is time to merge
+}
+
+// take empties the queue.
+func (db *DB) take(last bool) *commitGroup {
+	g := &commitGroup{journal: rowsBuilder{last: db.row}}
 	db.mu.Lock()
-	group := db.queue
-	db.queue, db.links = nil, 0
+	g.ops, g.hungry = db.queue, db.hungry
+	db.queue, db.queued, db.hungry = nil, 0, nil
 	db.last = last
 	db.room.Broadcast()
 	db.mu.Unlock()
+	for _, o := range g.ops {
+		if o.completion != nil {
+			g.all = append(g.all, *o.completion)
+			g.journal.add(o.completion)
+		}
+	}
+	for _, row := range g.journal.rows {
+		seal(row)
+	}
+	return g
+}
 
+func (db *DB) commitGroup(last, quiet bool) (err error) {
 	defer func() {
 		if err = db.damaged(err, recover()); err != nil {
 			db.mu.Lock()
@@ -116,7 +163,8 @@ func (db *DB) commitGroup(last bool) (err error) {
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-
+	g := db.take(last)
+	g.quiet = quiet || db.opts.Gather < 0
 	if db.pages != nil {
 		n, err := db.pages.flush()
 		if err != nil {
@@ -124,44 +172,164 @@ func (db *DB) commitGroup(last bool) (err error) {
 		}
 		db.lengths[PagesFile] = n
 	}
-	var g *change
-	err = db.bolt.Update(func(tx *bbolt.Tx) error {
-		g = newChange(db, tx)
-		for _, o := range group {
-			if err := g.apply(o); err != nil {
-				return err
-			}
-		}
-		if err := g.link(); err != nil {
-			return err
-		}
-		return g.finish(db.lengths)
-	})
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	db.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
+	db.bolt.AllocSize = db.step
+	c, err := db.transact(g)
+	if err != nil && !isDiskFull(err) {
+		// It is not known whether the commit is on disk.
+		c, err = db.again(g, c, err)
+	}
 	if err != nil {
 		return err
 	}
-	db.acknowledge(group, g)
+	db.step = growth(c.size)
+	db.row, db.commits = g.journal.last, db.commits+1
+	db.acknowledge(g, c)
 	return nil
 }
 
+// growth is by how much the state file grows when it must: a step costs a sync,
+// but nobody wants a small crawl to look large.
+func growth(size int64) int {
+	return int(min(max(size/8, minGrowth), maxGrowth))
+}
+
+const (
+	minGrowth = 256 << 10
+	maxGrowth = 64 << 20
+)
+
+// transact commits a group, and a part of what is pending.
+func (db *DB) transact(g *commitGroup) (c *change, err error) {
+	err = db.bolt.Update(func(tx *bbolt.Tx) error {
+		c = newChange(db, tx, g.journal.last)
+		for i, row := range g.journal.rows {
+			c.rows[uint32(g.journal.number(i))] = row[checksumSize:]
+		}
+		for _, o := range g.ops {
+			if err := c.apply(o); err != nil {
+				return err
+			}
+		}
+		if err := c.mergeSome(g); err != nil {
+			return err
+		}
+		if c.upTo < g.journal.last {
+			c.journal.FillPercent = 1
+			for i, row := range g.journal.rows {
+				if err := c.journal.Put(rowKey(g.journal.number(i)), row); err != nil {
+					return err
+				}
+			}
+		}
+		if err := c.see(); err != nil {
+			return err
+		}
+		return c.finish(db.commits+1, db.lengths)
+	})
+	return c, err
+}
+
+func (c *change) apply(o op) error {
+	switch {
+	case o.completion != nil:
+		return nil
+	case o.snapshot != nil:
+		return putSnapshot(c.tx, o.site, o.snapshot)
+	default:
+		raw, err := encode(o.value)
+		if err != nil {
+			return err
+		}
+		return c.meta.Put([]byte(o.key), raw)
+	}
+}
+
+// finish writes what belongs to every commit.
+func (c *change) finish(commit uint64, lengths map[string]int64) error {
+	if err := putCommit(c.meta, commit, c.row); err != nil {
+		return err
+	}
+	raw, err := encode(lengths)
+	if err != nil {
+		return err
+	}
+	return c.meta.Put(keyOutputs, raw)
+}
+
+func putCommit(meta *bbolt.Bucket, commit, row uint64) error {
+	b := binary.BigEndian.AppendUint64(make([]byte, checksumSize, 20), commit)
+	return meta.Put(keyCommit, seal(binary.BigEndian.AppendUint64(b, row)))
+}
+
+func getCommit(meta *bbolt.Bucket) (commit, row uint64, err error) {
+	raw, err := unseal(bucketMeta, keyCommit, meta.Get(keyCommit))
+	d := decoder{b: raw}
+	commit, row = d.uint64(), d.uint64()
+	if err == nil {
+		err = d.err()
+	}
+	return commit, row, err
+}
+
+// again tries once more to commit a group, after an error of which it is not
+// known whether it came before or after the group was safe.
+func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
+	if err := db.reopen(); err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	var commit uint64
+	err := db.bolt.View(func(tx *bbolt.Tx) (err error) {
+		commit, _, err = getCommit(tx.Bucket(bucketMeta))
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	if commit == db.commits+1 {
+		return c, nil
+	}
+	c, err = db.transact(g)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // acknowledge tells the frontier what is safe now.
-func (db *DB) acknowledge(group []op, g *change) {
+func (db *DB) acknowledge(g *commitGroup, c *change) {
+	p := db.pending
+	for _, m := range c.merged {
+		p.merged(m)
+	}
+	if db.pass = c.pass; db.pass != nil {
+		db.pass.at = c.at
+	}
+	if c.drained {
+		clear(p.common)
+		p.since = time.Now()
+	}
+	settled := p.settled(c.upTo)
+
 	db.reading.Lock()
 	defer db.reading.Unlock()
 	db.mu.Lock()
-	for _, e := range g.ended {
-		delete(db.out[e.site], e.num)
-		if len(db.out[e.site]) == 0 {
-			delete(db.out, e.site)
+	for _, e := range c.ended {
+		n, num := splitID(e)
+		delete(db.out[n], num)
+		if len(db.out[n]) == 0 {
+			delete(db.out, n)
 		}
 	}
-	for _, o := range group {
+	for _, o := range g.ops {
 		if o.snapshot != nil && db.snapshots[o.site] == o.snapshot {
 			delete(db.snapshots, o.site)
 		}
 	}
 	db.mu.Unlock()
-	if g.settled > 0 || len(g.touched) > 0 {
-		db.growths.Put(frontier.Growth{Settled: g.settled, Sites: g.touched})
+	if settled > 0 || len(c.touched) > 0 {
+		db.growths.Put(frontier.Growth{Settled: settled, Sites: c.touched})
 	}
 }

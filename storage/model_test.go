@@ -58,8 +58,11 @@ type script struct {
 	db    *DB
 	model *frontier.Memory
 	now   time.Time
-	out   []frontier.Entry // read from both, not ended
+	out   []read // not ended
 }
+
+// A read is an entry that was read from both, each with its own ID.
+type read struct{ db, model frontier.Entry }
 
 func (s *script) url() frontier.URL {
 	u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", s.rand.IntN(4), s.rand.IntN(60)))
@@ -71,12 +74,13 @@ func (s *script) url() frontier.URL {
 
 func (s *script) site() frontier.Site { return s.url().Site() }
 
-func (s *script) submit(c frontier.Completion) {
+func (s *script) submit(c frontier.Completion, id uint64) {
 	s.t.Helper()
-	if err := s.model.Submit(c); err != nil {
+	if err := s.db.Submit(c); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.db.Submit(c); err != nil {
+	c.Entry.ID = id
+	if err := s.model.Submit(c); err != nil {
 		s.t.Fatal(err)
 	}
 	want, got := settle(s.t, s.model, 1), settle(s.t, s.db, 1)
@@ -89,7 +93,7 @@ func (s *script) submit(c frontier.Completion) {
 
 // same compares states; times go through JSON in one of them.
 func same(a, b frontier.SiteState) bool {
-	return a.Site == b.Site && a.Queued == b.Queued && a.Ready == b.Ready && a.Pages == b.Pages &&
+	return a.Site == b.Site && a.Queued == b.Queued && a.Ready == b.Ready && (!a.Ready || a.Head == b.Head) && a.Spent == b.Spent &&
 		a.Waiting.Equal(b.Waiting) && a.Clocks.Due.Equal(b.Clocks.Due) && a.Clocks.Strikes == b.Clocks.Strikes && a.Fate.Code == b.Fate.Code
 }
 
@@ -98,7 +102,7 @@ func (s *script) add() {
 	for range s.rand.IntN(5) {
 		links = append(links, frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Hops: "L", Via: "http://via.example/"})
 	}
-	s.submit(frontier.Completion{Links: links})
+	s.submit(frontier.Completion{Links: links}, 0)
 }
 
 func (s *script) read() {
@@ -119,12 +123,12 @@ func (s *script) read() {
 		if !got[k].Due.Equal(want[k].Due) {
 			s.t.Fatalf("Read(%s): due %v, want %v", site, got[k].Due, want[k].Due)
 		}
-		got[k].Due, want[k].Due = time.Time{}, time.Time{}
+		s.out = append(s.out, read{got[k], want[k]})
+		got[k].Due, got[k].ID = want[k].Due, want[k].ID
 	}
 	if !slices.Equal(got[:i], want[:j]) {
 		s.t.Fatalf("Read(%s) =\n%+v\nwant\n%+v", site, got[:i], want[:j])
 	}
-	s.out = append(s.out, got[:i]...)
 }
 
 func (s *script) finish() {
@@ -132,7 +136,7 @@ func (s *script) finish() {
 		return
 	}
 	i := s.rand.IntN(len(s.out))
-	e := s.out[i]
+	e, id := s.out[i].db, s.out[i].model.ID
 	s.out = slices.Delete(s.out, i, i+1)
 	c := frontier.Completion{
 		Site: e.URL.Site(), Entry: e,
@@ -151,7 +155,8 @@ func (s *script) finish() {
 	if s.rand.IntN(2) == 0 {
 		c.Links = []frontier.Entry{e.Found(s.url(), frontier.HopLink), e.Found(s.url(), frontier.HopRedirect)}
 	}
-	s.submit(c)
+	c.Spent.Pages = s.rand.IntN(9)
+	s.submit(c, id)
 }
 
 // kill goes on with a copy of the directory, and with a model that has

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,14 +65,18 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// A VersionError says that a crawl was written by a newer version.
+// A VersionError says that a crawl was written by a version with another layout.
 type VersionError struct {
 	Path      string
 	Have, Can uint64
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("%s has layout %d, this version reads up to %d: use a newer version, or start again with --fresh", e.Path, e.Have, e.Can)
+	which := "a newer"
+	if e.Have < e.Can {
+		which = "an older"
+	}
+	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version, or start again with --fresh", e.Path, e.Have, e.Can, which)
 }
 
 // A Run says which process holds a crawl.
@@ -85,8 +90,8 @@ type Run struct {
 type DB struct {
 	dir     string
 	opts    Options
-	bolt    *bbolt.DB
 	seed    uint64
+	cache   *knownCache
 	unclean bool
 	restart time.Time        // the last unclean open
 	lengths map[string]int64 // of the outputs, committed; those too that this run does not write
@@ -100,13 +105,24 @@ type DB struct {
 
 	large   sync.Mutex   // held while a large record is encoded
 	reading sync.RWMutex // held by readers of the queue, and to let entries in again
+	file    sync.RWMutex // held by those who use bolt, and to open it again
+	bolt    *bbolt.DB
+
+	// Of the committer; others read them with merging held.
+	merging sync.Mutex
+	step    int    // by which the state file grows
+	commits uint64 // number of the last commit
+	row     uint64 // number of the last row that was ever in the journal
+	pending *pending
+	pass    *pass // over what is pending; nil: none goes on
 
 	mu        sync.Mutex
 	room      sync.Cond // queue is shorter than its bound
 	queue     []op
-	links     int                                // in queue
+	queued    int                                // bytes of completions in queue
+	hungry    map[frontier.Site]bool             // sites that have little to read
 	snapshots map[frontier.Site]*robots.Snapshot // put, not committed
-	out       map[frontier.Site]map[uint32]bool  // entries that were read and have not ended: whether from bucketReady
+	out       map[siteNum]map[uint32]struct{}    // entries that were read and have not ended
 	last      bool                               // the last group is being committed
 	err       error                              // why nothing can be committed any more
 }
@@ -125,7 +141,8 @@ func Open(dir string, opts Options) (*DB, error) {
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
-		out:       map[frontier.Site]map[uint32]bool{},
+		out:       map[siteNum]map[uint32]struct{}{},
+		cache:     newKnownCache(), step: minGrowth, pending: newPending(),
 	}
 	db.room.L = &db.mu
 	if err := db.open(); err != nil {
@@ -152,12 +169,7 @@ func (db *DB) open() (err error) {
 	if err := orphaned(db.dir); err != nil {
 		return err
 	}
-	db.bolt, err = bbolt.Open(path, 0o644, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, berrors.ErrTimeout) {
-		run, _ := ReadRun(db.dir)
-		return &InUseError{db.dir, run}
-	}
-	if err != nil {
+	if db.bolt, err = db.openBolt(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(db.dir, RunFile)); err == nil {
@@ -166,12 +178,72 @@ func (db *DB) open() (err error) {
 	if err := db.prepare(path); err != nil {
 		return err
 	}
+	if err := db.replay(); err != nil {
+		return err
+	}
 	if !db.opts.NoPages {
 		if db.pages, err = openOutput(filepath.Join(db.dir, PagesFile), db.lengths[PagesFile]); err != nil {
 			return err
 		}
 	}
 	return writeRun(db.dir, Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)})
+}
+
+func (db *DB) openBolt() (*bbolt.DB, error) {
+	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType}
+	if strconv.IntSize == 64 {
+		// To map more waits for all readers.
+		opts.InitialMmapSize = 16 << 30
+	}
+	b, err := bbolt.Open(filepath.Join(db.dir, StateFile), 0o644, opts)
+	if errors.Is(err, syscall.ENOMEM) { // no room for addresses
+		opts.InitialMmapSize = 0
+		b, err = bbolt.Open(filepath.Join(db.dir, StateFile), 0o644, opts)
+	}
+	if errors.Is(err, berrors.ErrTimeout) {
+		run, _ := ReadRun(db.dir)
+		err = &InUseError{db.dir, run}
+	}
+	return b, err
+}
+
+// reopen closes the state file and opens it again.
+func (db *DB) reopen() error {
+	db.file.Lock()
+	defer db.file.Unlock()
+	db.bolt.Close() // what it says of its descriptor is of no more use
+	b, err := db.openBolt()
+	if err == nil {
+		db.bolt = b
+	}
+	return err
+}
+
+// replay notes what the journal holds.
+func (db *DB) replay() error {
+	return db.view(func(tx *bbolt.Tx) error {
+		err := tx.Bucket(bucketJournal).ForEach(func(key, value []byte) error {
+			all, places, err := decodeRow(key, value)
+			db.pending.add(binary.BigEndian.Uint64(key), all, places, time.Now())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		db.pending.groups = nil // nobody waits for them any more
+		v := db.newView(tx)
+		for _, s := range db.pending.sites {
+			n, r, err := v.site(s.name)
+			if err != nil {
+				return err
+			}
+			db.pending.had(s, func(p place) bool { return v.change.number(p) <= r.Merged })
+			for _, e := range s.ends {
+				db.takeOut(n, e.num)
+			}
+		}
+		return nil
+	})
 }
 
 // prepare makes the buckets of a new file and reads what is in an old one.
@@ -188,21 +260,28 @@ func (db *DB) prepare(path string) error {
 				}
 			}
 			meta = tx.Bucket(bucketMeta)
-			if err := meta.Put([]byte("version"), binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
+			if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
 				return err
 			}
-			if err := meta.Put([]byte("seed"), seed[:]); err != nil {
+			if err := meta.Put(keySeed, seed[:]); err != nil {
+				return err
+			}
+			if err := putCommit(meta, 0, 0); err != nil {
 				return err
 			}
 		}
-		version, seed := meta.Get([]byte("version")), meta.Get([]byte("seed"))
+		version, seed := meta.Get(keyVersion), meta.Get(keySeed)
 		if len(version) != 8 || len(seed) != 8 {
 			return errors.New("not the state of a crawl")
 		}
-		if v := binary.BigEndian.Uint64(version); v > schemaVersion {
+		if v := binary.BigEndian.Uint64(version); v != schemaVersion {
 			return &VersionError{path, v, schemaVersion}
 		}
 		db.seed = binary.BigEndian.Uint64(seed)
+		var err error
+		if db.commits, db.row, err = getCommit(meta); err != nil {
+			return err
+		}
 		if raw := meta.Get(keyOutputs); raw != nil {
 			if err := decode(bucketMeta, keyOutputs, raw, &db.lengths); err != nil {
 				return err
@@ -211,7 +290,11 @@ func (db *DB) prepare(path string) error {
 		if db.unclean {
 			// Kept beyond this run: it may end before it has asked anybody.
 			db.restart = time.Now()
-			return put(meta, keyRestart, db.restart)
+			raw, err := encode(db.restart)
+			if err != nil {
+				return err
+			}
+			return meta.Put(keyRestart, raw)
 		}
 		if raw := meta.Get(keyRestart); raw != nil {
 			return decode(bucketMeta, keyRestart, raw, &db.restart)
@@ -230,11 +313,17 @@ func (db *DB) damaged(err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
-	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) ||
-		strings.Contains(err.Error(), "file resize error") { // bbolt does not wrap this one
+	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || isDiskFull(err) {
 		return err
 	}
 	return &DamagedError{filepath.Join(db.dir, StateFile), err}
+}
+
+// isDiskFull reports whether a commit failed for want of room: then it is known
+// not to be on disk.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		strings.Contains(err.Error(), "file resize error") // bbolt does not wrap this one
 }
 
 // Unclean reports whether the last process that held the crawl did not end by

@@ -1,12 +1,8 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"hash/crc32"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -14,144 +10,133 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
-// entry by a number within its site; both start from 1. Values marked * are
-// JSON behind a CRC-32C of it (bbolt does not notice flipped bytes).
+// entry by a number within its site; both start from 1. All values but those of
+// "version" and "seed" stand behind their checksum (codec.go); those marked *
+// are JSON, the others are laid out in records.go and journal.go.
 var (
-	// "version" -> schemaVersion; "seed" -> 8 bytes, key of the fingerprints;
-	// "outputs" -> * committed length by file name; "restart" -> * time of the
-	// last open after an unclean end; "put " and a key -> *, by Put
+	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
+	// "commit" -> number of the last commit (8), and of the last row that was ever
+	// in the journal (8); "outputs" -> * committed length by
+	// file name; "restart" -> * time of the last open after an unclean end;
+	// "put " and a key -> *, by Put
 	bucketMeta = []byte("meta")
+
+	// row number (8) -> completions, until all of them are merged into the
+	// buckets below
+	bucketJournal = []byte("journal")
+
 	// site -> site number (4)
-	bucketSites = []byte("sites")
-	// site number (4) -> * siteRecord
+	bucketNames = []byte("names")
+	// site number (4) -> siteRecord
 	bucketStates = []byte("states")
-	// site number (4), fingerprint of the URL's key (8) -> entry number (4).
-	// Two URLs of one site are one if their fingerprints are equal: with a
-	// million URLs on a site the chance that any two are is 3e-8.
-	bucketSeen = []byte("seen")
-	// site number (4), entry number (4) -> * entryRecord
+
+	// All of a site lies together, so that a small one is a leaf:
+	// site number (4), one of
+	//   kindSeen, first fingerprint (8) -> block of fingerprints (blocks.go)
+	//   kindReady, priority (1), entry number (4) -> entry
+	//   kindWaiting, due in Unix milliseconds (8), entry number (4) -> entry
+	//   kindEnded, entry number (4) -> entry, fate
 	bucketEntries = []byte("entries")
-	// site number (4), priority (1), entry number (4) -> nothing
-	bucketReady = []byte("ready")
-	// site number (4), due in Unix milliseconds (8), entry number (4) -> nothing
-	bucketWaiting = []byte("waiting")
-	// site number (4), entry number (4) -> * frontier.Fate
-	bucketFates = []byte("fates")
+
+	// name of a clock that is common to several sites -> due
+	bucketCommon = []byte("common")
+
 	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord
 	bucketSnapshots = []byte("snapshots")
-	// SHA-256 of a robots.txt (32) -> its bytes, gzip
+	// SHA-256 of a robots.txt (32) -> its bytes, gzip, without a checksum of ours
 	bucketBodies = []byte("bodies")
 )
 
 var buckets = [][]byte{
-	bucketMeta, bucketSites, bucketStates, bucketSeen, bucketEntries, bucketReady,
-	bucketWaiting, bucketFates, bucketSnapshots, bucketBodies,
+	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
 }
 
 var (
+	keyVersion = []byte("version")
+	keySeed    = []byte("seed")
+	keyCommit  = []byte("commit")
 	keyOutputs = []byte("outputs")
 	keyRestart = []byte("restart")
 )
 
+// The kinds of rows in bucketEntries.
+const (
+	kindSeen    = 's'
+	kindReady   = 'r'
+	kindWaiting = 'w'
+	kindEnded   = 'e'
+)
+
 type siteNum uint32
-
-// siteRecord is what is kept of a site.
-type siteRecord struct {
-	Site    frontier.Site
-	Clocks  frontier.Clocks
-	Given   frontier.Fate
-	Entries uint32 // numbers given
-	Queued  int    // entries that have not ended
-	Ready   int    // rows in bucketReady
-	Pages   int
-}
-
-// entryRecord is an entry without what its key says.
-type entryRecord struct {
-	Target string
-	Via    string `json:",omitempty"`
-	Hops   string `json:",omitempty"`
-	Tag    string `json:",omitempty"`
-	Depth  int    `json:",omitempty"`
-	Tries  int    `json:",omitempty"`
-	Due    int64  `json:",omitempty"` // Unix milliseconds, if it stands in bucketWaiting
-}
-
-func (r *entryRecord) entry(site frontier.Site, num uint32) (frontier.Entry, error) {
-	u, err := frontier.ParseURL(string(site) + r.Target)
-	if err != nil {
-		return frontier.Entry{}, err
-	}
-	e := frontier.Entry{URL: u, Via: r.Via, Hops: r.Hops, Tag: r.Tag, Depth: r.Depth, Tries: r.Tries, ID: uint64(num)}
-	if r.Due != 0 {
-		e.Due = time.UnixMilli(r.Due)
-	}
-	return e, nil
-}
-
-func recordOf(e frontier.Entry) *entryRecord {
-	return &entryRecord{Target: e.URL.Target(), Via: e.Via, Hops: e.Hops, Tag: e.Tag, Depth: e.Depth}
-}
 
 func (n siteNum) key() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-func entryKey(n siteNum, num uint32) []byte {
-	return binary.BigEndian.AppendUint32(n.key(), num)
+// prefix is the beginning of the keys of a kind.
+func (n siteNum) prefix(kind byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 24), uint32(n)), kind)
 }
 
+// Two URLs of one site are one if their fingerprints are equal: with a million
+// URLs on a site the chance that any two are is 3e-8.
 func seenKey(n siteNum, fp uint64) []byte {
-	return binary.BigEndian.AppendUint64(n.key(), fp)
+	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
 }
 
 func readyKey(n siteNum, priority uint8, num uint32) []byte {
-	return binary.BigEndian.AppendUint32(append(n.key(), priority), num)
+	return binary.BigEndian.AppendUint32(append(n.prefix(kindReady), priority), num)
 }
 
 // dueMillis rounds up: an entry must not come back before it is due.
 func dueMillis(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 func waitingKey(n siteNum, due int64, num uint32) []byte {
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(n.key(), uint64(due)), num)
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(n.prefix(kindWaiting), uint64(due)), num)
 }
+
+func endedKey(n siteNum, num uint32) []byte {
+	return binary.BigEndian.AppendUint32(n.prefix(kindEnded), num)
+}
+
+// Parts of the keys above.
+func keySite(key []byte) siteNum   { return siteNum(binary.BigEndian.Uint32(key)) }
+func readyPriority(k []byte) uint8 { return k[5] }
+func waitingDue(key []byte) int64  { return int64(binary.BigEndian.Uint64(key[5:])) }
+func lastNum(key []byte) uint32    { return binary.BigEndian.Uint32(key[len(key)-4:]) }
+
+// An entry's ID is the number of its site and its own.
+func entryID(n siteNum, num uint32) uint64 { return uint64(n)<<32 | uint64(num) }
+
+func splitID(id uint64) (siteNum, uint32) { return siteNum(id >> 32), uint32(id) }
+
+func rowKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 func snapshotKey(site frontier.Site, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(site), 0), uint64(t.UnixNano()))
 }
 
-// lastNum is the entry number at the end of a key.
-func lastNum(key []byte) uint32 { return binary.BigEndian.Uint32(key[len(key)-4:]) }
-
 func fingerprint(u frontier.URL, seed uint64) uint64 {
-	return xxh3.HashStringSeed(u.Key(), seed)
+	return max(1, xxh3.HashStringSeed(u.Key(), seed)) // 0 is no fingerprint
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-var errChecksum = errors.New("checksum does not fit the record")
 
 // encode is JSON behind its checksum.
 func encode(v any) ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 4, 256))
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	raw, err := json.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
-	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	binary.BigEndian.PutUint32(out, crc32.Checksum(out[4:], castagnoli))
-	return out, nil
+	return seal(append(make([]byte, checksumSize, checksumSize+len(raw)), raw...)), nil
 }
 
 func decode(bucket, key, value []byte, v any) error {
-	if len(value) < 4 || crc32.Checksum(value[4:], castagnoli) != binary.BigEndian.Uint32(value) {
-		return fmt.Errorf("bucket %s, key %x: %w", bucket, key, errChecksum)
+	raw, err := unseal(bucket, key, value)
+	if err == nil {
+		if err = json.Unmarshal(raw, v); err != nil {
+			err = recordError(bucket, key, err)
+		}
 	}
-	if err := json.Unmarshal(value[4:], v); err != nil {
-		return fmt.Errorf("bucket %s, key %x: %w", bucket, key, err)
-	}
-	return nil
+	return err
 }

@@ -81,7 +81,11 @@ func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 			}
 		}
 	}
-	return put(snapshots, snapshotKey(site, s.Fetched), &r)
+	raw, err := encode(&r)
+	if err != nil {
+		return err
+	}
+	return snapshots.Put(snapshotKey(site, s.Fetched), raw)
 }
 
 func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {
@@ -114,5 +118,7 @@ func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Sna
 func (db *DB) view(f func(*bbolt.Tx) error) (err error) {
 	defer func() { err = db.damaged(err, recover()) }()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	db.file.RLock()
+	defer db.file.RUnlock()
 	return db.bolt.View(f)
 }

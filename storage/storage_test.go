@@ -75,10 +75,10 @@ func TestACrawlHasOneHolder(t *testing.T) {
 func TestDamageIsNamedAndNothingOverwritten(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"not a database": func(b []byte) []byte { return []byte(strings.Repeat("hello ", 2000)) },
-		"cut short":      func(b []byte) []byte { return b[:len(b)/2] },
+		"cut short":      func(b []byte) []byte { return b[:5*4096] },
 		"no head":        func(b []byte) []byte { clear(b[:8192]); return b },
 		"flipped leaf": func(b []byte) []byte {
-			return bytes.ReplaceAll(b, []byte(`{"Site":`), []byte(`{"Sive":`))
+			return bytes.ReplaceAll(b, []byte("//a.example"), []byte("//a.exbmple"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	case crawler.EndStopped, crawler.EndTime:
 		return &exit{exitStopped, nil}
 	}
-	if s.Fetched == 0 && s.Frontier.Pages == 0 {
+	if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 {
 		return &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	w := &lines{w: p.out}
 	w.line("ended", "%s", ending(s))
 	w.line("pages", "%d in this run, %d in the crawl (2xx); %s answered, %s, %d of them for robots.txt",
-		s.Pages, s.Frontier.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
+		s.Pages, s.Frontier.Spent.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
 	w.line("sites", "%d", s.Sites)
 	w.line("bytes", "%s", size(s.Bytes))
 	w.counts("answers", s.Status)
@@ -112,7 +112,7 @@ func why(st frontier.SiteStatus, now time.Time) string {
 			detail = " (" + st.Given.Detail + ")"
 		}
 		return st.Given.Code.String() + detail + ": given up in this run"
-	case st.Spent:
+	case st.Over:
 		return "its budget of pages is spent (--max-host-pages)"
 	case wait > 0:
 		return fmt.Sprintf("due in %s (%s)", wait.Round(time.Second), st.By)
@@ -198,7 +198,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 	}
 	var left []waiting
 	for _, st := range s.Waiting {
-		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Spent}
+		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Over}
 		if st.Given.Code != frontier.Undecided {
 			w.Given = st.Given.Code.String()
 		}
@@ -227,7 +227,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		RetryAfter  int                    `json:"retry_after_obeyed"`
 		Waiting     []waiting              `json:"waiting,omitempty"`
 	}{
-		string(s.End), dir, s.Pages, s.Frontier.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
+		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
 		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, left,
 	}
 }

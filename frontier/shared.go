@@ -1,0 +1,45 @@
+package frontier
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Shared is the clocks that the crawls of one machine have in common: each
+// process asks it before it talks to a site at a public address. Its methods
+// are quick and safe for concurrent use.
+type Shared interface {
+	// Reserve takes what key names from now until a time, unless it is taken:
+	// then it says until when.
+	Reserve(key string, now, until time.Time) (taken time.Time, ok bool)
+	// Release sets another time for what this process has reserved.
+	Release(key string, until time.Time)
+}
+
+// lease is how long a site is reserved for one request. A process that is
+// killed blocks it no longer than that.
+const lease = 3 * time.Minute
+
+// reserve takes the site of t, and the address it will talk to, from the other
+// processes. It requires that mu is held.
+func (t *Turn) reserve(to netip.Addr, now time.Time) error {
+	f := t.frontier
+	if f.opts.Shared == nil {
+		return nil
+	}
+	site, addr := "site "+string(t.site.name), string(IPClock)+" "+to.String()
+	if taken, ok := f.opts.Shared.Reserve(site, now, now.Add(lease)); !ok {
+		t.site.machine = taken
+		return &NotYet{MachineClock, taken}
+	}
+	if f.opts.IPDelay > 0 {
+		if taken, ok := f.opts.Shared.Reserve(addr, now, now.Add(f.opts.IPDelay)); !ok {
+			f.opts.Shared.Release(site, now)
+			t.site.machine = taken
+			return &NotYet{MachineClock, taken}
+		}
+	}
+	t.site.machine = time.Time{}
+	t.reserved = site
+	return nil
+}

@@ -1,0 +1,347 @@
+package storage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// A change is what one commit does to the buckets, within one transaction. What
+// it changes in memory is done by acknowledge, once the transaction is over.
+type change struct {
+	db                                            *DB
+	tx                                            *bbolt.Tx
+	meta, journal, names, states, entries, common *bbolt.Bucket
+
+	row   uint64            // the last of the journal
+	rows  map[uint32][]byte // texts of the journal that were read, by the low half of their number
+	arena arena
+
+	size    int64 // of the file, before
+	merged  []mergedSite
+	ended   []uint64                // entries that are not out any more
+	records map[siteNum]*siteRecord // that were changed
+	touched []frontier.SiteState    // of these
+	upTo    uint64                  // all rows of the journal up to this one have had their effect
+	drained bool                    // clocks in common have been kept
+	pass    *pass                   // that goes on
+	at      int                     // at this place
+}
+
+type mergedSite struct {
+	*pendingSite
+	num   siteNum
+	count int // of the links, the first ones
+}
+
+func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
+	return &change{
+		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{}, records: map[siteNum]*siteRecord{},
+		meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
+		states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
+	}
+}
+
+// The most links of a site that are merged at once, and what merging a site and
+// ending an entry costs, in links.
+const (
+	maxSlice = 8000
+	siteCost = 4
+	endCost  = 4
+)
+
+// cost is what it takes to merge s, or the part of it that is merged at once.
+func (s *pendingSite) cost() int {
+	return siteCost + endCost*len(s.ends) + min(len(s.links), maxSlice)
+}
+
+// merge gives what is pending for a site its effect: all completions, and as
+// many links as fit. To do it again after a kill changes nothing: the record of
+// the site says up to which commit its completions have had theirs, and a link
+// that was queued is known.
+func (c *change) merge(s *pendingSite) error {
+	n, r, err := c.site(s)
+	if err != nil {
+		return err
+	}
+	changed := false
+	if s.done > 0 && c.number(s.latest) > r.Merged {
+		if err := c.complete(s, n, r); err != nil {
+			return err
+		}
+		r.Merged = c.row
+		changed = true
+	}
+	links := s.links[:min(len(s.links), maxSlice)]
+	grown, err := c.link(n, r, links)
+	if err != nil {
+		return err
+	}
+	c.merged = append(c.merged, mergedSite{s, n, len(links)})
+	if !changed && !grown {
+		return nil
+	}
+	c.records[n] = r
+	return c.states.Put(n.key(), r.sealed(c.arena.take(256)))
+}
+
+// see says what became of the sites that were changed.
+func (c *change) see() error {
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	gone := make(map[uint64]bool, len(c.ended))
+	for _, id := range c.ended {
+		gone[id] = true
+	}
+	rows := c.entries.Cursor()
+	for n, r := range c.records {
+		c.touched = append(c.touched, stateOf(rows, n, r, func(num uint32) bool {
+			_, out := c.db.out[n][num]
+			return out && !gone[entryID(n, num)]
+		}))
+	}
+	return nil
+}
+
+// complete gives the completions of a site their effect.
+func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
+	for _, e := range s.ends {
+		j, err := c.journaled(e.place)
+		if err != nil {
+			return err
+		}
+		if err := c.end(n, r, e.num, &j); err != nil {
+			return err
+		}
+	}
+	j, err := c.journaled(s.latest)
+	r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
+	return err
+}
+
+// end moves an entry out of the queue: to those that ended, or that wait.
+func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
+	from := readyKey(n, j.prio, num)
+	if j.due != 0 {
+		from = waitingKey(n, j.due, num)
+	}
+	value := c.entries.Get(from)
+	if value == nil {
+		return fmt.Errorf("entry %d of %s ended, which is not queued", num, r.Site)
+	}
+	raw, err := unseal(bucketEntries, from, value)
+	if err != nil {
+		return err
+	}
+	if err := c.entries.Delete(from); err != nil {
+		return err
+	}
+	c.ended = append(c.ended, entryID(n, num))
+	if j.due != 0 {
+		r.Waiting--
+	} else {
+		r.Ready--
+	}
+	if j.fate.Code == frontier.Waiting {
+		r.Waiting++
+		to := waitingKey(n, dueMillis(j.fate.Until), num)
+		return c.entries.Put(to, c.arena.sealed(retried(nil, raw, j.tries)))
+	}
+	r.Queued--
+	return c.entries.Put(endedKey(n, num), c.arena.sealed(raw, appendFate(c.arena.take(128), &j.fate)))
+}
+
+// link queues what was never seen, in the order in which it was found. It
+// reports whether there was anything.
+func (c *change) link(n siteNum, r *siteRecord, links []pendingLink) (bool, error) {
+	if len(links) == 0 {
+		return false, nil
+	}
+	order := make([]int32, len(links))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(links[a].fp, links[b].fp), cmp.Compare(a, b))
+	})
+	order = slices.CompactFunc(order, func(a, b int32) bool { return links[a].fp == links[b].fp })
+	fps := make([]uint64, len(order))
+	for i, k := range order {
+		fps[i] = links[k].fp
+	}
+	var found []int32
+	if r.Entries == 0 {
+		found = order
+	} else if err := unseen(c.entries.Cursor(), n, fps, func(i int) { found = append(found, order[i]) }); err != nil || len(found) == 0 {
+		return false, err
+	}
+	slices.Sort(found)
+	news := make([]numbered, len(found))
+	for i, k := range found {
+		r.Entries++
+		news[i] = numbered{links[k].fp, r.Entries}
+		raw, err := c.entry(links[k].place)
+		if err != nil {
+			return false, err
+		}
+		if err := c.entries.Put(readyKey(n, entryPriority(raw), r.Entries), c.arena.sealed(raw)); err != nil {
+			return false, err
+		}
+	}
+	r.Ready += len(found)
+	r.Queued += len(found)
+	slices.SortFunc(news, func(a, b numbered) int { return cmp.Compare(a.fp, b.fp) })
+	return true, insert(c.entries, n, news, &c.arena)
+}
+
+// number is the number of the row of a place: the newest with its low half.
+func (c *change) number(p place) uint64 {
+	n := c.row&^0xffffffff | uint64(p.row)
+	if n > c.row {
+		n -= 1 << 32
+	}
+	return n
+}
+
+// text is the text of the journal from a place on.
+func (c *change) text(p place) ([]byte, error) {
+	text, ok := c.rows[p.row]
+	if !ok {
+		var err error
+		key := rowKey(c.number(p))
+		if text, err = unseal(bucketJournal, key, c.journal.Get(key)); err != nil {
+			return nil, err
+		}
+		c.rows[p.row] = text
+	}
+	if int(p.at) > len(text) {
+		return nil, recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return text[p.at:], nil
+}
+
+func (c *change) journaled(p place) (journaled, error) {
+	raw, err := c.text(p)
+	d := decoder{b: raw}
+	j := d.completion()
+	if err == nil && d.bad {
+		err = recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return j, err
+}
+
+// entry is the encoded entry of a link.
+func (c *change) entry(p place) ([]byte, error) {
+	raw, err := c.text(p)
+	d := decoder{b: raw}
+	e := d.lengthed()
+	if err == nil && d.bad {
+		err = recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return e, err
+}
+
+// site is the number and record of a site, new if need be.
+func (c *change) site(s *pendingSite) (siteNum, *siteRecord, error) {
+	n, err := c.lookUp(s)
+	if err != nil {
+		return 0, nil, err
+	}
+	r := &siteRecord{Site: s.name}
+	if n != 0 {
+		return n, r, r.decode(n.key(), c.states.Get(n.key()))
+	}
+	next, err := c.names.NextSequence()
+	if err != nil {
+		return 0, nil, err
+	}
+	n = siteNum(next)
+	if n == 0 || uint64(n) != next {
+		return 0, nil, errors.New("more sites than there are numbers")
+	}
+	return n, r, c.names.Put([]byte(s.name), c.arena.sealed(n.key()))
+}
+
+func (c *change) lookUp(s *pendingSite) (siteNum, error) {
+	if s.num != 0 {
+		return s.num, nil
+	}
+	return siteNumber(c.names, s.name)
+}
+
+// siteNumber is 0 for a site that is not known.
+func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
+	value := names.Get([]byte(site))
+	if value == nil {
+		return 0, nil
+	}
+	raw, err := unseal(bucketNames, []byte(site), value)
+	if err == nil && len(raw) != 4 {
+		err = recordError(bucketNames, []byte(site), errRecord)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return siteNum(binary.BigEndian.Uint32(raw)), nil
+}
+
+// keepCommon writes the clocks that are common to several sites.
+func (c *change) keepCommon(clocks map[string]time.Time) error {
+	for name, due := range clocks {
+		if err := c.common.Put([]byte(name), seal(appendTime(append(c.arena.take(16), 0, 0, 0, 0), due))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget deletes the rows of the journal up to one.
+func (c *change) forget(upTo uint64) error {
+	var keys [][]byte // a cursor does not go on behind what it deletes
+	rows := c.journal.Cursor()
+	for key, _ := rows.First(); key != nil && binary.BigEndian.Uint64(key) <= upTo; key, _ = rows.Next() {
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		if err := c.journal.Delete(key); err != nil {
+			return err
+		}
+	}
+	c.upTo = upTo
+	return nil
+}
+
+// stateOf is the state of a site of which some entries are out.
+func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, out func(num uint32) bool) frontier.SiteState {
+	st := frontier.SiteState{
+		Site: r.Site, Clocks: r.Clocks, Queued: r.Queued, Spent: r.Spent, Fate: r.Given,
+	}
+	first := func(kind byte) (key []byte, skipped int) {
+		prefix := n.prefix(kind)
+		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
+			if !out(lastNum(key)) {
+				return key, skipped
+			}
+			skipped++
+		}
+		return nil, skipped
+	}
+	if r.Ready > 0 {
+		if key, _ := first(kindReady); key != nil {
+			st.Ready, st.Head = true, readyPriority(key)
+		}
+	}
+	if r.Waiting > 0 {
+		if key, _ := first(kindWaiting); key != nil {
+			st.Waiting = time.UnixMilli(waitingDue(key))
+		}
+	}
+	return st
+}

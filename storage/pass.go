@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// When the journal is merged. The more is merged at once, the more of it lies
+// on the same pages of the file; the less, the sooner new sites are known.
+const (
+	smallPending = 64                    // links and completions that are merged at once
+	someMerge    = 20_000                // up to here merging is cheap enough to be done each second
+	someAge      = time.Second           // so much later
+	fullMerge    = 400_000               // from here on it is time
+	fullAge      = 5 * time.Second       // and also so much later
+	slice        = 6000                  // cost of what one commit merges, at least
+	idle         = 20 * time.Millisecond // without news: there is time
+	siteWeight   = 6                     // memory of a pending site, in links
+)
+
+// mergeSome merges the sites that somebody waits for, and a slice of the rest
+// when it is time.
+func (c *change) mergeSome(g *commitGroup) error {
+	p := c.db.pending
+	left, budget := p.todo, slice
+	done := map[*pendingSite]bool{}
+	merge := func(s *pendingSite) error {
+		budget -= s.cost()
+		left -= s.done + min(len(s.links), maxSlice)
+		done[s] = true
+		return c.merge(s)
+	}
+	for site := range g.hungry {
+		if s := p.sites[site]; s != nil {
+			if err := merge(s); err != nil {
+				return err
+			}
+		}
+	}
+	pass := c.db.pass
+	if pass == nil && left > 0 && c.db.timeToMerge(left, g.quiet) {
+		var err error
+		if pass, err = c.newPass(g.journal.last); err != nil {
+			return err
+		}
+	}
+	c.pass = pass
+	if pass == nil {
+		if left == 0 {
+			return c.drain(g.journal.last)
+		}
+		return nil
+	}
+	// A pass must be faster than what comes in meanwhile.
+	for _, e := range g.all {
+		budget += 2 * (1 + len(e.links))
+	}
+	at := pass.at
+	for ; at < len(pass.sites) && budget > 0; at++ {
+		s := pass.sites[at]
+		if done[s] || p.sites[s.name] != s {
+			continue
+		}
+		if err := merge(s); err != nil {
+			return err
+		}
+		if len(s.links) > maxSlice {
+			break
+		}
+	}
+	c.at = at
+	switch {
+	case left == 0:
+		return c.drain(g.journal.last)
+	case at == len(pass.sites):
+		return c.drain(pass.upTo)
+	}
+	return nil
+}
+
+// drain ends a pass: what stands in the journal up to a row is merged.
+func (c *change) drain(upTo uint64) error {
+	c.pass, c.drained = nil, true
+	if err := c.keepCommon(c.db.pending.common); err != nil {
+		return err
+	}
+	return c.forget(upTo)
+}
+
+// A pass merges everything that was pending when it began, in the order of the
+// file.
+type pass struct {
+	sites []*pendingSite
+	at    int    // of those that are still to be merged
+	upTo  uint64 // the last row of the journal then
+}
+
+func (c *change) newPass(upTo uint64) (*pass, error) {
+	type numberedSite struct {
+		n siteNum
+		s *pendingSite
+	}
+	sites := make([]numberedSite, 0, len(c.db.pending.sites))
+	for _, s := range c.db.pending.sites {
+		n, err := c.lookUp(s)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			n-- // behind the others
+		}
+		sites = append(sites, numberedSite{n, s})
+	}
+	slices.SortFunc(sites, func(a, b numberedSite) int {
+		x, y := a.s.first(), b.s.first() // new ones: in the order in which they were found
+		return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(int32(x.row-y.row), 0), cmp.Compare(x.at, y.at))
+	})
+	p := &pass{upTo: upTo, sites: make([]*pendingSite, len(sites))}
+	for i, s := range sites {
+		p.sites[i] = s.s
+	}
+	return p, nil
+}
+
+func (db *DB) timeToMerge(left int, quiet bool) bool {
+	age := time.Since(db.pending.since)
+	return quiet || left <= smallPending || left <= someMerge && age >= someAge || age >= fullAge ||
+		left+siteWeight*len(db.pending.sites) >= fullMerge
+}
