@@ -42,7 +42,7 @@ type SiteState struct {
 	Clocks  Clocks
 	Queued  int       // entries that have not ended
 	Ready   bool      // Read would return one of them, that need not wait
-	Head    uint8     // if Ready: the priority of the first of them
+	Head    uint8     // if Ready: the priority of the first of them, or of one that is out
 	Waiting time.Time // earliest Due of those that wait; zero if none does
 	Spent   Spent
 	Fate    Fate // why the site was given up; zero if it was not

@@ -135,9 +135,15 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	}
 	v.db.mu.Lock()
 	defer v.db.mu.Unlock()
-	st := stateOf(v.entries.Cursor(), n, r, func(num uint32) bool {
-		_, out := v.db.out[n][num]
-		return out
+	out, ready := v.db.out[n], 0
+	for _, is := range out {
+		if is {
+			ready++
+		}
+	}
+	st := stateOf(v.entries.Cursor(), n, r, ready, func(num uint32) bool {
+		_, is := out[num]
+		return is
 	})
 	st.Queued -= ended
 	return st, nil
@@ -164,25 +170,22 @@ func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) 
 		n = r.n
 		return err
 	})
-	if n < len(entries) {
-		// The site starves: what it may get should not wait for company.
-		db.hunger(site, n == 0)
+	if n == 0 {
+		db.hunger(site)
 	}
 	return n, err
 }
 
-// hunger asks for the next commit to merge what is pending for a site, at once
-// if the site has nothing.
-func (db *DB) hunger(site frontier.Site, nothing bool) {
+// hunger asks for a commit that merges what is pending for a site: it has
+// nothing else, so that should not wait for company.
+func (db *DB) hunger(site frontier.Site) {
 	db.mu.Lock()
 	if db.hungry == nil {
 		db.hungry = map[frontier.Site]bool{}
 	}
 	db.hungry[site] = true
 	db.mu.Unlock()
-	if nothing {
-		db.nudge(db.hurry)
-	}
+	db.nudge(db.hurry)
 }
 
 // A reader fills entries from the rows of one site.
@@ -201,7 +204,7 @@ func (r *reader) read(rows *bbolt.Cursor, kind byte, due func(key []byte) bool) 
 			return nil
 		}
 		num := lastNum(key)
-		if !r.take(num) {
+		if !r.take(num, kind == kindReady) {
 			continue
 		}
 		raw, err := unseal(bucketEntries, key, value)
@@ -224,23 +227,23 @@ func (r *reader) read(rows *bbolt.Cursor, kind byte, due func(key []byte) bool) 
 }
 
 // take marks an entry as out, unless it is.
-func (r *reader) take(num uint32) bool {
+func (r *reader) take(num uint32, ready bool) bool {
 	r.db.mu.Lock()
 	defer r.db.mu.Unlock()
-	return r.db.takeOut(r.num, num)
+	return r.db.takeOut(r.num, num, ready)
 }
 
 // takeOut requires that mu is held.
-func (db *DB) takeOut(n siteNum, num uint32) bool {
+func (db *DB) takeOut(n siteNum, num uint32, ready bool) bool {
 	out := db.out[n]
 	if _, is := out[num]; is {
 		return false
 	}
 	if out == nil {
-		out = map[uint32]struct{}{}
+		out = map[uint32]bool{}
 		db.out[n] = out
 	}
-	out[num] = struct{}{}
+	out[num] = ready
 	return true
 }
 

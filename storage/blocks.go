@@ -82,17 +82,17 @@ func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err er
 	return num, ok, nil
 }
 
-// unseen calls add for each fingerprint of fps that is not in a block of the
-// site; fps are sorted and distinct. It must not change the bucket.
-func unseen(c *bbolt.Cursor, n siteNum, fps []uint64, add func(i int)) error {
+// unseen calls add for each of fps that is not in a block of the site; they are
+// sorted and distinct. add must not change the bucket.
+func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 	for i := 0; i < len(fps); {
-		_, b, next, last, err := findBlock(c, n, fps[i])
+		_, b, next, last, err := findBlock(c, n, fps[i].fp)
 		if err != nil {
 			return err
 		}
-		for ; i < len(fps) && (last || fps[i] < next); i++ {
-			if _, ok := b.find(fps[i]); !ok {
-				add(i)
+		for ; i < len(fps) && (last || fps[i].fp < next); i++ {
+			if _, ok := b.find(fps[i].fp); !ok {
+				add(fps[i].i)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 // What may wait for a commit before Submit waits, too.
 const (
-	maxQueue      = 4096     // ops
-	maxQueueBytes = 16 << 20 // of completions in them
+	maxQueue      = 1024    // ops
+	maxQueueBytes = 4 << 20 // of completions in them
 )
 
 // ErrClosed is returned by methods of a DB that was closed.
@@ -176,6 +176,9 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	defer db.merging.Unlock()
 	db.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
 	db.bolt.AllocSize = db.step
+	if d := db.opts.SyncDelay; d > 0 {
+		time.Sleep(2 * d) // bbolt syncs twice
+	}
 	c, err := db.transact(g)
 	if err != nil && !isDiskFull(err) {
 		// It is not known whether the commit is on disk.
@@ -224,9 +227,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 				}
 			}
 		}
-		if err := c.see(); err != nil {
-			return err
-		}
+		c.see()
 		return c.finish(db.commits+1, db.lengths)
 	})
 	return c, err

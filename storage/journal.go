@@ -35,6 +35,7 @@ type encoded struct {
 	links  []link
 	site   frontier.Site // empty where there are only links
 	entry  uint64        // ID of the entry that ended; 0 if none did
+	waited bool          // that entry had kindWaiting
 	common []frontier.CommonClock
 }
 
@@ -49,6 +50,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 			e.entry = c.Entry.ID
 			if !c.Entry.Due.IsZero() {
 				flags |= wasWaiting
+				e.waited = true
 			}
 		}
 	}
@@ -197,7 +199,7 @@ func decodeRow(key, value []byte) (all []encoded, places []place, err error) {
 		places = append(places, place{row, uint32(len(raw) - len(d.b) - len(e.raw))})
 		c := decoder{b: e.raw}
 		j := c.completion()
-		e.site, e.entry, e.common = j.site, j.entry, j.common
+		e.site, e.entry, e.waited, e.common = j.site, j.entry, j.due != 0, j.common
 		e.links = c.links(e.site, len(e.raw))
 		if d.bad || c.bad || len(c.b) > 0 {
 			return nil, nil, recordError(bucketJournal, key, errRecord)

@@ -26,13 +26,18 @@ type change struct {
 
 	size    int64 // of the file, before
 	merged  []mergedSite
-	ended   []uint64                // entries that are not out any more
-	records map[siteNum]*siteRecord // that were changed
-	touched []frontier.SiteState    // of these
-	upTo    uint64                  // all rows of the journal up to this one have had their effect
-	drained bool                    // clocks in common have been kept
-	pass    *pass                   // that goes on
-	at      int                     // at this place
+	ended   []uint64             // entries that are not out any more
+	records []changedSite        // with their new records
+	touched []frontier.SiteState // of these
+	upTo    uint64               // all rows of the journal up to this one have had their effect
+	drained bool                 // clocks in common have been kept
+	pass    *pass                // that goes on
+	at      int                  // at this place
+}
+
+type changedSite struct {
+	num    siteNum
+	record *siteRecord
 }
 
 type mergedSite struct {
@@ -43,7 +48,7 @@ type mergedSite struct {
 
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	return &change{
-		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{}, records: map[siteNum]*siteRecord{},
+		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{},
 		meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
 		states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
 	}
@@ -67,33 +72,45 @@ func (s *pendingSite) cost() int {
 // the site says up to which commit its completions have had theirs, and a link
 // that was queued is known.
 func (c *change) merge(s *pendingSite) error {
-	n, r, err := c.site(s)
+	n, err := c.lookUp(s)
 	if err != nil {
 		return err
 	}
-	changed := false
+	links := s.links[:min(len(s.links), maxSlice)]
+	found, err := c.unseen(n, links)
+	if err != nil {
+		return err
+	}
+	if s.done == 0 && len(found) == 0 {
+		// Nearly always so: what links to other sites is seldom new.
+		c.merged = append(c.merged, mergedSite{s, n, len(links)})
+		return nil
+	}
+	n, r, err := c.site(n, s.name)
+	if err != nil {
+		return err
+	}
+	c.merged = append(c.merged, mergedSite{s, n, len(links)})
 	if s.done > 0 && c.number(s.latest) > r.Merged {
 		if err := c.complete(s, n, r); err != nil {
 			return err
 		}
 		r.Merged = c.row
-		changed = true
 	}
-	links := s.links[:min(len(s.links), maxSlice)]
-	grown, err := c.link(n, r, links)
-	if err != nil {
+	if err := c.link(n, r, links, found); err != nil {
 		return err
 	}
-	c.merged = append(c.merged, mergedSite{s, n, len(links)})
-	if !changed && !grown {
-		return nil
+	if r.Ready > 0 {
+		if key, _ := c.entries.Cursor().Seek(n.prefix(kindReady)); key != nil {
+			r.Head = readyPriority(key)
+		}
 	}
-	c.records[n] = r
+	c.records = append(c.records, changedSite{n, r})
 	return c.states.Put(n.key(), r.sealed(c.arena.take(256)))
 }
 
 // see says what became of the sites that were changed.
-func (c *change) see() error {
+func (c *change) see() {
 	c.db.mu.Lock()
 	defer c.db.mu.Unlock()
 	gone := make(map[uint64]bool, len(c.ended))
@@ -101,13 +118,19 @@ func (c *change) see() error {
 		gone[id] = true
 	}
 	rows := c.entries.Cursor()
-	for n, r := range c.records {
-		c.touched = append(c.touched, stateOf(rows, n, r, func(num uint32) bool {
-			_, out := c.db.out[n][num]
-			return out && !gone[entryID(n, num)]
+	for _, s := range c.records {
+		ready := 0
+		out := c.db.out[s.num]
+		for num, is := range out {
+			if is && !gone[entryID(s.num, num)] {
+				ready++
+			}
+		}
+		c.touched = append(c.touched, stateOf(rows, s.num, s.record, ready, func(num uint32) bool {
+			_, is := out[num]
+			return is && !gone[entryID(s.num, num)]
 		}))
 	}
-	return nil
 }
 
 // complete gives the completions of a site their effect.
@@ -158,47 +181,63 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	return c.entries.Put(endedKey(n, num), c.arena.sealed(raw, appendFate(c.arena.take(128), &j.fate)))
 }
 
-// link queues what was never seen, in the order in which it was found. It
-// reports whether there was anything.
-func (c *change) link(n siteNum, r *siteRecord, links []pendingLink) (bool, error) {
+// unseen finds the links of a site that were never seen: their places in links,
+// in order. What it returns is valid until it is called again.
+func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 	if len(links) == 0 {
-		return false, nil
+		return nil, nil
 	}
-	order := make([]int32, len(links))
-	for i := range order {
-		order[i] = int32(i)
+	w := &c.db.workspace
+	w.order, w.found = w.order[:0], w.found[:0]
+	for i, l := range links {
+		w.order = append(w.order, finger{l.fp, int32(i)})
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(links[a].fp, links[b].fp), cmp.Compare(a, b))
-	})
-	order = slices.CompactFunc(order, func(a, b int32) bool { return links[a].fp == links[b].fp })
-	fps := make([]uint64, len(order))
-	for i, k := range order {
-		fps[i] = links[k].fp
+	slices.SortFunc(w.order, func(a, b finger) int { return cmp.Or(cmp.Compare(a.fp, b.fp), cmp.Compare(a.i, b.i)) })
+	w.order = slices.CompactFunc(w.order, func(a, b finger) bool { return a.fp == b.fp })
+	if n == 0 {
+		for _, f := range w.order {
+			w.found = append(w.found, f.i)
+		}
+	} else if err := unseen(c.entries.Cursor(), n, w.order, func(i int32) { w.found = append(w.found, i) }); err != nil {
+		return nil, err
 	}
-	var found []int32
-	if r.Entries == 0 {
-		found = order
-	} else if err := unseen(c.entries.Cursor(), n, fps, func(i int) { found = append(found, order[i]) }); err != nil || len(found) == 0 {
-		return false, err
-	}
-	slices.Sort(found)
-	news := make([]numbered, len(found))
-	for i, k := range found {
+	slices.Sort(w.found)
+	return w.found, nil
+}
+
+// A workspace is memory that merging uses again and again.
+type workspace struct {
+	order []finger
+	found []int32
+	news  []numbered
+}
+
+// A finger is the fingerprint of the i-th link.
+type finger struct {
+	fp uint64
+	i  int32
+}
+
+// link queues the links that were found to be new, in the order in which they
+// were found.
+func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int32) error {
+	news := c.db.workspace.news[:0]
+	for _, k := range found {
 		r.Entries++
-		news[i] = numbered{links[k].fp, r.Entries}
+		news = append(news, numbered{links[k].fp, r.Entries})
 		raw, err := c.entry(links[k].place)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if err := c.entries.Put(readyKey(n, entryPriority(raw), r.Entries), c.arena.sealed(raw)); err != nil {
-			return false, err
+			return err
 		}
 	}
+	c.db.workspace.news = news
 	r.Ready += len(found)
 	r.Queued += len(found)
 	slices.SortFunc(news, func(a, b numbered) int { return cmp.Compare(a.fp, b.fp) })
-	return true, insert(c.entries, n, news, &c.arena)
+	return insert(c.entries, n, news, &c.arena)
 }
 
 // number is the number of the row of a place: the newest with its low half.
@@ -248,13 +287,9 @@ func (c *change) entry(p place) ([]byte, error) {
 	return e, err
 }
 
-// site is the number and record of a site, new if need be.
-func (c *change) site(s *pendingSite) (siteNum, *siteRecord, error) {
-	n, err := c.lookUp(s)
-	if err != nil {
-		return 0, nil, err
-	}
-	r := &siteRecord{Site: s.name}
+// site is the number and record of a site, new if its number is 0.
+func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
+	r := &siteRecord{Site: name}
 	if n != 0 {
 		return n, r, r.decode(n.key(), c.states.Get(n.key()))
 	}
@@ -266,7 +301,7 @@ func (c *change) site(s *pendingSite) (siteNum, *siteRecord, error) {
 	if n == 0 || uint64(n) != next {
 		return 0, nil, errors.New("more sites than there are numbers")
 	}
-	return n, r, c.names.Put([]byte(s.name), c.arena.sealed(n.key()))
+	return n, r, c.names.Put([]byte(name), c.arena.sealed(n.key()))
 }
 
 func (c *change) lookUp(s *pendingSite) (siteNum, error) {
@@ -318,29 +353,22 @@ func (c *change) forget(upTo uint64) error {
 	return nil
 }
 
-// stateOf is the state of a site of which some entries are out.
-func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, out func(num uint32) bool) frontier.SiteState {
+// stateOf is the state of a site of which some entries are out, ready of them
+// with kindReady.
+func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
 	st := frontier.SiteState{
-		Site: r.Site, Clocks: r.Clocks, Queued: r.Queued, Spent: r.Spent, Fate: r.Given,
+		Site: r.Site, Clocks: r.Clocks, Queued: r.Queued, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
 	}
-	first := func(kind byte) (key []byte, skipped int) {
-		prefix := n.prefix(kind)
-		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
-			if !out(lastNum(key)) {
-				return key, skipped
-			}
-			skipped++
-		}
-		return nil, skipped
-	}
-	if r.Ready > 0 {
-		if key, _ := first(kindReady); key != nil {
-			st.Ready, st.Head = true, readyPriority(key)
-		}
+	if st.Ready {
+		st.Head = r.Head
 	}
 	if r.Waiting > 0 {
-		if key, _ := first(kindWaiting); key != nil {
-			st.Waiting = time.UnixMilli(waitingDue(key))
+		prefix := n.prefix(kindWaiting)
+		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
+			if !out(lastNum(key)) {
+				st.Waiting = time.UnixMilli(waitingDue(key))
+				break
+			}
 		}
 	}
 	return st

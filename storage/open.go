@@ -36,6 +36,10 @@ const (
 type Options struct {
 	NoPages bool          // write no pages.jsonl
 	Gather  time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
+
+	// SyncDelay is added to each sync of the state file, for measuring what a
+	// slower disk would do.
+	SyncDelay time.Duration
 }
 
 // An InUseError says that another process holds the state of a crawl.
@@ -115,6 +119,7 @@ type DB struct {
 	row     uint64 // number of the last row that was ever in the journal
 	pending *pending
 	pass    *pass // over what is pending; nil: none goes on
+	workspace
 
 	mu        sync.Mutex
 	room      sync.Cond // queue is shorter than its bound
@@ -122,7 +127,7 @@ type DB struct {
 	queued    int                                // bytes of completions in queue
 	hungry    map[frontier.Site]bool             // sites that have little to read
 	snapshots map[frontier.Site]*robots.Snapshot // put, not committed
-	out       map[siteNum]map[uint32]struct{}    // entries that were read and have not ended
+	out       map[siteNum]map[uint32]bool        // entries that were read and have not ended: whether they are ready ones
 	last      bool                               // the last group is being committed
 	err       error                              // why nothing can be committed any more
 }
@@ -141,7 +146,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
-		out:       map[siteNum]map[uint32]struct{}{},
+		out:       map[siteNum]map[uint32]bool{},
 		cache:     newKnownCache(), step: minGrowth, pending: newPending(),
 	}
 	db.room.L = &db.mu
@@ -239,7 +244,7 @@ func (db *DB) replay() error {
 			}
 			db.pending.had(s, func(p place) bool { return v.change.number(p) <= r.Merged })
 			for _, e := range s.ends {
-				db.takeOut(n, e.num)
+				db.takeOut(n, e.num, !e.waited)
 			}
 		}
 		return nil

@@ -41,7 +41,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 	pass := c.db.pass
 	if pass == nil && left > 0 && c.db.timeToMerge(left, g.quiet) {
 		var err error
-		if pass, err = c.newPass(g.journal.last); err != nil {
+		if pass, err = c.newPass(g.journal.last, done); err != nil {
 			return err
 		}
 	}
@@ -96,18 +96,21 @@ type pass struct {
 	upTo  uint64 // the last row of the journal then
 }
 
-func (c *change) newPass(upTo uint64) (*pass, error) {
+func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error) {
 	type numberedSite struct {
 		n siteNum
 		s *pendingSite
 	}
 	sites := make([]numberedSite, 0, len(c.db.pending.sites))
 	for _, s := range c.db.pending.sites {
+		if done[s] {
+			continue
+		}
 		n, err := c.lookUp(s)
 		if err != nil {
 			return nil, err
 		}
-		if n == 0 {
+		if s.num = n; n == 0 {
 			n-- // behind the others
 		}
 		sites = append(sites, numberedSite{n, s})

@@ -42,7 +42,8 @@ type place struct{ row, at uint32 }
 func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
 
 type pendingEnd struct {
-	num uint32
+	num    uint32
+	waited bool // it was with kindWaiting
 	place
 }
 
@@ -86,7 +87,7 @@ func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) 
 			if e.entry != 0 {
 				n, num := splitID(e.entry)
 				s.num = n
-				s.ends = append(s.ends, pendingEnd{num, s.latest})
+				s.ends = append(s.ends, pendingEnd{num, e.waited, s.latest})
 			}
 			p.todo++
 		}

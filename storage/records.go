@@ -19,14 +19,15 @@ type siteRecord struct {
 	Queued  int    // entries that have not ended
 	Ready   int    // of these, with kindReady
 	Waiting int    // of these, with kindWaiting
+	Head    uint8  // lowest priority of those with kindReady, when last merged
 	Spent   frontier.Spent
 }
 
-// Its layout: site, Merged, Entries, Ready, Waiting, what was spent (pages,
+// Its layout: site, Merged, Entries, Ready, Waiting, Head, what was spent (pages,
 // bytes, time), clocks, given.
 func (r *siteRecord) append(b []byte) []byte {
 	b = appendString(b, string(r.Site))
-	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting)} {
+	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting), uint64(r.Head)} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
@@ -43,6 +44,7 @@ func (r *siteRecord) decode(key, value []byte) error {
 	r.Site = frontier.Site(d.string())
 	r.Merged, r.Entries = d.uvarint(), uint32(d.uvarint())
 	r.Ready, r.Waiting = int(d.uvarint()), int(d.uvarint())
+	r.Head = uint8(d.uvarint())
 	r.Queued = r.Ready + r.Waiting
 	r.Spent = d.spent()
 	r.Clocks, r.Given = d.clocks(), d.fate()
