@@ -12,7 +12,8 @@ type Shared interface {
 	// Reserve takes what key names from now until a time, unless it is taken:
 	// then it says until when.
 	Reserve(key string, now, until time.Time) (taken time.Time, ok bool)
-	// Release sets another time for what this process has reserved.
+	// Release sets another time, the last one, for what this process has
+	// reserved.
 	Release(key string, until time.Time)
 }
 
@@ -38,6 +39,7 @@ func (t *Turn) reserve(to netip.Addr, now time.Time) error {
 			t.site.machine = taken
 			return &NotYet{MachineClock, taken}
 		}
+		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
 	}
 	t.site.machine = time.Time{}
 	t.reserved = site

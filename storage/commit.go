@@ -15,7 +15,7 @@ import (
 
 // What may wait for a commit before Submit waits, too.
 const (
-	maxQueue      = 1024    // ops
+	maxQueue      = 512     // ops
 	maxQueueBytes = 4 << 20 // of completions in them
 )
 

@@ -47,11 +47,16 @@ type mergedSite struct {
 }
 
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
-	return &change{
+	c := &change{
 		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{},
 		meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
 		states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
 	}
+	// A merge adds many rows to a leaf at once, which bbolt then cuts into
+	// leaves that are as full as this says.
+	c.entries.FillPercent = 0.75
+	c.states.FillPercent, c.names.FillPercent = 0.9, 0.9
+	return c
 }
 
 // The most links of a site that are merged at once, and what merging a site and

@@ -12,11 +12,11 @@ const (
 	smallPending = 64                    // links and completions that are merged at once
 	someMerge    = 20_000                // up to here merging is cheap enough to be done each second
 	someAge      = time.Second           // so much later
-	fullMerge    = 400_000               // from here on it is time
+	fullMerge    = 600_000               // from here on it is time
 	fullAge      = 5 * time.Second       // and also so much later
 	slice        = 6000                  // cost of what one commit merges, at least
 	idle         = 20 * time.Millisecond // without news: there is time
-	siteWeight   = 6                     // memory of a pending site, in links
+	siteWeight   = 2                     // memory of a pending site, in links
 )
 
 // mergeSome merges the sites that somebody waits for, and a slice of the rest
@@ -54,7 +54,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 	}
 	// A pass must be faster than what comes in meanwhile.
 	for _, e := range g.all {
-		budget += 2 * (1 + len(e.links))
+		budget += (1 + len(e.links)) * 3 / 2
 	}
 	at := pass.at
 	for ; at < len(pass.sites) && budget > 0; at++ {

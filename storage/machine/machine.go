@@ -1,0 +1,129 @@
+// Package machine keeps the clocks that all crawls of one machine have in
+// common: until when a site, or an address, is not to be asked again, whichever
+// process asks.
+//
+// They are a table in a file that every process maps into its memory. A name
+// has one place in it, by its hash, which holds a time; it is taken by one
+// atomic compare-and-swap, so that nobody waits for anybody. Two names that
+// share a place can only make each other later. A process that is killed leaves
+// nothing behind but times, which pass.
+package machine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/zeebo/xxh3"
+)
+
+const (
+	places   = 1 << 20
+	fileSize = places * 8
+	// farthest is how far ahead a time can lie that counts: what a clock wrote
+	// that was wrong must not block a site for years.
+	farthest = 24 * time.Hour
+)
+
+// A Table implements frontier.Shared. It is safe for concurrent use, by several
+// processes, too.
+type Table struct {
+	mem []byte
+
+	mu       sync.Mutex
+	reserved map[string]int64 // what this table has written, by name
+}
+
+// Open opens the table at path, or makes it. The error is one of the file
+// system.
+func Open(path string) (*Table, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.Size() == fileSize:
+	case info.Size() < fileSize: // new, or another process makes it just now
+		if err := f.Truncate(fileSize); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("%s is %d bytes long, not %d: it is no table of clocks: remove it", path, info.Size(), fileSize)
+	}
+	mem, err := syscall.Mmap(int(f.Fd()), 0, fileSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be mapped: %w", path, err)
+	}
+	return &Table{mem: mem, reserved: map[string]int64{}}, nil
+}
+
+// Close gives the memory back. What was reserved stays so.
+func (t *Table) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mem == nil {
+		return nil
+	}
+	mem := t.mem
+	t.mem = nil
+	return syscall.Munmap(mem)
+}
+
+// Reserve takes what key names from now until a time, unless it is taken: then
+// it says until when.
+func (t *Table) Reserve(key string, now, until time.Time) (taken time.Time, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mem == nil {
+		return time.Time{}, true
+	}
+	place, to := t.place(key), millis(until)
+	for {
+		was := place.Load()
+		if free := time.UnixMilli(was); free.After(now) && free.Before(now.Add(farthest)) {
+			return free, false
+		}
+		if place.CompareAndSwap(was, to) {
+			t.reserved[key] = to
+			return time.Time{}, true
+		}
+	}
+}
+
+// Release sets another time for what this table has reserved, at most a day
+// from now. Where somebody else has taken it since, nothing is changed.
+func (t *Table) Release(key string, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was, ok := t.reserved[key]
+	if !ok || t.mem == nil {
+		return
+	}
+	delete(t.reserved, key)
+	if most := time.Now().Add(farthest - time.Minute); until.After(most) {
+		until = most
+	}
+	t.place(key).CompareAndSwap(was, millis(until))
+}
+
+func (t *Table) place(key string) *atomic.Int64 {
+	i := xxh3.HashString(key) % places
+	// The place lies within the mapping and is aligned: it begins at a page.
+	return (*atomic.Int64)(unsafe.Pointer(&t.mem[i*8]))
+}
+
+// millis rounds up: nobody may be too early.
+func millis(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
