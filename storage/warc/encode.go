@@ -1,0 +1,513 @@
+package warc
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http/httputil"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// DefaultLevel is the gzip level where none is given. What a page costs is
+// dominated by compression, and higher levels gain little on it.
+const DefaultLevel = gzip.BestSpeed
+
+// Options of an [Encoder]. The zero value is ready for use.
+type Options struct {
+	// Level is that of gzip, 1 to 9; 0 is DefaultLevel.
+	Level int
+	// Plain leaves the records uncompressed.
+	Plain bool
+	// Random gives the bytes that record IDs are made of; nil is crypto/rand.
+	// It must be safe for concurrent use if the Encoder is used so.
+	Random io.Reader
+}
+
+// An Encoder makes records. It is safe for concurrent use. It keeps gzip
+// writers for later use, and no record beyond the call that makes it.
+type Encoder struct {
+	level  int
+	plain  bool
+	random io.Reader
+	states sync.Pool // of *state
+}
+
+// NewEncoder returns an error for a level that gzip does not have.
+func NewEncoder(o Options) (*Encoder, error) {
+	if o.Level == 0 {
+		o.Level = DefaultLevel
+	}
+	if o.Level < gzip.BestSpeed || o.Level > gzip.BestCompression {
+		return nil, fmt.Errorf("gzip level %d: take one from %d to %d", o.Level, gzip.BestSpeed, gzip.BestCompression)
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return &Encoder{level: o.Level, plain: o.Plain, random: o.Random}, nil
+}
+
+// NewID makes the ID of a record: a URI of the form urn:uuid:, without the
+// angle brackets that surround it in a header.
+func (e *Encoder) NewID() (string, error) { return newID(e.random) }
+
+// A Placed says where a record stands.
+type Placed struct {
+	Type   Type
+	ID     string // without angle brackets
+	Offset int64  // bytes from where the call began to write
+	Length int64  // bytes as stored: of the gzip member
+	// PayloadDigest is the value of WARC-Payload-Digest, "" without one.
+	PayloadDigest string
+}
+
+// An Info is the block of a warcinfo record (section 6.2). Fields that are
+// empty are left out; format and conformsTo are always written.
+type Info struct {
+	ID       string    // of the record; a new one if it is empty
+	Filename string    // of the file it stands in, for WARC-Filename
+	Date     time.Time // when the file was begun
+
+	Software  string // with its version
+	Robots    string // the policy, such as "RFC 9309"
+	UserAgent string // as sent with each request
+	From      string // as sent with each request
+	Operator  string // a name and an address
+	Hostname  string
+	IsPartOf  string // the crawl
+	More      []Field
+}
+
+// conformsTo is what WARC 1.1 asks to be named by.
+const conformsTo = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+
+// A RevisitOf says what an answer repeats (section 6.7).
+type RevisitOf struct {
+	Profile Profile
+	// ID, URL and Date are of the earlier record: WARC-Refers-To,
+	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date. Readers find the
+	// payload by the latter two, so both should be given.
+	ID   string
+	URL  string
+	Date time.Time
+	// PayloadDigest is that of the earlier record. With
+	// IdenticalPayloadDigest it may be left out if Exchange.Response has the
+	// body it is to be computed of.
+	PayloadDigest string
+}
+
+// A File is the answer of a protocol without headers, as FTP (section 6.4.3).
+type File struct {
+	Type string // media type; application/octet-stream if it is not known
+	Body []byte
+}
+
+// An Exchange is one request and what came of it. The parts that are nil are
+// not written, and at least one must be given: a request that got no answer has
+// a Request and perhaps Metadata.
+type Exchange struct {
+	URL      string     // WARC-Target-URI: absolute, escaped, without white space
+	Date     time.Time  // WARC-Date of every record: when the request began (section 5.4)
+	IP       netip.Addr // that was talked to; the zero value is left out
+	InfoID   string     // the warcinfo record of the file, if it is to be named
+	Protocol []string   // such as "http/1.1" or "h2", and "tls/1.3"
+	Cipher   string     // TLS cipher suite by its IANA name
+
+	Response *HTTP
+	// Revisit makes the answer a revisit record, which has the head of
+	// Response and not its body.
+	Revisit *RevisitOf
+	// File is instead of Response.
+	File *File
+	// Truncated is why the answer's body is not the whole.
+	Truncated Truncation
+	// PayloadType is what the payload was found to be by looking at it; never
+	// a copy of Content-Type (section 5.19).
+	PayloadType string
+
+	Request *HTTP
+
+	// Metadata is the block of the metadata record (section 6.6): via,
+	// hopsFromSeed, fetchTimeMs and whatever else is known.
+	Metadata []Field
+}
+
+// AppendInfo appends a warcinfo record to b.
+func (e *Encoder) AppendInfo(b []byte, i *Info) ([]byte, Placed, error) {
+	s := e.state()
+	defer e.states.Put(s)
+	s.to(b, nil)
+	p, err := e.info(s, i)
+	return s.result(b, err), p, err
+}
+
+// WriteInfo writes a warcinfo record.
+func (e *Encoder) WriteInfo(w io.Writer, i *Info) (Placed, error) {
+	s := e.state()
+	defer e.states.Put(s)
+	s.to(nil, w)
+	defer s.to(nil, nil)
+	return e.info(s, i)
+}
+
+// AppendExchange appends the records of x to b: the answer first, then the
+// request, then the metadata. On an error b comes back as it was.
+func (e *Encoder) AppendExchange(b []byte, x *Exchange) ([]byte, []Placed, error) {
+	s := e.state()
+	defer e.states.Put(s)
+	s.to(b, nil)
+	p, err := e.exchange(s, x)
+	return s.result(b, err), p, err
+}
+
+// WriteExchange writes the records of x as AppendExchange does. After an error
+// a part of them may have been written.
+func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
+	s := e.state()
+	defer e.states.Put(s)
+	s.to(nil, w)
+	defer s.to(nil, nil)
+	return e.exchange(s, x)
+}
+
+// A state is what one call needs.
+type state struct {
+	zip   *gzip.Writer
+	out   io.Writer // nil to append to buf
+	buf   []byte
+	count int64
+	head  []byte // of the block
+	warc  []byte // header of the record
+	text  []byte // a block of fields
+	sum   hash.Hash
+}
+
+func (e *Encoder) state() *state {
+	if s, ok := e.states.Get().(*state); ok {
+		return s
+	}
+	return &state{sum: sha1.New()}
+}
+
+func (s *state) to(b []byte, w io.Writer) { s.buf, s.out, s.count = b, w, 0 }
+
+// result is what was appended to, or b itself after an error. The state no
+// longer holds it.
+func (s *state) result(b []byte, err error) []byte {
+	done := s.buf
+	s.buf = nil
+	if err != nil {
+		return b
+	}
+	return done
+}
+
+func (s *state) Write(p []byte) (int, error) {
+	if s.out == nil {
+		s.buf = append(s.buf, p...)
+		s.count += int64(len(p))
+		return len(p), nil
+	}
+	n, err := s.out.Write(p)
+	s.count += int64(n)
+	return n, err
+}
+
+func (e *Encoder) info(s *state, i *Info) (Placed, error) {
+	r := record{Type: Warcinfo, id: i.ID, date: i.Date, contentType: warcFields}
+	if i.Filename != "" {
+		r.fields = append(r.fields, Field{FieldFilename, i.Filename})
+	}
+	lines := []Field{
+		{"software", i.Software}, {"format", "WARC File Format 1.1"}, {"conformsTo", conformsTo},
+		{"robots", i.Robots}, {"http-header-user-agent", i.UserAgent}, {"http-header-from", i.From},
+		{"operator", i.Operator}, {"hostname", i.Hostname}, {"isPartOf", i.IsPartOf},
+	}
+	var err error
+	if s.text, err = appendFields(s.text[:0], append(lines, i.More...)); err != nil {
+		return Placed{}, fmt.Errorf("warcinfo record: %w", err)
+	}
+	r.body = s.text
+	if r.id == "" {
+		if r.id, err = e.NewID(); err != nil {
+			return Placed{}, err
+		}
+	}
+	return e.write(s, &r)
+}
+
+// appendFields writes application/warc-fields, leaving out what is empty.
+func appendFields(b []byte, fields []Field) ([]byte, error) {
+	for _, f := range fields {
+		if f.Value == "" {
+			continue
+		}
+		var err error
+		if b, err = appendField(b, f.Name, f.Value); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+const warcFields = "application/warc-fields"
+
+var errNothing = errors.New("an exchange without Response, File, Request and Metadata: give at least one")
+
+func (e *Encoder) exchange(s *state, x *Exchange) ([]Placed, error) {
+	placed, err := e.records(s, x)
+	if err != nil {
+		return nil, fmt.Errorf("WARC records of %q: %w", clip(x.URL), err)
+	}
+	return placed, nil
+}
+
+func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
+	switch {
+	case x.Response != nil && x.File != nil:
+		return nil, errors.New("both Response and File are set: an answer is one of them")
+	case x.Revisit != nil && x.Response == nil:
+		return nil, errors.New("a Revisit without the Response whose head it keeps")
+	case x.URL == "" || strings.ContainsFunc(x.URL, func(r rune) bool { return r <= ' ' }):
+		return nil, errors.New("the URL is empty or has white space in it: escape it (section 5.14)")
+	}
+	placed := make([]Placed, 0, 3)
+	first := "" // the record that the others are concurrent to
+	add := func(r *record) error {
+		r.date, r.url = x.Date, x.URL
+		var err error
+		if r.id, err = e.NewID(); err != nil {
+			return err
+		}
+		r.concurrentTo, r.x = first, x
+		p, err := e.write(s, r)
+		if err != nil {
+			return fmt.Errorf("%s record: %w", r.Type, err)
+		}
+		if first == "" {
+			first = r.id
+		}
+		placed = append(placed, p)
+		return nil
+	}
+	if x.Response != nil {
+		r, err := s.response(x)
+		if err == nil {
+			err = add(r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if x.File != nil {
+		r := &record{Type: Resource, contentType: x.File.Type, body: x.File.Body, payload: true, truncated: x.Truncated, payloadType: x.PayloadType}
+		if r.contentType == "" {
+			r.contentType = "application/octet-stream"
+		}
+		if err := add(r); err != nil {
+			return nil, err
+		}
+	}
+	if x.Request != nil {
+		head, err := x.Request.appendHead(s.head[:0])
+		s.head = head
+		if err != nil {
+			return nil, fmt.Errorf("request: %w", err)
+		}
+		r := &record{Type: Request, contentType: "application/http; msgtype=request", head: head, body: x.Request.Body}
+		r.payload, r.chunked = len(x.Request.Body) > 0, x.Request.chunked()
+		if err := add(r); err != nil {
+			return nil, err
+		}
+	}
+	if x.Metadata != nil {
+		text, err := appendFields(s.text[:0], x.Metadata)
+		s.text = text
+		if err != nil {
+			return nil, fmt.Errorf("metadata: %w", err)
+		}
+		if err := add(&record{Type: Metadata, contentType: warcFields, body: text}); err != nil {
+			return nil, err
+		}
+	}
+	if len(placed) == 0 {
+		return nil, errNothing
+	}
+	return placed, nil
+}
+
+// response makes the response or revisit record of x.
+func (s *state) response(x *Exchange) (*record, error) {
+	head, err := x.Response.appendHead(s.head[:0])
+	s.head = head
+	if err != nil {
+		return nil, fmt.Errorf("response: %w", err)
+	}
+	r := &record{Type: Response, contentType: "application/http; msgtype=response", head: head, truncated: x.Truncated}
+	v := x.Revisit
+	if v == nil {
+		r.body, r.payload, r.chunked, r.payloadType = x.Response.Body, true, x.Response.chunked(), x.PayloadType
+		return r, nil
+	}
+	r.Type = Revisit
+	r.digest = v.PayloadDigest
+	r.fields = append(r.fields, Field{FieldProfile, string(v.Profile)})
+	if v.ID != "" {
+		r.fields = append(r.fields, Field{FieldRefersTo, "<" + v.ID + ">"})
+	}
+	if v.URL != "" {
+		r.fields = append(r.fields, Field{FieldRefersToURI, v.URL})
+	}
+	if !v.Date.IsZero() {
+		r.fields = append(r.fields, Field{FieldRefersToDate, v.Date.UTC().Format(dateForm)})
+	}
+	switch v.Profile {
+	case IdenticalPayloadDigest:
+		r.truncated = TruncatedLength // section 6.7.2
+		if r.digest == "" && len(x.Response.Body) > 0 {
+			r.digest = s.payloadDigest(x.Response.Body, x.Response.chunked())
+		}
+		if r.digest == "" {
+			return nil, fmt.Errorf("a revisit with the profile %s must have a PayloadDigest (section 6.7.2): set it, or give the body", v.Profile)
+		}
+	case ServerNotModified:
+	default:
+		return nil, fmt.Errorf("revisit profile %q is not one of section 6.7: take IdenticalPayloadDigest or ServerNotModified", clip(string(v.Profile)))
+	}
+	return r, nil
+}
+
+// A record is about to be written.
+type record struct {
+	Type         Type
+	id           string
+	date         time.Time
+	url          string
+	concurrentTo string
+	x            *Exchange // nil in a warcinfo record
+	fields       []Field
+	contentType  string
+	payloadType  string
+	truncated    Truncation
+	head, body   []byte // the block is both
+	payload      bool   // body is a payload, which has a digest
+	chunked      bool   // body is in chunks
+	digest       string // of the payload, where body is not it
+}
+
+// write compresses r as it goes: only the header is ever held.
+func (e *Encoder) write(s *state, r *record) (Placed, error) {
+	p := Placed{Type: r.Type, ID: r.id, Offset: s.count, PayloadDigest: r.digest}
+	if r.date.IsZero() || r.date.UTC().Year() < 0 || r.date.UTC().Year() > 9999 {
+		return p, errors.New("without a date of four digits for the year: set Date")
+	}
+	s.sum.Reset()
+	s.sum.Write(r.head)
+	s.sum.Write(r.body)
+	block := s.labelled()
+	if r.payload {
+		if p.PayloadDigest = block; len(r.head) > 0 || r.chunked {
+			p.PayloadDigest = s.payloadDigest(r.body, r.chunked)
+		}
+	}
+
+	b := append(s.warc[:0], "WARC/1.1\r\n"...)
+	var err error
+	field := func(name, value string) {
+		if value != "" && err == nil {
+			b, err = appendField(b, name, value)
+		}
+	}
+	field(FieldType, string(r.Type))
+	field(FieldRecordID, "<"+r.id+">")
+	var date [len(dateForm)]byte
+	field(FieldDate, string(r.date.UTC().AppendFormat(date[:0], dateForm)))
+	field(FieldTargetURI, r.url)
+	if x := r.x; x != nil {
+		if x.IP.IsValid() {
+			field(FieldIPAddress, x.IP.Unmap().WithZone("").String())
+		}
+		if r.concurrentTo != "" {
+			field(FieldConcurrentTo, "<"+r.concurrentTo+">")
+		}
+		if x.InfoID != "" {
+			field(FieldWarcinfoID, "<"+x.InfoID+">")
+		}
+		if r.Type != Metadata {
+			for _, protocol := range x.Protocol {
+				field(FieldProtocol, protocol)
+			}
+			field(FieldCipherSuite, x.Cipher)
+		}
+	}
+	for _, f := range r.fields {
+		field(f.Name, f.Value)
+	}
+	field(FieldTruncated, string(r.truncated))
+	field(FieldIdentifiedType, r.payloadType)
+	field(FieldPayloadDigest, p.PayloadDigest)
+	field(FieldBlockDigest, block)
+	field(FieldContentType, r.contentType)
+	var length [20]byte
+	field(FieldContentLength, string(strconv.AppendInt(length[:0], int64(len(r.head)+len(r.body)), 10)))
+	b = append(b, "\r\n"...)
+	s.warc = b
+	if err != nil {
+		return p, err
+	}
+
+	var w io.Writer = s
+	if !e.plain {
+		if s.zip == nil {
+			if s.zip, err = gzip.NewWriterLevel(s, e.level); err != nil {
+				return p, err
+			}
+		} else {
+			s.zip.Reset(s)
+		}
+		w = s.zip
+	}
+	for _, part := range [...][]byte{b, r.head, r.body, recordEnd} {
+		if _, err := w.Write(part); err != nil {
+			return p, err
+		}
+	}
+	if !e.plain {
+		if err := s.zip.Close(); err != nil {
+			return p, err
+		}
+	}
+	p.Length = s.count - p.Offset
+	return p, nil
+}
+
+// recordEnd follows every block (section 4).
+var recordEnd = []byte("\r\n\r\n")
+
+// payloadDigest is of the body without its transfer coding (section 6.3.2). If
+// the chunks break off, it is of what they hold up to there.
+func (s *state) payloadDigest(body []byte, chunked bool) string {
+	s.sum.Reset()
+	if chunked {
+		_, _ = io.Copy(s.sum, httputil.NewChunkedReader(bytes.NewReader(body)))
+	} else {
+		s.sum.Write(body)
+	}
+	return s.labelled()
+}
+
+// labelled is the sum in the form of section 5.8.
+func (s *state) labelled() string {
+	var sum [sha1.Size]byte
+	return "sha1:" + base32.StdEncoding.EncodeToString(s.sum.Sum(sum[:0]))
+}

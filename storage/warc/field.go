@@ -1,0 +1,177 @@
+package warc
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// A Type is the value of WARC-Type (section 5.5).
+type Type string
+
+// The record types of section 6.
+const (
+	Warcinfo     Type = "warcinfo"
+	Response     Type = "response"
+	Resource     Type = "resource"
+	Request      Type = "request"
+	Metadata     Type = "metadata"
+	Revisit      Type = "revisit"
+	Conversion   Type = "conversion"
+	Continuation Type = "continuation"
+)
+
+// The named fields of section 5, and two that the community has agreed on
+// since: WARC-Protocol, which may repeat, and WARC-Cipher-Suite.
+const (
+	FieldType           = "WARC-Type"
+	FieldRecordID       = "WARC-Record-ID"
+	FieldDate           = "WARC-Date"
+	FieldContentLength  = "Content-Length"
+	FieldContentType    = "Content-Type"
+	FieldConcurrentTo   = "WARC-Concurrent-To"
+	FieldBlockDigest    = "WARC-Block-Digest"
+	FieldPayloadDigest  = "WARC-Payload-Digest"
+	FieldIPAddress      = "WARC-IP-Address"
+	FieldRefersTo       = "WARC-Refers-To"
+	FieldRefersToURI    = "WARC-Refers-To-Target-URI"
+	FieldRefersToDate   = "WARC-Refers-To-Date"
+	FieldTargetURI      = "WARC-Target-URI"
+	FieldTruncated      = "WARC-Truncated"
+	FieldWarcinfoID     = "WARC-Warcinfo-ID"
+	FieldFilename       = "WARC-Filename"
+	FieldProfile        = "WARC-Profile"
+	FieldIdentifiedType = "WARC-Identified-Payload-Type"
+	FieldProtocol       = "WARC-Protocol"
+	FieldCipherSuite    = "WARC-Cipher-Suite"
+)
+
+// A Truncation is the value of WARC-Truncated (section 5.15): why a block is
+// not the whole of what was sent. The zero value is: it is the whole.
+type Truncation string
+
+const (
+	TruncatedLength      Truncation = "length"      // longer than the crawler keeps
+	TruncatedTime        Truncation = "time"        // slower than the crawler waits
+	TruncatedDisconnect  Truncation = "disconnect"  // the connection broke
+	TruncatedUnspecified Truncation = "unspecified" // anything else
+)
+
+// A Profile is the value of WARC-Profile (section 5.18), which a revisit record
+// must have.
+type Profile string
+
+const (
+	// IdenticalPayloadDigest: the payload has a digest that was seen before
+	// (section 6.7.2).
+	IdenticalPayloadDigest Profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+	// ServerNotModified: the server says that nothing has changed, as with
+	// status 304 (section 6.7.3).
+	ServerNotModified Profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+)
+
+// A Field is a name with its value: of a record's header, or of a block of type
+// application/warc-fields.
+type Field struct{ Name, Value string }
+
+// A Header is a record's named fields in their order.
+type Header []Field
+
+// Get returns the first value of the field, "" where there is none. Names are
+// compared without regard to case (section 4).
+func (h Header) Get(name string) string {
+	for _, f := range h {
+		if strings.EqualFold(f.Name, name) {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// Values returns every value of a field that may repeat.
+func (h Header) Values(name string) []string {
+	var v []string
+	for _, f := range h {
+		if strings.EqualFold(f.Name, name) {
+			v = append(v, f.Value)
+		}
+	}
+	return v
+}
+
+// dateForm has the fraction of a second that WARC 1.1 permits (section 5.4).
+const dateForm = "2006-01-02T15:04:05.000000Z"
+
+// parseDate reads a WARC-Date of any precision that section 5.4 permits.
+func parseDate(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	for _, form := range []string{"2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"} {
+		if err == nil {
+			break
+		}
+		t, err = time.Parse(form, s)
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s %q is no date such as 2030-01-02T03:04:05Z", FieldDate, clip(s))
+	}
+	return t.UTC(), nil
+}
+
+// newID makes a version 4 UUID (RFC 9562, section 5.4) as a URI.
+func newID(random io.Reader) (string, error) {
+	var u [16]byte
+	if _, err := io.ReadFull(random, u[:]); err != nil {
+		return "", fmt.Errorf("WARC record ID: the source of random bytes fails: %w", err)
+	}
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	const digits = "0123456789abcdef"
+	b := append(make([]byte, 0, 45), "urn:uuid:"...)
+	for i, c := range u {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			b = append(b, '-')
+		}
+		b = append(b, digits[c>>4], digits[c&15])
+	}
+	return string(b), nil
+}
+
+// appendField adds a line, or says why name and value make none (section 4).
+func appendField(b []byte, name, value string) ([]byte, error) {
+	if !isToken(name) {
+		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ may stand in it", clip(name))
+	}
+	if i := strings.IndexFunc(value, control); i >= 0 {
+		return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(value), value[i])
+	}
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, value...)
+	return append(b, "\r\n"...), nil
+}
+
+// isToken says whether s is a token as in RFC 9110, section 5.6.2, which is a
+// little narrower than WARC's.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// clip keeps what goes into an error message short.
+func clip(s string) string {
+	if len(s) > 120 {
+		return s[:120] + "..."
+	}
+	return s
+}

@@ -1,0 +1,217 @@
+package warc
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Coding says what of an HTTP message's codings is still on its body.
+type Coding uint8
+
+const (
+	// AsSent: the body is what came over the wire, chunks included.
+	AsSent Coding = iota
+	// Unchunked: the transfer codings are removed, the content codings are
+	// not. net/http gives bodies so where it is told not to decompress.
+	Unchunked
+	// Decoded: the transfer and the content codings are removed.
+	Decoded
+)
+
+// HTTP is a request or a response as a record's block: start line, header
+// fields, empty line, body (sections 6.3.2 and 6.5.2; RFC 9112, section 2.1).
+//
+// A header field that states a coding which Body no longer has would make
+// readers decode twice. Such a field is kept under another name, the one that
+// other crawlers use and replay software knows: Transfer-Encoding becomes
+// X-Archive-Orig-Transfer-Encoding, Content-Encoding becomes
+// X-Archive-Orig-Content-Encoding, Content-Length becomes
+// X-Archive-Orig-Content-Length, and a Content-Length that fits Body is added.
+// Where no coding was removed, every field stays as it was received.
+type HTTP struct {
+	// Head is the start line, the fields and the empty line, byte for byte as
+	// on the wire. Where it is not known, it is nil, and StartLine and Header
+	// stand for it.
+	Head []byte
+
+	// StartLine is the status line or the request line, without line end: see
+	// StatusLine and RequestLine.
+	StartLine string
+	// Header is written in canonical form, sorted by name, a Host field first
+	// (RFC 9110, section 7.2). What net/http keeps elsewhere, such as
+	// Request.Host, must be put in by the caller.
+	Header http.Header
+
+	Body   []byte
+	Coding Coding // of Body
+}
+
+// StatusLine is the first line of a response (RFC 9112, section 4). It says
+// HTTP/1.1 whatever the version was: messages of HTTP/2 and HTTP/3 have no text
+// form of their own, readers know no other, and WARC-Protocol tells the truth.
+func StatusLine(status int) string {
+	return fmt.Sprintf("HTTP/1.1 %03d %s", status, http.StatusText(status))
+}
+
+// RequestLine is the first line of a request (RFC 9112, section 3), with
+// HTTP/1.1 for the reason that StatusLine gives.
+func RequestLine(method, target string) string {
+	return method + " " + target + " HTTP/1.1"
+}
+
+// renamed are the fields that state what Decoded has removed. The first of them
+// states what Unchunked has removed.
+var renamed = [...]string{"Transfer-Encoding", "Content-Encoding"}
+
+const (
+	contentLength = "Content-Length"
+	original      = "X-Archive-Orig-"
+)
+
+// appendHead appends everything before the body.
+func (m *HTTP) appendHead(b []byte) ([]byte, error) {
+	if m.Head != nil {
+		return m.appendRaw(b)
+	}
+	if m.StartLine == "" {
+		return b, fmt.Errorf("HTTP message without a start line: set Head, or StartLine to StatusLine or RequestLine")
+	}
+	if strings.ContainsAny(m.StartLine, "\r\n") {
+		return b, fmt.Errorf("start line %q has a line end inside: leave it out", clip(m.StartLine))
+	}
+	b = append(b, m.StartLine...)
+	b = append(b, "\r\n"...)
+
+	changed := false
+	for _, name := range m.removed() {
+		changed = changed || m.Header.Get(name) != ""
+	}
+	names := slices.Sorted(maps.Keys(m.Header))
+	if i := slices.Index(names, "Host"); i > 0 {
+		copy(names[1:i+1], names[:i])
+		names[0] = "Host"
+	}
+	for _, name := range names {
+		if !isToken(name) {
+			return b, fmt.Errorf("HTTP header field name %q is no token (RFC 9110, section 5.1): give the message as Head", clip(name))
+		}
+		for _, value := range m.Header[name] {
+			if changed && m.stale(name) {
+				b = append(b, original...)
+			}
+			b = append(b, http.CanonicalHeaderKey(name)...)
+			b = append(b, ": "...)
+			from := len(b)
+			b = append(b, value...)
+			for i, c := range b[from:] {
+				if c == '\r' || c == '\n' || c == 0 {
+					b[from+i] = ' ' // as RFC 9110, section 5.5, tells recipients
+				}
+			}
+			b = append(b, "\r\n"...)
+		}
+	}
+	return m.finish(b, changed), nil
+}
+
+// appendRaw appends Head, with the fields renamed that must be.
+func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
+	end := headEnd(m.Head)
+	if end != len(m.Head) {
+		return b, fmt.Errorf("HTTP head of %d bytes does not end with its first empty line: Head is all bytes before the body", len(m.Head))
+	}
+	changed := false
+	for line := range bytes.Lines(m.Head) {
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		changed = changed || m.isRemoved(string(bytes.TrimRight(name, " \t")))
+	}
+	if !changed {
+		return append(b, m.Head...), nil
+	}
+	for line := range bytes.Lines(m.Head) {
+		if len(bytes.TrimRight(line, "\r\n")) == 0 {
+			break
+		}
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		if m.stale(string(bytes.TrimRight(name, " \t"))) {
+			b = append(b, original...)
+		}
+		b = append(b, line...)
+	}
+	return m.finish(b, true), nil
+}
+
+func (m *HTTP) finish(b []byte, changed bool) []byte {
+	if changed {
+		b = append(b, contentLength+": "...)
+		b = strconv.AppendInt(b, int64(len(m.Body)), 10)
+		b = append(b, "\r\n"...)
+	}
+	return append(b, "\r\n"...)
+}
+
+// removed names the fields that state a coding which Body no longer has.
+func (m *HTTP) removed() []string {
+	return renamed[:min(int(m.Coding), len(renamed))]
+}
+
+func (m *HTTP) isRemoved(name string) bool {
+	return slices.ContainsFunc(m.removed(), func(r string) bool { return strings.EqualFold(r, name) })
+}
+
+// stale says whether a field is no longer true once a coding was removed.
+func (m *HTTP) stale(name string) bool {
+	return m.isRemoved(name) || strings.EqualFold(name, contentLength)
+}
+
+// chunked says whether Body is in chunks.
+func (m *HTTP) chunked() bool {
+	if m.Coding != AsSent {
+		return false
+	}
+	if m.Head == nil {
+		return endsChunked(m.Header.Get("Transfer-Encoding"))
+	}
+	return endsChunked(headField(m.Head, "Transfer-Encoding"))
+}
+
+// endsChunked says whether chunked is the last transfer coding, as it must be
+// (RFC 9112, section 6.1).
+func endsChunked(value string) bool {
+	last := value[strings.LastIndexByte(value, ',')+1:]
+	return strings.EqualFold(strings.TrimSpace(last), "chunked")
+}
+
+// headField returns the last value of a field in the bytes of a head.
+func headField(head []byte, name string) string {
+	found := ""
+	for line := range bytes.Lines(head) {
+		n, value, ok := bytes.Cut(line, []byte(":"))
+		if ok && strings.EqualFold(string(bytes.TrimRight(n, " \t")), name) {
+			found = string(bytes.TrimSpace(value))
+		}
+	}
+	return found
+}
+
+// headEnd is where the body begins in b: after the first empty line. It is -1
+// where there is none. A line may end in a bare LF (RFC 9112, section 2.2).
+func headEnd(b []byte) int {
+	at := 0
+	for at < len(b) {
+		n := bytes.IndexByte(b[at:], '\n')
+		if n < 0 {
+			return -1
+		}
+		if n == 0 || n == 1 && b[at] == '\r' {
+			return at + n + 1
+		}
+		at += n + 1
+	}
+	return -1
+}

@@ -1,0 +1,545 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Bounds on what a reader keeps in memory. A record that breaks one is an
+// error, and can be skipped.
+const (
+	// MaxHeader is the longest header of a record, in bytes.
+	MaxHeader = 64 << 10
+	// MaxHead is the longest head of an HTTP message in a block, in bytes.
+	MaxHead = 1 << 20
+)
+
+// Errors that an [*Error] wraps, besides those of gzip and of the reader
+// below.
+var (
+	ErrVersion   = errors.New("the record does not begin with WARC/1.0 or WARC/1.1: this is no WARC file, or the offset is not that of a record")
+	ErrHeader    = errors.New("the record's header is malformed")
+	ErrTooLong   = fmt.Errorf("the record's header is longer than %d bytes", MaxHeader)
+	ErrCut       = errors.New("the file ends within the record: it was cut; what stands before the record is whole")
+	ErrEnd       = errors.New("the block is not followed by two line ends: Content-Length is wrong; Skip looks for the next record")
+	ErrMember    = errors.New("the gzip member holds more than one record, so none can be read by its offset: compress each record on its own")
+	ErrDigest    = errors.New("the digest does not fit")
+	ErrAlgorithm = errors.New("the digest's algorithm is none of md5, sha1, sha256 and sha512")
+)
+
+// An Error says which record cannot be read, and why.
+type Error struct {
+	Offset int64 // of the record in the file, in bytes
+	Err    error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("WARC record at byte %d: %v", e.Offset, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// A Record is one record of a file that is being read. Its block is read by
+// Read, once, in order.
+type Record struct {
+	Version string // "1.0" or "1.1"
+	Header  Header
+	Type    Type
+	ID      string // without angle brackets
+	Date    time.Time
+	Size    int64 // of the block, in bytes
+	Offset  int64 // in the file as it is stored
+
+	r      *Reader
+	left   int64
+	length int64 // as stored; 0 until the end was reached
+	err    error
+}
+
+// A Reader reads a WARC file from its beginning to its end. It is not safe for
+// concurrent use.
+type Reader struct {
+	count   counter
+	in      *bufio.Reader
+	zip     *gzip.Reader
+	member  *bufio.Reader // over zip
+	inside  bool          // the current record is a gzip member
+	current *Record
+	err     error // that only Skip mends
+	line    []byte
+	scratch []byte
+}
+
+// counter knows how far the underlying reader was read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// NewReader reads a file from its first byte.
+func NewReader(r io.Reader) *Reader {
+	rd := &Reader{count: counter{r: r}}
+	rd.in = bufio.NewReaderSize(&rd.count, 64<<10)
+	return rd
+}
+
+// ReadAt reads the record at offset bytes. An offset that is not that of a
+// record is ErrVersion or an error of gzip. Several goroutines may use one
+// io.ReaderAt so.
+func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
+	if offset < 0 {
+		return nil, &Error{offset, errors.New("an offset cannot be negative")}
+	}
+	rd := NewReader(io.NewSectionReader(r, offset, math.MaxInt64-offset))
+	rd.count.n = offset
+	rec, err := rd.Next()
+	if err == io.EOF {
+		return nil, &Error{offset, ErrCut}
+	}
+	return rec, err
+}
+
+// offset is how many bytes of the file were consumed.
+func (r *Reader) offset() int64 { return r.count.n - int64(r.in.Buffered()) }
+
+// Next is the next record; what is left of the one before is read over. At the
+// end of the file the error is io.EOF. Any other is an *Error, and stays until
+// Skip is called.
+func (r *Reader) Next() (*Record, error) {
+	if r.current != nil && r.err == nil {
+		if _, err := r.current.Close(); err != nil {
+			return nil, err
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.current = nil
+	start := r.offset()
+	magic, err := r.in.Peek(2)
+	if len(magic) == 0 && err == io.EOF {
+		return nil, io.EOF
+	}
+	if len(magic) < 2 {
+		return nil, r.fail(start, cut(err))
+	}
+	r.inside = magic[0] == 0x1f && magic[1] == 0x8b
+	if r.inside {
+		if err := r.openMember(); err != nil {
+			return nil, r.fail(start, cut(err))
+		}
+	}
+	rec := &Record{r: r, Offset: start}
+	if err := r.readHeader(rec); err != nil {
+		if r.inside && err == io.EOF {
+			err = fmt.Errorf("%w: the gzip member ends within it", ErrHeader)
+		}
+		return nil, r.fail(start, cut(err))
+	}
+	rec.left = rec.Size
+	r.current = rec
+	return rec, nil
+}
+
+func (r *Reader) fail(offset int64, err error) error {
+	r.err = &Error{offset, err}
+	return r.err
+}
+
+// cut says that a file ended too early in the words of this package.
+func cut(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return ErrCut
+	}
+	return err
+}
+
+func (r *Reader) openMember() error {
+	if r.zip == nil {
+		zip, err := gzip.NewReader(r.in)
+		if err != nil {
+			return err
+		}
+		r.zip, r.member = zip, bufio.NewReaderSize(zip, 16<<10)
+	} else if err := r.zip.Reset(r.in); err != nil {
+		return err
+	}
+	r.zip.Multistream(false)
+	r.member.Reset(r.zip)
+	return nil
+}
+
+// source is where the record's bytes come from.
+func (r *Reader) source() *bufio.Reader {
+	if r.inside {
+		return r.member
+	}
+	return r.in
+}
+
+// readLine reads a line of the header and returns it without its end, which
+// must be CRLF (section 4).
+func (r *Reader) readLine(left *int) ([]byte, error) {
+	r.line = r.line[:0]
+	for {
+		part, err := r.source().ReadSlice('\n')
+		if *left -= len(part); *left < 0 {
+			return nil, ErrTooLong
+		}
+		r.line = append(r.line, part...)
+		if err == nil {
+			break
+		}
+		if err != bufio.ErrBufferFull {
+			return nil, err
+		}
+	}
+	line, ok := bytes.CutSuffix(r.line, []byte("\r\n"))
+	if !ok {
+		return nil, fmt.Errorf("%w: the line %q ends in LF where CRLF is wanted", ErrHeader, clip(string(r.line)))
+	}
+	return line, nil
+}
+
+func (r *Reader) readHeader(rec *Record) error {
+	start, err := r.source().Peek(len("WARC/1.1"))
+	if !bytes.HasPrefix(start, []byte("WARC/")) && len(start) >= len("WARC/") {
+		return ErrVersion
+	}
+	if err != nil {
+		return err
+	}
+	left := MaxHeader
+	line, err := r.readLine(&left)
+	if err != nil {
+		return err
+	}
+	switch v := string(line); v {
+	case "WARC/1.0", "WARC/1.1":
+		rec.Version = v[len("WARC/"):]
+	default:
+		return fmt.Errorf("%w: it begins with %q", ErrVersion, clip(v))
+	}
+	for {
+		line, err := r.readLine(&left)
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			break
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			if len(rec.Header) == 0 {
+				return fmt.Errorf("%w: its first line is folded", ErrHeader)
+			}
+			last := &rec.Header[len(rec.Header)-1]
+			last.Value = strings.TrimSpace(last.Value + " " + strings.Trim(string(line), " \t"))
+			continue
+		}
+		name, value, ok := strings.Cut(string(line), ":")
+		if !ok || !isToken(name) {
+			return fmt.Errorf("%w: the line %q is no field", ErrHeader, clip(string(line)))
+		}
+		rec.Header = append(rec.Header, Field{name, strings.Trim(value, " \t")})
+	}
+	return rec.mandatory()
+}
+
+// mandatory reads the four fields that every record has (section 5).
+func (rec *Record) mandatory() error {
+	for _, name := range [...]string{FieldType, FieldRecordID, FieldDate, FieldContentLength} {
+		switch n := len(rec.Header.Values(name)); {
+		case n == 0:
+			return fmt.Errorf("%w: %s is missing", ErrHeader, name)
+		case n > 1:
+			return fmt.Errorf("%w: %s is there %d times", ErrHeader, name, n)
+		}
+	}
+	rec.Type = Type(rec.Header.Get(FieldType))
+	rec.ID = bare(rec.Header.Get(FieldRecordID))
+	text := rec.Header.Get(FieldContentLength)
+	size, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return fmt.Errorf("%w: %s %q is no length", ErrHeader, FieldContentLength, clip(text))
+	}
+	rec.Size = int64(size)
+	rec.Date, err = parseDate(rec.Header.Get(FieldDate))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrHeader, err)
+	}
+	return nil
+}
+
+// bare takes the angle brackets off a URI.
+func bare(s string) string {
+	if len(s) >= 2 && s[0] == '<' && s[len(s)-1] == '>' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// TargetURI is the value of WARC-Target-URI. The angle brackets that some
+// writers of WARC 1.0 put around it are taken off.
+func (rec *Record) TargetURI() string { return bare(rec.Header.Get(FieldTargetURI)) }
+
+// Read reads the block. It returns io.EOF at its end, and ErrCut in an *Error
+// where the file ends first.
+func (rec *Record) Read(p []byte) (int, error) {
+	switch {
+	case rec.err != nil:
+		return 0, rec.err
+	case rec.r.current != rec:
+		return 0, &Error{rec.Offset, errors.New("the reader has gone on to another record: read a block before Next")}
+	case rec.left == 0:
+		return 0, io.EOF
+	}
+	if int64(len(p)) > rec.left {
+		p = p[:rec.left]
+	}
+	n, err := rec.r.source().Read(p)
+	rec.left -= int64(n)
+	if err != nil {
+		if rec.r.inside && err == io.EOF {
+			err = fmt.Errorf("%w: the gzip member ends %d bytes before the block does", ErrEnd, rec.left)
+		}
+		rec.err = rec.r.fail(rec.Offset, cut(err))
+		if n > 0 {
+			return n, nil
+		}
+		return 0, rec.err
+	}
+	return n, nil
+}
+
+// Close reads over what is left of the block, checks that the record ends as
+// it must, the checksum of its gzip member included, and returns its length as
+// it is stored, in bytes. More calls return the same.
+func (rec *Record) Close() (int64, error) {
+	if rec.err != nil || rec.length > 0 {
+		return rec.length, rec.err
+	}
+	r := rec.r
+	if err := r.drain(io.Discard, rec); err != nil {
+		return 0, err
+	}
+	if err := r.end(); err != nil {
+		rec.err = r.fail(rec.Offset, err)
+		return 0, rec.err
+	}
+	rec.length = r.offset() - rec.Offset
+	return rec.length, nil
+}
+
+// drain copies in to out, with a buffer that all records share.
+func (r *Reader) drain(out io.Writer, in io.Reader) error {
+	if r.scratch == nil {
+		r.scratch = make([]byte, 16<<10)
+	}
+	for {
+		n, err := in.Read(r.scratch)
+		if _, err := out.Write(r.scratch[:n]); err != nil {
+			return err
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// end reads what follows a block.
+func (r *Reader) end() error {
+	var b [4]byte
+	if n, err := io.ReadFull(r.source(), b[:]); err != nil {
+		if r.inside && (err == io.EOF || err == io.ErrUnexpectedEOF) && !errors.Is(r.memberErr(), io.ErrUnexpectedEOF) {
+			return fmt.Errorf("%w: %d bytes follow where 4 are wanted", ErrEnd, n)
+		}
+		return cut(err)
+	}
+	if !bytes.Equal(b[:], recordEnd) {
+		return fmt.Errorf("%w: %q follows", ErrEnd, b[:])
+	}
+	if !r.inside {
+		return nil
+	}
+	switch _, err := r.member.ReadByte(); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return ErrMember
+	default:
+		return cut(err)
+	}
+}
+
+// memberErr reads the member once more at its end: a member that ended well
+// says io.EOF again, one that was cut does not.
+func (r *Reader) memberErr() error {
+	var b [1]byte
+	_, err := r.zip.Read(b[:])
+	return err
+}
+
+// Skip looks for the next record after one that could not be read: for a gzip
+// member that begins as a record does, or for a record that follows two line
+// ends. Next goes on there, with io.EOF if there is none. Skip returns how many
+// bytes it has passed over that belong to no record that was read.
+func (r *Reader) Skip() (int64, error) {
+	if r.current != nil && r.err == nil {
+		if _, err := r.current.Close(); err == nil {
+			return 0, nil
+		}
+	}
+	from := r.offset()
+	if e := (*Error)(nil); errors.As(r.err, &e) {
+		from = e.Offset
+	}
+	var last uint32 // the four bytes before
+	for {
+		ahead, err := r.in.Peek(r.in.Size())
+		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+			return r.offset() - from, r.fail(r.offset(), err)
+		}
+		if len(ahead) == 0 {
+			break
+		}
+		// Only so much as leaves the beginning of a record in sight.
+		n := len(ahead)
+		if err == nil {
+			n = len(ahead) / 2
+		}
+		for i := range n {
+			// The record that failed may not be found again.
+			if r.offset()+int64(i) > from && begins(ahead[i:], last) {
+				_, err := r.in.Discard(i)
+				r.err, r.current = nil, nil
+				return r.offset() - from, err
+			}
+			last = last<<8 | uint32(ahead[i])
+		}
+		if _, err := r.in.Discard(n); err != nil {
+			return r.offset() - from, r.fail(r.offset(), err)
+		}
+	}
+	r.err, r.current = nil, nil
+	return r.offset() - from, nil
+}
+
+// begins says whether a record begins at b.
+func begins(b []byte, before uint32) bool {
+	const version = "WARC/1."
+	if before == 0x0d0a0d0a && bytes.HasPrefix(b, []byte(version)) {
+		return true
+	}
+	// RFC 1952, section 2.3.1: magic, deflate, no reserved flag.
+	if len(b) < 4 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 || b[3]&0xe0 != 0 {
+		return false
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return false
+	}
+	var start [len(version)]byte
+	n, _ := io.ReadFull(zip, start[:])
+	return string(start[:n]) == version
+}
+
+// isHTTP says whether the block is an HTTP message.
+func (rec *Record) isHTTP() bool {
+	t, _, _ := strings.Cut(rec.Header.Get(FieldContentType), ";")
+	return strings.EqualFold(strings.TrimSpace(t), "application/http")
+}
+
+// head reads the block up to the end of the HTTP head. What was read beyond is
+// the second part.
+func (rec *Record) head() (head, rest []byte, err error) {
+	if !rec.isHTTP() {
+		return nil, nil, &Error{rec.Offset, fmt.Errorf("the block is of type %q, not application/http", clip(rec.Header.Get(FieldContentType)))}
+	}
+	var b []byte
+	for {
+		if end := headEnd(b); end >= 0 && end <= MaxHead {
+			return b[:end:end], b[end:], nil
+		}
+		if len(b) > MaxHead {
+			return nil, nil, &Error{rec.Offset, fmt.Errorf("the HTTP head is longer than %d bytes", MaxHead)}
+		}
+		at := len(b)
+		b = append(b, make([]byte, max(4<<10, at))...)
+		n, err := rec.Read(b[at:])
+		b = b[:at+n]
+		if err == io.EOF {
+			// A revisit or a broken answer may consist of a head without end.
+			return b, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// Response reads the block as an HTTP response; nothing of it may have been
+// read before. The body is the payload: without its transfer coding, with its
+// content coding. Of a truncated record it may end in io.ErrUnexpectedEOF.
+func (rec *Record) Response() (*http.Response, error) {
+	head, rest, err := rec.head()
+	if err != nil {
+		return nil, err
+	}
+	if headEnd(head) < 0 {
+		head = append(head, "\r\n\r\n"...)
+	}
+	in := bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(rest), rec))
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, &Error{rec.Offset, fmt.Errorf("the block is no HTTP response: %w", err)}
+	}
+	return resp, nil
+}
+
+// Fields reads a block of type application/warc-fields, as warcinfo and
+// metadata records have it, in its order. At most MaxHeader bytes are read.
+func (rec *Record) Fields() ([]Field, error) {
+	b, err := io.ReadAll(io.LimitReader(rec, MaxHeader+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > MaxHeader {
+		return nil, &Error{rec.Offset, fmt.Errorf("the block is longer than %d bytes", MaxHeader)}
+	}
+	var fields []Field
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			continue
+		}
+		if (line[0] == ' ' || line[0] == '\t') && len(fields) > 0 {
+			fields[len(fields)-1].Value += " " + strings.TrimSpace(line)
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, &Error{rec.Offset, fmt.Errorf("the line %q of the block is no field", clip(line))}
+		}
+		fields = append(fields, Field{name, strings.TrimSpace(value)})
+	}
+	return fields, nil
+}

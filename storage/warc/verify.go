@@ -1,0 +1,139 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http/httputil"
+	"strings"
+)
+
+// Verify reads the whole block, of which nothing may have been read before,
+// and computes its digests again: WARC-Block-Digest, and WARC-Payload-Digest
+// where the payload is in the block. The error is an *Error with ErrDigest
+// where one does not fit, and ErrAlgorithm where it cannot be computed; the
+// Reader can go on after both. A record without digests is fine.
+func (rec *Record) Verify() error {
+	if rec.left != rec.Size {
+		return &Error{rec.Offset, errors.New("a part of the block was read: Verify must come first")}
+	}
+	block, err := newDigest(rec.Header.Get(FieldBlockDigest))
+	if err != nil {
+		return &Error{rec.Offset, fmt.Errorf("%s: %w", FieldBlockDigest, err)}
+	}
+	var payload *digest
+	if rec.hasPayload() {
+		if payload, err = newDigest(rec.Header.Get(FieldPayloadDigest)); err != nil {
+			return &Error{rec.Offset, fmt.Errorf("%s: %w", FieldPayloadDigest, err)}
+		}
+	}
+	var chunked bool
+	if payload != nil && rec.isHTTP() {
+		head, rest, err := rec.head()
+		if err != nil {
+			return err
+		}
+		block.write(head)
+		block.write(rest)
+		chunked = endsChunked(headField(head, "Transfer-Encoding"))
+		body := io.MultiReader(bytes.NewReader(rest), io.TeeReader(rec, block))
+		if chunked {
+			body = httputil.NewChunkedReader(bufio.NewReader(body))
+		}
+		if err := rec.r.drain(payload, body); err != nil && rec.err != nil {
+			return rec.err
+		}
+		// What is left are trailers, or what follows a broken chunk.
+	}
+	sink := io.Writer(block)
+	if payload != nil && !rec.isHTTP() {
+		sink = io.MultiWriter(block, payload)
+	}
+	if err := rec.r.drain(sink, rec); err != nil {
+		return err
+	}
+	if !block.fits() {
+		return &Error{rec.Offset, fmt.Errorf("%s: %w: %s", FieldBlockDigest, ErrDigest, block.difference())}
+	}
+	if !payload.fits() {
+		note := ""
+		if chunked {
+			note = " (some writers digest the chunks as they are; section 6.3.2 wants them joined)"
+		}
+		return &Error{rec.Offset, fmt.Errorf("%s: %w: %s%s", FieldPayloadDigest, ErrDigest, payload.difference(), note)}
+	}
+	return nil
+}
+
+// hasPayload says whether the block contains the record's payload whole: that
+// of a revisit is elsewhere, that of a segment is only in part here.
+func (rec *Record) hasPayload() bool {
+	if rec.Header.Get("WARC-Segment-Number") != "" {
+		return false
+	}
+	switch rec.Type {
+	case Response, Request:
+		return rec.isHTTP()
+	case Resource, Conversion:
+		return true
+	}
+	return false
+}
+
+// A digest compares a labelled digest (section 5.8) with what is written to
+// it. The nil one is content with everything.
+type digest struct {
+	hash.Hash
+	want string
+}
+
+func newDigest(label string) (*digest, error) {
+	if label == "" {
+		return nil, nil
+	}
+	algorithm, want, _ := strings.Cut(label, ":")
+	switch strings.ReplaceAll(strings.ToLower(algorithm), "-", "") {
+	case "md5":
+		return &digest{md5.New(), want}, nil
+	case "sha1":
+		return &digest{sha1.New(), want}, nil
+	case "sha256":
+		return &digest{sha256.New(), want}, nil
+	case "sha512":
+		return &digest{sha512.New(), want}, nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrAlgorithm, clip(label))
+}
+
+// Write makes the nil digest an io.Writer.
+func (d *digest) Write(p []byte) (int, error) {
+	if d == nil {
+		return len(p), nil
+	}
+	return d.Hash.Write(p)
+}
+
+func (d *digest) write(p []byte) { _, _ = d.Write(p) }
+
+// fits takes base 32 and base 16, of either case: both are in use.
+func (d *digest) fits() bool {
+	if d == nil {
+		return true
+	}
+	sum := d.Sum(nil)
+	return strings.EqualFold(strings.TrimRight(d.want, "="), strings.TrimRight(base32.StdEncoding.EncodeToString(sum), "=")) ||
+		strings.EqualFold(d.want, hex.EncodeToString(sum))
+}
+
+func (d *digest) difference() string {
+	return fmt.Sprintf("it should be %s or %X and is %s", base32.StdEncoding.EncodeToString(d.Sum(nil)), d.Sum(nil), clip(d.want))
+}
