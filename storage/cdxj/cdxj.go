@@ -1,0 +1,265 @@
+// Package cdxj writes and reads CDXJ: the index of a web archive, one line per
+// capture, sorted by its bytes. The form is that of
+// https://specs.webrecorder.net/cdxj/0.1.0/:
+//
+//	com,example)/path?query 20300102030405 {"url": ..., "mime": ..., ...}
+//
+// The key is a [SURT], which sorts the hosts of a domain, and the pages of a
+// host, next to each other. The time is that of WARC-Date, to the second. Of
+// the object, status, length and offset are strings, as readers expect.
+//
+// [Index] makes the entries of a WARC file, and a [Sorter] puts the entries of
+// any number of files in order, with bounded memory.
+package cdxj
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// SURT is the key of a URL: its host turned around, then its path and query,
+// all in lower case. A leading www., www2. and so on is left out, as are user
+// information, fragment and the scheme's own port; the parameters of the query
+// are sorted.
+//
+// The rules are those by which ReplayWeb.page looks up a URL, so that an index
+// made here serves it. The surt library of Python, and with it pywb, goes
+// further: it takes a slash off the end of a path, and session IDs out.
+//
+// A URL that is not http or https, or not to be understood, is its own key.
+// White space in a key is escaped in any case.
+func SURT(rawURL string) string {
+	scheme, rest, ok := strings.Cut(rawURL, "://")
+	if !ok || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return escape(rawURL)
+	}
+	u, err := frontier.ParseURL(strings.ToLower(scheme) + "://" + strings.ToLower(withoutWWW(rest)))
+	if err != nil {
+		return escape(rawURL)
+	}
+	host, port := string(u.Site())[len(u.Scheme())+len("://"):], ""
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host, port = host[:i], host[i:]
+	}
+	labels := strings.Split(host, ".")
+	slices.Reverse(labels)
+	path, query, _ := strings.Cut(u.Target(), "?")
+	key := strings.Join(labels, ",") + port + ")" + path
+	if query != "" {
+		parameters := strings.Split(query, "&")
+		slices.Sort(parameters)
+		key += "?" + strings.Join(parameters, "&")
+	}
+	return escape(key)
+}
+
+// withoutWWW takes www and digits off the beginning of a host.
+func withoutWWW(rest string) string {
+	if len(rest) < 4 || !strings.EqualFold(rest[:3], "www") {
+		return rest
+	}
+	if host := strings.TrimLeft(rest[3:], "0123456789"); strings.HasPrefix(host, ".") {
+		return host[1:]
+	}
+	return rest
+}
+
+// escape keeps a key one word.
+func escape(s string) string {
+	if strings.IndexFunc(s, blank) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if blank(rune(s[i])) {
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		} else {
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func blank(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// TimeForm is the form of a line's time.
+const TimeForm = "20060102150405"
+
+// An Entry is one line.
+type Entry struct {
+	Key  string    // SURT of URL
+	Time time.Time // UTC, to the second
+
+	URL      string
+	MIME     string // without parameters; "warc/revisit" for a revisit
+	Status   int    // of HTTP; 0 where there is none
+	Digest   string // of the payload, with its algorithm
+	Length   int64  // of the record as it is stored, in bytes
+	Offset   int64  // of the record in its file, in bytes
+	Filename string // of the WARC file, without directories
+}
+
+// members are an Entry's JSON, in the order of the specification.
+type members struct {
+	URL      string `json:"url"`
+	MIME     string `json:"mime,omitempty"`
+	Status   string `json:"status,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+	Length   string `json:"length"`
+	Offset   string `json:"offset"`
+	Filename string `json:"filename"`
+}
+
+// Append adds the line to b, with its end.
+func (e *Entry) Append(b []byte) ([]byte, error) {
+	if e.Key == "" || strings.IndexFunc(e.Key, blank) >= 0 {
+		return b, fmt.Errorf("CDXJ: the key %q is empty or has white space in it: make it with SURT", e.Key)
+	}
+	m := members{e.URL, e.MIME, "", e.Digest, strconv.FormatInt(e.Length, 10), strconv.FormatInt(e.Offset, 10), e.Filename}
+	if e.Status != 0 {
+		m.Status = strconv.Itoa(e.Status)
+	}
+	b = append(b, e.Key...)
+	b = append(b, ' ')
+	b = e.Time.UTC().AppendFormat(b, TimeForm)
+	b = append(b, ' ')
+	w := bytes.NewBuffer(b)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return b, err
+	}
+	return w.Bytes(), nil
+}
+
+// Parse reads a line, with or without its end. Members that Entry does not
+// have are passed over. Numbers may stand for the strings status, length and
+// offset, as some writers have them.
+func Parse(line string) (*Entry, error) {
+	key, rest, ok := strings.Cut(line, " ")
+	stamp, object, ok2 := strings.Cut(rest, " ")
+	if !ok || !ok2 || key == "" {
+		return nil, fmt.Errorf("CDXJ: the line %q is not a key, a time and an object", clip(line))
+	}
+	e := &Entry{Key: key}
+	var err error
+	if e.Time, err = time.Parse(TimeForm, stamp); err != nil || len(stamp) != len(TimeForm) {
+		return nil, fmt.Errorf("CDXJ: the time %q does not have the form YYYYMMDDhhmmss", clip(stamp))
+	}
+	var m struct {
+		URL, MIME, Digest, Filename string
+		Status, Length, Offset      number
+	}
+	if err := json.Unmarshal([]byte(object), &m); err != nil {
+		return nil, fmt.Errorf("CDXJ: the object of %q: %w", clip(key), err)
+	}
+	e.URL, e.MIME, e.Digest, e.Filename = m.URL, m.MIME, m.Digest, m.Filename
+	e.Status, e.Length, e.Offset = int(m.Status), int64(m.Length), int64(m.Offset)
+	if e.Length < 0 || e.Offset < 0 || e.Status < 0 {
+		return nil, fmt.Errorf("CDXJ: the object of %q has a number below 0", clip(key))
+	}
+	return e, nil
+}
+
+// A number is one with or without quotation marks. "" and "-" are 0.
+type number int64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	s := strings.Trim(string(b), `"`)
+	if s == "" || s == "-" || s == "null" {
+		return nil
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number", clip(s))
+	}
+	*n = number(v)
+	return nil
+}
+
+func clip(s string) string {
+	if len(s) > 120 {
+		return s[:120] + "..."
+	}
+	return s
+}
+
+// NewEntry makes the entry of a record, whose block it reads over; nothing of
+// it may have been read before. It is nil for a record that an index does not
+// list: only response, revisit and resource records are captures.
+func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
+	e := &Entry{URL: rec.TargetURI(), Time: rec.Date.Truncate(time.Second), Digest: rec.Header.Get(warc.FieldPayloadDigest), Offset: rec.Offset, Filename: filename}
+	switch rec.Type {
+	case warc.Response, warc.Revisit:
+		if rec.Size > 0 {
+			resp, err := rec.Response()
+			var e2 *warc.Error
+			if err != nil && !errors.As(err, &e2) {
+				return nil, err
+			}
+			if err == nil {
+				e.Status, e.MIME = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
+			}
+		}
+		if rec.Type == warc.Revisit {
+			e.MIME = "warc/revisit"
+		}
+	case warc.Resource:
+		e.MIME = mediaType(rec.Header.Get(warc.FieldContentType))
+		if e.MIME == "application/warc-fields" {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	if e.URL == "" {
+		return nil, &warc.Error{Offset: rec.Offset, Err: fmt.Errorf("a %s record without %s cannot be indexed", rec.Type, warc.FieldTargetURI)}
+	}
+	e.Key = SURT(e.URL)
+	var err error
+	e.Length, err = rec.Close()
+	return e, err
+}
+
+// mediaType is a media type without its parameters.
+func mediaType(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return strings.TrimSpace(s)
+}
+
+// Index calls f for each capture of a WARC file, in the file's order. It stops
+// at the first record that cannot be read, with a *warc.Error, or at the first
+// error of f. A block that is no HTTP message although it says so is listed
+// without status and media type.
+func Index(r io.Reader, filename string, f func(*Entry) error) error {
+	in := warc.NewReader(r)
+	for {
+		rec, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", filename, err)
+		}
+		e, err := NewEntry(rec, filename)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filename, err)
+		}
+		if e == nil {
+			continue
+		}
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+}
