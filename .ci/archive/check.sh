@@ -1,0 +1,31 @@
+#!/bin/bash
+# check.sh DIR
+# Has readers that are not ours accept the archive in DIR: every *.warc.gz below
+# it, and index.cdxj beside them if there is one. warcio lists and decodes the
+# records, computes their digests, and makes the index's keys; js-wacz packs
+# the files. Installs both, and Node.js from Debian's packages if need be.
+set -euo pipefail
+[ $# = 1 ] || { echo "usage: check.sh DIR" >&2; exit 2; }
+here=$(dirname "$(realpath "$0")")
+mapfile -d '' -t files < <(find "$(realpath "$1")" -name '*.warc.gz' -print0 | sort -z)
+[ ${#files[@]} -gt 0 ] || { echo "archive: no *.warc.gz in $1" >&2; exit 1; }
+index=$(find "$(realpath "$1")" -name index.cdxj | head -n 1)
+
+"$here/install.sh" node
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$here/check.mjs" "$work"
+cd "$work"
+echo '{"private":true}' >package.json
+npm install --silent --no-audit --no-fund --no-save warcio@2.4.11 @harvard-lil/js-wacz@0.1.3
+
+for file in "${files[@]}"; do
+	npx --no-install warcio index "$file" >index.jsonl
+	[ -s index.jsonl ] || { echo "archive: warcio finds no record in $file" >&2; exit 1; }
+done
+node check.mjs "${files[@]}" ${index:+--index "$index"}
+mkdir files
+cp "${files[@]}" files
+npx --no-install js-wacz create -f "files/*.warc.gz" -o packed.wacz >js-wacz.log 2>&1 && [ -s packed.wacz ] ||
+	{ cat js-wacz.log >&2; exit 1; }
+echo "archive: warcio and js-wacz accept ${#files[@]} files"

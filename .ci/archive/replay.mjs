@@ -1,0 +1,86 @@
+// node replay.mjs REPLAYWEBPAGE_DIR FILE.wacz URL TEXT SCREENSHOT.png
+// Opens URL from a WACZ with ReplayWeb.page in a headless Chromium. TEXT must be
+// shown, an image must be drawn, and a stylesheet must apply. Run by replay.sh.
+import { createReadStream, existsSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const [viewer, wacz, url, text, screenshot] = process.argv.slice(2);
+if (!screenshot) {
+  console.error("usage: replay.mjs REPLAYWEBPAGE_DIR FILE.wacz URL TEXT SCREENSHOT.png");
+  process.exit(2);
+}
+
+const attribute = (s) => s.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+const page = `<!doctype html><html style="height:100%"><body style="height:100%;margin:0"><script src="/ui.js"></script>
+<replay-web-page source="/archive.wacz" url="${attribute(url)}" replayBase="/replay/" embed="replayonly"></replay-web-page></body></html>`;
+
+const files = { "/ui.js": join(viewer, "ui.js"), "/replay/sw.js": join(viewer, "sw.js"), "/archive.wacz": wacz };
+
+const server = createServer((req, res) => {
+  const path = new URL(req.url, "http://localhost").pathname;
+  if (path === "/") return res.setHeader("Content-Type", "text/html").end(page);
+  const file = files[path];
+  if (!file || !existsSync(file)) return res.writeHead(404).end();
+  res.setHeader("Content-Type", path.endsWith(".js") ? "text/javascript" : "application/zip");
+  res.setHeader("Accept-Ranges", "bytes");
+  const size = statSync(file).size;
+  let [start, end] = [0, size - 1];
+  const range = /^bytes=(\d*)-(\d*)$/.exec(req.headers.range ?? "");
+  if (range) {
+    if (range[1] === "") start = Math.max(0, size - Number(range[2]));
+    else [start, end] = [Number(range[1]), range[2] === "" ? end : Math.min(end, Number(range[2]))];
+    if (start > end) return res.writeHead(416, { "Content-Range": `bytes */${size}` }).end();
+    res.statusCode = 206;
+    res.setHeader("Content-Range", `bytes ${start}-${end}/${size}`);
+  }
+  res.setHeader("Content-Length", end - start + 1);
+  if (req.method === "HEAD") return res.end();
+  createReadStream(file, { start, end }).pipe(res);
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "chromium",
+  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+let seen = {};
+try {
+  const tab = await browser.newPage();
+  if (process.env.VERBOSE) tab.on("console", (m) => console.error("archive: browser: " + m.text()));
+  await tab.goto(`http://localhost:${server.address().port}/`);
+  // The replayed page is a frame within the viewer's.
+  const limit = Date.now() + 60_000;
+  while (Date.now() < limit && !(seen.text && seen.image && seen.style)) {
+    for (const frame of tab.frames()) {
+      const now = await frame
+        .evaluate((text) => {
+          const rules = (sheet) => {
+            try {
+              return sheet.cssRules.length;
+            } catch {
+              return 0;
+            }
+          };
+          return {
+            text: document.body?.innerText.includes(text),
+            image: [...document.images].some((i) => i.complete && i.naturalWidth > 0),
+            style: [...document.styleSheets].some((s) => s.href && rules(s) > 0),
+          };
+        }, text)
+        .catch(() => ({}));
+      if (now.text) seen = now;
+    }
+    await new Promise((done) => setTimeout(done, 200));
+  }
+  await tab.screenshot({ path: screenshot });
+} finally {
+  await browser.close();
+  server.close();
+}
+if (!(seen.text && seen.image && seen.style)) {
+  console.error(`archive: ${url} of ${wacz}: text ${!!seen.text}, image ${!!seen.image}, stylesheet ${!!seen.style}: see ${screenshot}`);
+  process.exit(1);
+}
+console.log(`archive: ${url} is replayed with text, image and stylesheet: ${screenshot}`);

@@ -1,0 +1,21 @@
+#!/bin/bash
+# replay.sh FILE.wacz URL TEXT SCREENSHOT.png
+# Replays a page of a WACZ with ReplayWeb.page in a headless Chromium: TEXT, an
+# image and a stylesheet must be shown. Installs Chromium and Node.js from
+# Debian's packages if need be, and ReplayWeb.page and playwright-core.
+set -euo pipefail
+[ $# = 4 ] || { echo "usage: replay.sh FILE.wacz URL TEXT SCREENSHOT.png" >&2; exit 2; }
+here=$(dirname "$(realpath "$0")")
+wacz=$(realpath "$1")
+screenshot=$(realpath -m "$4")
+"$here/install.sh" node chromium
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$here/replay.mjs" "$work"
+cd "$work"
+echo '{"private":true}' >package.json
+npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1
+# ui.js and sw.js have everything in them: what the package depends on is not
+# needed.
+tar -xzf "$(npm pack --silent replaywebpage@2.5.3)"
+CHROMIUM=${CHROMIUM:-$(command -v chromium)} node replay.mjs package "$wacz" "$2" "$3" "$screenshot"
