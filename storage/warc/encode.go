@@ -96,7 +96,9 @@ type RevisitOf struct {
 	Profile Profile
 	// ID, URL and Date are of the earlier record: WARC-Refers-To,
 	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date. Readers find the
-	// payload by the latter two, so both should be given.
+	// payload by the latter two, so both should be given. They must lead to
+	// the record that has the payload, never to another revisit: a reader
+	// need not take two steps.
 	ID   string
 	URL  string
 	Date time.Time
@@ -504,6 +506,13 @@ func (s *state) payloadDigest(body []byte, chunked bool) string {
 		s.sum.Write(body)
 	}
 	return s.labelled()
+}
+
+// PayloadDigest is the WARC-Payload-Digest that a record of m has: what to look
+// up before an answer is written whole or as a revisit.
+func PayloadDigest(m *HTTP) string {
+	s := state{sum: sha1.New()}
+	return s.payloadDigest(m.Body, m.chunked())
 }
 
 // labelled is the sum in the form of section 5.8.

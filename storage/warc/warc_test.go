@@ -240,6 +240,9 @@ func TestPayloadDigestIsWithoutChunks(t *testing.T) {
 	if placed[0].PayloadDigest != "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N" {
 		t.Errorf("got %s, want that of hello", placed[0].PayloadDigest)
 	}
+	if got := PayloadDigest(x.Response); got != placed[0].PayloadDigest {
+		t.Errorf("before it is written: %s", got)
+	}
 	for rec := range records(t, file) {
 		if err := rec.Verify(); err != nil {
 			t.Error(err)

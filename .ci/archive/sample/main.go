@@ -47,7 +47,7 @@ var day = time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 func exchanges(more int) []*warc.Exchange {
 	const text = `<!doctype html><html><head><title>Sample</title><link rel="stylesheet" href="/Style.css?b=2&amp;a=1"></head>` +
-		`<body><h1>A page from the archive</h1><img src="image.png" alt="square"><a href="/dir/">next</a></body></html>`
+		`<body><h1>A page from the archive</h1><img src="/image.png" alt="square"><a href="/dir/">next</a></body></html>`
 	var style bytes.Buffer
 	zip := gzip.NewWriter(&style)
 	_, _ = zip.Write([]byte("h1 { color: rgb(0, 128, 0) }\n"))
@@ -90,9 +90,9 @@ func exchanges(more int) []*warc.Exchange {
 			Revisit:  &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: site + "/", Date: day},
 		},
 		{
-			URL: site + "/dir/", Request: request("/dir/"),
+			URL: site + "/", Request: request("/"),
 			Response: &warc.HTTP{StartLine: warc.StatusLine(304), Header: http.Header{"Etag": {`"x"`}}},
-			Revisit:  &warc.RevisitOf{Profile: warc.ServerNotModified, URL: site + "/dir/", Date: day.Add(3 * time.Second)},
+			Revisit:  &warc.RevisitOf{Profile: warc.ServerNotModified, URL: site + "/", Date: day},
 		},
 		{
 			URL: site + "/dir", Request: request("/dir"), Response: &warc.HTTP{StartLine: warc.StatusLine(301), Header: http.Header{"Location": {"/dir/"}, "Content-Length": {"0"}}},
