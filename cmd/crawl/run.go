@@ -25,8 +25,10 @@ import (
 type runFlags struct {
 	dir, name, contact, scope, include, exclude string
 	maxSize, robotsForbidden, progress, level   string
+	maxBytes, maxHostBytes                      string
 	output, connectTo                           []string
-	delay, ipDelay, maxTime, patience, timeout  time.Duration
+	delay, ipDelay, domainDelay, maxTime        time.Duration
+	maxHostTime, patience, timeout              time.Duration
 	concurrency, limit, maxHostPages, depth     int
 	rate                                        float64
 	allowPrivate, json, fresh                   bool
@@ -38,10 +40,14 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.contact, "contact", "", "URL or e-mail address where site owners reach you (or $CRAWL_CONTACT)")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least pause of a site, from the end of a response")
 	fs.DurationVar(&f.ipDelay, "ip-delay", 250*time.Millisecond, "least time between two starts at a public address")
+	fs.DurationVar(&f.domainDelay, "domain-delay", 0, "least pause of a registrable domain, whose sites are then asked one at a time (0: none)")
 	fs.IntVar(&f.concurrency, "concurrency", crawler.DefaultConcurrency, "visits at once, each to another site")
 	fs.IntVar(&f.limit, "limit", 0, "pages of the whole crawl (0: no limit)")
-	fs.IntVar(&f.maxHostPages, "max-host-pages", crawler.DefaultHostPages, "pages of one site (0: no limit)")
+	fs.StringVar(&f.maxBytes, "max-bytes", "0", "bytes of answers of the whole crawl (0: no limit)")
 	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this time (0: no limit)")
+	fs.IntVar(&f.maxHostPages, "max-host-pages", crawler.DefaultHostPages, "pages of one site (0: no limit)")
+	fs.StringVar(&f.maxHostBytes, "max-host-bytes", "0", "bytes of answers of one site (0: no limit)")
+	fs.DurationVar(&f.maxHostTime, "max-host-time", 0, "time that requests to one site may take in all (0: no limit)")
 	fs.DurationVar(&f.patience, "patience", 2*time.Minute, "end when nothing falls due within this time")
 	fs.Float64Var(&f.rate, "rate", 0, "requests per second, all sites together (0: no limit)")
 	fs.IntVar(&f.depth, "depth", crawler.DefaultDepth, "links from a seed that are followed (0: no limit)")
@@ -104,6 +110,10 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) erro
 	if opts.Logger, err = p.logger(f.level); err != nil {
 		return err
 	}
+	if shared := sharedClocks(opts.Logger); shared != nil {
+		defer shared.Close()
+		opts.Shared = shared
+	}
 	return p.crawl(ctx, opts, p.screen(f.progress, f.json))
 }
 
@@ -164,6 +174,7 @@ func (f *runFlags) options() (crawler.Options, error) {
 	o := crawler.Options{
 		Delay: f.delay, IPDelay: noneIfZero(f.ipDelay), Rate: f.rate, Concurrency: f.concurrency, Patience: noneIfZero(f.patience),
 		Depth: f.depth, Limit: f.limit, MaxHostPages: f.maxHostPages, MaxTime: f.maxTime,
+		DomainDelay: f.domainDelay, MaxHostTime: f.maxHostTime,
 		Timeout: f.timeout, AllowPrivate: f.allowPrivate,
 	}
 	for _, n := range []struct {
@@ -173,6 +184,7 @@ func (f *runFlags) options() (crawler.Options, error) {
 		{"--delay", "0", f.delay < 0}, {"--ip-delay", "0", f.ipDelay < 0}, {"--patience", "0", f.patience < 0},
 		{"--rate", "0", !(f.rate >= 0 && f.rate <= 1e9)}, {"--depth", "0", f.depth < 0}, {"--limit", "0", f.limit < 0},
 		{"--max-host-pages", "0", f.maxHostPages < 0}, {"--max-time", "0", f.maxTime < 0},
+		{"--domain-delay", "0", f.domainDelay < 0}, {"--max-host-time", "0", f.maxHostTime < 0},
 		{"--timeout", "1ms", f.timeout < time.Millisecond}, {"--concurrency", "1", f.concurrency < 1},
 	} {
 		if n.bad {
@@ -196,8 +208,19 @@ func (f *runFlags) options() (crawler.Options, error) {
 	if o.Exclude, err = compile("--exclude", f.exclude); err != nil {
 		return o, err
 	}
-	if o.MaxSize, err = parseSize(f.maxSize); err != nil {
+	if o.MaxSize, err = parseSize("--max-size", f.maxSize); err != nil {
 		return o, err
+	}
+	for _, b := range []struct {
+		flag, size string
+		to         *int64
+	}{{"--max-bytes", f.maxBytes, &o.MaxBytes}, {"--max-host-bytes", f.maxHostBytes, &o.MaxHostBytes}} {
+		if b.size == "0" {
+			continue
+		}
+		if *b.to, err = parseSize(b.flag, b.size); err != nil {
+			return o, err
+		}
 	}
 	if o.Output, err = outputs(f.output); err != nil {
 		return o, err
@@ -262,7 +285,7 @@ func compile(flag, expr string) (*regexp.Regexp, error) {
 
 // parseSize reads a number of bytes with an optional unit: kB, MB, GB, KiB,
 // MiB, GiB.
-func parseSize(s string) (int64, error) {
+func parseSize(flag, s string) (int64, error) {
 	units := []struct {
 		name  string
 		bytes int64
@@ -276,12 +299,12 @@ func parseSize(s string) (int64, error) {
 			continue
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err != nil || n <= 0 || n > (1<<40)/u.bytes {
+		if err != nil || n <= 0 || n > (1<<50)/u.bytes {
 			break
 		}
 		return n * u.bytes, nil
 	}
-	return 0, usage("--max-size: %q is no size: write it as 500kB, 16MB or 1GiB", s)
+	return 0, usage("%s: %q is no size: write it as 500kB, 16MB or 1GiB", flag, s)
 }
 
 func outputs(names []string) ([]crawler.Output, error) {

@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hold":     hold,
 			"truncate": truncate,
+			"spoil":    spoil,
 			"lines":    lineCount,
 		},
 	})
@@ -49,6 +50,15 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 // truncate FILE leaves the first five pages of a state file.
 func truncate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), 5*4096))
+}
+
+// spoil FILE OLD NEW replaces bytes by as many others, wherever they stand.
+func spoil(ts *testscript.TestScript, neg bool, args []string) {
+	raw := ts.ReadFile(args[0])
+	if len(args[1]) != len(args[2]) || !strings.Contains(raw, args[1]) {
+		ts.Fatalf("%s does not hold %q, or %q is not as long", args[0], args[1], args[2])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(raw, args[1], args[2])), 0o644))
 }
 
 // lines FILE N checks how many lines a file has.
