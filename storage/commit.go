@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -29,6 +30,8 @@ type op struct {
 	site       frontier.Site // of snapshot
 	key        string        // of value
 	value      any
+	digest     string // of payload
+	payload    *payload
 }
 
 // enqueue hands an op to the committer.
@@ -51,6 +54,9 @@ func (db *DB) enqueue(o op) error {
 	}
 	if o.snapshot != nil {
 		db.snapshots[o.site] = o.snapshot
+	}
+	if o.payload != nil {
+		db.payloads[o.digest] = o.payload
 	}
 	db.nudge(db.wake)
 	return nil
@@ -165,12 +171,9 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	g := db.take(last)
 	g.quiet = quiet || db.opts.Gather < 0
-	if db.pages != nil {
-		n, err := db.pages.flush()
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(db.dir, PagesFile), err)
-		}
-		db.lengths[PagesFile] = n
+	full, err := db.flush()
+	if err != nil {
+		return err
 	}
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -189,8 +192,28 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	}
 	db.step = growth(c.size)
 	db.row, db.commits = g.journal.last, db.commits+1
+	db.committed = maps.Clone(db.lengths)
 	db.acknowledge(g, c)
+	if len(full) > 0 {
+		return db.archive.finish(full, db.lengths)
+	}
 	return nil
+}
+
+// flush brings all outputs to disk and notes how long they are. It returns the
+// files of the archive that do not grow any more.
+func (db *DB) flush() (full []*namedOutput, err error) {
+	for _, o := range db.outputs {
+		n, err := o.flush()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(db.dir, o.name), err)
+		}
+		db.lengths[o.name] = n
+	}
+	if db.archive == nil {
+		return nil, nil
+	}
+	return db.archive.flush(db.lengths)
 }
 
 // growth is by how much the state file grows when it must: a step costs a sync,
@@ -239,6 +262,8 @@ func (c *change) apply(o op) error {
 		return nil
 	case o.snapshot != nil:
 		return putSnapshot(c.tx, o.site, o.snapshot)
+	case o.payload != nil:
+		return c.putPayload(o.digest, o.payload)
 	default:
 		raw, err := encode(o.value)
 		if err != nil {
@@ -327,6 +352,9 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	for _, o := range g.ops {
 		if o.snapshot != nil && db.snapshots[o.site] == o.snapshot {
 			delete(db.snapshots, o.site)
+		}
+		if o.payload != nil && db.payloads[o.digest] == o.payload {
+			delete(db.payloads, o.digest)
 		}
 	}
 	db.mu.Unlock()

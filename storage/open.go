@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -30,11 +31,14 @@ const (
 	RunFile   = "run.json"
 	LogFile   = "crawl.log"
 	PagesFile = "pages.jsonl"
+	LinksFile = "links.jsonl"
 )
 
 // Options of a DB. The zero value is what most callers want.
 type Options struct {
 	NoPages bool          // write no pages.jsonl
+	Links   bool          // write links.jsonl
+	Archive *Archive      // write WARC files; nil: none
 	Gather  time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
 
 	// SyncDelay is added to each sync of the state file, for measuring what a
@@ -92,14 +96,19 @@ type Run struct {
 // A DB is the directory of one crawl, held by this process. Its methods are
 // safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
 type DB struct {
-	dir     string
-	opts    Options
-	seed    uint64
-	cache   *knownCache
-	unclean bool
-	restart time.Time        // the last unclean open
-	lengths map[string]int64 // of the outputs, committed; those too that this run does not write
-	pages   *output
+	dir       string
+	opts      Options
+	seed      uint64
+	cache     *knownCache
+	unclean   bool
+	restart   time.Time        // the last unclean open
+	lengths   map[string]int64 // of the outputs, those too that this run does not write
+	committed map[string]int64 // lengths, as of the last commit
+	outputs   []*namedOutput
+	pages     *output  // of outputs; nil if it is not written
+	links     *output  // the same
+	indexed   *output  // the same: lines of the index, not sorted
+	archive   *archive // nil if none is written
 
 	growths frontier.Growths
 	wake    chan struct{} // there is something to commit
@@ -127,6 +136,7 @@ type DB struct {
 	queued    int                                // bytes of completions in queue
 	hungry    map[frontier.Site]bool             // sites that have little to read
 	snapshots map[frontier.Site]*robots.Snapshot // put, not committed
+	payloads  map[string]*payload                // archived, not committed, by digest
 	out       map[siteNum]map[uint32]bool        // entries that were read and have not ended: whether they are ready ones
 	last      bool                               // the last group is being committed
 	err       error                              // why nothing can be committed any more
@@ -146,6 +156,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
+		payloads:  map[string]*payload{},
 		out:       map[siteNum]map[uint32]bool{},
 		cache:     newKnownCache(), step: minGrowth, pending: newPending(),
 	}
@@ -154,8 +165,8 @@ func Open(dir string, opts Options) (*DB, error) {
 		if db.bolt != nil {
 			db.bolt.Close()
 		}
-		if db.pages != nil {
-			db.pages.file.Close()
+		for _, o := range db.outputs {
+			o.file.Close()
 		}
 		return nil, err
 	}
@@ -186,12 +197,37 @@ func (db *DB) open() (err error) {
 	if err := db.replay(); err != nil {
 		return err
 	}
-	if !db.opts.NoPages {
-		if db.pages, err = openOutput(filepath.Join(db.dir, PagesFile), db.lengths[PagesFile]); err != nil {
+	if err := db.openOutputs(); err != nil {
+		return err
+	}
+	db.committed = maps.Clone(db.lengths)
+	return writeRun(db.dir, Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)})
+}
+
+func (db *DB) openOutputs() (err error) {
+	if err := recoverArchive(db.dir, db.lengths); err != nil {
+		return err
+	}
+	for _, o := range []struct {
+		name string
+		want bool
+		to   **output
+	}{
+		{PagesFile, !db.opts.NoPages, &db.pages}, {LinksFile, db.opts.Links, &db.links},
+		{indexPart, db.opts.Archive != nil, &db.indexed},
+	} {
+		if !o.want {
+			continue
+		}
+		if *o.to, err = openOutput(filepath.Join(db.dir, o.name), db.lengths[o.name]); err != nil {
 			return err
 		}
+		db.outputs = append(db.outputs, &namedOutput{o.name, *o.to})
 	}
-	return writeRun(db.dir, Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)})
+	if db.opts.Archive != nil {
+		db.archive, err = newArchive(db.dir, *db.opts.Archive, time.Now())
+	}
+	return err
 }
 
 func (db *DB) openBolt() (*bbolt.DB, error) {
@@ -349,8 +385,14 @@ func (db *DB) Close() error {
 	db.mu.Lock()
 	err := db.err
 	db.mu.Unlock()
-	if db.pages != nil {
-		err = errors.Join(err, db.pages.file.Close())
+	if db.archive != nil {
+		err = errors.Join(err, db.archive.close(db.committed))
+		if err == nil {
+			err = db.writeIndex()
+		}
+	}
+	for _, o := range db.outputs {
+		err = errors.Join(err, o.file.Close())
 	}
 	err = errors.Join(err, db.bolt.Close())
 	if err == nil {

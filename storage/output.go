@@ -19,6 +19,11 @@ type output struct {
 	length int64 // of the file and buf
 }
 
+type namedOutput struct {
+	name string
+	*output
+}
+
 // openOutput opens the file at path, made if need be, and cuts what was never
 // committed.
 func openOutput(path string, committed int64) (*output, error) {
@@ -47,17 +52,25 @@ func openOutput(path string, committed int64) (*output, error) {
 // It counts no sooner for that.
 const maxBuffer = 1 << 20
 
-// append adds a record.
-func (o *output) append(record []byte) error {
+// append adds a record and says where it stands.
+func (o *output) append(record []byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	at = o.length
 	o.buf = append(o.buf, record...)
 	o.length += int64(len(record))
 	o.dirty = true
-	if len(o.buf) <= maxBuffer {
-		return nil
+	if len(o.buf) > maxBuffer {
+		err = o.write()
 	}
-	return o.write()
+	return at, err
+}
+
+// size is how long the file is with what was appended.
+func (o *output) size() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.length
 }
 
 // write requires that mu is held.

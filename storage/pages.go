@@ -28,6 +28,9 @@ type PageRecord struct {
 	Rule      string    `json:"rule,omitempty"`      // the rule that allows it, with its line, if one does
 	NoIndex   bool      `json:"noindex,omitempty"`   // the page asks not to be indexed
 	NoArchive bool      `json:"noarchive,omitempty"` // the page asks not to be shown from an archive
+	WARC      string    `json:"warc,omitempty"`      // name of the file in warc/ that the answer is in
+	Offset    int64     `json:"offset,omitempty"`    // of its record there, bytes
+	Length    int64     `json:"length,omitempty"`    // of the record as it is stored, bytes
 	Body      Text      `json:"body,omitempty"`      // of a text, as UTF-8, where bodies are kept
 	Base64    []byte    `json:"base64,omitempty"`    // of anything else, where bodies are kept
 }
@@ -60,8 +63,36 @@ func (db *DB) PutPage(p *PageRecord) error {
 	if err := enc.Encode(p); err != nil {
 		return err
 	}
-	return db.pages.append(b.Bytes())
+	_, err := db.pages.append(b.Bytes())
+	return err
 }
 
 // largeBody is the size from which records are encoded one after the other.
 const largeBody = 1 << 20
+
+// A LinkRecord is one line of links.jsonl, an edge of the link graph. Its fields
+// are never renamed or given another meaning.
+type LinkRecord struct {
+	From  string `json:"from"`            // the page, as requested
+	To    string `json:"to"`              // as it would be requested
+	Hop   string `json:"hop"`             // Heritrix's letter
+	Where string `json:"where,omitempty"` // where it stands: a[href], img[src] ...
+	Rel   string `json:"rel,omitempty"`   // "nofollow" where the link is marked so
+}
+
+// PutLinks writes lines of links.jsonl, before the page's fate is submitted.
+func (db *DB) PutLinks(links []LinkRecord) error {
+	if db.links == nil || len(links) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for i := range links {
+		if err := enc.Encode(&links[i]); err != nil {
+			return err
+		}
+	}
+	_, err := db.links.append(b.Bytes())
+	return err
+}

@@ -47,12 +47,15 @@ var (
 
 	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord
 	bucketSnapshots = []byte("snapshots")
+	// SHA-1 of a payload that was archived (20) -> date and URL of its record
+	bucketPayloads = []byte("payloads")
 	// SHA-256 of a robots.txt (32) -> its bytes, gzip, without a checksum of ours
 	bucketBodies = []byte("bodies")
 )
 
 var buckets = [][]byte{
 	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
+	bucketPayloads,
 }
 
 var (

@@ -10,12 +10,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/warc"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
@@ -24,6 +28,7 @@ import (
 type Verified struct {
 	Sites, Entries, Snapshots int
 	Pages, LogLines           int
+	Records                   int // of WARC files
 	Problems                  int
 }
 
@@ -249,11 +254,77 @@ func (v *verifier) outputs() error {
 		var p PageRecord
 		return json.Unmarshal(line, &p)
 	})
-	return errors.Join(err, v.lines(LogFile, -1, func(line []byte) error {
+	err = errors.Join(err, v.lines(LogFile, -1, func(line []byte) error {
 		v.done.LogLines++
 		_, err := crawllog.Parse(string(line))
 		return err
 	}))
+	err = errors.Join(err, v.lines(LinksFile, v.lengths[LinksFile], func(line []byte) error {
+		var l LinkRecord
+		return json.Unmarshal(line, &l)
+	}))
+	err = errors.Join(err, v.lines(indexPart, v.lengths[indexPart], func(line []byte) error {
+		_, err := cdxj.Parse(string(line))
+		return err
+	}))
+	return errors.Join(err, v.archive())
+}
+
+// archive reads the WARC files, those that still grow up to what was committed.
+func (v *verifier) archive() error {
+	dir := filepath.Join(v.dir, ArchiveDir)
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, f := range files {
+		name, open := strings.CutSuffix(f.Name(), openSuffix)
+		if !strings.HasSuffix(name, archiveFile) {
+			continue
+		}
+		length := int64(math.MaxInt64)
+		if open {
+			length = v.lengths[archiveKey(name)]
+		}
+		err = errors.Join(err, v.records(filepath.Join(dir, f.Name()), length))
+	}
+	for key, length := range v.lengths {
+		if name, ok := strings.CutPrefix(key, ArchiveDir+"/"); ok {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil {
+				info, err = os.Stat(filepath.Join(dir, name+openSuffix))
+			}
+			if err != nil || info.Size() < length {
+				v.problem("%s is missing, or shorter than the %d bytes that were written", filepath.Join(dir, name), length)
+			}
+		}
+	}
+	return err
+}
+
+func (v *verifier) records(path string, length int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in := warc.NewReader(io.LimitReader(f, length))
+	for {
+		r, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			v.done.Records++
+			if err = r.Verify(); err == nil {
+				continue
+			}
+		}
+		v.problem("%s: %w", path, err)
+		if !errors.Is(err, warc.ErrDigest) {
+			return nil
+		}
+	}
 }
 
 // lines checks the lines of a file, up to a length; -1: all, but a torn last

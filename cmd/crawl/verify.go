@@ -99,9 +99,10 @@ func (p *program) verify(dir string, asJSON bool) error {
 			Snapshots int      `json:"snapshots"`
 			Pages     int      `json:"pages"`
 			LogLines  int      `json:"log_lines"`
+			Records   int      `json:"warc_records"`
 			Problems  int      `json:"problems"`
 			List      []string `json:"list"`
-		}{dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Problems, append([]string{}, problems...)})
+		}{dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Problems, append([]string{}, problems...)})
 		if err != nil {
 			return err
 		}
@@ -114,6 +115,9 @@ func (p *program) verify(dir string, asJSON bool) error {
 		}
 		fmt.Fprintf(p.out, "%s: %s in %s, %s of robots.txt, %s, %s: ", dir, plural(v.Entries, "URL"), plural(v.Sites, "site"),
 			copies(v.Snapshots), plural(v.Pages, "page"), plural(v.LogLines, "line")+" of crawl.log")
+		if v.Records > 0 {
+			fmt.Fprintf(p.out, "%s in WARC files: ", plural(v.Records, "record"))
+		}
 		if v.Problems == 0 {
 			fmt.Fprintln(p.out, "all as it was written")
 		} else {

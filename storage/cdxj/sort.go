@@ -59,6 +59,14 @@ func (s *Sorter) Add(e *Entry) error {
 	if err != nil {
 		return err
 	}
+	return s.AddLine(line)
+}
+
+// AddLine takes a line as Append makes it, with its end. It is copied.
+func (s *Sorter) AddLine(line []byte) error {
+	if s.done {
+		return errSorted
+	}
 	if len(line) > maxLine {
 		return fmt.Errorf("CDXJ: a line of %d bytes, where %d are the most", len(line), maxLine)
 	}

@@ -136,6 +136,9 @@ type Exchange struct {
 	// PayloadType is what the payload was found to be by looking at it; never
 	// a copy of Content-Type (section 5.19).
 	PayloadType string
+	// PayloadDigest is what PayloadDigest says of Response, if that was asked
+	// before; otherwise it is computed.
+	PayloadDigest string
 
 	Request *HTTP
 
@@ -355,14 +358,16 @@ func (s *state) response(x *Exchange) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("response: %w", err)
 	}
-	r := &record{Type: Response, contentType: "application/http; msgtype=response", head: head, truncated: x.Truncated}
+	r := &record{Type: Response, contentType: "application/http; msgtype=response", head: head, truncated: x.Truncated, digest: x.PayloadDigest}
 	v := x.Revisit
 	if v == nil {
 		r.body, r.payload, r.chunked, r.payloadType = x.Response.Body, true, x.Response.chunked(), x.PayloadType
 		return r, nil
 	}
 	r.Type = Revisit
-	r.digest = v.PayloadDigest
+	if v.PayloadDigest != "" {
+		r.digest = v.PayloadDigest
+	}
 	r.fields = append(r.fields, Field{FieldProfile, string(v.Profile)})
 	if v.ID != "" {
 		r.fields = append(r.fields, Field{FieldRefersTo, "<" + v.ID + ">"})
@@ -404,7 +409,7 @@ type record struct {
 	head, body   []byte // the block is both
 	payload      bool   // body is a payload, which has a digest
 	chunked      bool   // body is in chunks
-	digest       string // of the payload, where body is not it
+	digest       string // of the payload, where it is known, or body is not it
 }
 
 // write compresses r as it goes: only the header is ever held.
@@ -417,7 +422,7 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	s.sum.Write(r.head)
 	s.sum.Write(r.body)
 	block := s.labelled()
-	if r.payload {
+	if r.payload && r.digest == "" {
 		if p.PayloadDigest = block; len(r.head) > 0 || r.chunked {
 			p.PayloadDigest = s.payloadDigest(r.body, r.chunked)
 		}
