@@ -19,8 +19,9 @@ type Exchange struct {
 	Proto         string
 	Header        http.Header
 	Body          []byte // decoded; at most the cap
-	Truncated     string // why Body is not the whole: "length", "time", "disconnect" (WARC 1.1, section 5.13)
-	WireBytes     int64  // of the body as it came
+	Truncated     string // why Body is not the whole: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
+	Wire          []byte // content as it came, content coding and all, with Options.KeepWire; Body itself where there is no coding
+	WireBytes     int64  // of the content as it came
 
 	Addr   netip.AddrPort // that was talked to
 	Reused bool           // a kept connection was used

@@ -56,6 +56,18 @@ func (s Stage) noConnection() bool {
 	return false
 }
 
+// truncation is the word of WARC-Truncated (WARC 1.1, section 5.13) for an
+// answer that failed at a stage after its header.
+func truncation(s Stage) string {
+	switch s {
+	case StageBodyTimeout, StageTotalTimeout:
+		return "time"
+	case StageTruncated:
+		return "disconnect"
+	}
+	return "unspecified"
+}
+
 // phase is how far an exchange has come.
 type phase uint8
 

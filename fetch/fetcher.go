@@ -29,6 +29,11 @@ type Options struct {
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause of a body; 0: 30 s
 	MaxSize int64         // bytes of a decoded body; 0: 16 MiB
 
+	// KeepWire captures each exchange as an archive wants it (WARC 1.1, section
+	// 6.3 and 6.4): Exchange.RequestHead, ResponseHead and Wire. It costs a copy
+	// of the bodies that come with a content coding.
+	KeepWire bool
+
 	MaxHosts int // per-host fetchers kept in memory; 0: 4096
 	MaxIdle  int // kept connections; 0: 256
 }
@@ -47,6 +52,7 @@ type Snapshots interface {
 type Fetcher struct {
 	opts      Options
 	transport *http.Transport
+	decoders  decoders
 
 	pageHeader, rulesHeader, plainHeader http.Header
 
@@ -125,6 +131,7 @@ func (f *Fetcher) Close() {
 	clear(f.sites)
 	f.rests.Init()
 	f.open.Init()
+	f.decoders.close()
 }
 
 // host takes the per-host fetcher of site. The right to the site is the right

@@ -74,7 +74,12 @@ func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
 	}
 	w.enter(phaseBody)
 	var cut bool
-	x.Body, cut, err = readCapped(&watched{r, func(n int) { x.WireBytes += int64(n); w.enter(phaseBody) }}, a.limit)
+	src := source{r: r, read: func(int) { w.enter(phaseBody) }}
+	x.Body, cut, err = readCapped(&src, a.limit)
+	x.WireBytes = src.n
+	if h.fetcher.opts.KeepWire {
+		x.Wire = x.Body
+	}
 	if cut {
 		x.Truncated = "length"
 	} else if err == nil {

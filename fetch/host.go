@@ -231,22 +231,19 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	x.FirstByte = time.Now()
 	x.Status, x.Proto, x.Header = resp.StatusCode, resp.Proto, resp.Header
 	w.enter(phaseBody)
-	var cut bool
-	x.Body, cut, err = readBody(resp, a.limit, func(n int) {
-		x.WireBytes += int64(n)
-		w.enter(phaseBody)
-	})
+	b, err := h.fetcher.readBody(resp, a.limit, func(int) { w.enter(phaseBody) })
 	resp.Body.Close()
+	x.Body, x.Wire, x.WireBytes = b.decoded, b.wire, b.n
 	x.Ended = time.Now()
 	c.used = x.Ended
-	if cut {
+	if b.cut {
 		x.Truncated = "length"
 	}
 	if err != nil {
 		h.drop()
 		return x, h.fail(x, w, err)
 	}
-	if cut || resp.Close {
+	if b.cut || resp.Close {
 		h.drop()
 	}
 	return x, nil
@@ -294,10 +291,7 @@ func (h *host) fail(x *Exchange, w *watch, err error) error {
 		stage = StageEncoding
 	}
 	if x.Status != 0 {
-		x.Truncated = "disconnect"
-		if stage == StageBodyTimeout || stage == StageTotalTimeout {
-			x.Truncated = "time"
-		}
+		x.Truncated = truncation(stage)
 	}
 	if cause := context.Cause(w.ctx); cause != nil {
 		err = cause
