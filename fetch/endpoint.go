@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -55,7 +54,8 @@ func unbracket(s string) string {
 // resolve, so that nothing is dialled that was not checked.
 type endpoint struct {
 	addr   netip.AddrPort
-	public bool // given by DNS, shared with sites we do not know
+	public bool   // given by DNS, shared with sites we do not know
+	name   string // that was resolved to it
 }
 
 // resolve finds where site is served. The addresses that are refused are left
@@ -76,7 +76,7 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 		}
 		break
 	}
-	addrs, err := f.lookup(ctx, host)
+	addrs, err := f.names.lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -85,24 +85,13 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 		a = a.Unmap().WithZone("")
 		public := Public(a)
 		if public || named || f.opts.AllowPrivate {
-			endpoints = append(endpoints, endpoint{netip.AddrPortFrom(a, port), public && !named})
+			endpoints = append(endpoints, endpoint{netip.AddrPortFrom(a, port), public && !named, host})
 		}
 	}
 	if len(endpoints) == 0 {
 		return nil, &AddressError{Host: host, Addr: addrs[0]}
 	}
 	return endpoints, nil
-}
-
-func (f *Fetcher) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}, nil
-	}
-	addrs, err := f.opts.Network.LookupNetIP(ctx, "ip", host)
-	if err == nil && len(addrs) == 0 {
-		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
-	}
-	return addrs, err
 }
 
 // An AddressError is returned for a host that is served at private addresses

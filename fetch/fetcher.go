@@ -36,6 +36,7 @@ type Options struct {
 
 	MaxHosts int // per-host fetchers kept in memory; 0: 4096
 	MaxIdle  int // kept connections; 0: 256
+	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
 }
 
 // Snapshots keeps the robots.txt of each site for longer than memory does.
@@ -53,6 +54,7 @@ type Fetcher struct {
 	opts      Options
 	transport *http.Transport
 	decoders  decoders
+	names     *names
 
 	pageHeader, rulesHeader, plainHeader http.Header
 
@@ -87,7 +89,8 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxSize = positive(opts.MaxSize, 16<<20)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
 	opts.MaxIdle = positive(opts.MaxIdle, 256)
-	f := &Fetcher{opts: opts, transport: newTransport(opts), sites: map[frontier.Site]*lease{}}
+	opts.MaxNames = positive(opts.MaxNames, 16384)
+	f := &Fetcher{opts: opts, transport: newTransport(opts), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)

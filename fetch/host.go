@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -20,11 +22,8 @@ type host struct {
 	fetcher *Fetcher
 	site    frontier.Site
 
-	conn      *conn
-	endpoints []endpoint
-	resolved  time.Time
-	refused   error // why there are none
-	at        int   // the endpoint to use: the next one, once connecting fails
+	conn   *conn
+	failed []netip.Addr // to which connecting failed; not all that are known
 
 	loaded   bool             // snapshot was looked up
 	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
@@ -207,7 +206,11 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	}
 	x.Addr, x.Started = ep.addr, time.Now()
 	if h.site.Scheme() == "ftp" {
-		return x, h.retrieve(x, w, ep, a)
+		err := h.retrieve(x, w, ep, a)
+		if x.Err != nil && x.Err.Stage.noConnection() {
+			h.avoid(ep)
+		}
+		return x, err
 	}
 	if c == nil {
 		w.enter(phaseConnect)
@@ -217,7 +220,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 				// Not the site's fault.
 				return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
 			}
-			h.at++
+			h.avoid(ep)
 			return x, h.fail(x, w, err)
 		}
 		h.conn = c
@@ -259,27 +262,30 @@ func (h *host) request(ctx context.Context, a ask) *http.Request {
 	return req
 }
 
-// endpoint is the address to connect to: the one that worked last. While
-// connections fail the addresses take turns.
+// endpoint is the address to connect to: the first one, for as long as
+// connecting does not fail; then the others take turns.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
-	const keep = 5 * time.Minute
-	now := time.Now()
-	old := now.Sub(h.resolved) > keep
-	if h.refused != nil && !old {
-		return endpoint{}, h.refused
+	eps, err := h.fetcher.resolve(ctx, h.site)
+	if err != nil {
+		return endpoint{}, err
 	}
-	if len(h.endpoints) == 0 || old {
-		eps, err := h.fetcher.resolve(ctx, h.site)
-		h.endpoints, h.resolved, h.refused = eps, now, nil
-		if err != nil {
-			var address *AddressError
-			if errors.As(err, &address) {
-				h.refused = err
-			}
-			return endpoint{}, err
+	for _, ep := range eps {
+		if !slices.Contains(h.failed, ep.addr.Addr()) {
+			return ep, nil
 		}
 	}
-	return h.endpoints[h.at%len(h.endpoints)], nil
+	h.failed = h.failed[:0]
+	return eps[0], nil
+}
+
+// avoid notes that connecting to ep failed. Its name is looked up again: the
+// answer at hand may be out of date.
+func (h *host) avoid(ep endpoint) {
+	if len(h.failed) == 16 { // the name gives others each time
+		h.failed = h.failed[:0]
+	}
+	h.failed = append(h.failed, ep.addr.Addr())
+	h.fetcher.names.forget(ep.name)
 }
 
 // fail records why an exchange failed. It returns nil: the Exchange says it.
