@@ -22,6 +22,7 @@ type body struct {
 type source struct {
 	r    io.Reader
 	read func(int) // called after each read with the number of bytes
+	most int       // bytes at once; 0: no limit
 	keep bool
 	kept []byte
 	n    int64
@@ -29,6 +30,9 @@ type source struct {
 }
 
 func (s *source) Read(p []byte) (int, error) {
+	if s.most > 0 {
+		p = p[:min(len(p), s.most)]
+	}
 	n, err := s.r.Read(p)
 	if s.keep {
 		s.kept = append(s.kept, p[:n]...)
@@ -48,7 +52,7 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (bo
 	if err != nil {
 		return body{}, err
 	}
-	src := source{r: resp.Body, read: read}
+	src := source{r: resp.Body, read: read, most: f.portion()}
 	if coding == "" {
 		var b body
 		b.decoded, b.cut, err = readCapped(&src, limit)

@@ -15,16 +15,27 @@ type Exchange struct {
 	Via    string
 
 	RequestHeader http.Header
-	Status        int // 0 if there was no answer
-	Proto         string
+	Status        int    // 0 if there was no answer
+	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
 	Body          []byte // decoded; at most the cap
 	Truncated     string // why Body is not the whole: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
 	Wire          []byte // content as it came, content coding and all, with Options.KeepWire; Body itself where there is no coding
 	WireBytes     int64  // of the content as it came
 
-	Addr   netip.AddrPort // that was talked to
+	// Request line, status line and fields, with the empty line behind them,
+	// with Options.KeepWire: as they were on the wire, in order and letter case
+	// (interim answers left out, credentials for a proxy, too). Where Proto is
+	// "h2" they are written anew in the form of HTTP/1.1, in the order of the
+	// names. A head that broke off is as long as it came.
+	RequestHead, ResponseHead []byte
+
+	Addr   netip.AddrPort // that was talked to; invalid behind a proxy, which alone knows
+	Proxy  string         // that was used, without credentials, as in "http://proxy.example:3128"
 	Reused bool           // a kept connection was used
+
+	TLSVersion string // as crypto/tls names it: "TLS 1.3"; empty without TLS
+	TLSCipher  string // by its IANA name: "TLS_AES_128_GCM_SHA256"
 
 	Started   time.Time // from here on bytes may have been sent
 	FirstByte time.Time // of the answer; zero if there was none

@@ -43,7 +43,7 @@ type Result struct {
 
 // get makes the turn's one request: for robots.txt, if the copy at hand is
 // stale, else for the entry, if the rules allow it.
-func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
+func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	if err := h.load(); err != nil {
 		return Result{}, err
 	}
@@ -71,7 +71,8 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 		return res, nil
 	}
 
-	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: h.fetcher.pageHeader})
+	header := copy.condition(h.fetcher.pageHeader)
+	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil {
 		return res, notYet(err, &res.Outcome)
 	}
@@ -204,7 +205,12 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	if err := turn.Bind(ep.addr.Addr(), ep.public); err != nil {
 		return nil, err
 	}
-	x.Addr, x.Started = ep.addr, time.Now()
+	x.Started = time.Now()
+	if ep.proxy == nil {
+		x.Addr = ep.addr
+	} else {
+		x.Proxy = proxyName(ep.proxy)
+	}
 	if h.site.Scheme() == "ftp" {
 		err := h.retrieve(x, w, ep, a)
 		if x.Err != nil && x.Err.Stage.noConnection() {
@@ -220,21 +226,30 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 				// Not the site's fault.
 				return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
 			}
+			if refusedByProxy(err) {
+				return nil, err
+			}
 			h.avoid(ep)
 			return x, h.fail(x, w, err)
 		}
 		h.conn = c
 	}
 	w.enter(phaseAnswer)
-	resp, err := c.RoundTrip(h.request(w.ctx, a))
+	resp, err := c.ask(h.request(w.ctx, a, c), a.url.Target(), x)
 	if err != nil {
 		h.drop()
 		return x, h.fail(x, w, err)
 	}
-	x.FirstByte = time.Now()
-	x.Status, x.Proto, x.Header = resp.StatusCode, resp.Proto, resp.Header
+	if c.absolute() && x.Status == http.StatusProxyAuthRequired {
+		h.drop()
+		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
+	}
+	if fields(x.Header) > maxFields {
+		h.drop()
+		return x, h.fail(x, w, errFields)
+	}
 	w.enter(phaseBody)
-	b, err := h.fetcher.readBody(resp, a.limit, func(int) { w.enter(phaseBody) })
+	b, err := h.fetcher.readBody(resp, a.limit, h.progress(w))
 	resp.Body.Close()
 	x.Body, x.Wire, x.WireBytes = b.decoded, b.wire, b.n
 	x.Ended = time.Now()
@@ -252,13 +267,29 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	return x, nil
 }
 
+// progress is what happens after each read of a body.
+func (h *host) progress(w *watch) func(int) {
+	t := h.fetcher.throttle
+	if t == nil {
+		return func(int) { w.enter(phaseBody) }
+	}
+	return func(n int) {
+		w.enter(phaseBody)
+		t.pay(w, n)
+	}
+}
+
 // request is a on the wire: the target goes out as it was written.
-func (h *host) request(ctx context.Context, a ask) *http.Request {
+func (h *host) request(ctx context.Context, a ask, c *conn) *http.Request {
 	req := (&http.Request{
 		Method: http.MethodGet, Host: h.site.Authority(), Header: a.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	req.URL = wireURL(a.url)
+	req.URL = wireURL(a.url, c.absolute())
+	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
+		req.Header = req.Header.Clone()
+		req.Header.Set("Proxy-Authorization", auth)
+	}
 	return req
 }
 
@@ -292,10 +323,6 @@ func (h *host) avoid(ep endpoint) {
 func (h *host) fail(x *Exchange, w *watch, err error) error {
 	x.Ended = time.Now()
 	stage := stageOf(w.ctx, w.phase(), x.Reused, err)
-	var decode *decodeError
-	if errors.As(err, &decode) {
-		stage = StageEncoding
-	}
 	if x.Status != 0 {
 		x.Truncated = truncation(stage)
 	}

@@ -128,6 +128,7 @@ type tour struct {
 	fetcher *Fetcher
 	delay   time.Duration
 	once    bool // one turn is enough
+	have    Validators
 }
 
 func newTour(t testing.TB, opts Options) *tour {
@@ -168,7 +169,7 @@ func (v *tour) visit(raw string) (Result, []*Exchange) {
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		if last, err = v.fetcher.Get(context.Background(), turn); err != nil {
+		if last, err = v.fetcher.Revalidate(context.Background(), turn, v.have); err != nil {
 			v.t.Fatal(err)
 		}
 		all = append(all, last.Exchanges...)
