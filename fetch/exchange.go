@@ -61,6 +61,8 @@ func (x *Exchange) trouble() frontier.Trouble {
 			return frontier.ConnectTrouble
 		case x.Err.Stage == StageAnswerTimeout:
 			return frontier.SilenceTrouble
+		case x.Err.Stage == StageChallenge:
+			return frontier.SiteTrouble
 		case x.Err.Stage == StageStale, x.Err.Stage == StageStopped, x.Err.Stage == StageAddress:
 			return frontier.NoTrouble
 		}
@@ -79,9 +81,12 @@ func (x *Exchange) trouble() frontier.Trouble {
 }
 
 // retryAfter is when the site may be asked again by its Retry-After field
-// (RFC 9110, section 10.2.3), which counts on 429, 503 and redirects.
+// (RFC 9110, section 10.2.3), which counts on 429, 503, redirects and
+// challenges.
 func (x *Exchange) retryAfter() time.Time {
-	if x.Status != http.StatusTooManyRequests && x.Status != http.StatusServiceUnavailable && x.Status/100 != 3 {
+	counts := x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable || x.Status/100 == 3 ||
+		x.Err != nil && x.Err.Stage == StageChallenge
+	if !counts {
 		return time.Time{}
 	}
 	return ParseRetryAfter(x.Header.Get("Retry-After"), x.Ended)

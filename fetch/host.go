@@ -264,6 +264,9 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	if b.cut || resp.Close {
 		h.drop()
 	}
+	if network := challengeOf(x.Status, x.Header, x.Body); network != "" {
+		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
+	}
 	return x, nil
 }
 
