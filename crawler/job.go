@@ -20,6 +20,7 @@ func (c *Crawler) job() job {
 		"max-size": fmt.Sprint(o.MaxSize), "timeout": fmt.Sprint(o.Timeout),
 		"include": pattern(o.Include), "exclude": pattern(o.Exclude), "scope": scopeName(o.Scope),
 		"robots-forbidden": fmt.Sprint(o.AllowForbidden), "allow-private": fmt.Sprint(o.AllowPrivate),
+		"bandwidth": fmt.Sprint(o.Bandwidth), "header": fmt.Sprint(o.Header),
 		"nofollow": fmt.Sprint(!o.FollowNoFollow), "output": fmt.Sprint(o.Output),
 	}
 	return job{o.Identity, s}
@@ -54,5 +55,5 @@ func (j job) differences(now job) []difference {
 
 var settingNames = []string{
 	"scope", "include", "exclude", "depth", "limit", "max-host-pages", "delay", "ip-delay", "rate",
-	"max-size", "timeout", "robots-forbidden", "allow-private", "nofollow", "output",
+	"bandwidth", "max-size", "timeout", "header", "robots-forbidden", "allow-private", "nofollow", "output",
 }

@@ -4,11 +4,13 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"regexp"
 	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/time/rate"
 )
 
@@ -47,6 +49,9 @@ type Options struct {
 	AllowPrivate   bool              // talk to private and loopback addresses, too
 	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
 	Network        fetch.Network     // nil: this machine's
+	Proxy          fetch.ProxyFunc   // nil: none, whatever the environment says; sites behind one get the delay of public addresses
+	Header         http.Header       // further fields of every request; fetch.ParseHeader says which are refused
+	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
 	OnSkip         func(Skip)        // called for each URL that is not fetched; must be quick and safe for concurrent use
@@ -83,10 +88,14 @@ func (o *Options) check() error {
 	}{
 		{"Limit", o.Limit < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
 		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
+		{"Bandwidth", o.Bandwidth < 0},
 	} {
 		if n.bad {
 			return &OptionError{n.field, "is negative"}
 		}
+	}
+	if err := fetch.CheckHeader(o.Header); err != nil {
+		return &OptionError{"Header", err.Error()}
 	}
 	for _, out := range o.Output {
 		if out != OutputPages && out != OutputBodies {
@@ -95,6 +104,10 @@ func (o *Options) check() error {
 	}
 	if o.Output == nil {
 		o.Output = []Output{OutputPages}
+	}
+	if o.Proxy != nil && !o.AllowPrivate && o.Delay != 0 {
+		// What address a site has is unknown; it counts as public.
+		o.Delay = max(o.Delay, frontier.PublicFloor)
 	}
 	if o.Scope == nil {
 		o.Scope = SameHost()

@@ -73,7 +73,7 @@ func ParseHeader(lines []string) (http.Header, error) {
 		}
 		h.Add(name, value)
 	}
-	return h, checkHeader(h)
+	return h, CheckHeader(h)
 }
 
 func cutField(line string) (name, value string, ok bool) {
@@ -85,7 +85,9 @@ func cutField(line string) (name, value string, ok bool) {
 	return "", "", false
 }
 
-func checkHeader(h http.Header) error {
+// CheckHeader says what is wrong with header fields for Options.Header, as
+// ParseHeader does.
+func CheckHeader(h http.Header) error {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("%q is no name of a header field: it has letters, digits and hyphens, as in Accept-Language", name)

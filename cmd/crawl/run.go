@@ -19,13 +19,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/net/http/httpproxy"
 )
 
 // runFlags are the flags of crawl run, as they were given.
 type runFlags struct {
 	dir, name, contact, scope, include, exclude string
 	maxSize, robotsForbidden, progress, level   string
-	output, connectTo                           []string
+	output, connectTo, header                   []string
+	proxy, bandwidth                            string
 	delay, ipDelay, maxTime, patience, timeout  time.Duration
 	concurrency, limit, maxHostPages, depth     int
 	rate                                        float64
@@ -54,6 +56,9 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.robotsForbidden, "robots-forbidden", "deny", "what a robots.txt with status 401 or 403 means: deny, allow")
 	fs.BoolVar(&f.allowPrivate, "allow-private", false, "talk to private and loopback addresses, too")
 	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "HOST1:PORT1:HOST2:PORT2, as in curl: connect there instead")
+	fs.StringVar(&f.proxy, "proxy", "", "http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT for all sites; env: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which count for nothing otherwise")
+	fs.StringArrayVar(&f.header, "header", nil, "\"Name: value\" to be sent with every request; may be repeated")
+	fs.StringVar(&f.bandwidth, "bandwidth", "0", "bytes per second of all sites together, as in 500kB or 2MB (0: no limit)")
 	fs.StringVar(&f.progress, "progress", "auto", "progress lines: auto, plain, none")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.StringVar(&f.level, "log-level", "warn", "what to report on standard error: debug, info, warn, error")
@@ -196,7 +201,18 @@ func (f *runFlags) options() (crawler.Options, error) {
 	if o.Exclude, err = compile("--exclude", f.exclude); err != nil {
 		return o, err
 	}
-	if o.MaxSize, err = parseSize(f.maxSize); err != nil {
+	if o.MaxSize, err = parseSize("--max-size", f.maxSize); err != nil {
+		return o, err
+	}
+	if f.bandwidth != "0" {
+		if o.Bandwidth, err = parseSize("--bandwidth", f.bandwidth); err != nil {
+			return o, err
+		}
+	}
+	if o.Header, err = fetch.ParseHeader(f.header); err != nil {
+		return o, usage("--header: %v", err)
+	}
+	if o.Proxy, err = proxyOf(f.proxy); err != nil {
 		return o, err
 	}
 	if o.Output, err = outputs(f.output); err != nil {
@@ -260,9 +276,24 @@ func compile(flag, expr string) (*regexp.Regexp, error) {
 	return r, nil
 }
 
+// proxyOf is what --proxy asks for.
+func proxyOf(flag string) (fetch.ProxyFunc, error) {
+	switch flag {
+	case "":
+		return nil, nil
+	case "env":
+		return httpproxy.FromEnvironment().ProxyFunc(), nil
+	}
+	p, err := fetch.ParseProxy(flag)
+	if err != nil {
+		return nil, usage("--proxy: %v; or env", err)
+	}
+	return p, nil
+}
+
 // parseSize reads a number of bytes with an optional unit: kB, MB, GB, KiB,
 // MiB, GiB.
-func parseSize(s string) (int64, error) {
+func parseSize(flag, s string) (int64, error) {
 	units := []struct {
 		name  string
 		bytes int64
@@ -281,7 +312,7 @@ func parseSize(s string) (int64, error) {
 		}
 		return n * u.bytes, nil
 	}
-	return 0, usage("--max-size: %q is no size: write it as 500kB, 16MB or 1GiB", s)
+	return 0, usage("%s: %q is no size: write it as 500kB, 16MB or 1GiB", flag, s)
 }
 
 func outputs(names []string) ([]crawler.Output, error) {
