@@ -99,8 +99,8 @@ func (c *names) resolve(ctx context.Context, n *name) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer close(n.done)
 	n.addrs, n.err = addrs, err
-	close(n.done)
 	if c.known[n.host] != n {
 		return // nobody waits, or it was forgotten meanwhile
 	}
