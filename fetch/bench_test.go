@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -50,9 +49,12 @@ func BenchmarkGet(b *testing.B) {
 	}))
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	for _, name := range []string{"plain", "gzip"} {
-		b.Run(name, func(b *testing.B) {
-			v := newTour(b, Options{ConnectTo: []ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}})
+	for _, tc := range []struct {
+		name, path string
+		keep       bool
+	}{{"plain", "plain", false}, {"gzip", "gzip", false}, {"plain for an archive", "plain", true}, {"gzip for an archive", "gzip", true}} {
+		b.Run(tc.name, func(b *testing.B) {
+			v := newTour(b, Options{KeepWire: tc.keep, ConnectTo: []ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}})
 			front, err := frontier.New(frontier.NewMemory(), frontier.Options{Delay: -1, MaxSitePages: 1 << 30})
 			if err != nil {
 				b.Fatal(err)
@@ -61,7 +63,7 @@ func BenchmarkGet(b *testing.B) {
 			b.SetBytes(int64(len(plain)))
 			n := 0
 			for b.Loop() {
-				u, err := frontier.ParseURL(fmt.Sprintf("http://a.example/%s?%d", name, n))
+				u, err := frontier.ParseURL(fmt.Sprintf("http://a.example/%s?%d", tc.path, n))
 				n++
 				if err != nil {
 					b.Fatal(err)
@@ -79,7 +81,7 @@ func BenchmarkGet(b *testing.B) {
 						b.Fatal(err)
 					}
 					if done = res.Page != nil; done && len(res.Page.Body) != len(plain) {
-						b.Fatal(strings.ToUpper(name), len(res.Page.Body))
+						b.Fatalf("%d bytes of body", len(res.Page.Body))
 					}
 					if _, err := turn.Finish(res.Outcome); err != nil {
 						b.Fatal(err)

@@ -23,6 +23,7 @@ type source struct {
 	r    io.Reader
 	read func(int) // called after each read with the number of bytes
 	most int       // bytes at once; 0: no limit
+	end  int64     // bytes at all; 0: no limit
 	keep bool
 	kept []byte
 	n    int64
@@ -30,6 +31,10 @@ type source struct {
 }
 
 func (s *source) Read(p []byte) (int, error) {
+	if s.end > 0 && s.n >= s.end {
+		s.err = errLength
+		return 0, s.err
+	}
 	if s.most > 0 {
 		p = p[:min(len(p), s.most)]
 	}
@@ -67,7 +72,12 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (bo
 		return body{}, err
 	}
 	defer f.decoders.put(d)
-	src.keep = f.opts.KeepWire
+	// A coding may also have more bytes on the wire than it stands for, without
+	// end: empty blocks, frames to be skipped.
+	src.end = limit + limit/16 + 64<<10
+	if src.keep = f.opts.KeepWire; src.keep && resp.ContentLength > 0 {
+		src.kept = make([]byte, 0, min(resp.ContentLength, src.end, maxScratch))
+	}
 	d.src = src
 	var b body
 	if err = d.begin(); err == nil {
@@ -76,7 +86,7 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (bo
 	switch {
 	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
 		err = nil
-	case errors.Is(err, errRatio):
+	case errors.Is(err, errRatio), err != nil && d.src.err == errLength:
 		b.cut, err = true, nil
 	case err != nil:
 		err = blame(err, &d.src)
@@ -89,6 +99,8 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (bo
 	b.wire, b.n = d.src.kept, d.src.n
 	return b, err
 }
+
+var errLength = errors.New("the body has too many bytes on the wire")
 
 // drain reads what stands behind a body's end.
 func drain(src *source, limit int64) {

@@ -188,6 +188,23 @@ func TestBombsCostTheCap(t *testing.T) {
 	}
 }
 
+func TestCodingsThatStandForNothingEnd(t *testing.T) {
+	const limit = 1 << 20
+	nothing := map[string][2]string{
+		"gzip": {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\xff\xff"}, // RFC 1951, section 3.2.4
+		"zstd": {"", "\x50\x2a\x4d\x18\x01\x00\x00\x00x"},                            // RFC 8878, section 3.1.2
+	}
+	for coding, parts := range nothing {
+		wire := []byte(parts[0] + strings.Repeat(parts[1], 8*limit/len(parts[1])))
+		f := &Fetcher{opts: Options{KeepWire: true}}
+		b, err := f.readBody(response(coding, wire), limit, func(int) {})
+		if err != nil || !b.cut || len(b.decoded) != 0 || len(b.wire) > 2*limit || b.n != int64(len(b.wire)) {
+			t.Errorf("%s: %d bytes of %d on the wire, %d of body, cut %t: %v", coding, b.n, len(b.wire), len(b.decoded), b.cut, err)
+		}
+		f.decoders.close()
+	}
+}
+
 func TestLargeBodiesThatAreNoBombsAreWhole(t *testing.T) {
 	blanks := bytes.Repeat([]byte(" "), 1<<20)
 	table := text(12 << 20)

@@ -20,8 +20,13 @@ type Exchange struct {
 	Header        http.Header
 	Body          []byte // decoded; at most the cap
 	Truncated     string // why Body is not the whole: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
-	Wire          []byte // content as it came, content coding and all, with Options.KeepWire; Body itself where there is no coding
 	WireBytes     int64  // of the content as it came
+
+	// Wire is the content with its content coding, without the transfer coding
+	// (RFC 9112, section 7): what WARC keeps behind ResponseHead. Where there is
+	// no content coding it is Body itself. It ends where Body was cut; bytes
+	// that a server puts behind the end of a content coding are not waited for.
+	Wire []byte // with Options.KeepWire
 
 	// Request line, status line and fields, with the empty line behind them,
 	// with Options.KeepWire: as they were on the wire, in order and letter case
