@@ -111,8 +111,11 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 		return nil, nil
 	}
 	u, err := f.opts.Proxy(&url.URL{Scheme: site.Scheme(), Host: site.Authority(), Path: "/"})
-	if u == nil || err != nil {
-		return nil, err
+	if err != nil {
+		return nil, &ProxyError{Proxy: "of " + string(site), Err: err}
+	}
+	if u == nil {
+		return nil, nil
 	}
 	if err := checkProxy(u); err != nil {
 		return nil, &ProxyError{Proxy: u.Redacted(), Err: err}

@@ -299,6 +299,14 @@ func TestWhatGoesAroundTheProxy(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}
+		v := newTour(t, Options{Network: w, Proxy: func(*url.URL) (*url.URL, error) { return nil, errors.New("no such rule") }})
+		v.once = true
+		if _, all := v.visit("http://a.example/x"); stage(all[0]) != StageProxy || len(w.dialed) != 0 {
+			t.Errorf("no answer: stage %q, dialled %v", stage(all[0]), w.dialed)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{}
 		v := newTour(t, Options{Network: w, Proxy: mustProxy(t, "http://proxy.test:3128")})
 		v.once = true
 		if _, all := v.visit("ftp://a.example/x"); stage(all[0]) != StageProxy || len(w.dialed) != 0 {

@@ -282,13 +282,34 @@ func proxyOf(flag string) (fetch.ProxyFunc, error) {
 	case "":
 		return nil, nil
 	case "env":
-		return httpproxy.FromEnvironment().ProxyFunc(), nil
+		return envProxy(httpproxy.FromEnvironment())
 	}
 	p, err := fetch.ParseProxy(flag)
 	if err != nil {
 		return nil, usage("--proxy: %v; or env", err)
 	}
 	return p, nil
+}
+
+// envProxy is what the environment asks for. What it says must make sense:
+// otherwise sites would silently be connected to directly.
+func envProxy(env *httpproxy.Config) (fetch.ProxyFunc, error) {
+	if env.HTTPProxy == "" && env.HTTPSProxy == "" {
+		return nil, usage("--proxy env: the environment names no proxy: set HTTP_PROXY or HTTPS_PROXY, or leave the flag out")
+	}
+	for _, v := range []struct{ name, value string }{{"HTTP_PROXY", env.HTTPProxy}, {"HTTPS_PROXY", env.HTTPSProxy}} {
+		value := v.value
+		if value != "" && !strings.Contains(value, "://") {
+			value = "http://" + value
+		}
+		if value == "" {
+			continue
+		}
+		if _, err := fetch.ParseProxy(value); err != nil {
+			return nil, usage("--proxy env: %s: %v", v.name, err)
+		}
+	}
+	return env.ProxyFunc(), nil
 }
 
 // parseSize reads a number of bytes with an optional unit: kB, MB, GB, KiB,
