@@ -224,6 +224,7 @@ func (c *Crawler) open() error {
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
 		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize,
+		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 	})
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ func (c *Crawler) job() job {
 		"max-size": fmt.Sprint(o.MaxSize), "timeout": fmt.Sprint(o.Timeout),
 		"include": pattern(o.Include), "exclude": pattern(o.Exclude), "scope": scopeName(o.Scope),
 		"robots-forbidden": fmt.Sprint(o.AllowForbidden), "allow-private": fmt.Sprint(o.AllowPrivate),
+		"bandwidth": fmt.Sprint(o.Bandwidth), "header": fmt.Sprint(o.Header),
 		"nofollow": fmt.Sprint(!o.FollowNoFollow), "output": fmt.Sprint(o.Output),
 	}
 	return job{o.Identity, s}
@@ -56,6 +57,6 @@ func (j job) differences(now job) []difference {
 
 var settingNames = []string{
 	"scope", "include", "exclude", "depth", "limit", "max-bytes", "max-host-pages", "max-host-bytes", "max-host-time",
-	"delay", "ip-delay", "domain-delay", "rate",
-	"max-size", "timeout", "robots-forbidden", "allow-private", "nofollow", "output",
+	"delay", "ip-delay", "domain-delay", "rate", "bandwidth",
+	"max-size", "timeout", "header", "robots-forbidden", "allow-private", "nofollow", "output",
 }

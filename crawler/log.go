@@ -94,11 +94,16 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	if x.Addr.IsValid() {
 		note("ip", x.Addr.String())
 	}
+	if x.Proxy != "" {
+		note("proxy", x.Proxy)
+	}
 	if x.Proto != "" {
 		note("proto", x.Proto)
 	}
 	if x.Err != nil {
-		l.Status = stageStatus(x.Err.Stage)
+		if x.Err.Stage != fetch.StageChallenge { // an answer all the same
+			l.Status = stageStatus(x.Err.Stage)
+		}
 		note("error", string(x.Err.Stage))
 	}
 	if x.Truncated != "" {
@@ -118,7 +123,7 @@ func stageStatus(s fetch.Stage) int {
 	switch s {
 	case fetch.StageDNS, fetch.StageDNSTimeout:
 		return crawllog.DNSFailed
-	case fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout:
+	case fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout, fetch.StageProxy:
 		return crawllog.ConnectFailed
 	case fetch.StageReset, fetch.StageStale, fetch.StageTruncated:
 		return crawllog.ConnectionLost

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"regexp"
 	"slices"
 	"time"
@@ -53,6 +54,9 @@ type Options struct {
 	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
 	Network        fetch.Network     // nil: this machine's
 	Shared         frontier.Shared   // clocks of all crawls of this machine; nil: none
+	Proxy          fetch.ProxyFunc   // nil: none, whatever the environment says; sites behind one get the delay of public addresses
+	Header         http.Header       // further fields of every request; fetch.ParseHeader says which are refused
+	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
 	OnSkip         func(Skip)        // called for each URL that is not fetched; must be quick and safe for concurrent use
@@ -90,10 +94,14 @@ func (o *Options) check() error {
 		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
 		{"MaxHostBytes", o.MaxHostBytes < 0}, {"MaxHostTime", o.MaxHostTime < 0}, {"DomainDelay", o.DomainDelay < 0},
 		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
+		{"Bandwidth", o.Bandwidth < 0},
 	} {
 		if n.bad {
 			return &OptionError{n.field, "is negative"}
 		}
+	}
+	if err := fetch.CheckHeader(o.Header); err != nil {
+		return &OptionError{"Header", err.Error()}
 	}
 	for _, out := range o.Output {
 		if out != OutputPages && out != OutputBodies {
@@ -102,6 +110,10 @@ func (o *Options) check() error {
 	}
 	if o.Output == nil {
 		o.Output = []Output{OutputPages}
+	}
+	if o.Proxy != nil && !o.AllowPrivate && o.Delay != 0 {
+		// What address a site has is unknown; it counts as public.
+		o.Delay = max(o.Delay, frontier.PublicFloor)
 	}
 	if o.Scope == nil {
 		o.Scope = SameHost()

@@ -6,49 +6,110 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/klauspost/compress/gzip"
 )
 
-const acceptEncoding = "gzip"
+// A body is what was read of an answer's content.
+type body struct {
+	decoded []byte
+	wire    []byte // as it came, content coding and all; only where asked for
+	n       int64  // bytes that came
+	cut     bool   // there was more
+}
 
-var errEncoding = errors.New("Content-Encoding is not one that was asked for")
+// A source reads a body from the wire: without the transfer coding, with the
+// content coding.
+type source struct {
+	r    io.Reader
+	read func(int) // called after each read with the number of bytes
+	most int       // bytes at once; 0: no limit
+	end  int64     // bytes at all; 0: no limit
+	keep bool
+	kept []byte
+	n    int64
+	err  error // that is not the end
+}
 
-// readBody reads an answer's body, decoded, up to limit bytes. cut says that
-// there was more. alive is called after each read from the wire with the
-// number of bytes.
-func readBody(resp *http.Response, limit int64, alive func(int)) (body []byte, cut bool, err error) {
-	wire := &watched{resp.Body, alive}
-	r := io.Reader(wire)
-	encodings := resp.Header.Values("Content-Encoding")
-	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); coding {
-	case "", "identity":
-	case "gzip", "x-gzip":
-		z, zerr := gzip.NewReader(wire)
-		if zerr == io.EOF { // an empty body is not compressed
-			return nil, false, nil
-		}
-		if zerr != nil {
-			return nil, false, encodingError(zerr)
-		}
-		defer z.Close()
-		z.Multistream(false) // what comes behind it is no part of the body
-		r = z
-	case "compress", "x-compress", "deflate", "br", "zstd", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm":
-		return nil, false, &decodeError{errEncoding}
-	default:
-		if strings.Contains(coding, ",") {
-			return nil, false, &decodeError{errEncoding}
-		}
-		// No coding that anybody registered: a mistake of the server.
+func (s *source) Read(p []byte) (int, error) {
+	if s.end > 0 && s.n >= s.end {
+		s.err = errLength
+		return 0, s.err
 	}
-	body, cut, err = readCapped(r, limit)
-	if err != nil && r != io.Reader(wire) {
-		err = encodingError(err)
+	if s.most > 0 {
+		p = p[:min(len(p), s.most)]
 	}
-	return body, cut, err
+	n, err := s.r.Read(p)
+	if s.keep {
+		s.kept = append(s.kept, p[:n]...)
+	}
+	s.n += int64(n)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	s.read(n)
+	return n, err
+}
+
+// readBody reads an answer's body, decoded, up to limit bytes. read is called
+// after each read from the wire with the number of bytes.
+func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (body, error) {
+	coding, err := codingOf(resp.Header)
+	if err != nil {
+		return body{}, err
+	}
+	src := source{r: resp.Body, read: read, most: f.portion()}
+	if coding == "" {
+		var b body
+		b.decoded, b.cut, err = readCapped(&src, limit)
+		b.n = src.n
+		if f.opts.KeepWire {
+			b.wire = b.decoded
+		}
+		return b, err
+	}
+	d, err := f.decoders.get(coding)
+	if err != nil {
+		return body{}, err
+	}
+	defer f.decoders.put(d)
+	// A coding may also have more bytes on the wire than it stands for, without
+	// end: empty blocks, frames to be skipped.
+	src.end = limit + limit/16 + 64<<10
+	if src.keep = f.opts.KeepWire; src.keep && resp.ContentLength > 0 {
+		src.kept = make([]byte, 0, min(resp.ContentLength, src.end, maxScratch))
+	}
+	d.src = src
+	var b body
+	if err = d.begin(); err == nil {
+		b.decoded, b.cut, err = readCapped(&guarded{d: d}, limit)
+	}
+	switch {
+	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
+		err = nil
+	case errors.Is(err, errRatio), err != nil && d.src.err == errLength:
+		b.cut, err = true, nil
+	case err != nil:
+		err = blame(err, &d.src)
+	case !b.cut && (resp.ContentLength < 0 || resp.ProtoMajor == 2):
+		// The coding may end before the transfer coding, or the stream, says
+		// that it does. Where that goes wrong it costs the connection only: a
+		// Content-Length that counts the decoded bytes is a common mistake.
+		drain(&d.src, limit)
+	}
+	b.wire, b.n = d.src.kept, d.src.n
+	return b, err
+}
+
+var errLength = errors.New("the body has too many bytes on the wire")
+
+// drain reads what stands behind a body's end.
+func drain(src *source, limit int64) {
+	buf := make([]byte, 512)
+	for src.n <= limit {
+		if _, err := src.Read(buf); err != nil {
+			return
+		}
+	}
 }
 
 // scratch holds buffers to read bodies into: growing one for each body would
@@ -94,26 +155,4 @@ func readAll(r io.Reader, b []byte, limit int64) ([]byte, error) {
 		}
 	}
 	return b, nil
-}
-
-// decodeError is an error of the encoding, not of the connection.
-type decodeError struct{ error }
-
-func encodingError(err error) error {
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || strings.HasPrefix(err.Error(), "flate:") {
-		return &decodeError{err}
-	}
-	return err
-}
-
-// watched reports each read.
-type watched struct {
-	r    io.Reader
-	read func(int)
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
-	w.read(n)
-	return n, err
 }

@@ -5,51 +5,81 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/netip"
 	"time"
 )
 
 const (
 	maxHeaderBytes = 256 << 10
+	maxFields      = 1000
 	idleTime       = 30 * time.Second // a connection that is not used is closed
 )
-
-type dialKey struct{}
-
-// newTransport makes the dialer of connections. It pools nothing, follows
-// nothing and repeats nothing: each host keeps its own one connection. It
-// dials the address in the context and no other.
-func newTransport(opts Options) *http.Transport {
-	return &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return opts.Network.DialContext(ctx, "tcp", ctx.Value(dialKey{}).(netip.AddrPort).String())
-		},
-		TLSClientConfig:        &tls.Config{RootCAs: opts.RootCAs},
-		DisableCompression:     true,
-		ForceAttemptHTTP2:      true,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-	}
-}
 
 // conn is the one connection of a host.
 type conn struct {
 	*http.ClientConn
-	to   endpoint
-	used time.Time // last
+	*dialing
+	used                  time.Time // last
+	tlsVersion, tlsCipher string
 }
 
-// connect opens a connection to ep. onTLS is called when TCP stands.
+// connect opens a connection to ep. onTLS is called when TCP stands, and the
+// tunnel of a proxy.
 func (h *host) connect(ctx context.Context, ep endpoint, onTLS func()) (*conn, error) {
-	ctx = context.WithValue(ctx, dialKey{}, ep.addr)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{TLSHandshakeStart: onTLS})
 	site := h.site
-	address := net.JoinHostPort(site.Host(), portOf(site))
-	cc, err := h.fetcher.transport.NewClientConn(ctx, site.Scheme(), address)
+	d := &dialing{
+		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
+		secure: site.Scheme() == "https", onTLS: onTLS,
+	}
+	cc, err := h.fetcher.transport.NewClientConn(context.WithValue(ctx, dialKey{}, d), site.Scheme(), d.target)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{ClientConn: cc, to: ep, used: time.Now()}, nil
+	c := &conn{ClientConn: cc, dialing: d, used: time.Now()}
+	if d.tls != nil {
+		c.tlsVersion, c.tlsCipher = tls.VersionName(d.tls.Version), tls.CipherSuiteName(d.tls.CipherSuite)
+	}
+	return c, nil
+}
+
+// ask makes one request on the connection and notes in x what is known when
+// the answer's header is there.
+func (c *conn) ask(req *http.Request, target string, x *Exchange) (*http.Response, error) {
+	if c.recorder != nil {
+		c.recorder.begin()
+	}
+	resp, err := c.RoundTrip(req)
+	if resp != nil {
+		x.FirstByte = time.Now()
+		x.Status, x.Proto, x.Header = resp.StatusCode, protocol(resp), resp.Header
+	}
+	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
+	if !c.opts.KeepWire {
+		return resp, err
+	}
+	if c.recorder == nil {
+		x.RequestHead = requestHead(req, target)
+		if resp != nil {
+			x.ResponseHead = responseHead(resp.StatusCode, resp.Header)
+		}
+		return resp, err
+	}
+	x.RequestHead, x.ResponseHead = c.recorder.end()
+	if c.absolute() {
+		x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
+	}
+	return resp, err
+}
+
+// protocol is an answer's protocol by the name that TLS negotiates it under
+// (RFC 7301, section 6).
+func protocol(resp *http.Response) string {
+	switch {
+	case resp.ProtoMajor == 2:
+		return "h2"
+	case resp.ProtoAtLeast(1, 1):
+		return "http/1.1"
+	}
+	return "http/1.0"
 }
 
 // kept returns the connection if it can still be used.

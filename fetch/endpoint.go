@@ -3,8 +3,8 @@ package fetch
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -55,14 +55,46 @@ func unbracket(s string) string {
 // resolve, so that nothing is dialled that was not checked.
 type endpoint struct {
 	addr   netip.AddrPort
-	public bool // given by DNS, shared with sites we do not know
+	public bool     // given by DNS, shared with sites we do not know
+	name   string   // that was resolved to it
+	proxy  *url.URL // at this address; nil where the site itself is
 }
 
 // resolve finds where site is served. The addresses that are refused are left
 // out; if that leaves none, the error says so.
 func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, error) {
-	host, port := site.Host(), site.Port()
-	named := false
+	host, port, named := f.connectTo(site)
+	if host == site.Host() && port == site.Port() {
+		u, err := f.proxyFor(site)
+		if err != nil {
+			return nil, err
+		}
+		if u != nil {
+			return f.throughProxy(ctx, site, u)
+		}
+	}
+	addrs, err := f.names.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var eps []endpoint
+	for _, a := range addrs {
+		a = a.Unmap().WithZone("")
+		public := Public(a)
+		if public || named || f.opts.AllowPrivate {
+			eps = append(eps, endpoint{addr: netip.AddrPortFrom(a, port), public: public && !named, name: host})
+		}
+	}
+	if len(eps) == 0 {
+		return nil, &AddressError{Host: host, Addr: addrs[0]}
+	}
+	return eps, nil
+}
+
+// connectTo is the host and the port that stand for a site, and whether the
+// host is one that Options.ConnectTo names.
+func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named bool) {
+	host, port = site.Host(), site.Port()
 	for _, c := range f.opts.ConnectTo {
 		if c.Host != "" && c.Host != host || c.Port != "" && c.Port != strconv.Itoa(int(port)) {
 			continue
@@ -76,43 +108,20 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 		}
 		break
 	}
-	addrs, err := f.lookup(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	var endpoints []endpoint
-	for _, a := range addrs {
-		a = a.Unmap().WithZone("")
-		public := Public(a)
-		if public || named || f.opts.AllowPrivate {
-			endpoints = append(endpoints, endpoint{netip.AddrPortFrom(a, port), public && !named})
-		}
-	}
-	if len(endpoints) == 0 {
-		return nil, &AddressError{Host: host, Addr: addrs[0]}
-	}
-	return endpoints, nil
-}
-
-func (f *Fetcher) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}, nil
-	}
-	addrs, err := f.opts.Network.LookupNetIP(ctx, "ip", host)
-	if err == nil && len(addrs) == 0 {
-		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
-	}
-	return addrs, err
+	return host, port, named
 }
 
 // An AddressError is returned for a host that is served at private addresses
 // only, which a crawl talks to only where its operator allows it.
 type AddressError struct {
 	Host string
-	Addr netip.Addr
+	Addr netip.Addr // the zero Addr for a local name behind a proxy
 }
 
 func (e *AddressError) Error() string {
+	if !e.Addr.IsValid() {
+		return e.Host + " means this machine, which has no public address; --allow-private permits it"
+	}
 	return fmt.Sprintf("%s is at %s, which is not a public address; --allow-private permits it", e.Host, e.Addr)
 }
 

@@ -15,15 +15,32 @@ type Exchange struct {
 	Via    string
 
 	RequestHeader http.Header
-	Status        int // 0 if there was no answer
-	Proto         string
+	Status        int    // 0 if there was no answer
+	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
 	Body          []byte // decoded; at most the cap
-	Truncated     string // why Body is not the whole: "length", "time", "disconnect" (WARC 1.1, section 5.13)
-	WireBytes     int64  // of the body as it came
+	Truncated     string // why Body is not the whole: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
+	WireBytes     int64  // of the content as it came
 
-	Addr   netip.AddrPort // that was talked to
+	// Wire is the content with its content coding, without the transfer coding
+	// (RFC 9112, section 7): what WARC keeps behind ResponseHead. Where there is
+	// no content coding it is Body itself. It ends where Body was cut; bytes
+	// that a server puts behind the end of a content coding are not waited for.
+	Wire []byte // with Options.KeepWire
+
+	// Request line, status line and fields, with the empty line behind them,
+	// with Options.KeepWire: as they were on the wire, in order and letter case
+	// (interim answers left out, credentials for a proxy, too). Where Proto is
+	// "h2" they are written anew in the form of HTTP/1.1, in the order of the
+	// names. A head that broke off is as long as it came.
+	RequestHead, ResponseHead []byte
+
+	Addr   netip.AddrPort // that was talked to; invalid behind a proxy, which alone knows
+	Proxy  string         // that was used, without credentials, as in "http://proxy.example:3128"
 	Reused bool           // a kept connection was used
+
+	TLSVersion string // as crypto/tls names it: "TLS 1.3"; empty without TLS
+	TLSCipher  string // by its IANA name: "TLS_AES_128_GCM_SHA256"
 
 	Started   time.Time // from here on bytes may have been sent
 	FirstByte time.Time // of the answer; zero if there was none
@@ -49,6 +66,8 @@ func (x *Exchange) trouble() frontier.Trouble {
 			return frontier.ConnectTrouble
 		case x.Err.Stage == StageAnswerTimeout:
 			return frontier.SilenceTrouble
+		case x.Err.Stage == StageChallenge:
+			return frontier.SiteTrouble
 		case x.Err.Stage == StageStale, x.Err.Stage == StageStopped, x.Err.Stage == StageAddress:
 			return frontier.NoTrouble
 		}
@@ -67,9 +86,12 @@ func (x *Exchange) trouble() frontier.Trouble {
 }
 
 // retryAfter is when the site may be asked again by its Retry-After field
-// (RFC 9110, section 10.2.3), which counts on 429, 503 and redirects.
+// (RFC 9110, section 10.2.3), which counts on 429, 503, redirects and
+// challenges.
 func (x *Exchange) retryAfter() time.Time {
-	if x.Status != http.StatusTooManyRequests && x.Status != http.StatusServiceUnavailable && x.Status/100 != 3 {
+	counts := x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable || x.Status/100 == 3 ||
+		x.Err != nil && x.Err.Stage == StageChallenge
+	if !counts {
 		return time.Time{}
 	}
 	return ParseRetryAfter(x.Header.Get("Retry-After"), x.Ended)

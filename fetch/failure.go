@@ -15,24 +15,28 @@ import (
 // logs and fates.
 type Stage string
 
-// The stages of a failure.
+// The stages of a failure, in the order in which an exchange comes to them.
 const (
 	StageDNS            Stage = "dns"
-	StageAddress        Stage = "address" // not a public address
-	StageConnect        Stage = "connect"
-	StageTLS            Stage = "tls"
-	StageProtocol       Stage = "protocol" // no HTTP answer
-	StageReset          Stage = "reset"    // the connection broke before the answer
-	StageStale          Stage = "stale"    // a kept connection was closed under the request
-	StageTruncated      Stage = "truncated"
-	StageEncoding       Stage = "encoding" // Content-Encoding that was not asked for, or broken
 	StageDNSTimeout     Stage = "dns-timeout"
+	StageAddress        Stage = "address" // not a public address
+	StageProxy          Stage = "proxy"   // no way through it
+	StageConnect        Stage = "connect"
 	StageConnectTimeout Stage = "connect-timeout"
+	StageTLS            Stage = "tls"
 	StageTLSTimeout     Stage = "tls-timeout"
+	StageStale          Stage = "stale" // a kept connection was closed under the request
+	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
+	StageProtocol       Stage = "protocol"     // no HTTP answer
+	StageHeaderSize     Stage = "header-size"  // of the answer, interim ones included: over 256 KiB
+	StageHeaderCount    Stage = "header-count" // over 1,000 fields
+	StageEncoding       Stage = "encoding"     // Content-Encoding that was not asked for, or broken
+	StageTruncated      Stage = "truncated"    // the connection broke within the body
 	StageBodyTimeout    Stage = "body-timeout"
 	StageTotalTimeout   Stage = "total-timeout"
-	StageStopped        Stage = "stopped" // by us
+	StageChallenge      Stage = "challenge" // a whole answer, but one that asks for a browser
+	StageStopped        Stage = "stopped"   // by us
 )
 
 // An Error says which exchange failed, at which stage, and why.
@@ -50,10 +54,22 @@ func (e *Error) Unwrap() error { return e.Err }
 // counts against the site and not against the page.
 func (s Stage) noConnection() bool {
 	switch s {
-	case StageDNS, StageDNSTimeout, StageConnect, StageConnectTimeout, StageTLS, StageTLSTimeout, StageReset:
+	case StageDNS, StageDNSTimeout, StageConnect, StageConnectTimeout, StageTLS, StageTLSTimeout, StageReset, StageProxy:
 		return true
 	}
 	return false
+}
+
+// truncation is the word of WARC-Truncated (WARC 1.1, section 5.13) for an
+// answer that failed at a stage after its header.
+func truncation(s Stage) string {
+	switch s {
+	case StageBodyTimeout, StageTotalTimeout:
+		return "time"
+	case StageTruncated:
+		return "disconnect"
+	}
+	return "unspecified"
 }
 
 // phase is how far an exchange has come.
@@ -73,12 +89,22 @@ var (
 	errTotal = errors.New("not done within the total time-out")
 )
 
+var errFields = errors.New("the answer has more than 1,000 header fields")
+
 // stageOf classifies an error by the phase it came in and what it says.
 func stageOf(ctx context.Context, at phase, reused bool, err error) Stage {
 	var address *AddressError
+	var proxy *ProxyError
+	var decode *decodeError
 	switch cause := context.Cause(ctx); {
 	case errors.As(err, &address):
 		return StageAddress
+	case errors.As(err, &decode):
+		return StageEncoding
+	case errors.Is(err, errFields):
+		return StageHeaderCount
+	case errors.As(err, &proxy) && (cause == nil || errors.Is(cause, errPhase) || errors.Is(cause, errTotal)):
+		return StageProxy
 	case errors.Is(cause, errTotal):
 		return StageTotalTimeout
 	case errors.Is(cause, errPhase) || isTimeout(err) && cause == nil:
@@ -99,6 +125,8 @@ func stageOf(ctx context.Context, at phase, reused bool, err error) Stage {
 	switch {
 	case isTLS(err):
 		return StageTLS
+	case isHeaderSize(err):
+		return StageHeaderSize
 	case !isBroken(err):
 		return StageProtocol
 	case reused:
@@ -118,6 +146,14 @@ func isTLS(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
 	return errors.As(err, &alert) || errors.As(err, &record) || errors.As(err, &verify) || errors.As(err, &unknown)
+}
+
+// isHeaderSize reports whether an answer's header was over the limit of the
+// transport. net/http exports neither error: the first is that of HTTP/1.1,
+// the second that of HTTP/2.
+func isHeaderSize(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "response headers exceeded") || strings.Contains(text, "header list larger than")
 }
 
 // isBroken reports whether err says that the connection ended, rather than

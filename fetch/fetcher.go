@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -20,17 +21,41 @@ type Options struct {
 	UserAgent string        // header field; must hold the product token
 	From      string        // header field (RFC 9110, section 10.1.2); may be empty
 
+	// Header holds further fields for every request, robots.txt included, such
+	// as Accept-Language. ParseHeader says which fields are refused. An Accept
+	// counts for pages only.
+	Header http.Header
+
 	Network      Network        // nil: Direct
 	Snapshots    Snapshots      // nil: in memory
 	RootCAs      *x509.CertPool // nil: the system's
 	ConnectTo    []ConnectTo    // the first that matches counts
 	AllowPrivate bool           // talk to private addresses, too
 
+	// Proxy names the proxy of a site; nil: none is used, whatever the
+	// environment says. What ConnectTo matches is connected to directly. The
+	// proxy may have any address. Those of the sites are its matter: no address
+	// clock counts, and only the addresses and local names that a URL itself
+	// holds are refused as not public.
+	Proxy ProxyFunc
+
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause of a body; 0: 30 s
 	MaxSize int64         // bytes of a decoded body; 0: 16 MiB
 
+	// Bandwidth is the most that the bodies of all sites together take, in
+	// bytes per second as they come over the wire; 0: no limit. Time spent
+	// waiting for it counts as no site's. A server may lose patience all the
+	// same.
+	Bandwidth int64
+
+	// KeepWire captures each exchange as an archive wants it (WARC 1.1, section
+	// 6.3 and 6.4): Exchange.RequestHead, ResponseHead and Wire. It costs a copy
+	// of the bodies that come with a content coding.
+	KeepWire bool
+
 	MaxHosts int // per-host fetchers kept in memory; 0: 4096
 	MaxIdle  int // kept connections; 0: 256
+	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
 }
 
 // Snapshots keeps the robots.txt of each site for longer than memory does.
@@ -47,6 +72,9 @@ type Snapshots interface {
 type Fetcher struct {
 	opts      Options
 	transport *http.Transport
+	decoders  decoders
+	throttle  *throttle // nil for no limit
+	names     *names
 
 	pageHeader, rulesHeader, plainHeader http.Header
 
@@ -71,6 +99,9 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.UserAgent == "" {
 		return nil, errors.New("fetch: Options.UserAgent is empty: it must hold the product token")
 	}
+	if err := CheckHeader(opts.Header); err != nil {
+		return nil, fmt.Errorf("fetch: Options.Header: %w", err)
+	}
 	if opts.Network == nil {
 		opts.Network = &Direct{}
 	}
@@ -81,13 +112,19 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxSize = positive(opts.MaxSize, 16<<20)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
 	opts.MaxIdle = positive(opts.MaxIdle, 256)
-	f := &Fetcher{opts: opts, transport: newTransport(opts), sites: map[frontier.Site]*lease{}}
+	opts.MaxNames = positive(opts.MaxNames, 16384)
+	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)
 	}
-	f.pageHeader = with(f.plainHeader, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
-	f.rulesHeader = with(f.plainHeader, "text/plain,*/*;q=0.8")
+	f.pageHeader = f.with("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
+	f.rulesHeader = f.with("text/plain,*/*;q=0.8")
+	for name, values := range opts.Header {
+		if name = http.CanonicalHeaderKey(name); name == "Accept" {
+			f.pageHeader[name] = values
+		}
+	}
 	return f, nil
 }
 
@@ -98,8 +135,12 @@ func positive[T ~int | ~int64](n, def T) T {
 	return n
 }
 
-func with(plain http.Header, accept string) http.Header {
-	h := plain.Clone()
+// with is the header of a request that is not plain.
+func (f *Fetcher) with(accept string) http.Header {
+	h := f.plainHeader.Clone()
+	for name, values := range f.opts.Header {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
 	h.Set("Accept", accept)
 	h.Set("Accept-Encoding", acceptEncoding)
 	return h
@@ -107,12 +148,20 @@ func with(plain http.Header, accept string) http.Header {
 
 // Get visits the site of turn: it makes at most one request by the turn's own
 // right, and says what the turn came to. It does not finish the turn. An error
-// is one of the Snapshots, of this machine (out of open files), or a misuse,
-// never the site's.
+// is one of the Snapshots, of this machine (out of open files), of a proxy that
+// refuses the credentials (*ProxyError), or a misuse, never the site's.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
+	return f.Revalidate(ctx, turn, Validators{})
+}
+
+// Revalidate is Get for a page of which a copy is at hand: the server is asked
+// to send it only if it has changed (RFC 9110, section 13.1). Otherwise the
+// page is an Exchange with status 304 and no body, which a server may also
+// answer on its own.
+func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.rest(h)
-	return h.get(ctx, turn)
+	return h.get(ctx, turn, copy)
 }
 
 // Close closes the kept connections. No visit may be under way.
@@ -125,6 +174,7 @@ func (f *Fetcher) Close() {
 	clear(f.sites)
 	f.rests.Init()
 	f.open.Init()
+	f.decoders.close()
 }
 
 // host takes the per-host fetcher of site. The right to the site is the right

@@ -57,7 +57,7 @@ func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
 	}
 	var reply *textproto.Error
 	if errors.As(err, &reply) {
-		x.Status, x.Proto, x.Header, x.FirstByte = statusOfReply(reply.Code), "FTP", http.Header{}, time.Now()
+		x.Status, x.Proto, x.Header, x.FirstByte = statusOfReply(reply.Code), "ftp", http.Header{}, time.Now()
 		if c != nil {
 			c.Quit()
 		}
@@ -68,13 +68,18 @@ func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
 		return h.fail(x, w, err)
 	}
 	x.FirstByte = time.Now()
-	x.Status, x.Proto, x.Header = http.StatusOK, "FTP", http.Header{}
+	x.Status, x.Proto, x.Header = http.StatusOK, "ftp", http.Header{}
 	if t := mime.TypeByExtension(path.Ext(file)); t != "" {
 		x.Header.Set("Content-Type", t)
 	}
 	w.enter(phaseBody)
 	var cut bool
-	x.Body, cut, err = readCapped(&watched{r, func(n int) { x.WireBytes += int64(n); w.enter(phaseBody) }}, a.limit)
+	src := source{r: r, read: h.progress(w), most: h.fetcher.portion()}
+	x.Body, cut, err = readCapped(&src, a.limit)
+	x.WireBytes = src.n
+	if h.fetcher.opts.KeepWire {
+		x.Wire = x.Body
+	}
 	if cut {
 		x.Truncated = "length"
 	} else if err == nil {

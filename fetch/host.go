@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -20,11 +22,8 @@ type host struct {
 	fetcher *Fetcher
 	site    frontier.Site
 
-	conn      *conn
-	endpoints []endpoint
-	resolved  time.Time
-	refused   error // why there are none
-	at        int   // the endpoint to use: the next one, once connecting fails
+	conn   *conn
+	failed []netip.Addr // to which connecting failed; not all that are known
 
 	loaded   bool             // snapshot was looked up
 	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
@@ -44,7 +43,7 @@ type Result struct {
 
 // get makes the turn's one request: for robots.txt, if the copy at hand is
 // stale, else for the entry, if the rules allow it.
-func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
+func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	if err := h.load(); err != nil {
 		return Result{}, err
 	}
@@ -72,7 +71,8 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 		return res, nil
 	}
 
-	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: h.fetcher.pageHeader})
+	header := copy.condition(h.fetcher.pageHeader)
+	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil {
 		return res, notYet(err, &res.Outcome)
 	}
@@ -205,9 +205,18 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	if err := turn.Bind(ep.addr.Addr(), ep.public); err != nil {
 		return nil, err
 	}
-	x.Addr, x.Started = ep.addr, time.Now()
+	x.Started = time.Now()
+	if ep.proxy == nil {
+		x.Addr = ep.addr
+	} else {
+		x.Proxy = proxyName(ep.proxy)
+	}
 	if h.site.Scheme() == "ftp" {
-		return x, h.retrieve(x, w, ep, a)
+		err := h.retrieve(x, w, ep, a)
+		if x.Err != nil && x.Err.Stage.noConnection() {
+			h.avoid(ep)
+		}
+		return x, err
 	}
 	if c == nil {
 		w.enter(phaseConnect)
@@ -217,87 +226,108 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 				// Not the site's fault.
 				return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
 			}
-			h.at++
+			if refusedByProxy(err) {
+				return nil, err
+			}
+			h.avoid(ep)
 			return x, h.fail(x, w, err)
 		}
 		h.conn = c
 	}
 	w.enter(phaseAnswer)
-	resp, err := c.RoundTrip(h.request(w.ctx, a))
+	resp, err := c.ask(h.request(w.ctx, a, c), a.url.Target(), x)
 	if err != nil {
 		h.drop()
 		return x, h.fail(x, w, err)
 	}
-	x.FirstByte = time.Now()
-	x.Status, x.Proto, x.Header = resp.StatusCode, resp.Proto, resp.Header
+	if c.absolute() && x.Status == http.StatusProxyAuthRequired {
+		h.drop()
+		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
+	}
+	if fields(x.Header) > maxFields {
+		h.drop()
+		return x, h.fail(x, w, errFields)
+	}
 	w.enter(phaseBody)
-	var cut bool
-	x.Body, cut, err = readBody(resp, a.limit, func(n int) {
-		x.WireBytes += int64(n)
-		w.enter(phaseBody)
-	})
+	b, err := h.fetcher.readBody(resp, a.limit, h.progress(w))
 	resp.Body.Close()
+	x.Body, x.Wire, x.WireBytes = b.decoded, b.wire, b.n
 	x.Ended = time.Now()
 	c.used = x.Ended
-	if cut {
+	if b.cut {
 		x.Truncated = "length"
 	}
 	if err != nil {
 		h.drop()
 		return x, h.fail(x, w, err)
 	}
-	if cut || resp.Close {
+	if b.cut || resp.Close {
 		h.drop()
+	}
+	if network := challengeOf(x.Status, x.Header, x.Body); network != "" {
+		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
 	}
 	return x, nil
 }
 
+// progress is what happens after each read of a body.
+func (h *host) progress(w *watch) func(int) {
+	t := h.fetcher.throttle
+	if t == nil {
+		return func(int) { w.enter(phaseBody) }
+	}
+	return func(n int) {
+		w.enter(phaseBody)
+		t.pay(w, n)
+	}
+}
+
 // request is a on the wire: the target goes out as it was written.
-func (h *host) request(ctx context.Context, a ask) *http.Request {
+func (h *host) request(ctx context.Context, a ask, c *conn) *http.Request {
 	req := (&http.Request{
 		Method: http.MethodGet, Host: h.site.Authority(), Header: a.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	req.URL = wireURL(a.url)
+	req.URL = wireURL(a.url, c.absolute())
+	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
+		req.Header = req.Header.Clone()
+		req.Header.Set("Proxy-Authorization", auth)
+	}
 	return req
 }
 
-// endpoint is the address to connect to: the one that worked last. While
-// connections fail the addresses take turns.
+// endpoint is the address to connect to: the first one, for as long as
+// connecting does not fail; then the others take turns.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
-	const keep = 5 * time.Minute
-	now := time.Now()
-	old := now.Sub(h.resolved) > keep
-	if h.refused != nil && !old {
-		return endpoint{}, h.refused
+	eps, err := h.fetcher.resolve(ctx, h.site)
+	if err != nil {
+		return endpoint{}, err
 	}
-	if len(h.endpoints) == 0 || old {
-		eps, err := h.fetcher.resolve(ctx, h.site)
-		h.endpoints, h.resolved, h.refused = eps, now, nil
-		if err != nil {
-			var address *AddressError
-			if errors.As(err, &address) {
-				h.refused = err
-			}
-			return endpoint{}, err
+	for _, ep := range eps {
+		if !slices.Contains(h.failed, ep.addr.Addr()) {
+			return ep, nil
 		}
 	}
-	return h.endpoints[h.at%len(h.endpoints)], nil
+	h.failed = h.failed[:0]
+	return eps[0], nil
+}
+
+// avoid notes that connecting to ep failed. Its name is looked up again: the
+// answer at hand may be out of date.
+func (h *host) avoid(ep endpoint) {
+	if len(h.failed) == 16 { // the name gives others each time
+		h.failed = h.failed[:0]
+	}
+	h.failed = append(h.failed, ep.addr.Addr())
+	h.fetcher.names.forget(ep.name)
 }
 
 // fail records why an exchange failed. It returns nil: the Exchange says it.
 func (h *host) fail(x *Exchange, w *watch, err error) error {
 	x.Ended = time.Now()
 	stage := stageOf(w.ctx, w.phase(), x.Reused, err)
-	var decode *decodeError
-	if errors.As(err, &decode) {
-		stage = StageEncoding
-	}
 	if x.Status != 0 {
-		x.Truncated = "disconnect"
-		if stage == StageBodyTimeout || stage == StageTotalTimeout {
-			x.Truncated = "time"
-		}
+		x.Truncated = truncation(stage)
 	}
 	if cause := context.Cause(w.ctx); cause != nil {
 		err = cause

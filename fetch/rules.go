@@ -164,7 +164,7 @@ func (h *host) conclude(turn *frontier.Turn, x *Exchange, failure string, res *R
 	if res.Verdict.Access == robots.Defer {
 		res.Outcome.Defer = res.Verdict.Until
 		res.Outcome.RobotsFailures = s.Failures
-		res.Outcome.Gone = x.URL.Site() == h.site && x.Err != nil && gone(x.Err)
+		res.Outcome.Gone = x.URL.Site() == h.site && x.Err != nil && x.Err.Stage == StageDNS && gone(x.Err)
 		res.Outcome.Fate.Detail = failure
 		if failure == "" {
 			res.Outcome.Fate.Detail = "http " + strconv.Itoa(x.Status)
@@ -181,7 +181,7 @@ func (h *host) rulesHeader() http.Header {
 	}
 	header := h.fetcher.rulesHeader
 	s := h.snapshot.Good()
-	if s == nil || s.Header.ETag == "" && s.Header.LastModified == "" {
+	if s == nil {
 		return header
 	}
 	from := s.URL
@@ -191,14 +191,7 @@ func (h *host) rulesHeader() http.Header {
 	if from != h.chain.at.String() {
 		return header
 	}
-	header = header.Clone()
-	if s.Header.ETag != "" {
-		header.Set("If-None-Match", s.Header.ETag)
-	}
-	if s.Header.LastModified != "" {
-		header.Set("If-Modified-Since", s.Header.LastModified)
-	}
-	return header
+	return Validators{s.Header.ETag, s.Header.LastModified}.condition(header)
 }
 
 // objectStore is the field by which the large object stores mark their own

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,14 +25,18 @@ type wire struct {
 	addrs map[string][][]netip.Addr // answers by host, the last one for good
 	serve func(c net.Conn, n int)   // n counts connections
 
-	mu     sync.Mutex
-	dialed []string
-	wait   sync.WaitGroup
+	refuse map[string]bool // addresses that take no connection
+
+	mu      sync.Mutex
+	dialed  []string
+	lookups int
+	wait    sync.WaitGroup
 }
 
 func (w *wire) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.lookups++
 	answers := w.addrs[host]
 	if len(answers) == 0 {
 		return []netip.Addr{netip.MustParseAddr("16.0.0.1")}, nil
@@ -47,6 +52,9 @@ func (w *wire) DialContext(ctx context.Context, _, address string) (net.Conn, er
 	w.dialed = append(w.dialed, address)
 	n := len(w.dialed)
 	w.mu.Unlock()
+	if w.refuse[address] {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
 	if w.serve == nil {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -120,6 +128,7 @@ type tour struct {
 	fetcher *Fetcher
 	delay   time.Duration
 	once    bool // one turn is enough
+	have    Validators
 }
 
 func newTour(t testing.TB, opts Options) *tour {
@@ -160,7 +169,7 @@ func (v *tour) visit(raw string) (Result, []*Exchange) {
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		if last, err = v.fetcher.Get(context.Background(), turn); err != nil {
+		if last, err = v.fetcher.Revalidate(context.Background(), turn, v.have); err != nil {
 			v.t.Fatal(err)
 		}
 		all = append(all, last.Exchanges...)

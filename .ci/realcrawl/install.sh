@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs nginx, vsftpd, python3 and the documentation packages that the real
+# Installs nginx, vsftpd, caddy, haproxy, python3 and the documentation packages that the real
 # crawl serves. Does nothing when all of them are there.
 set -euo pipefail
 
@@ -18,13 +18,15 @@ missing=()
 PATH=$PATH:/usr/sbin
 command -v nginx >/dev/null && [ -e /etc/nginx/mime.types ] || missing+=(nginx-light)
 command -v vsftpd >/dev/null || missing+=(vsftpd)
+command -v caddy >/dev/null || missing+=(caddy)
+command -v haproxy >/dev/null || missing+=(haproxy)
 command -v python3 >/dev/null || missing+=(python3)
 have_docs || missing+=("${docs[@]}")
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then as_root=(env); else as_root=(sudo env); fi
 
-# The packages would start servers on the ports 80 and 21: forbid that meanwhile.
+# The packages would start servers on the ports 80 and 21 and others: forbid that meanwhile.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null

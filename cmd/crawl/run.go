@@ -19,14 +19,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/net/http/httpproxy"
 )
 
 // runFlags are the flags of crawl run, as they were given.
 type runFlags struct {
 	dir, name, contact, scope, include, exclude string
 	maxSize, robotsForbidden, progress, level   string
-	maxBytes, maxHostBytes                      string
-	output, connectTo                           []string
+	maxBytes, maxHostBytes, proxy, bandwidth    string
+	output, connectTo, header                   []string
 	delay, ipDelay, domainDelay, maxTime        time.Duration
 	maxHostTime, patience, timeout              time.Duration
 	concurrency, limit, maxHostPages, depth     int
@@ -60,6 +61,9 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.robotsForbidden, "robots-forbidden", "deny", "what a robots.txt with status 401 or 403 means: deny, allow")
 	fs.BoolVar(&f.allowPrivate, "allow-private", false, "talk to private and loopback addresses, too")
 	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "HOST1:PORT1:HOST2:PORT2, as in curl: connect there instead")
+	fs.StringVar(&f.proxy, "proxy", "", "http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT for all sites; env: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which count for nothing otherwise")
+	fs.StringArrayVar(&f.header, "header", nil, "\"Name: value\" to be sent with every request; may be repeated")
+	fs.StringVar(&f.bandwidth, "bandwidth", "0", "bytes per second of all sites together, as in 500kB or 2MB (0: no limit)")
 	fs.StringVar(&f.progress, "progress", "auto", "progress lines: auto, plain, none")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.StringVar(&f.level, "log-level", "warn", "what to report on standard error: debug, info, warn, error")
@@ -211,6 +215,17 @@ func (f *runFlags) options() (crawler.Options, error) {
 	if o.MaxSize, err = parseSize("--max-size", f.maxSize); err != nil {
 		return o, err
 	}
+	if f.bandwidth != "0" {
+		if o.Bandwidth, err = parseSize("--bandwidth", f.bandwidth); err != nil {
+			return o, err
+		}
+	}
+	if o.Header, err = fetch.ParseHeader(f.header); err != nil {
+		return o, usage("--header: %v", err)
+	}
+	if o.Proxy, err = proxyOf(f.proxy); err != nil {
+		return o, err
+	}
 	for _, b := range []struct {
 		flag, size string
 		to         *int64
@@ -281,6 +296,42 @@ func compile(flag, expr string) (*regexp.Regexp, error) {
 		return nil, usage("%s: %v", flag, err)
 	}
 	return r, nil
+}
+
+// proxyOf is what --proxy asks for.
+func proxyOf(flag string) (fetch.ProxyFunc, error) {
+	switch flag {
+	case "":
+		return nil, nil
+	case "env":
+		return envProxy(httpproxy.FromEnvironment())
+	}
+	p, err := fetch.ParseProxy(flag)
+	if err != nil {
+		return nil, usage("--proxy: %v; or env", err)
+	}
+	return p, nil
+}
+
+// envProxy is what the environment asks for. What it says must make sense:
+// otherwise sites would silently be connected to directly.
+func envProxy(env *httpproxy.Config) (fetch.ProxyFunc, error) {
+	if env.HTTPProxy == "" && env.HTTPSProxy == "" {
+		return nil, usage("--proxy env: the environment names no proxy: set HTTP_PROXY or HTTPS_PROXY, or leave the flag out")
+	}
+	for _, v := range []struct{ name, value string }{{"HTTP_PROXY", env.HTTPProxy}, {"HTTPS_PROXY", env.HTTPSProxy}} {
+		value := v.value
+		if value != "" && !strings.Contains(value, "://") {
+			value = "http://" + value
+		}
+		if value == "" {
+			continue
+		}
+		if _, err := fetch.ParseProxy(value); err != nil {
+			return nil, usage("--proxy env: %s: %v", v.name, err)
+		}
+	}
+	return env.ProxyFunc(), nil
 }
 
 // parseSize reads a number of bytes with an optional unit: kB, MB, GB, KiB,

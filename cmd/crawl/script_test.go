@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 }
 
 // The scripts are what a user types and sees. Each has a small web on loopback
-// at $WEB, for --connect-to.
+// at $WEB, for --connect-to, which at $PROXY is a proxy to that web.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Defer(web.close)
 			env.Setenv("WEB", "::"+web.address)
+			env.Setenv("PROXY", "http://"+web.address)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("HOME", env.WorkDir)
 			return nil
@@ -97,6 +98,9 @@ func startWeb(dir string) (*web, error) {
 	})
 	for _, p := range []string{"/a", "/b"} {
 		mux.HandleFunc(p, func(w http.ResponseWriter, r *http.Request) {
+			if project := r.Header.Get("X-Project"); project != "" {
+				os.WriteFile(filepath.Join(dir, "fields"), []byte(r.Header.Get("Accept-Language")+" "+project+"\n"), 0o644)
+			}
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprintf(w, "<title>%s</title>", p)
 		})

@@ -1,0 +1,102 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A challenge is the mark of an answer that stands in a page's place and asks
+// for a browser, or a human: the bot defence of a content delivery network.
+// This crawler answers none of them. It takes them as what they are for it: a
+// request to slow down.
+//
+// A mark is one that pages which are served do not carry: the fields by which
+// a network names itself (X-Iinfo, X-DataDome, Akamai-GRN ...) are on all its
+// answers and mean nothing. A field counts before a text.
+type challenge struct {
+	network string
+	status  []int  // nil: any; some come with 200
+	field   string // of the header
+	value   string // of the field, in any letter case
+	text    string // in the body, if field is empty
+	most    int    // bytes of a body with the text; a page that only speaks of it is longer
+}
+
+var challenges = []challenge{
+	// https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
+	{network: "Cloudflare", field: "Cf-Mitigated", value: "challenge"},
+	// https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html
+	{network: "AWS WAF", field: "X-Amzn-Waf-Action", value: "challenge"},
+	{network: "AWS WAF", field: "X-Amzn-Waf-Action", value: "captcha"},
+	// https://vercel.com/docs/attack-challenge-mode describes it, the field was
+	// seen with 403 and with 429.
+	{network: "Vercel", field: "X-Vercel-Mitigated", value: "challenge"},
+
+	// Before it had the field above. The script /cdn-cgi/challenge-platform/
+	// alone is on pages that are served, too.
+	// https://docs.rs/parse-book-source/0.5.0/parse_book_source/fetch/fn.is_challenge.html
+	{network: "Cloudflare", status: []int{403, 429, 503}, text: "_cf_chl_opt", most: 128 << 10},
+	// https://docs.datadome.co/reference/validate-request (401 and 403);
+	// https://github.com/daijro/camoufox/issues/173 shows a page.
+	{network: "DataDome", status: []int{401, 403, 429}, text: "captcha-delivery.com", most: 32 << 10},
+	// https://github.com/ziplokk1/incapsula-cracker-py3/issues/1 shows a page.
+	{network: "Imperva", text: "Incapsula incident ID", most: 8 << 10},
+	// https://github.com/OpenTermsArchive/engine/issues/319 shows a page;
+	// pages that are served have the script, too, but are not that short:
+	// https://github.com/webrecorder/browsertrix-crawler/issues/1135
+	{network: "Imperva", text: "/_Incapsula_Resource?SWJIYLWA=", most: 2 << 10},
+	// https://github.com/germondai/trawl/pull/33: comes with 200.
+	{network: "Akamai", text: `id="sec-if-cpt-container"`, most: 16 << 10},
+	// https://github.com/HumanSecurity/perimeterx-python-wsgi, block_template.mustache
+	{network: "HUMAN", status: []int{403, 429}, text: "px-captcha", most: 64 << 10},
+}
+
+// longestChallenge is the longest body that is looked through.
+var longestChallenge = slices.MaxFunc(challenges, func(a, b challenge) int { return a.most - b.most }).most
+
+// challengeOf names the network whose challenge an answer is; empty where it
+// is none.
+func challengeOf(status int, header http.Header, body []byte) string {
+	for i := range challenges {
+		if c := &challenges[i]; c.field != "" && strings.EqualFold(strings.TrimSpace(header.Get(c.field)), c.value) {
+			return c.network
+		}
+	}
+	if len(body) == 0 || len(body) > longestChallenge || !isMarkup(header.Get("Content-Type")) {
+		return ""
+	}
+	for i := range challenges {
+		c := &challenges[i]
+		if c.field != "" || len(body) > c.most || c.status != nil && !slices.Contains(c.status, status) {
+			continue
+		}
+		if bytes.Contains(body, []byte(c.text)) {
+			return c.network
+		}
+	}
+	return ""
+}
+
+// isMarkup reports whether a body may be a challenge page: HTML, JSON for
+// clients that want that, or of no declared type.
+func isMarkup(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(mediaType)) {
+	case "", "text/html", "application/xhtml+xml", "application/json", "text/plain":
+		return true
+	}
+	return false
+}
+
+// A ChallengeError says that an answer is a challenge for browsers.
+type ChallengeError struct {
+	Network string // whose defence it is
+	Status  int
+}
+
+func (e *ChallengeError) Error() string {
+	return fmt.Sprintf("%s answers %d and asks for a browser: the site wants this crawler to slow down, or not to come", e.Network, e.Status)
+}

@@ -1,0 +1,277 @@
+package fetch
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// coded is what b becomes in a content coding.
+func coded(t testing.TB, coding string, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case "gzip":
+		w = gzip.NewWriter(&out)
+	case "br":
+		w = brotli.NewWriterLevel(&out, 5)
+	case "zstd":
+		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
+	default:
+		return b
+	}
+	if _, err := w.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// answer is a response in a coding, its length given, or chunked.
+func answer(coding string, wire []byte, chunked bool) string {
+	head := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+	if coding != "" {
+		head += "Content-Encoding: " + coding + "\r\n"
+	}
+	if chunked {
+		return fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, len(wire), wire)
+	}
+	return head + "Content-Length: " + strconv.Itoa(len(wire)) + "\r\n\r\n" + string(wire)
+}
+
+func TestContentCodings(t *testing.T) {
+	plain := text(50_000)
+	for _, coding := range []string{"", "identity", "gzip", "x-gzip", "GZip", "br", "zstd"} {
+		for _, chunked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s chunked=%t", coding, chunked), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					name := strings.TrimPrefix(strings.ToLower(coding), "x-")
+					packed := coded(t, name, plain)
+					var accepted string
+					w := &wire{serve: answers(noRobots(func(r *request, n int) string {
+						accepted = r.header.Get("Accept-Encoding")
+						return answer(coding, packed, chunked)
+					}))}
+					v := newTour(t, Options{Network: w, KeepWire: true})
+					for range 3 { // the decoder is used again
+						res, all := v.visit("http://a.example/")
+						x := last(all)
+						if res.Page == nil || !bytes.Equal(x.Body, plain) || x.Truncated != "" {
+							t.Fatalf("%d bytes of body, truncated %q: %v", len(x.Body), x.Truncated, x.Err)
+						}
+						if !bytes.Equal(x.Wire, packed) || x.WireBytes != int64(len(packed)) {
+							t.Errorf("%d bytes of wire body, counted %d, want %d", len(x.Wire), x.WireBytes, len(packed))
+						}
+					}
+					if accepted != "gzip, br, zstd" {
+						t.Errorf("Accept-Encoding: %s", accepted)
+					}
+					if len(w.dialed) != 1 {
+						t.Errorf("%d connections, want 1", len(w.dialed))
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTheBodyIsHeldOnceWhereThereIsNoCoding(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
+			res, _ := newTour(t, Options{Network: w, KeepWire: keep}).visit("http://a.example/")
+			x := res.Page
+			if x == nil || string(x.Body) != "hello" {
+				t.Fatalf("page: %+v", x)
+			}
+			if keep != (x.Wire != nil) || keep && &x.Body[0] != &x.Wire[0] {
+				t.Errorf("kept %t: %q", keep, x.Wire)
+			}
+		})
+	}
+}
+
+func TestBodiesThatAreCodedBadly(t *testing.T) {
+	plain := text(50_000)
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		whole := coded(t, coding, plain)
+		broken := bytes.Clone(whole)
+		for i := 20; i < 60; i++ {
+			broken[i] ^= 0x55
+		}
+		for _, tc := range []struct {
+			name      string
+			packed    []byte
+			want      Stage
+			truncated string
+		}{
+			{"empty", nil, "", ""},
+			{"half", whole[:len(whole)/2], StageTruncated, "disconnect"},
+			{"plain", []byte(strings.Repeat("this is not compressed at all ", 20)), StageEncoding, "unspecified"},
+			{"broken", broken, StageEncoding, "unspecified"},
+		} {
+			t.Run(coding+" "+tc.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := &wire{serve: answers(noRobots(func(r *request, n int) string { return answer(coding, tc.packed, false) }))}
+					_, all := newTour(t, Options{Network: w}).visit("http://a.example/")
+					x := all[1]
+					if stage(x) != tc.want || x.Truncated != tc.truncated {
+						t.Errorf("stage %q, truncated %q; want %q, %q: %v", stage(x), x.Truncated, tc.want, tc.truncated, x.Err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAGzipBodyMayBeShorterThanItsLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plain := text(50_000)
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string {
+			return "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 50000\r\n\r\n" + string(gzipped(plain))
+		}))}
+		_, all := newTour(t, Options{Network: w}).visit("http://a.example/")
+		if x := last(all); !bytes.Equal(x.Body, plain) || x.Ended != x.FirstByte {
+			t.Errorf("%d bytes of body after %v: %v", len(x.Body), x.Ended.Sub(x.FirstByte), x.Err)
+		}
+	})
+}
+
+// response is one as net/http gives it.
+func response(coding string, wire []byte) *http.Response {
+	return &http.Response{
+		Header: http.Header{"Content-Encoding": {coding}}, ContentLength: int64(len(wire)),
+		Body: io.NopCloser(bytes.NewReader(wire)), ProtoMajor: 1,
+	}
+}
+
+func TestBombsCostTheCap(t *testing.T) {
+	const limit = 16 << 20
+	bomb := make([]byte, 64<<20)
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		t.Run(coding, func(t *testing.T) {
+			wire := coded(t, coding, bomb)
+			f := &Fetcher{}
+			defer f.decoders.close()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			b, err := f.readBody(response(coding, wire), limit, func(int) {})
+			runtime.ReadMemStats(&after)
+			if err != nil || !b.cut {
+				t.Fatalf("cut %t: %v", b.cut, err)
+			}
+			if n := int64(len(b.decoded)); n > limit || n > max(freeBytes, maxRatio*b.n)+64<<10 {
+				t.Errorf("%d bytes of body from %d", n, b.n)
+			}
+			// What was allocated is more than what was ever resident.
+			if n := after.TotalAlloc - before.TotalAlloc; n > limit+16<<20 {
+				t.Errorf("%d bytes of memory for a cap of %d", n, limit)
+			}
+		})
+	}
+}
+
+func TestCodingsThatStandForNothingEnd(t *testing.T) {
+	const limit = 1 << 20
+	nothing := map[string][2]string{
+		"gzip": {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\xff\xff"}, // RFC 1951, section 3.2.4
+		"zstd": {"", "\x50\x2a\x4d\x18\x01\x00\x00\x00x"},                            // RFC 8878, section 3.1.2
+	}
+	for coding, parts := range nothing {
+		wire := []byte(parts[0] + strings.Repeat(parts[1], 8*limit/len(parts[1])))
+		f := &Fetcher{opts: Options{KeepWire: true}}
+		b, err := f.readBody(response(coding, wire), limit, func(int) {})
+		if err != nil || !b.cut || len(b.decoded) != 0 || len(b.wire) > 2*limit || b.n != int64(len(b.wire)) {
+			t.Errorf("%s: %d bytes of %d on the wire, %d of body, cut %t: %v", coding, b.n, len(b.wire), len(b.decoded), b.cut, err)
+		}
+		f.decoders.close()
+	}
+}
+
+func TestLargeBodiesThatAreNoBombsAreWhole(t *testing.T) {
+	blanks := bytes.Repeat([]byte(" "), 1<<20)
+	table := text(12 << 20)
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		for name, plain := range map[string][]byte{"blanks": blanks, "table": table} {
+			f := &Fetcher{}
+			b, err := f.readBody(response(coding, coded(t, coding, plain)), 16<<20, func(int) {})
+			if err != nil || b.cut || !bytes.Equal(b.decoded, plain) {
+				t.Errorf("%s, %s: %d bytes of %d, cut %t: %v", coding, name, len(b.decoded), len(plain), b.cut, err)
+			}
+			f.decoders.close()
+		}
+	}
+}
+
+func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
+	var wire bytes.Buffer
+	z, err := zstd.NewWriter(&wire, zstd.WithWindowSize(16<<20), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.Write(text(20 << 20))
+	z.Close()
+	f := &Fetcher{}
+	defer f.decoders.close()
+	_, err = f.readBody(response("zstd", wire.Bytes()), 1<<20, func(int) {})
+	if _, ok := err.(*decodeError); !ok {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
+	var p decoders
+	var used []*decoder
+	for range idleDecoders + 3 {
+		d, err := p.get("zstd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = append(used, d)
+	}
+	for _, d := range used {
+		p.put(d)
+	}
+	if n := len(p.idle["zstd"]); n != idleDecoders {
+		t.Errorf("%d decoders are kept, want %d", n, idleDecoders)
+	}
+	p.close()
+}
+
+func FuzzContentEncoding(f *testing.F) {
+	for _, s := range []string{"", "gzip", "identity", "br", "zstd", "gzip, br", "compress", "utf-8", "GZIP ", "x-gzip"} {
+		f.Add(s, []byte("hello"))
+		f.Add(s, gzipped([]byte("hello")))
+		f.Add(s, coded(f, "br", []byte("hello")))
+		f.Add(s, coded(f, "zstd", []byte("hello")))
+	}
+	f.Fuzz(func(t *testing.T, coding string, wire []byte) {
+		const limit = 1000
+		fetcher := &Fetcher{opts: Options{KeepWire: true}}
+		defer fetcher.decoders.close()
+		b, err := fetcher.readBody(response(coding, wire), limit, func(int) {})
+		if len(b.decoded) > limit {
+			t.Errorf("%d bytes of body, the cap is %d", len(b.decoded), limit)
+		}
+		if err == nil && !b.cut && coding != "" && len(b.wire) > len(wire) {
+			t.Errorf("%d bytes of wire body of %d", len(b.wire), len(wire))
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package fetch
+
+import (
+	"fmt"
+	"net/http"
+	"net/textproto"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// fields is how many field lines a header has.
+func fields(h http.Header) int {
+	n := 0
+	for _, values := range h {
+		n += len(values)
+	}
+	return n
+}
+
+// ownFields are those that Options.Header may not hold, and what to do
+// instead.
+var ownFields = map[string]string{
+	"Host":       "it is the host of each URL; --connect-to sends the connections for it elsewhere",
+	"User-Agent": "it is made from --name and --contact, so that site owners know whom to ask",
+	"From":       "it is made from --contact, so that site owners know whom to ask",
+
+	"Accept-Encoding": "an answer in a coding that is not built in could not be read",
+
+	"Connection":          perConnection,
+	"Keep-Alive":          perConnection,
+	"Proxy-Connection":    perConnection,
+	"Te":                  perConnection,
+	"Trailer":             perConnection,
+	"Transfer-Encoding":   perConnection,
+	"Upgrade":             perConnection,
+	"Http2-Settings":      perConnection,
+	"Content-Length":      noBody,
+	"Content-Type":        noBody,
+	"Content-Encoding":    noBody,
+	"Expect":              noBody,
+	"Range":               onlyWhole,
+	"If-Range":            onlyWhole,
+	"If-Match":            onlyWhole,
+	"If-None-Match":       onlyWhole,
+	"If-Modified-Since":   onlyWhole,
+	"If-Unmodified-Since": onlyWhole,
+	"Cookie":              secret,
+	"Authorization":       secret,
+	"Proxy-Authorization": "it would reach the sites, too; write USER:PASSWORD@ before the host of --proxy",
+	"Forwarded":           disguise,
+	"X-Forwarded-For":     disguise,
+	"X-Real-Ip":           disguise,
+	"Via":                 disguise,
+}
+
+const (
+	perConnection = "it concerns the connection, not the page (RFC 9110, section 7.6.1)"
+	noBody        = "requests have no content"
+	onlyWhole     = "pages are asked for as a whole; what changed since is asked for by the crawler itself"
+	secret        = "every site of the crawl would get it; this crawler logs in nowhere"
+	disguise      = "it would say that somebody else asks"
+)
+
+// ParseHeader reads header fields, each written "Name: value". It refuses what
+// RFC 9110 does not permit, and the fields that this package sends itself or
+// that would change what a request is.
+func ParseHeader(lines []string) (http.Header, error) {
+	h := http.Header{}
+	for _, line := range lines {
+		name, value, ok := cutField(line)
+		if !ok {
+			return nil, fmt.Errorf("the header field %q has no colon: write it as \"Name: value\"", line)
+		}
+		h.Add(name, value)
+	}
+	return h, CheckHeader(h)
+}
+
+func cutField(line string) (name, value string, ok bool) {
+	for i := range len(line) {
+		if line[i] == ':' {
+			return line[:i], textproto.TrimString(line[i+1:]), true
+		}
+	}
+	return "", "", false
+}
+
+// CheckHeader says what is wrong with header fields for Options.Header, as
+// ParseHeader does.
+func CheckHeader(h http.Header) error {
+	for name, values := range h {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("%q is no name of a header field: it has letters, digits and hyphens, as in Accept-Language", name)
+		}
+		if why := ownFields[http.CanonicalHeaderKey(name)]; why != "" {
+			return fmt.Errorf("the header field %s cannot be set: %s", http.CanonicalHeaderKey(name), why)
+		}
+		for _, v := range values {
+			if !httpguts.ValidHeaderFieldValue(v) {
+				return fmt.Errorf("the header field %s has a control character in its value %q", name, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Validators tell which copy of a page its caller has (RFC 9110, section 8.8):
+// the fields ETag and Last-Modified as they came with it. Either may be empty.
+type Validators struct {
+	ETag, LastModified string
+}
+
+// maxValidator is the longest validator that is sent, in bytes: some servers
+// give whole tokens as ETag, and refuse them as too long.
+const maxValidator = 1 << 10
+
+// condition returns header, or a copy that asks only for what has changed
+// since. If-None-Match goes before If-Modified-Since for a server that knows
+// both (RFC 9110, section 13.2.2).
+func (v Validators) condition(header http.Header) http.Header {
+	etag, modified := sendable(v.ETag), sendable(v.LastModified)
+	if !etag && !modified {
+		return header
+	}
+	header = header.Clone()
+	if etag {
+		header.Set("If-None-Match", v.ETag)
+	}
+	if modified {
+		header.Set("If-Modified-Since", v.LastModified)
+	}
+	return header
+}
+
+func sendable(validator string) bool {
+	return validator != "" && len(validator) <= maxValidator && httpguts.ValidHeaderFieldValue(validator)
+}

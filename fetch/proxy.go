@@ -1,0 +1,257 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"golang.org/x/net/proxy"
+)
+
+// A ProxyFunc names the proxy for a URL, or nil for none. It must be safe for
+// concurrent use. What httpproxy.Config makes of the environment has its form.
+type ProxyFunc = func(*url.URL) (*url.URL, error)
+
+// ParseProxy reads the URL of a proxy for all sites: http://HOST:PORT,
+// https://HOST:PORT or socks5://HOST:PORT, each with USER:PASSWORD@ before the
+// host if the proxy wants it. socks5h is the same as socks5: the proxy
+// resolves names, in any case.
+func ParseProxy(raw string) (ProxyFunc, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The error of net/url repeats the URL, and a password in it.
+		return nil, errors.New("the URL of the proxy cannot be read: write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT")
+	}
+	if err := checkProxy(u); err != nil {
+		return nil, err
+	}
+	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+func checkProxy(u *url.URL) error {
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return fmt.Errorf("%q is no scheme of a proxy: write http, https or socks5, as in http://HOST:PORT", u.Scheme)
+	}
+	if u.Hostname() == "" {
+		return errors.New("the URL of the proxy names no host: write it as " + u.Scheme + "://HOST:PORT")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("port %q of the proxy is not a number from 1 to 65535", port)
+		}
+	}
+	if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("the URL of the proxy has more than a host and a port: write it as " + u.Scheme + "://HOST:PORT")
+	}
+	return nil
+}
+
+func proxyPort(u *url.URL) uint16 {
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		return uint16(n)
+	}
+	switch u.Scheme {
+	case "https":
+		return 443
+	case "http":
+		return 80
+	}
+	return 1080 // RFC 1928, section 3
+}
+
+// proxyName is u without what is secret.
+func proxyName(u *url.URL) string {
+	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(int(proxyPort(u))))
+}
+
+// A ProxyError says that the way through a proxy could not be had, or that the
+// proxy could not reach the site: the two cannot be told apart for sure.
+type ProxyError struct {
+	Proxy  string // without user and password
+	Status int    // with which the proxy answered; 0 if it did not
+	Err    error
+}
+
+func (e *ProxyError) Error() string {
+	if e.Status == http.StatusProxyAuthRequired {
+		return fmt.Sprintf("the proxy %s refuses the user and the password: give them as USER:PASSWORD@ before its host", e.Proxy)
+	}
+	if e.Status != 0 {
+		return fmt.Sprintf("the proxy %s answers %d %s", e.Proxy, e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("the proxy %s: %v", e.Proxy, e.Err)
+}
+
+// Unwrap returns what went wrong with the proxy's connection.
+func (e *ProxyError) Unwrap() error { return e.Err }
+
+// refusedByProxy reports whether a proxy wants other credentials: no site's
+// fault, and no later request would do better.
+func refusedByProxy(err error) bool {
+	var p *ProxyError
+	return errors.As(err, &p) && p.Status == http.StatusProxyAuthRequired
+}
+
+// proxyFor is the proxy of a site; nil where it is connected to directly.
+func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
+	if f.opts.Proxy == nil {
+		return nil, nil
+	}
+	u, err := f.opts.Proxy(&url.URL{Scheme: site.Scheme(), Host: site.Authority(), Path: "/"})
+	if err != nil {
+		return nil, &ProxyError{Proxy: "of " + string(site), Err: err}
+	}
+	if u == nil {
+		return nil, nil
+	}
+	if err := checkProxy(u); err != nil {
+		return nil, &ProxyError{Proxy: u.Redacted(), Err: err}
+	}
+	if site.Scheme() == "ftp" {
+		return nil, &ProxyError{Proxy: proxyName(u), Err: errors.New("ftp:// goes through no proxy: leave its host out, as NO_PROXY does")}
+	}
+	return u, nil
+}
+
+// throughProxy finds where the proxy of a site is. Its operator named it, so
+// that it may have any address. What the site's address will be is the proxy's
+// matter; one that the URL itself names is checked here.
+func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.URL) ([]endpoint, error) {
+	if host := site.Host(); !f.opts.AllowPrivate {
+		a, err := netip.ParseAddr(host)
+		if err == nil && !Public(a) || isLocalName(host) {
+			return nil, &AddressError{Host: host, Addr: a}
+		}
+	}
+	addrs, err := f.names.lookup(ctx, u.Hostname())
+	if err != nil {
+		return nil, &ProxyError{Proxy: proxyName(u), Err: err}
+	}
+	eps := make([]endpoint, len(addrs))
+	for i, a := range addrs {
+		eps[i] = endpoint{addr: netip.AddrPortFrom(a.Unmap(), proxyPort(u)), name: u.Hostname(), proxy: u}
+	}
+	return eps, nil
+}
+
+// dialProxy opens a connection that leads to the site: a tunnel, or for
+// requests without TLS the one to the proxy that forwards them.
+func (d *dialing) dialProxy(ctx context.Context) (net.Conn, error) {
+	u := d.to.proxy
+	c, err := d.connectProxy(ctx, u)
+	if err != nil {
+		var known *ProxyError
+		if !errors.As(err, &known) {
+			err = &ProxyError{Proxy: proxyName(u), Err: err}
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (d *dialing) connectProxy(ctx context.Context, u *url.URL) (net.Conn, error) {
+	if isSOCKS(u) {
+		return d.dialSOCKS(ctx, u)
+	}
+	c, err := d.opts.Network.DialContext(ctx, "tcp", d.to.addr.String())
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "https" {
+		secure := tls.Client(c, &tls.Config{RootCAs: d.opts.RootCAs, ServerName: u.Hostname(), NextProtos: []string{"http/1.1"}})
+		if err := secure.HandshakeContext(ctx); err != nil {
+			c.Close()
+			return nil, err
+		}
+		c = secure
+	}
+	if !d.secure {
+		return c, nil
+	}
+	if err := d.tunnel(ctx, c, u); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// tunnel asks a proxy for a way to the site (RFC 9110, section 9.3.6).
+func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	head := "CONNECT " + d.target + " HTTP/1.1\r\nHost: " + d.target + "\r\nUser-Agent: " + d.opts.UserAgent + "\r\n"
+	if auth := proxyAuth(u); auth != "" {
+		head += "Proxy-Authorization: " + auth + "\r\n"
+	}
+	if _, err := io.WriteString(c, head+"\r\n"); err != nil {
+		return err
+	}
+	in := bufio.NewReader(io.LimitReader(c, maxHeaderBytes))
+	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return &ProxyError{Proxy: proxyName(u), Status: resp.StatusCode}
+	}
+	if in.Buffered() > 0 {
+		return errors.New("it sends bytes of its own into the tunnel")
+	}
+	return nil
+}
+
+// proxyAuth is the value of Proxy-Authorization (RFC 7617), empty if there
+// is no proxy, or its URL has no user.
+func proxyAuth(u *url.URL) string {
+	if u == nil || u.User == nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+}
+
+// dialSOCKS opens a tunnel through a SOCKS5 proxy (RFC 1928), which gets the
+// site's name.
+func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
+	var auth *proxy.Auth
+	if u.User != nil {
+		auth = &proxy.Auth{User: u.User.Username()}
+		auth.Password, _ = u.User.Password()
+	}
+	s, err := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d.opts.Network})
+	if err != nil {
+		return nil, err
+	}
+	return s.(proxy.ContextDialer).DialContext(ctx, "tcp", d.target)
+}
+
+// forward is a Network as x/net/proxy wants it.
+type forward struct{ network Network }
+
+func (f forward) Dial(network, address string) (net.Conn, error) {
+	return f.DialContext(context.Background(), network, address)
+}
+
+func (f forward) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return f.network.DialContext(ctx, network, address)
+}
+
+// isLocalName reports whether a name means the machine that resolves it (RFC
+// 6761, section 6.3).
+func isLocalName(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}

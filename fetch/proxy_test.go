@@ -1,0 +1,348 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"golang.org/x/net/http/httpproxy"
+)
+
+// certified is a TLS configuration for example.com, and who vouches for it.
+func certified(t testing.TB) (*tls.Config, *x509.CertPool) {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	return &tls.Config{Certificates: server.TLS.Certificates}, pool
+}
+
+func mustProxy(t testing.TB, raw string) ProxyFunc {
+	t.Helper()
+	p, err := ParseProxy(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestAProxyForwardsWhatHasNoTLS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []*request
+		w := &wire{addrs: map[string][][]netip.Addr{"proxy.test": {{netip.MustParseAddr("10.0.0.1")}}}}
+		w.serve = answers(func(r *request, n int) string {
+			got = append(got, r)
+			if strings.HasSuffix(r.target, "/robots.txt") {
+				return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+			}
+			return page("hello")
+		})
+		v := newTour(t, Options{Network: w, KeepWire: true, Proxy: mustProxy(t, "http://me:pass%20word@proxy.test:3128")})
+		res, _ := v.visit("http://a.example/%zz?b=2")
+		if res.Page == nil || string(res.Page.Body) != "hello" {
+			t.Fatalf("outcome: %+v", res.Outcome)
+		}
+		x := res.Page
+		if fmt.Sprint(w.dialed) != "[10.0.0.1:3128]" || w.lookups != 1 {
+			t.Errorf("dialled %v after %d look-ups, want the proxy alone", w.dialed, w.lookups)
+		}
+		if x.Addr.IsValid() || x.Proxy != "http://proxy.test:3128" {
+			t.Errorf("address %v, proxy %q", x.Addr, x.Proxy)
+		}
+		if got[1].target != "http://a.example/%zz?b=2" || got[1].header.Get("Host") != "a.example" {
+			t.Errorf("the proxy was asked for %s of %s", got[1].target, got[1].header.Get("Host"))
+		}
+		if auth := got[1].header.Get("Proxy-Authorization"); auth != "Basic bWU6cGFzcyB3b3Jk" {
+			t.Errorf("Proxy-Authorization: %q", auth)
+		}
+		if head := string(x.RequestHead); strings.Contains(head, "Proxy-Auth") || !strings.HasPrefix(head, "GET http://a.example/%zz?b=2 HTTP/1.1\r\n") {
+			t.Errorf("the archive gets %q", head)
+		}
+		if x.RequestHeader.Get("Proxy-Authorization") != "" {
+			t.Error("the header of the exchange has the password")
+		}
+	})
+}
+
+// site serves one TLS connection as example.com.
+func site(c net.Conn, config *tls.Config, got *[]*request) {
+	answers(func(r *request, n int) string {
+		*got = append(*got, r)
+		if r.target == "/robots.txt" {
+			return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+		}
+		return page("hello")
+	})(tls.Server(c, config), 1)
+}
+
+func TestTunnels(t *testing.T) {
+	config, pool := certified(t)
+	// connect answers CONNECT and gives back what it was asked.
+	connect := func(c net.Conn, asked *string) bool {
+		r, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			return false
+		}
+		*asked = fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Host, " ", r.UserAgent() != "", " ", r.Header.Get("Proxy-Authorization"))
+		_, err = io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
+		return err == nil
+	}
+	// socks answers RFC 1928 with a user and a password.
+	socks := func(c net.Conn, asked *string) bool {
+		read := func(n int) []byte {
+			b := make([]byte, n)
+			io.ReadFull(c, b)
+			return b
+		}
+		read(int(read(2)[1]))
+		c.Write([]byte{5, 2})
+		user := string(read(int(read(2)[1])))
+		password := string(read(int(read(1)[0])))
+		c.Write([]byte{1, 0})
+		head := read(4)
+		host := string(read(int(read(1)[0])))
+		port := read(2)
+		*asked = fmt.Sprint(user, ":", password, " ", head[1], " ", head[3], " ", host, " ", int(port[0])<<8|int(port[1]))
+		_, err := c.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+		return err == nil
+	}
+	for _, tc := range []struct {
+		proxy, asked string
+		secure       bool
+		accept       func(net.Conn, *string) bool
+	}{
+		{"http://me:secret@example.com:3128", "CONNECT example.com:443 example.com:443 true Basic bWU6c2VjcmV0", false, connect},
+		{"http://example.com", "CONNECT example.com:443 example.com:443 true ", false, connect},
+		{"https://example.com", "CONNECT example.com:443 example.com:443 true ", true, connect},
+		{"socks5://me:secret@example.com", "me:secret 1 3 example.com 443", false, socks},
+		{"socks5h://me:secret@example.com", "me:secret 1 3 example.com 443", false, socks},
+	} {
+		t.Run(tc.proxy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []*request
+				var asked string
+				w := &wire{}
+				w.serve = func(c net.Conn, n int) {
+					if tc.secure {
+						c = tls.Server(c, config)
+					}
+					if tc.accept(c, &asked) {
+						site(c, config, &got)
+					}
+				}
+				v := newTour(t, Options{Network: w, RootCAs: pool, Proxy: mustProxy(t, tc.proxy)})
+				res, all := v.visit("https://example.com/x")
+				if res.Page == nil || string(res.Page.Body) != "hello" {
+					t.Fatalf("%v", last(all).Err)
+				}
+				if asked != tc.asked {
+					t.Errorf("the proxy was asked for %q, want %q", asked, tc.asked)
+				}
+				if len(w.dialed) != 1 || res.Page.Addr.IsValid() || res.Page.TLSVersion != "TLS 1.3" {
+					t.Errorf("dialled %v, address %v, %s", w.dialed, res.Page.Addr, res.Page.TLSVersion)
+				}
+				if r := got[1]; r.target != "/x" || r.header.Get("Proxy-Authorization") != "" {
+					t.Errorf("the site was asked for %s with %v", r.target, r.header)
+				}
+			})
+		})
+	}
+}
+
+func TestSOCKSCarriesPlainRequestsInOriginForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var targets []string
+		w := &wire{serve: func(c net.Conn, n int) {
+			b := make([]byte, 3)
+			io.ReadFull(c, b)
+			c.Write([]byte{5, 0})
+			io.ReadFull(c, make([]byte, 5+len("a.example")+2))
+			c.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+			answers(noRobots(func(r *request, n int) string {
+				targets = append(targets, r.target)
+				return page("hello")
+			}))(c, n)
+		}}
+		res, all := newTour(t, Options{Network: w, Proxy: mustProxy(t, "socks5://proxy.test")}).visit("http://a.example/x")
+		if res.Page == nil || fmt.Sprint(targets) != "[/x]" {
+			t.Errorf("%v: %v", targets, last(all).Err)
+		}
+	})
+}
+
+func TestProxiesThatFail(t *testing.T) {
+	silent := func(c net.Conn, n int) { io.Copy(io.Discard, c) }
+	says := func(s string) func(net.Conn, int) {
+		return func(c net.Conn, n int) {
+			if _, err := readRequest(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, s)
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		serve func(net.Conn, int)
+		after time.Duration
+	}{
+		{"cannot reach the site", says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), 0},
+		{"forbids it", says("HTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nno!"), 0},
+		{"speaks nonsense", says("hello\r\n\r\n"), 0},
+		{"header without end", says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 100_000)), 0},
+		{"hangs up", says(""), 0},
+		{"speaks first", says("HTTP/1.1 200 OK\r\n\r\nhello"), 0},
+		{"silent", silent, 30 * time.Second},
+		{"no connection", nil, 30 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newTour(t, Options{Network: &wire{serve: tc.serve}, Proxy: mustProxy(t, "http://proxy.test:3128")})
+				v.once = true
+				res, all := v.visit("https://a.example/")
+				x := all[0]
+				if stage(x) != StageProxy || res.Outcome.Trouble != frontier.ConnectTrouble || x.Ended.Sub(x.Started) != tc.after {
+					t.Errorf("stage %q, trouble %v after %v: %v", stage(x), res.Outcome.Trouble, x.Ended.Sub(x.Started), x.Err)
+				}
+			})
+		})
+	}
+	t.Run("no such name", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &resolver{answer: func(context.Context, string) ([]netip.Addr, error) {
+				return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+			}}
+			v := newTour(t, Options{Network: r, Proxy: mustProxy(t, "http://proxy.test:3128")})
+			v.once = true
+			res, all := v.visit("https://a.example/")
+			if stage(all[0]) != StageProxy || res.Outcome.Gone {
+				t.Errorf("stage %q, gone %t: a site is not gone because its proxy is", stage(all[0]), res.Outcome.Gone)
+			}
+		})
+	})
+}
+
+func TestWrongCredentialsEndTheVisitWithAnError(t *testing.T) {
+	for _, raw := range []string{"http://a.example/", "https://a.example/"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(func(r *request, n int) string {
+				return "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+			})}
+			v := newTour(t, Options{Network: w, Proxy: mustProxy(t, "http://me:secret@proxy.test:3128")})
+			front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, err := frontier.ParseURL(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := front.Add(frontier.Entry{URL: u}); err != nil {
+				t.Fatal(err)
+			}
+			turn, err := front.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = v.fetcher.Get(context.Background(), turn)
+			var refused *ProxyError
+			if !errors.As(err, &refused) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "USER:PASSWORD@") {
+				t.Errorf("%s: error %v", raw, err)
+			}
+		})
+	}
+}
+
+func TestNothingPrivateIsAskedOfAProxy(t *testing.T) {
+	for _, raw := range []string{
+		"http://127.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://10.0.0.7/",
+		"http://localhost/", "http://a.localhost/", "https://127.0.0.1/",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
+			res, _ := newTour(t, Options{Network: w, Proxy: mustProxy(t, "http://proxy.test:3128")}).visit(raw)
+			if len(w.dialed) != 0 || !res.Outcome.Gone || !strings.Contains(res.Outcome.Fate.Detail, "--allow-private") {
+				t.Errorf("%s: dialled %v, fate %+v", raw, w.dialed, res.Outcome.Fate)
+			}
+		})
+	}
+}
+
+func TestWhatGoesAroundTheProxy(t *testing.T) {
+	env := httpproxy.Config{HTTPProxy: "http://proxy.test:3128", NoProxy: "direct.example"}
+	for raw, want := range map[string]string{
+		"http://a.example/":        "16.0.0.1:3128",
+		"http://direct.example/":   "16.0.0.1:80",
+		"http://replaced.example/": "127.0.0.1:8080",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
+			opts := Options{Network: w, Proxy: env.ProxyFunc(), ConnectTo: []ConnectTo{{"replaced.example", "", "127.0.0.1", "8080"}}}
+			newTour(t, opts).visit(raw)
+			if len(w.dialed) == 0 || w.dialed[0] != want {
+				t.Errorf("%s: dialled %v, want %s", raw, w.dialed, want)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{}
+		v := newTour(t, Options{Network: w, Proxy: func(*url.URL) (*url.URL, error) { return nil, errors.New("no such rule") }})
+		v.once = true
+		if _, all := v.visit("http://a.example/x"); stage(all[0]) != StageProxy || len(w.dialed) != 0 {
+			t.Errorf("no answer: stage %q, dialled %v", stage(all[0]), w.dialed)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{}
+		v := newTour(t, Options{Network: w, Proxy: mustProxy(t, "http://proxy.test:3128")})
+		v.once = true
+		if _, all := v.visit("ftp://a.example/x"); stage(all[0]) != StageProxy || len(w.dialed) != 0 {
+			t.Errorf("ftp: stage %q, dialled %v", stage(all[0]), w.dialed)
+		}
+	})
+}
+
+func TestParseProxy(t *testing.T) {
+	for _, raw := range []string{"http://p:1", "https://p", "socks5://u:p@[::1]:1080", "socks5h://p/", "http://user@p"} {
+		if _, err := ParseProxy(raw); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, raw := range []string{"", "p:3128", "ftp://p", "http://", "http://p:0", "http://p:65536", "http://p/x", "http://p?q", "http://me:secret@p:x", "http://me:secret@%zz", "env"} {
+		if _, err := ParseProxy(raw); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: error %v", raw, err)
+		}
+	}
+}
+
+func FuzzParseProxy(f *testing.F) {
+	for _, s := range []string{"http://p:1", "socks5://u:p@[::1]:1080", "https://p/", "http://me:secret@%zz", "http:p", "http://[fe80::1%25lo]:1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		p, err := ParseProxy(raw)
+		if err != nil {
+			return
+		}
+		u, err := p(&url.URL{Scheme: "http", Host: "a.example"})
+		if err != nil || u.Hostname() == "" || proxyPort(u) == 0 {
+			t.Errorf("%q = %v, %v", raw, u, err)
+		}
+		if password, ok := u.User.Password(); ok && len(password) > 8 && strings.Contains(proxyName(u), password) && !strings.Contains(u.Host, password) {
+			t.Errorf("%q is named %s", raw, proxyName(u))
+		}
+	})
+}

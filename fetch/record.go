@@ -1,0 +1,136 @@
+package fetch
+
+import (
+	"bytes"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// A recorder captures the heads of the exchanges on a connection: the bytes of
+// the request, and those of the answer up to the end of its header. Interim
+// answers (1xx) are left out, as WARC does.
+type recorder struct {
+	net.Conn
+
+	mu        sync.Mutex
+	on        bool // an exchange is under way
+	reading   bool // the answer's header is not complete
+	request   []byte
+	response  []byte
+	unscanned int // of response
+}
+
+// begin says that a request is sent next.
+func (r *recorder) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.request, r.response, r.unscanned = make([]byte, 0, 512), make([]byte, 0, 1024), 0
+	r.on, r.reading = true, true
+}
+
+// end returns what was captured since begin.
+func (r *recorder) end() (request, response []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	request, response = r.request, r.response
+	r.request, r.response, r.on, r.reading = nil, nil, false, false
+	return request, response
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	if r.on {
+		r.request = append(r.request, p...)
+	}
+	r.mu.Unlock()
+	return r.Conn.Write(p)
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.Conn.Read(p)
+	r.mu.Lock()
+	if r.reading {
+		r.response = append(r.response, p[:n]...)
+		r.scan()
+	}
+	r.mu.Unlock()
+	return n, err
+}
+
+// scan looks for the end of the header. It requires that mu is held.
+func (r *recorder) scan() {
+	for r.reading {
+		end := headEnd(r.response, max(0, r.unscanned-3))
+		switch {
+		case end < 0:
+			r.unscanned = len(r.response)
+			// net/http gives up there.
+			r.reading = len(r.response) <= maxHeaderBytes
+			return
+		case isInterim(r.response):
+			r.response, r.unscanned = append([]byte(nil), r.response[end:]...), 0
+		default:
+			r.response, r.reading = r.response[:end:end], false
+		}
+	}
+}
+
+// headEnd is where the body begins, behind the first empty line: -1 if that
+// has not come yet. Lines may end in LF alone (RFC 9112, section 2.2).
+func headEnd(b []byte, from int) int {
+	for i := from; i < len(b); i++ {
+		if b[i] != '\n' {
+			continue
+		}
+		switch rest := b[i+1:]; {
+		case bytes.HasPrefix(rest, []byte("\n")):
+			return i + 2
+		case bytes.HasPrefix(rest, []byte("\r\n")):
+			return i + 3
+		}
+	}
+	return -1
+}
+
+// isInterim reports whether a head has a status from 100 to 199, but for 101,
+// which ends HTTP (RFC 9110, section 15.2).
+func isInterim(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	_, rest, _ := bytes.Cut(line, []byte(" "))
+	return len(rest) >= 3 && rest[0] == '1' && string(rest[:3]) != "101"
+}
+
+// withoutField removes a field's lines from a head.
+func withoutField(head []byte, name string) []byte {
+	var kept []byte
+	for line := range bytes.Lines(head) {
+		field, _, _ := bytes.Cut(line, []byte(":"))
+		if !bytes.EqualFold(field, []byte(name)) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
+// requestHead is a request in the form of HTTP/1.1, for protocols that have
+// another one on the wire. Fields stand in the order of their names.
+func requestHead(req *http.Request, target string) []byte {
+	return appendHeader([]byte(req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"), req.Header)
+}
+
+func responseHead(status int, header http.Header) []byte {
+	return appendHeader([]byte("HTTP/1.1 "+strconv.Itoa(status)+" "+http.StatusText(status)+"\r\n"), header)
+}
+
+func appendHeader(b []byte, header http.Header) []byte {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			b = append(b, name+": "+value+"\r\n"...)
+		}
+	}
+	return append(b, "\r\n"...)
+}
