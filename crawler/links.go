@@ -6,20 +6,32 @@ import (
 
 // next are the entries that a page leads to, each once, in scope.
 func (c *Crawler) next(p *Page) []frontier.Entry {
-	seen := map[string]bool{p.URL.Key(): true}
-	var entries []frontier.Entry
+	links := p.Links()
+	most := len(links) + len(p.followed) + 1
+	seen := make(map[string]struct{}, most)
+	seen[p.URL.Key()] = struct{}{}
+	entries := make([]frontier.Entry, 0, min(most, 512)) // of pages with more, most is out of scope
+	var found frontier.Entry
+	var by frontier.Hop
 	add := func(u frontier.URL, hop frontier.Hop) {
-		if key := u.Key(); !seen[key] {
-			seen[key] = true
-			if e := p.Entry.Found(u, hop); c.wanted(e) {
-				entries = append(entries, e)
-			}
+		key := u.Key()
+		known := len(seen)
+		if seen[key] = struct{}{}; len(seen) == known {
+			return
+		}
+		if hop != by {
+			found, by = p.Entry.Found(u, hop), hop
+		}
+		found.URL = u
+		if c.wanted(&found) {
+			entries = append(entries, found)
 		}
 	}
 	if p.redirect {
 		add(p.Location, frontier.HopRedirect)
 	}
-	for _, l := range p.Links() {
+	for i := range links {
+		l := &links[i]
 		if (l.NoFollow || p.Directives.NoFollow) && !c.opts.FollowNoFollow {
 			c.skip(Skip{l.URL, p.URL.String(), SkipNoFollow, l.Where})
 			continue
@@ -33,7 +45,7 @@ func (c *Crawler) next(p *Page) []frontier.Entry {
 }
 
 // wanted reports whether an entry that was found enters the frontier.
-func (c *Crawler) wanted(e frontier.Entry) bool {
+func (c *Crawler) wanted(e *frontier.Entry) bool {
 	reason := Reason("")
 	switch {
 	case e.Redirects() > frontier.MaxRedirects:
@@ -51,12 +63,12 @@ func (c *Crawler) wanted(e frontier.Entry) bool {
 }
 
 // narrowed says why e is not in scope; empty if it is.
-func (c *Crawler) narrowed(e frontier.Entry) Reason {
+func (c *Crawler) narrowed(e *frontier.Entry) Reason {
 	o := &c.opts
 	switch {
 	case o.Depth >= 0 && e.Depth > o.Depth:
 		return SkipDepth
-	case !o.Scope.Contains(e):
+	case !o.Scope.Contains(*e):
 		return SkipScope
 	case o.Include != nil && !o.Include.MatchString(e.URL.String()),
 		o.Exclude != nil && o.Exclude.MatchString(e.URL.String()):

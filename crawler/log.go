@@ -2,8 +2,6 @@ package crawler
 
 import (
 	"errors"
-	"fmt"
-	"mime"
 	"strconv"
 	"time"
 
@@ -76,48 +74,83 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	}
 	if x.Status != 0 {
 		l.Size = x.WireBytes
-		l.Type, _, _ = mime.ParseMediaType(x.Header.Get("Content-Type"))
+		l.Type = mediaType(x.Header.Get("Content-Type"))
 	}
 	if x == res.Page {
 		l.Digest = res.Outcome.Fate.Digest
 	}
-	note := func(key, value string) { l.Annotations = append(l.Annotations, key+":"+value) }
-	note("start", micro(x.Started))
+	var notes notes
+	notes.time("start", x.Started)
 	if !x.FirstByte.IsZero() {
-		note("ttfb", seconds(x.FirstByte.Sub(x.Started)))
+		notes.seconds("ttfb", x.FirstByte.Sub(x.Started))
 	}
-	note("took", seconds(x.Ended.Sub(x.Started)))
+	notes.seconds("took", x.Ended.Sub(x.Started))
 	if x.Clock != frontier.NoClock {
-		note("asked", seconds(x.Asked))
-		note("clock", string(x.Clock))
+		notes.seconds("asked", x.Asked)
+		notes.text("clock", string(x.Clock))
 	}
 	if x.Addr.IsValid() {
-		note("ip", x.Addr.String())
+		notes.end(x.Addr.AppendTo(notes.begin("ip")))
 	}
 	if x.Proxy != "" {
-		note("proxy", x.Proxy)
+		notes.text("proxy", x.Proxy)
 	}
 	if x.Proto != "" {
-		note("proto", x.Proto)
+		notes.text("proto", x.Proto)
 	}
 	if x.Err != nil {
 		if x.Err.Stage != fetch.StageChallenge { // an answer all the same
 			l.Status = stageStatus(x.Err.Stage)
 		}
-		note("error", string(x.Err.Stage))
+		notes.text("error", string(x.Err.Stage))
 	}
 	if x.Truncated != "" {
-		note("trunc", x.Truncated)
+		notes.text("trunc", x.Truncated)
 	}
 	if !x.Robots && res.Rules != nil {
-		note("robots", micro(res.Rules.Fetched))
+		notes.time("robots", res.Rules.Fetched)
 	}
+	l.Annotations = notes.list()
 	return l
 }
 
-func micro(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }
+// notes are the annotations of a line: made in one piece, for there is a line
+// for each request.
+type notes struct {
+	b    []byte
+	ends []int
+}
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
+// begin starts an annotation; what it returns is to be appended to, and given
+// to end.
+func (n *notes) begin(key string) []byte {
+	if n.b == nil {
+		n.b, n.ends = make([]byte, 0, 256), make([]int, 0, 12)
+	}
+	return append(append(n.b, key...), ':')
+}
+
+func (n *notes) end(b []byte) { n.b, n.ends = b, append(n.ends, len(b)) }
+
+func (n *notes) text(key, value string) { n.end(append(n.begin(key), value...)) }
+
+func (n *notes) time(key string, t time.Time) {
+	n.end(t.UTC().AppendFormat(n.begin(key), crawllog.MicroForm))
+}
+
+func (n *notes) seconds(key string, d time.Duration) {
+	n.end(strconv.AppendFloat(n.begin(key), d.Seconds(), 'f', 6, 64))
+}
+
+func (n *notes) list() []string {
+	all, list, start := string(n.b), make([]string, len(n.ends)), 0
+	for i, end := range n.ends {
+		list[i], start = all[start:end], end
+	}
+	return list
+}
+
+func micro(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }
 
 func stageStatus(s fetch.Stage) int {
 	switch s {

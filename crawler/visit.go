@@ -65,7 +65,7 @@ func (c *Crawler) narrowedSince(e frontier.Entry) Reason {
 	if c.db == nil || e.FromSeed() {
 		return ""
 	}
-	return c.narrowed(e)
+	return c.narrowed(&e)
 }
 
 // keep stores a page before the handler sees it.

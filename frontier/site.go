@@ -83,29 +83,30 @@ func defaultPort(scheme string) uint16 {
 // do (UTS 46, non-transitional).
 var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
-func parseSite(scheme, authority string) (Site, error) {
+// parseAuthority returns the host as it stands in a Site, and the port with a
+// colon in front, empty where it is the scheme's default.
+func parseAuthority(scheme, authority string) (host, port string, err error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		authority = authority[i+1:]
 	}
-	host, port := authority, ""
+	host, port = authority, ""
 	if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
 		host, port = authority[:i], authority[i+1:]
 	}
-	host, err := parseHost(host)
-	if err != nil {
-		return "", err
-	}
-	if port == "" {
-		return Site(scheme + "://" + host), nil
+	host, err = parseHost(host)
+	if err != nil || port == "" {
+		return host, "", err
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return "", ErrPort
+	switch {
+	case err != nil || n == 0:
+		return "", "", ErrPort
+	case uint16(n) == defaultPort(scheme):
+		return host, "", nil
+	case port[0] == '0':
+		return host, ":" + strconv.FormatUint(n, 10), nil
 	}
-	if uint16(n) == defaultPort(scheme) {
-		return Site(scheme + "://" + host), nil
-	}
-	return Site(scheme + "://" + host + ":" + strconv.FormatUint(n, 10)), nil
+	return host, authority[len(authority)-len(port)-1:], nil
 }
 
 func parseHost(host string) (string, error) {

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -63,6 +64,108 @@ func ParseURL(raw string) (URL, error) {
 // Resolve reads ref as a link found in a document at u (RFC 3986, section 5).
 // A reference without anything but a fragment is u itself.
 func (u URL) Resolve(ref string) (URL, error) {
+	if v, ok := u.resolvePlain(ref); ok {
+		return v, nil
+	}
+	return u.resolve(ref)
+}
+
+// resolvePlain is resolve of a reference that only has to be appended, as most
+// are: to the site of u, its directory or its path. It reads ref once.
+func (u URL) resolvePlain(ref string) (URL, bool) {
+	own := len(ref) > u.site && ref[:u.site] == u.text[:u.site] && ref[u.site] == '/'
+	if own {
+		ref = ref[u.site:]
+	} else if len(ref) >= 2 && ref[0] == '/' && ref[1] == '/' {
+		return URL{}, false
+	}
+	end, query := len(ref), -1
+	rooted := false // a slash was seen: a colon ends no scheme
+scan:
+	for i := 0; i < len(ref); i++ {
+		switch refBytes[ref[i]] {
+		case plain:
+		case slash:
+			rooted = true
+		case segment:
+			if query < 0 && (i == 0 || ref[i-1] == '/') {
+				return URL{}, false
+			}
+		case colon:
+			if query < 0 && !rooted {
+				return URL{}, false
+			}
+		case question:
+			if query < 0 {
+				query = i
+			}
+		case hash:
+			end = i
+			break scan
+		default:
+			return URL{}, false
+		}
+	}
+	keep := u.site
+	switch {
+	case own || end > 0 && ref[0] == '/':
+	case end == 0:
+		return u, true
+	default:
+		keep = len(u.text)
+		if i := strings.IndexByte(u.text[u.site:], '?'); i >= 0 {
+			keep = u.site + i
+		}
+		if query != 0 {
+			keep = strings.LastIndexByte(u.text[:keep], '/') + 1
+		}
+	}
+	if keep+end > MaxURL {
+		return URL{}, false
+	}
+	return URL{u.text[:keep] + ref[:end], u.site}, true
+}
+
+// plainTarget reports whether t is a target as it stands.
+func plainTarget(t string) bool {
+	if t == "" || t[0] != '/' {
+		return false
+	}
+	for i := 1; i < len(t); i++ {
+		switch refBytes[t[i]] {
+		case segment:
+			if t[i-1] == '/' {
+				return false
+			}
+		case other, hash:
+			return false
+		}
+	}
+	return true
+}
+
+// What a byte of a reference means to resolvePlain.
+const (
+	plain    = iota
+	slash    // separates segments
+	segment  // at the start of a segment it may be a dot segment
+	colon    // may end a scheme
+	question // begins the query
+	hash     // begins the fragment
+	other    // is not sent as it stands, or is more than one of these
+)
+
+var refBytes = func() (kinds [256]uint8) {
+	for i := range kinds {
+		if pathEscaped[i] || queryEscaped[i] || i == '\\' {
+			kinds[i] = other
+		}
+	}
+	kinds['/'], kinds['.'], kinds['%'], kinds[':'], kinds['?'], kinds['#'] = slash, segment, segment, colon, question, hash
+	return kinds
+}()
+
+func (u URL) resolve(ref string) (URL, error) {
 	s := clean(ref)
 	if scheme, rest, ok := cutScheme(s); ok {
 		if scheme != u.Scheme() || startsWithTwo(rest) {
@@ -150,15 +253,23 @@ func parseAbsolute(raw, scheme, rest string) (URL, error) {
 	if end < 0 {
 		end = len(rest)
 	}
-	site, err := parseSite(scheme, rest[:end])
+	host, port, err := parseAuthority(scheme, rest[:end])
 	if err != nil {
 		return URL{}, &URLError{raw, err}
 	}
-	path, query, hasQuery := strings.Cut(rest[end:], "?")
-	if path == "" {
-		path = "/"
+	t := rest[end:]
+	if !plainTarget(t) {
+		path, query, hasQuery := strings.Cut(t, "?")
+		if path == "" {
+			path = "/"
+		}
+		t = target(path, query, hasQuery)
 	}
-	return joinURL(raw, site, target(path, query, hasQuery))
+	site := len(scheme) + len("://") + len(host) + len(port)
+	if site+len(t) > MaxURL {
+		return URL{}, &URLError{raw, ErrTooLong}
+	}
+	return URL{scheme + "://" + host + port + t, site}, nil
 }
 
 func joinURL(raw string, site Site, target string) (URL, error) {
@@ -182,8 +293,14 @@ func target(path, query string, hasQuery bool) string {
 // clean drops what a browser drops before it parses: control characters and
 // spaces around the URL, tabs and line ends inside it, and the fragment.
 func clean(raw string) string {
-	s := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
-	if strings.ContainsAny(s, "\t\r\n") {
+	s := raw
+	for s != "" && s[0] <= ' ' {
+		s = s[1:]
+	}
+	for s != "" && s[len(s)-1] <= ' ' {
+		s = s[:len(s)-1]
+	}
+	if strings.IndexByte(s, '\t') >= 0 || strings.IndexByte(s, '\r') >= 0 || strings.IndexByte(s, '\n') >= 0 {
 		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
 	}
 	s, _, _ = strings.Cut(s, "#")
@@ -217,25 +334,22 @@ func removeDots(path string) string {
 	if !mayHaveDots(path) {
 		return path
 	}
-	segments := strings.Split(path[1:], "/")
-	out := segments[:0:0]
-	for i, seg := range segments {
-		last := i == len(segments)-1
-		switch dots(seg) {
-		case 1:
-		case 2:
-			if len(out) > 0 {
-				out = out[:len(out)-1]
-			}
-		default:
-			out = append(out, seg)
-			continue
+	out := make([]byte, 0, len(path))
+	for rest, more := path[1:], true; more; {
+		var seg string
+		seg, rest, more = strings.Cut(rest, "/")
+		n := dots(seg)
+		if n == 2 && len(out) > 0 {
+			out = out[:bytes.LastIndexByte(out, '/')]
 		}
-		if last {
-			out = append(out, "")
+		if n == 0 || !more {
+			out = append(out, '/')
+		}
+		if n == 0 {
+			out = append(out, seg...)
 		}
 	}
-	return "/" + strings.Join(out, "/")
+	return string(out)
 }
 
 func mayHaveDots(path string) bool {

@@ -12,6 +12,7 @@ func TestParseURL(t *testing.T) {
 		{"  https://example.org:443/a\t\n", "https://example.org/a"},
 		{"http://example.org:80", "http://example.org/"},
 		{"http://example.org:8080/x", "http://example.org:8080/x"},
+		{"http://example.org:08080/x", "http://example.org:8080/x"},
 		{"http://user:secret@example.org/", "http://example.org/"},
 		{"http://example.org./", "http://example.org/"},
 		{"http://example.org/a/./b/../c", "http://example.org/a/c"},

@@ -1,18 +1,16 @@
 // Package extract finds links and page directives in what a server sent. It is
 // pure: bytes in, findings out; it fetches nothing.
 //
-// Links are found by one pass of the tokenizer of x/net/html, without a tree:
-// a document that is nested too deep for the parser loses no link.
+// Links are found in one pass over the tags, without a tree: a document that is
+// nested too deep for a parser loses no link. Tags are read as x/net/html reads
+// them, which the tests hold against it; only what names a link is decoded.
 package extract
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 )
 
 // A Link is a URL that a document refers to.
@@ -46,167 +44,145 @@ const (
 )
 
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
-// it is XHTML. token is the product token that meta elements may address. References of schemes that are not
-// crawled are left out.
+// it is XHTML. token is the product token that meta elements may address.
+// References of schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType, token string) Document {
-	s := scanner{z: html.NewTokenizer(bytes.NewReader(body)), token: token, xhtml: mediaType == "application/xhtml+xml"}
+	s := scanner{z: tokenizer{buf: body}, token: token, xhtml: mediaType == "application/xhtml+xml"}
 	s.run()
 	return s.document(u)
 }
 
+// span is a part of scanner.text.
+type span struct{ start, end int }
+
 // ref is a reference before the base is known, which may come after it.
 type ref struct {
-	raw, where, rel string
+	raw, rel span
+	where    string
 }
 
 type scanner struct {
-	z       *html.Tokenizer
+	z       tokenizer
 	token   string
 	xhtml   bool
 	svg     int // how deep inside svg elements, which have titles of their own
 	base    string
 	hasBase bool
 	refs    []ref
-	title   *strings.Builder // being read
+	text    strings.Builder // what refs are made of: one string for all
 	found   Document
 	titled  bool
 }
 
 func (s *scanner) run() {
 	for {
-		switch s.z.Next() {
-		case html.ErrorToken:
+		switch s.z.next() {
+		case endOfInput:
 			return
-		case html.TextToken:
-			if s.title != nil {
-				s.title.Write(s.z.Text())
-			}
-		case html.EndTagToken:
-			s.endTitle()
-			if name, _ := s.z.TagName(); atom.Lookup(name) == atom.Svg && s.svg > 0 {
+		case endTag:
+			if s.z.tag == svgTag && s.svg > 0 {
 				s.svg--
 			}
-		case html.SelfClosingTagToken:
-			s.endTitle()
-			name, more := s.z.TagName()
-			tag := atom.Lookup(name)
-			if s.xhtml {
-				// Nothing is inside; in HTML the slash counts for nothing.
-				s.z.NextIsNotRawText()
-			}
-			if !s.xhtml || tag != atom.Title {
-				s.element(tag, more)
-			}
-		case html.StartTagToken:
-			s.endTitle()
-			name, more := s.z.TagName()
-			tag := atom.Lookup(name)
-			if tag == atom.Svg {
-				s.svg++
-			}
-			s.element(tag, more)
+		case startTag:
+			s.element(s.z.tag)
 		}
 	}
 }
 
-func (s *scanner) endTitle() {
-	if s.title != nil {
-		s.found.Title = strings.Join(strings.Fields(s.title.String()), " ")
-		s.title = nil
-	}
-}
-
-func (s *scanner) element(tag atom.Atom, more bool) {
+func (s *scanner) element(tag tag) {
 	switch tag {
-	case atom.Title:
+	case svgTag:
+		if !s.z.selfClosing() {
+			s.svg++
+		}
+		return
+	case otherTag:
+		return
+	}
+	if s.xhtml && s.z.selfClosing() {
+		// Nothing is inside; in HTML the slash counts for nothing.
+		s.z.rawText = ""
+		if tag == titleTag {
+			return
+		}
+	}
+	switch tag {
+	case titleTag:
 		if !s.titled && s.svg == 0 {
-			s.titled, s.title = true, new(strings.Builder)
+			s.titled = true
+			s.found.Title = strings.Join(strings.Fields(decodeText(s.z.readRawText())), " ")
 		}
-	case atom.Noscript, atom.Noframes:
+	case noscriptTag, noframesTag:
 		// What is for readers without scripts and frames is for us.
-		s.z.NextIsNotRawText()
-	case atom.A, atom.Area, atom.Base, atom.Link, atom.Iframe, atom.Frame, atom.Meta:
-		if more {
-			s.attributes(tag)
+		s.z.rawText = ""
+	case aTag:
+		s.link("a/href", hrefName)
+	case areaTag:
+		s.link("area/href", hrefName)
+	case iframeTag:
+		s.link("iframe/src", srcName)
+	case frameTag:
+		s.link("frame/src", srcName)
+	case linkTag:
+		if rel := s.z.value(relName); linked(rel) {
+			s.link("link/href", hrefName)
 		}
+	case baseTag:
+		if s.z.has(hrefName) && !s.hasBase {
+			s.base, s.hasBase = s.z.value(hrefName), true
+		}
+	case metaTag:
+		s.meta()
 	}
 }
 
-// attributes are those that matter of any element; the first of a name counts.
-type attributes struct {
-	href, src, rel, name, content, equiv string
-	hasHref, hasSrc                      bool
+// link notes the reference of the tag that was read.
+func (s *scanner) link(where string, from name) {
+	if !s.z.has(from) || !s.room() {
+		return
+	}
+	r := ref{where: where, raw: s.keep(s.z.raw(from))}
+	if from == hrefName && s.z.has(relName) {
+		r.rel = s.keep(s.z.raw(relName))
+	}
+	s.refs = append(s.refs, r)
 }
 
-func (s *scanner) attributes(tag atom.Atom) {
-	var a attributes
-	for more := true; more; {
-		var key, value []byte
-		key, value, more = s.z.TagAttr()
-		switch string(key) {
-		case "href":
-			if !a.hasHref {
-				a.href, a.hasHref = string(value), true
-			}
-		case "src":
-			if !a.hasSrc {
-				a.src, a.hasSrc = string(value), true
-			}
-		case "rel":
-			first(&a.rel, value)
-		case "name":
-			first(&a.name, value)
-		case "content":
-			first(&a.content, value)
-		case "http-equiv":
-			first(&a.equiv, value)
-		}
-	}
-	switch tag {
-	case atom.A:
-		s.refer(a.hasHref, ref{a.href, "a/href", a.rel})
-	case atom.Area:
-		s.refer(a.hasHref, ref{a.href, "area/href", a.rel})
-	case atom.Link:
-		if linked(a.rel) {
-			s.refer(a.hasHref, ref{a.href, "link/href", a.rel})
-		}
-	case atom.Iframe:
-		s.refer(a.hasSrc, ref{a.src, "iframe/src", ""})
-	case atom.Frame:
-		s.refer(a.hasSrc, ref{a.src, "frame/src", ""})
-	case atom.Base:
-		if a.hasHref && !s.hasBase {
-			s.base, s.hasBase = a.href, true
-		}
-	case atom.Meta:
-		s.meta(a)
-	}
-}
-
-func first(to *string, value []byte) {
-	if *to == "" {
-		*to = string(value)
-	}
-}
-
-func (s *scanner) refer(has bool, r ref) {
-	switch {
-	case !has:
-	case len(s.refs) == MaxLinks:
+// room reports whether one more reference is taken.
+func (s *scanner) room() bool {
+	if len(s.refs) == MaxLinks {
 		s.found.Cut = true
-	default:
-		s.refs = append(s.refs, r)
+		return false
 	}
+	if s.refs == nil {
+		s.refs = make([]ref, 0, 64)
+		s.text.Grow(2048)
+	}
+	return true
 }
 
-func (s *scanner) meta(a attributes) {
-	if a.name != "" {
-		s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.token, a.name, a.content))
+// keep copies the value of an attribute.
+func (s *scanner) keep(raw []byte) span {
+	start := s.text.Len()
+	if plainValue(raw) {
+		s.text.Write(raw)
+	} else {
+		s.text.WriteString(decodeValue(raw))
 	}
-	if strings.EqualFold(a.equiv, "refresh") {
-		if raw, ok := refreshURL(a.content); ok {
-			s.refer(true, ref{raw, "meta/refresh", ""})
+	return span{start, s.text.Len()}
+}
+
+func (s *scanner) meta() {
+	if s.z.has(nameName) {
+		if name := s.z.value(nameName); name != "" {
+			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.token, name, s.z.value(contentName)))
+		}
+	}
+	if s.z.has(equivName) && strings.EqualFold(s.z.value(equivName), "refresh") {
+		if raw, ok := refreshURL(s.z.value(contentName)); ok && s.room() {
+			start := s.text.Len()
+			s.text.WriteString(raw)
+			s.refs = append(s.refs, ref{raw: span{start, s.text.Len()}, where: "meta/refresh"})
 		}
 	}
 }
@@ -261,7 +237,6 @@ func refreshURL(content string) (string, bool) {
 
 // document resolves the references.
 func (s *scanner) document(u frontier.URL) Document {
-	s.endTitle()
 	base := u
 	if s.hasBase {
 		if b, err := u.Resolve(s.base); err == nil {
@@ -269,9 +244,13 @@ func (s *scanner) document(u frontier.URL) Document {
 		}
 	}
 	d := s.found
+	if len(s.refs) > 0 {
+		d.Links = make([]Link, 0, len(s.refs))
+	}
+	text := s.text.String()
 	size := 0
 	for _, r := range s.refs {
-		target, err := base.Resolve(r.raw)
+		target, err := base.Resolve(text[r.raw.start:r.raw.end])
 		if err != nil {
 			continue
 		}
@@ -280,10 +259,11 @@ func (s *scanner) document(u frontier.URL) Document {
 			d.Cut = true
 			break
 		}
+		rel := text[r.rel.start:r.rel.end]
 		d.Links = append(d.Links, Link{
-			URL: target, Hop: frontier.HopLink, Where: r.where, Rel: r.rel, NoFollow: robots.RelNoFollow(r.rel),
+			URL: target, Hop: frontier.HopLink, Where: r.where, Rel: rel, NoFollow: robots.RelNoFollow(rel),
 		})
-		if r.where == "link/href" && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(r.rel), "canonical") {
+		if r.where == "link/href" && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(rel), "canonical") {
 			d.Canonical = target
 		}
 	}

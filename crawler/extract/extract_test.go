@@ -114,11 +114,13 @@ func TestDecode(t *testing.T) {
 }
 
 func FuzzHTML(f *testing.F) {
-	for _, s := range []string{`<a href=1>`, `<base href="//x"><a href=?>`, `<meta http-equiv=refresh content="0;url=x">`, "<title>x", "\xff\xfe<\x00"} {
+	for _, s := range []string{`<a href=1>`, `<base href="//x"><a href=?>`, `<meta http-equiv=refresh content="0;url=x">`, "<title>x", "\xff\xfe<\x00",
+		"<script><!--<script></script><a href=1>--></script><a href=2>", "<svg a=1 a=/><title>x</title>", `<a href="&amp;x&notit;&#x41" rel='a&b=c'>`} {
 		f.Add([]byte(s))
 	}
 	u := parse(f, "http://a.example/dir/page")
 	f.Fuzz(func(t *testing.T, body []byte) {
+		compareWithOracle(t, body, u)
 		text, _ := Decode(body, "")
 		d := HTML(text, u, "application/xhtml+xml", "testbot")
 		for _, l := range d.Links {

@@ -98,23 +98,37 @@ const (
 // Append adds the line to b, with its end.
 func (l *Line) Append(b []byte) []byte {
 	b = l.Time.UTC().AppendFormat(b, timeForm)
-	b = fmt.Appendf(b, " %5d ", l.Status)
+	b = append(b, ' ')
+	b = appendPadded(b, int64(l.Status), 5, ' ')
+	b = append(b, ' ')
 	if l.Size < 0 {
 		b = append(b, "         -"...)
 	} else {
-		b = fmt.Appendf(b, "%10d", l.Size)
+		b = appendPadded(b, l.Size, 10, ' ')
 	}
-	b = fmt.Appendf(b, " %s %s %s %s #%03d ", field(l.URL), field(l.Hops), field(l.Via), orUnknown(l.Type), l.Worker)
+	b = appendField(b, l.URL)
+	b = appendField(b, l.Hops)
+	b = appendField(b, l.Via)
+	if l.Type == "" {
+		b = append(b, " unknown"...)
+	} else {
+		b = appendField(b, l.Type)
+	}
+	b = append(b, " #"...)
+	b = appendPadded(b, int64(l.Worker), 3, '0')
+	b = append(b, ' ')
 	if l.Start.IsZero() {
 		b = append(b, '-')
 	} else {
-		s := l.Start.UTC().Format(startForm)
-		b = append(b, s[:14]...)
-		b = append(b, s[15:]...)
+		b = l.Start.UTC().AppendFormat(b, startForm)
+		dot := len(b) - len(".000")
+		b = append(b[:dot], b[dot+1:]...)
 		b = append(b, '+')
 		b = strconv.AppendInt(b, l.Duration.Milliseconds(), 10)
 	}
-	b = fmt.Appendf(b, " %s %s ", field(l.Digest), field(l.Tag))
+	b = appendField(b, l.Digest)
+	b = appendField(b, l.Tag)
+	b = append(b, ' ')
 	if len(l.Annotations) == 0 {
 		return append(b, '-', '\n')
 	}
@@ -122,38 +136,43 @@ func (l *Line) Append(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, strings.ReplaceAll(field(a), ",", "%2C")...)
+		b = appendText(b, a, true)
 	}
 	return append(b, '\n')
 }
 
-// field makes s one field: no white space inside, not empty.
-func field(s string) string {
+// appendPadded adds n, filled up to width from the left.
+func appendPadded(b []byte, n int64, width int, pad byte) []byte {
+	var digits [20]byte
+	d := strconv.AppendInt(digits[:0], n, 10)
+	for range width - len(d) {
+		b = append(b, pad)
+	}
+	return append(b, d...)
+}
+
+// appendField adds a blank and s as one field.
+func appendField(b []byte, s string) []byte { return appendText(append(b, ' '), s, false) }
+
+// appendText adds s as one field, or as one annotation of those that share one:
+// no white space inside, not empty.
+func appendText(b []byte, s string, listed bool) []byte {
 	if s == "" {
-		return "-"
+		return append(b, '-')
 	}
-	if strings.IndexFunc(s, blank) < 0 {
-		return s
-	}
-	var b strings.Builder
+	const hex = "0123456789ABCDEF"
+	from := 0
 	for i := range len(s) {
-		if blank(rune(s[i])) {
-			fmt.Fprintf(&b, "%%%02X", s[i])
-		} else {
-			b.WriteByte(s[i])
+		if c := s[i]; c <= ' ' || c == 0x7f || listed && c == ',' {
+			b = append(b, s[from:i]...)
+			b = append(b, '%', hex[c>>4], hex[c&15])
+			from = i + 1
 		}
 	}
-	return b.String()
+	return append(b, s[from:]...)
 }
 
 func blank(r rune) bool { return r <= ' ' || r == 0x7f }
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return field(s)
-}
 
 // Annotation returns the value of the annotation key:value.
 func (l *Line) Annotation(key string) (string, bool) {
@@ -211,9 +230,9 @@ func dash(s string) string {
 // written at once and whole: the log is evidence, and a kill must not take
 // what was done.
 type Writer struct {
-	mu   sync.Mutex
-	file *os.File
-	buf  []byte
+	mu      sync.Mutex
+	file    *os.File
+	buffers sync.Pool // of *[]byte, in which lines are made
 }
 
 // Open opens the log at path, makes it if there is none, and cuts a torn last
@@ -257,10 +276,15 @@ func wholeLines(f *os.File) (int64, error) {
 
 // Write appends a line.
 func (w *Writer) Write(l *Line) error {
+	buf, ok := w.buffers.Get().(*[]byte)
+	if !ok {
+		buf = new([]byte)
+	}
+	defer w.buffers.Put(buf)
+	*buf = l.Append((*buf)[:0])
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.buf = l.Append(w.buf[:0])
-	_, err := w.file.Write(w.buf)
+	_, err := w.file.Write(*buf)
 	return err
 }
 

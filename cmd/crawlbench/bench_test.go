@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary is the command, too: contestants and webs are its children.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == "web" || os.Args[1] == childCommand) {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func smallCase() *benchCase {
+	return &benchCase{label: "small", web: WebParams{Hosts: 2, Pages: 10, Size: 4 << 10, Links: 5}, concurrency: 4}
+}
+
+func once(t *testing.T, bc *benchCase, name string) result {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := findContestant(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bc.can(&c) {
+		t.Fatalf("%s cannot take part", name)
+	}
+	b := bench{exe: exe, temp: t.TempDir(), timeout: time.Minute}
+	r, err := b.once(t.Context(), bc, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestContestantsGetEveryPageOnce(t *testing.T) {
+	for _, name := range []string{"raw-discard", "raw-readall", "raw-tokenizer", "raw-goquery", "permesso-memory", "permesso", "permesso-pages"} {
+		t.Run(name, func(t *testing.T) {
+			bc := smallCase()
+			r := once(t, bc, name)
+			if w := r.Web; w.Pages != bc.expected() || w.Again != 0 || w.Forbidden != 0 || w.Missing != 0 {
+				t.Errorf("%+v", w)
+			}
+			if r.CPU == 0 || r.WebCPU == 0 {
+				t.Errorf("CPU %v, of the web %v", r.CPU, r.WebCPU)
+			}
+			asks := int64(0)
+			if strings.HasPrefix(name, "permesso") {
+				asks = 2
+				if r.Report.Seen != 20 || r.Report.Response == 0 {
+					t.Errorf("report %+v", r.Report)
+				}
+			}
+			if r.Web.Robots != asks {
+				t.Errorf("%d requests for robots.txt, want %d", r.Web.Robots, asks)
+			}
+		})
+	}
+}
+
+func TestScenariosForOurselves(t *testing.T) {
+	for name, change := range map[string]func(bc *benchCase){
+		"tls":    func(bc *benchCase) { bc.tls = true },
+		"limit":  func(bc *benchCase) { bc.limit = 7; bc.web.Tree = true; bc.concurrency = 1 },
+		"names":  func(bc *benchCase) { bc.anywhere = true; bc.web.Cross = 3 },
+		"paused": func(bc *benchCase) { bc.web.Delay = 10 * time.Millisecond },
+		"faults": func(bc *benchCase) { bc.web.Faults = true; bc.web.Hosts = 4; bc.web.Latency = time.Millisecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bc := smallCase()
+			change(bc)
+			if w := once(t, bc, "permesso").Web; w.Pages != bc.expected() || w.Again != 0 || w.Early != 0 {
+				t.Errorf("%+v, want %d pages", w, bc.expected())
+			}
+		})
+	}
+}
+
+// Every page is found from the root, whatever the shape; those that are not
+// there lead to no other.
+func TestAllPagesAreLinked(t *testing.T) {
+	for _, p := range []WebParams{
+		{Hosts: 1, Pages: 1, Links: 5}, {Hosts: 8, Pages: 500, Links: 50}, {Hosts: 1, Pages: 1000, Links: 10, Tree: true},
+		{Hosts: 8, Pages: 300, Links: 1}, {Hosts: 10, Pages: 200, Links: 20, Faults: true},
+	} {
+		w, err := NewWeb(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := int64(0)
+		for host := range p.Hosts {
+			seen := map[int]bool{0: true}
+			for queue := []int{0}; len(queue) > 0; queue = queue[1:] {
+				page := queue[0]
+				if w.dead(host, page) {
+					continue
+				}
+				found++
+				for i := range w.Links {
+					if next := w.link(host, page, i); !seen[next] {
+						seen[next] = true
+						queue = append(queue, next)
+					}
+				}
+			}
+			if len(seen) != p.Pages {
+				t.Errorf("%+v: %d pages are linked on host %d", p, len(seen), host)
+			}
+		}
+		if found != p.Expected() {
+			t.Errorf("%+v: %d pages, expected %d", p, found, p.Expected())
+		}
+	}
+	if p := (WebParams{Hosts: 10, Pages: 200, Links: 20, Faults: true}); p.Expected() == 2000 {
+		t.Error("no link is dead")
+	}
+}
+
+// serve runs a web in this process.
+func serve(t *testing.T, p WebParams) (w *Web, port int) {
+	t.Helper()
+	w, err := NewWeb(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	// The web. It ends with the test.
+	go func() { ended <- w.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return w, l.Addr().(*net.TCPAddr).Port
+}
+
+func get(t *testing.T, url string) (int, []byte, error) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, b, err
+}
+
+func TestWebCounts(t *testing.T) {
+	w, port := serve(t, WebParams{Hosts: 10, Pages: 30, Size: 3000, Links: 4, Faults: true, Delay: time.Hour})
+	url := func(host int, path string) string {
+		return strings.TrimSuffix(seedURL("http", host, port), "/") + path
+	}
+	status, first, _ := get(t, url(0, "/p/00000001"))
+	if status != 200 || len(first) != 3000 || !strings.Contains(string(first), `href="/p/0000000`) {
+		t.Errorf("page: %d, %d bytes", status, len(first))
+	}
+	_, again, _ := get(t, url(0, "/p/00000001"))
+	_, other, _ := get(t, url(1, "/p/00000001"))
+	if !bytes.Equal(first, again) || bytes.Equal(first, other) {
+		t.Error("a page is not the same twice, or the same on two hosts")
+	}
+	get(t, url(2, "/robots.txt"))
+	get(t, url(2, "/private/x"))
+	get(t, url(4, "/p/00000030"))
+	get(t, url(4, "/p/00000000"))
+	if _, _, err := get(t, url(cutHost, pagePath(cutPage))); err == nil {
+		t.Error("the body is whole")
+	}
+	if _, b, err := get(t, url(cutHost, pagePath(cutPage))); err != nil || len(b) != 3000 {
+		t.Errorf("the second time: %d bytes, %v", len(b), err)
+	}
+	if status, _, _ := get(t, url(deadHost, pagePath(29))); status != 404 {
+		t.Errorf("a dead link answers %d", status)
+	}
+	n := w.Counts()
+	n.Elapsed, n.Bytes, n.Conns = 0, 0, 0
+	want := WebCounts{Requests: 10, Pages: 3, Robots: 1, Again: 1, Missing: 4, Forbidden: 1, Faults: 1, Early: 4}
+	if n != want {
+		t.Errorf("%+v\nwant %+v", n, want)
+	}
+}
+
+func TestHostNumbers(t *testing.T) {
+	w, err := NewWeb(WebParams{Hosts: 70_000, Pages: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 1, 255, 256, 65_536, 69_999} {
+		for _, authority := range []string{hostAddr(n).String(), hostAddr(n).String() + ":8080", hostName(n), hostName(n) + ":80"} {
+			if got := w.hostNumber(authority); got != n {
+				t.Errorf("%s is host %d, want %d", authority, got, n)
+			}
+		}
+	}
+	for _, authority := range []string{"", "127.0.0.1", "h0.test", "h00070000.test", "example.org", "[::1]"} {
+		if got := w.hostNumber(authority); got != -1 {
+			t.Errorf("%s is host %d", authority, got)
+		}
+	}
+}
+
+func TestWebCommandSaysWhereItIs(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := startWeb(exe, smallCase())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _, err := get(t, seedURL("http", 1, w.hello.Port)); status != 200 || err != nil {
+		t.Errorf("%d, %v", status, err)
+	}
+	if n, err := w.counts(); err != nil || n.Pages != 1 {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if _, err := w.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestTables(t *testing.T) {
+	engine := scenarios(1)[0]
+	var growth scenario
+	for _, s := range scenarios(0.01) {
+		if s.name == "growth" {
+			growth = s
+		}
+	}
+	paused := smallCase()
+	paused.web.Delay = time.Second
+	contestant := func(name string) *contestant {
+		c, err := findContestant(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &c
+	}
+	run := func(cpu time.Duration, w WebCounts) result {
+		w.Elapsed, w.Requests = 2*time.Second, w.Pages+w.Robots
+		return result{CPU: cpu, Memory: 10 << 20, Web: w}
+	}
+	good, bad := WebCounts{Pages: 10_000, Robots: 20, Conns: 20}, WebCounts{Pages: 9_990, Again: 3, Forbidden: 2, Early: 1, Conns: 64}
+	floor := good
+	floor.Robots = 0
+	tables := []table{
+		{Scenario: engine, Rounds: 3, Rows: []row{
+			newRow(&engine.cases[0], contestant("raw-discard"), []result{run(time.Second, floor), run(3*time.Second, floor), run(2*time.Second, floor)}),
+			newRow(&engine.cases[0], contestant("permesso"), []result{run(4*time.Second, good)}),
+			newRow(&engine.cases[0], contestant("colly"), []result{run(5*time.Second, good), run(6*time.Second, bad), {Failed: true}}),
+		}},
+		{Scenario: scenario{name: "politeness", about: "A pause.", cases: []benchCase{*paused}}, Rounds: 1, Rows: []row{
+			newRow(paused, contestant("permesso"), []result{{
+				CPU: time.Second, Report: report{Response: time.Second, Goroutines: 7},
+				Web: WebCounts{Pages: 20, Robots: 2, Requests: 22, Elapsed: 20 * time.Second},
+			}}),
+		}},
+		{Scenario: growth, Rounds: 1, Rows: []row{
+			newRow(&growth.cases[0], contestant("permesso"), []result{run(time.Second, WebCounts{Pages: 1, Robots: 1})}),
+			newRow(&growth.cases[1], contestant("permesso"), []result{run(time.Second, WebCounts{Pages: 1, Robots: 1})}),
+		}},
+	}
+	for name, got := range map[string][]byte{
+		"table.md":  []byte(renderMarkdown(tables, "The machine.\n")),
+		"chart.svg": renderSVG(tables),
+	} {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s (-update writes it anew):\n%s", path, got)
+		}
+	}
+}
+
+func TestScenariosAndContestantsAreFound(t *testing.T) {
+	all := scenarios(1)
+	if list, err := choose("all", all); err != nil || len(list) != len(all) {
+		t.Errorf("all: %d, %v", len(list), err)
+	}
+	if list, err := choose("tls,engine", all); err != nil || len(list) != 2 || list[0].name != "tls" {
+		t.Errorf("two: %v, %v", list, err)
+	}
+	if _, err := choose("engine,x", all); err == nil {
+		t.Error("an unknown scenario is taken")
+	}
+	if _, err := takePart(&all[0], "permesso,x"); err == nil {
+		t.Error("an unknown contestant is taken")
+	}
+	list, err := takePart(&all[0], "permesso,raw-discard")
+	if err != nil || !slices.EqualFunc(list, []string{"raw-discard", "permesso"}, func(c contestant, name string) bool { return c.name == name }) {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), nil, &out); err != nil || !strings.Contains(out.String(), "crawlbench") {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if err := run(t.Context(), []string{"x"}, io.Discard); err == nil {
+		t.Error("an unknown command is taken")
+	}
+	b, err := json.Marshal(task{})
+	if err != nil || !strings.Contains(string(b), "Seeds") {
+		t.Errorf("%s, %v", b, err)
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+)
+
+// A task is what a contestant is to crawl.
+type task struct {
+	Contestant  string
+	Seeds       []string // roots of all hosts, by address
+	Hosts       int
+	Pages       int    // of each host
+	Port        int    // of all hosts
+	Scheme      string // "http" or "https"
+	Cert        string // PEM of the hosts' certificate
+	Delay       time.Duration
+	Concurrency int
+	Limit       int    // pages after which to stop; 0: none
+	Anywhere    bool   // the crawl starts at the first host's name and goes where links lead
+	Dir         string // for what the contestant writes
+	Profile     string // path before ".cpu" and ".mem"; empty for no profiles
+}
+
+// A report is what a contestant says of itself, where it is built in.
+type report struct {
+	Goroutines     int           // most at once
+	Response       time.Duration // median of response times; 0 where it was not measured
+	Seen           int           // distinct URLs it knows, fetched or not
+	ProgramVersion string
+}
+
+// A contestant is a crawler, or a loop that does a part of what one does.
+type contestant struct {
+	name, about string
+	floor       bool // fetches a list: it neither finds nor remembers URLs
+	delays      bool // has a setting for the pause between two requests
+	tls         bool // can be told to trust the web's certificate
+	names       bool // reaches hosts that no DNS knows
+	limit       bool // can stop at a number of pages
+	run         func(ctx context.Context, t *task) (report, error)
+	command     func(t *task) (*exec.Cmd, error) // of a program; instead of run
+}
+
+// available reports whether a program is installed, or was built in.
+func (c *contestant) available() bool {
+	if c.command == nil {
+		return true
+	}
+	_, err := exec.LookPath(c.name)
+	return err == nil
+}
+
+// contestants in the order of the table.
+func contestants() []contestant {
+	return []contestant{
+		{name: "raw-discard", about: "net/http, 64 goroutines on a list of URLs, bodies discarded", floor: true, tls: true, run: rawRunner(discardBody)},
+		{name: "raw-readall", about: "the same with io.ReadAll", floor: true, tls: true, run: rawRunner(readBody)},
+		{name: "raw-tokenizer", about: "the same with x/net/html's tokenizer and net/url", floor: true, tls: true, run: rawRunner(tokenizeBody)},
+		{name: "raw-goquery", about: "the same with goquery and net/url", floor: true, tls: true, run: rawRunner(queryBody)},
+		{name: "permesso-memory", about: "queue and seen set in memory, nothing written", delays: true, tls: true, names: true, limit: true, run: runPermessoMemory},
+		{name: "permesso", about: "durable queue, seen set and clocks, crawl.log; no archive", delays: true, tls: true, names: true, limit: true, run: runPermessoDurable},
+		{name: "permesso-pages", about: "and pages.jsonl with the bodies", delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
+		{name: "wget2", about: "-r, pages deleted once read", delays: true, tls: true, command: wget2Command},
+		{name: "fetchbot", about: "with goquery and a map of URLs in the handler", delays: true, run: runFetchbot},
+		{name: "gocrawl", about: "DefaultExtender", delays: true, run: runGocrawl},
+		{name: "geziyor", about: "HTML parsed, links in ParseFunc", delays: true, run: runGeziyor},
+		{name: "colly", about: "Async, OnHTML", delays: true, run: runColly},
+		{name: "scrapy", about: "a Spider with response.css", delays: true, command: scrapyCommand},
+	}
+}
+
+func findContestant(name string) (contestant, error) {
+	all := contestants()
+	if i := slices.IndexFunc(all, func(c contestant) bool { return c.name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return contestant{}, fmt.Errorf("no contestant is named %q", name)
+}
+
+// childCommand runs one contestant: a process of its own, so that its CPU and
+// memory can be told from the bench's.
+const childCommand = "child"
+
+func runChild(ctx context.Context, args []string, out io.Writer) error {
+	f := flag.NewFlagSet(childCommand, flag.ContinueOnError)
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	var t task
+	if err := json.NewDecoder(os.Stdin).Decode(&t); err != nil {
+		return err
+	}
+	c, err := findContestant(t.Contestant)
+	if err != nil {
+		return err
+	}
+	if c.run == nil {
+		return fmt.Errorf("%s is a program of its own", c.name)
+	}
+	stop, err := startProfile(t.Profile)
+	if err != nil {
+		return err
+	}
+	watch := watchGoroutines()
+	r, err := c.run(ctx, &t)
+	r.Goroutines = watch()
+	return errors.Join(err, stop(), json.NewEncoder(out).Encode(r))
+}
+
+// client is an http.Client for peers that take one.
+func (t *task) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: t.tlsConfig(), MaxIdleConns: 0, MaxIdleConnsPerHost: t.Concurrency,
+	}}
+}
+
+func (t *task) tlsConfig() *tls.Config {
+	if t.Cert == "" {
+		return nil
+	}
+	return &tls.Config{RootCAs: t.rootCAs()}
+}
+
+func (t *task) rootCAs() *x509.CertPool {
+	if t.Cert == "" {
+		return nil
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(t.Cert))
+	return pool
+}
+
+// hosts are the addresses of all hosts, without port.
+func (t *task) hosts() []string {
+	var list []string
+	for n := range t.Hosts {
+		list = append(list, hostAddr(n).String())
+	}
+	return list
+}

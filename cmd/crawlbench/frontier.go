@@ -1,0 +1,464 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"golang.org/x/sys/unix"
+)
+
+// A growth is a crawl without a web: workers take turns from a frontier over a
+// state file, and report pages with made-up links, until so many URLs are known.
+type growth struct {
+	urls, hosts, links int
+	active             int
+	seen, same         float64
+	workers            int
+	dir                string
+	syncDelay          time.Duration
+
+	pages []atomic.Uint32 // URLs found so far, by host
+	found atomic.Int64
+	done  atomic.Int64
+}
+
+// runFrontier is the command "crawlbench frontier".
+func runFrontier(_ context.Context, args []string, out io.Writer) error {
+	g := growth{}
+	fs := flag.NewFlagSet("frontier", flag.ContinueOnError)
+	fs.IntVar(&g.urls, "urls", 1_000_000, "URLs to find")
+	fs.IntVar(&g.hosts, "hosts", 100_000, "hosts they are on")
+	fs.IntVar(&g.active, "active", 2000, "hosts that are asked at a time, one after the other; 0: all, by way of the frontier")
+	fs.IntVar(&g.links, "links", 50, "links of a page")
+	fs.Float64Var(&g.seen, "seen", 0.9, "part of the links that were seen before")
+	fs.Float64Var(&g.same, "same", 0.75, "part of the links that lead to the same host")
+	fs.IntVar(&g.workers, "workers", 64, "turns at once")
+	fs.StringVar(&g.dir, "dir", "", "where the state lives; empty: a temporary directory")
+	fs.DurationVar(&g.syncDelay, "sync-delay", 0, "added to each sync, for what a slower disk would do")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if g.dir == "" {
+		dir, err := os.MkdirTemp("", "crawlbench-frontier-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		g.dir = dir
+	}
+	return g.run(out)
+}
+
+func (g *growth) run(out io.Writer) error {
+	g.pages = make([]atomic.Uint32, g.hosts)
+	fmt.Fprintf(out, "%d hosts, %d active, %d links a page, %.0f %% of them seen, %.0f %% on the same host, sync delay %v\n",
+		g.hosts, g.active, g.links, 100*g.seen, 100*g.same, g.syncDelay)
+	generator := g.generatorCost()
+	fmt.Fprintf(out, "making the links costs %.1f us CPU a page, which is subtracted\n\n", generator)
+	fmt.Fprintln(out, "| URLs | pages | pages/s | links/s | us CPU/page | KB written/page | anonymous MiB | B of disk/URL |")
+	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|")
+	for i := range g.pages {
+		g.pages[i].Store(0)
+	}
+	g.found.Store(0)
+	db, err := storage.Open(g.dir, storage.Options{NoPages: true, SyncDelay: g.syncDelay})
+	if err != nil {
+		return err
+	}
+	steps := g.steps()
+	reached := make(chan struct{}, len(steps))
+	stop := make(chan struct{})
+	watched := make(chan error, 1)
+	go g.watch(out, steps, generator, stop, watched)
+	close(reached)
+	if g.active > 0 {
+		err = g.roundRobin(db)
+	} else {
+		err = g.byFrontier(db)
+	}
+	close(stop)
+	if err := errors.Join(err, <-watched, db.Close()); err != nil {
+		return err
+	}
+	return g.reopen(out)
+}
+
+// steps are the numbers of URLs at which figures are taken.
+func (g *growth) steps() []int64 {
+	var steps []int64
+	for n := int64(100_000); n < int64(g.urls); n *= 10 {
+		for _, k := range []int64{1, 2, 5} {
+			if n*k < int64(g.urls) {
+				steps = append(steps, n*k)
+			}
+		}
+	}
+	return append(steps, int64(g.urls))
+}
+
+// watch prints a row at each step, about what happened since the last.
+func (g *growth) watch(out io.Writer, steps []int64, generator float64, stop chan struct{}, done chan error) {
+	last := g.sample()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(steps) > 0 {
+		stopped := false
+		select {
+		case <-tick.C:
+		case <-stop:
+			stopped = true
+		}
+		if g.found.Load() < steps[0] && !stopped {
+			continue
+		}
+		s := g.sample()
+		pages := float64(s.pages - last.pages)
+		seconds := s.at.Sub(last.at).Seconds()
+		fmt.Fprintf(out, "| %d | %d | %.0f | %.0f | %.1f | %.1f | %.0f | %.0f |\n", s.urls, s.pages,
+			pages/seconds, pages*float64(g.links)/seconds, (s.cpu-last.cpu).Seconds()*1e6/pages-generator,
+			float64(s.written-last.written)/1e3/pages, float64(s.anon)/(1<<20), float64(s.disk)/float64(s.urls))
+		last = s
+		for len(steps) > 0 && g.found.Load() >= steps[0] {
+			steps = steps[1:]
+		}
+		if stopped {
+			break
+		}
+	}
+	done <- nil
+}
+
+type sample struct {
+	at          time.Time
+	urls, pages int64
+	cpu         time.Duration
+	written     int64
+	anon, disk  int64
+}
+
+func (g *growth) sample() sample {
+	s := sample{at: time.Now(), urls: g.found.Load(), pages: g.done.Load(), cpu: cpuTime()}
+	s.written = procValue("/proc/self/io", "write_bytes:")
+	s.anon = procValue("/proc/self/status", "RssAnon:") * 1024
+	var st syscall.Stat_t
+	if syscall.Stat(filepath.Join(g.dir, storage.StateFile), &st) == nil {
+		s.disk = st.Blocks * 512
+	}
+	return s
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func procValue(path, name string) int64 {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(raw), name)
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[0], 10, 64)
+	return n
+}
+
+// generatorCost is what making the links of a page costs, in microseconds.
+func (g *growth) generatorCost() float64 {
+	const n = 3000
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range g.pages {
+		g.pages[i].Store(100)
+	}
+	start := cpuTime()
+	for i := range n {
+		g.page(r, frontier.Entry{URL: g.url(i%g.hosts, 0)}, i%g.hosts)
+	}
+	return (cpuTime() - start).Seconds() * 1e6 / n
+}
+
+func (g *growth) url(host, page int) frontier.URL {
+	b := make([]byte, 0, 96)
+	b = append(b, "https://www.h"...)
+	b = strconv.AppendInt(b, int64(host), 10)
+	b = append(b, ".example/section-"...)
+	b = strconv.AppendInt(b, int64(page%13), 10)
+	b = append(b, "/articles/a-title-of-some-words-"...)
+	b = strconv.AppendInt(b, int64(page), 10)
+	u, err := frontier.ParseURL(string(b))
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// navigation is how many pages of a host half of the links within it lead to.
+const navigation = 20
+
+// page makes the links of a page.
+func (g *growth) page(r *rand.Rand, e frontier.Entry, host int) []frontier.Entry {
+	links := make([]frontier.Entry, g.links)
+	via := e.URL.String()
+	for i := range links {
+		to := host
+		if r.Float64() >= g.same {
+			to = r.IntN(g.hosts)
+		}
+		known := int(g.pages[to].Load())
+		page := 0
+		switch {
+		case known == 0 || r.Float64() >= g.seen:
+			page = int(g.pages[to].Add(1)) - 1
+			g.found.Add(1)
+		case to == host && r.IntN(2) == 0:
+			page = r.IntN(min(known, navigation))
+		default:
+			page = r.IntN(known)
+		}
+		links[i] = frontier.Entry{URL: g.url(to, page), Via: via, Hops: "LL", Depth: min(page/8, 5)}
+	}
+	return links
+}
+
+func (g *growth) seeds() []frontier.Entry {
+	// The first pages; the others of a host are found.
+	n := g.hosts / 10
+	if g.active == 0 {
+		n = g.hosts
+	}
+	seeds := make([]frontier.Entry, 0, n)
+	for h := range n {
+		g.pages[h].Store(1)
+		g.found.Add(1)
+		seeds = append(seeds, frontier.Entry{URL: g.url(h, 0)})
+	}
+	return seeds
+}
+
+func hostOf(s frontier.Site) int {
+	name := strings.TrimPrefix(strings.TrimSuffix(s.Host(), ".example"), "www.h")
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (g *growth) enough() bool { return g.found.Load() >= int64(g.urls) }
+
+// byFrontier crawls all hosts, as a crawl without pauses would.
+func (g *growth) byFrontier(db *storage.DB) error {
+	f, err := frontier.New(db, frontier.Options{Delay: -1, Patience: -1})
+	if err != nil {
+		return err
+	}
+	if err := f.Add(g.seeds()...); err != nil {
+		return err
+	}
+	errs := make([]error, g.workers)
+	var workers sync.WaitGroup
+	for i := range errs {
+		workers.Go(func() { errs[i] = g.worker(f, rand.New(rand.NewPCG(uint64(i), 1))) })
+	}
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+func (g *growth) worker(f *frontier.Frontier, r *rand.Rand) error {
+	for {
+		t, err := f.Next(context.Background())
+		if errors.Is(err, frontier.ErrEnd) || errors.Is(err, frontier.ErrStopped) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		_, err = t.Finish(frontier.Outcome{
+			Request: &frontier.Request{Started: now, FirstByte: now, Ended: now, Bytes: 20 << 10},
+			Fate:    g.fate(r, now),
+			Links:   g.page(r, t.Entry(), hostOf(t.Site())),
+		})
+		if err != nil {
+			return err
+		}
+		g.done.Add(1)
+		if g.enough() {
+			f.Stop()
+		}
+	}
+}
+
+func (g *growth) fate(r *rand.Rand, now time.Time) frontier.Fate {
+	return frontier.Fate{Code: frontier.Fetched, Status: 200, Digest: digest(r), Rules: now.Add(-time.Hour), Time: now}
+}
+
+func digest(r *rand.Rand) string {
+	const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	b := []byte("sha1:")
+	for range 32 {
+		b = append(b, base32[r.IntN(32)])
+	}
+	return string(b)
+}
+
+// roundRobin asks so many hosts one after the other, as a crawl does that keeps
+// pauses; one that has nothing left gives way to another.
+func (g *growth) roundRobin(db *storage.DB) error {
+	seeds := g.seeds()
+	for len(seeds) > 0 {
+		n := min(1000, len(seeds))
+		if err := db.Submit(frontier.Completion{Links: seeds[:n]}); err != nil {
+			return err
+		}
+		seeds = seeds[n:]
+	}
+	var pending atomic.Int64
+	pending.Store(int64((g.hosts/10 + 999) / 1000))
+	failed := make(chan error, 1)
+	go func() {
+		for n := range db.Grown() {
+			if n.Err != nil {
+				failed <- n.Err
+			}
+			pending.Add(int64(-n.Settled))
+		}
+	}()
+	for pending.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	errs := make([]error, g.workers)
+	var workers sync.WaitGroup
+	for i := range errs {
+		workers.Go(func() { errs[i] = g.rounds(db, i) })
+	}
+	workers.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+	}
+	return errors.Join(errs...)
+}
+
+// rounds is a worker's share of the active hosts.
+func (g *growth) rounds(db *storage.DB, worker int) error {
+	r := rand.New(rand.NewPCG(uint64(worker), 2))
+	type site struct {
+		name  frontier.Site
+		ahead []frontier.Entry
+		left  int
+	}
+	// Hosts of different workers are different.
+	next := worker
+	fresh := func() site {
+		h := next
+		next += g.workers
+		if next >= g.hosts {
+			next = worker
+		}
+		return site{name: g.url(h, 0).Site(), left: 200}
+	}
+	sites := make([]site, max(1, g.active/g.workers))
+	for i := range sites {
+		sites[i] = fresh()
+	}
+	for !g.enough() {
+		for i := range sites {
+			s := &sites[i]
+			if len(s.ahead) == 0 {
+				var buf [8]frontier.Entry
+				n, err := db.Read(s.name, time.Now(), buf[:])
+				if err != nil {
+					return err
+				}
+				s.ahead = append([]frontier.Entry(nil), buf[:n]...)
+				if n == 0 || s.left == 0 {
+					if n > 0 { // what was read is left for another process
+						s.left = 200
+					} else {
+						*s = fresh()
+						continue
+					}
+				}
+			}
+			e := s.ahead[0]
+			s.ahead = s.ahead[1:]
+			s.left = max(0, s.left-1)
+			now := time.Now()
+			err := db.Submit(frontier.Completion{
+				Site: s.name, Entry: e, Fate: g.fate(r, now), Links: g.page(r, e, hostOf(s.name)),
+				Clocks: frontier.Clocks{Due: now, Ended: now, By: frontier.OwnClock, TTFB: 20e6, LastTTFB: 20e6, Good: 3},
+				Spent:  frontier.Spent{Pages: 1, Bytes: 20 << 10},
+			})
+			if err != nil {
+				return err
+			}
+			g.done.Add(1)
+		}
+	}
+	return nil
+}
+
+// reopen measures a start with nothing in the page cache.
+func (g *growth) reopen(out io.Writer) error {
+	path := filepath.Join(g.dir, storage.StateFile)
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	syscall.Sync()
+	err = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
+	file.Close()
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	debug.FreeOSMemory()
+	start := time.Now()
+	db, err := storage.Open(g.dir, storage.Options{NoPages: true})
+	if err != nil {
+		return err
+	}
+	opened := time.Since(start)
+	f, err := frontier.New(db, frontier.Options{Delay: -1})
+	if err != nil {
+		return err
+	}
+	scanned := time.Since(start)
+	t, err := f.Next(context.Background())
+	if err != nil {
+		return err
+	}
+	first := time.Since(start)
+	if _, err := t.Finish(frontier.Outcome{Again: true}); err != nil {
+		return err
+	}
+	st := f.Stats()
+	fmt.Fprintf(out, "\ncold start: %v until the file is open, %v with %d sites, %v until the first turn; %.0f MiB anonymous, %.0f B for each site with queued work\n",
+		opened.Round(time.Millisecond), scanned.Round(time.Millisecond), st.Sites, first.Round(time.Millisecond),
+		float64(procValue("/proc/self/status", "RssAnon:"))/1024, float64(procValue("/proc/self/status", "RssAnon:"))*1024/float64(max(1, st.Sites)))
+	return db.Close()
+}

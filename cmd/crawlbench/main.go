@@ -1,0 +1,65 @@
+// Command crawlbench measures crawlers against each other on a web that it
+// makes itself.
+//
+//	crawlbench run
+//	crawlbench run --scenario engine,politeness --rounds 5 --markdown bench.md --svg bench.svg
+//	crawlbench frontier --urls 10000000
+//	crawlbench web --hosts 1000 --pages 1000 --listen 127.0.0.1:8080
+//
+// Figures depend on the machine, and on what else runs on it. Compare those of
+// one table only.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+// A command is a sub-command.
+type command struct {
+	name, help string
+	run        func(ctx context.Context, args []string, out io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{"run", "measure the contestants and print a table", runBench},
+		{"web", "serve the web alone, for any crawler", runWeb},
+		{"frontier", "measure the frontier and the state file without a web", runFrontier},
+		{childCommand, "", runChild},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil && err != flag.ErrHelp {
+		fmt.Fprintln(os.Stderr, "crawlbench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 {
+		for _, c := range commands() {
+			if c.name == args[0] {
+				return c.run(ctx, args[1:], out)
+			}
+		}
+	}
+	fmt.Fprintln(out, "crawlbench measures crawlers. Commands (-h lists the flags of one):")
+	for _, c := range commands() {
+		if c.help != "" {
+			fmt.Fprintf(out, "  %-10s %s\n", c.name, c.help)
+		}
+	}
+	if len(args) > 0 && args[0] != "help" && args[0] != "-h" && args[0] != "--help" {
+		return fmt.Errorf("unknown command %q", args[0])
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+)
+
+func runPermessoMemory(ctx context.Context, t *task) (report, error) {
+	return runPermesso(ctx, t, crawler.Options{})
+}
+
+func runPermessoDurable(ctx context.Context, t *task) (report, error) {
+	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{}})
+}
+
+func runPermessoPages(ctx context.Context, t *task) (report, error) {
+	return runPermesso(ctx, t, crawler.Options{
+		Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies},
+	})
+}
+
+// runPermesso fills in what every scenario sets. All else are defaults.
+func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error) {
+	o.Identity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
+	o.Seeds, o.AllowPrivate, o.RootCAs = t.Seeds, true, t.rootCAs()
+	o.Concurrency, o.Depth, o.MaxHostPages, o.Limit = t.Concurrency, -1, -1, t.Limit
+	o.Delay = crawler.NoDelay
+	if t.Delay > 0 {
+		o.Delay = t.Delay
+	}
+	if t.Anywhere {
+		o.Scope = crawler.Anywhere()
+		o.ConnectTo = []fetch.ConnectTo{{ToHost: hostAddr(0).String(), ToPort: strconv.Itoa(t.Port)}}
+	}
+	c, err := crawler.New(o)
+	if err != nil {
+		return report{}, err
+	}
+	var times responses
+	err = c.Run(ctx, &times)
+	s := c.Stats()
+	return report{Response: times.median(), Seen: s.Frontier.Entries + s.Fetched, ProgramVersion: crawler.Version}, err
+}
+
+// responses is a handler that notes how long answers took.
+type responses struct {
+	mu   sync.Mutex
+	took []time.Duration
+}
+
+// enough responses for a median.
+const enough = 100_000
+
+func (r *responses) Handle(_ context.Context, p *crawler.Page) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.took) < enough {
+		r.took = append(r.took, p.Exchange.Ended.Sub(p.Exchange.Started))
+	}
+	return nil
+}
+
+func (r *responses) median() time.Duration {
+	if len(r.took) == 0 {
+		return 0
+	}
+	slices.Sort(r.took)
+	return r.took[len(r.took)/2]
+}

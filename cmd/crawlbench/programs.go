@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// writeSeeds writes the seeds to a file in the task's directory.
+func writeSeeds(t *task) (string, error) {
+	path := filepath.Join(t.Dir, "seeds.txt")
+	return path, os.WriteFile(path, []byte(strings.Join(t.Seeds, "\n")+"\n"), 0o644)
+}
+
+func wget2Command(t *task) (*exec.Cmd, error) {
+	seeds, err := writeSeeds(t)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--recursive", "--level=0", "--quiet", "--delete-after", "--robots=on", "--tries=3",
+		fmt.Sprintf("--max-threads=%d", t.Concurrency), "--directory-prefix=" + t.Dir, "--input-file=" + seeds,
+		"--user-agent=benchbot",
+	}
+	if t.Delay > 0 {
+		args = append(args, fmt.Sprintf("--wait=%dms", t.Delay.Milliseconds()))
+	}
+	if t.Cert != "" {
+		ca := filepath.Join(t.Dir, "ca.pem")
+		if err := os.WriteFile(ca, []byte(t.Cert), 0o644); err != nil {
+			return nil, err
+		}
+		args = append(args, "--ca-certificate="+ca)
+	}
+	return exec.Command("wget2", args...), nil
+}
+
+const spider = `import os
+import scrapy
+from urllib.parse import urlsplit
+
+class Bench(scrapy.Spider):
+    name = "bench"
+
+    def start_requests(self):
+        with open(os.environ["SEEDS"]) as f:
+            self.seeds = f.read().split()
+        self.hosts = {urlsplit(s).netloc for s in self.seeds}
+        for s in self.seeds:
+            yield scrapy.Request(s)
+
+    def parse(self, response):
+        for href in response.css("a::attr(href)").getall():
+            url = response.urljoin(href)
+            if urlsplit(url).netloc in self.hosts:
+                yield scrapy.Request(url)
+`
+
+func scrapyCommand(t *task) (*exec.Cmd, error) {
+	seeds, err := writeSeeds(t)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(t.Dir, "spider.py")
+	if err := os.WriteFile(path, []byte(spider), 0o644); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("scrapy", "runspider", path, "--nolog",
+		"-s", "ROBOTSTXT_OBEY=1", "-s", "USER_AGENT=benchbot", "-s", "COOKIES_ENABLED=0",
+		"-s", fmt.Sprintf("CONCURRENT_REQUESTS=%d", t.Concurrency),
+		"-s", fmt.Sprintf("CONCURRENT_REQUESTS_PER_DOMAIN=%d", perHost(t)),
+		"-s", fmt.Sprintf("DOWNLOAD_DELAY=%g", t.Delay.Seconds()), "-s", "RANDOMIZE_DOWNLOAD_DELAY=0",
+	)
+	cmd.Env = append(os.Environ(), "SEEDS="+seeds)
+	return cmd, nil
+}
+
+// perHost is Scrapy's default, or 1 where a pause is to be kept.
+func perHost(t *task) int {
+	if t.Delay > 0 {
+		return 1
+	}
+	return 8
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A table is what a scenario came to.
+type table struct {
+	Scenario scenario
+	Rounds   int
+	Rows     []row
+}
+
+// A row is one contestant in one case: medians of all rounds, but for what
+// goes wrong, of which the worst is shown.
+type row struct {
+	Case, Name, About string
+	CPU               float64 // s per 1,000 pages
+	Floor             float64 // CPU over that of the first contestant of the case
+	Rate              float64 // pages/s
+	Memory            int64   // bytes
+	Cores             float64 // that the contestant kept busy
+	Bound             float64 // share of the physical bound that was reached; 0 without a pause
+	Busy              bool    // contestant and web together kept the CPU busy
+	Conns             int64
+	Goroutines        int
+	Seen              int
+	Remarks           []string
+}
+
+func newRow(bc *benchCase, c *contestant, rs []result) row {
+	r := row{Case: bc.label, Name: c.name, About: c.about}
+	r.CPU = median(rs, func(r result) float64 { return r.CPU.Seconds() * 1000 / float64(max(1, r.Web.Pages)) })
+	r.Rate = median(rs, func(r result) float64 { return float64(r.Web.Pages) / r.Web.Elapsed.Seconds() })
+	r.Memory = int64(median(rs, func(r result) float64 { return float64(r.Memory) }))
+	r.Cores = median(rs, func(r result) float64 { return r.CPU.Seconds() / r.Web.Elapsed.Seconds() })
+	r.Busy = median(rs, func(r result) float64 { return (r.CPU + r.WebCPU).Seconds() / r.Web.Elapsed.Seconds() }) > 0.9*float64(runtime.NumCPU())
+	if bc.web.Delay > 0 {
+		r.Bound = median(rs, func(r result) float64 { return share(bc, &r) })
+	}
+	r.Conns = most(rs, func(r result) int64 { return r.Web.Conns })
+	r.Goroutines = int(most(rs, func(r result) int64 { return int64(r.Report.Goroutines) }))
+	r.Seen = int(most(rs, func(r result) int64 { return int64(r.Report.Seen) }))
+	for _, remark := range []struct {
+		text string
+		n    int64
+	}{
+		{"%d times did not end by itself", most(rs, func(r result) int64 { return failed(r) })},
+		{"loses %d pages", most(rs, func(r result) int64 { return bc.expected() - r.Web.Pages })},
+		{"fetches %d pages again", most(rs, func(r result) int64 { return r.Web.Again })},
+		{"asks for %d forbidden URLs", most(rs, func(r result) int64 { return r.Web.Forbidden })},
+		{"asks %d times too early", most(rs, func(r result) int64 { return r.Web.Early })},
+	} {
+		if remark.n > 0 {
+			r.Remarks = append(r.Remarks, fmt.Sprintf(remark.text, remark.n))
+		}
+	}
+	if !c.floor && most(rs, func(r result) int64 { return -r.Web.Robots }) == 0 {
+		r.Remarks = append(r.Remarks, "does not ask for robots.txt")
+	}
+	return r
+}
+
+func failed(r result) int64 {
+	if r.Failed {
+		return 1
+	}
+	return 0
+}
+
+// share is how near a run came to its bound: each host answers, pauses, and
+// answers again, with requests - hosts pauses in all.
+func share(bc *benchCase, r *result) float64 {
+	response := cmp.Or(r.Report.Response, bc.web.Latency)
+	bound := float64(bc.web.Hosts) / (bc.web.Delay + response).Seconds()
+	return float64(r.Web.Requests-int64(bc.web.Hosts)) / r.Web.Elapsed.Seconds() / bound
+}
+
+func median(rs []result, of func(result) float64) float64 {
+	var list []float64
+	for _, r := range rs {
+		if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			list = append(list, v)
+		}
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+func most(rs []result, of func(result) int64) int64 {
+	n := int64(math.MinInt64)
+	for _, r := range rs {
+		n = max(n, of(r))
+	}
+	return n
+}
+
+// relate fills in Floor.
+func (t *table) relate() {
+	first := map[string]float64{}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if first[r.Case] == 0 {
+			first[r.Case] = r.CPU
+		}
+		if first[r.Case] > 0 {
+			r.Floor = r.CPU / first[r.Case]
+		}
+	}
+}
+
+// renderMarkdown is all tables, with what they were measured on.
+func renderMarkdown(tables []table, env string) string {
+	var b strings.Builder
+	for i := range tables {
+		t := &tables[i]
+		t.relate()
+		fmt.Fprintf(&b, "### %s\n\n%s\n", t.Scenario.name, t.Scenario.about)
+		for _, bc := range t.Scenario.cases {
+			fmt.Fprintf(&b, "%s\n", bc.describe())
+		}
+		fmt.Fprintf(&b, "Medians of %d interleaved rounds; what goes wrong is the worst of them.\n\n", t.Rounds)
+		t.markdown(&b)
+		b.WriteString("\n")
+	}
+	b.WriteString(env)
+	return b.String()
+}
+
+func (bc *benchCase) describe() string {
+	w := &bc.web
+	s := fmt.Sprintf("Web of %d hosts x %d pages x %d bytes, %d links a page", w.Hosts, w.Pages, w.Size, w.Links+w.Cross)
+	if w.Delay > 0 {
+		s += fmt.Sprintf(", %v pause", w.Delay)
+	}
+	if bc.limit > 0 {
+		s += fmt.Sprintf(", %d pages fetched", bc.limit)
+	}
+	return s + fmt.Sprintf(", %d requests at once.", bc.concurrency)
+}
+
+func (t *table) markdown(b *strings.Builder) {
+	paused := slices.ContainsFunc(t.Rows, func(r row) bool { return r.Bound > 0 })
+	several := len(t.Scenario.cases) > 1
+	write := func(cells ...string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
+	head := []string{"contestant", "CPU s / 1,000 pages", "ratio", "pages/s", "cores", "memory MiB", "connections", "goroutines"}
+	align := []string{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}
+	if several {
+		head, align = slices.Insert(head, 0, "case"), slices.Insert(align, 0, "---")
+	}
+	if paused {
+		head, align = append(head, "of the bound", "held by"), append(align, "---:", "---")
+	}
+	write(append(head, "remarks")...)
+	write(append(align, "---")...)
+	for _, r := range t.Rows {
+		cells := []string{
+			r.Name, fmt.Sprintf("%.3f", r.CPU), fmt.Sprintf("%.1f", r.Floor), fmt.Sprintf("%.0f", r.Rate), fmt.Sprintf("%.2f", r.Cores),
+			fmt.Sprintf("%.1f", float64(r.Memory)/(1<<20)), strconv.FormatInt(r.Conns, 10), dashZero(r.Goroutines),
+		}
+		if several {
+			cells = slices.Insert(cells, 0, r.Case)
+		}
+		if paused {
+			cells = append(cells, fmt.Sprintf("%.3f", r.Bound), r.heldBy())
+		}
+		write(append(cells, strings.Join(r.Remarks, ", "))...)
+	}
+	b.WriteString("\n")
+	named := map[string]bool{}
+	for _, r := range t.Rows {
+		if !named[r.Name] {
+			named[r.Name] = true
+			fmt.Fprintf(b, "- %s: %s\n", r.Name, r.About)
+		}
+	}
+}
+
+// heldBy says what kept a run from going faster.
+func (r *row) heldBy() string {
+	switch {
+	case r.Bound >= 0.99:
+		return "the bound"
+	case r.Busy:
+		return "the CPU"
+	}
+	return "itself"
+}
+
+func dashZero(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+// environment says what was measured, and on what.
+func environment() string {
+	versions := []string{runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			switch d.Path {
+			case "github.com/gocolly/colly/v2", "github.com/PuerkitoBio/fetchbot", "github.com/PuerkitoBio/gocrawl",
+				"github.com/geziyor/geziyor", "github.com/PuerkitoBio/goquery", "golang.org/x/net":
+				versions = append(versions, d.Path+" "+d.Version)
+			}
+		}
+	}
+	for _, c := range contestants() {
+		if c.command != nil && c.available() {
+			versions = append(versions, programVersion(c.name))
+		}
+	}
+	return fmt.Sprintf("%d CPUs, shared by contestant and web, %s/%s. %s.\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, strings.Join(versions, ", "))
+}
+
+func programVersion(name string) string {
+	flag := "--version"
+	if name == "scrapy" {
+		flag = "version"
+	}
+	out, err := exec.Command(name, flag).Output()
+	if err != nil {
+		return name
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line)
+}
+
+// A bar of the SVG, in pixels.
+type bar struct {
+	Y, Width    int
+	Text, Value string
+	Ours        bool
+}
+
+type chart struct {
+	Title  string
+	Y      int
+	Bars   []bar
+	Height int
+}
+
+// renderSVG draws the CPU of each row as a bar.
+func renderSVG(tables []table) []byte {
+	const line, width, gap = 22, 420, 34
+	y := 0
+	var charts []chart
+	for i := range tables {
+		t := &tables[i]
+		c := chart{Title: t.Scenario.name + ": CPU s per 1,000 pages", Y: y + 20}
+		y += gap
+		longest := 0.0
+		for _, r := range t.Rows {
+			longest = max(longest, r.CPU)
+		}
+		for _, r := range t.Rows {
+			label := r.Name
+			if len(t.Scenario.cases) > 1 {
+				label += ", " + r.Case
+			}
+			c.Bars = append(c.Bars, bar{
+				Y: y, Text: label, Value: fmt.Sprintf("%.3f", r.CPU), Ours: strings.HasPrefix(r.Name, "permesso"),
+				Width: max(1, int(r.CPU/max(longest, 1e-9)*width)),
+			})
+			y += line
+		}
+		charts = append(charts, c)
+	}
+	var b bytes.Buffer
+	if err := drawing.Execute(&b, struct {
+		Height int
+		Charts []chart
+	}{y + 10, charts}); err != nil {
+		panic(err) // the template and its data are ours
+	}
+	return b.Bytes()
+}
+
+var drawing = template.Must(template.New("svg").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{{.Height}}" font-family="sans-serif" font-size="13">
+<rect width="100%" height="100%" fill="white"/>
+{{range .Charts}}<text x="10" y="{{.Y}}" font-weight="bold">{{.Title}}</text>
+{{range .Bars}}<g transform="translate(0 {{.Y}})"><text x="230" y="13" text-anchor="end">{{.Text}}</text><rect x="240" width="{{.Width}}" height="16" fill="{{if .Ours}}#c2410c{{else}}#94a3b8{{end}}"/><text x="{{.Width}}" y="13" dx="246">{{.Value}}</text></g>
+{{end}}{{end}}</svg>
+`))

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+)
+
+// watchGoroutines counts goroutines until the function it returns is called,
+// which says how many there were at most, its own left out.
+func watchGoroutines() func() int {
+	stop, most := make(chan struct{}), make(chan int)
+	// The watch. It ends when the count is asked.
+	go func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		n := 0
+		for {
+			select {
+			case <-stop:
+				most <- n
+				return
+			case <-tick.C:
+				n = max(n, runtime.NumGoroutine()-1)
+			}
+		}
+	}()
+	return func() int {
+		close(stop)
+		return <-most
+	}
+}
+
+// startProfile writes profiles of CPU and allocations, if path is not empty.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	runtime.SetBlockProfileRate(10_000)
+	runtime.SetMutexProfileFraction(10)
+	cpu, err := os.Create(path + ".cpu")
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return nil, errors.Join(err, cpu.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		errs := []error{cpu.Close()}
+		for _, name := range []string{"allocs", "block", "mutex"} {
+			f, err := os.Create(path + "." + name)
+			if err == nil {
+				err = errors.Join(pprof.Lookup(name).WriteTo(f, 0), f.Close())
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}, nil
+}

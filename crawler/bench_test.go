@@ -1,0 +1,45 @@
+package crawler
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+func BenchmarkNext(b *testing.B) {
+	u, _ := frontier.ParseURL("http://a.example/dir/page")
+	c, err := New(Options{Identity: Identity{"testbot", "https://example.org/"}, Seeds: []string{u.String()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	html := ""
+	for i := range 50 {
+		html += fmt.Sprintf("<a href=/section/%d/page-%d.html>x</a>", i, i)
+	}
+	p := &Page{URL: u, Entry: frontier.Entry{URL: u, Via: "http://a.example/", Hops: "LLLL"}}
+	p.html = extract.HTML([]byte(html), u, "text/html", "testbot")
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := len(c.next(p)); n != 50 {
+			b.Fatal(n)
+		}
+	}
+}
+
+func BenchmarkExchangeLine(b *testing.B) {
+	u, _ := frontier.ParseURL("http://a.example/dir/page")
+	now := time.Now()
+	x := &fetch.Exchange{URL: u, Status: 200, Started: now, FirstByte: now.Add(time.Millisecond), Ended: now.Add(3 * time.Millisecond),
+		Clock: frontier.Clock("own"), Asked: time.Second, Addr: netip.MustParseAddrPort("127.0.0.1:80"), Proto: "HTTP/1.1",
+		Header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}}
+	res := &fetch.Result{Page: x}
+	b.ReportAllocs()
+	for b.Loop() {
+		exchangeLine(1, frontier.Entry{URL: u}, x, res)
+	}
+}

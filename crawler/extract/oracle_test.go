@@ -1,0 +1,267 @@
+package extract
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// oracleHTML is HTML by the tokenizer of x/net/html: what HTML must find.
+func oracleHTML(body []byte, u frontier.URL, mediaType, token string) Document {
+	s := oracle{z: html.NewTokenizer(bytes.NewReader(body)), token: token, xhtml: mediaType == "application/xhtml+xml"}
+	s.run()
+	return s.document(u)
+}
+
+type oracleRef struct {
+	raw, where, rel string
+}
+
+type oracle struct {
+	z       *html.Tokenizer
+	token   string
+	xhtml   bool
+	svg     int // how deep inside svg elements, which have titles of their own
+	base    string
+	hasBase bool
+	refs    []oracleRef
+	title   *strings.Builder // being read
+	found   Document
+	titled  bool
+}
+
+func (s *oracle) run() {
+	for {
+		switch s.z.Next() {
+		case html.ErrorToken:
+			return
+		case html.TextToken:
+			if s.title != nil {
+				s.title.Write(s.z.Text())
+			}
+		case html.EndTagToken:
+			s.endTitle()
+			if name, _ := s.z.TagName(); atom.Lookup(name) == atom.Svg && s.svg > 0 {
+				s.svg--
+			}
+		case html.SelfClosingTagToken:
+			s.endTitle()
+			name, more := s.z.TagName()
+			tag := atom.Lookup(name)
+			if s.xhtml {
+				// Nothing is inside; in HTML the slash counts for nothing.
+				s.z.NextIsNotRawText()
+			}
+			if !s.xhtml || tag != atom.Title {
+				s.element(tag, more)
+			}
+		case html.StartTagToken:
+			s.endTitle()
+			name, more := s.z.TagName()
+			tag := atom.Lookup(name)
+			if tag == atom.Svg {
+				s.svg++
+			}
+			s.element(tag, more)
+		}
+	}
+}
+
+func (s *oracle) endTitle() {
+	if s.title != nil {
+		s.found.Title = strings.Join(strings.Fields(s.title.String()), " ")
+		s.title = nil
+	}
+}
+
+func (s *oracle) element(tag atom.Atom, more bool) {
+	switch tag {
+	case atom.Title:
+		if !s.titled && s.svg == 0 {
+			s.titled, s.title = true, new(strings.Builder)
+		}
+	case atom.Noscript, atom.Noframes:
+		// What is for readers without scripts and frames is for us.
+		s.z.NextIsNotRawText()
+	case atom.A, atom.Area, atom.Base, atom.Link, atom.Iframe, atom.Frame, atom.Meta:
+		if more {
+			s.attributes(tag)
+		}
+	}
+}
+
+// oracleAttributes are those that matter of any element; the first of a name counts.
+type oracleAttributes struct {
+	href, src, rel, name, content, equiv string
+	hasHref, hasSrc                      bool
+}
+
+func (s *oracle) attributes(tag atom.Atom) {
+	var a oracleAttributes
+	for more := true; more; {
+		var key, value []byte
+		key, value, more = s.z.TagAttr()
+		switch string(key) {
+		case "href":
+			if !a.hasHref {
+				a.href, a.hasHref = string(value), true
+			}
+		case "src":
+			if !a.hasSrc {
+				a.src, a.hasSrc = string(value), true
+			}
+		case "rel":
+			oracleFirst(&a.rel, value)
+		case "name":
+			oracleFirst(&a.name, value)
+		case "content":
+			oracleFirst(&a.content, value)
+		case "http-equiv":
+			oracleFirst(&a.equiv, value)
+		}
+	}
+	switch tag {
+	case atom.A:
+		s.refer(a.hasHref, oracleRef{a.href, "a/href", a.rel})
+	case atom.Area:
+		s.refer(a.hasHref, oracleRef{a.href, "area/href", a.rel})
+	case atom.Link:
+		if linked(a.rel) {
+			s.refer(a.hasHref, oracleRef{a.href, "link/href", a.rel})
+		}
+	case atom.Iframe:
+		s.refer(a.hasSrc, oracleRef{a.src, "iframe/src", ""})
+	case atom.Frame:
+		s.refer(a.hasSrc, oracleRef{a.src, "frame/src", ""})
+	case atom.Base:
+		if a.hasHref && !s.hasBase {
+			s.base, s.hasBase = a.href, true
+		}
+	case atom.Meta:
+		s.meta(a)
+	}
+}
+
+func oracleFirst(to *string, value []byte) {
+	if *to == "" {
+		*to = string(value)
+	}
+}
+
+func (s *oracle) refer(has bool, r oracleRef) {
+	switch {
+	case !has:
+	case len(s.refs) == MaxLinks:
+		s.found.Cut = true
+	default:
+		s.refs = append(s.refs, r)
+	}
+}
+
+func (s *oracle) meta(a oracleAttributes) {
+	if a.name != "" {
+		s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.token, a.name, a.content))
+	}
+	if strings.EqualFold(a.equiv, "refresh") {
+		if raw, ok := refreshURL(a.content); ok {
+			s.refer(true, oracleRef{raw, "meta/refresh", ""})
+		}
+	}
+}
+
+// document resolves the references.
+func (s *oracle) document(u frontier.URL) Document {
+	s.endTitle()
+	base := u
+	if s.hasBase {
+		if b, err := u.Resolve(s.base); err == nil {
+			base = b
+		}
+	}
+	d := s.found
+	size := 0
+	for _, r := range s.refs {
+		target, err := base.Resolve(r.raw)
+		if err != nil {
+			continue
+		}
+		size += len(target.String())
+		if size > maxLinkBytes {
+			d.Cut = true
+			break
+		}
+		d.Links = append(d.Links, Link{
+			URL: target, Hop: frontier.HopLink, Where: r.where, Rel: r.rel, NoFollow: robots.RelNoFollow(r.rel),
+		})
+		if r.where == "link/href" && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(r.rel), "canonical") {
+			d.Canonical = target
+		}
+	}
+	return d
+}
+
+func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
+	t.Helper()
+	for _, mediaType := range []string{"text/html", "application/xhtml+xml"} {
+		want := oracleHTML(bytes.Clone(body), u, mediaType, "testbot")
+		got := HTML(body, u, mediaType, "testbot")
+		if !slices.Equal(want.Links, got.Links) || want.Title != got.Title || want.Canonical != got.Canonical ||
+			want.Directives != got.Directives || want.Cut != got.Cut {
+			t.Fatalf("%q as %s:\nx/net/html %+v\nours       %+v", body, mediaType, want, got)
+		}
+	}
+}
+
+// Documents made of what tokenizers differ about.
+func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
+	parts := []string{
+		"<a href=1>", "<a href='2'>", `<A HREF="3" rel=nofollow>`, "<a ", "<a\n", "<a/", "<a", "</a>", "</a ", "</", "<", "</>", "</3>", "<?", "<!", "<!>", "<3",
+		"<!--", "<!-->", "<!--->", "-->", "--!>", "-", "!", "<!doctype html>", "<!DOCTYPE", "<![CDATA[", "]]>",
+		"<script>", "<script/>", "<SCRIPT ", "</script>", "</script ", "</SCRIPT/", "</scrip", "</script", "<style>", "</style>", "<textarea>", "</textarea>",
+		"<title>", "<title/>", "</title>", "</TITLE\f", "</titl", "<noscript>", "<noscript/>", "</noscript>", "<noframes>", "</noframes>", "<noembed>", "</noembed>", "<plaintext>",
+		"<plaintext/>", "<xmp>", "</xmp>", "<iframe src=4>", "<iframe src=5/>", "</iframe>", "<frame src=6>", "<area href=7>", "<svg>", "<svg/>", "</svg>",
+		"<svg a=/>", "<svg a=1 A=/>", "<script a=/>", "<script a a=/>", "<title a='/>", "<titlee>", "<p>", "<p a='", "<base href=/b/>", "<base>",
+		`<meta name=robots content=noindex>`, `<meta name="" content="none">`, `<meta name=testbot content='nofollow'`, `<meta http-equiv=refresh content="0;url=8">`,
+		"<link rel=next href=9>", "<link rel=canonical href=10>", "<link rel=stylesheet href=11>",
+		" href=12", " href", "=", "'", `"`, "/", ">", " ", "\r", "\n", "\t", "\f", "\x00", "x", "text", " rel=", "REL='a\rb'", "src=13",
+		"&amp;", "&amp", "&", "&copy", "&copy=", "&copy;", "&notit;", "&notin;", "&semi;", "&#", "&#x", "&#65", "&#x4f;", "&#X4F", "&#0;", "&#128;", "&#99999999;", ";", "&NotEqualTilde;", "1", "é", "\xff",
+	}
+	u := parse(t, "http://a.example/dir/page")
+	random := rand.New(rand.NewPCG(3, 4))
+	links := 0
+	for range 60_000 {
+		var page []byte
+		for range 1 + random.IntN(12) {
+			page = append(page, parts[random.IntN(len(parts))]...)
+		}
+		for range random.IntN(3) {
+			page[random.IntN(len(page))] = "<>/!-=\"' \x00a&"[random.IntN(12)]
+		}
+		compareWithOracle(t, page, u)
+		links += len(HTML(page, u, "text/html", "testbot").Links)
+	}
+	if links < 10_000 {
+		t.Errorf("only %d links in all documents", links)
+	}
+}
+
+func TestScriptsEndAsInXNet(t *testing.T) {
+	parts := []string{"<!--", "-->", "--!>", "<script", "<SCRIPT", "</script", "</Script", ">", " ", "/", "<", "-", "--", "!", "s", "script", "\n"}
+	u := parse(t, "http://a.example/")
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 60_000 {
+		page := []byte("<script>")
+		for range 1 + random.IntN(10) {
+			page = append(page, parts[random.IntN(len(parts))]...)
+		}
+		page = append(page, "<a href=1></script><a href=2>--></script><a href=3>"...)
+		compareWithOracle(t, page, u)
+	}
+}

@@ -1,0 +1,509 @@
+package extract
+
+import "bytes"
+
+// A tokenizer finds the tags of an HTML document. It knows the states of HTML,
+// section 13.2.5, that decide where a tag begins and ends, in the reading of
+// x/net/html; everything between tags it jumps over. A tag that is not complete
+// at the end of the input is no tag.
+type tokenizer struct {
+	buf []byte
+	pos int // of the first byte that was not read
+
+	// rawText is the element whose text holds no tags and comes next; empty
+	// if none does. Who knows better may empty it.
+	rawText string
+
+	// The tag that was read. Attributes are read of those that matter only.
+	tag    tag
+	attrs  int // where its attributes begin
+	set    uint8
+	values [nameCount]value
+	last   int // end of its last value, if that stood without quotes; or 0
+}
+
+// value is where the value of an attribute stands, as written.
+type value struct{ start, end int }
+
+type tokenKind uint8
+
+const (
+	endOfInput tokenKind = iota
+	startTag
+	endTag
+)
+
+type tag uint8
+
+// The tags that matter: those with links, and those whose content is no markup.
+const (
+	otherTag tag = iota
+	aTag
+	areaTag
+	baseTag
+	frameTag
+	iframeTag
+	linkTag
+	metaTag
+	noscriptTag
+	noframesTag
+	rawTag // script, style and their like
+	svgTag
+	titleTag
+)
+
+// name is that of an attribute that matters.
+type name uint8
+
+const (
+	hrefName name = iota
+	srcName
+	relName
+	nameName
+	contentName
+	equivName
+	nameCount
+)
+
+// next moves behind the next tag. Comments and declarations count for nothing.
+func (z *tokenizer) next() tokenKind {
+	if z.rawText != "" {
+		z.readRawText()
+	}
+	for {
+		i := bytes.IndexByte(z.buf[z.pos:], '<')
+		if i < 0 || z.pos+i+1 == len(z.buf) {
+			return z.end()
+		}
+		z.pos += i + 1
+		switch c := z.buf[z.pos]; {
+		case letter(c):
+			return z.readStartTag()
+		case c == '!':
+			z.pos++
+			z.skipDeclaration()
+		case c == '?':
+			z.skipPast('>')
+		case c == '/':
+			z.pos++
+			if z.pos < len(z.buf) && letter(z.buf[z.pos]) {
+				return z.readEndTag()
+			}
+			z.skipPast('>')
+		}
+	}
+}
+
+func (z *tokenizer) end() tokenKind {
+	z.pos = len(z.buf)
+	return endOfInput
+}
+
+// skipPast moves behind the next c, or to the end.
+func (z *tokenizer) skipPast(c byte) {
+	if i := bytes.IndexByte(z.buf[z.pos:], c); i >= 0 {
+		z.pos += i + 1
+	} else {
+		z.end()
+	}
+}
+
+// skipDeclaration moves behind a comment, a document type, or what is neither
+// and ends like one.
+func (z *tokenizer) skipDeclaration() {
+	if !bytes.HasPrefix(z.buf[z.pos:], []byte("--")) {
+		z.skipPast('>')
+		return
+	}
+	z.pos += 2
+	comment := z.buf[z.pos:]
+	for end := 0; ; end++ {
+		i := bytes.IndexByte(comment[end:], '>')
+		if i < 0 {
+			z.end()
+			return
+		}
+		end += i
+		text := comment[:end]
+		if len(text) == 0 || string(text) == "-" || bytes.HasSuffix(text, []byte("--")) || bytes.HasSuffix(text, []byte("--!")) {
+			z.pos += end + 1
+			return
+		}
+	}
+}
+
+func (z *tokenizer) readEndTag() tokenKind {
+	z.tag, _ = z.readName()
+	if z.skipBlanks(); !z.skipAttributes() {
+		return z.end()
+	}
+	return endTag
+}
+
+func (z *tokenizer) readStartTag() tokenKind {
+	var raw string
+	z.tag, raw = z.readName()
+	z.skipBlanks()
+	z.attrs = z.pos
+	complete := false
+	if z.tag == otherTag {
+		complete = z.skipAttributes()
+	} else {
+		complete = z.readAttributes()
+	}
+	if !complete {
+		return z.end()
+	}
+	z.rawText = raw
+	return startTag
+}
+
+// readName reads the name of a tag; raw is set if the element's content is
+// text.
+func (z *tokenizer) readName() (t tag, raw string) {
+	start := z.pos
+	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
+		z.pos++
+	}
+	var lower [len("plaintext")]byte
+	n := z.pos - start
+	if n > len(lower) {
+		return otherTag, ""
+	}
+	for i, c := range z.buf[start:z.pos] {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		lower[i] = c
+	}
+	switch string(lower[:n]) {
+	case "a":
+		return aTag, ""
+	case "area":
+		return areaTag, ""
+	case "base":
+		return baseTag, ""
+	case "frame":
+		return frameTag, ""
+	case "link":
+		return linkTag, ""
+	case "meta":
+		return metaTag, ""
+	case "svg":
+		return svgTag, ""
+	case "iframe":
+		return iframeTag, "iframe"
+	case "title":
+		return titleTag, "title"
+	case "noscript":
+		return noscriptTag, "noscript"
+	case "noframes":
+		return noframesTag, "noframes"
+	case "noembed":
+		return rawTag, "noembed"
+	case "plaintext":
+		return rawTag, "plaintext"
+	case "script":
+		return rawTag, "script"
+	case "style":
+		return rawTag, "style"
+	case "textarea":
+		return rawTag, "textarea"
+	case "xmp":
+		return rawTag, "xmp"
+	}
+	return otherTag, ""
+}
+
+// skipAttributes moves behind the end of a tag; it reports whether there is one.
+func (z *tokenizer) skipAttributes() bool {
+	for z.pos < len(z.buf) {
+		if z.buf[z.pos] == '>' {
+			z.pos++
+			return true
+		}
+		z.readAttribute()
+		z.skipBlanks()
+	}
+	return false
+}
+
+// readAttributes is skipAttributes that keeps what matters. Of attributes with
+// the same name the first counts.
+func (z *tokenizer) readAttributes() bool {
+	z.set, z.last = 0, 0
+	for z.pos < len(z.buf) {
+		if z.buf[z.pos] == '>' {
+			z.pos++
+			return true
+		}
+		key, v, quoted := z.readAttribute()
+		z.last = 0
+		if !quoted {
+			z.last = v.end
+		}
+		if n := nameOf(key); n < nameCount && z.set&(1<<n) == 0 {
+			z.set |= 1 << n
+			z.values[n] = v
+		}
+		z.skipBlanks()
+	}
+	return false
+}
+
+func nameOf(key []byte) name {
+	var lower [len("http-equiv")]byte
+	if len(key) < len("src") || len(key) > len(lower) {
+		return nameCount
+	}
+	for i, c := range key {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		lower[i] = c
+	}
+	switch string(lower[:len(key)]) {
+	case "href":
+		return hrefName
+	case "src":
+		return srcName
+	case "rel":
+		return relName
+	case "name":
+		return nameName
+	case "content":
+		return contentName
+	case "http-equiv":
+		return equivName
+	}
+	return nameCount
+}
+
+// readAttribute reads an attribute, or a slash, which is one without a name.
+func (z *tokenizer) readAttribute() (key []byte, v value, quoted bool) {
+	buf, i := z.buf, z.pos
+	start := i
+	if buf[i] == '=' {
+		i++ // belongs to the name where it comes first
+	}
+	for i < len(buf) && !endsKey[buf[i]] {
+		i++
+	}
+	key = buf[start:i]
+	z.pos = i
+	v = value{i, i}
+	z.skipBlanks()
+	i = z.pos
+	if i == len(buf) {
+		return key, v, false
+	}
+	if buf[i] != '=' {
+		if buf[i] == '/' {
+			z.pos++
+		}
+		return key, v, false
+	}
+	z.pos++
+	z.skipBlanks()
+	i = z.pos
+	if i == len(buf) || buf[i] == '>' {
+		return key, v, false
+	}
+	if c := buf[i]; c == '"' || c == '\'' {
+		i++
+		end := bytes.IndexByte(buf[i:], c)
+		if end < 0 {
+			z.end()
+			return key, value{i, len(buf)}, true
+		}
+		z.pos = i + end + 1
+		return key, value{i, i + end}, true
+	}
+	start = i
+	for i < len(buf) && !endsValue[buf[i]] {
+		i++
+	}
+	z.pos = i
+	return key, value{start, i}, false
+}
+
+func (z *tokenizer) skipBlanks() {
+	for z.pos < len(z.buf) && blank(z.buf[z.pos]) {
+		z.pos++
+	}
+}
+
+// has reports whether the tag has an attribute.
+func (z *tokenizer) has(n name) bool { return z.set&(1<<n) != 0 }
+
+// raw is the value of an attribute as written.
+func (z *tokenizer) raw(n name) []byte {
+	if !z.has(n) {
+		return nil
+	}
+	v := z.values[n]
+	return z.buf[v.start:v.end]
+}
+
+// value is the value of an attribute; empty if there is none.
+func (z *tokenizer) value(n name) string { return decodeValue(z.raw(n)) }
+
+// selfClosing reports whether the tag, one that matters, ends with a slash that
+// is no part of a value.
+func (z *tokenizer) selfClosing() bool {
+	slash := z.pos - 2
+	return z.buf[slash] == '/' && (z.last != slash+1 || z.repeats())
+}
+
+// repeats reports whether the last attribute has the name of an earlier one.
+// x/net/html forgets such an attribute, and takes the slash at the end of its
+// value for the tag's.
+func (z *tokenizer) repeats() bool {
+	end := z.pos
+	defer func() { z.pos = end }()
+	var last []byte
+	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
+		last, _, _ = z.readAttribute()
+	}
+	n := 0
+	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
+		if key, _, _ := z.readAttribute(); equalLower(key, last) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func equalLower(a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, y := a[i], b[i]
+		if x != y && (x^y != 0x20 || !letter(x)) {
+			return false
+		}
+	}
+	return true
+}
+
+// readRawText moves to the end tag of the element whose content is text, or to
+// the end, and returns the text.
+func (z *tokenizer) readRawText() []byte {
+	start := z.pos
+	element := z.rawText
+	z.rawText = ""
+	switch element {
+	case "":
+	case "plaintext":
+		z.end()
+	case "script":
+		z.skipScript()
+	default:
+		for {
+			i := bytes.IndexByte(z.buf[z.pos:], '<')
+			if i < 0 {
+				z.end()
+				break
+			}
+			z.pos += i
+			if z.atEndTag(element) {
+				break
+			}
+			z.pos++
+		}
+	}
+	return z.buf[start:z.pos]
+}
+
+// atEndTag reports whether the end tag of element begins here.
+func (z *tokenizer) atEndTag(element string) bool {
+	rest := z.buf[z.pos:]
+	n := len("</") + len(element)
+	return len(rest) > n && rest[1] == '/' && equalLower(rest[2:n], []byte(element)) && endsName[rest[n]]
+}
+
+// skipScript moves to the end tag of a script. Inside "<!--" and "-->" a script
+// element of its own may stand (HTML, sections 13.2.5.15 to 13.2.5.31).
+func (z *tokenizer) skipScript() {
+	const element = "script"
+	for {
+		i := bytes.IndexByte(z.buf[z.pos:], '<')
+		if i < 0 {
+			z.end()
+			return
+		}
+		z.pos += i
+		if z.atEndTag(element) {
+			return
+		}
+		if !bytes.HasPrefix(z.buf[z.pos:], []byte("<!--")) {
+			z.pos++
+			continue
+		}
+		z.pos += len("<!--")
+		if z.skipEscapedScript(element) {
+			return
+		}
+	}
+}
+
+// skipEscapedScript is skipScript behind "<!--". It returns true at the end
+// tag, and false where the escape ends.
+func (z *tokenizer) skipEscapedScript(element string) bool {
+	dashes, inner := 2, false // how many stand before pos; inside a script in the script
+	for z.pos < len(z.buf) {
+		c := z.buf[z.pos]
+		switch {
+		case c == '-':
+			dashes++
+			z.pos++
+			continue
+		case c == '>' && dashes >= 2:
+			z.pos++
+			return false
+		case c != '<':
+			z.pos++
+		case inner:
+			inner = !z.atEndTag(element)
+			z.pos++
+		case z.atEndTag(element):
+			return true
+		default:
+			z.pos++
+			if z.pos == len(z.buf) {
+				break
+			}
+			switch c := z.buf[z.pos]; {
+			case c == '/':
+			case letter(c):
+				if n := z.pos + len(element); n < len(z.buf) && equalLower(z.buf[z.pos:n], []byte(element)) && endsName[z.buf[n]] {
+					z.pos = n + 1
+					inner = true
+				}
+			default:
+				// Here x/net/html leaves the escape, which the standard does not.
+				return false
+			}
+		}
+		dashes = 0
+	}
+	return false
+}
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func blank(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' }
+
+var (
+	endsValue = newByteSet(" \n\r\t\f>")
+	endsName  = newByteSet(" \n\r\t\f>/")
+	endsKey   = newByteSet(" \n\r\t\f>/=")
+)
+
+func newByteSet(bytes string) (set [256]bool) {
+	for i := range len(bytes) {
+		set[bytes[i]] = true
+	}
+	return set
+}
