@@ -164,7 +164,7 @@ func response(coding string, wire []byte) *http.Response {
 
 func TestBombsCostTheCap(t *testing.T) {
 	const limit = 16 << 20
-	bomb := make([]byte, 64<<20)
+	bomb := make([]byte, 32<<20)
 	for _, coding := range []string{"gzip", "br", "zstd"} {
 		t.Run(coding, func(t *testing.T) {
 			wire := coded(t, coding, bomb)
@@ -207,7 +207,7 @@ func TestCodingsThatStandForNothingEnd(t *testing.T) {
 
 func TestLargeBodiesThatAreNoBombsAreWhole(t *testing.T) {
 	blanks := bytes.Repeat([]byte(" "), 1<<20)
-	table := text(12 << 20)
+	table := text(6 << 20)
 	for _, coding := range []string{"gzip", "br", "zstd"} {
 		for name, plain := range map[string][]byte{"blanks": blanks, "table": table} {
 			f := &Fetcher{}
@@ -226,7 +226,7 @@ func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z.Write(text(20 << 20))
+	z.Write(text(17 << 20))
 	z.Close()
 	f := &Fetcher{}
 	defer f.decoders.close()

@@ -20,7 +20,7 @@ import (
 )
 
 // script answers robots.txt, and then writes pieces until the client goes
-// away: what no well-behaved server does. At most 64 MiB are written.
+// away: what no well-behaved server does. At most 4 MiB are written.
 func script(pieces ...string) func(net.Conn, int) {
 	return func(c net.Conn, n int) {
 		in := bufio.NewReader(c)
@@ -47,7 +47,7 @@ func script(pieces ...string) func(net.Conn, int) {
 // endless is a first piece, and another one again and again.
 func endless(first, again string) []string {
 	pieces := []string{first}
-	for size := 0; size < 64<<20; size += 32 << 10 {
+	for size := 0; size < 4<<20; size += 32 << 10 {
 		pieces = append(pieces, strings.Repeat(again, 32<<10/len(again)))
 	}
 	return pieces
