@@ -22,7 +22,7 @@ func BenchmarkNext(b *testing.B) {
 		html += fmt.Sprintf("<a href=/section/%d/page-%d.html>x</a>", i, i)
 	}
 	p := &Page{URL: u, Entry: frontier.Entry{URL: u, Via: "http://a.example/", Hops: "LLLL"}}
-	p.html = extract.HTML([]byte(html), u, "text/html", "testbot")
+	p.html = extract.HTML([]byte(html), u, "text/html", extract.Options{Token: "testbot"})
 	b.ReportAllocs()
 	for b.Loop() {
 		if n := len(c.next(p)); n != 50 {

@@ -201,7 +201,9 @@ func (c *Crawler) open() error {
 	var snapshots fetch.Snapshots
 	var restarted time.Time
 	if dir := c.opts.Dir; dir != "" {
-		db, err := storage.Open(dir, storage.Options{NoPages: len(c.opts.Output) == 0})
+		db, err := storage.Open(dir, storage.Options{
+			NoPages: !c.opts.writes(OutputPages) && !c.opts.writes(OutputBodies), Links: c.opts.writes(OutputLinks), Archive: c.opts.archive(),
+		})
 		if err != nil {
 			return err
 		}
@@ -223,7 +225,7 @@ func (c *Crawler) open() error {
 		Policy:    robots.Policy{Token: o.Identity.Token, AllowForbidden: o.AllowForbidden},
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
 		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
-		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize,
+		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ func (c *Crawler) job() job {
 		"include": pattern(o.Include), "exclude": pattern(o.Exclude), "scope": scopeName(o.Scope),
 		"robots-forbidden": fmt.Sprint(o.AllowForbidden), "allow-private": fmt.Sprint(o.AllowPrivate),
 		"bandwidth": fmt.Sprint(o.Bandwidth), "header": fmt.Sprint(o.Header),
-		"nofollow": fmt.Sprint(!o.FollowNoFollow), "output": fmt.Sprint(o.Output),
+		"nofollow": fmt.Sprint(!o.FollowNoFollow), "output": fmt.Sprint(o.Output), "requisites": fmt.Sprint(o.Requisites),
 	}
 	return job{o.Identity, s}
 }
@@ -58,5 +58,5 @@ func (j job) differences(now job) []difference {
 var settingNames = []string{
 	"scope", "include", "exclude", "depth", "limit", "max-bytes", "max-host-pages", "max-host-bytes", "max-host-time",
 	"delay", "ip-delay", "domain-delay", "rate", "bandwidth",
-	"max-size", "timeout", "header", "robots-forbidden", "allow-private", "nofollow", "output",
+	"max-size", "timeout", "header", "robots-forbidden", "allow-private", "nofollow", "output", "requisites",
 }

@@ -32,6 +32,13 @@ func (c *Crawler) next(p *Page) []frontier.Entry {
 	}
 	for i := range links {
 		l := &links[i]
+		if l.Hop == frontier.HopEmbed {
+			// It is no link that a robot could follow: the page is shown with it.
+			if c.opts.Requisites {
+				add(l.URL, l.Hop)
+			}
+			continue
+		}
 		if (l.NoFollow || p.Directives.NoFollow) && !c.opts.FollowNoFollow {
 			c.skip(Skip{l.URL, p.URL.String(), SkipNoFollow, l.Where})
 			continue
@@ -68,10 +75,14 @@ func (c *Crawler) narrowed(e *frontier.Entry) Reason {
 	switch {
 	case o.Depth >= 0 && e.Depth > o.Depth:
 		return SkipDepth
+	case o.Exclude != nil && o.Exclude.MatchString(e.URL.String()):
+		return SkipFilter
+	case o.Requisites && e.Requisite():
+		// One hop beyond the scope, so that the page can be shown.
+		return ""
 	case !o.Scope.Contains(*e):
 		return SkipScope
-	case o.Include != nil && !o.Include.MatchString(e.URL.String()),
-		o.Exclude != nil && o.Exclude.MatchString(e.URL.String()):
+	case o.Include != nil && !o.Include.MatchString(e.URL.String()):
 		return SkipFilter
 	}
 	return ""

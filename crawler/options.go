@@ -45,7 +45,10 @@ type Options struct {
 	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once
 
 	Dir    string   // where the crawl lives; empty: in memory
-	Output []Output // what is written to Dir beside state and log; nil: OutputPages, empty: nothing
+	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
+
+	Requisites bool  // fetch what pages are shown with, too: one hop beyond the scope
+	MaxArchive int64 // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
 	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
@@ -68,8 +71,10 @@ type Output string
 
 // The outputs.
 const (
+	OutputWARC   Output = "warc"   // warc/*.warc.gz and index.cdxj
 	OutputPages  Output = "jsonl"  // pages.jsonl
 	OutputBodies Output = "bodies" // in it, the bodies, too
+	OutputLinks  Output = "links"  // links.jsonl
 )
 
 // Defaults of Options.
@@ -94,7 +99,7 @@ func (o *Options) check() error {
 		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
 		{"MaxHostBytes", o.MaxHostBytes < 0}, {"MaxHostTime", o.MaxHostTime < 0}, {"DomainDelay", o.DomainDelay < 0},
 		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
-		{"Bandwidth", o.Bandwidth < 0},
+		{"Bandwidth", o.Bandwidth < 0}, {"MaxArchive", o.MaxArchive < 0},
 	} {
 		if n.bad {
 			return &OptionError{n.field, "is negative"}
@@ -104,12 +109,12 @@ func (o *Options) check() error {
 		return &OptionError{"Header", err.Error()}
 	}
 	for _, out := range o.Output {
-		if out != OutputPages && out != OutputBodies {
-			return &OptionError{"Output", fmt.Sprintf("%q is none of jsonl, bodies", out)}
+		if !slices.Contains([]Output{OutputWARC, OutputPages, OutputBodies, OutputLinks}, out) {
+			return &OptionError{"Output", fmt.Sprintf("%q is none of warc, jsonl, bodies, links", out)}
 		}
 	}
 	if o.Output == nil {
-		o.Output = []Output{OutputPages}
+		o.Output = []Output{OutputWARC, OutputPages}
 	}
 	if o.Proxy != nil && !o.AllowPrivate && o.Delay != 0 {
 		// What address a site has is unknown; it counts as public.
@@ -134,5 +139,8 @@ func (o *Options) check() error {
 }
 
 func (o *Options) limit() rate.Limit { return rate.Limit(o.Rate) }
+
+// embeds reports whether anybody wants to know what pages are shown with.
+func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 
 func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }

@@ -41,7 +41,7 @@ type Page struct {
 	followed []frontier.URL
 }
 
-func newPage(e frontier.Entry, res *fetch.Result, token string) *Page {
+func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	p := &Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
@@ -60,9 +60,9 @@ func newPage(e frontier.Entry, res *fetch.Result, token string) *Page {
 	}
 	sum := sha1.Sum(x.Body)
 	p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
-	p.Directives = robots.HeaderDirectives(token, x.Header.Values("X-Robots-Tag"))
+	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
 	if x.Status/100 == 2 && extract.IsHTML(p.Type) {
-		p.html = extract.HTML(p.Text(), e.URL, p.Type, token)
+		p.html = extract.HTML(p.Text(), e.URL, p.Type, opts)
 		p.Directives = p.Directives.Merge(p.html.Directives)
 	}
 	return p
@@ -109,8 +109,34 @@ func (p *Page) Title() string { return p.html.Title }
 
 // Links are the links of an HTML page that was fetched with a 2xx status,
 // those that are not followed, too. Of more than extract.MaxLinks the rest is
-// left out.
+// left out. What a page is shown with is among them, with frontier.HopEmbed,
+// where Options.Requisites or OutputLinks ask for it.
 func (p *Page) Links() []extract.Link { return p.html.Links }
+
+// navigation counts the links that lead to other documents.
+func (p *Page) navigation() int {
+	n := 0
+	for i := range p.html.Links {
+		if p.html.Links[i].Hop == frontier.HopLink {
+			n++
+		}
+	}
+	return n
+}
+
+// edges are the page's part of the link graph.
+func (p *Page) edges() []storage.LinkRecord {
+	edges := make([]storage.LinkRecord, 0, len(p.html.Links)+1)
+	from := p.URL.String()
+	if p.redirect {
+		edges = append(edges, storage.LinkRecord{From: from, To: p.Location.String(), Hop: string(frontier.HopRedirect), Where: "location"})
+	}
+	for i := range p.html.Links {
+		l := &p.html.Links[i]
+		edges = append(edges, storage.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel})
+	}
+	return edges
+}
 
 // Doc parses the body as HTML, once. The parser of x/net refuses documents
 // nested deeper than 512 elements; Links has their links all the same.
@@ -141,7 +167,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC(), Status: p.Status, Type: p.Type,
 		Size: int64(len(p.Body)), Digest: p.digest, Truncated: p.Truncated,
-		Title: p.Title(), Location: p.Location.String(), Links: len(p.Links()),
+		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(),
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive,
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -25,9 +26,10 @@ func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h 
 		return errors.Join(err, ferr)
 	}
 	if res.Page == nil {
-		return errors.Join(c.logVisit(worker, e, &res), c.finish(turn, &res))
+		_, err := c.archive(e, &res, nil)
+		return errors.Join(c.logVisit(worker, e, &res), err, c.finish(turn, &res))
 	}
-	page := newPage(e, &res, c.opts.Identity.Token)
+	page := newPage(e, &res, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a
 	// request that was made, and no pause after it.
@@ -76,7 +78,18 @@ func (c *Crawler) keep(p *Page, res *fetch.Result) error {
 	if c.db == nil {
 		return nil
 	}
-	return c.db.PutPage(p.record(res.Rules, c.opts.writes(OutputBodies)))
+	where, err := c.archive(p.Entry, res, p)
+	if err != nil {
+		return err
+	}
+	if c.opts.writes(OutputLinks) {
+		if err := c.db.PutLinks(p.edges()); err != nil {
+			return err
+		}
+	}
+	record := p.record(res.Rules, c.opts.writes(OutputBodies))
+	record.WARC, record.Offset, record.Length = where.File, where.Offset, where.Length
+	return c.db.PutPage(record)
 }
 
 // finish gives the turn back, and counts.

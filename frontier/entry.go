@@ -1,6 +1,9 @@
 package frontier
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Hop says how a URL was found, in the letters of Heritrix.
 type Hop byte
@@ -46,6 +49,13 @@ func (e Entry) Redirects() int {
 		n++
 	}
 	return n
+}
+
+// Requisite reports whether e is what a page that was reached otherwise is shown
+// with: its last hop is HopEmbed, but for redirects, and no other is.
+func (e Entry) Requisite() bool {
+	hops := e.Hops[:len(e.Hops)-e.Redirects()]
+	return strings.IndexByte(hops, byte(HopEmbed)) == len(hops)-1 && hops != ""
 }
 
 // FromSeed reports whether e is a seed or was reached from one by redirects

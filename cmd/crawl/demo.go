@@ -54,7 +54,7 @@ func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
 	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
 	err = p.crawl(ctx, crawler.Options{
 		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},
-		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies},
+		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies},
 		Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
 		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
 	}, screen{2 * time.Second, asJSON})

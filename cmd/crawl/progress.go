@@ -63,6 +63,9 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	if pages := filepath.Join(dir, storage.PagesFile); exists(pages) {
 		look = pages + " (a JSON object per page), " + look
 	}
+	if archive := filepath.Join(dir, storage.ArchiveDir); exists(archive) {
+		look = archive + " (what the servers sent), " + look
+	}
 	w.line("look at", "%s", look)
 	return w.err
 }

@@ -25,6 +25,7 @@ import (
 // runFlags are the flags of crawl run, as they were given.
 type runFlags struct {
 	dir, name, contact, scope, include, exclude string
+	requisites                                  string
 	maxSize, robotsForbidden, progress, level   string
 	maxBytes, maxHostBytes, proxy, bandwidth    string
 	output, connectTo, header                   []string
@@ -57,7 +58,8 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "do not follow URLs that match this regular expression")
 	fs.StringVar(&f.maxSize, "max-size", "16MB", "largest body, decompressed; the rest is cut and marked")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest wait in each phase of a request; four times that for the whole")
-	fs.StringSliceVar(&f.output, "output", []string{"jsonl", "bodies"}, "what to write: jsonl (pages.jsonl), bodies (in it), none")
+	fs.StringSliceVar(&f.output, "output", []string{"warc", "jsonl"}, "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none")
+	fs.StringVar(&f.requisites, "requisites", "none", "what pages are shown with: none, page (images, scripts and style sheets, one hop beyond the scope)")
 	fs.StringVar(&f.robotsForbidden, "robots-forbidden", "deny", "what a robots.txt with status 401 or 403 means: deny, allow")
 	fs.BoolVar(&f.allowPrivate, "allow-private", false, "talk to private and loopback addresses, too")
 	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "HOST1:PORT1:HOST2:PORT2, as in curl: connect there instead")
@@ -240,6 +242,13 @@ func (f *runFlags) options() (crawler.Options, error) {
 	if o.Output, err = outputs(f.output); err != nil {
 		return o, err
 	}
+	switch f.requisites {
+	case "none":
+	case "page":
+		o.Requisites = true
+	default:
+		return o, usage("--requisites: %q is none of none, page", f.requisites)
+	}
 	switch f.robotsForbidden {
 	case "deny":
 	case "allow":
@@ -366,10 +375,10 @@ func outputs(names []string) ([]crawler.Output, error) {
 			if len(names) > 1 {
 				return nil, usage("--output: none goes with nothing else")
 			}
-		case "jsonl", "bodies":
+		case "warc", "jsonl", "bodies", "links":
 			out = append(out, crawler.Output(n))
 		default:
-			return nil, usage("--output: %q is none of jsonl, bodies, none", n)
+			return nil, usage("--output: %q is none of warc, jsonl, bodies, links, none", n)
 		}
 	}
 	return out, nil

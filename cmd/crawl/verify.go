@@ -113,16 +113,13 @@ func (p *program) verify(dir string, asJSON bool) error {
 		for _, text := range problems {
 			fmt.Fprintln(p.out, text)
 		}
-		fmt.Fprintf(p.out, "%s: %s in %s, %s of robots.txt, %s, %s: ", dir, plural(v.Entries, "URL"), plural(v.Sites, "site"),
-			copies(v.Snapshots), plural(v.Pages, "page"), plural(v.LogLines, "line")+" of crawl.log")
-		if v.Records > 0 {
-			fmt.Fprintf(p.out, "%s in WARC files: ", plural(v.Records, "record"))
+		said := "all as it was written"
+		if v.Problems > 0 {
+			said = plural(v.Problems, "problem")
 		}
-		if v.Problems == 0 {
-			fmt.Fprintln(p.out, "all as it was written")
-		} else {
-			fmt.Fprintln(p.out, plural(v.Problems, "problem"))
-		}
+		fmt.Fprintf(p.out, "%s: %s in %s, %s of robots.txt, %s, %s of crawl.log, %s in WARC files: %s\n", dir,
+			plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots), plural(v.Pages, "page"),
+			plural(v.LogLines, "line"), plural(v.Records, "record"), said)
 	}
 	if v.Problems > 0 {
 		return &exit{exitState, errors.New("the crawl is damaged: restore it from a copy, or start again with --fresh")}

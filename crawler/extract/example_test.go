@@ -14,7 +14,7 @@ func ExampleHTML() {
 		return
 	}
 	const page = `<title>Docs</title><a href="intro">Intro</a> <a rel="nofollow" href="/ads">Ads</a>`
-	d := extract.HTML([]byte(page), u, "text/html", "titlebot")
+	d := extract.HTML([]byte(page), u, "text/html", extract.Options{Token: "titlebot"})
 	fmt.Println(d.Title)
 	for _, l := range d.Links {
 		fmt.Println(l.URL, l.Where, l.NoFollow)

@@ -7,6 +7,7 @@
 package extract
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -43,11 +44,19 @@ const (
 	maxLinkBytes = 4 << 20
 )
 
+// Options say what HTML looks for.
+type Options struct {
+	Token  string // product token that meta elements may address
+	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
+}
+
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
-// it is XHTML. token is the product token that meta elements may address.
-// References of schemes that are not crawled are left out.
-func HTML(body []byte, u frontier.URL, mediaType, token string) Document {
-	s := scanner{z: tokenizer{buf: body}, token: token, xhtml: mediaType == "application/xhtml+xml"}
+// it is XHTML. References of schemes that are not crawled are left out.
+func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
+	s := scanner{
+		z: tokenizer{buf: body, embeds: opts.Embeds}, token: opts.Token, embeds: opts.Embeds,
+		xhtml: mediaType == "application/xhtml+xml",
+	}
 	s.run()
 	return s.document(u)
 }
@@ -59,12 +68,14 @@ type span struct{ start, end int }
 type ref struct {
 	raw, rel span
 	where    string
+	hop      frontier.Hop
 }
 
 type scanner struct {
 	z       tokenizer
 	token   string
 	xhtml   bool
+	embeds  bool
 	svg     int // how deep inside svg elements, which have titles of their own
 	base    string
 	hasBase bool
@@ -126,6 +137,18 @@ func (s *scanner) element(tag tag) {
 	case linkTag:
 		if rel := s.z.value(relName); linked(rel) {
 			s.link("link/href", hrefName)
+		} else if s.embeds && shown(rel) {
+			s.embed("link/href", hrefName)
+		}
+	case imgTag:
+		s.embed("img/src", srcName)
+		s.candidates("img/srcset")
+	case sourceTag:
+		s.embed("source/src", srcName)
+		s.candidates("source/srcset")
+	case scriptTag:
+		if s.embeds {
+			s.embed("script/src", srcName)
 		}
 	case baseTag:
 		if s.z.has(hrefName) && !s.hasBase {
@@ -141,11 +164,81 @@ func (s *scanner) link(where string, from name) {
 	if !s.z.has(from) || !s.room() {
 		return
 	}
-	r := ref{where: where, raw: s.keep(s.z.raw(from))}
+	r := ref{where: where, hop: frontier.HopLink, raw: s.keep(s.z.raw(from))}
 	if from == hrefName && s.z.has(relName) {
 		r.rel = s.keep(s.z.raw(relName))
 	}
 	s.refs = append(s.refs, r)
+}
+
+// embed notes what the document needs to be shown.
+func (s *scanner) embed(where string, from name) {
+	if s.z.has(from) && s.room() {
+		s.refs = append(s.refs, ref{where: where, hop: frontier.HopEmbed, raw: s.keep(s.z.raw(from))})
+	}
+}
+
+// candidates notes the images of a srcset attribute.
+func (s *scanner) candidates(where string) {
+	if !s.z.has(srcsetName) {
+		return
+	}
+	for raw := range imageCandidates(s.z.value(srcsetName)) {
+		if !s.room() {
+			return
+		}
+		start := s.text.Len()
+		s.text.WriteString(raw)
+		s.refs = append(s.refs, ref{where: where, hop: frontier.HopEmbed, raw: span{start, s.text.Len()}})
+	}
+}
+
+// imageCandidates are the URLs of a srcset attribute (HTML, section 4.8.4.2.1):
+// a list with commas, each behind blanks and before its descriptors. A URL may
+// hold commas, but not end with one.
+func imageCandidates(list string) iter.Seq[string] {
+	const blanks = " \t\r\n\f"
+	return func(yield func(string) bool) {
+		for {
+			list = strings.TrimLeft(list, blanks+",")
+			if list == "" {
+				return
+			}
+			end := strings.IndexAny(list, blanks)
+			if end < 0 {
+				end = len(list)
+			}
+			raw := list[:end]
+			list = list[end:]
+			if u := strings.TrimRight(raw, ","); u != raw {
+				raw = u
+			} else {
+				list = behindDescriptors(list)
+			}
+			if !yield(raw) {
+				return
+			}
+		}
+	}
+}
+
+// behindDescriptors is what follows the comma that ends a candidate; there may
+// be others in parentheses.
+func behindDescriptors(list string) string {
+	inside := false
+	for i := range len(list) {
+		switch list[i] {
+		case '(':
+			inside = true
+		case ')':
+			inside = false
+		case ',':
+			if !inside {
+				return list[i+1:]
+			}
+		}
+	}
+	return ""
 }
 
 // room reports whether one more reference is taken.
@@ -182,7 +275,7 @@ func (s *scanner) meta() {
 		if raw, ok := refreshURL(s.z.value(contentName)); ok && s.room() {
 			start := s.text.Len()
 			s.text.WriteString(raw)
-			s.refs = append(s.refs, ref{raw: span{start, s.text.Len()}, where: "meta/refresh"})
+			s.refs = append(s.refs, ref{raw: span{start, s.text.Len()}, where: "meta/refresh", hop: frontier.HopLink})
 		}
 	}
 }
@@ -201,6 +294,16 @@ func linked(rel string) bool {
 		}
 	}
 	return yes
+}
+
+// shown are the types of link elements that a document needs to be shown.
+func shown(rel string) bool {
+	for _, t := range strings.Fields(strings.ToLower(rel)) {
+		if t == "stylesheet" || t == "icon" {
+			return true
+		}
+	}
+	return false
 }
 
 // refreshURL is the URL of a meta refresh (HTML, section 4.2.5.3): behind a
@@ -261,9 +364,9 @@ func (s *scanner) document(u frontier.URL) Document {
 		}
 		rel := text[r.rel.start:r.rel.end]
 		d.Links = append(d.Links, Link{
-			URL: target, Hop: frontier.HopLink, Where: r.where, Rel: rel, NoFollow: robots.RelNoFollow(rel),
+			URL: target, Hop: r.hop, Where: r.where, Rel: rel, NoFollow: robots.RelNoFollow(rel),
 		})
-		if r.where == "link/href" && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(rel), "canonical") {
+		if r.where == "link/href" && r.hop == frontier.HopLink && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(rel), "canonical") {
 			d.Canonical = target
 		}
 	}

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -45,7 +46,7 @@ func TestHTML(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, l := range HTML([]byte(tc.html), u, "text/html", "testbot").Links {
+			for _, l := range HTML([]byte(tc.html), u, "text/html", Options{Token: "testbot"}).Links {
 				s := l.Where + " " + l.URL.Target()
 				if l.NoFollow {
 					s += " nofollow"
@@ -62,7 +63,7 @@ func TestHTML(t *testing.T) {
 func TestTitleAndDirectives(t *testing.T) {
 	d := HTML([]byte(`<title> One &amp;
 		two </title><title>Other</title><meta name="robots" content="noindex"><meta name="TestBot" content="nofollow">
-		<meta name=otherbot content=none><link rel=canonical href=/c>`), parse(t, "http://a.example/"), "text/html", "testbot")
+		<meta name=otherbot content=none><link rel=canonical href=/c>`), parse(t, "http://a.example/"), "text/html", Options{Token: "testbot"})
 	if d.Title != "One & two" || d.Canonical.Target() != "/c" {
 		t.Errorf("title %q, canonical %v", d.Title, d.Canonical)
 	}
@@ -73,7 +74,7 @@ func TestTitleAndDirectives(t *testing.T) {
 
 func TestXHTML(t *testing.T) {
 	const page = `<script src="x"/><title/><textarea/><iframe/><svg><title>Drawing</title></svg><title>Page</title><a href="/1"/>`
-	d := HTML([]byte(page), parse(t, "http://a.example/"), "application/xhtml+xml", "testbot")
+	d := HTML([]byte(page), parse(t, "http://a.example/"), "application/xhtml+xml", Options{Token: "testbot"})
 	if len(d.Links) != 1 || d.Title != "Page" {
 		t.Errorf("links %v, title %q", d.Links, d.Title)
 	}
@@ -81,11 +82,11 @@ func TestXHTML(t *testing.T) {
 
 func TestTheLinksOfAPageAreBounded(t *testing.T) {
 	u := parse(t, "http://a.example/")
-	d := HTML([]byte(strings.Repeat("<a href=1>", MaxLinks+1)), u, "text/html", "testbot")
+	d := HTML([]byte(strings.Repeat("<a href=1>", MaxLinks+1)), u, "text/html", Options{Token: "testbot"})
 	if len(d.Links) != MaxLinks || !d.Cut {
 		t.Errorf("%d links, cut %v", len(d.Links), d.Cut)
 	}
-	d = HTML([]byte(`<base href="/`+strings.Repeat("a", 7000)+`/">`+strings.Repeat("<a href=1>", 10000)), u, "text/html", "testbot")
+	d = HTML([]byte(`<base href="/`+strings.Repeat("a", 7000)+`/">`+strings.Repeat("<a href=1>", 10000)), u, "text/html", Options{Token: "testbot"})
 	if !d.Cut || len(d.Links) > maxLinkBytes/7000 {
 		t.Errorf("%d long links, cut %v", len(d.Links), d.Cut)
 	}
@@ -122,7 +123,7 @@ func FuzzHTML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		compareWithOracle(t, body, u)
 		text, _ := Decode(body, "")
-		d := HTML(text, u, "application/xhtml+xml", "testbot")
+		d := HTML(text, u, "application/xhtml+xml", Options{Token: "testbot"})
 		for _, l := range d.Links {
 			if l.URL.IsZero() || l.Hop != frontier.HopLink {
 				t.Fatalf("%q: link %+v", body, l)
@@ -144,8 +145,31 @@ func BenchmarkHTML(b *testing.B) {
 	body := []byte(page.String())
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if d := HTML(body, u, "text/html", "testbot"); len(d.Links) != 50 {
+		if d := HTML(body, u, "text/html", Options{Token: "testbot"}); len(d.Links) != 50 {
 			b.Fatal(len(d.Links))
 		}
+	}
+}
+
+func TestEmbedsAreWhatAPageIsShownWith(t *testing.T) {
+	u := parse(t, "http://a.example/dir/")
+	const page = `<link rel=stylesheet href=/s.css><link rel="shortcut icon" href=i.ico><link rel=next href=n>
+		<script src=x.js></script><script>"<img src=no>"</script>
+		<picture><source srcset="a.webp 1x, b,c.webp 2x"><img src=d.png alt="" srcset=" e.png,, f.png 100w ,g.png"></picture>
+		<img src=data:image/png;base64,AA== ><a href=l>`
+	var got []string
+	for _, l := range HTML([]byte(page), u, "text/html", Options{Embeds: true}).Links {
+		got = append(got, string(l.Hop)+" "+l.Where+" "+l.URL.Target())
+	}
+	want := []string{
+		"E link/href /s.css", "E link/href /dir/i.ico", "L link/href /dir/n", "E script/src /dir/x.js",
+		"E source/srcset /dir/a.webp", "E source/srcset /dir/b,c.webp", "E img/src /dir/d.png",
+		"E img/srcset /dir/e.png", "E img/srcset /dir/f.png", "E img/srcset /dir/g.png", "L a/href /dir/l",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if links := HTML([]byte(page), u, "text/html", Options{}).Links; len(links) != 2 {
+		t.Errorf("without embeds: %+v", links)
 	}
 }

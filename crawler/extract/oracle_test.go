@@ -14,20 +14,22 @@ import (
 )
 
 // oracleHTML is HTML by the tokenizer of x/net/html: what HTML must find.
-func oracleHTML(body []byte, u frontier.URL, mediaType, token string) Document {
-	s := oracle{z: html.NewTokenizer(bytes.NewReader(body)), token: token, xhtml: mediaType == "application/xhtml+xml"}
+func oracleHTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
+	s := oracle{embeds: opts.Embeds, z: html.NewTokenizer(bytes.NewReader(body)), token: opts.Token, xhtml: mediaType == "application/xhtml+xml"}
 	s.run()
 	return s.document(u)
 }
 
 type oracleRef struct {
 	raw, where, rel string
+	hop             frontier.Hop
 }
 
 type oracle struct {
 	z       *html.Tokenizer
 	token   string
 	xhtml   bool
+	embeds  bool
 	svg     int // how deep inside svg elements, which have titles of their own
 	base    string
 	hasBase bool
@@ -90,7 +92,7 @@ func (s *oracle) element(tag atom.Atom, more bool) {
 	case atom.Noscript, atom.Noframes:
 		// What is for readers without scripts and frames is for us.
 		s.z.NextIsNotRawText()
-	case atom.A, atom.Area, atom.Base, atom.Link, atom.Iframe, atom.Frame, atom.Meta:
+	case atom.A, atom.Area, atom.Base, atom.Link, atom.Iframe, atom.Frame, atom.Meta, atom.Img, atom.Source, atom.Script:
 		if more {
 			s.attributes(tag)
 		}
@@ -99,8 +101,8 @@ func (s *oracle) element(tag atom.Atom, more bool) {
 
 // oracleAttributes are those that matter of any element; the first of a name counts.
 type oracleAttributes struct {
-	href, src, rel, name, content, equiv string
-	hasHref, hasSrc                      bool
+	href, src, srcset, rel, name, content, equiv string
+	hasHref, hasSrc, hasSrcset                   bool
 }
 
 func (s *oracle) attributes(tag atom.Atom) {
@@ -117,6 +119,10 @@ func (s *oracle) attributes(tag atom.Atom) {
 			if !a.hasSrc {
 				a.src, a.hasSrc = string(value), true
 			}
+		case "srcset":
+			if !a.hasSrcset {
+				a.srcset, a.hasSrcset = string(value), true
+			}
 		case "rel":
 			oracleFirst(&a.rel, value)
 		case "name":
@@ -129,17 +135,29 @@ func (s *oracle) attributes(tag atom.Atom) {
 	}
 	switch tag {
 	case atom.A:
-		s.refer(a.hasHref, oracleRef{a.href, "a/href", a.rel})
+		s.refer(a.hasHref, oracleRef{a.href, "a/href", a.rel, frontier.HopLink})
 	case atom.Area:
-		s.refer(a.hasHref, oracleRef{a.href, "area/href", a.rel})
+		s.refer(a.hasHref, oracleRef{a.href, "area/href", a.rel, frontier.HopLink})
 	case atom.Link:
 		if linked(a.rel) {
-			s.refer(a.hasHref, oracleRef{a.href, "link/href", a.rel})
+			s.refer(a.hasHref, oracleRef{a.href, "link/href", a.rel, frontier.HopLink})
+		} else if s.embeds && shown(a.rel) {
+			s.refer(a.hasHref, oracleRef{a.href, "link/href", "", frontier.HopEmbed})
+		}
+	case atom.Img, atom.Source, atom.Script:
+		if !s.embeds {
+			return
+		}
+		s.refer(a.hasSrc, oracleRef{a.src, tag.String() + "/src", "", frontier.HopEmbed})
+		if tag != atom.Script {
+			for raw := range imageCandidates(a.srcset) {
+				s.refer(true, oracleRef{raw, tag.String() + "/srcset", "", frontier.HopEmbed})
+			}
 		}
 	case atom.Iframe:
-		s.refer(a.hasSrc, oracleRef{a.src, "iframe/src", ""})
+		s.refer(a.hasSrc, oracleRef{a.src, "iframe/src", "", frontier.HopLink})
 	case atom.Frame:
-		s.refer(a.hasSrc, oracleRef{a.src, "frame/src", ""})
+		s.refer(a.hasSrc, oracleRef{a.src, "frame/src", "", frontier.HopLink})
 	case atom.Base:
 		if a.hasHref && !s.hasBase {
 			s.base, s.hasBase = a.href, true
@@ -171,7 +189,7 @@ func (s *oracle) meta(a oracleAttributes) {
 	}
 	if strings.EqualFold(a.equiv, "refresh") {
 		if raw, ok := refreshURL(a.content); ok {
-			s.refer(true, oracleRef{raw, "meta/refresh", ""})
+			s.refer(true, oracleRef{raw, "meta/refresh", "", frontier.HopLink})
 		}
 	}
 }
@@ -198,9 +216,9 @@ func (s *oracle) document(u frontier.URL) Document {
 			break
 		}
 		d.Links = append(d.Links, Link{
-			URL: target, Hop: frontier.HopLink, Where: r.where, Rel: r.rel, NoFollow: robots.RelNoFollow(r.rel),
+			URL: target, Hop: r.hop, Where: r.where, Rel: r.rel, NoFollow: robots.RelNoFollow(r.rel),
 		})
-		if r.where == "link/href" && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(r.rel), "canonical") {
+		if r.where == "link/href" && r.hop == frontier.HopLink && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(r.rel), "canonical") {
 			d.Canonical = target
 		}
 	}
@@ -209,9 +227,10 @@ func (s *oracle) document(u frontier.URL) Document {
 
 func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 	t.Helper()
-	for _, mediaType := range []string{"text/html", "application/xhtml+xml"} {
-		want := oracleHTML(bytes.Clone(body), u, mediaType, "testbot")
-		got := HTML(body, u, mediaType, "testbot")
+	for i, mediaType := range []string{"text/html", "application/xhtml+xml", "text/html", "application/xhtml+xml"} {
+		opts := Options{Token: "testbot", Embeds: i < 2}
+		want := oracleHTML(bytes.Clone(body), u, mediaType, opts)
+		got := HTML(body, u, mediaType, opts)
 		if !slices.Equal(want.Links, got.Links) || want.Title != got.Title || want.Canonical != got.Canonical ||
 			want.Directives != got.Directives || want.Cut != got.Cut {
 			t.Fatalf("%q as %s:\nx/net/html %+v\nours       %+v", body, mediaType, want, got)
@@ -229,6 +248,7 @@ func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 		"<plaintext/>", "<xmp>", "</xmp>", "<iframe src=4>", "<iframe src=5/>", "</iframe>", "<frame src=6>", "<area href=7>", "<svg>", "<svg/>", "</svg>",
 		"<svg a=/>", "<svg a=1 A=/>", "<script a=/>", "<script a a=/>", "<title a='/>", "<titlee>", "<p>", "<p a='", "<base href=/b/>", "<base>",
 		`<meta name=robots content=noindex>`, `<meta name="" content="none">`, `<meta name=testbot content='nofollow'`, `<meta http-equiv=refresh content="0;url=8">`,
+		"<img src=14>", "<img srcset='15 2x, 16,17 (a,b) 3x,,'", "<source srcset=18 src=19>", "<script src=20>", "<img ", " srcset='21, 22'",
 		"<link rel=next href=9>", "<link rel=canonical href=10>", "<link rel=stylesheet href=11>",
 		" href=12", " href", "=", "'", `"`, "/", ">", " ", "\r", "\n", "\t", "\f", "\x00", "x", "text", " rel=", "REL='a\rb'", "src=13",
 		"&amp;", "&amp", "&", "&copy", "&copy=", "&copy;", "&notit;", "&notin;", "&semi;", "&#", "&#x", "&#65", "&#x4f;", "&#X4F", "&#0;", "&#128;", "&#99999999;", ";", "&NotEqualTilde;", "1", "é", "\xff",
@@ -245,7 +265,7 @@ func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 			page[random.IntN(len(page))] = "<>/!-=\"' \x00a&"[random.IntN(12)]
 		}
 		compareWithOracle(t, page, u)
-		links += len(HTML(page, u, "text/html", "testbot").Links)
+		links += len(HTML(page, u, "text/html", Options{Token: "testbot"}).Links)
 	}
 	if links < 10_000 {
 		t.Errorf("only %d links in all documents", links)

@@ -13,6 +13,7 @@ type tokenizer struct {
 	// rawText is the element whose text holds no tags and comes next; empty
 	// if none does. Who knows better may empty it.
 	rawText string
+	embeds  bool // references of img and source matter, too
 
 	// The tag that was read. Attributes are read of those that matter only.
 	tag    tag
@@ -47,9 +48,15 @@ const (
 	metaTag
 	noscriptTag
 	noframesTag
-	rawTag // script, style and their like
+	rawTag // style and its like
 	svgTag
 	titleTag
+
+	scriptTag
+
+	// Those that need not be looked into where embeds are not wanted.
+	imgTag
+	sourceTag
 )
 
 // name is that of an attribute that matters.
@@ -58,6 +65,7 @@ type name uint8
 const (
 	hrefName name = iota
 	srcName
+	srcsetName
 	relName
 	nameName
 	contentName
@@ -146,6 +154,9 @@ func (z *tokenizer) readStartTag() tokenKind {
 	z.skipBlanks()
 	z.attrs = z.pos
 	complete := false
+	if z.tag >= imgTag && !z.embeds {
+		z.tag = otherTag
+	}
 	if z.tag == otherTag {
 		complete = z.skipAttributes()
 	} else {
@@ -185,6 +196,10 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return baseTag, ""
 	case "frame":
 		return frameTag, ""
+	case "img":
+		return imgTag, ""
+	case "source":
+		return sourceTag, ""
 	case "link":
 		return linkTag, ""
 	case "meta":
@@ -204,7 +219,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	case "plaintext":
 		return rawTag, "plaintext"
 	case "script":
-		return rawTag, "script"
+		return scriptTag, "script"
 	case "style":
 		return rawTag, "style"
 	case "textarea":
@@ -267,6 +282,8 @@ func nameOf(key []byte) name {
 		return hrefName
 	case "src":
 		return srcName
+	case "srcset":
+		return srcsetName
 	case "rel":
 		return relName
 	case "name":

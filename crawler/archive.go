@@ -1,0 +1,107 @@
+package crawler
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// archive is how the WARC files of the crawl are written; nil if none are.
+func (o *Options) archive() *storage.Archive {
+	if !o.writes(OutputWARC) {
+		return nil
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = ""
+	}
+	return &storage.Archive{
+		MaxSize: o.MaxArchive,
+		Info: warc.Info{
+			Software: "permesso/" + Version, Robots: "RFC 9309", UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
+			Operator: o.Identity.Contact, Hostname: hostname, IsPartOf: filepath.Base(o.Dir),
+		},
+	}
+}
+
+// archive keeps what servers answered, robots.txt included, and says where the
+// page is; p is nil where there is none.
+func (c *Crawler) archive(e frontier.Entry, res *fetch.Result, p *Page) (where storage.Archived, err error) {
+	if c.db == nil || !c.opts.writes(OutputWARC) {
+		return where, nil
+	}
+	for _, x := range res.Exchanges {
+		if x.Status == 0 {
+			continue
+		}
+		record := archived(e, x, res)
+		if p != nil && x == res.Page && len(x.Wire) == len(x.Body) && x.Proto != "ftp" {
+			record.PayloadDigest = p.digest // nothing was decoded
+		}
+		at, err := c.db.PutExchange(record)
+		if err != nil {
+			return where, err
+		}
+		if x == res.Page {
+			where = at
+		}
+	}
+	return where, nil
+}
+
+// archived is an exchange as an archive keeps it.
+func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exchange {
+	w := &warc.Exchange{
+		URL: x.URL.String(), Date: x.Started, IP: x.Addr.Addr(), Cipher: x.TLSCipher,
+		Truncated: warc.Truncation(x.Truncated), Metadata: metadata(e, x, res),
+	}
+	if x.Proto == "ftp" {
+		w.File = &warc.File{Type: x.Header.Get("Content-Type"), Body: x.Body}
+		return w
+	}
+	if x.Proto != "" {
+		w.Protocol = append(w.Protocol, x.Proto)
+	}
+	if x.TLSVersion != "" { // "TLS 1.3" is registered as "tls/1.3"
+		w.Protocol = append(w.Protocol, strings.ReplaceAll(strings.ToLower(x.TLSVersion), " ", "/"))
+	}
+	w.Response = &warc.HTTP{
+		Head: x.ResponseHead, StartLine: warc.StatusLine(x.Status), Header: x.Header, Body: x.Wire, Coding: warc.Unchunked,
+	}
+	if len(x.RequestHead) > 0 {
+		w.Request = &warc.HTTP{Head: x.RequestHead}
+	}
+	return w
+}
+
+// metadata is what the two messages do not say (WARC 1.1, section 6.6).
+func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Field {
+	var fields []warc.Field
+	add := func(name, value string) {
+		if value != "" {
+			fields = append(fields, warc.Field{Name: name, Value: value})
+		}
+	}
+	hops, via := e.Hops, e.Via
+	if x.Robots {
+		hops, via = hops+string(frontier.HopPrerequisite), e.URL.String()
+	}
+	add("via", via)
+	add("hopsFromSeed", hops)
+	add("fetchTimeMs", strconv.FormatInt(x.Ended.Sub(x.Started).Milliseconds(), 10))
+	add("seedTag", e.Tag)
+	if !x.Robots && res.Rules != nil {
+		add("robotsFetched", res.Rules.Fetched.UTC().Format(time.RFC3339Nano))
+		if rule := res.Verdict.Rule; rule.Line > 0 {
+			add("robotsRule", "line "+strconv.Itoa(rule.Line)+": Allow: "+rule.Pattern)
+		}
+	}
+	return fields
+}
