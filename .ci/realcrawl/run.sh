@@ -11,7 +11,7 @@ crawl=$(realpath "$1")
 mkdir -p "$2"
 work=$(realpath "$2")
 token=permessotest
-kills=5 concurrency=64 commit_group=256
+kills=5 concurrency=64 commit_group=1024
 most=200 # seconds that a crawl may take
 export PYTHONDONTWRITEBYTECODE=1
 
