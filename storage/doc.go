@@ -3,10 +3,14 @@
 //
 // A crawl is one directory:
 //
-//	state.db     bbolt: queue, seen set, fates, clocks, robots.txt snapshots
-//	run.json     who holds the state, while a crawl runs
-//	crawl.log    one line per request, see package crawllog
-//	pages.jsonl  one JSON object per page that was fetched, see PageRecord
+//	state.db        bbolt: queue, seen set, fates, clocks, robots.txt snapshots
+//	run.json        who holds the state, while a crawl runs
+//	crawl.log       one line per request, see package crawllog
+//	warc/*.warc.gz  what servers sent, see package warc and DB.PutExchange
+//	index.cdxj      where each answer is in them; index.part has its lines
+//	                as they came
+//	pages.jsonl     one JSON object per page that was fetched, see PageRecord
+//	links.jsonl     one per link, see LinkRecord
 //
 // # Acknowledged
 //
@@ -15,12 +19,31 @@
 // them, then commits the group to state.db together with the outputs' lengths,
 // then acknowledges it. What is acknowledged survives a kill and a power cut;
 // what is not, never happened: when a crawl is opened the outputs are cut to
-// the committed lengths. The archive of raw exchanges takes its place beside
-// pages.jsonl, in the first step.
+// the committed lengths.
+//
+// # Journal and merge
+//
+// What a completion changes is spread over the file: the entry that ended, the
+// links that were found, on this site and others. To write all that with each
+// commit would cost some twenty pages of the file for each page of the web. So a
+// commit appends completions to a journal, with the links that were not seen
+// lately, and keeps in memory where they stand (pending). When enough has come
+// together, or there is nothing else to do, a pass merges it into the other
+// buckets, site by site in the order of the file, a slice with each commit. A
+// site that has nothing left to read is merged at once, and so is everything
+// where little is pending. Until an entry's end is merged, Read withholds it.
+//
+// To merge twice is to merge once: the record of a site says up to which row of
+// the journal completions have had their effect there, and a link that was
+// queued is known. So a kill between any two commits needs no care: the journal
+// is read again, and merged again.
 //
 // # Reading the source
 //
-// schema.go documents every bucket. commit.go is the group commit, and
-// apply.go what a group does to the buckets; backlog.go and snapshots.go read.
-// open.go opens, locks and checks; output.go and pages.go are the outputs.
+// schema.go documents every bucket, records.go and journal.go the rows in them.
+// commit.go is the group commit; pending.go is what is not merged, pass.go says
+// when it is, merge.go what that changes, blocks.go how fingerprints are packed.
+// backlog.go and snapshots.go read. open.go opens, locks and recovers, verify.go
+// compares everything with everything. output.go, pages.go and archive.go are
+// the outputs.
 package storage

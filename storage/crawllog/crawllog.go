@@ -28,7 +28,8 @@
 //	clock:NAME    the clock that asked it: own, crawl-delay, request-rate,
 //	              visit-time, adaptive, retry-after, back-off, robots, restart
 //	ip:ADDR       address and port that were talked to
-//	proto:NAME    HTTP/1.1 or HTTP/2.0
+//	proto:NAME    h2, http/1.1, http/1.0 or ftp
+//	proxy:URL     that was used
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
 //	trunc:WHY     the body is not the whole: length, time, disconnect
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
