@@ -1,0 +1,245 @@
+package frontier_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+var publicAddr = netip.MustParseAddr("16.0.0.1")
+
+func entries(t *testing.T, urls ...string) []frontier.Entry {
+	t.Helper()
+	var es []frontier.Entry
+	for _, raw := range urls {
+		u, err := frontier.ParseURL(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		es = append(es, frontier.Entry{URL: u})
+	}
+	return es
+}
+
+func open(t *testing.T, b frontier.Backlog, o frontier.Options, urls ...string) *frontier.Frontier {
+	t.Helper()
+	f, err := frontier.New(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Add(entries(t, urls...)...); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// fetched is the outcome of a request that begins now and takes so long.
+func fetched(took time.Duration, size int64) frontier.Outcome {
+	start := time.Now()
+	time.Sleep(took)
+	return frontier.Outcome{
+		Request: &frontier.Request{Started: start, FirstByte: start, Ended: time.Now(), Bytes: size},
+		Fate:    frontier.Fate{Code: frontier.Fetched, Status: 200},
+	}
+}
+
+// crawl asks for everything at addr and says when each request began.
+func crawl(t *testing.T, f *frontier.Frontier, addr netip.Addr, public bool, took time.Duration) (starts []time.Time, urls []string) {
+	t.Helper()
+	for {
+		turn, err := f.Next(context.Background())
+		if err != nil {
+			if !errors.Is(err, frontier.ErrEnd) && !errors.Is(err, frontier.ErrLimit) {
+				t.Fatal(err)
+			}
+			return starts, urls
+		}
+		o := frontier.Outcome{Again: true}
+		var notYet *frontier.NotYet
+		switch err := turn.Bind(addr, public); {
+		case err == nil:
+			starts, urls = append(starts, time.Now()), append(urls, turn.Entry().URL.String())
+			o = fetched(took, 100)
+		case !errors.As(err, &notYet):
+			t.Fatal(err)
+		}
+		if _, err := turn.Finish(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func least(t *testing.T, starts []time.Time, want time.Duration) {
+	t.Helper()
+	for i := 1; i < len(starts); i++ {
+		if gap := starts[i].Sub(starts[i-1]); gap < want {
+			t.Errorf("request %d began %v after the one before, want %v", i, gap, want)
+		}
+	}
+}
+
+func TestSitesOfADomainAreAskedOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := frontier.NewMemory()
+		o := frontier.Options{Delay: -1, IPDelay: -1, DomainDelay: 10 * time.Second, Limit: 4}
+		f := open(t, b, o, "http://a.example.org/", "http://b.example.org/", "https://c.example.org/", "http://a.example.org/2", "http://b.example.org/2")
+		starts, _ := crawl(t, f, publicAddr, false, time.Second)
+		if len(starts) != 4 {
+			t.Fatalf("%d requests", len(starts))
+		}
+		least(t, starts, 11*time.Second)
+		// Another process goes on where this one was.
+		b.Forget()
+		o.Limit = 0
+		more, _ := crawl(t, open(t, b, o), publicAddr, false, time.Second)
+		if len(more) != 1 {
+			t.Fatalf("%d requests", len(more))
+		}
+		least(t, append(starts, more...), 11*time.Second)
+	})
+}
+
+func TestTheClockOfAnAddressOutlivesTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := frontier.NewMemory()
+		o := frontier.Options{Delay: -1, IPDelay: time.Minute, Limit: 1}
+		starts, _ := crawl(t, open(t, b, o, "http://a.example/", "http://b.example/"), publicAddr, true, time.Second)
+		b.Forget()
+		o.Limit = 0
+		more, _ := crawl(t, open(t, b, o), publicAddr, true, time.Second)
+		if len(starts) != 1 || len(more) != 1 {
+			t.Fatalf("%d and %d requests", len(starts), len(more))
+		}
+		least(t, append(starts, more...), time.Minute)
+	})
+}
+
+// A table is the clocks of a machine in which another process has taken some.
+type table struct{ taken map[string]time.Time }
+
+func (t *table) Reserve(key string, now, until time.Time) (time.Time, bool) {
+	if free := t.taken[key]; free.After(now) {
+		return free, false
+	}
+	t.taken[key] = until
+	return time.Time{}, true
+}
+
+func (t *table) Release(key string, until time.Time) { t.taken[key] = until }
+
+func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		shared := &table{map[string]time.Time{
+			"site http://a.example":       begin.Add(time.Minute),
+			"ip " + publicAddr.String():   begin.Add(10 * time.Second),
+			"site http://private.example": begin.Add(time.Hour),
+		}}
+		f := open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/", "http://b.example/")
+		starts, urls := crawl(t, f, publicAddr, true, time.Second)
+		if fmt.Sprint(urls) != "[http://b.example/ http://a.example/]" {
+			t.Errorf("asked in the order %v", urls)
+		}
+		if starts[0].Sub(begin) < 10*time.Second || starts[1].Sub(begin) < time.Minute {
+			t.Errorf("asked %v and %v after the beginning", starts[0].Sub(begin), starts[1].Sub(begin))
+		}
+		// What follows the last answer is left for the others to keep.
+		if free := shared.taken["site http://a.example"]; free.Before(starts[1].Add(2 * time.Second)) {
+			t.Errorf("a.example is free %v after its request", free.Sub(starts[1]))
+		}
+		// Private addresses are nobody else's.
+		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://private.example/")
+		begin = time.Now()
+		if starts, _ := crawl(t, f, publicAddr, false, 0); len(starts) != 1 || !starts[0].Equal(begin) {
+			t.Errorf("a private site was asked %v, at %v", starts, begin)
+		}
+	})
+}
+
+func TestBudgetsOfBytesAndTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		urls := func() (u []string) {
+			for i := range 10 {
+				u = append(u, fmt.Sprintf("http://a.example/%d", i), fmt.Sprintf("http://b.example/%d", i))
+			}
+			return u
+		}()
+		for _, tc := range []struct {
+			name string
+			o    frontier.Options
+			want int
+		}{
+			{"pages of a site", frontier.Options{MaxSite: frontier.Spent{Pages: 3}}, 6},
+			{"bytes of a site", frontier.Options{MaxSite: frontier.Spent{Bytes: 250}}, 6},
+			{"time of a site", frontier.Options{MaxSite: frontier.Spent{Time: 4 * time.Second}}, 8},
+			{"bytes", frontier.Options{MaxBytes: 500}, 5},
+		} {
+			b := frontier.NewMemory()
+			starts, _ := crawl(t, open(t, b, tc.o, urls...), publicAddr, false, time.Second)
+			if len(starts) != tc.want {
+				t.Errorf("%s: %d requests, want %d", tc.name, len(starts), tc.want)
+			}
+			// What was spent counts in the next run.
+			b.Forget()
+			if starts, _ := crawl(t, open(t, b, tc.o), publicAddr, false, time.Second); len(starts) != 0 {
+				t.Errorf("%s: %d requests in the next run", tc.name, len(starts))
+			}
+		}
+	})
+}
+
+func TestWhatIsNearASeedComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, frontier.NewMemory(), frontier.Options{Delay: time.Minute})
+		deep, middle, near := entries(t, "http://deep.example/"), entries(t, "http://middle.example/"), entries(t, "http://near.example/")
+		deep[0].Depth, middle[0].Depth = 5, 2
+		for _, e := range [][]frontier.Entry{deep, middle, near} {
+			if err := f.Add(e...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, urls := crawl(t, f, publicAddr, false, 0); fmt.Sprint(urls) != "[http://near.example/ http://middle.example/ http://deep.example/]" {
+			t.Errorf("asked in the order %v", urls)
+		}
+	})
+}
+
+// A site that has nothing left is no burden, and no stranger when it comes back.
+func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var urls []string
+		for i := range 50 {
+			urls = append(urls, fmt.Sprintf("http://h%d.example/", i))
+		}
+		f := open(t, frontier.NewMemory(), frontier.Options{Delay: time.Minute}, urls...)
+		held := 0
+		for range urls {
+			turn, err := f.Next(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := turn.Finish(fetched(time.Millisecond, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Settle()
+		f.Each(func(frontier.SiteStatus) bool { held++; return true })
+		if held > 0 || f.Stats().Sites != len(urls) {
+			t.Errorf("%d sites are held, %d are known", held, f.Stats().Sites)
+		}
+		asked := time.Now()
+		if err := f.Add(entries(t, "http://h7.example/again")...); err != nil {
+			t.Fatal(err)
+		}
+		starts, _ := crawl(t, f, publicAddr, false, 0)
+		if len(starts) != 1 || starts[0].Sub(asked) < 59*time.Second || f.Stats().Sites != len(urls) {
+			t.Errorf("asked again %v later; %d sites are known", starts, f.Stats().Sites)
+		}
+	})
+}
