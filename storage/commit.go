@@ -134,7 +134,7 @@ type commitGroup struct {
 
 // take empties the queue.
 func (db *DB) take(last bool) *commitGroup {
-	g := &commitGroup{journal: rowsBuilder{last: db.row}}
+	g := &commitGroup{journal: rowsBuilder{size: db.limits.rowSize, last: db.row}}
 	db.mu.Lock()
 	g.ops, g.hungry = db.queue, db.hungry
 	db.queue, db.queued, db.hungry = nil, 0, nil

@@ -59,17 +59,23 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	return c
 }
 
-// The most links of a site that are merged at once, and what merging a site and
-// ending an entry costs, in links.
+// What merging a site and ending an entry costs, in links.
 const (
-	maxSlice = 8000
 	siteCost = 4
 	endCost  = 4
 )
 
+// some are the links of s that are merged at once.
+func (c *change) some(s *pendingSite) []pendingLink {
+	return s.links[:min(len(s.links), c.db.limits.maxSlice)]
+}
+
+// whole reports whether s is merged at once.
+func (c *change) whole(s *pendingSite) bool { return len(s.links) <= c.db.limits.maxSlice }
+
 // cost is what it takes to merge s, or the part of it that is merged at once.
-func (s *pendingSite) cost() int {
-	return siteCost + endCost*len(s.ends) + min(len(s.links), maxSlice)
+func (c *change) cost(s *pendingSite) int {
+	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
 
 // merge gives what is pending for a site its effect: all completions, and as
@@ -81,7 +87,7 @@ func (c *change) merge(s *pendingSite) error {
 	if err != nil {
 		return err
 	}
-	links := s.links[:min(len(s.links), maxSlice)]
+	links := c.some(s)
 	found, err := c.unseen(n, links)
 	if err != nil {
 		return err
@@ -242,7 +248,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	r.Ready += len(found)
 	r.Queued += len(found)
 	slices.SortFunc(news, func(a, b numbered) int { return cmp.Compare(a.fp, b.fp) })
-	return insert(c.entries, n, news, &c.arena)
+	return insert(c.entries, n, news, c.db.limits.maxBlock, &c.arena)
 }
 
 // number is the number of the row of a place: the newest with its low half.

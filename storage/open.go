@@ -40,6 +40,8 @@ type Options struct {
 	// SyncDelay is added to each sync of the state file, for measuring what a
 	// slower disk would do.
 	SyncDelay time.Duration
+
+	limits *limits // nil: usual
 }
 
 // An InUseError says that another process holds the state of a crawl.
@@ -94,6 +96,7 @@ type Run struct {
 type DB struct {
 	dir     string
 	opts    Options
+	limits  limits
 	seed    uint64
 	cache   *knownCache
 	unclean bool
@@ -141,8 +144,11 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	if opts.limits == nil {
+		opts.limits = &usual
+	}
 	db := &DB{
-		dir: dir, opts: opts, growths: frontier.NewGrowths(),
+		dir: dir, opts: opts, limits: *opts.limits, growths: frontier.NewGrowths(),
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
