@@ -80,14 +80,16 @@ func (c *change) mergeSome(g *commitGroup) error {
 	at := pass.at
 	for ; at < len(pass.sites) && budget > 0; at++ {
 		s := pass.sites[at]
-		if done[s] || p.sites[s.name] != s {
+		if p.sites[s.name] != s {
 			continue
 		}
-		if err := merge(s); err != nil {
-			return err
+		if !done[s] {
+			if err := merge(s); err != nil {
+				return err
+			}
 		}
 		if !c.whole(s) {
-			break
+			break // the next commit goes on with it
 		}
 	}
 	c.at = at
@@ -124,14 +126,17 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 	}
 	sites := make([]numberedSite, 0, len(c.db.pending.sites))
 	for _, s := range c.db.pending.sites {
-		if done[s] {
+		if done[s] && c.whole(s) {
 			continue
 		}
 		n, err := c.lookUp(s)
 		if err != nil {
 			return nil, err
 		}
-		if s.num = n; n == 0 {
+		if !done[s] { // else its number may be one that this commit gives
+			s.num = n
+		}
+		if n == 0 {
 			n-- // behind the others
 		}
 		sites = append(sites, numberedSite{n, s})
