@@ -67,24 +67,25 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	err := db.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketCommon).ForEach(func(key, value []byte) error {
-			raw, err := unseal(bucketCommon, key, value)
-			if err != nil {
+		common := tx.Bucket(bucketCommon)
+		err := common.ForEach(func(key, _ []byte) error {
+			due, err := commonClock(common, key)
+			if err != nil || db.pending.common[string(key)].After(due) {
 				return err
 			}
-			d := decoder{b: raw}
-			c := frontier.CommonClock{Name: string(key), Due: d.time()}
-			if d.bad {
-				return recordError(bucketCommon, key, errRecord)
-			}
-			return f(c)
+			return f(frontier.CommonClock{Name: string(key), Due: due})
 		})
-	})
-	for name, due := range db.pending.common {
-		if err == nil {
-			err = f(frontier.CommonClock{Name: name, Due: due})
+		for name, due := range db.pending.common {
+			if err != nil {
+				break
+			}
+			var is time.Time
+			if is, err = commonClock(common, []byte(name)); err == nil && due.After(is) {
+				err = f(frontier.CommonClock{Name: name, Due: due})
+			}
 		}
-	}
+		return err
+	})
 	return err
 }
 

@@ -338,14 +338,40 @@ func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
 	return siteNum(binary.BigEndian.Uint32(raw)), nil
 }
 
-// keepCommon writes the clocks that are common to several sites.
+// keepCommon writes the clocks that are common to several sites. Like those of
+// one journal, a clock never goes back.
 func (c *change) keepCommon(clocks map[string]time.Time) error {
 	for name, due := range clocks {
+		is, err := commonClock(c.common, []byte(name))
+		if err != nil {
+			return err
+		}
+		if !due.After(is) {
+			continue
+		}
 		if err := c.common.Put([]byte(name), seal(appendTime(append(c.arena.take(16), 0, 0, 0, 0), due))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// commonClock is the zero time for a clock that is not known.
+func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
+	value := common.Get(name)
+	if value == nil {
+		return time.Time{}, nil
+	}
+	raw, err := unseal(bucketCommon, name, value)
+	if err != nil {
+		return time.Time{}, err
+	}
+	d := decoder{b: raw}
+	due := d.time()
+	if d.bad {
+		return due, recordError(bucketCommon, name, errRecord)
+	}
+	return due, nil
 }
 
 // forget deletes the rows of the journal up to one.
