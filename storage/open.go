@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -109,6 +110,7 @@ type DB struct {
 	hurry   chan struct{} // somebody waits for it
 	closing chan struct{} // Close was called
 	ended   chan struct{} // the committer has ended
+	closed  atomic.Bool
 
 	large   sync.Mutex   // held while a large record is encoded
 	reading sync.RWMutex // held by readers of the queue, and to let entries in again
@@ -348,8 +350,12 @@ func (db *DB) Restarted() time.Time { return db.restart }
 // Dir is the directory of the crawl.
 func (db *DB) Dir() string { return db.dir }
 
-// Close commits what is left and gives the crawl free.
+// Close commits what is left and gives the crawl free. A second Close returns
+// ErrClosed.
 func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return ErrClosed
+	}
 	close(db.closing)
 	<-db.ended
 	db.mu.Lock()
