@@ -251,7 +251,13 @@ func (db *DB) takeOut(n siteNum, num uint32, ready bool) bool {
 // Submit implements frontier.Backlog.
 func (db *DB) Submit(c frontier.Completion) error {
 	e := db.encodeCompletion(&c)
-	return db.enqueue(op{completion: &e})
+	if err := db.enqueue(op{completion: &e}); err != nil {
+		return err
+	}
+	for _, l := range e.links {
+		db.cache.note(l.fp)
+	}
+	return nil
 }
 
 // Grown implements frontier.Backlog.
