@@ -138,7 +138,7 @@ func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int,
 	}
 	each := (b.len() + parts - 1) / parts
 	for part := range slices.Chunk(b, each*fingerSize) {
-		if err := bucket.Put(seenKey(n, first), a.sealed(part)); err != nil {
+		if err := put(bucket, seenKey(n, first), a.value(part)); err != nil {
 			return err
 		}
 		b = b[len(part):]
@@ -168,8 +168,8 @@ func (a *arena) take(n int) []byte {
 	return b
 }
 
-// sealed is the concatenation of parts behind its checksum.
-func (a *arena) sealed(parts ...[]byte) []byte {
+// value is the concatenation of parts behind room for the checksum.
+func (a *arena) value(parts ...[]byte) []byte {
 	n := checksumSize
 	for _, p := range parts {
 		n += len(p)
@@ -178,5 +178,5 @@ func (a *arena) sealed(parts ...[]byte) []byte {
 	for _, p := range parts {
 		b = append(b, p...)
 	}
-	return seal(b)
+	return b
 }

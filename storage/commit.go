@@ -147,9 +147,6 @@ func (db *DB) take(last bool) *commitGroup {
 			g.journal.add(o.completion)
 		}
 	}
-	for _, row := range g.journal.rows {
-		seal(row)
-	}
 	return g
 }
 
@@ -222,7 +219,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 		if c.upTo < g.journal.last {
 			c.journal.FillPercent = 1
 			for i, row := range g.journal.rows {
-				if err := c.journal.Put(rowKey(g.journal.number(i)), row); err != nil {
+				if err := put(c.journal, rowKey(g.journal.number(i)), row); err != nil {
 					return err
 				}
 			}
@@ -244,7 +241,7 @@ func (c *change) apply(o op) error {
 		if err != nil {
 			return err
 		}
-		return c.meta.Put([]byte(o.key), raw)
+		return put(c.meta, []byte(o.key), raw)
 	}
 }
 
@@ -257,12 +254,12 @@ func (c *change) finish(commit uint64, lengths map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	return c.meta.Put(keyOutputs, raw)
+	return put(c.meta, keyOutputs, raw)
 }
 
 func putCommit(meta *bbolt.Bucket, commit, row uint64) error {
 	b := binary.BigEndian.AppendUint64(make([]byte, checksumSize, 20), commit)
-	return meta.Put(keyCommit, seal(binary.BigEndian.AppendUint64(b, row)))
+	return put(meta, keyCommit, binary.BigEndian.AppendUint64(b, row))
 }
 
 func getCommit(meta *bbolt.Bucket) (commit, row uint64, err error) {

@@ -117,7 +117,7 @@ func (c *change) merge(s *pendingSite) error {
 		}
 	}
 	c.records = append(c.records, changedSite{n, r})
-	return c.states.Put(n.key(), r.sealed(c.arena.take(256)))
+	return put(c.states, n.key(), r.value(c.arena.take(256)))
 }
 
 // see says what became of the sites that were changed.
@@ -186,10 +186,10 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	if j.fate.Code == frontier.Waiting {
 		r.Waiting++
 		to := waitingKey(n, dueMillis(j.fate.Until), num)
-		return c.entries.Put(to, c.arena.sealed(retried(nil, raw, j.tries)))
+		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries)))
 	}
 	r.Queued--
-	return c.entries.Put(endedKey(n, num), c.arena.sealed(raw, appendFate(c.arena.take(128), &j.fate)))
+	return put(c.entries, endedKey(n, num), c.arena.value(raw, appendFate(c.arena.take(128), &j.fate)))
 }
 
 // unseen finds the links of a site that were never seen: their places in links,
@@ -240,7 +240,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 		if err != nil {
 			return err
 		}
-		if err := c.entries.Put(readyKey(n, entryPriority(raw), r.Entries), c.arena.sealed(raw)); err != nil {
+		if err := put(c.entries, readyKey(n, entryPriority(raw), r.Entries), c.arena.value(raw)); err != nil {
 			return err
 		}
 	}
@@ -312,7 +312,7 @@ func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, erro
 	if n == 0 || uint64(n) != next {
 		return 0, nil, errors.New("more sites than there are numbers")
 	}
-	return n, r, c.names.Put([]byte(name), c.arena.sealed(n.key()))
+	return n, r, put(c.names, []byte(name), c.arena.value(n.key()))
 }
 
 func (c *change) lookUp(s *pendingSite) (siteNum, error) {
@@ -349,7 +349,7 @@ func (c *change) keepCommon(clocks map[string]time.Time) error {
 		if !due.After(is) {
 			continue
 		}
-		if err := c.common.Put([]byte(name), seal(appendTime(append(c.arena.take(16), 0, 0, 0, 0), due))); err != nil {
+		if err := put(c.common, []byte(name), appendTime(append(c.arena.take(16), 0, 0, 0, 0), due)); err != nil {
 			return err
 		}
 	}

@@ -307,7 +307,7 @@ func (db *DB) prepare(path string) error {
 			if err != nil {
 				return err
 			}
-			return meta.Put(keyRestart, raw)
+			return put(meta, keyRestart, raw)
 		}
 		if raw := meta.Get(keyRestart); raw != nil {
 			return decode(bucketMeta, keyRestart, raw, &db.restart)
