@@ -20,6 +20,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
 	errChecksum = errors.New("checksum does not fit the record")
+	errTwice    = errors.New("the number of a new site is that of another one")
 	errRecord   = errors.New("record is not of the known form")
 )
 

@@ -177,6 +177,9 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 		time.Sleep(2 * d) // bbolt syncs twice
 	}
 	c, err := db.transact(g)
+	if db.opts.fault != nil {
+		err = db.opts.fault(err)
+	}
 	if err != nil && !isDiskFull(err) {
 		// It is not known whether the commit is on disk.
 		c, err = db.again(g, c, err)

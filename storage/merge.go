@@ -312,6 +312,9 @@ func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, erro
 	if n == 0 || uint64(n) != next {
 		return 0, nil, errors.New("more sites than there are numbers")
 	}
+	if c.states.Get(n.key()) != nil {
+		return 0, nil, recordError(bucketStates, n.key(), errTwice)
+	}
 	return n, r, put(c.names, []byte(name), c.arena.value(n.key()))
 }
 

@@ -42,7 +42,8 @@ type Options struct {
 	// slower disk would do.
 	SyncDelay time.Duration
 
-	limits *limits // nil: usual
+	limits *limits           // nil: usual
+	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
 }
 
 // An InUseError says that another process holds the state of a crawl.
@@ -326,6 +327,9 @@ func (db *DB) damaged(err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) && db.closed.Load() {
+		return ErrClosed
+	}
 	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || isDiskFull(err) {
 		return err
 	}

@@ -15,8 +15,8 @@ const schemaVersion = 3
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
 // entry by a number within its site; both start from 1. All values but those of
-// "version" and "seed" stand behind a checksum of key and value (codec.go); those marked *
-// are JSON, the others are laid out in records.go and journal.go.
+// "version" and "seed" stand behind a checksum of key and value (codec.go);
+// those marked * are JSON, the others are laid out in records.go and journal.go.
 var (
 	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
 	// "commit" -> number of the last commit (8), and of the last row that was ever
