@@ -151,7 +151,7 @@ func (c *change) putPayload(digest string, p *payload) error {
 		return nil
 	}
 	b := append(c.arena.take(32+len(p.url)), 0, 0, 0, 0)
-	return bucket.Put(key, seal(appendString(appendTime(b, p.date), p.url)))
+	return put(bucket, key, appendString(appendTime(b, p.date), p.url))
 }
 
 // index writes the line of an answer.

@@ -67,24 +67,25 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	err := db.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketCommon).ForEach(func(key, value []byte) error {
-			raw, err := unseal(bucketCommon, key, value)
-			if err != nil {
+		common := tx.Bucket(bucketCommon)
+		err := common.ForEach(func(key, _ []byte) error {
+			due, err := commonClock(common, key)
+			if err != nil || db.pending.common[string(key)].After(due) {
 				return err
 			}
-			d := decoder{b: raw}
-			c := frontier.CommonClock{Name: string(key), Due: d.time()}
-			if d.bad {
-				return recordError(bucketCommon, key, errRecord)
-			}
-			return f(c)
+			return f(frontier.CommonClock{Name: string(key), Due: due})
 		})
-	})
-	for name, due := range db.pending.common {
-		if err == nil {
-			err = f(frontier.CommonClock{Name: name, Due: due})
+		for name, due := range db.pending.common {
+			if err != nil {
+				break
+			}
+			var is time.Time
+			if is, err = commonClock(common, []byte(name)); err == nil && due.After(is) {
+				err = f(frontier.CommonClock{Name: name, Due: due})
+			}
 		}
-	}
+		return err
+	})
 	return err
 }
 
@@ -250,7 +251,13 @@ func (db *DB) takeOut(n siteNum, num uint32, ready bool) bool {
 // Submit implements frontier.Backlog.
 func (db *DB) Submit(c frontier.Completion) error {
 	e := db.encodeCompletion(&c)
-	return db.enqueue(op{completion: &e})
+	if err := db.enqueue(op{completion: &e}); err != nil {
+		return err
+	}
+	for _, l := range e.links {
+		db.cache.note(l.fp)
+	}
+	return nil
 }
 
 // Grown implements frontier.Backlog.

@@ -15,11 +15,7 @@ import (
 // can be.
 type block []byte
 
-const (
-	fingerSize = 8 + 4
-	// maxBlock fingerprints are a little less than half a page of bbolt's.
-	maxBlock = 160
-)
+const fingerSize = 8 + 4
 
 func (b block) len() int            { return len(b) / fingerSize }
 func (b block) finger(i int) uint64 { return binary.BigEndian.Uint64(b[i*fingerSize:]) }
@@ -100,8 +96,9 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 }
 
 // insert puts fingerprints into the blocks of a site, none of which is there;
-// they are sorted. Memory for the blocks comes from a.
-func insert(bucket *bbolt.Bucket, n siteNum, news []numbered, a *arena) error {
+// they are sorted. No block has more than most then, which is at least 2. Memory
+// for the blocks comes from a.
+func insert(bucket *bbolt.Bucket, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
 		first, b, next, last, err := findBlock(bucket.Cursor(), n, news[i].fp)
 		if err != nil {
@@ -111,7 +108,7 @@ func insert(bucket *bbolt.Bucket, n siteNum, news []numbered, a *arena) error {
 		for j < len(news) && (last || news[j].fp < next) {
 			j++
 		}
-		if err := putBlocks(bucket, n, first, mix(b, news[i:j]), a); err != nil {
+		if err := putBlocks(bucket, n, first, mix(b, news[i:j]), most, a); err != nil {
 			return err
 		}
 		i = j
@@ -133,15 +130,15 @@ func mix(b block, news []numbered) []byte {
 }
 
 // putBlocks writes what belongs at first, as several blocks if need be.
-func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, a *arena) error {
-	parts := (b.len() + maxBlock - 1) / maxBlock
+func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
+	parts := (b.len() + most - 1) / most
 	if parts > 1 {
 		// Room to grow in each of them.
-		parts = (b.len() + maxBlock*3/4 - 1) / (maxBlock * 3 / 4)
+		parts = (b.len() + most*3/4 - 1) / (most * 3 / 4)
 	}
 	each := (b.len() + parts - 1) / parts
 	for part := range slices.Chunk(b, each*fingerSize) {
-		if err := bucket.Put(seenKey(n, first), a.sealed(part)); err != nil {
+		if err := put(bucket, seenKey(n, first), a.value(part)); err != nil {
 			return err
 		}
 		b = b[len(part):]
@@ -171,8 +168,8 @@ func (a *arena) take(n int) []byte {
 	return b
 }
 
-// sealed is the concatenation of parts behind its checksum.
-func (a *arena) sealed(parts ...[]byte) []byte {
+// value is the concatenation of parts behind room for the checksum.
+func (a *arena) value(parts ...[]byte) []byte {
 	n := checksumSize
 	for _, p := range parts {
 		n += len(p)
@@ -181,5 +178,5 @@ func (a *arena) sealed(parts ...[]byte) []byte {
 	for _, p := range parts {
 		b = append(b, p...)
 	}
-	return seal(b)
+	return b
 }

@@ -24,19 +24,23 @@ func newKnownCache() *knownCache {
 	return c
 }
 
-// known reports whether fp was noted, and notes it.
+// known reports whether fp was noted.
 func (c *knownCache) known(fp uint64) bool {
+	p := *c.places.Load()
+	return p[fp&uint64(len(p)-1)].Load() == fp
+}
+
+// note remembers fp. Until what has fp is on its way to the disk it must not be
+// noted: another page with the same link could be committed first, without it.
+func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now
-	place := &p[fp&uint64(len(p)-1)]
-	if place.Load() == fp {
-		return true
+	if place := &p[fp&uint64(len(p)-1)]; place.Swap(fp) == fp {
+		return
 	}
-	place.Store(fp)
 	if len(p) < maxPlaces && c.fills.Add(1) > int64(2*len(p)) {
 		c.grow(now)
 	}
-	return false
 }
 
 // grow doubles the places. Notes that others make meanwhile may be lost: they

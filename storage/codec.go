@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
-// Values are a CRC-32C and what it is the checksum of: bbolt does not notice
-// flipped bytes in a leaf. Lengths and numbers in them are unsigned varints,
+// Values are a CRC-32C of the key and of what stands behind it: bbolt does not
+// notice flipped bytes in a leaf. Lengths and numbers in them are unsigned varints,
 // times are Unix nanoseconds in 8 bytes, big-endian, 0 for the zero time.
 
 const checksumSize = 4
@@ -18,18 +20,25 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
 	errChecksum = errors.New("checksum does not fit the record")
+	errTwice    = errors.New("the number of a new site is that of another one")
 	errRecord   = errors.New("record is not of the known form")
 )
 
-// seal fills in the checksum at the beginning of b.
-func seal(b []byte) []byte {
-	binary.BigEndian.PutUint32(b, crc32.Checksum(b[checksumSize:], castagnoli))
-	return b
+// checksum is that of a row. The key is part of it: priorities and due times
+// stand nowhere else.
+func checksum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value[checksumSize:])
 }
 
-// unseal is what seal was given, behind the checksum.
+// put writes a row. It fills in the checksum at the beginning of value.
+func put(bucket *bbolt.Bucket, key, value []byte) error {
+	binary.BigEndian.PutUint32(value, checksum(key, value))
+	return bucket.Put(key, value)
+}
+
+// unseal is what put was given, behind the checksum.
 func unseal(bucket, key, value []byte) ([]byte, error) {
-	if len(value) < checksumSize || crc32.Checksum(value[checksumSize:], castagnoli) != binary.BigEndian.Uint32(value) {
+	if len(value) < checksumSize || checksum(key, value) != binary.BigEndian.Uint32(value) {
 		return nil, recordError(bucket, key, errChecksum)
 	}
 	return value[checksumSize:], nil

@@ -140,7 +140,7 @@ type commitGroup struct {
 
 // take empties the queue.
 func (db *DB) take(last bool) *commitGroup {
-	g := &commitGroup{journal: rowsBuilder{last: db.row}}
+	g := &commitGroup{journal: rowsBuilder{size: db.limits.rowSize, last: db.row}}
 	db.mu.Lock()
 	g.ops, g.hungry = db.queue, db.hungry
 	db.queue, db.queued, db.hungry = nil, 0, nil
@@ -152,9 +152,6 @@ func (db *DB) take(last bool) *commitGroup {
 			g.all = append(g.all, *o.completion)
 			g.journal.add(o.completion)
 		}
-	}
-	for _, row := range g.journal.rows {
-		seal(row)
 	}
 	return g
 }
@@ -183,6 +180,9 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 		time.Sleep(2 * d) // bbolt syncs twice
 	}
 	c, err := db.transact(g)
+	if db.opts.fault != nil {
+		err = db.opts.fault(err)
+	}
 	if err != nil && !isDiskFull(err) {
 		// It is not known whether the commit is on disk.
 		c, err = db.again(g, c, err)
@@ -245,7 +245,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 		if c.upTo < g.journal.last {
 			c.journal.FillPercent = 1
 			for i, row := range g.journal.rows {
-				if err := c.journal.Put(rowKey(g.journal.number(i)), row); err != nil {
+				if err := put(c.journal, rowKey(g.journal.number(i)), row); err != nil {
 					return err
 				}
 			}
@@ -269,7 +269,7 @@ func (c *change) apply(o op) error {
 		if err != nil {
 			return err
 		}
-		return c.meta.Put([]byte(o.key), raw)
+		return put(c.meta, []byte(o.key), raw)
 	}
 }
 
@@ -282,12 +282,12 @@ func (c *change) finish(commit uint64, lengths map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	return c.meta.Put(keyOutputs, raw)
+	return put(c.meta, keyOutputs, raw)
 }
 
 func putCommit(meta *bbolt.Bucket, commit, row uint64) error {
 	b := binary.BigEndian.AppendUint64(make([]byte, checksumSize, 20), commit)
-	return meta.Put(keyCommit, seal(binary.BigEndian.AppendUint64(b, row)))
+	return put(meta, keyCommit, binary.BigEndian.AppendUint64(b, row))
 }
 
 func getCommit(meta *bbolt.Bucket) (commit, row uint64, err error) {

@@ -160,12 +160,9 @@ func (d *decoder) links(site frontier.Site, whole int) []link {
 	return links
 }
 
-// rowSize is about how long a row becomes. bbolt keeps at least two rows in a
-// leaf and writes the last leaf again with every commit.
-const rowSize = 16 << 10
-
 // A rows builder makes rows of completions.
 type rowsBuilder struct {
+	size   int    // of a row, about
 	last   uint64 // number of the last row
 	rows   [][]byte
 	places []place // of each completion
@@ -173,8 +170,8 @@ type rowsBuilder struct {
 
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
-	if n == 0 || len(b.rows[n-1])+len(e.raw) > rowSize {
-		b.rows = append(b.rows, append(make([]byte, 0, max(rowSize/4, len(e.raw)+16)), 0, 0, 0, 0))
+	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
+		b.rows = append(b.rows, append(make([]byte, 0, max(b.size/4, len(e.raw)+16)), 0, 0, 0, 0))
 		b.last++
 		n++
 	}

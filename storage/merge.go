@@ -59,17 +59,23 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	return c
 }
 
-// The most links of a site that are merged at once, and what merging a site and
-// ending an entry costs, in links.
+// What merging a site and ending an entry costs, in links.
 const (
-	maxSlice = 8000
 	siteCost = 4
 	endCost  = 4
 )
 
+// some are the links of s that are merged at once.
+func (c *change) some(s *pendingSite) []pendingLink {
+	return s.links[:min(len(s.links), c.db.limits.maxSlice)]
+}
+
+// whole reports whether s is merged at once.
+func (c *change) whole(s *pendingSite) bool { return len(s.links) <= c.db.limits.maxSlice }
+
 // cost is what it takes to merge s, or the part of it that is merged at once.
-func (s *pendingSite) cost() int {
-	return siteCost + endCost*len(s.ends) + min(len(s.links), maxSlice)
+func (c *change) cost(s *pendingSite) int {
+	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
 
 // merge gives what is pending for a site its effect: all completions, and as
@@ -81,7 +87,7 @@ func (c *change) merge(s *pendingSite) error {
 	if err != nil {
 		return err
 	}
-	links := s.links[:min(len(s.links), maxSlice)]
+	links := c.some(s)
 	found, err := c.unseen(n, links)
 	if err != nil {
 		return err
@@ -111,7 +117,7 @@ func (c *change) merge(s *pendingSite) error {
 		}
 	}
 	c.records = append(c.records, changedSite{n, r})
-	return c.states.Put(n.key(), r.sealed(c.arena.take(256)))
+	return put(c.states, n.key(), r.value(c.arena.take(256)))
 }
 
 // see says what became of the sites that were changed.
@@ -180,10 +186,10 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	if j.fate.Code == frontier.Waiting {
 		r.Waiting++
 		to := waitingKey(n, dueMillis(j.fate.Until), num)
-		return c.entries.Put(to, c.arena.sealed(retried(nil, raw, j.tries)))
+		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries)))
 	}
 	r.Queued--
-	return c.entries.Put(endedKey(n, num), c.arena.sealed(raw, appendFate(c.arena.take(128), &j.fate)))
+	return put(c.entries, endedKey(n, num), c.arena.value(raw, appendFate(c.arena.take(128), &j.fate)))
 }
 
 // unseen finds the links of a site that were never seen: their places in links,
@@ -234,7 +240,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 		if err != nil {
 			return err
 		}
-		if err := c.entries.Put(readyKey(n, entryPriority(raw), r.Entries), c.arena.sealed(raw)); err != nil {
+		if err := put(c.entries, readyKey(n, entryPriority(raw), r.Entries), c.arena.value(raw)); err != nil {
 			return err
 		}
 	}
@@ -242,7 +248,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	r.Ready += len(found)
 	r.Queued += len(found)
 	slices.SortFunc(news, func(a, b numbered) int { return cmp.Compare(a.fp, b.fp) })
-	return insert(c.entries, n, news, &c.arena)
+	return insert(c.entries, n, news, c.db.limits.maxBlock, &c.arena)
 }
 
 // number is the number of the row of a place: the newest with its low half.
@@ -306,7 +312,10 @@ func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, erro
 	if n == 0 || uint64(n) != next {
 		return 0, nil, errors.New("more sites than there are numbers")
 	}
-	return n, r, c.names.Put([]byte(name), c.arena.sealed(n.key()))
+	if c.states.Get(n.key()) != nil {
+		return 0, nil, recordError(bucketStates, n.key(), errTwice)
+	}
+	return n, r, put(c.names, []byte(name), c.arena.value(n.key()))
 }
 
 func (c *change) lookUp(s *pendingSite) (siteNum, error) {
@@ -332,14 +341,40 @@ func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
 	return siteNum(binary.BigEndian.Uint32(raw)), nil
 }
 
-// keepCommon writes the clocks that are common to several sites.
+// keepCommon writes the clocks that are common to several sites. Like those of
+// one journal, a clock never goes back.
 func (c *change) keepCommon(clocks map[string]time.Time) error {
 	for name, due := range clocks {
-		if err := c.common.Put([]byte(name), seal(appendTime(append(c.arena.take(16), 0, 0, 0, 0), due))); err != nil {
+		is, err := commonClock(c.common, []byte(name))
+		if err != nil {
+			return err
+		}
+		if !due.After(is) {
+			continue
+		}
+		if err := put(c.common, []byte(name), appendTime(append(c.arena.take(16), 0, 0, 0, 0), due)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// commonClock is the zero time for a clock that is not known.
+func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
+	value := common.Get(name)
+	if value == nil {
+		return time.Time{}, nil
+	}
+	raw, err := unseal(bucketCommon, name, value)
+	if err != nil {
+		return time.Time{}, err
+	}
+	d := decoder{b: raw}
+	due := d.time()
+	if d.bad {
+		return due, recordError(bucketCommon, name, errRecord)
+	}
+	return due, nil
 }
 
 // forget deletes the rows of the journal up to one.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +45,9 @@ type Options struct {
 	// SyncDelay is added to each sync of the state file, for measuring what a
 	// slower disk would do.
 	SyncDelay time.Duration
+
+	limits *limits           // nil: usual
+	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
 }
 
 // An InUseError says that another process holds the state of a crawl.
@@ -98,6 +102,7 @@ type Run struct {
 type DB struct {
 	dir       string
 	opts      Options
+	limits    limits
 	seed      uint64
 	cache     *knownCache
 	unclean   bool
@@ -115,6 +120,7 @@ type DB struct {
 	hurry   chan struct{} // somebody waits for it
 	closing chan struct{} // Close was called
 	ended   chan struct{} // the committer has ended
+	closed  atomic.Bool
 
 	large   sync.Mutex   // held while a large record is encoded
 	reading sync.RWMutex // held by readers of the queue, and to let entries in again
@@ -151,8 +157,11 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	if opts.limits == nil {
+		opts.limits = &usual
+	}
 	db := &DB{
-		dir: dir, opts: opts, growths: frontier.NewGrowths(),
+		dir: dir, opts: opts, limits: *opts.limits, growths: frontier.NewGrowths(),
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
@@ -335,7 +344,7 @@ func (db *DB) prepare(path string) error {
 			if err != nil {
 				return err
 			}
-			return meta.Put(keyRestart, raw)
+			return put(meta, keyRestart, raw)
 		}
 		if raw := meta.Get(keyRestart); raw != nil {
 			return decode(bucketMeta, keyRestart, raw, &db.restart)
@@ -354,6 +363,9 @@ func (db *DB) damaged(err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) && db.closed.Load() {
+		return ErrClosed
+	}
 	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || isDiskFull(err) {
 		return err
 	}
@@ -378,8 +390,12 @@ func (db *DB) Restarted() time.Time { return db.restart }
 // Dir is the directory of the crawl.
 func (db *DB) Dir() string { return db.dir }
 
-// Close commits what is left and gives the crawl free.
+// Close commits what is left and gives the crawl free. A second Close returns
+// ErrClosed.
 func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return ErrClosed
+	}
 	close(db.closing)
 	<-db.ended
 	db.mu.Lock()

@@ -17,6 +17,7 @@ type output struct {
 	buf    []byte
 	dirty  bool  // something was appended since the last flush
 	length int64 // of the file and buf
+	err    error // of the first write that failed: nothing counts any more
 }
 
 type namedOutput struct {
@@ -75,15 +76,15 @@ func (o *output) size() int64 {
 
 // write requires that mu is held.
 func (o *output) write() error {
-	if len(o.buf) == 0 {
-		return nil
+	if len(o.buf) == 0 || o.err != nil {
+		return o.err
 	}
-	_, err := o.file.Write(o.buf)
+	_, o.err = o.file.Write(o.buf)
 	o.buf = o.buf[:0]
 	if cap(o.buf) > 2*maxBuffer {
 		o.buf = nil
 	}
-	return err
+	return o.err
 }
 
 // flush writes what was appended, syncs it, and says how long the file is.

@@ -9,25 +9,46 @@ import (
 // When the journal is merged. The more is merged at once, the more of it lies
 // on the same pages of the file; the less, the sooner new sites are known.
 const (
-	smallPending = 64                    // links and completions that are merged at once
-	someMerge    = 20_000                // up to here merging is cheap enough to be done each second
-	someAge      = time.Second           // so much later
-	fullMerge    = 600_000               // from here on it is time
-	fullAge      = 5 * time.Second       // and also so much later
-	slice        = 6000                  // cost of what one commit merges, at least
-	idle         = 20 * time.Millisecond // without news: there is time
-	siteWeight   = 2                     // memory of a pending site, in links
+	someAge    = time.Second           // from here on it is time, if there is not more than someMerge
+	fullAge    = 5 * time.Second       // and here, whatever there is
+	idle       = 20 * time.Millisecond // without news: there is time
+	siteWeight = 2                     // memory of a pending site, in links
 )
+
+// limits are those of how the state is written. They are in one place so that
+// tests can make them small.
+type limits struct {
+	smallPending int // links and completions that are merged at once
+	someMerge    int // up to here merging is cheap enough to be done each second
+	fullMerge    int // from here on it is time
+	slice        int // cost of what one commit merges, at least
+	maxSlice     int // links of one site that are merged at once
+	rowSize      int // bytes of a row of the journal, about
+	maxBlock     int // fingerprints in a block
+}
+
+var usual = limits{
+	smallPending: 64,
+	someMerge:    20_000,
+	fullMerge:    600_000,
+	slice:        6000,
+	maxSlice:     8000,
+	// bbolt keeps at least two rows in a leaf and writes the last leaf again
+	// with every commit.
+	rowSize: 16 << 10,
+	// A little less than half a page of bbolt's.
+	maxBlock: 160,
+}
 
 // mergeSome merges the sites that somebody waits for, and a slice of the rest
 // when it is time.
 func (c *change) mergeSome(g *commitGroup) error {
 	p := c.db.pending
-	left, budget := p.todo, slice
+	left, budget := p.todo, c.db.limits.slice
 	done := map[*pendingSite]bool{}
 	merge := func(s *pendingSite) error {
-		budget -= s.cost()
-		left -= s.done + min(len(s.links), maxSlice)
+		budget -= c.cost(s)
+		left -= s.done + len(c.some(s))
 		done[s] = true
 		return c.merge(s)
 	}
@@ -59,14 +80,16 @@ func (c *change) mergeSome(g *commitGroup) error {
 	at := pass.at
 	for ; at < len(pass.sites) && budget > 0; at++ {
 		s := pass.sites[at]
-		if done[s] || p.sites[s.name] != s {
+		if p.sites[s.name] != s {
 			continue
 		}
-		if err := merge(s); err != nil {
-			return err
+		if !done[s] {
+			if err := merge(s); err != nil {
+				return err
+			}
 		}
-		if len(s.links) > maxSlice {
-			break
+		if !c.whole(s) {
+			break // the next commit goes on with it
 		}
 	}
 	c.at = at
@@ -103,14 +126,17 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 	}
 	sites := make([]numberedSite, 0, len(c.db.pending.sites))
 	for _, s := range c.db.pending.sites {
-		if done[s] {
+		if done[s] && c.whole(s) {
 			continue
 		}
 		n, err := c.lookUp(s)
 		if err != nil {
 			return nil, err
 		}
-		if s.num = n; n == 0 {
+		if !done[s] { // else its number may be one that this commit gives
+			s.num = n
+		}
+		if n == 0 {
 			n-- // behind the others
 		}
 		sites = append(sites, numberedSite{n, s})
@@ -127,7 +153,7 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 }
 
 func (db *DB) timeToMerge(left int, quiet bool) bool {
-	age := time.Since(db.pending.since)
-	return quiet || left <= smallPending || left <= someMerge && age >= someAge || age >= fullAge ||
-		left+siteWeight*len(db.pending.sites) >= fullMerge
+	age, l := time.Since(db.pending.since), &db.limits
+	return quiet || left <= l.smallPending || left <= l.someMerge && age >= someAge || age >= fullAge ||
+		left+siteWeight*len(db.pending.sites) >= l.fullMerge
 }

@@ -33,7 +33,8 @@ func (r *siteRecord) append(b []byte) []byte {
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
 }
 
-func (r *siteRecord) sealed(b []byte) []byte { return seal(r.append(append(b, 0, 0, 0, 0))) }
+// value is the record behind room for the checksum.
+func (r *siteRecord) value(b []byte) []byte { return r.append(append(b, 0, 0, 0, 0)) }
 
 func (r *siteRecord) decode(key, value []byte) error {
 	raw, err := unseal(bucketStates, key, value)

@@ -10,13 +10,13 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
 // entry by a number within its site; both start from 1. All values but those of
-// "version" and "seed" stand behind their checksum (codec.go); those marked *
-// are JSON, the others are laid out in records.go and journal.go.
+// "version" and "seed" stand behind a checksum of key and value (codec.go);
+// those marked * are JSON, the others are laid out in records.go and journal.go.
 var (
 	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
 	// "commit" -> number of the last commit (8), and of the last row that was ever
@@ -125,13 +125,13 @@ func fingerprint(u frontier.URL, seed uint64) uint64 {
 	return max(1, xxh3.HashStringSeed(u.Key(), seed)) // 0 is no fingerprint
 }
 
-// encode is JSON behind its checksum.
+// encode is JSON behind room for the checksum.
 func encode(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return seal(append(make([]byte, checksumSize, checksumSize+len(raw)), raw...)), nil
+	return append(make([]byte, checksumSize, checksumSize+len(raw)), raw...), nil
 }
 
 func decode(bucket, key, value []byte, v any) error {

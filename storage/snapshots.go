@@ -85,7 +85,7 @@ func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	return snapshots.Put(snapshotKey(site, s.Fetched), raw)
+	return put(snapshots, snapshotKey(site, s.Fetched), raw)
 }
 
 func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {

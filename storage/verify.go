@@ -168,8 +168,10 @@ func (v *verifier) sites(tx *bbolt.Tx) {
 		v.problem("there are %d more names than records of sites", count)
 	}
 	last := siteNum(names.Sequence())
-	if key, _ := tx.Bucket(bucketEntries).Cursor().Last(); key != nil && keySite(key) > last {
-		v.problem("there are entries of site %d, and only %d sites", keySite(key), last)
+	for _, bucket := range []*bbolt.Bucket{states, tx.Bucket(bucketEntries)} {
+		if key, _ := bucket.Cursor().Last(); len(key) >= 4 && keySite(key) > last {
+			v.problem("there are rows of site %d, and only %d sites", keySite(key), last)
+		}
 	}
 }
 

@@ -1,0 +1,396 @@
+package storage
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// readOnly makes every write to f fail while what runs.
+func readOnly(t *testing.T, f *os.File, what func()) {
+	t.Helper()
+	replaced(t, int(f.Fd()), f.Name(), syscall.O_RDONLY, what)
+}
+
+// replaced lets a descriptor stand for another file while what runs.
+func replaced(t *testing.T, fd int, path string, flags int, what func()) {
+	t.Helper()
+	kept, err := syscall.Dup(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(kept)
+	other, err := syscall.Open(path, flags|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Dup3(other, fd, syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	syscall.Close(other)
+	defer func() {
+		if err := syscall.Dup3(kept, fd, syscall.O_CLOEXEC); err != nil {
+			t.Error(err)
+		}
+	}()
+	what()
+}
+
+// What fills the buffer is written at once; a write that failed counts for ever.
+func TestAFailedWriteIsNeverCommitted(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	put := func(size int) error {
+		return db.PutPage(&PageRecord{URL: "http://a.example/", Body: make([]byte, size)})
+	}
+	if err := put(10); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Submit(frontier.Completion{}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	readOnly(t, db.pages.file, func() {
+		if err := put(2 * maxBuffer); err == nil {
+			t.Fatal("written to a file that cannot be written to")
+		}
+	})
+	if err := put(10); err != nil {
+		t.Errorf("what is only kept in memory: %v", err)
+	}
+	if err := db.Close(); err == nil {
+		t.Error("Close says that all is well")
+	}
+	db = open(t, dir)
+	defer db.Close()
+	if n := db.lengths[PagesFile]; n > 500 {
+		t.Errorf("%d bytes are said to be written", n)
+	}
+	verified(t, crash(t, dir))
+}
+
+// descriptor is that of the file at path in this process.
+func descriptor(t *testing.T, path string) int {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc to find a descriptor in: ", err)
+	}
+	for _, e := range all {
+		if is, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && is == path {
+			fd, err := strconv.Atoi(e.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fd
+		}
+	}
+	t.Fatalf("%s is not open", path)
+	return -1
+}
+
+func entry(t testing.TB, raw string) frontier.Entry {
+	t.Helper()
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frontier.Entry{URL: u}
+}
+
+// A commit fails in every way in which it is not known whether it reached the
+// disk. The crawl goes on, and everything is there once.
+func TestACommitThatFailedIsMadeOnce(t *testing.T) {
+	lose := func(path string, flags int) func(*testing.T, *DB, *error) {
+		return func(t *testing.T, db *DB, _ *error) {
+			// What is lost is lost for good: to keep it would keep the lock.
+			state := filepath.Join(db.Dir(), StateFile)
+			fd := descriptor(t, state)
+			other, err := syscall.Open(cmp.Or(path, state), flags|syscall.O_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Dup3(other, fd, syscall.O_CLOEXEC); err != nil {
+				t.Fatal(err)
+			}
+			syscall.Close(other)
+		}
+	}
+	for name, fail := range map[string]func(*testing.T, *DB, *error){
+		"nothing can be written": lose("", syscall.O_RDONLY),
+		"nothing reached it":     lose("/dev/null", syscall.O_RDWR), // takes all, syncs nothing
+		"all reached it":         func(_ *testing.T, _ *DB, err *error) { *err = syscall.EIO },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var next error
+			db, err := Open(dir, Options{Gather: -1, fault: func(err error) error {
+				err, next = errors.Join(err, next), nil
+				return err
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := entry(t, "http://a.example/1")
+			submit := func(c frontier.Completion) {
+				t.Helper()
+				if err := db.Submit(c); err != nil {
+					t.Fatal(err)
+				}
+				settle(t, db, 1)
+			}
+			submit(frontier.Completion{Links: []frontier.Entry{e}})
+			var buf [2]frontier.Entry
+			if n, err := db.Read(e.URL.Site(), time.Now(), buf[:]); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			before := db.bolt
+			fail(t, db, &next)
+			submit(frontier.Completion{
+				Site: e.URL.Site(), Entry: buf[0], Spent: frontier.Spent{Pages: 1},
+				Fate:  frontier.Fate{Code: frontier.Fetched, Status: 200},
+				Links: []frontier.Entry{entry(t, "http://a.example/2"), entry(t, "http://b.example/")},
+			})
+			if db.bolt == before {
+				t.Error("the file was not opened again: no commit has failed")
+			}
+			submit(frontier.Completion{Links: []frontier.Entry{e, entry(t, "http://a.example/3")}})
+			copied := crash(t, dir)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range []string{dir, copied} {
+				if v := verified(t, dir); v.Entries != 4 || v.Sites != 2 {
+					t.Errorf("%+v, want 4 entries of 2 sites", v)
+				}
+				db := open(t, dir)
+				if fate, ok, err := db.Fate(e.URL); !ok || fate.Code != frontier.Fetched || err != nil {
+					t.Errorf("%v, %v, %v", fate, ok, err)
+				}
+				if n, err := db.Read(e.URL.Site(), time.Now(), buf[:]); n != 2 || err != nil || buf[0].URL.Target() != "/2" || buf[1].URL.Target() != "/3" {
+					t.Errorf("%d entries %v, %v", n, buf, err)
+				}
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// A full disk ends a crawl with an error that says so. Once there is room, it
+// goes on where it was.
+func TestAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("a small file system needs root: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, full := range []string{StateFile, PagesFile} {
+		t.Run(full, func(t *testing.T) {
+			dir := filepath.Join(dir, "crawl-"+full)
+			ballast := filepath.Join(filepath.Dir(dir), "ballast")
+			if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			db := open(t, dir)
+			safe := 0
+			var failed error
+			for i := 0; failed == nil; i++ {
+				if i == 10_000 {
+					t.Fatal("3 MB are never full")
+				}
+				if full == PagesFile {
+					if err := db.PutPage(&PageRecord{URL: fmt.Sprint(i), Body: bytes.Repeat([]byte("x"), 50_000)}); err != nil {
+						failed = err
+						break
+					}
+				}
+				var links []frontier.Entry
+				for k := range 20 {
+					links = append(links, entry(t, fmt.Sprintf("http://h%d.example/%d/%s", i%7, k, strings.Repeat("x", i%200))))
+				}
+				links = append(links, entry(t, fmt.Sprintf("http://all.example/%d", i)))
+				if failed = db.Submit(frontier.Completion{Links: links}); failed != nil {
+					break
+				}
+				g := <-db.Grown()
+				if failed = g.Err; failed == nil {
+					safe += g.Settled
+				}
+				for failed == nil && safe <= i {
+					g := <-db.Grown()
+					failed = g.Err
+					safe += g.Settled
+				}
+			}
+			if !isDiskFull(failed) {
+				t.Errorf("error %v, want one of a full disk", failed)
+			}
+			if err := db.Submit(frontier.Completion{}); !isDiskFull(err) {
+				t.Errorf("Submit afterwards: %v", err)
+			}
+			if err := db.Close(); err == nil || !isDiskFull(err) {
+				t.Errorf("Close: %v", err)
+			}
+			if err := os.Remove(ballast); err != nil {
+				t.Fatal(err)
+			}
+			verified(t, dir)
+			db = open(t, dir)
+			for i := range safe {
+				if _, ok, err := db.Fate(entry(t, fmt.Sprintf("http://all.example/%d", i)).URL); !ok || err != nil {
+					t.Errorf("entry %d of %d is lost: %v", i, safe, err)
+				}
+			}
+			last := entry(t, "http://all.example/last")
+			if err := db.Submit(frontier.Completion{Links: []frontier.Entry{last}}); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, db, 1)
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+			verified(t, dir)
+		})
+	}
+}
+
+// While somebody reads for long nobody waits, and the room that was used up
+// meanwhile is used again.
+func TestALongReadHoldsNobodyUp(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer db.Close()
+	churn := func(n int) {
+		for i := range n {
+			if err := db.Put("key", strings.Repeat("x", 5000+i)); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Submit(frontier.Completion{Common: []frontier.CommonClock{{Name: "ip", Due: time.Unix(int64(i), 0)}}}); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, db, 1)
+		}
+	}
+	churn(5)
+	tx, err := db.bolt.Begin(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	churn(100)
+	held := db.bolt.Stats().PendingPageN
+	if held < 200 {
+		t.Errorf("only %d pages are pending while somebody reads", held)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(db.Dir(), StateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	churn(5)
+	before := size()
+	churn(50)
+	if after, pending := size(), db.bolt.Stats().PendingPageN; after != before || pending > held/4 {
+		t.Errorf("after the read %d pages are pending (%d before), and the file grew from %d to %d", pending, held, before, after)
+	}
+}
+
+// TestHolderProcess is the other process of TestTwoProcesses.
+func TestHolderProcess(t *testing.T) {
+	dir := os.Getenv("PERMESSO_HOLD")
+	if dir == "" {
+		t.Skip("runs as a child")
+	}
+	open(t, dir)
+	fmt.Println("held")
+	select {}
+}
+
+func TestTwoProcesses(t *testing.T) {
+	dir := filled(t)
+	child := exec.Command(os.Args[0], "-test.run=^TestHolderProcess$")
+	child.Env = append(os.Environ(), "PERMESSO_HOLD="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer child.Process.Kill()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("child: %q, %v", line, err)
+	}
+	_, err = Open(dir, Options{})
+	var inUse *InUseError
+	if !errors.As(err, &inUse) || inUse.Run == nil || inUse.Run.PID != child.Process.Pid {
+		t.Errorf("Open: %v, want an *InUseError of process %d", err, child.Process.Pid)
+	}
+	if _, err := Verify(dir, func(err error) { t.Error(err) }); !errors.As(err, &inUse) {
+		t.Errorf("Verify: %v", err)
+	}
+	if run, ok := Holder(dir); !ok || run.PID != child.Process.Pid {
+		t.Errorf("Holder: %+v, %v", run, ok)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	child.Wait()
+	verified(t, dir)
+	if _, ok := Holder(dir); ok {
+		t.Error("a process that was killed holds the crawl")
+	}
+	db := open(t, dir)
+	if !db.Unclean() {
+		t.Error("opens as clean after a kill")
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAClosedCrawlSaysSo(t *testing.T) {
+	dir := filled(t)
+	db := open(t, dir)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u := entry(t, "http://a.example/").URL
+	_, readErr := db.Read(u.Site(), time.Now(), make([]frontier.Entry, 1))
+	_, _, fateErr := db.Fate(u)
+	for what, err := range map[string]error{
+		"Close": db.Close(), "Submit": db.Submit(frontier.Completion{}), "Read": readErr, "Fate": fateErr,
+		"Sites": db.Sites(func(frontier.SiteState) error { return nil }),
+	} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s after Close: %v, want ErrClosed", what, err)
+		}
+	}
+}

@@ -1,0 +1,580 @@
+package storage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+var sims = flag.Int("sims", 12, "seeds of each simulation")
+
+// small are limits with which a few links make several rows, blocks and slices.
+func small(r *rand.Rand) *limits {
+	return &limits{
+		smallPending: r.IntN(4), someMerge: 1 + r.IntN(40), fullMerge: 1 + r.IntN(80),
+		slice: 1 + r.IntN(40), maxSlice: 1 + r.IntN(6), rowSize: 1 + r.IntN(400), maxBlock: 2 + r.IntN(5),
+	}
+}
+
+// verified fails the test for each thing in dir that is not as it should be.
+func verified(t testing.TB, dir string) Verified {
+	t.Helper()
+	v, err := Verify(dir, func(err error) { t.Errorf("Verify: %v", err) })
+	if err != nil {
+		t.Fatalf("Verify: %v", err)
+	}
+	return v
+}
+
+// An act is one thing that was given to a DB, as the twin remembers it.
+type act struct {
+	completion *frontier.Completion
+	url        string // of the entry that ended
+	key        string // of a Put
+	site       frontier.Site
+	snapshot   *robots.Snapshot
+	pages      int // that were put before
+}
+
+// A twin is a DB and what ought to be in it. Unlike the script's model it takes
+// into account that a DB merges late: between two times when all is settled it
+// knows only what must not happen.
+type twin struct {
+	t     *testing.T
+	rand  *rand.Rand
+	dir   string
+	db    *DB
+	acts  []act
+	pages []string
+	now   time.Time
+
+	submitted, settled int
+	owed               bool // the journal that was opened is not merged yet
+	urls               map[string]*twinURL
+	sites              map[frontier.Site]*twinSite
+	common             map[string]time.Time
+	put                map[string]int
+	snapshots          map[frontier.Site]*robots.Snapshot
+	out                []frontier.Entry
+	hints              map[frontier.Site]*hint // as a frontier would keep them
+}
+
+type twinURL struct {
+	entry frontier.Entry // as it was found; Tries, and Due of one that waits
+	order int            // of its entry, within the site
+	fate  frontier.Fate
+	out   bool
+}
+
+type twinSite struct {
+	clocks frontier.Clocks
+	spent  frontier.Spent
+	given  frontier.Fate
+}
+
+type hint struct {
+	more  bool
+	retry time.Time
+}
+
+func (w *twin) forget() {
+	w.urls, w.sites = map[string]*twinURL{}, map[frontier.Site]*twinSite{}
+	w.common, w.put = map[string]time.Time{}, map[string]int{}
+	w.snapshots, w.hints = map[frontier.Site]*robots.Snapshot{}, map[frontier.Site]*hint{}
+	w.out, w.submitted, w.settled = nil, 0, 0
+}
+
+// apply is what an act means.
+func (w *twin) apply(i int) {
+	a := &w.acts[i]
+	switch {
+	case a.snapshot != nil:
+		w.snapshots[a.site] = a.snapshot
+		return
+	case a.key != "":
+		w.put[a.key] = i
+		return
+	}
+	c := a.completion
+	if c.Site != "" {
+		w.sites[c.Site] = &twinSite{c.Clocks, c.Spent, c.Given}
+	}
+	if u := w.urls[a.url]; u != nil {
+		u.out, u.fate = false, c.Fate
+		u.entry.Due = time.Time{}
+		if c.Fate.Code == frontier.Waiting {
+			u.entry.Due, u.entry.Tries = time.UnixMilli(dueMillis(c.Fate.Until)), c.Entry.Tries
+		}
+	}
+	for _, s := range c.Common {
+		if s.Due.After(w.common[s.Name]) {
+			w.common[s.Name] = s.Due
+		}
+	}
+	for _, l := range c.Links {
+		if key := l.URL.Key(); w.urls[key] == nil {
+			w.urls[key] = &twinURL{entry: l, order: len(w.urls)}
+			if w.sites[l.URL.Site()] == nil {
+				w.sites[l.URL.Site()] = &twinSite{}
+			}
+		}
+	}
+}
+
+// do gives an act to both.
+func (w *twin) do(a act) {
+	w.t.Helper()
+	a.pages = len(w.pages)
+	i := len(w.acts)
+	w.acts = append(w.acts, a)
+	var err error
+	switch {
+	case a.snapshot != nil:
+		err = w.db.PutSnapshot(a.site, a.snapshot)
+	case a.key != "":
+		err = w.db.Put(a.key, i)
+	default:
+		w.submitted++
+		err = w.db.Submit(*a.completion)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.apply(i)
+}
+
+// url is one of a few: of one site many.
+func (w *twin) url() frontier.URL {
+	h := w.rand.IntN(6)
+	n := 12
+	if h == 0 {
+		n = 300
+	}
+	u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", h, w.rand.IntN(n)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
+}
+
+func (w *twin) site() frontier.Site { return w.url().Site() }
+
+func (w *twin) links(n int) []frontier.Entry {
+	var links []frontier.Entry
+	for range w.rand.IntN(n + 1) {
+		e := frontier.Entry{URL: w.url(), Depth: w.rand.IntN(3), Hops: "LLR"[:w.rand.IntN(4)]}
+		switch w.rand.IntN(3) {
+		case 0:
+			e.Via = w.url().String()
+		case 1:
+			e.Tag = "tag"
+		}
+		links = append(links, e)
+	}
+	return links
+}
+
+// readable is what a Read with enough room must return, in order, once all is
+// settled.
+func (w *twin) readable(site frontier.Site, now time.Time) (ready, waiting []*twinURL) {
+	for _, u := range w.urls {
+		if u.entry.URL.Site() != site || u.out {
+			continue
+		}
+		switch u.fate.Code {
+		case frontier.Undecided:
+			ready = append(ready, u)
+		case frontier.Waiting:
+			waiting = append(waiting, u)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *twinURL) int {
+		return cmp.Or(cmp.Compare(a.entry.Priority(), b.entry.Priority()), cmp.Compare(a.order, b.order))
+	})
+	slices.SortFunc(waiting, func(a, b *twinURL) int {
+		return cmp.Or(a.entry.Due.Compare(b.entry.Due), cmp.Compare(a.order, b.order))
+	})
+	return ready, waiting
+}
+
+func (w *twin) read() {
+	site := w.site()
+	buf := make([]frontier.Entry, 1+w.rand.IntN(8))
+	now := w.now
+	if w.rand.IntN(10) == 0 { // a clock that jumps
+		now = now.Add(time.Duration(w.rand.IntN(7200)-3600) * time.Second)
+	}
+	all := w.settled == w.submitted && !w.owed
+	h := w.hint(site)
+	h.more = false
+	if !h.retry.After(now) {
+		h.retry = time.Time{}
+	}
+	n, err := w.db.Read(site, now, buf)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	h.more = h.more || n == len(buf)
+	var want []*twinURL
+	if all {
+		ready, waiting := w.readable(site, now)
+		waiting = slices.DeleteFunc(waiting, func(u *twinURL) bool { return u.entry.Due.After(now) })
+		want = append(waiting, ready...)
+		if n != min(len(want), len(buf)) {
+			w.t.Fatalf("Read(%s) = %d entries, want %d of %d", site, n, len(buf), len(want))
+		}
+	}
+	for i, e := range buf[:n] {
+		u := w.urls[e.URL.Key()]
+		switch {
+		case u == nil:
+			w.t.Fatalf("%s was read and never added", e.URL)
+		case u.out:
+			w.t.Fatalf("%s was read twice", e.URL)
+		case u.fate.Code != frontier.Undecided && u.fate.Code != frontier.Waiting:
+			w.t.Fatalf("%s was read, which has ended", e.URL)
+		case u.fate.Code == frontier.Waiting && (u.entry.Due.After(now) || !u.entry.Due.Equal(e.Due)):
+			w.t.Fatalf("%s was read at %v with due %v, which is %v", e.URL, now, e.Due, u.entry.Due)
+		case all && want[i] != u:
+			w.t.Fatalf("Read(%s): place %d is %s, want %s", site, i, e.URL, want[i].entry.URL)
+		}
+		same := u.entry
+		same.Due, same.ID = e.Due, e.ID
+		if e != same {
+			w.t.Fatalf("Read: got\n%+v\nwant\n%+v", e, same)
+		}
+		u.out = true
+		w.out = append(w.out, e)
+	}
+}
+
+func (w *twin) hint(site frontier.Site) *hint {
+	if w.hints[site] == nil {
+		w.hints[site] = &hint{}
+	}
+	return w.hints[site]
+}
+
+func (w *twin) finish() {
+	if len(w.out) == 0 {
+		return
+	}
+	i := w.rand.IntN(len(w.out))
+	e := w.out[i]
+	w.out = slices.Delete(w.out, i, i+1)
+	c := &frontier.Completion{
+		Site: e.URL.Site(), Entry: e,
+		Clocks: frontier.Clocks{
+			Due: w.now.Add(time.Second), By: frontier.OwnClock, Ended: w.now, TTFB: time.Duration(w.rand.IntN(1e9)),
+			Strikes: w.rand.IntN(3), Good: w.rand.IntN(9),
+		},
+		Fate: frontier.Fate{Code: frontier.Fetched, Status: 200, Time: w.now, Digest: "sha1:" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
+	}
+	switch w.rand.IntN(6) {
+	case 0, 1:
+		c.Entry.Tries++
+		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: w.now.Add(time.Duration(w.rand.IntN(4e10)))}
+	case 2:
+		c.Fate = frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 3", Rules: w.now}
+	case 3:
+		c.Given = frontier.Fate{Code: frontier.SiteDead, Time: w.now}
+		c.Fate = frontier.Fate{} // the entry stays out
+		w.out = append(w.out, e)
+	default:
+		line := fmt.Sprintf("%s %d", e.URL, len(w.acts))
+		w.pages = append(w.pages, line)
+		if err := w.db.PutPage(&PageRecord{URL: line, Status: 200}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if w.rand.IntN(2) == 0 {
+		c.Links = w.links(6)
+	}
+	if w.rand.IntN(2) == 0 {
+		c.Common = []frontier.CommonClock{{Name: fmt.Sprint("ip 192.0.2.", w.rand.IntN(5)), Due: w.now.Add(time.Duration(w.rand.IntN(2e9)))}}
+	}
+	c.Spent.Pages, c.Spent.Bytes, c.Spent.Time = w.rand.IntN(9), w.rand.Int64N(1e6), time.Duration(w.rand.IntN(1e9))
+	a := act{completion: c}
+	if c.Fate.Code != frontier.Undecided {
+		a.url = e.URL.Key()
+	}
+	w.do(a)
+}
+
+// news takes in what the DB has told.
+func (w *twin) news() {
+	for {
+		select {
+		case g := <-w.db.Grown():
+			if g.Err != nil {
+				w.t.Fatal(g.Err)
+			}
+			w.settled += g.Settled
+			for _, st := range g.Sites {
+				h := w.hint(st.Site)
+				h.more = h.more || st.Ready
+				h.retry = st.Waiting
+			}
+		default:
+			return
+		}
+	}
+}
+
+// settle waits until everything has had its effect, and compares all of it.
+func (w *twin) settle() {
+	w.t.Helper()
+	for range 2000 {
+		if w.news(); w.settled == w.submitted && w.quiet() {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+	}
+	if w.settled != w.submitted || !w.quiet() {
+		w.t.Fatalf("%d of %d submits have settled", w.settled, w.submitted)
+	}
+	w.owed = false
+	w.compare()
+	for site := range w.sites {
+		ready, waiting := w.readable(site, w.now)
+		if slices.ContainsFunc(w.out, func(e frontier.Entry) bool { return e.URL.Site() == site }) {
+			continue
+		}
+		h := w.hint(site)
+		if len(ready) > 0 && !h.more {
+			w.t.Fatalf("%s has %d entries to read and the frontier was never told", site, len(ready))
+		}
+		if len(waiting) > 0 && !h.more && (h.retry.IsZero() || h.retry.After(waiting[0].entry.Due)) {
+			w.t.Fatalf("%s has an entry due %v, the frontier was told of %v", site, waiting[0].entry.Due, h.retry)
+		}
+	}
+}
+
+// quiet reports whether nothing is left to be committed or merged.
+func (w *twin) quiet() bool {
+	w.db.merging.Lock()
+	defer w.db.merging.Unlock()
+	return w.queued() == 0 && w.db.pending.empty()
+}
+
+func (w *twin) queued() int {
+	w.db.mu.Lock()
+	defer w.db.mu.Unlock()
+	return len(w.db.queue)
+}
+
+// compare compares everything but the queue itself. It may be called at any
+// time when everything is committed, merged or not.
+func (w *twin) compare() {
+	w.t.Helper()
+	for site, s := range w.sites {
+		ready, waiting := w.readable(site, w.now)
+		st, err := w.db.State(site)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if st.Clocks != s.clocks && !(st.Clocks.Due.Equal(s.clocks.Due) && st.Clocks.Ended.Equal(s.clocks.Ended) &&
+			st.Clocks.Strikes == s.clocks.Strikes && st.Clocks.Good == s.clocks.Good && st.Clocks.TTFB == s.clocks.TTFB) ||
+			st.Spent != s.spent || st.Fate.Code != s.given.Code {
+			w.t.Fatalf("%s: got %+v\nwant %+v", site, st, s)
+		}
+		if !w.quiet() {
+			continue
+		}
+		if st.Ready != (len(ready) > 0) || st.Ready && st.Head > ready[0].entry.Priority() || st.Waiting.IsZero() != (len(waiting) == 0) ||
+			len(waiting) > 0 && !st.Waiting.Equal(waiting[0].entry.Due) {
+			w.t.Fatalf("%s: got %+v\nwant %d ready and %d waiting", site, st, len(ready), len(waiting))
+		}
+		queued := len(ready) + len(waiting)
+		for _, e := range w.out {
+			if e.URL.Site() == site {
+				queued++
+			}
+		}
+		if st.Queued != queued {
+			w.t.Fatalf("%s has %d queued, want %d", site, st.Queued, queued)
+		}
+	}
+	for _, u := range w.urls {
+		fate, ok, err := w.db.Fate(u.entry.URL)
+		if err != nil || !ok || fate.Code != u.fate.Code || fate.Status != u.fate.Status || fate.Digest != u.fate.Digest || fate.Detail != u.fate.Detail {
+			w.t.Fatalf("fate of %s: %+v, %v, %v; want %+v", u.entry.URL, fate, ok, err, u.fate)
+		}
+	}
+	clocks := map[string]time.Time{}
+	if err := w.db.Common(func(c frontier.CommonClock) error {
+		if _, twice := clocks[c.Name]; twice {
+			w.t.Errorf("clock %q is there twice", c.Name)
+		}
+		clocks[c.Name] = c.Due
+		return nil
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	for name, due := range w.common {
+		if !clocks[name].Equal(due) {
+			w.t.Fatalf("clock %q: %v, want %v", name, clocks[name], due)
+		}
+	}
+	for key, want := range w.put {
+		var got int
+		if ok, err := w.db.Get(key, &got); !ok || err != nil || got != want {
+			w.t.Fatalf("Get(%s) = %d, %v, %v; want %d", key, got, ok, err, want)
+		}
+	}
+	for site, want := range w.snapshots {
+		if got, err := w.db.Snapshot(site); err != nil || got == nil || !got.Fetched.Equal(want.Fetched) || !bytes.Equal(got.Body, want.Body) {
+			w.t.Fatalf("Snapshot(%s) = %+v, %v; want %+v", site, got, err, want)
+		}
+	}
+}
+
+// kill goes on with a copy of the directory as it is now, between two
+// transactions, and with a twin that knows what was committed.
+func (w *twin) kill() {
+	w.t.Helper()
+	synctest.Wait() // the committer waits, too: nothing is half written
+	dir := crash(w.t, w.db.Dir())
+	committed := len(w.acts) - w.queued()
+	if err := w.db.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	verified(w.t, w.db.Dir())
+	verified(w.t, dir)
+	for { // a crawl may be killed again as soon as it is open
+		var err error
+		if w.db, err = Open(dir, w.db.opts); err != nil {
+			w.t.Fatal(err)
+		}
+		if !w.db.Unclean() {
+			w.t.Fatal("a copy of a running crawl opens as clean")
+		}
+		if w.rand.IntN(3) > 0 {
+			break
+		}
+		for range w.rand.IntN(30) {
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+		}
+		dir = crash(w.t, dir)
+		if err := w.db.Close(); err != nil {
+			w.t.Fatal(err)
+		}
+		verified(w.t, dir)
+	}
+	w.acts = w.acts[:committed]
+	w.forget()
+	for i := range w.acts {
+		w.apply(i)
+	}
+	w.owed = true
+	w.compare()
+	least := 0
+	if committed > 0 {
+		least = w.acts[committed-1].pages
+	}
+	raw, err := os.ReadFile(filepath.Join(w.db.Dir(), PagesFile))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var lines []string
+	for line := range bytes.Lines(raw) {
+		var p PageRecord
+		if err := json.Unmarshal(line, &p); err != nil {
+			w.t.Fatalf("pages.jsonl: %v", err)
+		}
+		lines = append(lines, p.URL)
+	}
+	if len(lines) < least || len(lines) > len(w.pages) || !slices.Equal(lines, w.pages[:len(lines)]) {
+		w.t.Fatalf("pages.jsonl has %d lines, want at least %d of %d", len(lines), least, len(w.pages))
+	}
+	w.pages = lines
+	w.hear()
+}
+
+// hear is what a frontier hears when it opens.
+func (w *twin) hear() {
+	seen := map[frontier.Site]bool{}
+	if err := w.db.Sites(func(st frontier.SiteState) error {
+		if seen[st.Site] {
+			w.t.Errorf("Sites: %s is there twice", st.Site)
+		}
+		seen[st.Site] = true
+		h := w.hint(st.Site)
+		h.more, h.retry = st.Ready, st.Waiting
+		return nil
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Whatever is merged when, and whenever the process is killed: the DB says what
+// the completions that were committed mean, all of them, once.
+func TestWhatIsCommittedIsNeitherLostNorDoneTwice(t *testing.T) {
+	for seed := range uint64(*sims) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 3))
+				w := &twin{t: t, rand: r, now: time.Now()}
+				w.forget()
+				var err error
+				if w.db, err = Open(t.TempDir(), Options{limits: small(r)}); err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if t.Failed() {
+						w.db.Close()
+					}
+				}()
+				w.hear()
+				for range 250 {
+					switch n := r.IntN(100); {
+					case n < 12:
+						w.do(act{completion: &frontier.Completion{Links: w.links(30)}})
+					case n < 37:
+						w.read()
+					case n < 67:
+						w.finish()
+					case n < 70:
+						w.do(act{key: fmt.Sprint("key", r.IntN(3))})
+					case n < 73:
+						site := w.site()
+						w.do(act{site: site, snapshot: &robots.Snapshot{
+							URL: string(site) + "/robots.txt", Fetched: w.now, Status: 200, Body: fmt.Append(nil, "# ", r.IntN(4)),
+						}})
+						w.now = w.now.Add(1)
+					case n < 90:
+						time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+						w.now = w.now.Add(time.Duration(r.IntN(5)) * time.Second)
+					case n < 93:
+						w.settle()
+					case n < 96:
+						w.kill()
+					}
+					synctest.Wait()
+					w.news()
+				}
+				w.settle()
+				w.kill()
+				w.settle()
+				if err := w.db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				verified(t, w.db.Dir())
+			})
+		})
+	}
+}
