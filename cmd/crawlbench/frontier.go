@@ -31,7 +31,9 @@ type growth struct {
 	seen, same         float64
 	workers            int
 	dir                string
-	syncDelay          time.Duration
+	syncDelay, maxTime time.Duration
+
+	deadline time.Time // zero: none
 
 	pages []atomic.Uint32 // URLs found so far, by host
 	found atomic.Int64
@@ -51,8 +53,12 @@ func runFrontier(_ context.Context, args []string, out io.Writer) error {
 	fs.IntVar(&g.workers, "workers", 64, "turns at once")
 	fs.StringVar(&g.dir, "dir", "", "where the state lives; empty: a temporary directory")
 	fs.DurationVar(&g.syncDelay, "sync-delay", 0, "added to each sync, for what a slower disk would do")
+	fs.DurationVar(&g.maxTime, "max-time", 0, "end after this time, however many URLs there are; 0: no limit")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if g.maxTime > 0 {
+		g.deadline = time.Now().Add(g.maxTime)
 	}
 	if g.dir == "" {
 		dir, err := os.MkdirTemp("", "crawlbench-frontier-")
@@ -266,7 +272,9 @@ func hostOf(s frontier.Site) int {
 	return n
 }
 
-func (g *growth) enough() bool { return g.found.Load() >= int64(g.urls) }
+func (g *growth) enough() bool {
+	return g.found.Load() >= int64(g.urls) || !g.deadline.IsZero() && time.Now().After(g.deadline)
+}
 
 // byFrontier crawls all hosts, as a crawl without pauses would.
 func (g *growth) byFrontier(db *storage.DB) error {
