@@ -139,7 +139,7 @@ func (b *bench) measure(ctx context.Context, bc *benchCase, list []contestant, r
 			}
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "%s: %v\n", c.name, err)
-				r.Failed = true
+				r.Failed = err.Error()
 			}
 			runs[c.name] = append(runs[c.name], r)
 		}
@@ -159,7 +159,7 @@ type result struct {
 	Memory      int64         // most bytes of anonymous memory, sampled
 	Web         WebCounts
 	Report      report
-	Failed      bool
+	Failed      string // how it ended, if not well
 }
 
 // once runs a contestant against a web of its own.

@@ -279,7 +279,7 @@ func TestTables(t *testing.T) {
 		{Scenario: engine, Rounds: 3, Rows: []row{
 			newRow(&engine.cases[0], contestant("raw-discard"), []result{run(time.Second, floor), run(3*time.Second, floor), run(2*time.Second, floor)}),
 			newRow(&engine.cases[0], contestant("permesso"), []result{run(4*time.Second, good)}),
-			newRow(&engine.cases[0], contestant("colly"), []result{run(5*time.Second, good), run(6*time.Second, bad), {Failed: true}}),
+			newRow(&engine.cases[0], contestant("colly"), []result{run(5*time.Second, good), run(6*time.Second, bad), {Failed: "exit status 8"}}),
 		}},
 		{Scenario: scenario{name: "politeness", about: "A pause.", cases: []benchCase{*paused}}, Rounds: 1, Rows: []row{
 			newRow(paused, contestant("permesso"), []result{{

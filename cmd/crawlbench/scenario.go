@@ -70,7 +70,7 @@ func scenarios(scale float64) []scenario {
 		{"engine", "The engine: no pause between two requests.", nil,
 			[]benchCase{{label: "20 hosts", web: site(20, scaled(500))}}},
 		{"politeness", "Efficiency under a pause: requests/s against the bound of hosts / (pause + median response time).", polite,
-			[]benchCase{{label: "500 hosts, 200 ms", web: delayed(500, scaled(30), 200*time.Millisecond)}}},
+			[]benchCase{{label: "500 hosts, 200 ms", web: delayed(500, scaled(100), 200*time.Millisecond)}}},
 		{"saturation", "Many hosts under a pause of 1 s: the bound, or all of the CPU.", ours,
 			[]benchCase{{label: "10,000 hosts, 1 s", web: delayed(10_000, scaled(10), time.Second)}}},
 		{"growth", "Growth with the URLs seen: 500 new ones on each page.", ours, nil},

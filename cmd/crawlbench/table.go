@@ -31,7 +31,7 @@ type row struct {
 	Memory            int64   // bytes
 	Cores             float64 // that the contestant kept busy
 	Bound             float64 // share of the physical bound that was reached; 0 without a pause
-	Busy              bool    // contestant and web together kept the CPU busy
+	Busy              float64 // share of all CPUs that contestant and web took together
 	Conns             int64
 	Goroutines        int
 	Seen              int
@@ -44,7 +44,7 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 	r.Rate = median(rs, func(r result) float64 { return float64(r.Web.Pages) / r.Web.Elapsed.Seconds() })
 	r.Memory = int64(median(rs, func(r result) float64 { return float64(r.Memory) }))
 	r.Cores = median(rs, func(r result) float64 { return r.CPU.Seconds() / r.Web.Elapsed.Seconds() })
-	r.Busy = median(rs, func(r result) float64 { return (r.CPU + r.WebCPU).Seconds() / r.Web.Elapsed.Seconds() }) > 0.9*float64(runtime.NumCPU())
+	r.Busy = median(rs, func(r result) float64 { return (r.CPU + r.WebCPU).Seconds() / r.Web.Elapsed.Seconds() }) / float64(runtime.NumCPU())
 	if bc.web.Delay > 0 {
 		r.Bound = median(rs, func(r result) float64 { return share(bc, &r) })
 	}
@@ -55,7 +55,6 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 		text string
 		n    int64
 	}{
-		{"%d times did not end by itself", most(rs, func(r result) int64 { return failed(r) })},
 		{"loses %d pages", most(rs, func(r result) int64 { return bc.expected() - r.Web.Pages })},
 		{"fetches %d pages again", most(rs, func(r result) int64 { return r.Web.Again })},
 		{"asks for %d forbidden URLs", most(rs, func(r result) int64 { return r.Web.Forbidden })},
@@ -65,17 +64,15 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 			r.Remarks = append(r.Remarks, fmt.Sprintf(remark.text, remark.n))
 		}
 	}
+	for _, res := range rs {
+		if remark := "ends with: " + res.Failed; res.Failed != "" && !slices.Contains(r.Remarks, remark) {
+			r.Remarks = append(r.Remarks, remark)
+		}
+	}
 	if !c.floor && most(rs, func(r result) int64 { return -r.Web.Robots }) == 0 {
 		r.Remarks = append(r.Remarks, "does not ask for robots.txt")
 	}
 	return r
-}
-
-func failed(r result) int64 {
-	if r.Failed {
-		return 1
-	}
-	return 0
 }
 
 // share is how near a run came to its bound: each host answers, pauses, and
@@ -194,10 +191,10 @@ func (r *row) heldBy() string {
 	switch {
 	case r.Bound >= 0.99:
 		return "the bound"
-	case r.Busy:
-		return "the CPU"
+	case r.Busy >= 0.9:
+		return fmt.Sprintf("the CPU, %.0f %% busy", 100*r.Busy)
 	}
-	return "itself"
+	return fmt.Sprintf("itself, CPU %.0f %% busy", 100*r.Busy)
 }
 
 func dashZero(n int) string {

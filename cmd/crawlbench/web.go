@@ -41,7 +41,7 @@ type Web struct {
 
 	began    time.Time
 	seen     []atomic.Uint32 // a bit for each page that was answered
-	ended    []atomic.Int64  // for each host: when its last answer ended, since began
+	ended    []atomic.Int64  // for each host: when its last answer was given, since began
 	cut      sync.Map        // pages whose body was cut once
 	conns    atomic.Int64
 	counters struct {
@@ -337,7 +337,7 @@ func (v *visitor) readRequest() (target, authority string, last bool, err error)
 	}
 }
 
-// busy stands for the end of an answer while it is given.
+// busy stands for that time while a request waits for its answer.
 const busy = -1
 
 var errCut = errors.New("body was cut")
@@ -354,16 +354,13 @@ func (v *visitor) answer(target, authority string) error {
 	if end := v.ended[host].Swap(busy); v.Delay > 0 && (end == busy || end > 0 && now-end < int64(v.Delay)) {
 		n.early.Add(1)
 	}
-	defer func() {
-		end := v.since()
-		v.ended[host].Store(end)
-		raise(&n.last, end)
-	}()
+	defer func() { raise(&n.last, v.since()) }()
 	if wait := v.latency(host); wait > 0 {
 		time.Sleep(wait)
 	}
 	if target == "/robots.txt" {
 		n.robots.Add(1)
+		v.end(host)
 		return v.small("200 OK", "text/plain", robotsText)
 	}
 	if strings.HasPrefix(target, forbidden) {
@@ -372,10 +369,15 @@ func (v *visitor) answer(target, authority string) error {
 	page := v.pageNumber(target)
 	if page < 0 || v.dead(host, page) {
 		n.missing.Add(1)
+		v.end(host)
 		return v.small("404 Not Found", "text/html", "<title>Not found</title>")
 	}
 	return v.page(host, page)
 }
+
+// end notes that an answer is about to be given: a crawler cannot have it
+// earlier, so that none is blamed for what this process does slowly.
+func (w *Web) end(host int) { w.ended[host].Store(w.since()) }
 
 func (w *Web) since() int64 { return int64(time.Since(w.began)) }
 
@@ -401,6 +403,7 @@ func (v *visitor) page(host, page int) error {
 		*buf = bytes.Clone(t.answer)
 	}
 	v.fill(t, *buf, host, page)
+	v.end(host)
 	at := uint64(host)*uint64(v.Pages) + uint64(page)
 	word, bit := &v.seen[at/32], uint32(1)<<(at%32)
 	if v.Faults && host%10 == cutHost && page%20 == cutPage {

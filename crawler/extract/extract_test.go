@@ -173,3 +173,23 @@ func TestEmbedsAreWhatAPageIsShownWith(t *testing.T) {
 		t.Errorf("without embeds: %+v", links)
 	}
 }
+
+func BenchmarkDecode(b *testing.B) {
+	page := "<!doctype html><html><head><meta charset=utf-8><title>x</title></head>" + strings.Repeat("Some words of text. ", 1024)
+	for _, bc := range []struct{ name, page, contentType string }{
+		{"header", page, "text/html; charset=utf-8"},
+		{"meta", page, "text/html"},
+		{"undeclared", strings.Replace(page, "<meta charset=utf-8>", "", 1), "text/html"},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			body := []byte(bc.page)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, name := Decode(body, bc.contentType); name != "utf-8" {
+					b.Fatal(name)
+				}
+			}
+		})
+	}
+}
