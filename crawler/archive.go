@@ -42,7 +42,7 @@ func (c *Crawler) archive(e frontier.Entry, res *fetch.Result, p *Page) (where s
 			continue
 		}
 		record := archived(e, x, res)
-		if p != nil && x == res.Page && len(x.Wire) == len(x.Body) && x.Proto != "ftp" {
+		if x == res.Page && len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
 			record.PayloadDigest = p.digest // nothing was decoded
 		}
 		at, err := c.db.PutExchange(record)
