@@ -23,9 +23,10 @@ func BenchmarkNext(b *testing.B) {
 	}
 	p := &Page{URL: u, Entry: frontier.Entry{URL: u, Via: "http://a.example/", Hops: "LLLL"}}
 	p.html = extract.HTML([]byte(html), u, "text/html", extract.Options{Token: "testbot"})
+	found := newFindings()
 	b.ReportAllocs()
 	for b.Loop() {
-		if n := len(c.next(p)); n != 50 {
+		if n := len(c.next(p, found)); n != 50 {
 			b.Fatal(n)
 		}
 	}

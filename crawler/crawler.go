@@ -74,7 +74,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if ran {
 		return ErrRan
 	}
-	if err := c.open(); err != nil {
+	if err := c.open(h); err != nil {
 		return distinct(err, c.close())
 	}
 	defer func() { err = distinct(err, c.close()) }()
@@ -160,12 +160,13 @@ func distinct(errs ...error) error {
 var errGoexit = errors.New("crawler: the handler ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
 func (c *Crawler) worker(ctx context.Context, n int, h Handler) error {
+	w := worker{number: n, found: newFindings()}
 	for {
 		turn, err := c.frontier.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := c.visit(ctx, n, turn, h); err != nil {
+		if err := c.visit(ctx, &w, turn, h); err != nil {
 			c.frontier.Stop()
 			return err
 		}
@@ -196,7 +197,7 @@ func (c *Crawler) ended(end End) {
 }
 
 // open opens the rooms.
-func (c *Crawler) open() error {
+func (c *Crawler) open(h Handler) error {
 	var backlog frontier.Backlog
 	var snapshots fetch.Snapshots
 	var restarted time.Time
@@ -226,6 +227,7 @@ func (c *Crawler) open() error {
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
 		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
+		Lend: h == nil, // a handler may keep what it is given
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 	})
 	if err != nil {

@@ -332,3 +332,34 @@ func TestAHandlerThatEndsItsGoroutineEndsTheCrawl(t *testing.T) {
 		}
 	})
 }
+
+// What a handler keeps of a page stays as it was, whatever is fetched next.
+func TestAHandlerMayKeepBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		site := w.Site("http://a.example")
+		links := ""
+		for i := range 20 {
+			links += fmt.Sprintf("<a href=/%d></a>", i)
+			site.Page(fmt.Sprintf("/%d", i), strings.Repeat(fmt.Sprint(i), 3000))
+		}
+		site.Page("/", links)
+		kept := map[string][]byte{}
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ contextT, p *crawler.Page) error {
+			kept[p.URL.Target()] = p.Body // one site: one page at a time
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			if body := kept[fmt.Sprintf("/%d", i)]; string(body) != strings.Repeat(fmt.Sprint(i), 3000) {
+				t.Errorf("/%d is now %.20q...", i, body)
+			}
+		}
+	})
+}

@@ -4,13 +4,36 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// next are the entries that a page leads to, each once, in scope.
-func (c *Crawler) next(p *Page) []frontier.Entry {
+// findings are what a worker has found on one page. Their memory is used again
+// for the next one.
+type findings struct {
+	seen    map[string]struct{} // keys
+	entries []frontier.Entry
+}
+
+// maxFindings is how many are kept room for.
+const maxFindings = 1024
+
+func newFindings() *findings { return &findings{seen: map[string]struct{}{}} }
+
+// clear forgets the last page.
+func (f *findings) clear() {
+	if len(f.seen) > maxFindings {
+		*f = *newFindings()
+		return
+	}
+	clear(f.seen)
+	clear(f.entries)
+	f.entries = f.entries[:0]
+}
+
+// next are the entries that a page leads to, each once, in scope. They are valid
+// until f is used for another page.
+func (c *Crawler) next(p *Page, f *findings) []frontier.Entry {
+	f.clear()
 	links := p.Links()
-	most := len(links) + len(p.followed) + 1
-	seen := make(map[string]struct{}, most)
+	seen, entries := f.seen, f.entries
 	seen[p.URL.Key()] = struct{}{}
-	entries := make([]frontier.Entry, 0, min(most, 512)) // of pages with more, most is out of scope
 	var found frontier.Entry
 	var by frontier.Hop
 	add := func(u frontier.URL, hop frontier.Hop) {
@@ -48,6 +71,7 @@ func (c *Crawler) next(p *Page) []frontier.Entry {
 	for _, u := range p.followed {
 		add(u, frontier.HopLink)
 	}
+	f.entries = entries
 	return entries
 }
 

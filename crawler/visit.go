@@ -9,16 +9,22 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
+// A worker makes one visit after the other.
+type worker struct {
+	number int
+	found  *findings
+}
+
 // visit is the way of one turn: fetch, store, handle, give back. An error is
 // one that ends the crawl.
-func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h Handler) error {
+func (c *Crawler) visit(ctx context.Context, w *worker, turn *frontier.Turn, h Handler) error {
 	e := turn.Entry()
 	if reason := c.narrowedSince(e); reason != "" {
 		c.skip(Skip{e.URL, e.Via, SkipNarrowed, string(reason)})
 		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
 		}}
-		return errors.Join(c.logVisit(worker, e, &res), c.finish(turn, &res))
+		return errors.Join(c.logVisit(w.number, e, &res), c.finish(turn, &res))
 	}
 	res, err := c.fetcher.Get(ctx, turn)
 	if err != nil {
@@ -27,14 +33,14 @@ func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h 
 	}
 	if res.Page == nil {
 		_, err := c.archive(e, &res, nil)
-		return errors.Join(c.logVisit(worker, e, &res), err, c.finish(turn, &res))
+		return errors.Join(c.logVisit(w.number, e, &res), err, c.finish(turn, &res))
 	}
 	page := newPage(e, &res, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a
 	// request that was made, and no pause after it.
 	undecided := frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter}
-	if err := errors.Join(c.logVisit(worker, e, &res), c.keep(page, &res)); err != nil {
+	if err := errors.Join(c.logVisit(w.number, e, &res), c.keep(page, &res)); err != nil {
 		_, ferr := turn.Finish(undecided)
 		return errors.Join(err, ferr)
 	}
@@ -57,8 +63,10 @@ func (c *Crawler) visit(ctx context.Context, worker int, turn *frontier.Turn, h 
 		c.counts.handlerError()
 		c.opts.Logger.Error("handler failed", "url", page.URL.String(), "error", err)
 	}
-	res.Outcome.Links = c.next(page)
-	return c.finish(turn, &res)
+	res.Outcome.Links = c.next(page, w.found)
+	err = c.finish(turn, &res)
+	res.Page.Release()
+	return err
 }
 
 // narrowedSince says why an entry that was queued by an earlier run is no

@@ -12,9 +12,10 @@ import (
 // A body is what was read of an answer's content.
 type body struct {
 	decoded []byte
-	wire    []byte // as it came, content coding and all; only where asked for
-	n       int64  // bytes that came
-	cut     bool   // there was more
+	wire    []byte  // as it came, content coding and all; only where asked for
+	n       int64   // bytes that came
+	cut     bool    // there was more
+	lent    *[]byte // what decoded is in, if it is lent
 }
 
 // A source reads a body from the wire: without the transfer coding, with the
@@ -52,7 +53,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 // readBody reads an answer's body, decoded, up to limit bytes. read is called
 // after each read from the wire with the number of bytes.
-func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (body, error) {
+func (f *Fetcher) readBody(resp *http.Response, limit int64, lend bool, read func(int)) (body, error) {
 	coding, err := codingOf(resp.Header)
 	if err != nil {
 		return body{}, err
@@ -60,7 +61,7 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (bo
 	src := source{r: resp.Body, read: read, most: f.portion()}
 	if coding == "" {
 		var b body
-		b.decoded, b.cut, err = readCapped(&src, limit)
+		err = b.read(&src, limit, resp.ContentLength, lend)
 		b.n = src.n
 		if f.opts.KeepWire {
 			b.wire = b.decoded
@@ -81,7 +82,7 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, read func(int)) (bo
 	d.src = src
 	var b body
 	if err = d.begin(); err == nil {
-		b.decoded, b.cut, err = readCapped(&guarded{d: d}, limit)
+		err = b.read(&guarded{d: d}, limit, -1, lend)
 	}
 	switch {
 	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
@@ -119,20 +120,34 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept.
 const maxScratch = 1 << 20
 
-// readCapped reads r up to limit bytes. cut says that there was more.
-func readCapped(r io.Reader, limit int64) (body []byte, cut bool, err error) {
+// maxTrusted is how much memory is made ready because a server says so.
+const maxTrusted = 4 << 20
+
+// read reads r up to limit bytes, of which there are expected, if that is not
+// negative. Where the body is lent its memory is that of the scratch buffer.
+func (b *body) read(r io.Reader, limit, expected int64, lend bool) error {
 	buf := scratch.Get().(*[]byte)
-	read, err := readAll(r, (*buf)[:0], limit)
+	room := (*buf)[:0]
+	if n := min(expected, limit, maxTrusted) + 1; n > int64(cap(room)) {
+		room = make([]byte, 0, n)
+	}
+	read, err := readAll(r, room, limit)
 	if int64(len(read)) > limit {
-		read, cut, err = read[:limit], true, nil
+		read, b.cut, err = read[:limit], true, nil
 	}
-	if cap(read) > maxScratch {
-		return read, cut, err
+	switch {
+	case cap(read) > maxScratch:
+		b.decoded = read
+		scratch.Put(buf)
+	case lend:
+		*buf = read
+		b.decoded, b.lent = read, buf
+	default:
+		b.decoded = bytes.Clone(read)
+		*buf = read
+		scratch.Put(buf)
 	}
-	body = bytes.Clone(read)
-	*buf = read
-	scratch.Put(buf)
-	return body, cut, err
+	return err
 }
 
 // readAll appends what r has to b, up to one byte more than limit.

@@ -172,7 +172,7 @@ func TestBombsCostTheCap(t *testing.T) {
 			defer f.decoders.close()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			b, err := f.readBody(response(coding, wire), limit, func(int) {})
+			b, err := f.readBody(response(coding, wire), limit, false, func(int) {})
 			runtime.ReadMemStats(&after)
 			if err != nil || !b.cut {
 				t.Fatalf("cut %t: %v", b.cut, err)
@@ -197,7 +197,7 @@ func TestCodingsThatStandForNothingEnd(t *testing.T) {
 	for coding, parts := range nothing {
 		wire := []byte(parts[0] + strings.Repeat(parts[1], 8*limit/len(parts[1])))
 		f := &Fetcher{opts: Options{KeepWire: true}}
-		b, err := f.readBody(response(coding, wire), limit, func(int) {})
+		b, err := f.readBody(response(coding, wire), limit, false, func(int) {})
 		if err != nil || !b.cut || len(b.decoded) != 0 || len(b.wire) > 2*limit || b.n != int64(len(b.wire)) {
 			t.Errorf("%s: %d bytes of %d on the wire, %d of body, cut %t: %v", coding, b.n, len(b.wire), len(b.decoded), b.cut, err)
 		}

@@ -50,6 +50,19 @@ type Exchange struct {
 	Clock frontier.Clock // that asked it
 
 	Err *Error
+
+	lent *[]byte // that Body is in
+}
+
+// Release gives the memory of Body, and of Wire where that is the same, back to
+// the Fetcher, with Options.Lend: nothing may use them any more. It need not be
+// called.
+func (x *Exchange) Release() {
+	if x.lent != nil {
+		x.Body, x.Wire = nil, nil
+		scratch.Put(x.lent)
+		x.lent = nil
+	}
 }
 
 // request is the exchange as the clocks see it.

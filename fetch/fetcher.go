@@ -53,6 +53,10 @@ type Options struct {
 	// of the bodies that come with a content coding.
 	KeepWire bool
 
+	// Lend lets the bodies of pages be given back by Exchange.Release: it saves
+	// to make and clear memory for each.
+	Lend bool
+
 	MaxHosts int // per-host fetchers kept in memory; 0: 4096
 	MaxIdle  int // kept connections; 0: 256
 	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384

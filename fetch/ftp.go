@@ -73,14 +73,15 @@ func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
 		x.Header.Set("Content-Type", t)
 	}
 	w.enter(phaseBody)
-	var cut bool
+	var b body
 	src := source{r: r, read: h.progress(w), most: h.fetcher.portion()}
-	x.Body, cut, err = readCapped(&src, a.limit)
+	err = b.read(&src, a.limit, -1, false)
+	x.Body = b.decoded
 	x.WireBytes = src.n
 	if h.fetcher.opts.KeepWire {
 		x.Wire = x.Body
 	}
-	if cut {
+	if b.cut {
 		x.Truncated = "length"
 	} else if err == nil {
 		if err = r.Close(); err == nil {

@@ -249,9 +249,9 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		return x, h.fail(x, w, errFields)
 	}
 	w.enter(phaseBody)
-	b, err := h.fetcher.readBody(resp, a.limit, h.progress(w))
+	b, err := h.fetcher.readBody(resp, a.limit, h.fetcher.opts.Lend && !a.robots, h.progress(w))
 	resp.Body.Close()
-	x.Body, x.Wire, x.WireBytes = b.decoded, b.wire, b.n
+	x.Body, x.Wire, x.WireBytes, x.lent = b.decoded, b.wire, b.n, b.lent
 	x.Ended = time.Now()
 	c.used = x.Ended
 	if b.cut {

@@ -27,7 +27,8 @@ type Backlog interface {
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
 	// Submit takes note of c. It does not wait until c is safe, only, at some
-	// bound, until enough of the earlier ones are. What is submitted for one
+	// bound, until enough of the earlier ones are. It keeps copies of what it
+	// needs of c.Links and c.Common. What is submitted for one
 	// site takes effect in the order of the calls.
 	Submit(c Completion) error
 

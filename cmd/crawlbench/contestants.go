@@ -71,6 +71,7 @@ func contestants() []contestant {
 		{name: "raw-goquery", about: "the same with goquery and net/url", floor: true, tls: true, run: rawRunner(queryBody)},
 		{name: "permesso-memory", about: "queue and seen set in memory, nothing written", delays: true, tls: true, names: true, limit: true, run: runPermessoMemory},
 		{name: "permesso", about: "durable queue, seen set and clocks, crawl.log; no archive", delays: true, tls: true, names: true, limit: true, run: runPermessoDurable},
+		{name: "permesso-warc", about: "and WARC files with their index, and pages.jsonl", delays: true, tls: true, names: true, limit: true, run: runPermessoArchive},
 		{name: "permesso-pages", about: "and pages.jsonl with the bodies", delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
 		{name: "wget2", about: "-r, pages deleted once read", delays: true, tls: true, command: wget2Command},
 		{name: "fetchbot", about: "with goquery and a map of URLs in the handler", delays: true, run: runFetchbot},

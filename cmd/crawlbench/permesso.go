@@ -20,6 +20,10 @@ func runPermessoDurable(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{}})
 }
 
+func runPermessoArchive(ctx context.Context, t *task) (report, error) {
+	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl")})
+}
+
 func runPermessoPages(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{
 		Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies},
@@ -44,7 +48,11 @@ func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error
 		return report{}, err
 	}
 	var times responses
-	err = c.Run(ctx, &times)
+	var handler crawler.Handler // as the command has none
+	if t.Delay > 0 {
+		handler = &times
+	}
+	err = c.Run(ctx, handler)
 	s := c.Stats()
 	return report{Response: times.median(), Seen: s.Frontier.Entries + s.Fetched, ProgramVersion: crawler.Version}, err
 }
