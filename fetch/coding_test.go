@@ -211,7 +211,7 @@ func TestLargeBodiesThatAreNoBombsAreWhole(t *testing.T) {
 	for _, coding := range []string{"gzip", "br", "zstd"} {
 		for name, plain := range map[string][]byte{"blanks": blanks, "table": table} {
 			f := &Fetcher{}
-			b, err := f.readBody(response(coding, coded(t, coding, plain)), 16<<20, func(int) {})
+			b, err := f.readBody(response(coding, coded(t, coding, plain)), 16<<20, false, func(int) {})
 			if err != nil || b.cut || !bytes.Equal(b.decoded, plain) {
 				t.Errorf("%s, %s: %d bytes of %d, cut %t: %v", coding, name, len(b.decoded), len(plain), b.cut, err)
 			}
@@ -230,7 +230,7 @@ func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
 	z.Close()
 	f := &Fetcher{}
 	defer f.decoders.close()
-	_, err = f.readBody(response("zstd", wire.Bytes()), 1<<20, func(int) {})
+	_, err = f.readBody(response("zstd", wire.Bytes()), 1<<20, false, func(int) {})
 	if _, ok := err.(*decodeError); !ok {
 		t.Errorf("error %v", err)
 	}
@@ -266,7 +266,7 @@ func FuzzContentEncoding(f *testing.F) {
 		const limit = 1000
 		fetcher := &Fetcher{opts: Options{KeepWire: true}}
 		defer fetcher.decoders.close()
-		b, err := fetcher.readBody(response(coding, wire), limit, func(int) {})
+		b, err := fetcher.readBody(response(coding, wire), limit, false, func(int) {})
 		if len(b.decoded) > limit {
 			t.Errorf("%d bytes of body, the cap is %d", len(b.decoded), limit)
 		}

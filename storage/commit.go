@@ -17,6 +17,7 @@ import (
 // What may wait for a commit before Submit waits, too.
 const (
 	maxQueue      = 512     // ops
+	maxQueueLinks = 12_000  // in them
 	maxQueueBytes = 4 << 20 // of completions in them
 )
 
@@ -38,7 +39,7 @@ type op struct {
 func (db *DB) enqueue(o op) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	for (len(db.queue) >= maxQueue || db.queued >= maxQueueBytes) && db.err == nil && !db.last {
+	for (len(db.queue) >= maxQueue || db.queuedLinks >= maxQueueLinks || db.queued >= maxQueueBytes) && db.err == nil && !db.last {
 		db.nudge(db.hurry)
 		db.room.Wait()
 	}
@@ -51,6 +52,7 @@ func (db *DB) enqueue(o op) error {
 	db.queue = append(db.queue, o)
 	if o.completion != nil {
 		db.queued += len(o.completion.raw)
+		db.queuedLinks += len(o.completion.links)
 	}
 	if o.snapshot != nil {
 		db.snapshots[o.site] = o.snapshot
@@ -143,7 +145,7 @@ func (db *DB) take(last bool) *commitGroup {
 	g := &commitGroup{journal: rowsBuilder{size: db.limits.rowSize, last: db.row}}
 	db.mu.Lock()
 	g.ops, g.hungry = db.queue, db.hungry
-	db.queue, db.queued, db.hungry = nil, 0, nil
+	db.queue, db.queued, db.queuedLinks, db.hungry = nil, 0, 0, nil
 	db.last = last
 	db.room.Broadcast()
 	db.mu.Unlock()

@@ -136,16 +136,17 @@ type DB struct {
 	pass    *pass // over what is pending; nil: none goes on
 	workspace
 
-	mu        sync.Mutex
-	room      sync.Cond // queue is shorter than its bound
-	queue     []op
-	queued    int                                // bytes of completions in queue
-	hungry    map[frontier.Site]bool             // sites that have little to read
-	snapshots map[frontier.Site]*robots.Snapshot // put, not committed
-	payloads  map[string]*payload                // archived, not committed, by digest
-	out       map[siteNum]map[uint32]bool        // entries that were read and have not ended: whether they are ready ones
-	last      bool                               // the last group is being committed
-	err       error                              // why nothing can be committed any more
+	mu          sync.Mutex
+	room        sync.Cond // queue is shorter than its bound
+	queue       []op
+	queued      int                                // bytes of completions in queue
+	queuedLinks int                                // and links
+	hungry      map[frontier.Site]bool             // sites that have little to read
+	snapshots   map[frontier.Site]*robots.Snapshot // put, not committed
+	payloads    map[string]*payload                // archived, not committed, by digest
+	out         map[siteNum]map[uint32]bool        // entries that were read and have not ended: whether they are ready ones
+	last        bool                               // the last group is being committed
+	err         error                              // why nothing can be committed any more
 }
 
 // Open opens the crawl in dir, or makes it. The error is an *InUseError, a
