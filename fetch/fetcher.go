@@ -58,7 +58,7 @@ type Options struct {
 	Lend bool
 
 	MaxHosts int // per-host fetchers kept in memory; 0: 4096
-	MaxIdle  int // kept connections; 0: 256
+	MaxIdle  int // kept connections; 0: 1024
 	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
 }
 
@@ -115,7 +115,7 @@ func New(opts Options) (*Fetcher, error) {
 	opts.Timeout = positive(opts.Timeout, 30*time.Second)
 	opts.MaxSize = positive(opts.MaxSize, 16<<20)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
-	opts.MaxIdle = positive(opts.MaxIdle, 256)
+	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)
 	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
