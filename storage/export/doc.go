@@ -18,7 +18,7 @@
 // joined, and the output wants this order anyway. It is done in sorted runs, in
 // temporary files without names: they are written and read from beginning to
 // end, which a B+ tree with random keys is not. Memory is that of
-// [Source.Memory], whatever the size of the crawl; temporary files take some 600
+// [Source.Memory], whatever the size of the crawl; temporary files take some 700
 // bytes a capture. Bodies in pages.jsonl are read over and never held.
 //
 // # Damage

@@ -16,7 +16,7 @@ import (
 
 // DefaultMemory is how many bytes of rows are sorted in memory before they go
 // to a temporary file.
-const DefaultMemory = 64 << 20
+const DefaultMemory = 32 << 20
 
 var (
 	// ErrNoCrawl is returned for a directory with neither pages nor captures.
