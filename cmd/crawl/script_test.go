@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			"truncate": truncate,
 			"spoil":    spoil,
 			"lines":    lineCount,
+			"archive":  archive,
 		},
 	})
 }

@@ -1,22 +1,26 @@
-// Sample writes a small archive to a directory: sample.warc.gz with each kind
-// of record, index.cdxj, and sample.wacz. With a number, so many more captures
-// are in it, which makes the index one of blocks.
+// Sample writes a small crawl to a directory: warc/sample.warc.gz with each kind
+// of record, pages.jsonl with most of them, index.cdxj, and sample.wacz. With a
+// number, so many more captures are in it, which makes the index one of blocks.
 package main
 
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/wacz"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -111,14 +115,35 @@ func exchanges(more int) []*warc.Exchange {
 	return list
 }
 
+// addPage writes the line of pages.jsonl: none for every seventh answer, as where
+// a page was to be asked again, and one of a page that is not archived after
+// every fifth.
+func addPage(w io.Writer, i int, x *warc.Exchange) error {
+	if x.Response == nil && x.File == nil || i%7 == 6 {
+		return nil
+	}
+	enc := json.NewEncoder(w)
+	p := storage.PageRecord{
+		URL: x.URL, Time: x.Date.Add(321), Status: 200, Type: "text/plain", Size: int64(i), Digest: "sha1:" + strings.Repeat("A", 32),
+		Title: fmt.Sprintf("\"%d\", =ü\n", i), Links: i % 300, Depth: i % 4, Hops: "LLLL"[:i%4], Tag: []string{"", "=tag"}[i%2], Robots: day,
+		NoIndex: i%2 == 0, NoArchive: i%3 == 0, Body: storage.Text("a body"),
+	}
+	if err := enc.Encode(p); err != nil || i%5 != 4 {
+		return err
+	}
+	p.URL = fmt.Sprintf("https://user%d.github.io:8443/not/archived?%d", i%100, i)
+	return enc.Encode(p)
+}
+
 func write(dir string, more int) error {
 	e, err := warc.NewEncoder(warc.Options{})
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "warc"), 0o755); err != nil {
 		return err
 	}
+	var pages bytes.Buffer
 	file, info, err := e.AppendInfo(nil, &warc.Info{
 		Filename: "sample.warc.gz", Date: day, Software: "sample/1.0", Robots: "RFC 9309",
 		UserAgent: "sample/1.0", From: "sample@example.org", Operator: "Sample <sample@example.org>", IsPartOf: "sample",
@@ -132,8 +157,14 @@ func write(dir string, more int) error {
 		if file, _, err = e.AppendExchange(file, x); err != nil {
 			return err
 		}
+		if err := addPage(&pages, i, x); err != nil {
+			return err
+		}
 	}
-	path := filepath.Join(dir, "sample.warc.gz")
+	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), pages.Bytes(), 0o644); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "warc", "sample.warc.gz")
 	if err := os.WriteFile(path, file, 0o644); err != nil {
 		return err
 	}

@@ -1,0 +1,23 @@
+#!/bin/bash
+# table.sh CRAWL DIR
+# Has readers that are not ours read what the program CRAWL exports of the crawl
+# in DIR: hyparquet and DuckDB the Parquet file, csv-parse the CSV file. Every cell
+# of the one must be in the other, and the parts of each URL those of Node.js.
+# Installs them, and Node.js from Debian's packages if need be.
+set -euo pipefail
+[ $# = 2 ] || { echo "usage: table.sh CRAWL DIR" >&2; exit 2; }
+here=$(dirname "$(realpath "$0")")
+crawl=$(realpath "$1")
+dir=$(realpath "$2")
+"$here/install.sh" node
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$here/table.mjs" "$work"
+cd "$work"
+echo '{"private":true}' >package.json
+npm install --silent --no-audit --no-fund --no-save hyparquet@1.31.5 csv-parse@7.0.3 @duckdb/node-api@1.5.6-r.1
+
+"$crawl" export "$dir" --format parquet --output table.parquet --check 2>log || { cat log >&2; exit 1; }
+"$crawl" export "$dir" --format csv --exact --output table.csv --check 2>log || { cat log >&2; exit 1; }
+"$crawl" export "$dir" --format jsonl --output table.jsonl --check 2>log || { cat log >&2; exit 1; }
+node table.mjs table.parquet table.csv table.jsonl

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage/export"
+	"github.com/permesso-crawler/permesso/storage/export/parquet"
+	"github.com/permesso-crawler/permesso/storage/wacz"
+	"github.com/permesso-crawler/permesso/storage/warc"
+	"github.com/spf13/cobra"
+)
+
+// exportFlags are the flags of crawl export, as they were given.
+type exportFlags struct {
+	format, output, title, main, temp string
+	force, check, exact               bool
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export [flags] DIR",
+		Short: "hand on a crawl: as CDXJ, WACZ, JSON lines, CSV or Parquet",
+		Long: `export reads pages.jsonl and warc/ in the directory of a crawl and writes
+
+  jsonl, csv   a row for each capture, from both
+  parquet      the same, in the columns of Common Crawl's index
+  cdxj         the index of the WARC files
+  wacz         the WARC files with index and pages, for ReplayWeb.page
+
+jsonl, csv and cdxj go to standard output, wacz and parquet to a file named after
+the directory; --output names another. A file has its name only once it is
+whole. Docs: docs/exports.md.
+
+What cannot be read is named and left out, and the command exits with 3.`,
+		Example: `  crawl export news.crawl --format csv --output news.csv
+  crawl export news.crawl --format parquet --check
+  crawl export news.crawl --format jsonl | jq .title`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("crawl export takes one argument, the directory of a crawl")
+			}
+			return p.export(cmd.Context(), &f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.format, "format", "f", "", "cdxj, wacz, jsonl, csv, parquet (default: what --output ends in)")
+	flags.StringVarP(&f.output, "output", "o", "", "file to write; - is standard output")
+	flags.BoolVar(&f.force, "force", false, "write over a file that exists")
+	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
+	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet takes for formulas")
+	flags.StringVar(&f.title, "title", "", "wacz: title (default: the name of the directory)")
+	flags.StringVar(&f.main, "main", "", "wacz: URL of the page to open first (default: that of the first seed)")
+	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 600 bytes a capture (default: the system's)")
+	return cmd
+}
+
+// A format is one of --format.
+type format struct {
+	name   string
+	binary bool
+	warc   bool   // it is made of WARC files
+	unit   string // what is counted
+	write  func(context.Context, *export.Source, io.Writer, *exportFlags) (int64, error)
+	check  func(*os.File) (int64, error) // how many units are in a file
+}
+
+var formats = []format{
+	{"cdxj", false, true, "line",
+		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+			return s.WriteCDXJ(ctx, w)
+		},
+		func(f *os.File) (int64, error) { return export.CheckCDXJ(f) }},
+	{"wacz", true, true, "page",
+		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+			return s.WriteWACZ(ctx, w, wacz.Package{
+				Title: f.title, MainPageURL: f.main, Created: time.Now(), Software: "permesso " + crawler.Version,
+			})
+		},
+		nil},
+	{"jsonl", false, false, "row",
+		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+			return export.WriteJSONL(w, s.Rows(ctx))
+		},
+		func(f *os.File) (int64, error) { return export.CheckJSONL(f) }},
+	{"csv", false, false, "row",
+		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+			return export.CSV{Exact: f.exact}.Write(w, s.Rows(ctx))
+		},
+		func(f *os.File) (int64, error) { return export.CheckCSV(f) }},
+	{"parquet", true, false, "row",
+		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+			return parquet.Write(w, s.Rows(ctx), parquet.Options{Segment: f.title, Version: crawler.Version})
+		},
+		func(f *os.File) (int64, error) {
+			info, err := f.Stat()
+			if err != nil {
+				return 0, err
+			}
+			return parquet.Check(f, info.Size())
+		}},
+}
+
+// resolve completes the flags for a directory.
+func (f *exportFlags) resolve(dir string) (*format, error) {
+	name := f.format
+	if name == "" {
+		name = strings.TrimPrefix(filepath.Ext(f.output), ".")
+	}
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
+	switch {
+	case f.format == "" && i < 0:
+		return nil, usage("which format? --format cdxj, wacz, jsonl, csv or parquet")
+	case i < 0:
+		return nil, usage("--format: %q is none of cdxj, wacz, jsonl, csv, parquet", name)
+	case f.exact && name != "csv":
+		return nil, usage("--exact is for csv: %s has every text as it is", name)
+	case (f.title != "" || f.main != "") && name != "wacz":
+		return nil, usage("--title and --main are for wacz: %s has no place for them", name)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	crawl := strings.TrimSuffix(filepath.Base(abs), ".crawl")
+	if f.title == "" {
+		f.title = crawl
+	}
+	if f.output == "" {
+		if f.output = "-"; formats[i].binary {
+			f.output = crawl + "." + name
+		}
+	}
+	return &formats[i], nil
+}
+
+func (p *program) export(ctx context.Context, f *exportFlags, dir string) error {
+	kind, err := f.resolve(dir)
+	if err != nil {
+		return err
+	}
+	source, err := openCrawl(dir, kind)
+	if err != nil {
+		return err
+	}
+	source.Temp = f.temp
+	damaged := 0
+	source.Damaged = func(d *export.Damage) error {
+		if damaged++; damaged <= maxProblems {
+			fmt.Fprintf(p.err, "crawl: %v; this is left out\n", d)
+		}
+		return nil
+	}
+
+	// The first interrupt ends the export, and removes what is written; a
+	// second one ends the process.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	var out *target
+	switch {
+	case f.output != "-":
+		if out, err = createTarget(f.output, f.force); err != nil {
+			return err
+		}
+		defer out.discard()
+	case f.check:
+		return usage("--check reads the file again, and standard output is none: give --output FILE")
+	case kind.binary && isTerminal(p.out):
+		return usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
+	default:
+		out = &target{w: p.out}
+	}
+	n, err := p.tell(source, out, func() (int64, error) { return kind.write(ctx, source, out, f) })
+	if err == nil && f.check {
+		err = out.check(kind, n)
+	}
+	if err == nil && ctx.Err() == nil {
+		err = out.commit()
+	}
+	switch {
+	case err == nil && ctx.Err() == nil:
+	case ctx.Err() != nil:
+		return &exit{exitForced, errors.New("interrupted: the export is not whole, and a file is not written; the same command does it again")}
+	default:
+		return exportError(err)
+	}
+	checked := ""
+	if f.check {
+		checked = "; read again, and whole"
+	}
+	name := f.output
+	if name == "-" {
+		name = "standard output"
+	}
+	fmt.Fprintf(p.err, "crawl: %s and %s of %s in %s%s\n", plural(int(n), kind.unit), size(out.written.Load()), kind.name, name, checked)
+	if damaged > maxProblems {
+		fmt.Fprintf(p.err, "crawl: and %d more\n", damaged-maxProblems)
+	}
+	if damaged > 0 {
+		return &exit{exitCheck, fmt.Errorf("%s could not be read; everything else is exported (crawl verify says more)", plural(damaged, "part"))}
+	}
+	return nil
+}
+
+// openCrawl finds the files that a format needs.
+func openCrawl(dir string, kind *format) (*export.Source, error) {
+	source, err := export.Open(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, usage("there is no directory %s: give that of a crawl, as news.crawl", dir)
+	case errors.Is(err, export.ErrNoCrawl):
+		return nil, usage("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
+	case err != nil:
+		return nil, err
+	case kind.warc && len(source.WARCs) == 0:
+		return nil, usage(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
+			`"crawl run --output jsonl,warc --fresh ..." crawls again and archives every answer; without --fresh, those that are still to come`,
+			dir, kind.name)
+	}
+	return source, nil
+}
+
+// exportError names the exit code of what ended an export.
+func exportError(err error) error {
+	var bad *warc.Error
+	switch {
+	case errors.Is(err, export.ErrOpen):
+		return &exit{exitState, fmt.Errorf("%w: the crawl still runs, or was killed. Export when it has ended; crawl run on the directory of a killed one mends it", err)}
+	case errors.As(err, &bad):
+		return &exit{exitState, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err)}
+	}
+	return err
+}
+
+// A target is where an export goes: a temporary file beside the one that is
+// wanted, or standard output.
+type target struct {
+	w       io.Writer
+	file    *os.File // nil for standard output
+	path    string
+	force   bool
+	written atomic.Int64
+}
+
+func createTarget(path string, force bool) (*target, error) {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return nil, usage("--output: %s is a directory: name a file", path)
+	case err == nil && !force:
+		return nil, usage("%s exists: give another --output, or --force to write over it", path)
+	}
+	dir, name := filepath.Split(path)
+	f, err := os.OpenFile(filepath.Join(dir, "."+name+"."+rand.Text()+".tmp"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usage("--output: there is no directory %s: make it first", filepath.Clean(dir))
+	case err != nil:
+		return nil, err
+	}
+	return &target{w: f, file: f, path: path, force: force}, nil
+}
+
+func (t *target) Write(b []byte) (int, error) {
+	n, err := t.w.Write(b)
+	t.written.Add(int64(n))
+	return n, err
+}
+
+// check reads what was written.
+func (t *target) check(kind *format, n int64) error {
+	m, err := n, error(nil)
+	if kind.check == nil {
+		err = wacz.Verify(t.file.Name())
+	} else if _, err = t.file.Seek(0, io.SeekStart); err == nil {
+		m, err = kind.check(t.file)
+	}
+	if err == nil && m != n {
+		err = fmt.Errorf("%s of %d can be read", plural(int(m), kind.unit), n)
+	}
+	if err != nil {
+		return &exit{exitCheck, fmt.Errorf("%s is not what was to be written, and is removed: %w", t.path, err)}
+	}
+	return nil
+}
+
+// commit gives the file its name, which it has for good then, whatever happens
+// to the machine.
+func (t *target) commit() error {
+	if t.file == nil {
+		return nil
+	}
+	if err := errors.Join(t.file.Sync(), t.file.Close()); err != nil {
+		return err
+	}
+	if t.force {
+		return os.Rename(t.file.Name(), t.path)
+	}
+	// A link fails where somebody has made the file meanwhile. Some file systems
+	// have none.
+	switch err := os.Link(t.file.Name(), t.path); {
+	case errors.Is(err, fs.ErrExist):
+		return usage("%s exists by now: give another --output, or --force to write over it", t.path)
+	case err != nil:
+		return os.Rename(t.file.Name(), t.path)
+	}
+	return os.Remove(t.file.Name())
+}
+
+// discard removes what has not got its name.
+func (t *target) discard() {
+	t.file.Close()
+	os.Remove(t.file.Name())
+}
+
+// tell runs f, and says how far it is when it takes long.
+func (p *program) tell(s *export.Source, out *target, f func() (int64, error)) (int64, error) {
+	whole, err := s.Size()
+	if err != nil {
+		return 0, err
+	}
+	ended, done := make(chan struct{}), make(chan struct{})
+	// The teller. It ends when f has returned.
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(p.screen("", false).every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				fmt.Fprintf(p.err, "crawl: export: %s read of %s, %s written\n", size(s.Read()), size(whole), size(out.written.Load()))
+			}
+		}
+	}()
+	n, err := f()
+	close(ended)
+	<-done
+	return n, err
+}

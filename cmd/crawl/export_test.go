@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// archive DIR makes the directory of a crawl: robots.txt and two pages, in warc/
+// and in pages.jsonl.
+func archive(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(writeArchive(ts.MkAbs(args[0])))
+}
+
+func writeArchive(dir string) error {
+	e, err := warc.NewEncoder(warc.Options{Random: rand.NewChaCha8([32]byte{})})
+	if err != nil {
+		return err
+	}
+	var records, lines bytes.Buffer
+	start := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	_, err = e.WriteInfo(&records, &warc.Info{Filename: "a-00000.warc.gz", Date: start, Software: "permesso"})
+	if err != nil {
+		return err
+	}
+	for i, url := range []string{"http://a.test/robots.txt", "http://a.test/", "http://a.test/b?x"} {
+		at := start.Add(time.Duration(i) * time.Second)
+		_, err := e.WriteExchange(&records, &warc.Exchange{
+			URL: url, Date: at,
+			Response: &warc.HTTP{StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(url)},
+		})
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			continue
+		}
+		line, err := json.Marshal(storage.PageRecord{
+			URL: url, Time: at, Status: 200, Type: "text/html", Title: "=" + strings.ToUpper(url), Depth: i - 1, Hops: "L"[:i-1], Robots: start, Body: storage.Text(url),
+		})
+		if err != nil {
+			return err
+		}
+		lines.Write(append(line, '\n'))
+	}
+	return errors.Join(
+		os.MkdirAll(filepath.Join(dir, "warc"), 0o755),
+		os.WriteFile(filepath.Join(dir, "warc", "a-00000.warc.gz"), records.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(dir, "pages.jsonl"), lines.Bytes(), 0o644),
+	)
+}
+
+// A terminal would take the bytes of a package for commands.
+func TestBinaryIsNotForTerminals(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there is no pseudo-terminal here: ", err)
+	}
+	defer terminal.Close()
+	if !isTerminal(terminal) {
+		t.Skip("the pseudo-terminal is none")
+	}
+	dir := t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"wacz", "parquet"} {
+		var said bytes.Buffer
+		if code := run([]string{"export", dir, "--format", format, "--output", "-"}, nil, terminal, &said); code != exitUsage {
+			t.Errorf("%s: exit code %d, want %d", format, code, exitUsage)
+		}
+		if want := format + " is binary and standard output is a terminal: give --output FILE"; !strings.Contains(said.String(), want) {
+			t.Errorf("%s: said %q, want %q", format, said.String(), want)
+		}
+	}
+}
+
+func TestExportExitCodes(t *testing.T) {
+	damaged, growing, pages := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, dir := range []string{damaged, growing, pages} {
+		if err := writeArchive(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(dir string) string { return filepath.Join(dir, "warc", "a-00000.warc.gz") }
+	if err := errors.Join(os.Truncate(file(damaged), 900), os.Rename(file(growing), file(growing)+".open"), os.Remove(file(pages))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir, format string
+		code        int
+	}{
+		{damaged, "csv", exitCheck}, {damaged, "cdxj", exitCheck}, {damaged, "wacz", exitState},
+		{growing, "csv", exitDone}, {growing, "wacz", exitState},
+		{pages, "csv", exitDone}, {pages, "cdxj", exitUsage}, {filepath.Join(pages, "none"), "csv", exitUsage},
+	} {
+		var out, said bytes.Buffer
+		if code := run([]string{"export", c.dir, "--format", c.format, "--output", filepath.Join(t.TempDir(), "file"), "--check"}, nil, &out, &said); code != c.code {
+			t.Errorf("%s of %s: exit code %d, want %d\n%s", c.format, c.dir, code, c.code, said.String())
+		}
+	}
+}

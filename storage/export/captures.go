@@ -1,0 +1,171 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// records calls f for each record of all WARC files, in their order. After a
+// record that cannot be read, or for which f returns a *warc.Error, it goes on
+// with the next one.
+func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name string) error) error {
+	for _, path := range s.WARCs {
+		if err := s.fileRecords(ctx, path, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.Record, name string) error) error {
+	file, err := s.open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := warc.NewReader(file)
+	name := warcName(path)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rec, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			if err = f(rec, name); err == nil {
+				_, err = rec.Close()
+			}
+		}
+		if err == nil {
+			continue
+		}
+		var bad *warc.Error
+		if !errors.As(err, &bad) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := s.damaged(&Damage{File: path, Offset: bad.Offset, Err: bad.Err}); err != nil {
+			return err
+		}
+		if _, err := r.Skip(); err != nil && err != io.EOF {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+// captures calls f for each capture of the WARC files.
+func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
+	// A metadata record follows the answer that it is about.
+	var last *Row
+	flush := func() error {
+		row := last
+		if last = nil; row == nil {
+			return nil
+		}
+		return f(row)
+	}
+	err := s.records(ctx, func(rec *warc.Record, name string) error {
+		if rec.Type == warc.Metadata && last != nil && strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") == last.WARCID {
+			return last.describe(rec)
+		}
+		row, err := capture(rec, name)
+		if err != nil || row == nil {
+			return err
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		last = row
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// capture makes a row of a record, whose block it reads over. It is nil for a
+// record that is no capture.
+func capture(rec *warc.Record, name string) (*Row, error) {
+	switch rec.Type {
+	case warc.Response, warc.Revisit:
+	case warc.Resource:
+		if strings.HasPrefix(rec.Header.Get(warc.FieldContentType), "application/warc-fields") {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	bad := func(format string, args ...any) error {
+		return &warc.Error{Offset: rec.Offset, Err: fmt.Errorf(format, args...)}
+	}
+	row := &Row{
+		URL: rec.TargetURI(), Time: rec.Date.UTC().Truncate(time.Microsecond),
+		PayloadDigest: rec.Header.Get(warc.FieldPayloadDigest), Truncated: rec.Header.Get(warc.FieldTruncated),
+		DetectedType: rec.Header.Get(warc.FieldIdentifiedType),
+		WARCType:     string(rec.Type), WARCID: rec.ID, WARCFile: name, WARCOffset: new(rec.Offset),
+	}
+	if row.URL == "" {
+		return nil, bad("a %s record without %s is no capture", rec.Type, warc.FieldTargetURI)
+	}
+	if !goodTime(row.Time) {
+		return nil, bad("a %s record without a %s that could be one", rec.Type, warc.FieldDate)
+	}
+	if ip, err := netip.ParseAddr(rec.Header.Get(warc.FieldIPAddress)); err == nil {
+		row.IP = ip
+	}
+	switch {
+	case rec.Type == warc.Resource:
+		row.SentType = mediaType(rec.Header.Get(warc.FieldContentType))
+	case rec.Size > 0:
+		resp, err := rec.Response()
+		var unreadable *warc.Error
+		switch {
+		case err == nil:
+			row.Status, row.SentType = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
+			if row.Status/100 == 3 {
+				row.Location = resp.Header.Get("Location")
+			}
+		case !errors.As(err, &unreadable):
+			return nil, err
+		}
+	}
+	length, err := rec.Close()
+	if err != nil {
+		return nil, err
+	}
+	row.WARCLength = &length
+	return row, nil
+}
+
+// describe adds what a metadata record says.
+func (r *Row) describe(rec *warc.Record) error {
+	fields, err := rec.Fields()
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		switch strings.ToLower(f.Name) {
+		case "via":
+			r.Via = f.Value
+		case "hopsfromseed":
+			r.Hops = f.Value
+			r.Depth = new(strings.Count(f.Value, "L"))
+		}
+	}
+	return nil
+}
+
+// mediaType is a media type without its parameters.
+func mediaType(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return strings.TrimSpace(s)
+}

@@ -1,0 +1,112 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+)
+
+// CheckCDXJ reads an index and returns how many lines it has. The error names
+// the first line that is none, has another key than its URL, or is not in order.
+func CheckCDXJ(r io.Reader) (int64, error) {
+	var before []byte
+	return checkLines(r, func(line []byte) error {
+		e, err := cdxj.Parse(string(line))
+		switch {
+		case err != nil:
+			return err
+		case e.Key != cdxj.SURT(e.URL):
+			return fmt.Errorf("the key is not that of %s", e.URL)
+		case bytes.Compare(before, line) > 0:
+			return fmt.Errorf("the line sorts before the one above it")
+		}
+		before = append(before[:0], line...)
+		return nil
+	})
+}
+
+// CheckJSONL reads what WriteJSONL writes and returns how many rows there are.
+// The error names the first line that is no row, or is not in order.
+func CheckJSONL(r io.Reader) (int64, error) {
+	var order ordered
+	return checkLines(r, func(line []byte) error {
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.DisallowUnknownFields()
+		var row Row
+		if err := dec.Decode(&row); err != nil {
+			return err
+		}
+		return order.check(row.SURT, row.URL)
+	})
+}
+
+func checkLines(r io.Reader, check func([]byte) error) (int64, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var n int64
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF && len(line) == 0 {
+			return n, nil
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil {
+			err = check(line)
+		}
+		if err != nil {
+			return n, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		n++
+	}
+}
+
+// CheckCSV reads what CSV.Write writes and returns how many rows there are. The
+// error names the first line that is no row, or is not in order.
+func CheckCSV(r io.Reader) (int64, error) {
+	in := csv.NewReader(r)
+	in.ReuseRecord = true
+	in.FieldsPerRecord = len(columns)
+	header, err := in.Read()
+	if err != nil {
+		return 0, err
+	}
+	if !slices.Equal(header, Columns()) {
+		return 0, fmt.Errorf("the first line has not the names of the columns")
+	}
+	var n int64
+	var order ordered
+	for {
+		cells, err := in.Read()
+		if err == io.EOF {
+			return n, nil
+		}
+		if err == nil {
+			err = order.check(cells[0], cells[1])
+		}
+		if err != nil {
+			return n, fmt.Errorf("row %d: %w", n+1, err)
+		}
+		n++
+	}
+}
+
+// ordered checks that rows come by SURT, then by URL.
+type ordered struct{ surt, url string }
+
+func (o *ordered) check(surt, url string) error {
+	if surt == "" || url == "" {
+		return fmt.Errorf("the row has no SURT or no URL")
+	}
+	if surt < o.surt || surt == o.surt && url < o.url {
+		return fmt.Errorf("the row of %s sorts before the one above it", url)
+	}
+	o.surt, o.url = surt, url
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package sample makes a small crawl directory with every kind of capture, for
+// tests: always the same bytes.
+package sample
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// Start is the time of the first request; one follows each second.
+var Start = time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC)
+
+// A Capture is one answer of the sample.
+type Capture struct {
+	Page     *storage.PageRecord
+	Exchange *warc.Exchange
+}
+
+// WARC is the name of the file. It is not compressed, so that its offsets
+// depend on no version of gzip.
+const WARC = "sample-00000.warc"
+
+// Captures are what the crawl got, in its order.
+func Captures() []Capture {
+	var all []Capture
+	at := Start
+	next := func() time.Time {
+		t := at
+		at = at.Add(time.Second)
+		return t
+	}
+	robots := Start
+	answer := func(url string, status int, header http.Header, body, via, hops string) *warc.Exchange {
+		return &warc.Exchange{
+			URL: url, Date: next(), IP: netip.MustParseAddr("192.0.2.7"), Protocol: []string{"http/1.1"},
+			Response: &warc.HTTP{StartLine: warc.StatusLine(status), Header: header, Body: []byte(body)},
+			Request:  &warc.HTTP{StartLine: warc.RequestLine("GET", "/"), Header: http.Header{"Host": {"www.a.example"}}},
+			Metadata: []warc.Field{{Name: "via", Value: via}, {Name: "hopsFromSeed", Value: hops}},
+		}
+	}
+	html := http.Header{"Content-Type": {"text/HTML; charset=utf-8"}}
+	page := func(x *warc.Exchange, p storage.PageRecord) {
+		// A page has its time to the nanosecond, and WARC-Date to the microsecond.
+		p.URL, p.Time, p.Robots = x.URL, x.Date.Add(999), robots
+		p.Size = 100
+		p.Digest = "sha1:" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+		all = append(all, Capture{&p, x})
+	}
+	only := func(x *warc.Exchange) { all = append(all, Capture{nil, x}) }
+
+	only(answer("http://www.a.example/robots.txt", 200, http.Header{"Content-Type": {"text/plain"}}, "User-agent: *\nAllow: /\n", "http://www.a.example/", "P"))
+	page(answer("http://www.a.example/", 200, html, "<title>=1+1</title>", "", ""), storage.PageRecord{
+		Status: 200, Type: "text/html", Charset: "utf-8", Title: "=1+1", Links: 3, Tag: "news", Rule: "line 2: Allow: /", Body: storage.Text("<title>=1+1</title>"),
+	})
+	page(answer("http://www.a.example/old", 301, http.Header{"Location": {"/new"}}, "", "http://www.a.example/", "L"), storage.PageRecord{
+		Status: 301, Location: "http://www.a.example/new", Depth: 1, Hops: "L", Via: "http://www.a.example/", Tag: "news",
+	})
+	// Two captures of one URL: the first was to be asked again.
+	only(answer("http://www.a.example/new", 503, http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}, "later", "http://www.a.example/old", "LR"))
+	page(answer("http://www.a.example/new", 200, html, "again", "http://www.a.example/old", "LR"), storage.PageRecord{
+		Status: 200, Type: "text/html", Charset: "utf-8", Title: "A \"new\" page, with\nlines — and ünïcödé", Depth: 1, Hops: "LR", Via: "http://www.a.example/old", NoIndex: true, NoArchive: true,
+		Body: storage.Text(`"body":"not this one"`),
+	})
+	// A redirect that is archived and not taken: its target is as it was sent.
+	only(answer("http://www.a.example/loop", 302, http.Header{"Location": {"loop?2"}}, "", "http://www.a.example/", "L"))
+	x := answer("http://b.example.co.uk:8080/x?b=2&a=1", 200, http.Header{"Content-Type": {"text/plain"}}, "again", "http://www.a.example/", "L")
+	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://www.a.example/new", Date: Start}
+	x.Truncated, x.PayloadType = warc.TruncatedLength, "text/x-log"
+	page(x, storage.PageRecord{Status: 200, Type: "text/plain", Charset: "windows-1252", Truncated: "length", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
+	page(&warc.Exchange{
+		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},
+	}, storage.PageRecord{Status: 200, Type: "text/plain"})
+	// Pages that are not archived: a binary one, an address, a private suffix.
+	for _, url := range []string{"https://foo.github.io/i.png", "http://[2001:db8::1]/", "https://xn--bcher-kva.example/%zz"} {
+		page(&warc.Exchange{URL: url, Date: next()}, storage.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
+		all[len(all)-1].Exchange = nil
+	}
+	return all
+}
+
+// Write writes the crawl to dir: pages.jsonl, warc/, or both.
+func Write(dir string, pages, archive bool) error {
+	var lines, records bytes.Buffer
+	encode := json.NewEncoder(&lines)
+	encode.SetEscapeHTML(false)
+	e, err := warc.NewEncoder(warc.Options{Plain: true, Random: rand.NewChaCha8([32]byte{})})
+	if err != nil {
+		return err
+	}
+	if _, err := e.WriteInfo(&records, &warc.Info{Filename: WARC, Date: Start, Software: "permesso"}); err != nil {
+		return err
+	}
+	for _, c := range Captures() {
+		if c.Exchange != nil {
+			if _, err := e.WriteExchange(&records, c.Exchange); err != nil {
+				return err
+			}
+		}
+		if c.Page != nil {
+			if err := encode.Encode(c.Page); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(dir, storage.ArchiveDir), 0o755); err != nil {
+		return err
+	}
+	if pages {
+		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), lines.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	if archive {
+		return os.WriteFile(filepath.Join(dir, storage.ArchiveDir, WARC), records.Bytes(), 0o644)
+	}
+	return nil
+}

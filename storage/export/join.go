@@ -1,0 +1,110 @@
+package export
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+)
+
+// Rows goes through the captures, sorted by the bytes of SURT, then of URL, then
+// by time. It ends at the first error.
+//
+// A line of pages.jsonl and a WARC record are one capture if they have one URL
+// and one time, to the microsecond; where WARC-Date has no fraction, as in WARC
+// 1.0, to the second. Of several captures with one URL and time, one is joined
+// and the others are rows of their own.
+func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		if err := s.rows(ctx, func(r *Row) bool { return yield(r, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// rows calls yield until it returns false.
+func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
+	sorted := newRuns(s.Temp, s.Memory)
+	defer sorted.close()
+	var key []byte
+	add := func(r *Row) error {
+		// As it will be written, so that the order is that of what is written.
+		r.URL = strings.ToValidUTF8(r.URL, "\uFFFD")
+		r.SURT = cdxj.SURT(r.URL)
+		value, err := r.store()
+		if err != nil {
+			return err
+		}
+		key = r.appendKey(key[:0])
+		return sorted.add(key, value)
+	}
+	if err := s.pages(ctx, func(p *storage.PageRecord) error { return add(pageRow(p)) }); err != nil {
+		return err
+	}
+	if err := s.captures(ctx, add); err != nil {
+		return err
+	}
+
+	more := true
+	put := func(r *Row) {
+		if r != nil && more {
+			r.finish(s.Pages != "")
+			more = yield(r)
+		}
+	}
+	var archived *Row // that the next page may belong to
+	for value, err := range sorted.all() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		r, err := restore(value)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !r.Page:
+			put(archived)
+			archived = r
+		case archived != nil && archived.isOf(r):
+			r.addCapture(archived)
+			archived = nil
+			put(r)
+		default:
+			put(archived)
+			archived = nil
+			put(r)
+		}
+		if !more {
+			return nil
+		}
+	}
+	put(archived)
+	return nil
+}
+
+// isOf reports whether an archived capture is that of a page.
+func (r *Row) isOf(page *Row) bool {
+	if r.URL != page.URL {
+		return false
+	}
+	return r.Time.Equal(page.Time) || r.Time.Nanosecond() == 0 && r.Time.Equal(page.Time.Truncate(time.Second))
+}
+
+// appendKey adds the bytes by which rows are sorted. At one time the archive
+// comes before the page, so that a page has its capture just before it.
+func (r *Row) appendKey(b []byte) []byte {
+	b = append(append(b, r.SURT...), 0)
+	b = append(append(b, r.URL...), 0)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Time.UnixMicro())^1<<63)
+	if r.Page {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}

@@ -1,0 +1,320 @@
+// Package parquet writes the table of package export as Parquet, with the names
+// and types of Common Crawl's columnar index
+// (https://github.com/commoncrawl/cc-index-table), so that queries written for
+// that run on a crawl of one's own. It is a package of its own because of the
+// size of what it links.
+package parquet
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/export"
+)
+
+// A record is one row of the file. The columns up to warc_segment are Common
+// Crawl's, in their order; some that it has in each row are optional here,
+// because a crawl may have no archive. Those below are ours.
+type record struct {
+	SURT             string  `parquet:"url_surtkey"`
+	URL              string  `parquet:"url"`
+	Host             string  `parquet:"url_host_name"`
+	TLD              *string `parquet:"url_host_tld,dict"`
+	Part2            *string `parquet:"url_host_2nd_last_part"`
+	Part3            *string `parquet:"url_host_3rd_last_part"`
+	Part4            *string `parquet:"url_host_4th_last_part"`
+	Part5            *string `parquet:"url_host_5th_last_part"`
+	RegistrySuffix   *string `parquet:"url_host_registry_suffix,dict"`
+	RegisteredDomain *string `parquet:"url_host_registered_domain"`
+	PrivateSuffix    *string `parquet:"url_host_private_suffix,dict"`
+	PrivateDomain    *string `parquet:"url_host_private_domain"`
+	ReversedHost     *string `parquet:"url_host_name_reversed"`
+	Protocol         string  `parquet:"url_protocol,dict"`
+	Port             *int32  `parquet:"url_port"`
+	Path             string  `parquet:"url_path"`
+	Query            *string `parquet:"url_query"`
+
+	Time     time.Time `parquet:"fetch_time,timestamp(millisecond)"`
+	Status   int16     `parquet:"fetch_status"`
+	Redirect *string   `parquet:"fetch_redirect"`
+
+	PayloadDigest *string `parquet:"content_digest"`
+	Type          *string `parquet:"content_mime_type,dict"`
+	DetectedType  *string `parquet:"content_mime_detected,dict"`
+	Charset       *string `parquet:"content_charset,dict"`
+	Languages     *string `parquet:"content_languages,dict"`
+	Truncated     *string `parquet:"content_truncated,dict"`
+
+	WARCID     []byte  `parquet:"warc_record_id,optional"`
+	WARCFile   *string `parquet:"warc_filename,dict"`
+	WARCOffset *int32  `parquet:"warc_record_offset"`
+	WARCLength *int32  `parquet:"warc_record_length"`
+	Segment    *string `parquet:"warc_segment,dict"`
+
+	Fate      *string    `parquet:"fate,dict"`
+	Size      *int64     `parquet:"content_size"`
+	Digest    *string    `parquet:"body_digest"`
+	Title     *string    `parquet:"title"`
+	Links     *int32     `parquet:"links"`
+	Depth     *int32     `parquet:"depth"`
+	Hops      *string    `parquet:"hops,dict"`
+	Via       *string    `parquet:"via"`
+	Tag       *string    `parquet:"tag,dict"`
+	Robots    *time.Time `parquet:"robots_fetched,timestamp(millisecond)"`
+	Rule      *string    `parquet:"robots_rule,dict"`
+	NoIndex   *bool      `parquet:"noindex"`
+	NoArchive *bool      `parquet:"noarchive"`
+	IP        *string    `parquet:"fetch_ip"`
+	WARCType  *string    `parquet:"warc_record_type,dict"`
+}
+
+// Options of Write. The zero value is ready for use.
+type Options struct {
+	// Segment is the value of warc_segment of each row that is archived; null
+	// if it is empty.
+	Segment string
+	// GroupRows is how many rows are in a row group, which is held in memory
+	// until it is whole; 0 is DefaultGroupRows.
+	GroupRows int
+	// Version of the program, for created_by.
+	Version string
+}
+
+// DefaultGroupRows is how many rows are in a row group: some tens of megabytes
+// of memory.
+const DefaultGroupRows = 64 << 10
+
+// Write writes a file, compressed with Snappy, and returns how many rows it has.
+// Rows must come in the order of Source.Rows, which the file declares.
+//
+// The error names a record that stands beyond 2 GiB in its WARC file: Common
+// Crawl's type for the offset is a 32-bit integer.
+func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64, err error) {
+	if o.GroupRows <= 0 {
+		o.GroupRows = DefaultGroupRows
+	}
+	if o.Version == "" {
+		o.Version = "unknown"
+	}
+	out := parquet.NewGenericWriter[record](w,
+		parquet.Compression(&parquet.Snappy),
+		parquet.MaxRowsPerRowGroup(int64(o.GroupRows)),
+		parquet.CreatedBy("permesso", o.Version, "none"),
+		parquet.SortingWriterConfig(parquet.SortingColumns(parquet.Ascending("url_surtkey"), parquet.Ascending("url"))),
+	)
+	batch := make([]record, 0, 256)
+	flush := func() error {
+		_, err := out.Write(batch)
+		batch = batch[:0]
+		return err
+	}
+	for r, err := range rows {
+		if err != nil {
+			return n, err
+		}
+		rec, err := newRecord(r, o.Segment)
+		if err != nil {
+			return n, fmt.Errorf("parquet: %s: %w", r.URL, err)
+		}
+		if batch = append(batch, *rec); len(batch) == cap(batch) {
+			if err := flush(); err != nil {
+				return n, fmt.Errorf("parquet: %w", err)
+			}
+		}
+		n++
+	}
+	if err := errors.Join(flush(), out.Close()); err != nil {
+		return n, fmt.Errorf("parquet: %w", err)
+	}
+	return n, nil
+}
+
+func newRecord(r *export.Row, segment string) (*record, error) {
+	rec := &record{
+		SURT: text(r.SURT), URL: text(r.URL), Host: r.Host,
+		Time: r.Time, Status: int16(r.Status), Redirect: optional(r.Location),
+		Type: optional(r.SentType), DetectedType: optional(r.DetectedType), Charset: optional(r.Charset), Truncated: optional(r.Truncated),
+		WARCFile: optional(r.WARCFile),
+		Fate:     optional(string(r.Fate)), Size: r.Size, Digest: optional(r.Digest), Title: optional(r.Title),
+		Hops: optional(r.Hops), Via: optional(r.Via), Tag: optional(r.Tag),
+		Rule: optional(r.Rule), NoIndex: r.NoIndex, NoArchive: r.NoArchive, WARCType: optional(r.WARCType),
+		PayloadDigest: optional(strings.TrimPrefix(r.PayloadDigest, "sha1:")),
+		WARCID:        recordID(r.WARCID),
+	}
+	if rec.Type == nil {
+		rec.Type = optional(r.Type)
+	}
+	if r.IP.IsValid() {
+		rec.IP = new(r.IP.String())
+	}
+	if !r.Robots.IsZero() {
+		rec.Robots = &r.Robots
+	}
+	if r.WARCFile != "" {
+		rec.Segment = optional(segment)
+	}
+	if r.Status < 0 || r.Status > math.MaxInt16 {
+		return nil, fmt.Errorf("status %d is none of HTTP", r.Status)
+	}
+	for _, n := range []struct {
+		to   **int32
+		from *int64
+		what string
+	}{
+		{&rec.Links, wide(r.Links), "links"}, {&rec.Depth, wide(r.Depth), "depth"},
+		{&rec.WARCOffset, r.WARCOffset, "the offset in " + r.WARCFile}, {&rec.WARCLength, r.WARCLength, "the length in " + r.WARCFile},
+	} {
+		if n.from == nil {
+			continue
+		}
+		if *n.from < 0 || *n.from > math.MaxInt32 {
+			return nil, fmt.Errorf("%s is %d, and the column holds at most %d: export csv or jsonl, or write smaller WARC files", n.what, *n.from, math.MaxInt32)
+		}
+		*n.to = new(int32(*n.from))
+	}
+	if u, err := frontier.ParseURL(r.URL); err == nil {
+		rec.setURL(u)
+	} else if scheme, rest, ok := strings.Cut(r.URL, ":"); ok {
+		rec.Protocol, rec.Path = text(scheme), text(rest)
+	}
+	return rec, nil
+}
+
+func (rec *record) setURL(u frontier.URL) {
+	rec.Protocol = u.Scheme()
+	path, query, hasQuery := strings.Cut(u.Target(), "?")
+	rec.Path = path
+	if hasQuery {
+		rec.Query = &query
+	}
+	authority := u.Site().Authority()
+	if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
+		if port, err := strconv.ParseUint(authority[i+1:], 10, 16); err == nil {
+			rec.Port = new(int32(port))
+		}
+	}
+	host := strings.TrimSuffix(u.Host(), ".")
+	if _, err := netip.ParseAddr(host); err == nil || host == "" {
+		return
+	}
+	labels := strings.Split(host, ".")
+	slices.Reverse(labels)
+	rec.ReversedHost = new(strings.Join(labels, "."))
+	for i, part := range []**string{&rec.TLD, &rec.Part2, &rec.Part3, &rec.Part4, &rec.Part5} {
+		if i < len(labels) {
+			*part = &labels[i]
+		}
+	}
+	registry, private := suffixes(host)
+	rec.RegistrySuffix, rec.RegisteredDomain = optional(registry), below(host, registry)
+	rec.PrivateSuffix, rec.PrivateDomain = optional(private), below(host, private)
+}
+
+// suffixes are the public suffixes of a name without and with the private
+// section of the Public Suffix List; "" where the list has no rule for it.
+func suffixes(host string) (registry, private string) {
+	suffix, icann := publicsuffix.PublicSuffix(host)
+	if !icann && !strings.Contains(suffix, ".") {
+		return "", "" // by the rule * for what is not listed
+	}
+	private = suffix
+	for !icann {
+		_, parent, ok := strings.Cut(suffix, ".")
+		if !ok {
+			return "", private
+		}
+		suffix, icann = publicsuffix.PublicSuffix(parent)
+	}
+	return suffix, private
+}
+
+// below is the name one label below a suffix of host; nil if there is none.
+func below(host, suffix string) *string {
+	rest, ok := strings.CutSuffix(host, "."+suffix)
+	if suffix == "" || !ok {
+		return nil
+	}
+	return new(rest[strings.LastIndexByte(rest, '.')+1:] + "." + suffix)
+}
+
+// recordID is a WARC-Record-ID as the 16 bytes of its UUID; nil if it is none.
+func recordID(id string) []byte {
+	digits, ok := strings.CutPrefix(id, "urn:uuid:")
+	b, err := hex.DecodeString(strings.ReplaceAll(digits, "-", ""))
+	if !ok || err != nil || len(b) != 16 {
+		return nil
+	}
+	return b
+}
+
+func wide(n *int) *int64 {
+	if n == nil {
+		return nil
+	}
+	return new(int64(*n))
+}
+
+// text makes s UTF-8, which the type STRING promises.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// optional is nil, the null of Parquet, for an empty string.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return new(text(s))
+}
+
+// Check reads a whole file that Write has written, size bytes long, and returns
+// how many rows it has. The error names the first row that is not in order.
+func Check(r io.ReaderAt, size int64) (n int64, err error) {
+	// The Parquet library panics on some files that are damaged.
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("parquet: row %d: %v", n+1, v)
+		}
+	}()
+	f, err := parquet.OpenFile(r, size)
+	if err != nil {
+		return 0, fmt.Errorf("parquet: %w", err)
+	}
+	in := parquet.NewGenericReader[record](f)
+	defer in.Close()
+	batch := make([]record, 256)
+	var surt, url string
+	for {
+		clear(batch)
+		k, err := in.Read(batch)
+		for _, rec := range batch[:k] {
+			if rec.SURT == "" || rec.URL == "" {
+				return n, fmt.Errorf("parquet: row %d has no SURT or no URL", n+1)
+			}
+			if rec.SURT < surt || rec.SURT == surt && rec.URL < url {
+				return n, fmt.Errorf("parquet: row %d, %s, sorts before the one above it", n+1, rec.URL)
+			}
+			surt, url = rec.SURT, rec.URL
+			n++
+		}
+		switch {
+		case err == io.EOF && n == f.NumRows():
+			return n, nil
+		case err == io.EOF:
+			return n, fmt.Errorf("parquet: %d rows, where the file says %d", n, f.NumRows())
+		case err != nil:
+			return n, fmt.Errorf("parquet: row %d: %w", n+1, err)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package export
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A Fate is what became of a URL with a capture.
+type Fate string
+
+const (
+	// Fetched: the answer was taken for good, and stands in pages.jsonl.
+	Fetched Fate = "fetched"
+	// RobotsTxt: the answer to the question for robots.txt.
+	RobotsTxt Fate = "robots.txt"
+	// NotTaken: the answer is archived and not in pages.jsonl: the page was
+	// asked again, or given up. crawl.log says which.
+	NotTaken Fate = "not taken"
+)
+
+// A Row is one capture. The tags are the names of the columns in CSV and JSON
+// lines; their order is that of the fields. A pointer is nil where nothing is
+// known; a string is empty where nothing is known or there is nothing to say.
+type Row struct {
+	SURT   string    `json:"surt"` // of URL, as cdxj.SURT makes it
+	URL    string    `json:"url"`  // as requested
+	Host   string    `json:"host,omitempty"`
+	Domain string    `json:"domain,omitempty"` // registrable domain of Host; Host where it has none
+	Time   time.Time `json:"time"`             // start of the request, UTC, to the microsecond
+	Fate   Fate      `json:"fate,omitempty"`   // empty if there is no pages.jsonl to tell
+
+	Status        int    `json:"status"` // of HTTP; 0 where there is none
+	Type          string `json:"type,omitempty"`
+	SentType      string `json:"type_sent,omitempty"`     // Content-Type without parameters
+	DetectedType  string `json:"type_detected,omitempty"` // WARC-Identified-Payload-Type
+	Charset       string `json:"charset,omitempty"`       // that the body was read as
+	Size          *int64 `json:"size,omitempty"`          // bytes of the decoded body
+	Digest        string `json:"digest,omitempty"`        // of the decoded body
+	PayloadDigest string `json:"payload_digest,omitempty"`
+	Truncated     string `json:"truncated,omitempty"` // as in WARC-Truncated
+	Title         string `json:"title,omitempty"`
+	Location      string `json:"location,omitempty"` // where a redirect leads
+	Links         *int   `json:"links,omitempty"`
+	Depth         *int   `json:"depth,omitempty"` // links from the seed
+	Hops          string `json:"hops,omitempty"`  // in Heritrix's letters
+	Via           string `json:"via,omitempty"`
+	Tag           string `json:"tag,omitempty"`
+
+	Robots    time.Time `json:"robots,omitzero"` // when the robots.txt in force was fetched
+	Rule      string    `json:"rule,omitempty"`
+	NoIndex   *bool     `json:"noindex,omitempty"`
+	NoArchive *bool     `json:"noarchive,omitempty"`
+
+	IP         netip.Addr `json:"ip,omitzero"`
+	WARCType   string     `json:"warc_type,omitempty"` // response, revisit or resource
+	WARCID     string     `json:"warc_id,omitempty"`   // WARC-Record-ID without angle brackets
+	WARCFile   string     `json:"warc_file,omitempty"` // without directories; empty: not archived
+	WARCOffset *int64     `json:"warc_offset,omitempty"`
+	WARCLength *int64     `json:"warc_length,omitempty"` // bytes as stored
+
+	// Page: the capture is a line of pages.jsonl. It is archived where
+	// WARCFile is not empty.
+	Page bool `json:"-"`
+}
+
+// Columns are the names of the columns, in their order.
+func Columns() []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	return names
+}
+
+type column struct {
+	name string
+	text func(*Row) string
+}
+
+// columns is how each looks in CSV.
+var columns = []column{
+	{"surt", func(r *Row) string { return r.SURT }},
+	{"url", func(r *Row) string { return r.URL }},
+	{"host", func(r *Row) string { return r.Host }},
+	{"domain", func(r *Row) string { return r.Domain }},
+	{"time", func(r *Row) string { return timeText(r.Time) }},
+	{"fate", func(r *Row) string { return string(r.Fate) }},
+	{"status", func(r *Row) string { return strconv.Itoa(r.Status) }},
+	{"type", func(r *Row) string { return r.Type }},
+	{"type_sent", func(r *Row) string { return r.SentType }},
+	{"type_detected", func(r *Row) string { return r.DetectedType }},
+	{"charset", func(r *Row) string { return r.Charset }},
+	{"size", func(r *Row) string { return numberText(r.Size) }},
+	{"digest", func(r *Row) string { return r.Digest }},
+	{"payload_digest", func(r *Row) string { return r.PayloadDigest }},
+	{"truncated", func(r *Row) string { return r.Truncated }},
+	{"title", func(r *Row) string { return r.Title }},
+	{"location", func(r *Row) string { return r.Location }},
+	{"links", func(r *Row) string { return numberText(r.Links) }},
+	{"depth", func(r *Row) string { return numberText(r.Depth) }},
+	{"hops", func(r *Row) string { return r.Hops }},
+	{"via", func(r *Row) string { return r.Via }},
+	{"tag", func(r *Row) string { return r.Tag }},
+	{"robots", func(r *Row) string { return timeText(r.Robots) }},
+	{"rule", func(r *Row) string { return r.Rule }},
+	{"noindex", func(r *Row) string { return flagText(r.NoIndex) }},
+	{"noarchive", func(r *Row) string { return flagText(r.NoArchive) }},
+	{"ip", func(r *Row) string {
+		if !r.IP.IsValid() {
+			return ""
+		}
+		return r.IP.String()
+	}},
+	{"warc_type", func(r *Row) string { return r.WARCType }},
+	{"warc_id", func(r *Row) string { return r.WARCID }},
+	{"warc_file", func(r *Row) string { return r.WARCFile }},
+	{"warc_offset", func(r *Row) string { return numberText(r.WARCOffset) }},
+	{"warc_length", func(r *Row) string { return numberText(r.WARCLength) }},
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+func numberText[N int | int64](n *N) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(int64(*n), 10)
+}
+
+func flagText(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b)
+}
+
+func pageRow(p *storage.PageRecord) *Row {
+	r := &Row{
+		URL: p.URL, Time: p.Time.UTC().Truncate(time.Microsecond), Page: true,
+		Status: p.Status, Type: p.Type, Charset: p.Charset, Size: &p.Size, Digest: p.Digest, Truncated: p.Truncated,
+		Title: p.Title, Location: p.Location, Links: &p.Links,
+		Depth: &p.Depth, Hops: p.Hops, Via: p.Via, Tag: p.Tag,
+		Robots: p.Robots.UTC().Truncate(time.Microsecond), Rule: p.Rule, NoIndex: &p.NoIndex, NoArchive: &p.NoArchive,
+	}
+	if p.WARC != "" {
+		r.WARCFile, r.WARCOffset, r.WARCLength = p.WARC, &p.Offset, &p.Length
+	}
+	return r
+}
+
+// addCapture adds what only the archive knows. Where both know something, the
+// page is right: it was made with the body at hand.
+func (r *Row) addCapture(c *Row) {
+	r.SentType, r.DetectedType, r.PayloadDigest, r.IP = c.SentType, c.DetectedType, c.PayloadDigest, c.IP
+	r.WARCType, r.WARCID, r.WARCFile, r.WARCOffset, r.WARCLength = c.WARCType, c.WARCID, c.WARCFile, c.WARCOffset, c.WARCLength
+	if r.Truncated == "" {
+		r.Truncated = c.Truncated
+	}
+}
+
+// finish sets what follows from the other fields.
+func (r *Row) finish(havePages bool) {
+	target := ""
+	if u, err := frontier.ParseURL(r.URL); err == nil {
+		r.Host, r.Domain, target = u.Host(), u.Site().Domain(), u.Target()
+		if !r.Page && r.Location != "" {
+			if to, err := u.Resolve(r.Location); err == nil {
+				r.Location = to.String()
+			}
+		}
+	}
+	switch {
+	case r.Page:
+		r.Fate = Fetched
+	case target == "/robots.txt" || strings.HasSuffix(r.Hops, "P"):
+		r.Fate = RobotsTxt
+	case havePages:
+		r.Fate = NotTaken
+	}
+	if r.Type == "" {
+		r.Type = strings.ToLower(r.SentType)
+	}
+}
+
+// stored is how a row stands in a run: what finish sets is left out, and Page
+// is in.
+type stored struct {
+	*Row
+	IsPage bool `json:"page,omitempty"`
+}
+
+func (r *Row) store() ([]byte, error) { return json.Marshal(stored{r, r.Page}) }
+
+func restore(b []byte) (*Row, error) {
+	v := stored{Row: &Row{}}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return nil, err
+	}
+	v.Page = v.IsPage
+	return v.Row, nil
+}

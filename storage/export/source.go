@@ -1,0 +1,150 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// DefaultMemory is how many bytes of rows are sorted in memory before they go
+// to a temporary file.
+const DefaultMemory = 32 << 20
+
+var (
+	// ErrNoCrawl is returned for a directory with neither pages nor captures.
+	ErrNoCrawl = errors.New("neither pages.jsonl nor warc/*.warc.gz in it")
+	// ErrNoWARC is returned for an export that needs WARC files, and has none.
+	ErrNoWARC = errors.New("no WARC files")
+	// ErrOpen is returned for an export of whole WARC files, where one still
+	// grows.
+	ErrOpen = errors.New("the WARC file is not finished")
+)
+
+// A Source is what is exported from. Its methods may be called one after the
+// other, any number of times, and not at once.
+type Source struct {
+	Pages string   // path of a pages.jsonl; "" for none
+	WARCs []string // paths of WARC files; their last elements must differ
+
+	Temp   string // directory for temporary files; "" is the system's
+	Memory int    // bytes of rows in memory while they are sorted; 0 is DefaultMemory
+
+	// Damaged is told of each part that cannot be read and is left out. If it
+	// returns an error, or is nil, the export ends there.
+	Damaged func(*Damage) error
+
+	read atomic.Int64
+}
+
+// Open finds the files of a crawl in its directory. The error is ErrNoCrawl
+// where there are none, or one of the file system.
+func Open(dir string) (*Source, error) {
+	if _, err := os.ReadDir(dir); err != nil {
+		return nil, err
+	}
+	s := &Source{}
+	pages := filepath.Join(dir, "pages.jsonl")
+	switch _, err := os.Stat(pages); {
+	case err == nil:
+		s.Pages = pages
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	warcs := filepath.Join(dir, storage.ArchiveDir)
+	entries, err := os.ReadDir(warcs)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if name := warcName(e.Name()); strings.HasSuffix(name, ".warc.gz") || strings.HasSuffix(name, ".warc") {
+			s.WARCs = append(s.WARCs, filepath.Join(warcs, e.Name()))
+		}
+	}
+	if s.Pages == "" && len(s.WARCs) == 0 {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoCrawl)
+	}
+	return s, nil
+}
+
+// openSuffix ends the name of a WARC file that still grows, or that was left so
+// by a kill. It is known by the name that it will have.
+const openSuffix = ".open"
+
+func warcName(path string) string { return strings.TrimSuffix(filepath.Base(path), openSuffix) }
+
+// Read is how many bytes of the files were read since the Source was made. It
+// may be called while a method of s runs.
+func (s *Source) Read() int64 { return s.read.Load() }
+
+// Size is the length of all files together, in bytes.
+func (s *Source) Size() (int64, error) {
+	var size int64
+	for _, file := range slices.Concat(s.WARCs, []string{s.Pages}) {
+		if file == "" {
+			continue
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			return 0, err
+		}
+		size += info.Size()
+	}
+	return size, nil
+}
+
+// open opens a file whose bytes count for Read.
+func (s *Source) open(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &countedFile{f, &s.read}, nil
+}
+
+type countedFile struct {
+	*os.File
+	n *atomic.Int64
+}
+
+func (f *countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.n.Add(int64(n))
+	return n, err
+}
+
+// WriteTo hides that of os.File, which would not count.
+func (f *countedFile) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{f})
+}
+
+// A Damage is a part of a file that cannot be read.
+type Damage struct {
+	File   string // path
+	Line   int    // of pages.jsonl, from 1; 0 in a WARC file
+	Offset int64  // of the WARC record, in bytes
+	Err    error
+}
+
+func (d *Damage) Error() string {
+	if d.Line > 0 {
+		return fmt.Sprintf("%s:%d: %v", d.File, d.Line, d.Err)
+	}
+	return fmt.Sprintf("%s: at byte %d: %v", d.File, d.Offset, d.Err)
+}
+
+func (d *Damage) Unwrap() error { return d.Err }
+
+func (s *Source) damaged(d *Damage) error {
+	if s.Damaged == nil {
+		return d
+	}
+	return s.Damaged(d)
+}

@@ -1,0 +1,84 @@
+package export
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"iter"
+	"strings"
+)
+
+// WriteJSONL writes an object for each row, one to a line, in UTF-8. Members
+// that have nothing to say are left out, but for surt, url, time and status. It
+// returns how many rows it has written.
+func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	var n int64
+	for r, err := range rows {
+		if err != nil {
+			return n, err
+		}
+		if err := enc.Encode(r); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, out.Flush()
+}
+
+// CSV is how a table is written as CSV.
+type CSV struct {
+	// Exact writes texts as they are. Without it, an apostrophe is put before
+	// a text that a spreadsheet would take for a formula: one that begins with
+	// =, +, -, @, their full-width forms, a tab or a line end. Titles and
+	// tags come from strangers, and CSV is what people open by a click.
+	Exact bool
+}
+
+// Write writes a line with the names of the columns, then one for each row: RFC
+// 4180, with CR LF, in UTF-8 without a byte order mark. What is not UTF-8
+// becomes U+FFFD. It returns how many rows it has written.
+func (c CSV) Write(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	out.WriteString(strings.Join(Columns(), ",") + "\r\n")
+	var n int64
+	for r, err := range rows {
+		if err != nil {
+			return n, err
+		}
+		for i, col := range columns {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			c.cell(out, col.text(r))
+		}
+		if _, err := out.WriteString("\r\n"); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, out.Flush()
+}
+
+var formulas = []string{"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"}
+
+func (c CSV) cell(out *bufio.Writer, s string) {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if !c.Exact {
+		for _, prefix := range formulas {
+			if strings.HasPrefix(s, prefix) {
+				s = "'" + s
+				break
+			}
+		}
+	}
+	if !strings.ContainsAny(s, "\",\r\n") {
+		out.WriteString(s)
+		return
+	}
+	out.WriteByte('"')
+	out.WriteString(strings.ReplaceAll(s, `"`, `""`))
+	out.WriteByte('"')
+}
