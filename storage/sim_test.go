@@ -54,7 +54,6 @@ type act struct {
 type twin struct {
 	t     *testing.T
 	rand  *rand.Rand
-	dir   string
 	db    *DB
 	acts  []act
 	pages []string
