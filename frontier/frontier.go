@@ -113,6 +113,12 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if err == nil {
 		err = f.restore()
 	}
+	if err == nil {
+		// What the backlog had taken note of and not compared yet comes before
+		// this: until it has settled nothing is at its end.
+		f.pending++
+		err = backlog.Submit(Completion{})
+	}
 	return f, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"mime"
 	"os"
 	"path/filepath"
@@ -377,6 +378,13 @@ func recoverArchive(dir string, lengths map[string]int64) error {
 		err = errors.Join(err, os.Remove(path))
 	}
 	return err
+}
+
+// release makes the files of the archive no more a part of the state: who has
+// them elsewhere by then can go on with the crawl.
+func (db *DB) release() error {
+	maps.DeleteFunc(db.lengths, func(name string, _ int64) bool { return strings.HasPrefix(name, ArchiveDir+"/") })
+	return db.bolt.Update(func(tx *bbolt.Tx) error { return putLengths(tx.Bucket(bucketMeta), db.lengths) })
 }
 
 // openExisting is openOutput for a file that must be there.

@@ -280,11 +280,15 @@ func (c *change) finish(commit uint64, lengths map[string]int64) error {
 	if err := putCommit(c.meta, commit, c.row); err != nil {
 		return err
 	}
+	return putLengths(c.meta, lengths)
+}
+
+func putLengths(meta *bbolt.Bucket, lengths map[string]int64) error {
 	raw, err := encode(lengths)
 	if err != nil {
 		return err
 	}
-	return put(c.meta, keyOutputs, raw)
+	return put(meta, keyOutputs, raw)
 }
 
 func putCommit(meta *bbolt.Bucket, commit, row uint64) error {

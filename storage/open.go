@@ -405,7 +405,7 @@ func (db *DB) Close() error {
 	if db.archive != nil {
 		err = errors.Join(err, db.archive.close(db.committed))
 		if err == nil {
-			err = db.writeIndex()
+			err = errors.Join(db.writeIndex(), db.release())
 		}
 	}
 	for _, o := range db.outputs {

@@ -89,7 +89,7 @@ func (d *decoder) clock() frontier.Clock {
 		return frontier.Clock(d.string())
 	}
 	if code >= len(clockCodes) {
-		d.bad = true
+		d.bad, d.b = true, nil
 		return ""
 	}
 	return clockCodes[code]

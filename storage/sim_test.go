@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-var sims = flag.Int("sims", 12, "seeds of each simulation")
+var sims = flag.Int("sims", 8, "seeds of each simulation")
 
 // small are limits with which a few links make several rows, blocks and slices.
 func small(r *rand.Rand) *limits {
@@ -54,7 +54,6 @@ type act struct {
 type twin struct {
 	t     *testing.T
 	rand  *rand.Rand
-	dir   string
 	db    *DB
 	acts  []act
 	pages []string

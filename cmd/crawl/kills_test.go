@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+const (
+	killsSites = 20
+	killsDelay = 20 * time.Millisecond
+)
+
+// A growing web has new pages behind every page, until it is told to stop. It
+// notes who was asked for what, as a site owner would.
+type growingWeb struct {
+	t       *testing.T
+	idle    sync.Cond // no connection is open
+	mu      sync.Mutex
+	grow    bool
+	run     int                 // of the crawler: how often it was started before
+	links   map[string][]string // of a page that was served once: it stays as it is
+	known   map[string]bool     // URLs that were linked
+	counter map[string]int      // pages by host
+	served  map[string][]int    // runs in which a URL was asked for
+	safe    map[string]bool     // URLs that the crawl had acknowledged at a kill
+	last    map[string]time.Time
+	conns   map[net.Conn]bool
+}
+
+func (w *growingWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	now := time.Now()
+	if r.Host == "probe" {
+		w.mu.Unlock()
+		return
+	}
+	// From the beginning of an answer to the next question: not more than what
+	// the crawler sees from its end.
+	if last, asked := w.last[r.Host]; asked && now.Sub(last) < killsDelay {
+		w.t.Errorf("run %d: %s was asked %v after the last time", w.run, r.Host, now.Sub(last))
+	}
+	body := w.answer("http://"+r.Host+r.URL.Path, r)
+	w.last[r.Host] = time.Now()
+	w.mu.Unlock()
+	rw.Header().Set("Content-Type", "text/html")
+	rw.Write(body)
+}
+
+// answer requires that mu is held.
+func (w *growingWeb) answer(url string, r *http.Request) []byte {
+	if r.URL.Path == "/robots.txt" {
+		return nil
+	}
+	if w.safe[url] {
+		w.t.Errorf("run %d: %s was asked for again, which was safe", w.run, url)
+	}
+	if before := w.served[url]; len(before) > 0 && before[len(before)-1] == w.run {
+		w.t.Errorf("run %d: %s was asked for twice", w.run, url)
+	}
+	w.served[url] = append(w.served[url], w.run)
+	if w.links[url] == nil {
+		w.links[url] = w.more(r.Host, url)
+	}
+	var b bytes.Buffer
+	for _, link := range w.links[url] {
+		fmt.Fprintf(&b, "<a href=%q>x</a>\n", link)
+	}
+	return b.Bytes()
+}
+
+// more makes up the links of a page, as its URL wants.
+func (w *growingWeb) more(host, url string) []string {
+	h := fnv.New64a()
+	h.Write([]byte(url))
+	r := rand.New(rand.NewPCG(h.Sum64(), 5))
+	links := []string{"http://" + host + "/0"}
+	for range r.IntN(8) { // seen before, or not
+		links = append(links, fmt.Sprintf("http://h%d.test/%d", r.IntN(killsSites), r.IntN(max(1, w.counter[host]))))
+	}
+	if w.grow {
+		for range 1 + r.IntN(2) {
+			w.counter[host]++
+			links = append(links, fmt.Sprintf("http://%s/%d", host, w.counter[host]))
+		}
+	}
+	for _, link := range links {
+		w.known[link] = true
+	}
+	return links
+}
+
+func (w *growingWeb) state(c net.Conn, s http.ConnState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch s {
+	case http.StateNew:
+		w.conns[c] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(w.conns, c)
+	}
+	if len(w.conns) == 0 {
+		w.idle.Broadcast()
+	}
+}
+
+// drain waits until what a crawler that was killed has still asked is answered:
+// nobody may count that as asked by the next one. Connections are taken in
+// order, so that before the one of drain there is none.
+func (w *growingWeb) drain(address string) {
+	w.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequest("GET", "http://"+address, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Host = "probe"
+	res, err := client.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	res.Body.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.conns) > 0 {
+		w.idle.Wait()
+	}
+	w.run++
+}
+
+// TestKills kills a real crawl as often as $PERMESSO_KILLS says, at random
+// moments, and lets it come to its end then. The order of the moments is that
+// of $PERMESSO_SEED; where they fall depends on the machine.
+func TestKills(t *testing.T) {
+	kills, err := strconv.Atoi(os.Getenv("PERMESSO_KILLS"))
+	if err != nil {
+		t.Skip("PERMESSO_KILLS=200 says how often")
+	}
+	seed, err := strconv.ParseUint(os.Getenv("PERMESSO_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("PERMESSO_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 6))
+
+	w := &growingWeb{
+		t: t, grow: true, links: map[string][]string{}, known: map[string]bool{}, counter: map[string]int{},
+		served: map[string][]int{}, safe: map[string]bool{}, last: map[string]time.Time{}, conns: map[net.Conn]bool{},
+	}
+	w.idle.L = &w.mu
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: w, ConnState: w.state, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	// The web. It ends with the test.
+	go func() { served <- server.Serve(listen) }()
+	defer func() {
+		server.Close()
+		<-served
+	}()
+	address := listen.Addr().String()
+
+	work := t.TempDir()
+	binary, dir := filepath.Join(work, "crawl"), filepath.Join(work, "crawl.d")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	args := []string{
+		"run", "--name", "testbot", "--contact", "https://example.org/testbot", "--dir", dir, "--delay", killsDelay.String(),
+		"--allow-private", "--connect-to", "::" + address, "--scope", "any", "--depth", "0", "--max-host-pages", "0",
+	}
+	for i := range killsSites {
+		seed := fmt.Sprintf("http://h%d.test/", i)
+		w.known[seed] = true
+		args = append(args, seed)
+	}
+	for kill := range kills {
+		var out bytes.Buffer
+		crawl := exec.Command(binary, args...)
+		crawl.Stdout, crawl.Stderr = &out, &out
+		if err := crawl.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20+random.IntN(380)) * time.Millisecond)
+		if err := crawl.Process.Kill(); err != nil {
+			t.Fatalf("kill %d: %v", kill, err)
+		}
+		var exit *exec.ExitError
+		if err := crawl.Wait(); !errors.As(err, &exit) || exit.Exited() {
+			t.Fatalf("the crawl ended by itself before kill %d: %v\n%s", kill, err, out.Bytes())
+		}
+		w.drain(address)
+		w.check(dir, filepath.Join(work, "copy"))
+		if kill%10 == 0 {
+			verifyCrawl(t, dir)
+		}
+		if t.Failed() {
+			t.Fatalf("after kill %d", kill)
+		}
+	}
+	w.mu.Lock()
+	w.grow = false
+	w.mu.Unlock()
+	if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
+		t.Fatalf("the last run: %v\n%s", err, out)
+	}
+	w.drain(address)
+	v := verifyCrawl(t, dir)
+	w.ended(dir, kills)
+	t.Logf("%d kills, %d URLs; storage.Verify: %+v", kills, len(w.known), v)
+}
+
+func verifyCrawl(t *testing.T, dir string) storage.Verified {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
+		return storage.Verified{} // killed before it had begun
+	}
+	v, err := storage.Verify(dir, func(err error) { t.Errorf("storage.Verify: %v", err) })
+	if err != nil {
+		t.Errorf("storage.Verify: %v", err)
+	}
+	return v
+}
+
+// check notes what a copy of the crawl's state says to be fetched: what the
+// last run has asked for. Nobody may ask for it again.
+func (w *growingWeb) check(dir, to string) {
+	w.t.Helper()
+	if err := os.RemoveAll(to); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, storage.StateFile))
+	if errors.Is(err, fs.ErrNotExist) || len(raw) == 0 {
+		return
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to, storage.StateFile), raw, 0o644)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	db, err := storage.Open(to, storage.Options{NoPages: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for url, runs := range w.served {
+		if runs[len(runs)-1] != w.run-1 {
+			continue
+		}
+		u, err := frontier.ParseURL(url)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		fate, _, err := db.Fate(u)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.safe[url] = fate.Code == frontier.Fetched
+		// Its links are as safe as itself.
+		for _, link := range w.links[url] {
+			u, err := frontier.ParseURL(link)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if _, queued, err := db.Fate(u); w.safe[url] && !queued || err != nil {
+				w.t.Errorf("run %d: %s is safe and its link %s is lost: %v", w.run-1, url, link, err)
+			}
+		}
+	}
+}
+
+// ended looks at a crawl that has come to its end.
+func (w *growingWeb) ended(dir string, kills int) {
+	raw, err := os.ReadFile(filepath.Join(dir, storage.PagesFile))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	lines := map[string]int{}
+	for line := range bytes.Lines(raw) {
+		var p storage.PageRecord
+		if err := json.Unmarshal(line, &p); err != nil {
+			w.t.Errorf("pages.jsonl: %v", err)
+		}
+		lines[p.URL]++
+	}
+	again := 0
+	for url := range w.known {
+		n := len(w.served[url])
+		if n == 0 {
+			w.t.Errorf("%s was never asked for", url)
+		}
+		again += max(0, n-1)
+		if lines[url] == 0 || lines[url] > n {
+			w.t.Errorf("%s has %d lines in pages.jsonl and was asked for %d times", url, lines[url], n)
+		}
+	}
+	if len(w.served) != len(w.known) || len(lines) != len(w.known) {
+		w.t.Errorf("%d URLs asked for, %d in pages.jsonl, %d known", len(w.served), len(lines), len(w.known))
+	}
+	w.t.Logf("%d requests were made again after %d kills", again, kills)
+}

@@ -1,0 +1,342 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A referee watches a frontier over a DB for some virtual weeks, across kills.
+// It knows what was asked when, which no kill undoes.
+type referee struct {
+	t     *testing.T
+	delay time.Duration
+
+	mu    sync.Mutex
+	rand  *rand.Rand
+	run   int
+	out   map[frontier.Site]bool
+	ended map[frontier.Site]time.Time // end of the last request
+	not   map[frontier.Site]time.Time // as the site said, in an answer that is safe
+	asked map[string]int              // the last run in which a URL ended
+	links map[string][]frontier.URL   // of a page that was served once
+	known map[string]bool             // URLs that were seen in an answer, safe or not
+	pages int
+}
+
+func (r *referee) intn(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rand.IntN(n)
+}
+
+// worker does with its turns what a crawl could do, until ctx is done, as by a
+// kill: then its turns are never given back.
+func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
+	for {
+		turn, err := f.Next(ctx)
+		if err != nil {
+			return err
+		}
+		o, done := r.ask(ctx, turn)
+		if !done {
+			return ctx.Err()
+		}
+		e := turn.Entry()
+		r.mu.Lock()
+		r.out[turn.Site()] = false
+		r.mu.Unlock()
+		fate, err := turn.Finish(o)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			r.t.Error(err)
+			return err
+		}
+		if fate.Code == frontier.Undecided || fate.Code == frontier.Waiting {
+			continue
+		}
+		r.mu.Lock()
+		if run, ok := r.asked[e.URL.Key()]; ok && run == r.run {
+			r.t.Errorf("%s ended twice in run %d", e.URL, run)
+		}
+		r.asked[e.URL.Key()] = r.run
+		r.mu.Unlock()
+	}
+}
+
+// ask makes one request. done is false if it never came back.
+func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outcome, done bool) {
+	site, key := turn.Site(), turn.Entry().URL.Key()
+	now := time.Now()
+	r.mu.Lock()
+	if r.out[site] {
+		r.t.Errorf("two turns of %s are out", site)
+	}
+	r.out[site] = true
+	kind := r.rand.IntN(12)
+	pause := time.Duration(r.rand.IntN(3000)) * time.Millisecond
+	if kind > 0 {
+		if last, ok := r.ended[site]; ok && now.Sub(last) < r.delay {
+			r.t.Errorf("%s asked %v after its last answer", site, now.Sub(last))
+		}
+		if until := r.not[site]; now.Before(until) {
+			r.t.Errorf("%s asked %v before it wanted", site, until.Sub(now))
+		}
+		// A request that never comes back has been asked all the same.
+		r.ended[site] = now
+	}
+	r.mu.Unlock()
+	if kind == 0 {
+		return frontier.Outcome{Fate: frontier.Fate{Code: frontier.RobotsDisallowed}}, true
+	}
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return o, false
+	}
+	end := time.Now()
+	o.Request = &frontier.Request{Started: now, FirstByte: now, Ended: end, Bytes: 1000}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended[site] = end
+	o.Fate = frontier.Fate{Code: frontier.Failed} // after the last try
+	switch kind {
+	case 1:
+		o.Trouble = frontier.PageTrouble
+		return o, true
+	case 2:
+		o.Trouble = frontier.SiteTrouble
+		if r.rand.IntN(2) == 0 {
+			o.RetryAfter = end.Add(time.Duration(r.rand.IntN(48)) * time.Hour)
+		}
+		return o, true
+	case 3:
+		o.Fate, o.Again, o.Defer = frontier.Fate{}, true, end.Add(time.Duration(r.rand.IntN(600))*time.Minute)
+		return o, true
+	}
+	o.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200}
+	if _, ok := r.links[key]; !ok {
+		r.links[key] = nil
+		for range r.rand.IntN(4) {
+			if u := r.url(); u.String() != "" {
+				r.links[key] = append(r.links[key], u)
+			}
+		}
+	}
+	for _, u := range r.links[key] {
+		o.Links = append(o.Links, turn.Entry().Found(u, frontier.HopLink))
+		r.known[u.Key()] = true
+	}
+	return o, true
+}
+
+func (r *referee) url() frontier.URL {
+	n := r.rand.IntN(r.pages)
+	u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", n%9, n))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return u
+}
+
+// A crawl is killed again and again in virtual weeks, wherever its commits and
+// merges are. What was acknowledged is not asked for again, its clocks are kept,
+// and in the end everything has ended.
+func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
+	for seed := range uint64(*sims) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 8))
+				r := &referee{
+					t: t, delay: []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}[seed%3], rand: random, pages: 120,
+					ended: map[frontier.Site]time.Time{}, not: map[frontier.Site]time.Time{},
+					asked: map[string]int{}, links: map[string][]frontier.URL{}, known: map[string]bool{},
+				}
+				opts := Options{limits: small(random), NoPages: true}
+				dir := t.TempDir()
+				begin, seeded := time.Now(), false
+				for end := false; !end; r.run++ {
+					db, err := Open(dir, opts)
+					if err != nil {
+						t.Fatal(err)
+					}
+					f, err := frontier.New(db, frontier.Options{Delay: r.delay, Patience: 30 * 24 * time.Hour, Restarted: db.Restarted()})
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.out = map[frontier.Site]bool{}
+					if !seeded {
+						var seeds []frontier.Entry
+						for i := range 5 {
+							seeds = append(seeds, entry(t, fmt.Sprintf("http://h%d.example/%d", i, i)))
+							r.known[seeds[i].URL.Key()] = true
+						}
+						if err := f.Add(seeds...); err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(time.Second)
+						synctest.Wait()
+						seeded = true
+					}
+					ctx, cancel := context.WithCancel(context.Background())
+					var workers sync.WaitGroup
+					ended := make(chan error, 4)
+					for range cap(ended) {
+						workers.Go(func() { ended <- r.worker(ctx, f) })
+					}
+					// Mostly short lives: a kill within the first commits.
+					life := time.Duration(1+r.intn(5000)) * time.Millisecond
+					if r.intn(3) == 0 {
+						life = time.Duration(1+r.intn(72)) * time.Hour
+					}
+					if r.run > 40 {
+						life = 1000 * 24 * time.Hour
+					}
+					select {
+					case err := <-ended:
+						end = errors.Is(err, frontier.ErrEnd)
+						if !end {
+							t.Errorf("a worker ended: %v", err)
+							end = true
+						}
+					case <-time.After(life):
+					}
+					if end {
+						workers.Wait()
+						f.Settle()
+						st := f.Stats()
+						if st.Entries != 0 || st.Out != 0 || st.Polite.Early != 0 {
+							t.Errorf("at the end: %+v", st)
+						}
+						for key := range r.known {
+							u, err := frontier.ParseURL(key)
+							if err != nil {
+								t.Fatal(err)
+							}
+							fate, _, err := db.Fate(u)
+							if err != nil {
+								t.Fatal(err)
+							}
+							if _, ended := r.asked[key]; fate.Code != frontier.Undecided && !ended {
+								t.Errorf("%s has never ended", key)
+							}
+							if fate.Code == frontier.Fetched {
+								for _, l := range r.links[key] {
+									if _, ended := r.asked[l.Key()]; !ended {
+										t.Errorf("%s, found on %s, has never ended", l, u)
+									}
+								}
+							}
+						}
+					}
+					synctest.Wait()
+					dir = crash(t, dir)
+					cancel()
+					workers.Wait()
+					if err := db.Close(); err != nil {
+						t.Error(err)
+					}
+					verified(t, dir)
+					r.acknowledged(dir, opts)
+				}
+				t.Logf("%d lives in %v, %d URLs", r.run, time.Since(begin), len(r.known))
+			})
+		})
+	}
+}
+
+// acknowledged takes from a copy of a killed crawl what is safe: nobody may ask
+// for a URL again that has ended there, nor a site before its clock there.
+func (r *referee) acknowledged(dir string, opts Options) {
+	r.t.Helper()
+	copied := crash(r.t, dir)
+	db, err := Open(copied, opts)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer db.Close()
+	for key := range r.known {
+		u, err := frontier.ParseURL(key)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		fate, ok, err := db.Fate(u)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		switch {
+		case ok && fate.Code != frontier.Undecided && fate.Code != frontier.Waiting:
+			r.asked[key] = r.run + 1 // as if it had ended in the next run
+		default:
+			delete(r.asked, key)
+		}
+		if fate.Code != frontier.Fetched {
+			continue
+		}
+		for _, l := range r.links[key] {
+			if _, ok, err := db.Fate(l); !ok || err != nil {
+				r.t.Errorf("the link %s of %s is lost: %v", l, u, err)
+			}
+		}
+	}
+	clear(r.not)
+	if err := db.Sites(func(st frontier.SiteState) error {
+		r.not[st.Site] = st.Clocks.Due
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Of what was found before a kill nothing was merged yet. The run goes on with
+// it, and does not end because nothing is queued.
+func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		l := usual
+		l.smallPending, l.someMerge = 0, 0
+		db, err := Open(dir, Options{limits: &l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(25 * time.Millisecond) // a commit, and no merge
+		synctest.Wait()
+		copied := crash(t, dir)
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if db, err = Open(copied, Options{limits: &l}); err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if len(db.pending.sites) != 1 {
+			t.Fatalf("%d sites in the journal alone", len(db.pending.sites))
+		}
+		f, err := frontier.New(db, frontier.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := turn.Finish(frontier.Outcome{Fate: frontier.Fate{Code: frontier.Failed}}); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrEnd) {
+			t.Errorf("Next: %v, want ErrEnd", err)
+		}
+	})
+}
