@@ -179,7 +179,10 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 				want["content_mime_type"] = cmpOr(r.SentType, r.Type)
 			}
 			if r.Size != nil {
-				want["content_size"], want["links"], want["noindex"], want["noarchive"], want["robots_fetched"] = *r.Size, int32(*r.Links), *r.NoIndex, *r.NoArchive, r.Robots.UnixMilli()
+				want["content_size"], want["links"], want["noindex"], want["noarchive"] = *r.Size, int32(*r.Links), *r.NoIndex, *r.NoArchive
+			}
+			if !r.Robots.IsZero() {
+				want["robots_fetched"] = r.Robots.UnixMilli()
 			}
 			if r.Depth != nil {
 				want["depth"] = int32(*r.Depth)
