@@ -65,7 +65,7 @@ What cannot be read is named and left out, and the command exits with 3.`,
 	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet takes for formulas")
 	flags.StringVar(&f.title, "title", "", "wacz: title (default: the name of the directory)")
 	flags.StringVar(&f.main, "main", "", "wacz: URL of the page to open first (default: that of the first seed)")
-	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 600 bytes a capture (default: the system's)")
+	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 700 bytes a capture (default: the system's)")
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/wacz"
@@ -153,7 +154,7 @@ func (s *Source) mainPage(ctx context.Context) (string, error) {
 	url := ""
 	// What is damaged is told of when the pages are listed.
 	err = readPages(ctx, file, s.Pages, func(p *storage.PageRecord) error {
-		if isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, "R") == "" {
+		if isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
 			url = p.URL
 			return errStop
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -146,7 +147,8 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	return row, nil
 }
 
-// describe adds what a metadata record says.
+// describe adds what a metadata record says: the fields of WARC 1.1, section 6.6,
+// and those that this crawler adds.
 func (r *Row) describe(rec *warc.Record) error {
 	fields, err := rec.Fields()
 	if err != nil {
@@ -158,8 +160,20 @@ func (r *Row) describe(rec *warc.Record) error {
 			r.Via = f.Value
 		case "hopsfromseed":
 			r.Hops = f.Value
-			r.Depth = new(strings.Count(f.Value, "L"))
+			r.Depth = new(strings.Count(f.Value, string(frontier.HopLink)))
+		case "seedtag":
+			r.Tag = f.Value
+		case "robotsrule":
+			r.Rule = f.Value
+		case "robotsfetched":
+			if t, err := time.Parse(time.RFC3339Nano, f.Value); err == nil && goodTime(t) {
+				r.Robots = t.UTC().Truncate(time.Microsecond)
+			}
 		}
+	}
+	// A seed has no path, and so no field for it.
+	if r.Depth == nil && r.Via == "" && !r.Robots.IsZero() {
+		r.Depth = new(0)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (r *Row) finish(havePages bool) {
 	switch {
 	case r.Page:
 		r.Fate = Fetched
-	case target == "/robots.txt" || strings.HasSuffix(r.Hops, "P"):
+	case target == "/robots.txt" || strings.HasSuffix(r.Hops, string(frontier.HopPrerequisite)):
 		r.Fate = RobotsTxt
 	case havePages:
 		r.Fate = NotTaken

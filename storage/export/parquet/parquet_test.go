@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -179,7 +183,10 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 				want["content_mime_type"] = cmpOr(r.SentType, r.Type)
 			}
 			if r.Size != nil {
-				want["content_size"], want["links"], want["noindex"], want["noarchive"], want["robots_fetched"] = *r.Size, int32(*r.Links), *r.NoIndex, *r.NoArchive, r.Robots.UnixMilli()
+				want["content_size"], want["links"], want["noindex"], want["noarchive"] = *r.Size, int32(*r.Links), *r.NoIndex, *r.NoArchive
+			}
+			if !r.Robots.IsZero() {
+				want["robots_fetched"] = r.Robots.UnixMilli()
 			}
 			if r.Depth != nil {
 				want["depth"] = int32(*r.Depth)
@@ -309,5 +316,39 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 	if check(b.Bytes()) == nil {
 		t.Error("rows in another order pass")
+	}
+}
+
+// Who uses the crawler as a library links no Parquet: only the command does.
+func TestLinkedByTheCommandOnly(t *testing.T) {
+	const root = "../../.."
+	var users []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			dir := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(path, root+"/")))
+			if strings.Contains(spec.Path.Value, "parquet") && dir != "storage/export/parquet" {
+				users = append(users, dir)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"cmd/crawl"}, users); diff != "" {
+		t.Errorf("who imports Parquet (-want +got):\n%s", diff)
 	}
 }

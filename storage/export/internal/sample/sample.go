@@ -40,11 +40,15 @@ func Captures() []Capture {
 	}
 	robots := Start
 	answer := func(url string, status int, header http.Header, body, via, hops string) *warc.Exchange {
+		tag, fetched, rule := "news", robots.Add(1).Format(time.RFC3339Nano), "line 2: Allow: /"
+		if hops == "P" {
+			fetched, rule = "", ""
+		}
 		return &warc.Exchange{
 			URL: url, Date: next(), IP: netip.MustParseAddr("192.0.2.7"), Protocol: []string{"http/1.1"},
 			Response: &warc.HTTP{StartLine: warc.StatusLine(status), Header: header, Body: []byte(body)},
 			Request:  &warc.HTTP{StartLine: warc.RequestLine("GET", "/"), Header: http.Header{"Host": {"www.a.example"}}},
-			Metadata: []warc.Field{{Name: "via", Value: via}, {Name: "hopsFromSeed", Value: hops}},
+			Metadata: []warc.Field{{Name: "via", Value: via}, {Name: "hopsFromSeed", Value: hops}, {Name: "seedTag", Value: tag}, {Name: "robotsFetched", Value: fetched}, {Name: "robotsRule", Value: rule}},
 		}
 	}
 	html := http.Header{"Content-Type": {"text/HTML; charset=utf-8"}}
