@@ -10,7 +10,7 @@ import (
 // on the same pages of the file; the less, the sooner new sites are known.
 const (
 	someAge    = time.Second           // from here on it is time, if there is not more than someMerge
-	fullAge    = 5 * time.Second       // and here, whatever there is
+	fullAge    = 30 * time.Second      // and here, whatever there is
 	idle       = 20 * time.Millisecond // without news: there is time
 	siteWeight = 2                     // memory of a pending site, in links
 )
