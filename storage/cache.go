@@ -14,7 +14,7 @@ type knownCache struct {
 
 const (
 	firstPlaces = 1 << 12
-	maxPlaces   = 1 << 21 // 16 MiB
+	maxPlaces   = 1 << 20 // 8 MiB
 )
 
 func newKnownCache() *knownCache {

@@ -17,7 +17,7 @@ import (
 // What may wait for a commit before Submit waits, too.
 const (
 	maxQueue      = 512     // ops
-	maxQueueLinks = 12_000  // in them
+	maxQueueLinks = 8_000   // in them
 	maxQueueBytes = 4 << 20 // of completions in them
 )
 
