@@ -132,18 +132,24 @@ func (db *DB) payload(digest string) (p *payload, err error) {
 		if value == nil {
 			return nil
 		}
-		raw, err := unseal(bucketPayloads, key, value)
-		if err != nil {
-			return err
-		}
-		d := decoder{b: raw}
-		p = &payload{d.time(), d.string()}
-		if d.bad {
-			return recordError(bucketPayloads, key, errRecord)
-		}
-		return nil
+		var err error
+		p, err = getPayload(key, value)
+		return err
 	})
 	return p, err
+}
+
+func getPayload(key, value []byte) (*payload, error) {
+	raw, err := unseal(bucketPayloads, key, value)
+	if err != nil {
+		return nil, err
+	}
+	d := decoder{b: raw}
+	p := &payload{d.time(), d.string()}
+	if d.bad {
+		return nil, recordError(bucketPayloads, key, errRecord)
+	}
+	return p, nil
 }
 
 func (c *change) putPayload(digest string, p *payload) error {

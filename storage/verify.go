@@ -104,6 +104,10 @@ func (v *verifier) state(tx *bbolt.Tx) error {
 		_, err := unseal(bucketCommon, key, value)
 		v.failed(err)
 	})
+	each(tx.Bucket(bucketPayloads), func(key, value []byte) {
+		_, err := getPayload(key, value)
+		v.failed(err)
+	})
 	v.sites(tx)
 	v.snapshots(tx)
 	return nil
