@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +26,21 @@ import (
 const (
 	killsSites = 20
 	killsDelay = 20 * time.Millisecond
+	// Every other site asks for more: for longer than a crawl takes to start, so
+	// that one which has forgotten who was asked last is caught.
+	killsCrawlDelay = 250 * time.Millisecond
 )
+
+// pause is what a site asks to be left between the last request and one for
+// path. Before robots.txt was read, or is known to have been, nobody knows.
+func pause(host, path string) time.Duration {
+	if path != "/robots.txt" && slow(host) {
+		return killsCrawlDelay
+	}
+	return killsDelay
+}
+
+func slow(host string) bool { return strings.IndexByte("13579", host[len("h")]) >= 0 }
 
 // A growing web has new pages behind every page, until it is told to stop. It
 // notes who was asked for what, as a site owner would.
@@ -53,8 +68,8 @@ func (w *growingWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	// From the beginning of an answer to the next question: not more than what
 	// the crawler sees from its end.
-	if last, asked := w.last[r.Host]; asked && now.Sub(last) < killsDelay {
-		w.t.Errorf("run %d: %s was asked %v after the last time", w.run, r.Host, now.Sub(last))
+	if last, asked := w.last[r.Host]; asked && now.Sub(last) < pause(r.Host, r.URL.Path) {
+		w.t.Errorf("run %d: %s was asked for %s %v after the last time", w.run, r.Host, r.URL.Path, now.Sub(last))
 	}
 	body := w.answer("http://"+r.Host+r.URL.Path, r)
 	w.last[r.Host] = time.Now()
@@ -66,6 +81,9 @@ func (w *growingWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // answer requires that mu is held.
 func (w *growingWeb) answer(url string, r *http.Request) []byte {
 	if r.URL.Path == "/robots.txt" {
+		if slow(r.Host) {
+			return fmt.Appendf(nil, "User-agent: *\nCrawl-delay: %v\n", killsCrawlDelay.Seconds())
+		}
 		return nil
 	}
 	if w.safe[url] {
@@ -92,10 +110,18 @@ func (w *growingWeb) more(host, url string) []string {
 	r := rand.New(rand.NewPCG(h.Sum64(), 5))
 	links := []string{"http://" + host + "/0"}
 	for range r.IntN(8) { // seen before, or not
-		links = append(links, fmt.Sprintf("http://h%d.test/%d", r.IntN(killsSites), r.IntN(max(1, w.counter[host]))))
+		to, most := fmt.Sprintf("h%d.test", r.IntN(killsSites)), max(1, w.counter[host])
+		if slow(to) {
+			most = min(most, 10) // or the crawl would take long to end
+		}
+		links = append(links, fmt.Sprintf("http://%s/%d", to, r.IntN(most)))
 	}
 	if w.grow {
-		for range 1 + r.IntN(2) {
+		more := 1 + r.IntN(2)
+		if slow(host) {
+			more = 1
+		}
+		for range more {
 			w.counter[host]++
 			links = append(links, fmt.Sprintf("http://%s/%d", host, w.counter[host]))
 		}
