@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,6 +48,11 @@ func (c *Crawler) archive(e frontier.Entry, res *fetch.Result, p *Page) (where s
 			record.PayloadDigest = p.digest // nothing was decoded
 		}
 		at, err := c.db.PutExchange(record)
+		var refused *storage.RecordError
+		if errors.As(err, &refused) { // what a server sent must not end the crawl
+			c.opts.Logger.Error("an answer cannot be archived", "url", x.URL.String(), "error", err)
+			continue
+		}
 		if err != nil {
 			return where, err
 		}
@@ -86,7 +93,7 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	var fields []warc.Field
 	add := func(name, value string) {
 		if value != "" {
-			fields = append(fields, warc.Field{Name: name, Value: value})
+			fields = append(fields, warc.Field{Name: name, Value: printable(value)})
 		}
 	}
 	hops, via := e.Hops, e.Via
@@ -105,3 +112,21 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	}
 	return fields
 }
+
+// printable is s without control characters, which a field cannot hold.
+func printable(s string) string {
+	if strings.IndexFunc(s, isControl) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if isControl(r) {
+			fmt.Fprintf(&b, "%%%02X", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

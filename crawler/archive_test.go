@@ -258,3 +258,29 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 		}
 	}
 }
+
+// Nothing that a server sends ends a crawl.
+func TestWhatCannotBeArchivedIsNoEnd(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").
+			Robots("User-agent: *\nAllow: /\x01\nAllow: /*\x7f").
+			Page("/", "<a href=/%01>1</a><a href=/long>2</a><a href=/%7f>3</a>").
+			Page("/%01", "one").Page("/%7f", "two").
+			Func("/long", func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", strings.Repeat("x", 70_000)+"/html")
+			})
+		_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/")
+		if sum.Fetched != 4 {
+			t.Errorf("%d fetched", sum.Fetched)
+		}
+	})
+	raw, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
+	if lines := strings.Count(string(raw), "\n"); err != nil || lines != 5 {
+		t.Errorf("%d lines in the index, %v", lines, err)
+	}
+	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		t.Error(err)
+	}
+}

@@ -227,7 +227,7 @@ func (c *Crawler) open(h Handler) error {
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
 		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
-		Lend: h == nil, // a handler may keep what it is given
+		Lend:  h == nil, // a handler may keep what it is given
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 	})
 	if err != nil {
@@ -237,7 +237,7 @@ func (c *Crawler) open(h Handler) error {
 		Delay: o.Delay, IPDelay: o.IPDelay, Patience: o.Patience, Rate: o.limit(),
 		Limit: o.Limit, MaxBytes: o.MaxBytes, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
-		DomainDelay: o.DomainDelay, Shared: o.Shared,
+		DomainDelay: o.DomainDelay, Shared: o.Shared, Lease: o.lease(),
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
@@ -136,6 +137,17 @@ func (o *Options) check() error {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+// lease is as long as a request may take: four time-outs, and what our own bound
+// on bytes per second makes of it, which is no fault of the site.
+func (o *Options) lease() time.Duration {
+	d := 4*cmp.Or(o.Timeout, 30*time.Second) + time.Minute
+	if o.Bandwidth > 0 {
+		size := cmp.Or(o.MaxSize, 16<<20) * int64(o.Concurrency)
+		d += min(time.Duration(float64(size)/float64(o.Bandwidth)*float64(time.Second)), 6*time.Hour)
+	}
+	return d
 }
 
 func (o *Options) limit() rate.Limit { return rate.Limit(o.Rate) }

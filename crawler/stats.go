@@ -17,7 +17,7 @@ type End string
 // The ends of a run.
 const (
 	EndDone    End = "done"            // nothing fell due within the patience
-	EndLimit   End = "limit of pages"  // Options.Limit
+	EndLimit   End = "limit"           // Options.Limit or MaxBytes
 	EndTime    End = "limit of time"   // Options.MaxTime
 	EndStopped End = "stopped"         // Stop, or ErrStop
 	EndBroken  End = "stopped at once" // the context ended

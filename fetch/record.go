@@ -101,6 +101,7 @@ func headEnd(b []byte, from int) int {
 func isInterim(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	_, rest, _ := bytes.Cut(line, []byte(" "))
+	rest = bytes.TrimLeft(rest, " ") // as net/http does
 	return len(rest) >= 3 && rest[0] == '1' && string(rest[:3]) != "101"
 }
 

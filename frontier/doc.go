@@ -20,8 +20,9 @@
 // # Reading the source
 //
 // Start from Frontier.Next and Turn.Finish. url.go and site.go say what a URL
-// is; clock.go computes when a site is due; queue.go, address.go and hop.go
-// hold the three things a site can wait for: its own time, an address shared
-// with others, another site's right. backlog.go is the seam to the disk,
-// memory.go its counterpart in memory.
+// is; clock.go computes when a site is due; queue.go, common.go and shared.go
+// hold what a site can wait for: its own time and another site's right, an
+// address or a registrable domain that it has in common with others, another
+// process. backlog.go is the seam to the disk, memory.go its counterpart in
+// memory.
 package frontier

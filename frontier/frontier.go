@@ -20,6 +20,7 @@ type Options struct {
 	PerIP       int           // turns at once at a public address; 0: 2
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
 	Shared      Shared        // clocks of all crawls of this machine; nil: none
+	Lease       time.Duration // longest that a request takes, for Shared; 0: DefaultLease
 	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none
 	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
 	Limit       int           // pages of the whole crawl; 0: no limit
@@ -31,6 +32,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Delay = orDefault(o.Delay, DefaultDelay)
 	o.Patience = orDefault(o.Patience, 2*time.Minute)
+	o.Lease = orDefault(o.Lease, DefaultLease)
 	if o.IPDelay == 0 {
 		o.IPDelay = 250 * time.Millisecond
 	}
@@ -81,6 +83,7 @@ type Frontier struct {
 	spent     Spent
 	entries   int // that have not ended
 	politely  Politeness
+	broken    bool  // the backlog has said that it cannot go on
 	err       error // why there are no more turns
 }
 
@@ -151,8 +154,24 @@ func (f *Frontier) Add(entries ...Entry) error {
 			f.mu.Unlock()
 			return err
 		}
+		f.hear()
 	}
 	return nil
+}
+
+// hear takes in what the backlog has to say, if nobody else waits for it: of
+// many entries the news would pile up.
+func (f *Frontier) hear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.led {
+		return
+	}
+	select {
+	case g := <-f.backlog.Grown():
+		f.absorb(g)
+	default:
+	}
 }
 
 // Next waits until a site is due and returns the turn for its next entry. It
@@ -205,12 +224,11 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 func (f *Frontier) Settle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.pending > 0 {
+	for f.pending > 0 && !f.broken {
+		f.mu.Unlock()
 		g := <-f.backlog.Grown()
+		f.mu.Lock()
 		f.absorb(g)
-		if g.Err != nil {
-			return
-		}
 	}
 }
 
@@ -481,6 +499,7 @@ func (f *Frontier) site(name Site) *site {
 func (f *Frontier) absorb(g Growth) {
 	f.pending -= g.Settled
 	if g.Err != nil {
+		f.broken = true
 		f.fail(g.Err)
 	}
 	for _, st := range g.Sites {
@@ -527,6 +546,9 @@ func (f *Frontier) learn(st SiteState) {
 	s.more = s.more || st.Ready
 	s.head = st.Head
 	s.retry = st.Waiting
+	if st.Queued == 0 {
+		s.more = false // all that was read has ended, too
+	}
 	f.queue(s)
 }
 

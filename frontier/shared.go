@@ -17,9 +17,9 @@ type Shared interface {
 	Release(key string, until time.Time)
 }
 
-// lease is how long a site is reserved for one request. A process that is
-// killed blocks it no longer than that.
-const lease = 3 * time.Minute
+// DefaultLease is how long a site is reserved for one request. A process that
+// is killed blocks it no longer than that.
+const DefaultLease = 3 * time.Minute
 
 // reserve takes the site of t, and the address it will talk to, from the other
 // processes. It requires that mu is held.
@@ -29,9 +29,9 @@ func (t *Turn) reserve(to netip.Addr, now time.Time) error {
 		return nil
 	}
 	site, addr := "site "+string(t.site.name), string(IPClock)+" "+to.String()
-	if taken, ok := f.opts.Shared.Reserve(site, now, now.Add(lease)); !ok {
-		t.site.machine = taken
-		return &NotYet{MachineClock, taken}
+	if taken, ok := f.opts.Shared.Reserve(site, now, now.Add(f.opts.Lease)); !ok {
+		t.site.machine = f.again(t.site, taken, now)
+		return &NotYet{MachineClock, t.site.machine}
 	}
 	if f.opts.IPDelay > 0 {
 		if taken, ok := f.opts.Shared.Reserve(addr, now, now.Add(f.opts.IPDelay)); !ok {
@@ -44,4 +44,14 @@ func (t *Turn) reserve(to netip.Addr, now time.Time) error {
 	t.site.machine = time.Time{}
 	t.reserved = site
 	return nil
+}
+
+// again is when to ask for s again that another process has until taken: that
+// may be the end of its lease, which it gives back as soon as it has its answer.
+func (f *Frontier) again(s *site, taken, now time.Time) time.Time {
+	gap, _ := s.clocks.steady(f.opts.Delay)
+	if poll := now.Add(max(gap, time.Second)); poll.Before(taken) {
+		return poll
+	}
+	return taken
 }

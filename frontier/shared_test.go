@@ -243,3 +243,30 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 		}
 	})
 }
+
+// Whoever has a site lets it go when he has his answer, not when his lease ends.
+func TestALeaseIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{map[string]time.Time{"site http://a.example": time.Now().Add(time.Hour)}}
+		time.AfterFunc(3*time.Second, func() { shared.Release("site http://a.example", time.Now()) })
+		begin := time.Now()
+		starts, _ := crawl(t, open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/"), publicAddr, true, 0)
+		if len(starts) != 1 || starts[0].Sub(begin) > 5*time.Second {
+			t.Errorf("asked at %v, began %v", starts, begin)
+		}
+	})
+}
+
+// Also where the last entries filled what is read at once.
+func TestASiteOfAWholeReadIsDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var urls []string
+		for i := range 16 {
+			urls = append(urls, fmt.Sprintf("http://a.example/%d", i))
+		}
+		f := open(t, frontier.NewMemory(), frontier.Options{}, urls...)
+		crawl(t, f, publicAddr, false, 0)
+		f.Settle()
+		f.Each(func(st frontier.SiteStatus) bool { t.Errorf("still held: %+v", st); return true })
+	})
+}

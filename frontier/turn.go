@@ -284,6 +284,9 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 		}
 	}
 	fate := o.Fate
+	if fate.Code == Undecided { // an entry must not stay out for ever
+		fate.Code = Failed
+	}
 	fate.Time = now
 	return fate
 }

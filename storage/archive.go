@@ -58,13 +58,16 @@ func (db *DB) PutExchange(x *warc.Exchange) (Archived, error) {
 	}
 	buf := archiveBuffers.Get().(*[]byte)
 	defer archiveBuffers.Put(buf)
-	records, placed, err := a.encoder.AppendExchange((*buf)[:0], x)
+	records, placed, err := a.encode((*buf)[:0], x)
 	if err != nil {
-		return Archived{}, fmt.Errorf("archive %s: %w", x.URL, err)
+		return Archived{}, err
 	}
 	if cap(records) <= maxScratch {
 		*buf = records
 	}
+	// A commit holds a record and its line, or neither.
+	a.whole.RLock()
+	defer a.whole.RUnlock()
 	f, at, err := a.append(records)
 	if err != nil {
 		return Archived{}, err
@@ -77,6 +80,39 @@ func (db *DB) PutExchange(x *warc.Exchange) (Archived, error) {
 		err = db.enqueue(op{digest: digest, payload: &payload{x.Date, x.URL}})
 	}
 	return where, err
+}
+
+// A RecordError says that an exchange cannot be written as WARC records.
+type RecordError struct {
+	URL string
+	Err error
+}
+
+func (e *RecordError) Error() string { return fmt.Sprintf("archive %s: %v", e.URL, e.Err) }
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// encode makes the records of x: without what surrounds the answer, where that
+// is in the way. The error is a *RecordError.
+func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
+	records, placed, err := a.encoder.AppendExchange(b, x)
+	if err == nil || x.Response == nil {
+		return records, placed, recordErrorOf(x, err)
+	}
+	plain, response := *x, *x.Response
+	response.Head = nil
+	plain.Response, plain.Request, plain.Metadata = &response, nil, nil
+	if records, placed, err2 := a.encoder.AppendExchange(b, &plain); err2 == nil {
+		return records, placed, nil
+	}
+	return nil, nil, recordErrorOf(x, err)
+}
+
+func recordErrorOf(x *warc.Exchange, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RecordError{x.URL, err}
 }
 
 var archiveBuffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -194,6 +230,7 @@ func statusOf(h *warc.HTTP) int {
 		line, _, _ = strings.Cut(string(h.Head[:min(len(h.Head), 64)]), "\n")
 	}
 	_, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimLeft(rest, " ")
 	status := 0
 	for _, c := range rest[:min(3, len(rest))] {
 		if c < '0' || c > '9' {
@@ -206,8 +243,14 @@ func statusOf(h *warc.HTTP) int {
 
 func typeOf(h *warc.HTTP) string {
 	t, _, _ := mime.ParseMediaType(h.Header.Get("Content-Type"))
+	if len(t) > maxMediaType {
+		return ""
+	}
 	return t
 }
+
+// maxMediaType is as long as a media type can be (RFC 6838, section 4.2).
+const maxMediaType = 127 + 1 + 127
 
 // archive is the WARC files that a run writes: one that grows, and those that
 // are full but not yet committed.
@@ -216,6 +259,8 @@ type archive struct {
 	dir     string
 	prefix  string // of the names of this run's files
 	encoder *warc.Encoder
+
+	whole sync.RWMutex // held by who adds a record and its line, and to note how long the files are
 
 	mu     sync.Mutex
 	serial int
@@ -256,7 +301,7 @@ func (a *archive) append(records []byte) (file string, at int64, err error) {
 	}
 	f := a.files[len(a.files)-1]
 	at, err = f.append(records)
-	return f.name, at, err
+	return filepath.Base(f.name), at, err
 }
 
 // begin opens the next file. It requires that mu is held.
@@ -288,24 +333,15 @@ func (a *archive) begin() error {
 		o.file.Close()
 		return err
 	}
-	a.files = append(a.files, &namedOutput{name, o})
+	a.files = append(a.files, &namedOutput{archiveKey(name), o})
 	return nil
 }
 
-// flush writes and syncs all files, notes their lengths, and returns those that
-// do not grow any more.
-func (a *archive) flush(lengths map[string]int64) (full []*namedOutput, err error) {
+// grown are the files that are not finished, those that are full first.
+func (a *archive) grown() []*namedOutput {
 	a.mu.Lock()
-	files := slices.Clone(a.files)
-	a.mu.Unlock()
-	for _, f := range files {
-		n, err := f.flush()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(a.dir, f.name+openSuffix), err)
-		}
-		lengths[archiveKey(f.name)] = n
-	}
-	return files[:max(0, len(files)-1)], nil
+	defer a.mu.Unlock()
+	return slices.Clone(a.files)
 }
 
 func archiveKey(name string) string { return ArchiveDir + "/" + name }
@@ -316,15 +352,30 @@ func (a *archive) finish(full []*namedOutput, lengths map[string]int64) error {
 	for _, f := range full {
 		err := f.file.Close()
 		if err == nil {
-			err = os.Rename(filepath.Join(a.dir, f.name+openSuffix), filepath.Join(a.dir, f.name))
+			path := filepath.Join(a.dir, filepath.Base(f.name))
+			err = os.Rename(path+openSuffix, path)
 		}
 		errs = append(errs, err)
-		delete(lengths, archiveKey(f.name))
+	}
+	// A name that is lost in a power cut would be that of a file nobody knows.
+	if err := errors.Join(append(errs, syncDir(a.dir))...); err != nil {
+		return err
+	}
+	for _, f := range full {
+		delete(lengths, f.name)
 	}
 	a.mu.Lock()
 	a.files = slices.DeleteFunc(a.files, func(f *namedOutput) bool { return slices.Contains(full, f) })
 	a.mu.Unlock()
-	return errors.Join(errs...)
+	return nil
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // close gives what still grows its end and its name: what was not committed is
@@ -332,8 +383,8 @@ func (a *archive) finish(full []*namedOutput, lengths map[string]int64) error {
 func (a *archive) close(committed map[string]int64) error {
 	var errs []error
 	for _, f := range a.files {
-		n := committed[archiveKey(f.name)]
-		path := filepath.Join(a.dir, f.name)
+		n := committed[f.name]
+		path := filepath.Join(a.dir, filepath.Base(f.name))
 		err := errors.Join(f.file.Truncate(n), f.file.Close())
 		switch {
 		case err != nil:
@@ -344,7 +395,15 @@ func (a *archive) close(committed map[string]int64) error {
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, syncDir(a.dir))...)
+}
+
+// abandon closes what still grows, and leaves it to the next run to find out
+// what counts.
+func (a *archive) abandon() {
+	for _, f := range a.files {
+		f.file.Close()
+	}
 }
 
 // recoverArchive gives the files that an earlier run left open their ends and
@@ -383,6 +442,9 @@ func recoverArchive(dir string, lengths map[string]int64) error {
 	for _, path := range left {
 		err = errors.Join(err, os.Remove(path))
 	}
+	if _, serr := os.Stat(filepath.Join(dir, ArchiveDir)); serr == nil {
+		err = errors.Join(err, syncDir(filepath.Join(dir, ArchiveDir)))
+	}
 	return err
 }
 
@@ -414,7 +476,7 @@ func (db *DB) writeIndex() (err error) {
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	lines := bufio.NewReaderSize(io.LimitReader(in, db.committed[indexPart]), 1<<16)
 	for {
-		line, err := lines.ReadSlice('\n')
+		line, err := lines.ReadBytes('\n')
 		if err == io.EOF && len(line) == 0 {
 			break
 		}

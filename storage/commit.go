@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -188,6 +188,7 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	if err != nil && !isDiskFull(err) {
 		// It is not known whether the commit is on disk.
 		c, err = db.again(g, c, err)
+		db.unknown = err != nil && !isDiskFull(err)
 	}
 	if err != nil {
 		return err
@@ -205,17 +206,31 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 // flush brings all outputs to disk and notes how long they are. It returns the
 // files of the archive that do not grow any more.
 func (db *DB) flush() (full []*namedOutput, err error) {
-	for _, o := range db.outputs {
+	outputs := db.outputs
+	lengths := map[string]int64{}
+	if a := db.archive; a != nil {
+		// A record of the archive counts with its line in the index.
+		a.whole.Lock()
+		files := a.grown()
+		for _, f := range files {
+			lengths[f.name] = f.size()
+		}
+		lengths[indexPart] = db.indexed.size()
+		a.whole.Unlock()
+		outputs = slices.Concat(outputs, files)
+		full = files[:max(0, len(files)-1)]
+	}
+	for _, o := range outputs {
 		n, err := o.flush()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(db.dir, o.name), err)
+			return nil, fmt.Errorf("%s: %w", o.file.Name(), err)
+		}
+		if counts, ok := lengths[o.name]; ok {
+			n = counts
 		}
 		db.lengths[o.name] = n
 	}
-	if db.archive == nil {
-		return nil, nil
-	}
-	return db.archive.flush(db.lengths)
+	return full, nil
 }
 
 // growth is by how much the state file grows when it must: a step costs a sync,
@@ -340,6 +355,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 		db.pass.at = c.at
 	}
 	if c.drained {
+		db.drained = true
 		clear(p.common)
 		p.since = time.Now()
 	}

@@ -134,6 +134,8 @@ type DB struct {
 	row     uint64 // number of the last row that was ever in the journal
 	pending *pending
 	pass    *pass // over what is pending; nil: none goes on
+	unknown bool  // the last commit failed, and may be on disk all the same
+	drained bool  // a pass has ended: until then nobody has anything to do
 	workspace
 
 	mu          sync.Mutex
@@ -403,7 +405,11 @@ func (db *DB) Close() error {
 	err := db.err
 	db.mu.Unlock()
 	if db.archive != nil {
-		err = errors.Join(err, db.archive.close(db.committed))
+		if db.unknown {
+			db.archive.abandon()
+		} else {
+			err = errors.Join(err, db.archive.close(db.committed))
+		}
 		if err == nil {
 			err = errors.Join(db.writeIndex(), db.release())
 		}
@@ -446,17 +452,31 @@ func writeRun(dir string, r Run) error {
 	return os.Rename(path+".new", path)
 }
 
-// orphaned refuses to make a new crawl beside pages of an old one, or of
+// orphaned refuses to make a new crawl beside the outputs of an old one, or of
 // somebody else: they would be cut to what the new one has written, to nothing.
 func orphaned(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, StateFile)); err == nil && info.Size() > 0 {
 		return nil
 	}
-	path := filepath.Join(dir, PagesFile)
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		return &DamagedError{path, errors.New("it has pages, but " + StateFile + " beside it is missing or empty")}
+	path := Remains(dir)
+	if path == "" {
+		return nil
 	}
-	return nil
+	return &DamagedError{path, errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
+}
+
+// Remains names an output of a crawl in dir, empty if there is none.
+func Remains(dir string) string {
+	paths, _ := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"+archiveFile+"*"))
+	for _, name := range []string{PagesFile, LinksFile, indexPart} {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return path
+		}
+	}
+	return ""
 }
 
 // Holder says which process holds the crawl in dir; ok is false if none does.

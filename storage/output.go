@@ -20,8 +20,9 @@ type output struct {
 	err    error // of the first write that failed: nothing counts any more
 }
 
+// A namedOutput is one of which the state keeps the length, under its name.
 type namedOutput struct {
-	name string
+	name string // in the directory of the crawl
 	*output
 }
 

@@ -76,8 +76,8 @@ type LinkRecord struct {
 	From  string `json:"from"`            // the page, as requested
 	To    string `json:"to"`              // as it would be requested
 	Hop   string `json:"hop"`             // Heritrix's letter
-	Where string `json:"where,omitempty"` // where it stands: a[href], img[src] ...
-	Rel   string `json:"rel,omitempty"`   // "nofollow" where the link is marked so
+	Where string `json:"where,omitempty"` // element and attribute, as "a/href"
+	Rel   string `json:"rel,omitempty"`   // as written
 }
 
 // PutLinks writes lines of links.jsonl, before the page's fate is submitted.

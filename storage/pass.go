@@ -154,6 +154,6 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 
 func (db *DB) timeToMerge(left int, quiet bool) bool {
 	age, l := time.Since(db.pending.since), &db.limits
-	return quiet || left <= l.smallPending || left <= l.someMerge && age >= someAge || age >= fullAge ||
+	return quiet || !db.drained && l.smallPending > 0 || left <= l.smallPending || left <= l.someMerge && age >= someAge || age >= fullAge ||
 		left+siteWeight*len(db.pending.sites) >= l.fullMerge
 }

@@ -325,3 +325,25 @@ func TestNothingIsReadTwice(t *testing.T) {
 		t.Errorf("%d entries were read, want %d", len(read), n)
 	}
 }
+
+// Without its state file nobody knows what of a crawl counts: it is left alone.
+func TestOutputsWithoutTheirStateAreKept(t *testing.T) {
+	for _, name := range []string{PagesFile, LinksFile, indexPart, "warc/x.warc.gz.open", "warc/x.warc.gz"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("something"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir, Options{Links: true, Archive: &Archive{}})
+		var damaged *DamagedError
+		if !errors.As(err, &damaged) || damaged.Path != path {
+			t.Errorf("%s: %v", name, err)
+		}
+		if raw, err := os.ReadFile(path); err != nil || string(raw) != "something" {
+			t.Errorf("%s is now %q, %v", name, raw, err)
+		}
+	}
+}

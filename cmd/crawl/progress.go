@@ -83,7 +83,7 @@ func ending(s crawler.Summary) string {
 		}
 		return "done: everything in scope was asked for"
 	case crawler.EndLimit:
-		return "done: the limit of pages is reached"
+		return "done: the limit is reached"
 	case crawler.EndTime:
 		return "stopped: the time is up; the same command goes on"
 	}
@@ -116,7 +116,7 @@ func why(st frontier.SiteStatus, now time.Time) string {
 		}
 		return st.Given.Code.String() + detail + ": given up in this run"
 	case st.Over:
-		return "its budget of pages is spent (--max-host-pages)"
+		return "its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)"
 	case wait > 0:
 		return fmt.Sprintf("due in %s (%s)", wait.Round(time.Second), st.By)
 	}

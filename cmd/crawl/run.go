@@ -416,7 +416,7 @@ func (p *program) moveAside(dir string) error {
 	if run, held := storage.Holder(dir); held {
 		return &storage.InUseError{Dir: dir, Run: run}
 	}
-	if !exists(filepath.Join(dir, storage.StateFile)) && !exists(filepath.Join(dir, storage.PagesFile)) {
+	if !exists(filepath.Join(dir, storage.StateFile)) && storage.Remains(dir) == "" {
 		return usage("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
 	}
 	to := dir + ".old-" + time.Now().UTC().Format("20060102-150405")

@@ -21,7 +21,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		Short: "check a crawl's state and outputs for damage",
 		Long: `verify reads everything that a crawl consists of and changes nothing: the
 checksum of each record, the queue and what ended against what was seen, the
-stored robots.txt files, pages.jsonl and crawl.log. It exits with 6 where
+stored robots.txt files, pages.jsonl, links.jsonl, crawl.log, and each record of
+the WARC files with its digests. It exits with 6 where
 something is not as it was written. No crawl may run in the directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -31,7 +31,7 @@
 //	proto:NAME    h2, http/1.1, http/1.0 or ftp
 //	proxy:URL     that was used
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
-//	trunc:WHY     the body is not the whole: length, time, disconnect
+//	trunc:WHY     the body is not the whole: length, time, disconnect, unspecified
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
 //	robots:TIME   when the robots.txt in force was fetched
 //

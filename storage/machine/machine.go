@@ -10,9 +10,11 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -60,6 +62,10 @@ func Open(path string) (*Table, error) {
 		if err := f.Truncate(fileSize); err != nil {
 			return nil, err
 		}
+		// A hole that is written to on a full disk would end the process.
+		if err := syscall.Fallocate(int(f.Fd()), 0, 0, fileSize); err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
+			return nil, err
+		}
 	default:
 		return nil, fmt.Errorf("%s is %d bytes long, not %d: it is no table of clocks: remove it", path, info.Size(), fileSize)
 	}
@@ -90,10 +96,17 @@ func (t *Table) Reserve(key string, now, until time.Time) (taken time.Time, ok b
 	if t.mem == nil {
 		return time.Time{}, true
 	}
-	place, to := t.place(key), millis(until)
+	// Somebody may have cut the file: then there is no table any more.
+	defer func() {
+		if recover() != nil {
+			taken, ok = time.Time{}, true
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	place, to := t.place(key), nanos(until)
 	for {
 		was := place.Load()
-		if free := time.UnixMilli(was); free.After(now) && free.Before(now.Add(farthest)) {
+		if free := time.Unix(0, was); free.After(now) && free.Before(now.Add(farthest)) {
 			return free, false
 		}
 		if place.CompareAndSwap(was, to) {
@@ -116,7 +129,9 @@ func (t *Table) Release(key string, until time.Time) {
 	if most := time.Now().Add(farthest - time.Minute); until.After(most) {
 		until = most
 	}
-	t.place(key).CompareAndSwap(was, millis(until))
+	defer func() { _ = recover() }() // as in Reserve
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	t.place(key).CompareAndSwap(was, nanos(until))
 }
 
 func (t *Table) place(key string) *atomic.Int64 {
@@ -125,5 +140,10 @@ func (t *Table) place(key string) *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&t.mem[i*8]))
 }
 
-// millis rounds up: nobody may be too early.
-func millis(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
+// nanos is a time as it stands in the table.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
