@@ -81,12 +81,8 @@ func (db *DB) encodeLinks(b []byte, c *frontier.Completion) ([]byte, []link) {
 	var scratch []byte
 	count := len(b)
 	b = append(b, 0, 0, 0, 0)
-	for i := range c.Links {
-		l := &c.Links[i]
-		fp := fingerprint(l.URL, db.seed)
-		if db.cache.known(fp) {
-			continue
-		}
+	for _, f := range db.mayBeNew(c) {
+		l, fp := &c.Links[f.i], f.fp
 		site := l.URL.Site()
 		if site == c.Site {
 			b = append(b, 0)
