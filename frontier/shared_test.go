@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,9 +122,14 @@ func TestTheClockOfAnAddressOutlivesTheProcess(t *testing.T) {
 }
 
 // A table is the clocks of a machine in which another process has taken some.
-type table struct{ taken map[string]time.Time }
+type table struct {
+	mu    sync.Mutex
+	taken map[string]time.Time
+}
 
 func (t *table) Reserve(key string, now, until time.Time) (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if free := t.taken[key]; free.After(now) {
 		return free, false
 	}
@@ -131,12 +137,16 @@ func (t *table) Reserve(key string, now, until time.Time) (time.Time, bool) {
 	return time.Time{}, true
 }
 
-func (t *table) Release(key string, until time.Time) { t.taken[key] = until }
+func (t *table) Release(key string, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken[key] = until
+}
 
 func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		shared := &table{map[string]time.Time{
+		shared := &table{taken: map[string]time.Time{
 			"site http://a.example":       begin.Add(time.Minute),
 			"ip " + publicAddr.String():   begin.Add(10 * time.Second),
 			"site http://private.example": begin.Add(time.Hour),
@@ -247,7 +257,7 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 // Whoever has a site lets it go when he has his answer, not when his lease ends.
 func TestALeaseIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := &table{map[string]time.Time{"site http://a.example": time.Now().Add(time.Hour)}}
+		shared := &table{taken: map[string]time.Time{"site http://a.example": time.Now().Add(time.Hour)}}
 		time.AfterFunc(3*time.Second, func() { shared.Release("site http://a.example", time.Now()) })
 		begin := time.Now()
 		starts, _ := crawl(t, open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/"), publicAddr, true, 0)
