@@ -26,12 +26,13 @@
 // What a completion changes is spread over the file: the entry that ended, the
 // links that were found, on this site and others. To write all that with each
 // commit would cost some twenty pages of the file for each page of the web. So a
-// commit appends completions to a journal, with the links that were not seen
-// lately, and keeps in memory where they stand (pending). When enough has come
-// together, or there is nothing else to do, a pass merges it into the other
-// buckets, site by site in the order of the file, a slice with each commit. A
-// site that has nothing left to read is merged at once, and so is everything
-// where little is pending. Until an entry's end is merged, Read withholds it.
+// commit appends completions to a journal, with the links that whoever submits
+// does not find among those that are known, and keeps in memory where they stand
+// (pending). When enough has come together, or there is nothing else to do, a
+// pass merges it into the other buckets, site by site in the order of the file, a
+// slice with each commit. A site that has nothing left to read is merged at once,
+// and so is everything where little is pending. Until an entry's end is merged,
+// Read withholds it.
 //
 // To merge twice is to merge once: the record of a site says up to which row of
 // the journal completions have had their effect there, and a link that was
@@ -41,9 +42,9 @@
 // # Reading the source
 //
 // schema.go documents every bucket, records.go and journal.go the rows in them.
-// commit.go is the group commit; pending.go is what is not merged, pass.go says
-// when it is, merge.go what that changes, blocks.go how fingerprints are packed.
-// backlog.go and snapshots.go read. open.go opens, locks and recovers, verify.go
-// compares everything with everything. output.go, pages.go and archive.go are
-// the outputs.
+// sift.go leaves out the links that are known, commit.go is the group commit;
+// pending.go is what is not merged, pass.go says when it is, merge.go what that
+// changes, blocks.go how fingerprints are packed. backlog.go and snapshots.go
+// read. open.go opens, locks and recovers, verify.go compares everything with
+// everything. output.go, pages.go and archive.go are the outputs.
 package storage
