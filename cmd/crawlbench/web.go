@@ -413,17 +413,18 @@ func (v *visitor) page(host, page int) error {
 			return errCut
 		}
 	}
+	// Counted before it is sent: who has it may ask for the counts at once.
+	count := &v.counters.pages
+	if word.Or(bit)&bit != 0 {
+		count = &v.counters.again
+	}
+	count.Add(1)
 	n, err := v.conn.Write(*buf)
 	v.counters.bytes.Add(int64(max(0, n-t.body)))
 	if err != nil {
-		return err
+		count.Add(-1)
 	}
-	if word.Or(bit)&bit != 0 {
-		v.counters.again.Add(1)
-	} else {
-		v.counters.pages.Add(1)
-	}
-	return nil
+	return err
 }
 
 // raise makes n at least v.
