@@ -30,7 +30,7 @@ type limits struct {
 var usual = limits{
 	smallPending: 64,
 	someMerge:    20_000,
-	fullMerge:    700_000,
+	fullMerge:    300_000,
 	slice:        6000,
 	maxSlice:     8000,
 	// bbolt keeps at least two rows in a leaf and writes the last leaf again
