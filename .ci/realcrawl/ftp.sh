@@ -52,7 +52,7 @@ for ((i = 0; i < 100; i++)); do
 	sleep 0.1
 done
 
-"$crawl" run --dir "$work/ftp.crawl" --name permessotest --contact mailto:ci@example.org --delay 20ms --patience 5s \
+"$crawl" run --output warc,jsonl,bodies --dir "$work/ftp.crawl" --name permessotest --contact mailto:ci@example.org --delay 20ms --patience 5s \
 	--progress none --connect-to "::127.0.0.1:$port" ftp://files.test/index.html
 
 log=$work/vsftpd.log
