@@ -194,6 +194,7 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 		return err
 	}
 	db.step = growth(c.size)
+	db.size.Store(c.size)
 	db.row, db.commits = g.journal.last, db.commits+1
 	db.committed = maps.Clone(db.lengths)
 	db.acknowledge(g, c)

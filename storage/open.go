@@ -105,6 +105,7 @@ type DB struct {
 	limits    limits
 	seed      uint64
 	cache     *knownCache
+	size      atomic.Int64 // of the state file, about
 	unclean   bool
 	restart   time.Time        // the last unclean open
 	lengths   map[string]int64 // of the outputs, those too that this run does not write

@@ -25,6 +25,7 @@ type limits struct {
 	maxSlice     int // links of one site that are merged at once
 	rowSize      int // bytes of a row of the journal, about
 	maxBlock     int // fingerprints in a block
+	sift         int // bytes of the state file, from which on submits look for what is known
 }
 
 var usual = limits{
@@ -38,6 +39,8 @@ var usual = limits{
 	rowSize: 16 << 10,
 	// A little less than half a page of bbolt's.
 	maxBlock: 160,
+	// In a small file many links that are merged lie on the same page.
+	sift: 512 << 20,
 }
 
 // mergeSome merges the sites that somebody waits for, and a slice of the rest

@@ -18,8 +18,8 @@ func (db *DB) mayBeNew(c *frontier.Completion) []finger {
 			news = append(news, finger{fp, int32(i)})
 		}
 	}
-	if len(news) == 0 {
-		return nil
+	if len(news) == 0 || db.size.Load() < int64(db.limits.sift) {
+		return news
 	}
 	left := news
 	err := db.view(func(tx *bbolt.Tx) error {
