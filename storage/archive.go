@@ -65,21 +65,25 @@ func (db *DB) PutExchange(x *warc.Exchange) (Archived, error) {
 	if cap(records) <= maxScratch {
 		*buf = records
 	}
-	// A commit holds a record and its line, or neither.
-	a.whole.RLock()
-	defer a.whole.RUnlock()
-	f, at, err := a.append(records)
-	if err != nil {
-		return Archived{}, err
-	}
-	where := Archived{File: f, Offset: at + placed[0].Offset, Length: placed[0].Length, Revisit: placed[0].Type == warc.Revisit}
-	if err := db.index(x, placed[0], where); err != nil {
-		return Archived{}, err
-	}
-	if digest != "" && !where.Revisit {
+	where, err := db.place(x, records, placed[0])
+	if err == nil && digest != "" && !where.Revisit {
+		// Behind the record: no commit holds the payload without it.
 		err = db.enqueue(op{digest: digest, payload: &payload{x.Date, x.URL}})
 	}
 	return where, err
+}
+
+// place appends the records of x, and the line of the first of them: a commit
+// holds both, or neither.
+func (db *DB) place(x *warc.Exchange, records []byte, first warc.Placed) (Archived, error) {
+	db.archive.whole.RLock()
+	defer db.archive.whole.RUnlock()
+	f, at, err := db.archive.append(records)
+	if err != nil {
+		return Archived{}, err
+	}
+	where := Archived{File: f, Offset: at + first.Offset, Length: first.Length, Revisit: first.Type == warc.Revisit}
+	return where, db.index(x, first, where)
 }
 
 // A RecordError says that an exchange cannot be written as WARC records.

@@ -14,13 +14,6 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// What may wait for a commit before Submit waits, too.
-const (
-	maxQueue      = 512     // ops
-	maxQueueLinks = 8_000   // in them
-	maxQueueBytes = 4 << 20 // of completions in them
-)
-
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = errors.New("storage: closed")
 
@@ -35,11 +28,12 @@ type op struct {
 	payload    *payload
 }
 
-// enqueue hands an op to the committer.
+// enqueue hands an op to the committer, and waits for room. Nobody who calls it
+// holds a lock: the committer needs them all to make room.
 func (db *DB) enqueue(o op) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	for (len(db.queue) >= maxQueue || db.queuedLinks >= maxQueueLinks || db.queued >= maxQueueBytes) && db.err == nil && !db.last {
+	for db.full() && db.err == nil && !db.last {
 		db.nudge(db.hurry)
 		db.room.Wait()
 	}
@@ -62,6 +56,13 @@ func (db *DB) enqueue(o op) error {
 	}
 	db.nudge(db.wake)
 	return nil
+}
+
+// full reports whether the queue is at one of its bounds. It requires that mu
+// is held.
+func (db *DB) full() bool {
+	l := &db.limits
+	return len(db.queue) >= l.queue || db.queuedLinks >= l.queueLinks || db.queued >= l.queueBytes
 }
 
 func (db *DB) nudge(c chan struct{}) {

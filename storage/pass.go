@@ -26,6 +26,11 @@ type limits struct {
 	rowSize      int // bytes of a row of the journal, about
 	maxBlock     int // fingerprints in a block
 	sift         int // bytes of the state file, from which on submits look for what is known
+
+	// What may wait for a commit before Submit waits, too.
+	queue      int // ops
+	queueLinks int // in them
+	queueBytes int // of completions in them
 }
 
 var usual = limits{
@@ -41,6 +46,10 @@ var usual = limits{
 	maxBlock: 160,
 	// In a small file many links that are merged lie on the same page.
 	sift: 512 << 20,
+
+	queue:      512,
+	queueLinks: 8000,
+	queueBytes: 4 << 20,
 }
 
 // mergeSome merges the sites that somebody waits for, and a slice of the rest

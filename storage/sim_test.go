@@ -25,6 +25,7 @@ func small(r *rand.Rand) *limits {
 	return &limits{
 		smallPending: r.IntN(4), someMerge: 1 + r.IntN(40), fullMerge: 1 + r.IntN(80),
 		slice: 1 + r.IntN(40), maxSlice: 1 + r.IntN(6), rowSize: 1 + r.IntN(400), maxBlock: 2 + r.IntN(5),
+		queue: 1 + r.IntN(4), queueLinks: 1 + r.IntN(9), queueBytes: 1 + r.IntN(4000),
 	}
 }
 
