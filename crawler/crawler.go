@@ -204,6 +204,7 @@ func (c *Crawler) open(h Handler) error {
 	if dir := c.opts.Dir; dir != "" {
 		db, err := storage.Open(dir, storage.Options{
 			NoPages: !c.opts.writes(OutputPages) && !c.opts.writes(OutputBodies), Links: c.opts.writes(OutputLinks), Archive: c.opts.archive(),
+			Bounds: c.opts.bounds.storage, SyncDelay: c.opts.bounds.syncDelay,
 		})
 		if err != nil {
 			return err
@@ -229,6 +230,7 @@ func (c *Crawler) open(h Handler) error {
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
 		Lend:  h == nil, // a handler may keep what it is given
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
+		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
 	})
 	if err != nil {
 		return err
@@ -237,7 +239,7 @@ func (c *Crawler) open(h Handler) error {
 		Delay: o.Delay, IPDelay: o.IPDelay, Patience: o.Patience, Rate: o.limit(),
 		Limit: o.Limit, MaxBytes: o.MaxBytes, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
-		DomainDelay: o.DomainDelay, Shared: o.Shared, Lease: o.lease(),
+		DomainDelay: o.DomainDelay, Shared: o.Shared, Lease: o.lease(), ReadAhead: o.bounds.readAhead,
 	})
 	if err != nil {
 		return err

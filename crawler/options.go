@@ -12,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 	"golang.org/x/time/rate"
 )
 
@@ -65,6 +66,17 @@ type Options struct {
 	FollowNoFollow bool              // follow links that are marked nofollow
 	OnSkip         func(Skip)        // called for each URL that is not fetched; must be quick and safe for concurrent use
 	Logger         *slog.Logger      // nil: none
+
+	bounds bounds
+}
+
+// bounds are those of what waits in memory, in all rooms: 0 is the usual one.
+// They are set in tests, where each must be reached.
+type bounds struct {
+	storage            storage.Bounds
+	syncDelay          time.Duration // as of a slow disk
+	readAhead          int           // entries of a site
+	hosts, idle, names int           // of the fetcher
 }
 
 // An Output is a file that a crawl writes.

@@ -26,6 +26,7 @@ type Options struct {
 	Limit       int           // pages of the whole crawl; 0: no limit
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
 	MaxSite     Spent         // the budget of one site; 0: no limit
+	ReadAhead   int           // entries of a site that are kept in memory, at most 8; 0: 8
 	Restarted   time.Time     // the last start after an unclean end: no site is asked less than its pause after it; zero: none
 }
 
@@ -38,6 +39,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.PerIP <= 0 {
 		o.PerIP = 2
+	}
+	if o.ReadAhead <= 0 || o.ReadAhead > maxAhead {
+		o.ReadAhead = maxAhead
 	}
 	return o
 }
@@ -356,7 +360,7 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 			s.retry = time.Time{}
 		}
 		var room [maxAhead]Entry
-		buf := room[:]
+		buf := room[:f.opts.ReadAhead]
 		if f.ahead > mostAhead {
 			buf = room[:1]
 		}

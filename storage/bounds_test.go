@@ -38,15 +38,11 @@ func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 // Every bound of what may wait for a commit is reached with everything that can
 // be put: whoever waits for room holds nothing that the committer needs.
 func TestSmallestBounds(t *testing.T) {
-	tiny := usual
-	tiny.queue, tiny.queueLinks, tiny.queueBytes = 1, 1, 1
-	links := usual
-	links.queueLinks = 1
-	for name, bounds := range map[string]*limits{"usual": &usual, "links": &links, "all": &tiny} {
+	for name, bounds := range map[string]Bounds{"usual": {}, "links": {Links: 1}, "all": {1, 1, 1}} {
 		t.Run(name, func(t *testing.T) {
 			const workers, pages = 24, 6
 			db, err := Open(t.TempDir(), Options{
-				Archive: &Archive{MaxSize: 64 << 10}, Links: true, Gather: time.Millisecond, SyncDelay: 500 * time.Microsecond, limits: bounds,
+				Archive: &Archive{MaxSize: 64 << 10}, Links: true, Gather: time.Millisecond, SyncDelay: 500 * time.Microsecond, Bounds: bounds,
 			})
 			if err != nil {
 				t.Fatal(err)

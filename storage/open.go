@@ -41,6 +41,7 @@ type Options struct {
 	Links   bool          // write links.jsonl
 	Archive *Archive      // write WARC files; nil: none
 	Gather  time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
+	Bounds  Bounds        // what may wait for a commit
 
 	// SyncDelay is added to each sync of the state file, for measuring what a
 	// slower disk would do.
@@ -48,6 +49,15 @@ type Options struct {
 
 	limits *limits           // nil: usual
 	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
+}
+
+// Bounds say how much may wait for a commit before whoever submits more waits,
+// too. 0 stands for a bound that costs no speed; with smaller ones a crawl takes
+// less memory, and longer.
+type Bounds struct {
+	Queue int // things that were put
+	Links int // in them
+	Bytes int // of completions in them
 }
 
 // An InUseError says that another process holds the state of a crawl.
@@ -165,7 +175,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		opts.limits = &usual
 	}
 	db := &DB{
-		dir: dir, opts: opts, limits: *opts.limits, growths: frontier.NewGrowths(),
+		dir: dir, opts: opts, limits: opts.limits.with(opts.Bounds), growths: frontier.NewGrowths(),
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},

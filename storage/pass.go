@@ -52,6 +52,14 @@ var usual = limits{
 	queueBytes: 4 << 20,
 }
 
+// with sets the bounds that are given.
+func (l limits) with(b Bounds) limits {
+	l.queue = cmp.Or(b.Queue, l.queue)
+	l.queueLinks = cmp.Or(b.Links, l.queueLinks)
+	l.queueBytes = cmp.Or(b.Bytes, l.queueBytes)
+	return l
+}
+
 // mergeSome merges the sites that somebody waits for, and a slice of the rest
 // when it is time.
 func (c *change) mergeSome(g *commitGroup) error {
