@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"mime"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,7 +64,7 @@ func (db *DB) PutExchange(x *warc.Exchange) (Archived, error) {
 	if cap(records) <= maxScratch {
 		*buf = records
 	}
-	where, err := db.place(x, records, placed[0])
+	where, err := db.place(records, placed[0])
 	if err == nil && digest != "" && !where.Revisit {
 		// Behind the record: no commit holds the payload without it.
 		err = db.enqueue(op{digest: digest, payload: &payload{x.Date, x.URL}})
@@ -73,9 +72,9 @@ func (db *DB) PutExchange(x *warc.Exchange) (Archived, error) {
 	return where, err
 }
 
-// place appends the records of x, and the line of the first of them: a commit
+// place appends the records of an exchange, and the line of the first of them: a commit
 // holds both, or neither.
-func (db *DB) place(x *warc.Exchange, records []byte, first warc.Placed) (Archived, error) {
+func (db *DB) place(records []byte, first warc.Placed) (Archived, error) {
 	db.archive.whole.RLock()
 	defer db.archive.whole.RUnlock()
 	f, at, err := db.archive.append(records)
@@ -83,7 +82,7 @@ func (db *DB) place(x *warc.Exchange, records []byte, first warc.Placed) (Archiv
 		return Archived{}, err
 	}
 	where := Archived{File: f, Offset: at + first.Offset, Length: first.Length, Revisit: first.Type == warc.Revisit}
-	return where, db.index(x, first, where)
+	return where, db.index(first, where)
 }
 
 // A RecordError says that an exchange cannot be written as WARC records.
@@ -201,23 +200,12 @@ func (c *change) putPayload(digest string, p *payload) error {
 	return put(bucket, key, appendString(appendTime(b, p.date), p.url))
 }
 
-// index writes the line of an answer.
-func (db *DB) index(x *warc.Exchange, p warc.Placed, at Archived) error {
-	if x.Response == nil && x.File == nil {
-		return nil
-	}
-	e := cdxj.Entry{
-		Key: cdxj.SURT(x.URL), Time: x.Date, URL: x.URL, Digest: p.PayloadDigest,
-		Length: at.Length, Offset: at.Offset, Filename: at.File,
-	}
-	switch {
-	case x.File != nil:
-		e.MIME = x.File.Type
-	default:
-		e.Status, e.MIME = statusOf(x.Response), typeOf(x.Response)
-	}
-	if at.Revisit || x.Revisit != nil {
-		e.MIME = "warc/revisit"
+// index writes the line of a record at its place, if an index lists it.
+func (db *DB) index(p warc.Placed, at Archived) error {
+	p.Offset = at.Offset
+	e, err := cdxj.EntryOf(&p, at.File)
+	if err != nil || e == nil {
+		return err
 	}
 	line, err := e.Append(nil)
 	if err != nil {
@@ -226,35 +214,6 @@ func (db *DB) index(x *warc.Exchange, p warc.Placed, at Archived) error {
 	_, err = db.indexed.append(line)
 	return err
 }
-
-// statusOf and typeOf read what NewEntry of package cdxj reads in a record.
-func statusOf(h *warc.HTTP) int {
-	line := h.StartLine
-	if h.Head != nil {
-		line, _, _ = strings.Cut(string(h.Head[:min(len(h.Head), 64)]), "\n")
-	}
-	_, rest, _ := strings.Cut(line, " ")
-	rest = strings.TrimLeft(rest, " ")
-	status := 0
-	for _, c := range rest[:min(3, len(rest))] {
-		if c < '0' || c > '9' {
-			return 0
-		}
-		status = status*10 + int(c-'0')
-	}
-	return status
-}
-
-func typeOf(h *warc.HTTP) string {
-	t, _, _ := mime.ParseMediaType(h.Header.Get("Content-Type"))
-	if len(t) > maxMediaType {
-		return ""
-	}
-	return t
-}
-
-// maxMediaType is as long as a media type can be (RFC 6838, section 4.2).
-const maxMediaType = 127 + 1 + 127
 
 // archive is the WARC files that a run writes: one that grows, and those that
 // are full but not yet committed.

@@ -15,7 +15,6 @@ package cdxj
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -194,47 +193,60 @@ func clip(s string) string {
 	return s
 }
 
-// NewEntry makes the entry of a record, whose block it reads over; nothing of
-// it may have been read before. It is nil for a record that an index does not
-// list: only response, revisit and resource records are captures.
-func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
-	e := &Entry{URL: rec.TargetURI(), Time: rec.Date.Truncate(time.Second), Digest: rec.Header.Get(warc.FieldPayloadDigest), Offset: rec.Offset, Filename: filename}
-	switch rec.Type {
-	case warc.Response, warc.Revisit:
-		if rec.Size > 0 {
-			resp, err := rec.Response()
-			var e2 *warc.Error
-			if err != nil && !errors.As(err, &e2) {
-				return nil, err
-			}
-			if err == nil {
-				e.Status, e.MIME = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
-			}
-		}
-		if rec.Type == warc.Revisit {
-			e.MIME = "warc/revisit"
-		}
-	case warc.Resource:
-		e.MIME = mediaType(rec.Header.Get(warc.FieldContentType))
-		if e.MIME == "application/warc-fields" {
-			return nil, nil
-		}
+// EntryOf makes the entry of a record in the file of that name. It is nil for a
+// record that an index does not list: only response, revisit and resource
+// records are captures. A record without a URL is an error.
+func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
+	mime := ""
+	switch {
+	case p.Type == warc.Revisit:
+		mime = "warc/revisit"
+	case p.Type == warc.Response, p.Type == warc.Resource && p.ContentType != "application/warc-fields":
+		mime = mediaType(p.ContentType)
 	default:
 		return nil, nil
 	}
-	if e.URL == "" {
-		return nil, &warc.Error{Offset: rec.Offset, Err: fmt.Errorf("a %s record without %s cannot be indexed", rec.Type, warc.FieldTargetURI)}
+	if p.URL == "" {
+		return nil, &warc.Error{Offset: p.Offset, Err: fmt.Errorf("a %s record without %s cannot be indexed", p.Type, warc.FieldTargetURI)}
 	}
-	e.Key = SURT(e.URL)
-	var err error
-	e.Length, err = rec.Close()
-	return e, err
+	return &Entry{
+		Key: SURT(p.URL), Time: p.Date.UTC().Truncate(time.Second), URL: p.URL, MIME: mime, Status: p.Status,
+		Digest: p.PayloadDigest, Length: p.Length, Offset: p.Offset, Filename: filename,
+	}, nil
 }
 
-// mediaType is a media type without its parameters.
+// NewEntry makes the entry of a record that is read, with its block, of which
+// nothing may have been read before. It is nil where EntryOf says so.
+func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
+	p, err := rec.Placed()
+	if err != nil {
+		return nil, err
+	}
+	return EntryOf(&p, filename)
+}
+
+// mediaType is the first media type of a Content-Type field, lower case and
+// without parameters (MIME Sniffing, section 4.4); empty where it has not the
+// form of one.
 func mediaType(s string) string {
-	s, _, _ = strings.Cut(s, ";")
-	return strings.TrimSpace(s)
+	if i := strings.IndexAny(s, ";,"); i >= 0 {
+		s = s[:i]
+	}
+	s = strings.ToLower(strings.Trim(s, " \t"))
+	major, minor, ok := strings.Cut(s, "/")
+	if !ok || major == "" || minor == "" || len(s) > maxMediaType || strings.IndexFunc(s, notMediaType) >= 0 {
+		return ""
+	}
+	return s
+}
+
+// maxMediaType is as long as a media type can be (RFC 6838, section 4.2).
+const maxMediaType = 127 + 1 + 127
+
+// notMediaType reports whether a character is neither of a token (RFC 9110,
+// section 5.6.2) nor the slash.
+func notMediaType(c rune) bool {
+	return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~/", c))
 }
 
 // Index calls f for each capture of a WARC file, in the file's order. It stops

@@ -61,16 +61,6 @@ func NewEncoder(o Options) (*Encoder, error) {
 // angle brackets that surround it in a header.
 func (e *Encoder) NewID() (string, error) { return newID(e.random) }
 
-// A Placed says where a record stands.
-type Placed struct {
-	Type   Type
-	ID     string // without angle brackets
-	Offset int64  // bytes from where the call began to write
-	Length int64  // bytes as stored: of the gzip member
-	// PayloadDigest is the value of WARC-Payload-Digest, "" without one.
-	PayloadDigest string
-}
-
 // An Info is the block of a warcinfo record (section 6.2). Fields that are
 // empty are left out; format and conformsTo are always written.
 type Info struct {
@@ -414,7 +404,10 @@ type record struct {
 
 // write compresses r as it goes: only the header is ever held.
 func (e *Encoder) write(s *state, r *record) (Placed, error) {
-	p := Placed{Type: r.Type, ID: r.id, Offset: s.count, PayloadDigest: r.digest}
+	p := Placed{Type: r.Type, ID: r.id, URL: r.url, Date: r.date, Offset: s.count, PayloadDigest: r.digest, ContentType: r.contentType}
+	if r.Type == Response || r.Type == Revisit {
+		p.Status, p.ContentType = answer(r.head)
+	}
 	if r.date.IsZero() || r.date.UTC().Year() < 0 || r.date.UTC().Year() > 9999 {
 		return p, errors.New("without a date of four digits for the year: set Date")
 	}
