@@ -30,6 +30,7 @@ type Crawler struct {
 
 	frontier *frontier.Frontier
 	fetcher  *fetch.Fetcher
+	queue    queue            // of frontier's backlog; nil once that is closed
 	db       *storage.DB      // nil without Options.Dir
 	log      *crawllog.Writer // nil without Options.Dir
 
@@ -37,6 +38,7 @@ type Crawler struct {
 	ran  bool
 	stop bool
 	end  End
+	over time.Time // when the run ended
 }
 
 // New checks the options. The error is an *OptionError.
@@ -59,8 +61,9 @@ func New(opts Options) (*Crawler, error) {
 // ErrRan is returned by a second call of Run.
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
-// Run crawls until nothing falls due within the patience, a limit is reached,
-// or Stop is called; then it returns nil, and Summary says which. If ctx ends,
+// Run crawls until nothing is left, or falls due within the patience, a limit is
+// reached, or Stop is called; then it returns nil, and Summary says which, and
+// Left what is not fetched. If ctx ends,
 // requests under way are broken off and Run returns the cause. In every case
 // what is queued stays queued in Options.Dir.
 //
@@ -93,6 +96,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	err = c.work(ctx, h)
 	if err == nil {
 		c.frontier.Settle()
+		err = c.tellLeft()
 	}
 	return distinct(err, c.logGivenUp())
 }
@@ -109,9 +113,16 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 		})
 	}
 	workers.Wait()
+	c.mu.Lock()
+	c.over = time.Now()
+	c.mu.Unlock()
 	var failed []error
 	for _, err := range errs {
 		switch {
+		case errors.Is(err, frontier.ErrUnasked):
+			c.ended(EndUnasked)
+		case errors.Is(err, frontier.ErrPatience):
+			c.ended(EndPatience)
 		case errors.Is(err, frontier.ErrEnd):
 			c.ended(EndDone)
 		case errors.Is(err, frontier.ErrLimit):
@@ -198,7 +209,10 @@ func (c *Crawler) ended(end End) {
 
 // open opens the rooms.
 func (c *Crawler) open(h Handler) error {
-	var backlog frontier.Backlog
+	var backlog interface {
+		frontier.Backlog
+		queue
+	}
 	var snapshots fetch.Snapshots
 	var restarted time.Time
 	if dir := c.opts.Dir; dir != "" {
@@ -246,7 +260,7 @@ func (c *Crawler) open(h Handler) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fetcher, c.frontier = fetcher, front
+	c.fetcher, c.frontier, c.queue = fetcher, front, backlog
 	return nil
 }
 
@@ -260,6 +274,9 @@ func (c *Crawler) close() error {
 		errs = append(errs, c.log.Close())
 	}
 	if c.db != nil {
+		c.mu.Lock()
+		c.queue = nil
+		c.mu.Unlock()
 		errs = append(errs, c.db.Close())
 	}
 	return errors.Join(errs...)

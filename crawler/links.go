@@ -63,7 +63,7 @@ func (c *Crawler) next(p *Page, f *findings) []frontier.Entry {
 			continue
 		}
 		if (l.NoFollow || p.Directives.NoFollow) && !c.opts.FollowNoFollow {
-			c.skip(Skip{l.URL, p.URL.String(), SkipNoFollow, l.Where})
+			c.skip(Skip{URL: l.URL, Via: p.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
 			continue
 		}
 		add(l.URL, l.Hop)
@@ -88,7 +88,7 @@ func (c *Crawler) wanted(e *frontier.Entry) bool {
 		reason = c.narrowed(e)
 	}
 	if reason != "" {
-		c.skip(Skip{e.URL, e.Via, reason, ""})
+		c.skip(Skip{URL: e.URL, Via: e.Via, Reason: reason})
 	}
 	return reason == ""
 }

@@ -64,7 +64,7 @@ type Options struct {
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
-	OnSkip         func(Skip)        // called for each URL that is not fetched; must be quick and safe for concurrent use
+	OnSkip         func(Skip)        // called for each URL that is not fetched, those that this run leaves in the queue, too; must be quick and safe for concurrent use
 	Logger         *slog.Logger      // nil: none
 
 	bounds bounds
@@ -161,6 +161,8 @@ func (o *Options) lease() time.Duration {
 	}
 	return d
 }
+
+func (o *Options) patience() time.Duration { return max(0, cmp.Or(o.Patience, 2*time.Minute)) }
 
 func (o *Options) limit() rate.Limit { return rate.Limit(o.Rate) }
 

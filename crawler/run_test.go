@@ -174,9 +174,9 @@ func TestBudgetsDepthAndTime(t *testing.T) {
 		pages  int
 		end    crawler.End
 	}{
-		{"host budget", func(o *crawler.Options) { o.MaxHostPages = 5 }, 5, crawler.EndDone},
+		{"host budget", func(o *crawler.Options) { o.MaxHostPages = 5 }, 5, crawler.EndUnasked},
 		{"depth", func(o *crawler.Options) { o.Depth = 3 }, 1 + 2 + 4 + 8, crawler.EndDone},
-		{"no depth limit", func(o *crawler.Options) { o.Depth = -1; o.MaxHostPages = 40 }, 40, crawler.EndDone},
+		{"no depth limit", func(o *crawler.Options) { o.Depth = -1; o.MaxHostPages = 40 }, 40, crawler.EndUnasked},
 		// robots.txt at 0 s, then a page each second.
 		{"time", func(o *crawler.Options) { o.MaxTime = 10500 * time.Millisecond }, 10, crawler.EndTime},
 		// The same, two requests in five seconds.

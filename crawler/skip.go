@@ -1,21 +1,39 @@
 package crawler
 
-import "github.com/permesso-crawler/permesso/frontier"
+import (
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
 
 // A Reason says why a URL is not fetched, though it was found.
 type Reason string
 
-// The reasons. All but the last three come before the frontier: those URLs are
-// counted, not kept.
+// The reasons why a URL that was found does not enter the crawl. It is counted,
+// not kept.
 const (
 	SkipScope     Reason = "out of scope"
 	SkipDepth     Reason = "too deep"
 	SkipFilter    Reason = "filtered" // by Include or Exclude
 	SkipNoFollow  Reason = "nofollow"
 	SkipRedirects Reason = "too many redirects"
-	SkipRobots    Reason = "robots disallowed"
-	SkipFailed    Reason = "failed"         // after the last try
-	SkipNarrowed  Reason = "scope narrowed" // since it was queued
+)
+
+// The reasons why a URL of the crawl ended without a page.
+const (
+	SkipRobots   Reason = "robots disallowed"
+	SkipFailed   Reason = "failed"         // after the last try
+	SkipNarrowed Reason = "scope narrowed" // since it was queued
+)
+
+// The reasons why a URL is left in the queue. Another run goes on with it.
+const (
+	SkipSiteDead          Reason = "site dead"          // it does not answer; given up in this run
+	SkipRobotsUnreachable Reason = "robots unreachable" // robots.txt could not be had; given up in this run
+	SkipBudget            Reason = "site budget spent"  // MaxHostPages, MaxHostBytes, MaxHostTime
+	SkipLimit             Reason = "limit reached"      // Limit, MaxBytes
+	SkipWaits             Reason = "waits"              // Until, for the clock that Detail names
+	SkipQueued            Reason = "queued"             // nothing but its turn
 )
 
 // A Skip is a URL that is not fetched.
@@ -23,7 +41,8 @@ type Skip struct {
 	URL    frontier.URL
 	Via    string // where it was found
 	Reason Reason
-	Detail string // rule and line, error, ...
+	Detail string    // rule and line, error, clock, ...
+	Until  time.Time // of SkipWaits
 }
 
 func (c *Crawler) skip(s Skip) {

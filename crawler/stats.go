@@ -16,11 +16,13 @@ type End string
 
 // The ends of a run.
 const (
-	EndDone    End = "done"            // nothing fell due within the patience
-	EndLimit   End = "limit"           // Options.Limit or MaxBytes
-	EndTime    End = "limit of time"   // Options.MaxTime
-	EndStopped End = "stopped"         // Stop, or ErrStop
-	EndBroken  End = "stopped at once" // the context ended
+	EndDone     End = "done"            // every URL has ended
+	EndUnasked  End = "unasked"         // what is left belongs to sites that were given up, or have spent their budget
+	EndPatience End = "patience"        // what is left waits for a clock, longer than Options.Patience
+	EndLimit    End = "limit"           // Options.Limit or MaxBytes
+	EndTime     End = "limit of time"   // Options.MaxTime
+	EndStopped  End = "stopped"         // Stop, or ErrStop
+	EndBroken   End = "stopped at once" // the context ended
 )
 
 // Counts are the figures of this run, so far.
@@ -120,6 +122,7 @@ type Summary struct {
 	End     End
 	Sites   int                   // that were asked, or are to be
 	Waiting []frontier.SiteStatus // sites with something left, the first due first
+	Left    map[Reason]int        // URLs that have not ended, by why; Crawler.Left lists them
 }
 
 // Summary may be called once Run has returned.
@@ -134,12 +137,13 @@ func (c *Crawler) Summary() Summary {
 	default:
 		return s
 	}
-	c.frontier.Each(func(st frontier.SiteStatus) bool {
-		if st.Queued > 0 {
-			s.Waiting = append(s.Waiting, st)
+	s.Waiting = c.unfinished()
+	for _, st := range s.Waiting {
+		if s.Left == nil {
+			s.Left = map[Reason]int{}
 		}
-		return true
-	})
+		s.Left[c.held(st).Reason] += st.Queued
+	}
 	slices.SortFunc(s.Waiting, func(a, b frontier.SiteStatus) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Site, b.Site))
 	})

@@ -20,7 +20,7 @@ type worker struct {
 func (c *Crawler) visit(ctx context.Context, w *worker, turn *frontier.Turn, h Handler) error {
 	e := turn.Entry()
 	if reason := c.narrowedSince(e); reason != "" {
-		c.skip(Skip{e.URL, e.Via, SkipNarrowed, string(reason)})
+		c.skip(Skip{URL: e.URL, Via: e.Via, Reason: SkipNarrowed, Detail: string(reason)})
 		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
 		}}
@@ -107,9 +107,9 @@ func (c *Crawler) finish(turn *frontier.Turn, res *fetch.Result) error {
 	c.counts.visit(res, fate)
 	switch fate.Code {
 	case frontier.RobotsDisallowed:
-		c.skip(Skip{e.URL, e.Via, SkipRobots, fate.Detail})
+		c.skip(Skip{URL: e.URL, Via: e.Via, Reason: SkipRobots, Detail: fate.Detail})
 	case frontier.Failed:
-		c.skip(Skip{e.URL, e.Via, SkipFailed, fate.Detail})
+		c.skip(Skip{URL: e.URL, Via: e.Via, Reason: SkipFailed, Detail: fate.Detail})
 	}
 	return err
 }

@@ -65,5 +65,5 @@ func ExampleFrontier() {
 	}
 	// Output:
 	// https://example.org/ fetched <nil>
-	// frontier: nothing falls due within the patience
+	// frontier: nothing is left to ask for
 }

@@ -3,7 +3,6 @@ package frontier
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -52,13 +51,6 @@ func orDefault(d, def time.Duration) time.Duration {
 	}
 	return max(d, 0)
 }
-
-// Why Next hands out no more turns.
-var (
-	ErrEnd     = errors.New("frontier: nothing falls due within the patience")
-	ErrLimit   = errors.New("frontier: the limit of the crawl is reached")
-	ErrStopped = errors.New("frontier: stopped")
-)
 
 // A Frontier hands out turns. It is safe for concurrent use.
 //
@@ -179,8 +171,8 @@ func (f *Frontier) hear() {
 }
 
 // Next waits until a site is due and returns the turn for its next entry. It
-// returns ErrEnd, ErrLimit, ErrStopped, the error of ctx, or that of the
-// backlog; all but the error of ctx are for good.
+// returns ErrEnd or one of its kinds, ErrLimit, ErrStopped, the error of ctx, or
+// that of the backlog; all but the error of ctx are for good.
 func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -320,7 +312,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		wait = f.waiting.sites[0].due.Sub(now)
 	}
 	if f.out == 0 && f.pending == 0 && wait > f.opts.Patience {
-		f.fail(ErrEnd)
+		f.fail(f.ended())
 	}
 	return nil, wait, f.err
 }

@@ -1,7 +1,11 @@
 package frontier
 
 import (
+	"cmp"
 	"container/heap"
+	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -122,6 +126,24 @@ func (m *Memory) Submit(c Completion) error {
 	}
 	m.growths.Put(g)
 	return nil
+}
+
+// Queued are the entries of site that have not ended, those that were read, too.
+func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Entry
+	if s := m.sites[site]; s != nil {
+		all = slices.Concat(s.ready, s.waiting, slices.Collect(maps.Values(s.out)))
+		slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return func(yield func(Entry, error) bool) {
+		for _, e := range all {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Forget puts back what was read and has not ended, as a restart would.

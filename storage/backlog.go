@@ -208,18 +208,9 @@ func (r *reader) read(rows *bbolt.Cursor, kind byte, due func(key []byte) bool) 
 		if !r.take(num, kind == kindReady) {
 			continue
 		}
-		raw, err := unseal(bucketEntries, key, value)
+		e, err := rowEntry(r.site, r.num, key, value)
 		if err != nil {
 			return err
-		}
-		d := decoder{b: raw}
-		e, err := d.entry(r.site)
-		if err != nil {
-			return recordError(bucketEntries, key, err)
-		}
-		e.ID = entryID(r.num, num)
-		if kind == kindWaiting {
-			e.Due = time.UnixMilli(waitingDue(key))
 		}
 		r.entries[r.n] = e
 		r.n++

@@ -370,6 +370,13 @@ func (db *DB) prepare(path string) error {
 // damaged tells errors that name their mend, and those of the file system,
 // from the ones that mean that the state file is not in order.
 func (db *DB) damaged(err error, panicked any) error {
+	if panicked == nil && errors.Is(err, berrors.ErrDatabaseNotOpen) && db.closed.Load() {
+		return ErrClosed
+	}
+	return damagedState(filepath.Join(db.dir, StateFile), err, panicked)
+}
+
+func damagedState(path string, err error, panicked any) error {
 	if panicked != nil {
 		err = fmt.Errorf("%v", panicked)
 	}
@@ -377,13 +384,10 @@ func (db *DB) damaged(err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) && db.closed.Load() {
-		return ErrClosed
-	}
 	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || isDiskFull(err) {
 		return err
 	}
-	return &DamagedError{filepath.Join(db.dir, StateFile), err}
+	return &DamagedError{path, err}
 }
 
 // isDiskFull reports whether a commit failed for want of room: then it is known

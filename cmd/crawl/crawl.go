@@ -68,16 +68,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	if perr := p.summary(s, opts.Dir, show.json); perr != nil {
 		return perr
 	}
-	switch s.End {
-	case crawler.EndBroken:
-		return &exit{exitForced, nil}
-	case crawler.EndStopped, crawler.EndTime:
-		return &exit{exitStopped, nil}
-	}
-	if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 {
-		return &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}
-	}
-	return nil
+	return exitOf(s)
 }
 
 // watch turns signals into stops and prints progress, until ended is closed.

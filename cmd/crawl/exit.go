@@ -11,16 +11,32 @@ import (
 
 // The exit codes.
 const (
-	exitDone     = 0
+	exitDone     = 0 // nothing is left; or a limit is reached; or what is left cannot be asked for, and is listed
 	exitFatal    = 1
 	exitUsage    = 2   // a flag, an argument, the identity, a seed file
 	exitCheck    = 3   // done, but a check failed
 	exitNothing  = 4   // nothing could be fetched
 	exitDiskFull = 5   // or another limit of the machine
-	exitState    = 6   // the crawl's directory is in use, or damaged
-	exitStopped  = 10  // stopped early; the same command goes on
+	exitState    = 6   // the crawl's directory is damaged, or of another version
+	exitInUse    = 7   // another process holds the crawl
+	exitLater    = 10  // stopped early, or something waits for a clock: the same command goes on
 	exitForced   = 130 // stopped at once; the same command goes on
 )
+
+const exitHelp = `Exit codes:
+    0  done: nothing is left; or a limit that was asked for is reached; or what
+       is left, which is listed, belongs to sites that were given up or have
+       spent their budget
+    1  fatal
+    2  usage: a flag, an argument, the identity, a seed file
+    3  done, but a check failed
+    4  nothing could be fetched
+    5  disk full, or another limit of the machine
+    6  the crawl is damaged
+    7  the crawl is in use by another process
+   10  stopped early (also by --max-time), or what is left is not due within the
+       patience: the same command goes on
+  130  stopped at once: the same command goes on`
 
 // An exit is an error that names its exit code. The message may be empty.
 type exit struct {
@@ -55,10 +71,26 @@ func exitCode(err error) int {
 		return named.code
 	case errors.As(err, &option), errors.As(err, &identity):
 		return exitUsage
-	case errors.As(err, &inUse), errors.As(err, &damaged), errors.As(err, &version):
+	case errors.As(err, &inUse):
+		return exitInUse
+	case errors.As(err, &damaged), errors.As(err, &version):
 		return exitState
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return exitDiskFull
 	}
 	return exitFatal
+}
+
+// exitOf is how a crawl ends whose run has ended by itself, or was stopped.
+func exitOf(s crawler.Summary) error {
+	switch s.End {
+	case crawler.EndBroken:
+		return &exit{exitForced, nil}
+	case crawler.EndStopped, crawler.EndTime, crawler.EndPatience:
+		return &exit{exitLater, nil}
+	}
+	if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 {
+		return &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}
+	}
+	return nil
 }

@@ -56,7 +56,9 @@ waits between two requests, and goes on where it was, whatever stopped it.
 
 Try it without any network:   crawl demo
 Crawl a site:                 crawl run --name mybot --contact https://example.org/mybot https://example.com/
-Test a robots.txt:            crawl robots test --file robots.txt --agent mybot /private/`,
+Test a robots.txt:            crawl robots test --file robots.txt --agent mybot /private/
+
+` + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -78,10 +78,11 @@ func exists(path string) bool {
 func ending(s crawler.Summary) string {
 	switch s.End {
 	case crawler.EndDone:
-		if s.Frontier.Entries > 0 {
-			return "done for now: what is left is not due within the patience"
-		}
-		return "done: everything in scope was asked for"
+		return "done: nothing is left"
+	case crawler.EndUnasked:
+		return "done; what is left belongs to sites that were given up or have spent their budget"
+	case crawler.EndPatience:
+		return "what is left is not due within the patience; the same command goes on"
 	case crawler.EndLimit:
 		return "done: the limit is reached"
 	case crawler.EndTime:
@@ -90,19 +91,16 @@ func ending(s crawler.Summary) string {
 	return string(s.End) + "; the same command goes on"
 }
 
-// waiting lists the sites that have something left, and why.
+// waiting says how much is left, and lists the sites that it belongs to.
 func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	const most = 10
+	w.counts("left", s.Left)
 	for i, st := range s.Waiting {
 		if i == most {
 			w.line("", "and %d more sites", len(s.Waiting)-most)
 			return
 		}
-		label := ""
-		if i == 0 {
-			label = "still waits"
-		}
-		w.line(label, "%s: %s, %s", st.Site, plural(st.Queued, "URL"), why(st, now))
+		w.line("", "%s: %s, %s", st.Site, plural(st.Queued, "URL"), why(st, now))
 	}
 }
 
@@ -199,7 +197,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Given  string     `json:"given_up,omitempty"`
 		Spent  bool       `json:"budget_spent,omitempty"`
 	}
-	var left []waiting
+	var sites []waiting
 	for _, st := range s.Waiting {
 		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Over}
 		if st.Given.Code != frontier.Undecided {
@@ -209,7 +207,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 			due := st.Due.UTC()
 			w.Due = &due
 		}
-		left = append(left, w)
+		sites = append(sites, w)
 	}
 	return struct {
 		End         string                 `json:"end"`
@@ -228,9 +226,10 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Early       int                    `json:"early_requests"`
 		LeastMargin float64                `json:"least_margin_seconds"`
 		RetryAfter  int                    `json:"retry_after_obeyed"`
+		Left        map[crawler.Reason]int `json:"left,omitempty"`
 		Waiting     []waiting              `json:"waiting,omitempty"`
 	}{
 		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
-		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, left,
+		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites,
 	}
 }

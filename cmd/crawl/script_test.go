@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,6 +37,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
 			"hold":     hold,
 			"truncate": truncate,
 			"spoil":    spoil,
@@ -42,6 +45,20 @@ func TestScripts(t *testing.T) {
 			"archive":  archive,
 		},
 	})
+}
+
+// exits CODE COMMAND ... checks how a command ends.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	code := 0
+	var ended *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &ended) {
+		code = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
 }
 
 // hold DIR keeps the state of a crawl locked until the script ends.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (p *program) verifyApart(dir string, asJSON bool) error {
 		return nil
 	case !errors.As(err, &ended):
 		return err
-	case ended.ExitCode() == exitFatal || ended.ExitCode() == exitUsage || ended.ExitCode() == exitState:
+	case slices.Contains([]int{exitFatal, exitUsage, exitState, exitInUse}, ended.ExitCode()):
 		if _, err := p.err.Write(said.b); err != nil {
 			return err
 		}

@@ -1,0 +1,131 @@
+package crawler
+
+import (
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A queue reads what has not ended.
+type queue interface {
+	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
+}
+
+// Left are the URLs that entered the crawl and have not ended, site by site, and
+// why each is not fetched; no more of them than a few hundred are held in
+// memory. While the crawl runs some of them may be fetched by now. After a run
+// that was broken off, or failed, what was found last may be missing.
+//
+// It ends with an error where the crawl's directory cannot be read: the same as
+// those of Run.
+func (c *Crawler) Left() iter.Seq2[Skip, error] {
+	return func(yield func(Skip, error) bool) {
+		select {
+		case <-c.started:
+		default:
+			return
+		}
+		q, done, err := c.openQueue()
+		if err == nil {
+			var all bool
+			if all, err = c.left(q, yield); !all {
+				done()
+				return
+			}
+			err = errors.Join(err, done())
+		}
+		if err != nil {
+			yield(Skip{}, err)
+		}
+	}
+}
+
+// openQueue is the queue of the run, or that of its directory after it.
+func (c *Crawler) openQueue() (queue, func() error, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queue != nil {
+		return c.queue, func() error { return nil }, nil
+	}
+	q, err := storage.OpenQueue(c.opts.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return q, q.Close, nil
+}
+
+// left yields what is left in q. It reports whether all of it was wanted.
+func (c *Crawler) left(q queue, yield func(Skip, error) bool) (all bool, err error) {
+	for _, st := range c.unfinished() {
+		why := c.held(st)
+		for e, err := range q.Queued(st.Site) {
+			if err != nil {
+				return true, err
+			}
+			s := why
+			s.URL, s.Via = e.URL, e.Via
+			if s.Reason == SkipWaits && e.Due.After(s.Until) {
+				s.Until, s.Detail = e.Due, string(frontier.RetryClock)
+			}
+			if !yield(s, nil) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// unfinished are the sites with something left.
+func (c *Crawler) unfinished() []frontier.SiteStatus {
+	var sites []frontier.SiteStatus
+	c.frontier.Each(func(st frontier.SiteStatus) bool {
+		if st.Queued > 0 {
+			sites = append(sites, st)
+		}
+		return true
+	})
+	return sites
+}
+
+// held says why what is left of a site is not fetched: now, or when the run
+// ended.
+func (c *Crawler) held(st frontier.SiteStatus) Skip {
+	c.mu.Lock()
+	end, now := c.end, c.over
+	c.mu.Unlock()
+	if now.IsZero() {
+		now = time.Now()
+	}
+	switch {
+	case st.Given.Code == frontier.RobotsUnreachable:
+		return Skip{Reason: SkipRobotsUnreachable, Detail: st.Given.Detail}
+	case st.Given.Code != frontier.Undecided:
+		return Skip{Reason: SkipSiteDead, Detail: st.Given.Detail}
+	case st.Over:
+		return Skip{Reason: SkipBudget}
+	case end == EndLimit:
+		return Skip{Reason: SkipLimit}
+	case end == EndPatience || st.Due.After(now.Add(c.opts.patience())):
+		return Skip{Reason: SkipWaits, Detail: string(st.By), Until: st.Due}
+	}
+	return Skip{Reason: SkipQueued}
+}
+
+// tellLeft calls OnSkip for what this run will not fetch any more. What a run
+// that was stopped early leaves is only queued.
+func (c *Crawler) tellLeft() error {
+	c.mu.Lock()
+	end := c.end
+	c.mu.Unlock()
+	if c.opts.OnSkip == nil || end != EndUnasked && end != EndPatience && end != EndLimit {
+		return nil
+	}
+	_, err := c.left(c.queue, func(s Skip, _ error) bool {
+		c.opts.OnSkip(s)
+		return true
+	})
+	return err
+}

@@ -1,0 +1,154 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+)
+
+// Every URL that entered a crawl comes to the handler, or is told of by OnSkip;
+// what is left is told of by the counts and by Left, too, all by the same reason.
+func TestEveryURLHasAFate(t *testing.T) {
+	const host = "http://a.example"
+	stop := func(c *crawler.Crawler) { c.Stop() }
+	for _, test := range []struct {
+		name   string
+		change func(*crawltest.Site, *crawler.Options)
+		after  func(*crawler.Crawler) // what the handler does
+		end    crawler.End
+		left   map[crawler.Reason]int
+		quiet  bool // OnSkip is not called for what is left
+	}{
+		{name: "nothing is left", change: func(*crawltest.Site, *crawler.Options) {}, end: crawler.EndDone},
+		{name: "budget", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 2 },
+			end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipBudget: 4}},
+		{name: "limit", change: func(_ *crawltest.Site, o *crawler.Options) { o.Limit = 2 },
+			end: crawler.EndLimit, left: map[crawler.Reason]int{crawler.SkipLimit: 4}},
+		{name: "bytes", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxBytes = 1 },
+			end: crawler.EndLimit, left: map[crawler.Reason]int{crawler.SkipLimit: 1}},
+		{name: "site dead", change: func(s *crawltest.Site, o *crawler.Options) { s.Down(true); o.Patience = 24 * time.Hour },
+			end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipRobotsUnreachable: 1}},
+		{name: "no such host", change: func(_ *crawltest.Site, o *crawler.Options) { o.Seeds = []string{"http://10.0.0.1/"} },
+			end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipSiteDead: 1}},
+		{name: "robots.txt fails", change: func(s *crawltest.Site, o *crawler.Options) {
+			s.Func("/robots.txt", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
+			o.Patience = time.Hour
+		}, end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipRobotsUnreachable: 1}},
+		{name: "patience", change: func(s *crawltest.Site, o *crawler.Options) { s.Robots("User-agent: *\nCrawl-delay: 400") },
+			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
+		{name: "a page waits for another try", change: func(s *crawltest.Site, o *crawler.Options) { s.Status("/1", 500); o.Patience = 5 * time.Second },
+			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
+		{name: "stopped", change: func(*crawltest.Site, *crawler.Options) {}, after: stop,
+			end: crawler.EndStopped, left: map[crawler.Reason]int{crawler.SkipQueued: 5}, quiet: true},
+	} {
+		for _, dir := range []string{"", t.TempDir()} {
+			t.Run(fmt.Sprintf("%s, on disk %t", test.name, dir != ""), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := crawltest.New(t)
+					s, html := w.Site(host), ""
+					for i := range 5 {
+						html += fmt.Sprintf("<a href=/%d>x</a>", i)
+						s.Page(fmt.Sprintf("/%d", i), "x")
+					}
+					s.Page("/", html)
+					var mu sync.Mutex
+					fates := map[string]crawler.Reason{} // by URL
+					skips := map[crawler.Reason]int{}
+					tell := func(url string, r crawler.Reason) {
+						mu.Lock()
+						defer mu.Unlock()
+						if old, twice := fates[url]; twice {
+							t.Errorf("%s: %q and %q", url, old, r)
+						}
+						fates[url] = r
+						if r != "" {
+							skips[r]++
+						}
+					}
+					o := crawler.Options{Identity: testIdentity, Seeds: []string{host}, Network: w, Dir: dir,
+						OnSkip: func(s crawler.Skip) { tell(s.URL.String(), s.Reason) }}
+					test.change(s, &o)
+					c, err := crawler.New(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+						tell(p.URL.String(), "")
+						if test.after != nil {
+							test.after(c)
+						}
+						return nil
+					}))
+					sum := c.Summary()
+					if err != nil || sum.End != test.end || !maps.Equal(sum.Left, test.left) {
+						t.Errorf("Run: %v; ended %q, left %v; want %q, %v", err, sum.End, sum.Left, test.end, test.left)
+					}
+					listed := map[crawler.Reason]int{}
+					for s, err := range c.Left() {
+						if err != nil {
+							t.Fatal(err)
+						}
+						listed[s.Reason]++
+						if s.Reason == crawler.SkipWaits && (s.Detail == "" || !s.Until.After(time.Now())) {
+							t.Errorf("%s waits for %q, until %v", s.URL, s.Detail, s.Until)
+						}
+						if test.quiet {
+							tell(s.URL.String(), s.Reason)
+						} else if fates[s.URL.String()] != s.Reason {
+							t.Errorf("%s: OnSkip said %q, Left %q", s.URL, fates[s.URL.String()], s.Reason)
+						}
+					}
+					if !maps.Equal(listed, test.left) || !maps.Equal(skips, test.left) {
+						t.Errorf("Left lists %v, OnSkip was told of %v, the summary says %v", listed, skips, test.left)
+					}
+					if len(fates) != sum.Fetched+sum.Frontier.Entries {
+						t.Errorf("%d of %d URLs have a fate: %v", len(fates), sum.Fetched+sum.Frontier.Entries, slices.Sorted(maps.Keys(fates)))
+					}
+				})
+			})
+		}
+	}
+}
+
+// Left may be called, and left, at any time.
+func TestLeftBeforeAndDuringARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		book(w, "http://a.example", 30)
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func() (n int) {
+			for _, err := range c.Left() {
+				if err != nil {
+					t.Error(err)
+				}
+				if n++; n == 2 {
+					break
+				}
+			}
+			return n
+		}
+		if n := count(); n != 0 {
+			t.Errorf("%d URLs are left before the run", n)
+		}
+		most := 0
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(context.Context, *crawler.Page) error {
+			most = max(most, count())
+			return nil
+		}))
+		if err != nil || most != 2 || count() != 0 {
+			t.Errorf("Run: %v; at most %d URLs are left, %d at the end", err, most, count())
+		}
+	})
+}
