@@ -6,7 +6,7 @@
 // For a file at hand, parse it, take the group of your crawler and ask:
 //
 //	g := robots.Parse(body, robots.RFC9309).Group("examplebot")
-//	v := g.Match("/private/page?x=1")
+//	v := g.MatchURL("https://example.org/private/page?x=1")
 //	if v.Allowed() { ... }
 //
 // Whoever fetches robots.txt keeps a Snapshot of each attempt instead. It covers
@@ -19,7 +19,8 @@
 //
 // A Verdict has three answers: Allow, Disallow and Defer. Defer is the zero
 // value and means that nobody knows yet: robots.txt is unreachable and there is
-// no copy to go by.
+// no copy to go by. What is no target, and a URL of another site, is disallowed,
+// and the zero Group, File and Snapshot defer.
 //
 // # Texts
 //
@@ -31,6 +32,8 @@
 //     are not UTF-8 count in a User-agent or Disallow line. An Allow counts
 //     only if it is beyond doubt. Of a line that a limit or a NUL byte cuts,
 //     only a Disallow counts.
+//   - A Disallow that stands in the value of another record counts for the
+//     crawlers named before it: "User-agent: * Disallow: /" lost a line end.
 //   - A Disallow also matches a query in which reserved octets are escaped that
 //     the rule has plain, or the other way round; an Allow does not.
 //   - 401, 402, 403 and 451 close the site unless Policy.AllowForbidden is set;
@@ -95,6 +98,7 @@
 //	lines.go        where lines end
 //	keys.go         what a key means, misspelt ones included
 //	parse.go        File: text, limits, and the table of lines
+//	joined.go       records on the line of another
 //	group.go        which lines concern a crawler
 //	pattern.go      rules in the form in which they are compared
 //	normal.go       the normal forms of the dialects

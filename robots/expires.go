@@ -31,7 +31,7 @@ func (s *Snapshot) Expires(p Policy) time.Time {
 	if s == nil || s.Fetched.IsZero() {
 		return time.Time{}
 	}
-	switch s.outcome() {
+	switch s.outcomeIn(p.Dialect) {
 	case success:
 		return s.Fetched.Add(s.lifetime(p.Dialect))
 	case unreachable:

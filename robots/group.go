@@ -4,9 +4,10 @@ import "time"
 
 // Group is what a file tells one crawler: the rules and delays of all groups
 // that name it, or of the "*" groups if none does, compiled. It is immutable
-// and safe for concurrent use.
+// and safe for concurrent use. The zero Group knows nothing, and defers.
 type Group struct {
 	file *File
+	site string // as in File; known to groups without a file, too
 	who  selection
 	line int // of the first agent line that selects the group; 0 if none
 
@@ -43,9 +44,13 @@ type selection struct {
 // In dialect Koster1996 the first record that has the name counts alone, and
 // a name may contain the other as a substring.
 //
-// A token that CheckToken refuses is named by no group.
+// A token that Dialect.CheckToken refuses is named by no group. The zero File,
+// which nobody parsed, has the zero Group for everybody.
 func (f *File) Group(token string, aliases ...string) *Group {
-	g := &Group{file: f, who: selection{token: token, aliases: aliases}}
+	if f.entries == nil {
+		return &Group{}
+	}
+	g := &Group{file: f, site: f.site, who: selection{token: token, aliases: aliases}}
 	if f.dialect == Koster1996 {
 		f.selectRecord(&g.who)
 	} else {
@@ -79,7 +84,7 @@ func (f *File) Group(token string, aliases ...string) *Group {
 // names reports whether any agent line names the crawler.
 func (f *File) names(who *selection) bool {
 	for i := range f.entries {
-		if e := &f.entries[i]; e.kind == agentLine && f.selects(who, e) {
+		if e := &f.entries[i]; e.kind == agentLine && e.flags&joinedLine == 0 && f.selects(who, e) {
 			return true
 		}
 	}
@@ -95,7 +100,7 @@ func (f *File) selects(who *selection, e *entry) bool {
 	if isStar(value) {
 		return who.star
 	}
-	if who.star {
+	if who.star && e.flags&joinedLine == 0 {
 		return false
 	}
 	value = tokenOf(value)
@@ -126,26 +131,33 @@ func (f *File) walk(who *selection, visit func(e *entry, i int)) {
 		}
 		return
 	}
+	// in and ruled are about the lines as they stand. also and done hold for
+	// records in the value of another, too, which only add: see joined.go.
 	in, ruled := false, false
+	also, done := false, false
 	for i := range f.entries {
 		e := &f.entries[i]
+		joined := e.flags&joinedLine != 0
 		switch e.kind {
 		case agentLine:
-			if ruled {
+			if ruled && !joined {
 				in, ruled = false, false
 			}
+			if done {
+				also, done = in && !joined, false
+			}
 			if f.selects(who, e) {
-				in = true
+				in, also = in || !joined, true
 				visit(e, i)
 			}
 		case allowLine, disallowLine:
-			ruled = true
-			if in {
+			ruled, done = ruled || !joined, true
+			if in && !joined || also && e.kind == disallowLine {
 				visit(e, i)
 			}
 		case sitemapLine, hostLine, cleanParamLine, licenseLine:
 		default:
-			if in {
+			if in && !joined || also && joined {
 				visit(e, i)
 			}
 		}

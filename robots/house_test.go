@@ -182,16 +182,6 @@ func TestHouseDotSegments(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /b\nAllow: /a/../b/c\n", "wrenbot", "/b/c disallow")
 }
 
-// House: a target without a slash gets one, and an empty one is "/".
-func TestHouseTargetWithoutSlash(t *testing.T) {
-	asks(t, RFC9309, "User-agent: *\nDisallow: /?x\nDisallow: /a\n", "wrenbot", "?x disallow \n a disallow \n b allow")
-	for _, d := range []Dialect{RFC9309, Google, Koster1996} {
-		if v := Parse([]byte("User-agent: *\nDisallow: /\n"), d).Group("wrenbot").Match(""); v.Access != Disallow {
-			t.Errorf("%v: empty target: %v", d, v)
-		}
-	}
-}
-
 // House: aliases are further names of the same crawler; the groups of all of
 // them count together, and keep it from falling back to "*".
 func TestHouseAliases(t *testing.T) {

@@ -39,6 +39,7 @@ const maxProblems = 1000
 //	unreadable-line     neither a key with a colon nor a comment
 //	unknown-key         a key that no text knows
 //	misspelt-key        a misspelling, or a key that not every crawler accepts
+//	lines-joined        a record in the value of another: a line end is missing
 //	missing-colon       white space stands for the colon
 //	rule-outside        a rule before the first User-agent line
 //	empty-agent         a User-agent line that names nobody
@@ -233,6 +234,22 @@ func (l *linter) entry(i, end int) {
 	case noindexLine:
 		l.report(-1, "unsupported", "crawlers do not obey Noindex in robots.txt", "send X-Robots-Tag: noindex with the page, or a meta element")
 	}
+	l.joined(i, end)
+}
+
+// joined looks for records in the value of entry i.
+func (l *linter) joined(i, end int) {
+	f := l.file
+	e := &f.entries[i]
+	next := i + 1
+	for ; next < len(f.entries) && f.entries[next].flags&joinedLine != 0; next++ {
+		l.ruled = l.ruled || f.entries[next].kind == disallowLine
+	}
+	if next == i+1 {
+		return
+	}
+	at, _, _ := joint(f.text, int(e.start), end)
+	l.report(at, "lines-joined", quote(trim(f.text[at:end]))+" stands on the line of another record, few crawlers see it there", "put each record on a line of its own")
 }
 
 // key looks at how the key of e is written.

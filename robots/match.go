@@ -23,11 +23,21 @@ const stackTarget = 500
 //
 // In dialect Koster1996 the first matching rule decides and only the path is
 // matched (3.2.2).
+//
+// A target begins with a slash. What does not, such as a whole URL or an empty
+// string, is disallowed with the reason NoTarget, whatever the rules are: use
+// MatchURL for a URL. The zero Group defers.
 func (g *Group) Match(target string) Verdict {
+	if target == "" || target[0] != '/' {
+		return Verdict{Access: Disallow, Reason: NoTarget}
+	}
 	if g.fixed != nil {
 		return g.matchFixed(target)
 	}
-	if g.rules.dialect == RFC9309 && target != "" && target[0] == '/' && isNormal(target) {
+	if g.file == nil {
+		return Verdict{}
+	}
+	if g.rules.dialect == RFC9309 && isNormal(target) {
 		if target == robotsPath {
 			return Verdict{Access: Allow, Reason: RobotsFile}
 		}
@@ -38,6 +48,36 @@ func (g *Group) Match(target string) Verdict {
 		return g.matchRaw(target, buf[:0], spare[:0])
 	}
 	return g.matchRaw(target, make([]byte, 0, 3*len(target)+1), nil)
+}
+
+// MatchURL returns the verdict for a URL, or for a path and query: Match of what
+// Target makes of it. What Target refuses is disallowed with the reason
+// NoTarget. So is, with the reason OtherSite, a URL of another site than the
+// one whose robots.txt this is, as far as that is known: to ParseFor or to a
+// Snapshot. Sites are compared as Locate writes them.
+func (g *Group) MatchURL(rawURL string) Verdict {
+	target, err := Target(rawURL)
+	if err != nil {
+		return Verdict{Access: Disallow, Reason: NoTarget}
+	}
+	if rawURL[0] == '/' && !strings.HasPrefix(rawURL, "//") {
+		return g.Match(target)
+	}
+	if rawURL[0] == '/' {
+		scheme, _, ok := strings.Cut(g.site, "//")
+		if !ok {
+			scheme = "https:"
+		}
+		rawURL = scheme + rawURL
+	}
+	at, err := Locate(rawURL)
+	switch {
+	case err != nil:
+		return Verdict{Access: Disallow, Reason: NoTarget}
+	case g.site != "" && siteOf(at) != g.site:
+		return Verdict{Access: Disallow, Reason: OtherSite}
+	}
+	return g.Match(target)
 }
 
 const robotsPath = "/robots.txt"
@@ -51,17 +91,11 @@ func (g *Group) matchFixed(target string) Verdict {
 
 // matchRaw brings target into the form of the dialect. Buf has room for it.
 func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
-	if target == "" || target[0] != '/' {
-		buf = append(buf, '/')
-	}
 	switch g.rules.dialect {
 	case Google:
 		// The library has the path in a C string.
 		if i := strings.IndexByte(target, 0); i >= 0 {
 			target = target[:i]
-		}
-		if len(buf) > 0 {
-			target = view(append(buf, target...))
 		}
 		return g.verdict(g.rules.match(target, false))
 	case Koster1996:

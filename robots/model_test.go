@@ -21,9 +21,6 @@ type modelRule struct {
 
 // modelMatch decides for one agent.
 func modelMatch(d Dialect, file, agent, target string) (Access, int) {
-	if !strings.HasPrefix(target, "/") {
-		target = "/" + target
-	}
 	path, loose := target, ""
 	switch d {
 	case RFC9309:

@@ -18,15 +18,16 @@ const (
 	MaxLine = 16663
 )
 
-// File is a parsed robots.txt. It is immutable and safe for concurrent use.
+// File is a parsed robots.txt. It is immutable and safe for concurrent use. The
+// zero File says nothing: its groups defer.
 //
 // A File keeps the text and one table of the lines that say something; the
 // rules of a crawler are compiled by Group, so what other crawlers are told
 // costs nothing.
 type File struct {
 	text    string
-	site    string // scheme://authority/ the file is for; "" if unknown
-	entries []entry
+	site    string  // scheme://authority/ the file is for; "" if unknown
+	entries []entry // never nil in a file that was parsed
 	dialect Dialect
 	over    bool // the body was longer than MaxBytes
 	cut     bool // the text ends in a line that goes on beyond MaxBytes
@@ -44,10 +45,11 @@ type entry struct {
 type flag uint8
 
 const (
-	misspelt flag = 1 << iota // the key is a misspelling that is let pass
-	noColon                   // white space stands for the colon
-	cutLine                   // the line goes on beyond a limit
-	cutNUL                    // the line goes on beyond a NUL byte
+	misspelt   flag = 1 << iota // the key is a misspelling that is let pass
+	noColon                     // white space stands for the colon
+	cutLine                     // the line goes on beyond a limit
+	cutNUL                      // the line goes on beyond a NUL byte
+	joinedLine                  // the record stands in the value of another
 )
 
 // Parse reads a robots.txt file. It never fails: a line that cannot be read
@@ -70,7 +72,7 @@ func parse(body []byte, robotsURL string, d Dialect, cut bool) *File {
 	f := &File{dialect: d, over: cut, cut: cut}
 	if robotsURL != "" {
 		if loc, err := Locate(robotsURL); err == nil {
-			f.site = strings.TrimSuffix(loc, "robots.txt")
+			f.site = siteOf(loc)
 		}
 	}
 	if d != Google && len(body) > MaxBytes {
@@ -157,6 +159,9 @@ func (f *File) scan() {
 			continue // one blank line separates as well as many
 		}
 		f.entries = append(f.entries, e)
+		if f.dialect == RFC9309 && e.kind != allowLine && e.kind != disallowLine {
+			f.addJoined()
+		}
 	}
 }
 

@@ -24,7 +24,8 @@ type Snapshot struct {
 	// Failure names why there was no usable answer, "" if there was one. Any
 	// name will do; the usual ones are "dns", "connect", "tls", "timeout",
 	// "truncated" for a body that ended early, and "redirect" for a loop, too
-	// many hops or a location that cannot be followed.
+	// many hops or a location that cannot be followed, which dialect Google
+	// takes for "no robots.txt".
 	Failure string
 
 	Header Header
@@ -59,7 +60,7 @@ type Policy struct {
 	// AllowForbidden takes 401, 402, 403 and 451 for "no robots.txt", as RFC
 	// 9309, 2.3.1.3, permits. By default they close the site, as the draft
 	// of 1996 and "HTTP: The Definitive Guide" recommend. Dialect Google
-	// always reads them as "no robots.txt".
+	// always reads them, and every other 4xx but 429, as "no robots.txt".
 	AllowForbidden bool
 }
 
@@ -91,6 +92,19 @@ func (s *Snapshot) outcome() outcome {
 	}
 	// 5xx, 1xx, a redirect that was not followed, 304 without a copy, 999.
 	return unreachable
+}
+
+// outcomeIn is the outcome as the text of a dialect has it. Google's page counts
+// every 4xx but 429, and redirects that lead nowhere, as no robots.txt.
+func (s *Snapshot) outcomeIn(d Dialect) outcome {
+	o := s.outcome()
+	if d != Google || s == nil {
+		return o
+	}
+	if s.Failure == "redirect" || s.Failure == "" && 400 <= s.Status && s.Status <= 499 && s.Status != 429 {
+		return missing
+	}
+	return o
 }
 
 // objectMissing reports whether a 403 is how an object store that hides its
@@ -184,34 +198,36 @@ func (s *Snapshot) since() time.Time {
 //   - 401, 402, 403, 451: nothing is allowed, see Policy.AllowForbidden. The
 //     answer with which an object store hides that a file is missing counts
 //     as 404.
-//   - Anything else is unreachable (2.3.1.4): a good copy up to 30 days old
+//   - 408, 421, 425: unreachable; in dialect Google as 404, and so are
+//     redirects that lead nowhere.
+//   - Anything else, 429 included, is unreachable (2.3.1.4): a good copy up to 30 days old
 //     stays in force, otherwise the verdict is Defer, until Expires. It is
 //     never an allow, except that dialect Google, after 30 days, goes by
 //     the last copy however old it is, or allows everything without one.
 //     Dialect Koster1996 defers in any case (3.1).
 func (s *Snapshot) Group(p Policy, now time.Time) *Group {
-	switch s.outcome() {
+	switch s.outcomeIn(p.Dialect) {
 	case success:
 		return s.parsed(p)
 	case missing:
-		return fixedGroup(p, Verdict{Access: Allow, Reason: Missing})
+		return s.fixed(p, Verdict{Access: Allow, Reason: Missing})
 	case forbidden:
-		if p.AllowForbidden || p.Dialect == Google {
-			return fixedGroup(p, Verdict{Access: Allow, Reason: Missing})
+		if p.AllowForbidden {
+			return s.fixed(p, Verdict{Access: Allow, Reason: Missing})
 		}
-		return fixedGroup(p, Verdict{Access: Disallow, Reason: Forbidden})
+		return s.fixed(p, Verdict{Access: Disallow, Reason: Forbidden})
 	}
 	if s == nil {
-		return fixedGroup(p, Verdict{Reason: Unreachable})
+		return s.fixed(p, Verdict{Reason: Unreachable})
 	}
 	if c := s.Copy; c != nil && c.outcome() == success && p.Dialect != Koster1996 &&
 		(p.Dialect == Google || now.Sub(c.Fetched) <= maxCopyAge) {
 		return c.parsed(p)
 	}
 	if p.Dialect == Google && now.Sub(s.since()) > maxCopyAge {
-		return fixedGroup(p, Verdict{Access: Allow, Reason: LongUnreachable})
+		return s.fixed(p, Verdict{Access: Allow, Reason: LongUnreachable})
 	}
-	return fixedGroup(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
+	return s.fixed(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
 }
 
 func (s *Snapshot) parsed(p Policy) *Group {
@@ -227,7 +243,13 @@ func (s *Snapshot) File(d Dialect) *File {
 	return parse(s.Body, s.URL, d, s.Cut)
 }
 
-// fixedGroup returns a group that has one answer for everything.
-func fixedGroup(p Policy, v Verdict) *Group {
-	return &Group{fixed: &v, rules: ruleSet{dialect: p.Dialect}}
+// fixed returns a group that has one answer for everything.
+func (s *Snapshot) fixed(p Policy, v Verdict) *Group {
+	g := &Group{fixed: &v, rules: ruleSet{dialect: p.Dialect}}
+	if s != nil {
+		if loc, err := Locate(s.URL); err == nil {
+			g.site = siteOf(loc)
+		}
+	}
+	return g
 }

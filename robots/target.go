@@ -76,6 +76,9 @@ func Locate(rawURL string) (string, error) {
 	return scheme + "://" + host + "/robots.txt", nil
 }
 
+// siteOf returns the site, with a slash behind it, of what Locate returns.
+func siteOf(located string) string { return strings.TrimSuffix(located, robotsPath[1:]) }
+
 // split returns the lower-cased scheme and the authority of an absolute URL.
 func split(rawURL string) (scheme, authority string, err error) {
 	i := strings.Index(rawURL, ":")

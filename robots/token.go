@@ -1,10 +1,14 @@
 package robots
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // TokenError reports a product token that robots.txt groups cannot name.
 type TokenError struct {
-	Token string
+	Token   string
+	Dialect Dialect // whose text it does not fit
 }
 
 // Error says what is wrong with the token and what is wanted.
@@ -12,9 +16,12 @@ func (e *TokenError) Error() string {
 	if e.Token == "" {
 		return "robots: empty product token: want letters a-z A-Z, hyphens and underscores, such as \"examplebot\""
 	}
-	bad := e.Token[len(tokenOf(e.Token)):]
-	for _, r := range bad {
-		return fmt.Sprintf("robots: product token %q has %q: only letters a-z A-Z, hyphens and underscores may stand in it, no digits, blanks or version", e.Token, r)
+	good, want := len(tokenOf(e.Token)), "only letters a-z A-Z, hyphens and underscores may stand in it, no digits, blanks or version"
+	if e.Dialect == Koster1996 {
+		good, want = len(kosterToken(e.Token)), "only visible ASCII may stand in it, no blanks, version or ()<>@,;:\\\"/[]?={}"
+	}
+	for _, r := range e.Token[good:] {
+		return fmt.Sprintf("robots: product token %q has %q: %s", e.Token, r, want)
 	}
 	return fmt.Sprintf("robots: bad product token %q", e.Token)
 }
@@ -24,11 +31,29 @@ func (e *TokenError) Error() string {
 // and A-Z, hyphens and underscores only (RFC 9309, 2.2.1). A digit would make
 // parsers that cut the value at the first other character look for another
 // crawler.
-func CheckToken(token string) error {
-	if token == "" || len(tokenOf(token)) != len(token) {
-		return &TokenError{Token: token}
+func CheckToken(token string) error { return RFC9309.CheckToken(token) }
+
+// CheckToken is the function CheckToken for dialect d: that of 1996 takes a
+// token as HTTP/1.0 has it (draft of 1996, 3.3; RFC 1945, 2.2), digits included,
+// the others what RFC 9309 takes.
+func (d Dialect) CheckToken(token string) error {
+	good := tokenOf(token)
+	if d == Koster1996 {
+		good = kosterToken(token)
+	}
+	if token == "" || len(good) != len(token) {
+		return &TokenError{Token: token, Dialect: d}
 	}
 	return nil
+}
+
+// kosterToken returns the token of RFC 1945 that s begins with.
+func kosterToken(s string) string {
+	i := 0
+	for i < len(s) && s[i] > ' ' && s[i] < 0x7F && strings.IndexByte("()<>@,;:\\\"/[]?={}", s[i]) < 0 {
+		i++
+	}
+	return s[:i]
 }
 
 // tokenOf returns the product token that s begins with. Owners write

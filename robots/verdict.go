@@ -55,6 +55,12 @@ const (
 	// LongUnreachable: robots.txt has been unreachable for more than 30 days
 	// and there is no copy. Only dialect Google allows on this ground.
 	LongUnreachable
+	// NoTarget: what was asked about is neither a URL nor a path, so that no
+	// rule can be found for it.
+	NoTarget
+	// OtherSite: the URL belongs to another site, about which this robots.txt
+	// says nothing (2.3).
+	OtherSite
 )
 
 // String returns the reason in a few words, for people to read.
@@ -78,6 +84,10 @@ func (r Reason) String() string {
 		return "robots.txt unreachable"
 	case LongUnreachable:
 		return "robots.txt unreachable for 30 days"
+	case NoTarget:
+		return "neither a URL nor a path"
+	case OtherSite:
+		return "another site's URL"
 	}
 	return "Reason(" + strconv.Itoa(int(r)) + ")"
 }

@@ -47,3 +47,90 @@ func TestOtherKeys(t *testing.T) {
 		}
 	}
 }
+
+// What is no target never allows, whatever the rules are.
+func TestNoTargetNeverAllows(t *testing.T) {
+	groups := map[string]*Group{
+		"missing": attempt(404, "").Group(policy, noon),
+		"open":    attempt(200, "User-agent: *\nAllow: /\n").Group(policy, noon),
+		"empty":   Parse(nil, RFC9309).Group("wrenbot"),
+		"google":  Parse(nil, Google).Group("wrenbot"),
+		"koster":  Parse(nil, Koster1996).Group("wrenbot"),
+		"closed":  attempt(401, "").Group(policy, noon),
+	}
+	for name, g := range groups {
+		for _, target := range []string{"", "a", "?x", "https://robots.test/a", "http:/a", "*", " /a", "robots.txt"} {
+			if v := g.Match(target); v.Access != Disallow || v.Reason != NoTarget || v.Rule.Line != 0 {
+				t.Errorf("%s, %q: %+v", name, target, v)
+			}
+		}
+		for _, raw := range []string{"", "a", "?x", "mailto:a@robots.test", "http:/a", "gopher://robots.test/", "://robots.test/", "https://[bad/a", "https:///a", "//"} {
+			if v := g.MatchURL(raw); v.Access != Disallow || v.Reason != NoTarget {
+				t.Errorf("%s, URL %q: %+v", name, raw, v)
+			}
+		}
+	}
+}
+
+// MatchURL takes the URL apart, and answers for its own site only.
+func TestMatchURL(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /private/\nDisallow: /*?x\n"
+	unknown := Parse([]byte(file), RFC9309).Group("wrenbot")
+	known := ParseFor("https://robots.test/robots.txt", []byte(file), RFC9309).Group("wrenbot")
+	asked := attempt(200, file).Group(policy, noon)
+	for _, c := range []struct {
+		raw           string
+		unknown, here Reason
+	}{
+		{"https://robots.test/private/#top", RuleMatched, RuleMatched},
+		{"HTTPS://me@ROBOTS.test.:443/private/", RuleMatched, RuleMatched},
+		{"https://robots.test?x", RuleMatched, RuleMatched},
+		{"https://robots.test", NoRule, NoRule},
+		{"https://robots.test/robots.txt", RobotsFile, RobotsFile},
+		{"//robots.test/private/", RuleMatched, RuleMatched},
+		{"/private/", RuleMatched, RuleMatched},
+		{"/a", NoRule, NoRule},
+		{"http://robots.test/a", NoRule, OtherSite},
+		{"https://robots.test:8443/a", NoRule, OtherSite},
+		{"https://www.robots.test/a", NoRule, OtherSite},
+		{"https://www.robots.test/robots.txt", RobotsFile, OtherSite},
+		{"//other.test/a", NoRule, OtherSite},
+	} {
+		if v := unknown.MatchURL(c.raw); v.Reason != c.unknown || v.Allowed() == (c.unknown == RuleMatched) {
+			t.Errorf("%s: %+v", c.raw, v)
+		}
+		for _, g := range []*Group{known, asked} {
+			closed := c.here == RuleMatched || c.here == OtherSite
+			if v := g.MatchURL(c.raw); v.Reason != c.here || v.Allowed() == closed {
+				t.Errorf("%s, site known: %+v", c.raw, v)
+			}
+		}
+	}
+	missing := attempt(404, "").Group(policy, noon)
+	if v := missing.MatchURL("https://robots.test/a"); !v.Allowed() {
+		t.Errorf("no robots.txt: %+v", v)
+	}
+	if v := missing.MatchURL("https://other.test/a"); v.Access != Disallow || v.Reason != OtherSite {
+		t.Errorf("no robots.txt, another site: %+v", v)
+	}
+}
+
+// The zero Group, the zero File and the zero Snapshot permit nothing.
+func TestZeroValuesDefer(t *testing.T) {
+	groups := []*Group{new(Group), new(File).Group("wrenbot"), new(Snapshot).Group(policy, noon), (*Snapshot)(nil).Group(policy, noon)}
+	for i, g := range groups {
+		if v := g.Match("/a"); v.Access != Defer {
+			t.Errorf("%d: %+v", i, v)
+		}
+		if v := g.MatchURL("https://robots.test/a"); v.Access != Defer {
+			t.Errorf("%d: %+v", i, v)
+		}
+		if _, ok := g.CrawlDelay(); ok || g.Line() != 0 || g.Names() != nil {
+			t.Errorf("%d: %d, %q", i, g.Line(), g.Names())
+		}
+		g.Preferences("/a")
+		g.Noindex()
+	}
+	new(File).Problems()
+	new(File).Sitemaps()
+}
