@@ -101,6 +101,8 @@ func stageOf(ctx context.Context, at phase, reused bool, err error) Stage {
 		return StageAddress
 	case errors.As(err, &decode):
 		return StageEncoding
+	case errors.Is(err, errReply):
+		return StageProtocol
 	case errors.Is(err, errFields):
 		return StageHeaderCount
 	case errors.As(err, &proxy) && (cause == nil || errors.Is(cause, errPhase) || errors.Is(cause, errTotal)):

@@ -115,7 +115,11 @@ func (s *ftpSession) dial(network, address string) (net.Conn, error) {
 	}
 	s.conns = append(s.conns, c)
 	s.stops = append(s.stops, context.AfterFunc(s.ctx, func() { c.Close() }))
-	return &ftpConn{c, net.TCPAddrFromAddrPort(s.to.addr)}, nil
+	conn := &ftpConn{Conn: c, remote: net.TCPAddrFromAddrPort(s.to.addr)}
+	if len(s.conns) == 1 {
+		conn.most = maxReply
+	}
+	return conn, nil
 }
 
 func (s *ftpSession) close() {
@@ -125,10 +129,33 @@ func (s *ftpSession) close() {
 	}
 }
 
+// maxReply is the most that is read of what a server says to one command: the
+// client keeps it all. The data have the bound of a body.
+const maxReply = 64 << 10
+
+var errReply = errors.New("the server's reply is longer than 64 KiB")
+
 // ftpConn has the remote address in the form that the client insists on.
 type ftpConn struct {
 	net.Conn
 	remote *net.TCPAddr
+	most   int // bytes of one reply; 0: no limit
+	read   int // since the last command
 }
 
 func (c *ftpConn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *ftpConn) Write(p []byte) (int, error) {
+	c.read = 0
+	return c.Conn.Write(p)
+}
+
+func (c *ftpConn) Read(p []byte) (int, error) {
+	if c.most > 0 && c.read >= c.most {
+		c.Conn.Close() // the client would say good-bye, and wait for what is said to that
+		return 0, errReply
+	}
+	n, err := c.Conn.Read(p)
+	c.read += n
+	return n, err
+}

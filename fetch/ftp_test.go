@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -118,4 +119,63 @@ func TestFTP(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAnFTPServerThatDoesNotStopTalking(t *testing.T) {
+	after := func(replies ...string) func(c net.Conn, in *bufio.Reader) {
+		return func(c net.Conn, in *bufio.Reader) {
+			for _, r := range replies {
+				fmt.Fprint(c, r)
+				in.ReadString('\n')
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		first func(c net.Conn, in *bufio.Reader)
+		then  string // again and again
+	}{
+		{"a greeting without a line end", after(), "A"},
+		{"a greeting of many lines", after(), "220-hello\r\n"},
+		{"many lines after the login", after("220 hello\r\n", "331 password\r\n"), "230-welcome\r\n"},
+		{"features without end", after("220 hello\r\n", "331 password\r\n", "230 in\r\n"), "211-x\r\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sent := 0
+				w := &wire{serve: func(c net.Conn, n int) {
+					tc.first(c, bufio.NewReader(c))
+					for piece := strings.Repeat(tc.then, 1<<10); sent < 16<<20; sent += len(piece) {
+						if _, err := io.WriteString(c, piece); err != nil {
+							return
+						}
+					}
+				}}
+				v := newTour(t, Options{Network: w})
+				v.once = true
+				_, all := v.visit("ftp://a.example/")
+				w.wait.Wait()
+				if stage(all[0]) != StageProtocol || !errors.Is(all[0].Err, errReply) {
+					t.Errorf("stage %q: %v", stage(all[0]), all[0].Err)
+				}
+				if sent > 2*maxReply {
+					t.Errorf("%d bytes were taken", sent)
+				}
+			})
+		})
+	}
+}
+
+func TestAWebSiteLeadsToNoFTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(func(r *request, n int) string {
+			return "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ftp://b.example/robots.txt\r\n\r\n"
+		})}
+		v := newTour(t, Options{Network: w})
+		v.once = true
+		res, _ := v.visit("http://a.example/")
+		if res.Rules.Failure != failRedirect || fmt.Sprint(w.dialed) != "[16.0.0.1:80]" {
+			t.Errorf("failure %q, dialled %v", res.Rules.Failure, w.dialed)
+		}
+	})
 }

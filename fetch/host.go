@@ -28,7 +28,6 @@ type host struct {
 	loaded   bool             // snapshot was looked up
 	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
 	group    *robots.Group    // of snapshot; nil until it is needed
-	unused   bool             // snapshot was fetched for a request that was not made yet
 	chain    *chain           // redirects of a robots.txt that is being fetched
 }
 
@@ -49,9 +48,8 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	}
 	now := time.Now()
 	entry := turn.Entry()
-	pause, _ := turn.Asked()
-	if h.chain != nil || !h.fresh(entry.URL, now, pause) {
-		return h.refresh(ctx, turn)
+	if h.chain != nil || !h.fresh(turn, entry.URL, now) {
+		return h.refresh(ctx, turn, purpose{url: entry.URL})
 	}
 	res := Result{Verdict: h.verdict(entry.URL, now), Rules: h.snapshot}
 	res.Outcome.Rules = h.rules(now)
@@ -76,23 +74,39 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	if err != nil {
 		return res, notYet(err, &res.Outcome)
 	}
-	h.unused = false
 	h.concludePage(x, &res)
 	return res, nil
 }
 
 // fresh reports whether the copy of robots.txt at hand still counts. One that
-// was just fetched counts for the next request, even if the pause before that
-// is longer than its life.
-func (h *host) fresh(u frontier.URL, now time.Time, pause time.Duration) bool {
+// was fetched after the last request to the site counts for the next, even if
+// the pause before that is longer than its life (RFC 9309, section 2.4, asks for
+// a copy of at most 24 hours): a site with a Crawl-delay of days would be asked
+// for nothing but its robots.txt otherwise.
+func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
 		return false
 	}
-	if h.unused && now.Before(s.Fetched.Add(pause+time.Minute)) && h.verdict(u, now).Access != robots.Defer {
+	pause, _ := turn.Asked()
+	unused := !turn.Rested().After(s.Fetched)
+	if unused && now.Before(s.Fetched.Add(pause+time.Minute)) && h.verdict(u, now).Access != robots.Defer {
 		return true
 	}
 	return now.Before(s.Expires(h.fetcher.opts.Policy))
+}
+
+// add keeps an exchange for robots.txt, and tells the clocks of the site that
+// was asked. A name without a public address was not asked.
+func (r *Result) add(x *Exchange, o *frontier.Outcome) {
+	if x.Err != nil && x.Err.Stage == StageAddress {
+		return
+	}
+	r.Exchanges = append(r.Exchanges, x)
+	o.Request, o.RetryAfter = x.request(), x.retryAfter()
+	if t := x.trouble(); t != frontier.PageTrouble {
+		o.Trouble = t
+	}
 }
 
 // concludePage turns the entry's exchange into an outcome.

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,21 +12,31 @@ import (
 
 // Failures of a robots.txt that are not failures of an exchange.
 const (
-	failRedirect = "redirect" // too many, a loop, or to nowhere
+	failRedirect = "redirect" // too many, a loop, to nowhere, or to where it must not lead
 )
 
 // A chain is a robots.txt on its way: the redirects so far. It outlives the
 // turn, because every request needs a turn, or a hop, of its own.
 type chain struct {
-	at    frontier.URL // to be asked next
-	seen  map[string]bool
-	plain bool // asked again with plain header fields
+	at     frontier.URL // to be asked next
+	seen   map[string]bool
+	plain  bool // asked again with plain header fields
+	status int  // of the last redirect
+}
+
+// A purpose is what a robots.txt is asked for.
+type purpose struct {
+	url frontier.URL // whose verdict is wanted
+
+	// The robots.txt of another site leads to url. No redirects to further
+	// sites are followed then: chains that wait for chains may wait in a ring.
+	guest bool
 }
 
 // refresh asks for robots.txt. The entry of the turn stays undecided.
-func (h *host) refresh(ctx context.Context, turn *frontier.Turn) (Result, error) {
+func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
-		at, err := frontier.ParseURL(string(h.site) + "/robots.txt")
+		at, err := frontier.ParseURL(string(h.site) + rulesTarget)
 		if err != nil {
 			return Result{}, err
 		}
@@ -37,10 +46,14 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn) (Result, error)
 	for {
 		c := h.chain
 		own := c.at.Site() == h.site
-		if own && res.Outcome.Request != nil {
+		switch {
+		case own && res.Outcome.Request != nil:
 			return res, nil // the turn's one request is made: the next turn goes on
+		case !own && to.guest:
+			h.chain = nil
+			return res, nil
 		}
-		x, err := h.askRules(ctx, turn, &res.Outcome)
+		x, failure, err := h.askRules(ctx, turn, &res)
 		if x == nil || err != nil {
 			return res, err
 		}
@@ -49,59 +62,33 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn) (Result, error)
 			res.Outcome.Gone, res.Outcome.Fate.Detail = true, x.Err.Err.Error()
 			return res, nil
 		}
-		if x.Err == nil || x.Err.Stage != StageAddress {
-			res.Exchanges = append(res.Exchanges, x)
-		}
-		if own {
-			res.Outcome.Request, res.Outcome.RetryAfter = x.request(), x.retryAfter()
-			if t := x.trouble(); t != frontier.PageTrouble {
-				res.Outcome.Trouble = t
-			}
-		}
 		if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {
 			return res, nil
 		}
-		failure, again := c.follow(x)
-		if again {
-			continue
+		again := false
+		if failure == "" {
+			failure, again = c.follow(x)
 		}
-		h.chain = nil
-		return res, h.conclude(turn, x, failure, &res)
+		if !again {
+			h.chain = nil
+			return res, h.conclude(x, failure, to.url, &res)
+		}
 	}
 }
 
-// askRules asks for the chain's next URL: by the turn itself, or by a hop to
-// another site. Both results are nil where a right could not be had.
-func (h *host) askRules(ctx context.Context, turn *frontier.Turn, o *frontier.Outcome) (*Exchange, error) {
-	at := h.chain.at
-	a := ask{url: at, robots: true, limit: robots.MaxBytes, header: h.rulesHeader()}
-	if at.Site() == h.site {
-		x, err := h.exchange(ctx, turn, a)
-		return x, notYet(err, o)
+// askRules asks for the chain's next URL: by the turn itself, or as a guest of
+// another site. There is no exchange where a right could not be had. Where a
+// failure says that the URL must not be asked for, the exchange only names it.
+func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (x *Exchange, failure string, err error) {
+	a := ask{url: h.chain.at, robots: true, limit: robots.MaxBytes, header: h.rulesHeader()}
+	if a.url.Site() != h.site {
+		return h.askOther(ctx, turn, a, res)
 	}
-	hop, err := turn.Hop(at.Site())
-	if err != nil {
-		return nil, notYet(err, o)
+	if x, err = h.exchange(ctx, turn, a); err != nil {
+		return nil, "", notYet(err, &res.Outcome)
 	}
-	other := h.fetcher.host(at.Site())
-	x, err := other.exchange(ctx, hop, a)
-	h.fetcher.rest(other)
-	if err != nil {
-		// The address of the other site is in use: nothing tells when it will
-		// be free, so this site asks again after a while.
-		_, ferr := hop.Finish(frontier.Outcome{Again: true})
-		o.Defer = time.Now().Add(time.Second)
-		return nil, errors.Join(notYet(err, o), ferr)
-	}
-	end := frontier.Outcome{Again: true, RetryAfter: x.retryAfter()}
-	if x.Err == nil || x.Err.Stage != StageAddress {
-		end.Request = x.request()
-		if t := x.trouble(); t != frontier.PageTrouble {
-			end.Trouble = t
-		}
-	}
-	_, err = hop.Finish(end)
-	return x, err
+	res.add(x, &res.Outcome)
+	return x, "", nil
 }
 
 // follow moves the chain behind an answer that is not the end of it. failure
@@ -118,22 +105,31 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 		}
 		return "", false
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMultipleChoices: // leads on where it names a choice (RFC 9110, section 15.4.1)
+		if x.Header.Get("Location") == "" {
+			return "", false
+		}
 	default:
 		return "", false
 	}
 	location := x.Header.Get("Location")
 	next, err := c.at.Resolve(location)
-	if location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > frontier.MaxRedirects {
+	switch {
+	case location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > frontier.MaxRedirects:
+		return failRedirect, false
+	case next.Site().Scheme() == "ftp" && c.at.Site().Scheme() != "ftp":
+		// A web site has no use for it, and FTP would talk to whom it names.
 		return failRedirect, false
 	}
-	c.at = next
+	c.at, c.status = next, x.Status
 	c.seen[next.Key()] = true
 	return "", true
 }
 
-// conclude makes a snapshot of the chain's end.
-func (h *host) conclude(turn *frontier.Turn, x *Exchange, failure string, res *Result) error {
-	at, err := robots.Locate(turn.Entry().URL.String())
+// conclude makes a snapshot of the chain's end, and takes the verdict on u from
+// it.
+func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result) error {
+	at, err := robots.Locate(string(h.site) + rulesTarget)
 	if err != nil {
 		return err
 	}
@@ -156,10 +152,10 @@ func (h *host) conclude(turn *frontier.Turn, x *Exchange, failure string, res *R
 	if err := h.fetcher.opts.Snapshots.PutSnapshot(h.site, s); err != nil {
 		return err
 	}
-	h.snapshot, h.group, h.unused = s, nil, true
+	h.snapshot, h.group = s, nil
 	res.Rules = s
 	now := time.Now()
-	res.Verdict = h.verdict(turn.Entry().URL, now)
+	res.Verdict = h.verdict(u, now)
 	res.Outcome.Rules = h.rules(now)
 	if res.Verdict.Access == robots.Defer {
 		res.Outcome.Defer = res.Verdict.Until

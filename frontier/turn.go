@@ -98,6 +98,14 @@ func (t *Turn) Site() Site { return t.site.name }
 // the site was never asked before.
 func (t *Turn) Asked() (time.Duration, Clock) { return t.asked, t.by }
 
+// Rested is since when nothing was asked of the site: the end of its last
+// response, in an earlier run, too; zero where it was never asked.
+func (t *Turn) Rested() time.Time {
+	t.frontier.mu.Lock()
+	defer t.frontier.mu.Unlock()
+	return t.site.clocks.Ended
+}
+
 // Bind binds the turn to the one address that it will talk to, before any byte
 // is sent, connecting included. A public address is one that others may share:
 // its own clock counts, and the site's delay has a floor. The error is a

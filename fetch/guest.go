@@ -1,0 +1,98 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// rulesTarget may be asked of every site, whatever its rules are (RFC 9309,
+// section 2.2.2).
+const rulesTarget = "/robots.txt"
+
+// askOther asks another site for a, to which the robots.txt of this one
+// redirects.
+//
+// Anybody may redirect his robots.txt anywhere. Any other target than
+// /robots.txt is therefore asked for only if the robots.txt of the site that it
+// leads to allows it, as for a page; otherwise the redirect leads nowhere, and
+// robots.txt is unreachable. RFC 9309, section 2.3.1.2, does not speak of it;
+// Google takes a chain with a disallowed URL for a missing robots.txt
+// (https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt),
+// which would open this site. Redirects within one site are its own matter.
+func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Result) (x *Exchange, failure string, err error) {
+	hop, err := turn.Hop(a.url.Site())
+	if err != nil {
+		return nil, "", notYet(err, &res.Outcome)
+	}
+	other := h.fetcher.host(a.url.Site())
+	end := frontier.Outcome{Again: true}
+	access := robots.Allow
+	if a.url.Target() != rulesTarget {
+		access, err = other.admits(ctx, hop, a.url, res, &end)
+	}
+	switch {
+	case err != nil || access == robots.Defer:
+	case access == robots.Disallow:
+		x, failure = &Exchange{URL: a.url, Status: h.chain.status, Ended: time.Now()}, failRedirect
+	default:
+		if x, err = other.exchange(ctx, hop, a); err != nil {
+			x, err = nil, later(err, res)
+		} else {
+			res.add(x, &end)
+		}
+	}
+	h.fetcher.rest(other)
+	_, ferr := hop.Finish(end)
+	return x, failure, errors.Join(err, ferr)
+}
+
+// admits says whether a guest may ask for u by the robots.txt of this site.
+// Where that has to be asked first, doing so is the hop's one request, and
+// robots.Defer says that the guest has to come again. What cannot be known is
+// forbidden.
+func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) (robots.Access, error) {
+	if err := h.load(); err != nil {
+		return robots.Defer, err
+	}
+	now := time.Now()
+	if h.chain == nil && h.fresh(hop, u, now) {
+		end.Rules = h.rules(now)
+		if h.verdict(u, now).Access != robots.Allow {
+			return robots.Disallow, nil
+		}
+		if opens := h.group.NextVisit(now); opens.After(now) {
+			res.Outcome.Defer, res.Outcome.DeferBy = opens, frontier.VisitTimeClock
+			return robots.Defer, nil
+		}
+		return robots.Allow, nil
+	}
+	asked, err := h.refresh(ctx, hop, purpose{u, true})
+	res.Exchanges = append(res.Exchanges, asked.Exchanges...)
+	*end = asked.Outcome
+	switch {
+	case err != nil:
+		return robots.Defer, err
+	case h.chain != nil:
+		if end.Request == nil {
+			res.Outcome.Defer = now.Add(busyFor)
+		}
+		return robots.Defer, nil
+	case asked.Verdict.Access != robots.Allow:
+		return robots.Disallow, nil
+	}
+	return robots.Defer, nil // the next hop asks for u
+}
+
+// busyFor is when a site asks again whether the address of another one is free:
+// nothing tells it.
+const busyFor = time.Second
+
+// later is notYet for the right of another site.
+func later(err error, res *Result) error {
+	res.Outcome.Defer = time.Now().Add(busyFor)
+	return notYet(err, &res.Outcome)
+}
