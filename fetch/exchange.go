@@ -99,14 +99,8 @@ func (x *Exchange) trouble() frontier.Trouble {
 }
 
 // retryAfter is when the site may be asked again by its Retry-After field
-// (RFC 9110, section 10.2.3), which counts on 429, 503, redirects and
-// challenges.
+// (RFC 9110, section 10.2.3), which counts on every answer that carries it.
 func (x *Exchange) retryAfter() time.Time {
-	counts := x.Status == http.StatusTooManyRequests || x.Status == http.StatusServiceUnavailable || x.Status/100 == 3 ||
-		x.Err != nil && x.Err.Stage == StageChallenge
-	if !counts {
-		return time.Time{}
-	}
 	return ParseRetryAfter(x.Header.Get("Retry-After"), x.Ended)
 }
 

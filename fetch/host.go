@@ -103,10 +103,7 @@ func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 		return
 	}
 	r.Exchanges = append(r.Exchanges, x)
-	o.Request, o.RetryAfter = x.request(), x.retryAfter()
-	if t := x.trouble(); t != frontier.PageTrouble {
-		o.Trouble = t
-	}
+	o.Request, o.Trouble, o.RetryAfter = x.request(), x.trouble(), x.retryAfter()
 }
 
 // concludePage turns the entry's exchange into an outcome.

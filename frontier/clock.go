@@ -18,8 +18,10 @@ const (
 	AdaptiveClock   Clock = "adaptive"     // twice the time to first byte
 	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
 	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection
+	FailuresClock   Clock = "failures"     // several failures in a row: 5xx, cut bodies
 	RobotsClock     Clock = "robots"       // robots.txt cannot be asked again earlier
 	IPClock         Clock = "ip"           // other sites of the same address
+	HostClock       Clock = "host"         // other services of the same host name
 	DomainClock     Clock = "domain"       // other sites of the same registrable domain
 	MachineClock    Clock = "machine"      // another process of this machine asks the site, or its address
 	SiteClock       Clock = "site"         // the site that robots.txt redirects to
@@ -34,9 +36,10 @@ const (
 	adaptiveCap    = time.Minute
 	firstBackOff   = 5 * time.Second
 	lastBackOff    = time.Hour
-	forgivenAfter  = 10 // good answers that take back one strike
-	maxRefusals    = 6  // requests without any answer in a row until a site is given up
-	maxRobotsFails = 3  // failed attempts at robots.txt until it is given up
+	lastFailures   = time.Minute // longest pause for failures that ask for no rest
+	forgivenAfter  = 3           // good answers in a row that take back half of the strikes
+	maxRefusals    = 6           // requests without any answer in a row until a site is given up
+	maxRobotsFails = 3           // failed attempts at robots.txt until it is given up
 )
 
 // Clocks is the politeness of one site: what a crawl keeps on disk so that a
@@ -52,7 +55,8 @@ type Clocks struct {
 	GapBy    Clock
 	Strikes  int  // how often in a row, roughly, the site asked for rest
 	Refusals int  // requests without any answer in a row
-	Good     int  // good answers since the last strike or forgiveness
+	Failures int  // requests in a row that failed in any way
+	Good     int  // good answers since the last failure or forgiveness
 	Public   bool // the last address asked was a public one
 
 	RetryAfter time.Time // named by the last answer; zero if it named none
@@ -84,7 +88,7 @@ func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 	return gap, by
 }
 
-// move sets Due after a request, from the end of the response.
+// move takes in what a request came to and sets Due.
 func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Time, own time.Duration) {
 	c.Ended = r.Ended
 	if !r.FirstByte.IsZero() {
@@ -100,20 +104,35 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	} else {
 		c.Refusals = 0
 	}
-
-	gap, by := c.steady(own)
-	c.Due, c.By = r.Ended.Add(gap), by
-	switch trouble {
-	case SiteTrouble, ConnectTrouble, SilenceTrouble:
-		c.Strikes, c.Good = c.Strikes+1, 0
-		c.raise(r.Ended.Add(backOff(site, c.Strikes)), BackOffClock)
-	case NoTrouble:
+	if trouble == NoTrouble {
+		c.Failures = 0
 		if c.Good++; c.Good >= forgivenAfter {
-			c.Strikes, c.Good = max(0, c.Strikes-1), 0
+			c.Strikes, c.Good = c.Strikes/2, 0
+		}
+	} else {
+		c.Failures, c.Good = c.Failures+1, 0
+		if trouble != PageTrouble {
+			c.Strikes++
 		}
 	}
 	c.RetryAfter = retryAfter
-	c.raise(retryAfter, RetryAfterClock)
+	c.Due, c.By = c.rest(site, own, trouble)
+}
+
+// rest is when the site may be asked again after a request that came to
+// trouble: counted from the end of the response.
+func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time, Clock) {
+	gap, by := c.steady(own)
+	rest := Clocks{Due: c.Ended.Add(gap), By: by}
+	switch {
+	case trouble == NoTrouble:
+	case trouble != PageTrouble:
+		rest.raise(c.Ended.Add(backOff(site, c.Strikes)), BackOffClock)
+	case c.Failures > 1: // the first may be the page's own
+		rest.raise(c.Ended.Add(min(backOff(site, c.Failures-1), lastFailures)), FailuresClock)
+	}
+	rest.raise(c.RetryAfter, RetryAfterClock)
+	return rest.Due, rest.By
 }
 
 // notFrom shifts clocks that were kept by a clock that ran ahead of now: the

@@ -343,30 +343,8 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 // asked after all. The site is out, so its entries are ours without the lock.
 func (f *Frontier) hand(s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s}
-	if len(s.ahead) == 0 {
-		now := f.now()
-		f.mu.Lock()
-		// Set before reading: what grows meanwhile sets them anew.
-		s.more = false
-		if !s.retry.After(now) {
-			s.retry = time.Time{}
-		}
-		var room [maxAhead]Entry
-		buf := room[:f.opts.ReadAhead]
-		if f.ahead > mostAhead {
-			buf = room[:1]
-		}
-		f.mu.Unlock()
-		n, err := f.backlog.Read(s.name, now, buf)
-		f.mu.Lock()
-		f.ahead += n
-		if err != nil {
-			f.fail(err)
-		}
-		s.ahead = append(s.ahead, buf[:n]...)
-		s.more = s.more || n == len(buf)
-		f.mu.Unlock()
-		if n == 0 || err != nil {
+	if s.next() < 0 {
+		if err := f.readAhead(s); err != nil || len(s.ahead) == 0 {
 			f.mu.Lock()
 			t.adoptHeld()
 			f.refund()
@@ -378,10 +356,43 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t.adoptHeld()
-	t.entry, s.ahead = s.ahead[0], s.ahead[1:]
+	i := max(0, s.next())
+	t.entry = s.ahead[i]
+	s.ahead = slices.Delete(s.ahead, i, i+1)
 	f.ahead--
 	t.stamp()
 	return t, nil
+}
+
+// readAhead takes entries of a site that is out from the backlog: first those
+// that did not fail yet, where these go first.
+func (f *Frontier) readAhead(s *site) error {
+	now := f.now()
+	f.mu.Lock()
+	waiting := now
+	if s.clocks.Strikes > 0 && s.more {
+		waiting = time.Time{} // for none of those that wait
+	} else if !s.retry.After(now) {
+		s.retry = time.Time{}
+	}
+	// Set before reading: what grows meanwhile sets them anew.
+	s.more = false
+	var room [maxAhead]Entry
+	buf := room[:f.opts.ReadAhead]
+	if f.ahead > mostAhead {
+		buf = room[:1]
+	}
+	f.mu.Unlock()
+	n, err := f.backlog.Read(s.name, waiting, buf)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ahead += n
+	s.ahead = append(s.ahead, buf[:n]...)
+	s.more = s.more || n == len(buf)
+	if err != nil {
+		f.fail(err)
+	}
+	return err
 }
 
 // adoptHeld moves the right to the site that s waited for into the turn.

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -29,7 +30,6 @@ type site struct {
 	more  bool      // the backlog may have entries to read
 	head  uint8     // priority of the first of them
 	retry time.Time // when the first of its waiting entries is due
-	rests int       // how often in a row the head made the site ask for rest
 
 	ip      share     // of the address it was last bound to
 	domain  share     // of its registrable domain
@@ -134,6 +134,22 @@ func (f *Frontier) unpark(s *site) {
 		s.place = placeIdle
 		f.queue(s)
 	}
+}
+
+// next is the place in ahead of the entry to be asked for; -1 where that is
+// still with the backlog. While the site rests again and again, those that did
+// not fail yet go first: one URL that is always answered by a 503 must not keep
+// the others waiting.
+func (s *site) next() int {
+	if s.clocks.Strikes > 0 {
+		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Tries == 0 }); i >= 0 {
+			return i
+		}
+		if s.more {
+			return -1
+		}
+	}
+	return min(len(s.ahead), 1) - 1
 }
 
 // priority is that of the entry that s would be asked for.

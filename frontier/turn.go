@@ -10,9 +10,8 @@ import (
 // Trouble says whose fault it was that a request did not bring what was asked.
 type Trouble uint8
 
-// The troubles. PageTrouble and SilenceTrouble use up a try of the entry. After
-// the others the same entry is the first that is asked, when its site is due
-// again; only when that happens too often is it a try, and others go first.
+// The troubles. Each uses up a try of the entry, which then waits by itself. All
+// but PageTrouble make the site rest, too: after that other entries go first.
 const (
 	NoTrouble      Trouble = iota
 	PageTrouble            // another 5xx, a body that stops or is cut
@@ -24,10 +23,9 @@ const (
 // MaxTries is how often a page is asked for that fails by its own fault.
 const MaxTries = 3
 
-// maxRests is how often in a row one entry may make its site ask for rest, or
-// break the connection, before others are tried: a single page that always
-// answers 503 must not keep the rest of the site waiting for ever.
-const maxRests = 3
+// MaxRests is how often an entry is asked for whose last try made its site ask
+// for rest or broke the connection: that may have been the site's fault.
+const MaxRests = 6
 
 // A Turn is the sole right to talk to one site. While it is out no other Turn
 // of that site is. It makes at most one request and is given back by exactly
@@ -60,7 +58,7 @@ type Outcome struct {
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
 	Gone           bool      // with Again: the site cannot be asked: its name does not exist, or it is not public
 
-	Fate  Fate    // otherwise: how the entry ends; with PageTrouble after the last try
+	Fate  Fate    // otherwise: how the entry ends; with a Trouble, after the last try
 	Links []Entry // found on the page, in scope
 }
 
@@ -267,41 +265,42 @@ func (t *Turn) common(now time.Time) []CommonClock {
 
 // decide says what becomes of the entry. It requires that mu is held.
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
-	s := t.site
-	retry := false
-	switch o.Trouble {
-	case PageTrouble, SilenceTrouble:
-		retry = true
-	case SiteTrouble, ConnectTrouble:
-		if !o.Again {
-			s.rests++
-			retry = s.rests >= maxRests
-			o.Again = !retry
-		}
-	}
 	if o.Again {
-		s.ahead = append([]Entry{t.entry}, s.ahead...)
+		t.site.ahead = append([]Entry{t.entry}, t.site.ahead...)
 		t.frontier.ahead++
 		return Fate{}
 	}
-	s.rests = 0
-	if retry {
+	fate := o.Fate
+	fate.Time = now
+	if o.Trouble != NoTrouble {
 		t.entry.Tries++
-		if t.entry.Tries < MaxTries {
-			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(retryDelay(t.entry.Tries))}
+		most := MaxTries
+		if o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble {
+			most = MaxRests
+		}
+		if t.site.given.Code != Undecided { // which is its own fault
+			t.entry.Tries = 0
+		}
+		if t.entry.Tries < most {
+			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(retryDelay(t.entry.Tries, t.site.clocks.Due.Sub(now)))}
 		}
 	}
-	fate := o.Fate
 	if fate.Code == Undecided { // an entry must not stay out for ever
 		fate.Code = Failed
 	}
-	fate.Time = now
 	return fate
 }
 
 // retryDelay is 15 s after the first failed try of a page and four times as
-// long after each further one.
-func retryDelay(tries int) time.Duration { return 15 * time.Second << (2 * (tries - 1)) }
+// long after each further one; at least twice the rest that it brought its
+// site, so that what is spent waiting for one page is no more than half.
+func retryDelay(tries int, rest time.Duration) time.Duration {
+	return min(max(15*time.Second<<(2*max(0, tries-1)), 2*rest), maxRetryDelay)
+}
+
+// maxRetryDelay is the longest that a page waits by itself. Its site may wait
+// for longer.
+const maxRetryDelay = 24 * time.Hour
 
 // giveUp says why a site is not asked any more in this run; the zero Fate if
 // it still is.

@@ -44,7 +44,7 @@ var then = time.Unix(1893456000, 123456789)
 func FuzzClocks(f *testing.F) {
 	fuzz(f, (*decoder).clocks, appendClocks, frontier.Clocks{}, frontier.Clocks{Public: true}, frontier.Clocks{
 		Due: then, By: frontier.RetryAfterClock, Ended: then, TTFB: 1, LastTTFB: 2, Good: 3, Gap: time.Second, GapBy: "a new one",
-		Strikes: 4, Refusals: 5, RetryAfter: then, Public: true,
+		Strikes: 4, Refusals: 5, Failures: 6, RetryAfter: then, Public: true,
 	})
 }
 

@@ -71,7 +71,7 @@ var clockCodes = [...]frontier.Clock{
 	1: frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock,
 	frontier.AdaptiveClock, frontier.RetryAfterClock, frontier.BackOffClock, frontier.RobotsClock,
 	frontier.IPClock, frontier.SiteClock, frontier.RestartClock, frontier.RetryClock, frontier.DomainClock,
-	frontier.MachineClock,
+	frontier.MachineClock, frontier.FailuresClock, frontier.HostClock,
 }
 
 func appendClock(b []byte, c frontier.Clock) []byte {
@@ -105,7 +105,7 @@ const (
 )
 
 // The layout of clocks: flags, Due, By, Ended, TTFB, LastTTFB, Good; Gap, GapBy;
-// Strikes, Refusals; RetryAfter. Those that were never set are one zero byte.
+// Strikes, Refusals, Failures; RetryAfter. Those that were never set are one zero byte.
 func appendClocks(b []byte, c *frontier.Clocks) []byte {
 	if *c == (frontier.Clocks{}) {
 		return append(b, 0)
@@ -114,7 +114,7 @@ func appendClocks(b []byte, c *frontier.Clocks) []byte {
 	if c.Gap != 0 || c.GapBy != "" {
 		flags |= hasGap
 	}
-	if c.Strikes != 0 || c.Refusals != 0 {
+	if c.Strikes != 0 || c.Refusals != 0 || c.Failures != 0 {
 		flags |= hasTrouble
 	}
 	if !c.RetryAfter.IsZero() {
@@ -132,7 +132,9 @@ func appendClocks(b []byte, c *frontier.Clocks) []byte {
 		b = appendClock(binary.AppendUvarint(b, uint64(c.Gap)), c.GapBy)
 	}
 	if flags&hasTrouble != 0 {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Strikes)), uint64(c.Refusals))
+		for _, n := range [...]int{c.Strikes, c.Refusals, c.Failures} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
 	}
 	if flags&hasRetryAfter != 0 {
 		b = appendTime(b, c.RetryAfter)
@@ -151,7 +153,7 @@ func (d *decoder) clocks() (c frontier.Clocks) {
 		c.Gap, c.GapBy = time.Duration(d.uvarint()), d.clock()
 	}
 	if flags&hasTrouble != 0 {
-		c.Strikes, c.Refusals = int(d.uvarint()), int(d.uvarint())
+		c.Strikes, c.Refusals, c.Failures = int(d.uvarint()), int(d.uvarint()), int(d.uvarint())
 	}
 	if flags&hasRetryAfter != 0 {
 		c.RetryAfter = d.time()

@@ -10,7 +10,7 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
