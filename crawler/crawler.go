@@ -235,6 +235,7 @@ func (c *Crawler) open(h Handler) error {
 		}
 	} else {
 		backlog, snapshots = frontier.NewMemory(), fetch.NewMemorySnapshots()
+		c.begun(Start{})
 	}
 	o := &c.opts
 	fetcher, err := fetch.New(fetch.Options{
@@ -302,13 +303,12 @@ func (c *Crawler) resume() error {
 		return err
 	}
 	now := c.job()
+	start := Start{Resumed: known}
 	if known {
 		if old.Identity != now.Identity {
 			return &IdentityError{c.db.Dir(), old.Identity, now.Identity}
 		}
-		for _, d := range old.differences(now) {
-			c.opts.Logger.Info("resumed with another setting", "setting", d.name, "was", d.was, "is", d.is)
-		}
+		start.Changes = old.changes(&c.opts)
 	}
 	err = c.db.Each(keyRoot, func(raw string) error {
 		u, err := frontier.ParseURL(raw)
@@ -320,5 +320,12 @@ func (c *Crawler) resume() error {
 	if err != nil {
 		return err
 	}
-	return c.db.Put(keyJob, now)
+	if start.Requeued, err = c.db.Requeue(func(e frontier.Entry) bool { return c.narrowed(&e) == "" }); err != nil {
+		return err
+	}
+	if err := errors.Join(c.db.Put(keyJob, now), c.logStart(start)); err != nil {
+		return err
+	}
+	c.begun(start)
+	return nil
 }

@@ -236,7 +236,7 @@ func TestAnAddressThatFailsIsLeft(t *testing.T) {
 			})
 		}
 		begin := time.Now()
-		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Network, o.Patience, o.Depth = twoAddrs{w}, 2*time.Hour, -1 }, "http://a.example/0")
+		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Network, o.Patience = twoAddrs{w}, 2*time.Hour }, "http://a.example/0")
 		if took := time.Since(begin); took > 10*time.Minute {
 			t.Errorf("%d pages took %v, %v", len(pages), took, sum.Errors)
 		}

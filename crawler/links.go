@@ -97,7 +97,7 @@ func (c *Crawler) wanted(e *frontier.Entry) bool {
 func (c *Crawler) narrowed(e *frontier.Entry) Reason {
 	o := &c.opts
 	switch {
-	case o.Depth >= 0 && e.Depth > o.Depth:
+	case o.Depth > 0 && e.Depth > o.Depth:
 		return SkipDepth
 	case o.Exclude != nil && o.Exclude.MatchString(e.URL.String()):
 		return SkipFilter

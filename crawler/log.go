@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -17,6 +18,21 @@ func (c *Crawler) logBegin(unclean bool) error {
 		how = "begin:unclean"
 	}
 	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: []string{how}})
+}
+
+// logStart notes what a run does otherwise than the one before.
+func (c *Crawler) logStart(s Start) error {
+	var notes []string
+	for _, d := range s.Changes {
+		notes = append(notes, fmt.Sprintf("changed:%s:%s->%s", d.Setting, d.Was, d.Is))
+	}
+	if s.Requeued > 0 {
+		notes = append(notes, "requeued:"+strconv.Itoa(s.Requeued))
+	}
+	if notes == nil {
+		return nil
+	}
+	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
 // logVisit writes a line for each request of a visit, or one for an entry that

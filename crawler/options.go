@@ -31,7 +31,7 @@ type Options struct {
 
 	Include, Exclude *regexp.Regexp // of URLs in scope: which are followed; nil: all, none
 
-	Depth        int           // links from a seed that are followed; 0: DefaultDepth, negative: no limit
+	Depth        int           // links from a seed that are followed; 0: no limit
 	Limit        int           // pages of the whole crawl; 0: no limit
 	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
 	MaxTime      time.Duration // after which the run is stopped; 0: no limit
@@ -64,6 +64,7 @@ type Options struct {
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
+	OnStart        func(Start)       // called once, before the first request: what a run that goes on does otherwise
 	OnSkip         func(Skip)        // called for each URL that is not fetched, those that this run leaves in the queue, too; must be quick and safe for concurrent use
 	Logger         *slog.Logger      // nil: none
 
@@ -92,7 +93,6 @@ const (
 
 // Defaults of Options.
 const (
-	DefaultDepth       = 20
 	DefaultHostPages   = 10000
 	DefaultConcurrency = 64
 )
@@ -109,7 +109,7 @@ func (o *Options) check() error {
 		field string
 		bad   bool
 	}{
-		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
+		{"Depth", o.Depth < 0}, {"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
 		{"MaxHostBytes", o.MaxHostBytes < 0}, {"MaxHostTime", o.MaxHostTime < 0}, {"DomainDelay", o.DomainDelay < 0},
 		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
 		{"Bandwidth", o.Bandwidth < 0}, {"MaxArchive", o.MaxArchive < 0},
@@ -135,9 +135,6 @@ func (o *Options) check() error {
 	}
 	if o.Scope == nil {
 		o.Scope = SameHost()
-	}
-	if o.Depth == 0 {
-		o.Depth = DefaultDepth
 	}
 	if o.MaxHostPages == 0 {
 		o.MaxHostPages = DefaultHostPages

@@ -176,7 +176,7 @@ func TestBudgetsDepthAndTime(t *testing.T) {
 	}{
 		{"host budget", func(o *crawler.Options) { o.MaxHostPages = 5 }, 5, crawler.EndUnasked},
 		{"depth", func(o *crawler.Options) { o.Depth = 3 }, 1 + 2 + 4 + 8, crawler.EndDone},
-		{"no depth limit", func(o *crawler.Options) { o.Depth = -1; o.MaxHostPages = 40 }, 40, crawler.EndUnasked},
+		{"no depth limit", func(o *crawler.Options) { o.MaxHostPages = 40 }, 40, crawler.EndUnasked},
 		// robots.txt at 0 s, then a page each second.
 		{"time", func(o *crawler.Options) { o.MaxTime = 10500 * time.Millisecond }, 10, crawler.EndTime},
 		// The same, two requests in five seconds.
@@ -479,6 +479,104 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 		w.AssertFetched("http://www.a.example/4")
 		w.AssertNeverFetched("http://www.a.example/7")
 		w.AssertPolite()
+	})
+}
+
+// What a narrower setting puts aside comes back with a wider one: nothing is
+// dropped for good. The settings that changed are told of, and recorded.
+func TestNarrowingIsNotForGood(t *testing.T) {
+	const shelf, hub = 40, "http://a.example/"
+	for _, narrow := range []struct {
+		setting, is string
+		change      func(*crawler.Options)
+		kept        int // pages of the shelf that are asked for all the same
+	}{
+		{"exclude", `/book/\d\d$`, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/book/\d\d$`) }, 10},
+		{"include", `/book/\d$`, func(o *crawler.Options) { o.Include = regexp.MustCompile(`/book/\d$`) }, 10},
+		{"scope", "list", func(o *crawler.Options) { o.Scope = crawler.SeedsOnly() }, 0},
+		{"depth", "1", func(o *crawler.Options) { o.Depth = 1 }, 0},
+	} {
+		t.Run(narrow.setting, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				links := ""
+				for i := range shelf {
+					links += fmt.Sprintf(`<a href="/book/%d">x</a>`, i)
+					w.Site(hub).Page(fmt.Sprintf("/book/%d", i), "x")
+				}
+				w.Site(hub).Page("/", `<a href="/shelf">x</a>`).Page("/shelf", links)
+				run := func(change func(*crawler.Options)) (crawler.Summary, crawler.Start) {
+					t.Helper()
+					var start crawler.Start
+					o := crawler.Options{Identity: testIdentity, Seeds: []string{hub}, Network: w, Dir: dir,
+						OnStart: func(s crawler.Start) { start = s }}
+					change(&o)
+					c, err := crawler.New(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := c.Run(t.Context(), nil); err != nil {
+						t.Fatal(err)
+					}
+					return c.Summary(), start
+				}
+				as := func(*crawler.Options) {}
+				if _, start := run(func(o *crawler.Options) { o.Limit = 2 }); start.Resumed || start.Changes != nil {
+					t.Errorf("the first start: %+v", start)
+				}
+				sum, start := run(narrow.change)
+				if n := sum.Skips[crawler.SkipNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
+					t.Errorf("%d URLs are put aside, want %d; ended %q", n, shelf-narrow.kept, sum.End)
+				}
+				if want := []crawler.Change{{Setting: "limit", Was: "2", Is: "none"}}; len(start.Changes) != 2 ||
+					!slices.Contains(start.Changes, want[0]) || !slices.ContainsFunc(start.Changes, func(c crawler.Change) bool {
+					return c.Setting == narrow.setting && c.Is == narrow.is
+				}) {
+					t.Errorf("changes: %v", start.Changes)
+				}
+				if _, again := run(narrow.change); again.Requeued != 0 || again.Changes != nil {
+					t.Errorf("the same again: %+v", again)
+				}
+				sum, start = run(as)
+				if start.Requeued != shelf-narrow.kept || sum.End != crawler.EndDone || sum.Frontier.Spent.Pages != 2+shelf {
+					t.Errorf("wider: %+v; %d pages in all, ended %q", start, sum.Frontier.Spent.Pages, sum.End)
+				}
+				w.AssertPolite()
+			})
+			var said []string
+			for _, l := range logLines(t, dir) {
+				if l.URL == crawllog.RunURL {
+					said = append(said, l.Annotations...)
+				}
+			}
+			if text := strings.Join(said, "\n"); !strings.Contains(text, "changed:limit:2->none") ||
+				!strings.Contains(text, "changed:"+narrow.setting+":") || !strings.Contains(text, fmt.Sprint("requeued:", shelf-narrow.kept)) {
+				t.Errorf("crawl.log says %q", said)
+			}
+			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Values of header fields may be secrets.
+func TestChangedFieldsAreNotSaid(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		for i, want := range []int{0, 0, 1} {
+			var start crawler.Start
+			_, _ = crawl(t, w, func(o *crawler.Options) {
+				o.Dir, o.OnStart = dir, func(s crawler.Start) { start = s }
+				o.Header = http.Header{"X-Key": {fmt.Sprint("secret", i/2)}}
+			}, "http://a.example/")
+			if text := fmt.Sprint(start); len(start.Changes) != want || strings.Contains(text, "secret") {
+				t.Errorf("start %d: %s", i, text)
+			}
+		}
 	})
 }
 

@@ -97,7 +97,7 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 	begin := time.Now()
 	for run := 0; ; run++ {
 		opts := crawler.Options{
-			Identity: testIdentity, Seeds: seeds, Network: w, Dir: dir, Scope: crawler.Anywhere(), Limit: web.pages, Depth: -1,
+			Identity: testIdentity, Seeds: seeds, Network: w, Dir: dir, Scope: crawler.Anywhere(), Limit: web.pages,
 			Output:     []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks},
 			Requisites: true, MaxArchive: 64 << 10,
 		}

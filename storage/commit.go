@@ -26,6 +26,7 @@ type op struct {
 	value      any
 	digest     string // of payload
 	payload    *payload
+	requeue    []uint64 // IDs of entries that were set aside
 }
 
 // enqueue hands an op to the committer, and waits for room. Nobody who calls it
@@ -283,6 +284,8 @@ func (c *change) apply(o op) error {
 		return putSnapshot(c.tx, o.site, o.snapshot)
 	case o.payload != nil:
 		return c.putPayload(o.digest, o.payload)
+	case o.requeue != nil:
+		return c.requeue(o.requeue)
 	default:
 		raw, err := encode(o.value)
 		if err != nil {

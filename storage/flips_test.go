@@ -63,6 +63,9 @@ func everything(t *testing.T) string {
 		if i%2 == 1 {
 			f = frontier.Fate{Code: frontier.Waiting, Until: now.Add(time.Hour)}
 		}
+		if i == 8 {
+			f = frontier.Fate{Code: frontier.OutOfScope, Detail: "filtered"}
+		}
 		submit(end(site, f))
 	}
 	if err := db.Put("key", "value"); err != nil {

@@ -189,6 +189,11 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries)))
 	}
 	r.Queued--
+	if j.fate.Code == frontier.OutOfScope {
+		if err := c.setAside(n, num); err != nil {
+			return err
+		}
+	}
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, appendFate(c.arena.take(128), &j.fate)))
 }
 

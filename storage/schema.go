@@ -42,6 +42,10 @@ var (
 	//   kindEnded, entry number (4) -> entry, fate
 	bucketEntries = []byte("entries")
 
+	// entry ID (8) -> nothing: entries that ended as frontier.OutOfScope, which come
+	// back when the scope is wider
+	bucketAside = []byte("aside")
+
 	// name of a clock that is common to several sites -> due
 	bucketCommon = []byte("common")
 
@@ -55,7 +59,7 @@ var (
 
 var buckets = [][]byte{
 	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
-	bucketPayloads,
+	bucketPayloads, bucketAside,
 }
 
 var (

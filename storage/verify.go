@@ -69,6 +69,8 @@ type verifier struct {
 	done    Verified
 	seed    uint64
 	lengths map[string]int64
+
+	setAside int // entries that ended out of scope
 }
 
 func (v *verifier) problem(format string, args ...any) {
@@ -166,10 +168,14 @@ func (v *verifier) sites(tx *bbolt.Tx) {
 		if is, err := siteNumber(names, r.Site); err != nil || is != n {
 			v.problem("site %s has the record %d and the number %d: %w", r.Site, n, is, errors.Join(err))
 		}
-		v.site(tx.Bucket(bucketEntries), n, &r)
+		v.site(tx, n, &r)
 	})
 	if count != 0 {
 		v.problem("there are %d more names than records of sites", count)
+	}
+	each(tx.Bucket(bucketAside), func([]byte, []byte) { v.setAside-- })
+	if v.setAside != 0 {
+		v.problem("there are %d more entries set aside than entries that ended out of scope", -v.setAside)
 	}
 	last := siteNum(names.Sequence())
 	for _, bucket := range []*bbolt.Bucket{states, tx.Bucket(bucketEntries)} {
@@ -179,7 +185,7 @@ func (v *verifier) sites(tx *bbolt.Tx) {
 	}
 }
 
-func (v *verifier) site(entries *bbolt.Bucket, n siteNum, r *siteRecord) {
+func (v *verifier) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number
 	seen := make([]uint64, r.Entries)   // as the blocks have them
 	counts := map[byte]int{}
@@ -193,7 +199,7 @@ func (v *verifier) site(entries *bbolt.Bucket, n siteNum, r *siteRecord) {
 			to[num-1] = fp
 		}
 	}
-	c := entries.Cursor()
+	c := tx.Bucket(bucketEntries).Cursor()
 	prefix := n.key()
 	for key, value := c.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = c.Next() {
 		raw, err := unseal(bucketEntries, key, value)
@@ -214,8 +220,8 @@ func (v *verifier) site(entries *bbolt.Bucket, n siteNum, r *siteRecord) {
 		}
 		d := decoder{b: raw}
 		e, err := d.entry(r.Site)
-		if kind == kindEnded {
-			d.fate()
+		if kind == kindEnded && d.fate().Code == frontier.OutOfScope {
+			v.aside(tx, n, lastNum(key))
 		}
 		if err == nil {
 			err = d.err()
@@ -235,6 +241,19 @@ func (v *verifier) site(entries *bbolt.Bucket, n siteNum, r *siteRecord) {
 		v.problem("site %s: %d ready and %d waiting entries, its record says %d and %d",
 			r.Site, counts[kindReady], counts[kindWaiting], r.Ready, r.Waiting)
 	}
+}
+
+// aside checks that an entry that ended out of scope can come back.
+func (v *verifier) aside(tx *bbolt.Tx, n siteNum, num uint32) {
+	key := rowKey(entryID(n, num))
+	value := tx.Bucket(bucketAside).Get(key)
+	if value == nil {
+		v.problem("entry %d of site %d ended out of scope and was not set aside", num, n)
+		return
+	}
+	v.setAside++
+	_, err := unseal(bucketAside, key, value)
+	v.failed(err)
 }
 
 func (v *verifier) snapshots(tx *bbolt.Tx) {

@@ -34,6 +34,7 @@ func (p *program) screen(progress string, asJSON bool) screen {
 
 // crawl runs a crawl from its first line to its summary.
 func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) error {
+	opts.OnStart = func(s crawler.Start) { p.start(s, opts, show) }
 	c, err := crawler.New(opts)
 	if err != nil {
 		return err
@@ -54,10 +55,6 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 		defer close(done)
 		p.watch(c, cancel, signals, ended, show.every)
 	}()
-	if show.every > 0 {
-		fmt.Fprintf(p.err, "crawl: %s as %s into %s; Ctrl-C stops, the same command goes on\n",
-			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
-	}
 	err = c.Run(ctx, nil)
 	close(ended)
 	<-done
@@ -69,6 +66,27 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 		return perr
 	}
 	return exitOf(s)
+}
+
+// start says what begins, and what a crawl that goes on does otherwise.
+func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
+	if show.every > 0 {
+		fmt.Fprintf(p.err, "crawl: %s as %s into %s; Ctrl-C stops, the same command goes on\n",
+			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
+	}
+	for _, c := range s.Changes {
+		fmt.Fprintf(p.err, "crawl: not as in the last run: --%s\n", c)
+	}
+	if s.Requeued > 0 {
+		fmt.Fprintf(p.err, "crawl: %s put aside by a narrower scope, and queued again\n", were(s.Requeued, "URL"))
+	}
+}
+
+func were(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " was"
+	}
+	return plural(n, noun) + " were"
 }
 
 // watch turns signals into stops and prints progress, until ended is closed.

@@ -52,7 +52,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.maxHostTime, "max-host-time", 0, "time that requests to one site may take in all (0: no limit)")
 	fs.DurationVar(&f.patience, "patience", 2*time.Minute, "end when nothing falls due within this time")
 	fs.Float64Var(&f.rate, "rate", 0, "requests per second, all sites together (0: no limit)")
-	fs.IntVar(&f.depth, "depth", crawler.DefaultDepth, "links from a seed that are followed (0: no limit)")
+	fs.IntVar(&f.depth, "depth", 0, "links from a seed that are followed (0: no limit)")
 	fs.StringVar(&f.scope, "scope", "host", "what belongs to the crawl: host, domain, prefix, list, any")
 	fs.StringVar(&f.include, "include", "", "follow only URLs that match this regular expression")
 	fs.StringVar(&f.exclude, "exclude", "", "do not follow URLs that match this regular expression")
@@ -198,9 +198,6 @@ func (f *runFlags) options() (crawler.Options, error) {
 		}
 	}
 	o.Delay = noneIfZero(f.delay)
-	if f.depth == 0 {
-		o.Depth = -1
-	}
 	if f.maxHostPages == 0 {
 		o.MaxHostPages = -1
 	}

@@ -34,7 +34,7 @@ func runPermessoPages(ctx context.Context, t *task) (report, error) {
 func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error) {
 	o.Identity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 	o.Seeds, o.AllowPrivate, o.RootCAs = t.Seeds, true, t.rootCAs()
-	o.Concurrency, o.Depth, o.MaxHostPages, o.Limit = t.Concurrency, -1, -1, t.Limit
+	o.Concurrency, o.MaxHostPages, o.Limit = t.Concurrency, -1, t.Limit
 	o.Delay = crawler.NoDelay
 	if t.Delay > 0 {
 		o.Delay = t.Delay
