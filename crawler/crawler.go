@@ -10,7 +10,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
@@ -239,7 +238,7 @@ func (c *Crawler) open(h Handler) error {
 	}
 	o := &c.opts
 	fetcher, err := fetch.New(fetch.Options{
-		Policy:    robots.Policy{Token: o.Identity.Token, AllowForbidden: o.AllowForbidden},
+		Policy:    o.policy(),
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
 		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),

@@ -49,6 +49,7 @@ func (o *Options) settings() []setting {
 		{"delay", fmt.Sprint(o.Delay)}, {"ip-delay", fmt.Sprint(o.IPDelay)}, {"domain-delay", number(o.DomainDelay)},
 		{"rate", fmt.Sprint(o.Rate)}, {"bandwidth", number(o.Bandwidth)}, {"concurrency", fmt.Sprint(o.Concurrency)},
 		{"patience", o.patience().String()}, {"max-size", fmt.Sprint(o.MaxSize)}, {"timeout", fmt.Sprint(o.Timeout)},
+		{"dialect", o.Dialect.String()}, {"alias", aliasNames(o.Aliases)},
 		{"header", fieldNames(o.Header)}, {"robots-forbidden", yesNo(o.AllowForbidden)}, {"allow-private", yesNo(o.AllowPrivate)},
 		{"nofollow", yesNo(!o.FollowNoFollow)}, {"requisites", yesNo(o.Requisites)}, {"output", outputNames(o.Output)},
 	}
@@ -99,6 +100,13 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+func aliasNames(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " ")
 }
 
 func outputNames(out []Output) string {

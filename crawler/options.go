@@ -12,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"golang.org/x/time/rate"
 )
@@ -54,7 +55,9 @@ type Options struct {
 
 	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
-	AllowForbidden bool              // a robots.txt that answers 401 or 403 permits, as RFC 9309 reads it
+	Dialect        robots.Dialect    // by which text robots.txt is read; the zero value is RFC 9309
+	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups count, too
+	AllowForbidden bool              // a robots.txt that answers 401, 402, 403 or 451 permits, as RFC 9309 reads it
 	AllowPrivate   bool              // talk to private and loopback addresses, too
 	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
 	Network        fetch.Network     // nil: this machine's
@@ -118,6 +121,9 @@ func (o *Options) check() error {
 			return &OptionError{n.field, "is negative"}
 		}
 	}
+	if err := o.checkRobots(); err != nil {
+		return err
+	}
 	if err := fetch.CheckHeader(o.Header); err != nil {
 		return &OptionError{"Header", err.Error()}
 	}
@@ -146,6 +152,27 @@ func (o *Options) check() error {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+// checkRobots finds what is not valid in the options about robots.txt.
+func (o *Options) checkRobots() error {
+	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
+		return &OptionError{"Dialect", err.Error()}
+	}
+	for _, alias := range o.Aliases {
+		if err := o.Dialect.CheckToken(alias); err != nil {
+			return &OptionError{"Aliases", err.Error()}
+		}
+		if who, known := robots.KnownToken(alias); known {
+			return &OptionError{"Aliases", fmt.Sprintf("%q is the name of %s: give former names of this crawler only", alias, who)}
+		}
+	}
+	return nil
+}
+
+// policy is how robots.txt is read, and for whom.
+func (o *Options) policy() robots.Policy {
+	return robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 }
 
 // lease is as long as a request may take: four time-outs, and what our own bound

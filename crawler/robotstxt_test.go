@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 )
 
 // What a server answers for its robots.txt, and what the crawl does then.
@@ -146,4 +148,58 @@ func TestEachPortAndSchemeHasItsOwnRobots(t *testing.T) {
 		}
 		w.AssertPolite()
 	})
+}
+
+// A crawl reads robots.txt by the text, and under the names, that it is given.
+func TestDialectAndAliasesOfACrawl(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /\nAllow: /page\n\nUser-agent: oldbot\nDisallow: /none\n"
+	for _, tc := range []struct {
+		name   string
+		set    func(*crawler.Options)
+		status int
+		opens  bool
+	}{
+		{"rfc9309", func(o *crawler.Options) {}, 200, true},
+		{"koster1996", func(o *crawler.Options) { o.Dialect = robots.Koster1996 }, 200, false},
+		{"alias", func(o *crawler.Options) { o.Dialect, o.Aliases = robots.Koster1996, []string{"oldbot"} }, 200, true},
+		{"forbidden", func(o *crawler.Options) {}, 402, false},
+		{"forbidden allows", func(o *crawler.Options) { o.AllowForbidden = true }, 402, true},
+		{"451 allows", func(o *crawler.Options) { o.AllowForbidden = true }, 451, true},
+		{"google", func(o *crawler.Options) { o.Dialect = robots.Google }, 421, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/page", "").Func("/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+					w.WriteHeader(tc.status)
+					io.WriteString(w, file)
+				})
+				crawl(t, w, tc.set, "http://a.example/page")
+				if got := w.Fetched("http://a.example/page") > 0; got != tc.opens {
+					t.Errorf("fetched: %v, want %v", got, tc.opens)
+				}
+			})
+		})
+	}
+}
+
+// Names that robots.txt cannot name, and those of others, are refused.
+func TestDialectAndAliasesAreChecked(t *testing.T) {
+	for _, tc := range []struct {
+		field   string
+		dialect robots.Dialect
+		alias   string
+	}{
+		{"Dialect", 7, "oldbot"}, {"Aliases", robots.RFC9309, "bot2"}, {"Aliases", robots.RFC9309, ""},
+		{"Aliases", robots.RFC9309, "Googlebot"}, {"", robots.Koster1996, "bot2"}, {"", robots.Google, "oldbot"},
+	} {
+		_, err := crawler.New(crawler.Options{
+			Identity: crawler.Identity{Token: "testbot", Contact: "me@example.org"}, Seeds: []string{"http://a.example/"},
+			Dialect: tc.dialect, Aliases: []string{tc.alias},
+		})
+		var option *crawler.OptionError
+		if errors.As(err, &option) != (tc.field != "") || option != nil && option.Field != tc.field {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
 }

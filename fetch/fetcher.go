@@ -97,8 +97,10 @@ type lease struct {
 
 // New makes a Fetcher.
 func New(opts Options) (*Fetcher, error) {
-	if err := robots.CheckToken(opts.Policy.Token); err != nil {
-		return nil, err
+	for _, token := range append([]string{opts.Policy.Token}, opts.Policy.Aliases...) {
+		if err := opts.Policy.Dialect.CheckToken(token); err != nil {
+			return nil, err
+		}
 	}
 	if opts.UserAgent == "" {
 		return nil, errors.New("fetch: Options.UserAgent is empty: it must hold the product token")

@@ -116,4 +116,5 @@
 //	directives.go   X-Robots-Tag and meta elements
 //	lint.go         Problems: lines, keys and values
 //	lint_rules.go   Problems: names and rules
+//	differences.go  what readers by another text decide otherwise
 package robots

@@ -67,7 +67,8 @@ const maxProblems = 1000
 //	bad-signal          a Content-Signal without a statement
 //	unsupported         a key that crawlers no longer obey
 //
-// The problems are those of RFC 9309, whatever the dialect of f.
+// The problems are those of RFC 9309, whatever the dialect of f: Differences
+// says what readers by another text make of it.
 func (f *File) Problems() []Problem {
 	if f.dialect != RFC9309 {
 		over, site := f.over, f.site

@@ -8,15 +8,51 @@ import (
 	"os"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // testFlags are the flags of crawl robots test.
 type testFlags struct {
 	siteFlags
-	agent, file, cases, dialect string
-	json                        bool
+	readFlags
+	file, cases string
+	json        bool
+}
+
+// readFlags say by which text a robots.txt is read, and for whom.
+type readFlags struct {
+	agent, dialect string
+	aliases        []string
+}
+
+func (f *readFlags) register(fs *pflag.FlagSet, agent string) {
+	fs.StringVar(&f.agent, "agent", "", agent)
+	fs.StringArrayVar(&f.aliases, "alias", nil, "further product token of the same crawler, such as an old name; may be repeated")
+	fs.StringVar(&f.dialect, "dialect", "rfc9309", dialectHelp)
+}
+
+const dialectHelp = "text to read it by: rfc9309, google, koster1996"
+
+// policy is what the flags ask for; the agent may still be missing.
+func (f *readFlags) policy() (robots.Policy, error) {
+	dialect, err := robots.ParseDialect(f.dialect)
+	if err != nil {
+		return robots.Policy{}, usage("--dialect: %v", err)
+	}
+	if f.agent != "" {
+		if err := dialect.CheckToken(f.agent); err != nil {
+			return robots.Policy{}, usage("--agent: %v", err)
+		}
+	}
+	for _, alias := range f.aliases {
+		if err := dialect.CheckToken(alias); err != nil {
+			return robots.Policy{}, usage("--alias: %v", err)
+		}
+	}
+	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.aliases}, nil
 }
 
 func (p *program) robotsCommand() *cobra.Command {
@@ -36,11 +72,16 @@ func (p *program) robotsCommand() *cobra.Command {
 		Use:   "test --agent TOKEN (--file robots.txt | --site URL) URL-or-path ... | test --cases FILE.jsonl",
 		Short: "say which URLs a robots.txt allows, and by which line",
 		Long: `test prints a verdict for each URL or path, with the line and the rule that
-decide. It exits with 0 if all are allowed, with 3 otherwise.
+decide. It exits with 0 if all are allowed, with 3 otherwise. A URL is matched as
+a crawl would request it: /é as /%C3%A9.
+
+With --site the URLs must be of that site: another site has a robots.txt of its
+own.
 
 With --cases it runs a file of regression cases, a JSON object on each line:
-{"id", "dialect", "robots" or "robots_b64", "agent", "url", "allow"}. It prints
-each case that fails, and "N passed, M failed".`,
+{"id", "dialect", "robots" or "robots_b64", "agent", "url", "allow"}. Their URLs
+are matched as they stand. It prints each case that fails, and "N passed, M
+failed".`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.cases != "" {
 				return p.robotsCases(&f, args)
@@ -49,10 +90,9 @@ each case that fails, and "N passed, M failed".`,
 		},
 	}
 	fs := test.Flags()
-	fs.StringVar(&f.agent, "agent", "", "product token to test for")
+	f.readFlags.register(fs, "product token to test for")
 	fs.StringVar(&f.file, "file", "", "robots.txt to test (- for standard input)")
 	fs.StringVar(&f.cases, "cases", "", "file of regression cases")
-	fs.StringVar(&f.dialect, "dialect", "rfc9309", "how to read it: rfc9309, google, koster1996")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object per line")
 	f.siteFlags.register(fs)
 	cmd.AddCommand(test, p.lintCommand(), p.showCommand())
@@ -64,8 +104,9 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	if f.agent == "" {
 		return usage("--agent: which product token? such as --agent mybot")
 	}
-	if err := robots.CheckToken(f.agent); err != nil {
-		return usage("--agent: %v", err)
+	policy, err := f.policy()
+	if err != nil {
+		return err
 	}
 	if (f.file == "") == (f.site == "") {
 		return usage("give either --file robots.txt or --site URL")
@@ -73,22 +114,20 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	if len(args) == 0 {
 		return usage("give at least one URL or path to test")
 	}
-	dialect, err := robots.ParseDialect(f.dialect)
-	if err != nil {
-		return usage("--dialect: %v", err)
+	targets := make([]string, len(args))
+	for i, arg := range args {
+		if targets[i], err = f.target(arg); err != nil {
+			return err
+		}
 	}
-	groupOf, err := p.groupToTest(ctx, f, dialect)
+	groupOf, err := p.groupToTest(ctx, f, policy)
 	if err != nil {
 		return err
 	}
 	all := true
-	for _, arg := range args {
-		target, err := robots.Target(absolute(arg))
-		if err != nil {
-			return usage("%v", err)
-		}
+	for i, arg := range args {
 		group := groupOf(arg)
-		v := group.Match(target)
+		v := group.Match(targets[i])
 		all = all && v.Allowed()
 		if err := p.verdict(arg, v, group, f.json); err != nil {
 			return err
@@ -100,24 +139,53 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	return nil
 }
 
+// target is what a crawl would request of a URL or path. With --site a URL must
+// be of that site.
+func (f *testFlags) target(arg string) (string, error) {
+	if f.site != "" && !isPath(arg) {
+		site, err := seedURL(f.site)
+		if err != nil {
+			return "", usage("--site: %v", err)
+		}
+		u, err := site.Resolve(arg)
+		if err != nil {
+			return "", usage("%v", err)
+		}
+		of, err := robots.Locate(u.String())
+		if own, owned := robots.Locate(site.String()); err != nil || owned != nil || of != own {
+			return "", usage("%s is of another site than --site %s, whose robots.txt says nothing about it: test it with --site %s/", arg, site.Site(), u.Site())
+		}
+	}
+	if u, err := frontier.ParseURL(absolute(arg)); err == nil {
+		return u.Target(), nil
+	}
+	target, err := robots.Target(absolute(arg)) // no crawl requests it, but a rule may match
+	if err != nil {
+		return "", usage("%v", err)
+	}
+	return target, nil
+}
+
 // groupToTest finds the group that applies to the agent, for each URL, in a
 // file or at a site.
-func (p *program) groupToTest(ctx context.Context, f *testFlags, dialect robots.Dialect) (func(url string) *robots.Group, error) {
+func (p *program) groupToTest(ctx context.Context, f *testFlags, policy robots.Policy) (func(url string) *robots.Group, error) {
 	if f.file != "" {
 		body, err := p.readFile(f.file)
 		if err != nil {
 			return nil, usage("--file: %v", err)
 		}
-		return func(url string) *robots.Group { return parseFor(url, body, dialect).Group(f.agent) }, nil
+		return func(url string) *robots.Group {
+			return parseFor(url, body, policy.Dialect).Group(policy.Token, policy.Aliases...)
+		}, nil
 	}
 	s, err := p.snapshot(ctx, &f.siteFlags)
 	if err != nil {
 		return nil, err
 	}
-	if !s.Reachable() {
+	g := s.Group(policy, s.Fetched)
+	if g.Match("/").Access == robots.Defer {
 		return nil, &exit{exitNothing, fmt.Errorf("%s is unreachable: %s: a crawler must ask again later", s.URL, answered(s))}
 	}
-	g := s.Group(robots.Policy{Dialect: dialect, Token: f.agent}, s.Fetched)
 	return func(string) *robots.Group { return g }, nil
 }
 
@@ -130,11 +198,13 @@ func (p *program) readFile(name string) ([]byte, error) {
 
 // absolute makes a URL of a path, so that both are read alike.
 func absolute(urlOrPath string) string {
-	if strings.HasPrefix(urlOrPath, "/") && !strings.HasPrefix(urlOrPath, "//") {
+	if isPath(urlOrPath) {
 		return "http://host.invalid" + urlOrPath
 	}
 	return urlOrPath
 }
+
+func isPath(arg string) bool { return strings.HasPrefix(arg, "/") && !strings.HasPrefix(arg, "//") }
 
 func (p *program) verdict(url string, v robots.Verdict, g *robots.Group, asJSON bool) error {
 	group := strings.Join(g.Names(), ", ")

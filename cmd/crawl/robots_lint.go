@@ -17,7 +17,10 @@ func (p *program) lintCommand() *cobra.Command {
 		Short: "say what is wrong with a robots.txt",
 		Long: `lint prints what the owner of a robots.txt would want to know: rules that never
 match, keys that nobody knows, lines that are lost. Each problem has its line and
-column, a stable code, and how to mend it. It exits with 3 if there are any.`,
+column, a stable code, and how to mend it. It exits with 3 if there are any.
+
+The problems are those of RFC 9309. With --dialect google or koster1996 it also
+names the rules at which such a reader decides otherwise (read-otherwise).`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dialect, err := robots.ParseDialect(dialectName)
 			if err != nil {
@@ -35,7 +38,7 @@ column, a stable code, and how to mend it. It exits with 3 if there are any.`,
 				if s.Status/100 != 2 || s.Failure != "" {
 					return &exit{exitNothing, fmt.Errorf("%s: there is no file to check: %s", s.URL, answered(s))}
 				}
-				found, err = p.lint(s.URL, s.File(dialect), asJSON)
+				found, err = p.lint(s.URL, s.File(robots.RFC9309), dialect, asJSON)
 				if err != nil {
 					return err
 				}
@@ -45,7 +48,7 @@ column, a stable code, and how to mend it. It exits with 3 if there are any.`,
 				if err != nil {
 					return usage("%v", err)
 				}
-				n, err := p.lint(name, robots.Parse(body, dialect), asJSON)
+				n, err := p.lint(name, robots.Parse(body, robots.RFC9309), dialect, asJSON)
 				if err != nil {
 					return err
 				}
@@ -60,13 +63,22 @@ column, a stable code, and how to mend it. It exits with 3 if there are any.`,
 	fs := cmd.Flags()
 	f.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object per line")
-	fs.StringVar(&dialectName, "dialect", "rfc9309", "how to read it: rfc9309, google, koster1996")
+	fs.StringVar(&dialectName, "dialect", "rfc9309", "reader to compare with: rfc9309 (none), google, koster1996")
 	return cmd
 }
 
-// lint prints the problems of a file and returns how many there are.
-func (p *program) lint(name string, f *robots.File, asJSON bool) (int, error) {
-	problems := f.Problems()
+// lint prints the problems of a file, with what a reader by the dialect decides
+// otherwise, and returns how many there are. What other readers decide otherwise
+// is no problem unless they are asked about, but worth a word.
+func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON bool) (int, error) {
+	problems := append(f.Problems(), f.Differences(d)...)
+	if d == robots.RFC9309 {
+		for _, other := range []robots.Dialect{robots.Google, robots.Koster1996} {
+			if n := len(f.Differences(other)); n > 0 {
+				fmt.Fprintf(p.err, "crawl: %s: %d of its rules are read otherwise by %s: --dialect %s names them\n", name, n, other, other)
+			}
+		}
+	}
 	for _, pr := range problems {
 		var err error
 		if asJSON {

@@ -13,10 +13,10 @@ import (
 
 func (p *program) showCommand() *cobra.Command {
 	var f siteFlags
-	var agent string
+	var read readFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show --site URL [--agent TOKEN]",
+		Use:   "show --site URL [--agent TOKEN] [--dialect NAME]",
 		Short: "show what a site answers for its robots.txt, and what that means",
 		Long: `show asks a site for its robots.txt, as a crawl would, and prints what came of
 it: the answer, the group that applies, the pause it asks, its sitemaps, and when
@@ -26,26 +26,27 @@ a crawl asks again. With --json the file itself is in "body".`,
 			if f.site == "" {
 				return usage("--site: which site? such as --site https://example.org/")
 			}
+			policy, err := read.policy()
+			if err != nil {
+				return err
+			}
 			s, err := p.snapshot(cmd.Context(), &f)
 			if err != nil {
 				return err
 			}
-			if agent == "" {
+			if policy.Token == "" {
 				id, err := p.identity(f.name, f.contact)
 				if err != nil {
 					return err
 				}
-				agent = id.Token
+				policy.Token = id.Token
 			}
-			if err := robots.CheckToken(agent); err != nil {
-				return usage("--agent: %v", err)
-			}
-			return p.show(s, robots.Policy{Token: agent}, asJSON)
+			return p.show(s, policy, asJSON)
 		},
 	}
 	fs := cmd.Flags()
 	f.register(fs)
-	fs.StringVar(&agent, "agent", "", "product token whose group is shown (default: the one that asks)")
+	read.register(fs, "product token whose group is shown (default: the one that asks)")
 	fs.BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
@@ -60,6 +61,7 @@ type shown struct {
 	Access     string    `json:"access"` // of "/"
 	Reason     string    `json:"reason"`
 	Agent      string    `json:"agent"`
+	Dialect    string    `json:"dialect"`
 	Group      []string  `json:"group,omitempty"`
 	GroupLine  int       `json:"group_line,omitempty"`
 	CrawlDelay float64   `json:"crawl_delay_seconds,omitempty"`
@@ -78,7 +80,7 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 	v := g.Match("/")
 	out := shown{
 		URL: s.URL, Final: s.Final, Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure,
-		Access: v.Access.String(), Reason: v.Reason.String(), Agent: policy.Token, Group: g.Names(), GroupLine: g.Line(),
+		Access: v.Access.String(), Reason: v.Reason.String(), Agent: policy.Token, Dialect: policy.Dialect.String(), Group: g.Names(), GroupLine: g.Line(),
 		Expires: s.Expires(policy).UTC(), Size: len(s.Body), Cut: s.Cut, Body: string(s.Body),
 	}
 	if d, ok := g.CrawlDelay(); ok {
@@ -105,12 +107,15 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 	}
 	w.line("answered", "%s, %s", answered(s), size(int64(out.Size)))
 	switch {
-	case !s.Reachable():
+	case v.Access == robots.Defer:
 		w.line("means", "nothing of the site may be fetched before it answers")
 	case len(out.Group) > 0:
 		w.line("group", "line %d: %s", out.GroupLine, strings.Join(out.Group, ", "))
 	default:
 		w.line("means", "%s everything: %s", v.Access, out.Reason)
+	}
+	if policy.Dialect != robots.RFC9309 {
+		w.line("read by", "%s", policy.Dialect)
 	}
 	if out.CrawlDelay > 0 {
 		w.line("crawl-delay", "%gs", out.CrawlDelay)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,7 +29,8 @@ type runFlags struct {
 	requisites                                  string
 	maxSize, robotsForbidden, progress, level   string
 	maxBytes, maxHostBytes, proxy, bandwidth    string
-	output, connectTo, header                   []string
+	dialect                                     string
+	output, connectTo, header, aliases          []string
 	delay, ipDelay, domainDelay, maxTime        time.Duration
 	maxHostTime, patience, timeout              time.Duration
 	concurrency, limit, maxHostPages, depth     int
@@ -60,7 +62,9 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest wait in each phase of a request; four times that for the whole")
 	fs.StringSliceVar(&f.output, "output", []string{"warc", "jsonl"}, "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none")
 	fs.StringVar(&f.requisites, "requisites", "none", "what pages are shown with: none, page (images, scripts and style sheets, one hop beyond the scope)")
-	fs.StringVar(&f.robotsForbidden, "robots-forbidden", "deny", "what a robots.txt with status 401 or 403 means: deny, allow")
+	fs.StringVar(&f.robotsForbidden, "robots-forbidden", "deny", "what a robots.txt with status 401, 402, 403 or 451 means: deny, allow")
+	fs.StringVar(&f.dialect, "dialect", "rfc9309", "text to read robots.txt by: rfc9309, google, koster1996")
+	fs.StringArrayVar(&f.aliases, "alias", nil, "further product token of this crawler, such as an old name, whose groups count, too; may be repeated")
 	fs.BoolVar(&f.allowPrivate, "allow-private", false, "talk to private and loopback addresses, too")
 	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "HOST1:PORT1:HOST2:PORT2, as in curl: connect there instead")
 	fs.StringVar(&f.proxy, "proxy", "", "http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT for all sites; env: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which count for nothing otherwise")
@@ -253,6 +257,10 @@ func (f *runFlags) options() (crawler.Options, error) {
 	default:
 		return o, usage("--robots-forbidden: %q is none of deny, allow", f.robotsForbidden)
 	}
+	if o.Dialect, err = robots.ParseDialect(f.dialect); err != nil {
+		return o, usage("--dialect: %v", err)
+	}
+	o.Aliases = f.aliases
 	for _, s := range f.connectTo {
 		c, err := fetch.ParseConnectTo(s)
 		if err != nil {
