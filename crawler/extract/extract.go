@@ -2,8 +2,9 @@
 // pure: bytes in, findings out; it fetches nothing.
 //
 // Links are found in one pass over the tags, without a tree: a document that is
-// nested too deep for a parser loses no link. Tags are read as x/net/html reads
-// them, which the tests hold against it; only what names a link is decoded.
+// nested too deep for a parser loses no link. They are those of the tree that a
+// browser builds, which the tests hold against x/net/html; only what names a
+// link is decoded.
 package extract
 
 import (
@@ -53,11 +54,12 @@ type Options struct {
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
 // it is XHTML. References of schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
-	s := scanner{
-		z: tokenizer{buf: body, embeds: opts.Embeds}, token: opts.Token, embeds: opts.Embeds,
-		xhtml: mediaType == "application/xhtml+xml",
+	s := newScanner(body, mediaType, opts)
+	if s.run(); s.open.lost {
+		s = newScanner(body, mediaType, opts)
+		s.open.whole = true
+		s.run()
 	}
-	s.run()
 	return s.document(u)
 }
 
@@ -74,9 +76,8 @@ type ref struct {
 type scanner struct {
 	z       tokenizer
 	token   string
-	xhtml   bool
 	embeds  bool
-	svg     int // how deep inside svg elements, which have titles of their own
+	open    openElements
 	base    string
 	hasBase bool
 	refs    []ref
@@ -85,32 +86,53 @@ type scanner struct {
 	titled  bool
 }
 
+func newScanner(body []byte, mediaType string, opts Options) *scanner {
+	return &scanner{
+		z: tokenizer{buf: body, embeds: opts.Embeds}, token: opts.Token, embeds: opts.Embeds,
+		open: openElements{xml: mediaType == "application/xhtml+xml"},
+	}
+}
+
 func (s *scanner) run() {
-	for {
+	for !s.open.lost {
 		switch s.z.next() {
 		case endOfInput:
 			return
 		case endTag:
-			if s.z.tag == svgTag && s.svg > 0 {
-				s.svg--
+			if s.z.tag == templateTag || s.open.tracks() {
+				s.open.end(&s.z)
+				s.z.cdata = s.open.foreign()
 			}
 		case startTag:
+			if s.z.tag == svgTag || s.z.tag == mathTag || s.z.tag == templateTag || s.open.tracks() {
+				in := s.open.start(&s.z)
+				s.z.cdata = s.open.foreign()
+				if in != htmlSpace {
+					s.foreign(in)
+					continue
+				}
+			}
 			s.element(s.z.tag)
 		}
 	}
 }
 
-func (s *scanner) element(tag tag) {
-	switch tag {
-	case svgTag:
-		if !s.z.selfClosing() {
-			s.svg++
-		}
-		return
-	case otherTag:
+// foreign takes a tag of SVG or MathML: an SVG link leads somewhere, and no
+// content is raw text.
+func (s *scanner) foreign(in space) {
+	s.z.rawText = ""
+	if in != svgSpace || s.z.tag != aTag {
 		return
 	}
-	if s.xhtml && s.z.selfClosing() {
+	if s.z.has(hrefName) {
+		s.link("a/href", hrefName)
+	} else {
+		s.link("a/xlink:href", xlinkName)
+	}
+}
+
+func (s *scanner) element(tag tag) {
+	if s.open.xml && tag != otherTag && s.z.selfClosing() {
 		// Nothing is inside; in HTML the slash counts for nothing.
 		s.z.rawText = ""
 		if tag == titleTag {
@@ -119,7 +141,7 @@ func (s *scanner) element(tag tag) {
 	}
 	switch tag {
 	case titleTag:
-		if !s.titled && s.svg == 0 {
+		if !s.titled {
 			s.titled = true
 			s.found.Title = strings.Join(strings.Fields(decodeText(s.z.readRawText())), " ")
 		}
@@ -151,7 +173,7 @@ func (s *scanner) element(tag tag) {
 			s.embed("script/src", srcName)
 		}
 	case baseTag:
-		if s.z.has(hrefName) && !s.hasBase {
+		if s.z.has(hrefName) && !s.hasBase && !s.open.inTemplate() {
 			s.base, s.hasBase = s.z.value(hrefName), true
 		}
 	case metaTag:
@@ -165,7 +187,7 @@ func (s *scanner) link(where string, from name) {
 		return
 	}
 	r := ref{where: where, hop: frontier.HopLink, raw: s.keep(s.z.raw(from))}
-	if from == hrefName && s.z.has(relName) {
+	if from != srcName && s.z.has(relName) {
 		r.rel = s.keep(s.z.raw(relName))
 	}
 	s.refs = append(s.refs, r)
@@ -280,14 +302,16 @@ func (s *scanner) meta() {
 	}
 }
 
-// linked are the types of link elements that lead to other documents
-// (HTML, section 4.6.7), rather than to what a document is made of.
+// linked reports whether a link element leads to another document, rather than
+// to what a document is made of: by the link types of HTML (section 4.6.7), of
+// HTML 4 (section 6.12), and those that generators of documentation write.
 func linked(rel string) bool {
 	yes := false
 	for _, t := range strings.Fields(strings.ToLower(rel)) {
 		switch t {
-		case "next", "prev", "canonical", "alternate", "index", "contents", "start", "help",
-			"author", "license", "bookmark", "up", "top":
+		case "alternate", "author", "bookmark", "canonical", "help", "license", "next", "prev", "privacy-policy", "search", "terms-of-service",
+			"appendix", "chapter", "contents", "copyright", "glossary", "index", "section", "start", "subsection",
+			"begin", "end", "first", "home", "last", "parent", "previous", "toc", "top", "up":
 			yes = true
 		case "stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "manifest":
 			return false

@@ -3,8 +3,8 @@ package extract
 import "bytes"
 
 // A tokenizer finds the tags of an HTML document. It knows the states of HTML,
-// section 13.2.5, that decide where a tag begins and ends, in the reading of
-// x/net/html; everything between tags it jumps over. A tag that is not complete
+// section 13.2.5, that decide where a tag begins and ends; everything between
+// tags it jumps over. A tag that is not complete
 // at the end of the input is no tag.
 type tokenizer struct {
 	buf []byte
@@ -13,17 +13,18 @@ type tokenizer struct {
 	// rawText is the element whose text holds no tags and comes next; empty
 	// if none does. Who knows better may empty it.
 	rawText string
+	cdata   bool // CDATA sections may come, as in SVG and MathML
 	embeds  bool // references of img and source matter, too
 
 	// The tag that was read. Attributes are read of those that matter only.
 	tag    tag
+	name   value
 	attrs  int // where its attributes begin
 	set    uint8
 	values [nameCount]value
-	last   int // end of its last value, if that stood without quotes; or 0
 }
 
-// value is where the value of an attribute stands, as written.
+// value is where a name, or the value of an attribute, stands as written.
 type value struct{ start, end int }
 
 type tokenKind uint8
@@ -49,7 +50,9 @@ const (
 	noscriptTag
 	noframesTag
 	rawTag // style and its like
+	mathTag
 	svgTag
+	templateTag
 	titleTag
 
 	scriptTag
@@ -63,7 +66,8 @@ const (
 type name uint8
 
 const (
-	hrefName name = iota
+	hrefName  name = iota
+	xlinkName      // xlink:href
 	srcName
 	srcsetName
 	relName
@@ -119,6 +123,16 @@ func (z *tokenizer) skipPast(c byte) {
 // skipDeclaration moves behind a comment, a document type, or what is neither
 // and ends like one.
 func (z *tokenizer) skipDeclaration() {
+	const cdata = "[CDATA["
+	if z.cdata && bytes.HasPrefix(z.buf[z.pos:], []byte(cdata)) {
+		z.pos += len(cdata)
+		if i := bytes.Index(z.buf[z.pos:], []byte("]]>")); i >= 0 {
+			z.pos += i + len("]]>")
+		} else {
+			z.end()
+		}
+		return
+	}
 	if !bytes.HasPrefix(z.buf[z.pos:], []byte("--")) {
 		z.skipPast('>')
 		return
@@ -176,6 +190,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
 		z.pos++
 	}
+	z.name = value{start, z.pos}
 	var lower [len("plaintext")]byte
 	n := z.pos - start
 	if n > len(lower) {
@@ -196,7 +211,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return baseTag, ""
 	case "frame":
 		return frameTag, ""
-	case "img":
+	case "img", "image":
 		return imgTag, ""
 	case "source":
 		return sourceTag, ""
@@ -204,8 +219,12 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return linkTag, ""
 	case "meta":
 		return metaTag, ""
+	case "math":
+		return mathTag, ""
 	case "svg":
 		return svgTag, ""
+	case "template":
+		return templateTag, ""
 	case "iframe":
 		return iframeTag, "iframe"
 	case "title":
@@ -246,17 +265,13 @@ func (z *tokenizer) skipAttributes() bool {
 // readAttributes is skipAttributes that keeps what matters. Of attributes with
 // the same name the first counts.
 func (z *tokenizer) readAttributes() bool {
-	z.set, z.last = 0, 0
+	z.set = 0
 	for z.pos < len(z.buf) {
 		if z.buf[z.pos] == '>' {
 			z.pos++
 			return true
 		}
-		key, v, quoted := z.readAttribute()
-		z.last = 0
-		if !quoted {
-			z.last = v.end
-		}
+		key, v, _ := z.readAttribute()
 		if n := nameOf(key); n < nameCount && z.set&(1<<n) == 0 {
 			z.set |= 1 << n
 			z.values[n] = v
@@ -280,6 +295,8 @@ func nameOf(key []byte) name {
 	switch string(lower[:len(key)]) {
 	case "href":
 		return hrefName
+	case "xlink:href":
+		return xlinkName
 	case "src":
 		return srcName
 	case "srcset":
@@ -365,30 +382,22 @@ func (z *tokenizer) raw(n name) []byte {
 // value is the value of an attribute; empty if there is none.
 func (z *tokenizer) value(n name) string { return decodeValue(z.raw(n)) }
 
-// selfClosing reports whether the tag, one that matters, ends with a slash that
+// selfClosing reports whether the start tag that was read ends with a slash that
 // is no part of a value.
 func (z *tokenizer) selfClosing() bool {
-	slash := z.pos - 2
-	return z.buf[slash] == '/' && (z.last != slash+1 || z.repeats())
-}
-
-// repeats reports whether the last attribute has the name of an earlier one.
-// x/net/html forgets such an attribute, and takes the slash at the end of its
-// value for the tag's.
-func (z *tokenizer) repeats() bool {
 	end := z.pos
-	defer func() { z.pos = end }()
-	var last []byte
-	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
-		last, _, _ = z.readAttribute()
+	if z.buf[end-2] != '/' {
+		return false
 	}
-	n := 0
+	defer func() { z.pos = end }()
+	value := 0 // where the last one ends that stood without quotes
 	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
-		if key, _, _ := z.readAttribute(); equalLower(key, last) {
-			n++
+		value = 0
+		if _, v, quoted := z.readAttribute(); !quoted {
+			value = v.end
 		}
 	}
-	return n > 1
+	return value != end-1
 }
 
 func equalLower(a, b []byte) bool {

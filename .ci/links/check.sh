@@ -1,0 +1,22 @@
+#!/bin/bash
+# check.sh
+# Compares the links, in order, and the titles that are found in the HTML pages of
+# Debian's documentation packages with those of the trees that parse5 builds of
+# them. Installs what it needs: Node.js and the packages from Debian, parse5 with
+# npm.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+"$here/../archive/install.sh" node
+"$here/../realcrawl/install.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$here/../.."
+go build -o "$work/list" ./.ci/links/list
+cp "$here/compare.mjs" "$work"
+cd "$work"
+echo '{"private":true}' >package.json
+npm install --silent --no-audit --no-fund --no-save parse5@8.0.0
+
+find -L /usr/share/doc -type f \( -name '*.html' -o -name '*.htm' -o -name '*.html.[a-z][a-z]' \) | sort >names
+./list <names >ours.jsonl
+node compare.mjs ours.jsonl

@@ -1,0 +1,217 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html/atom"
+)
+
+// openElements is the stack of open elements (HTML, section 13.2.4.2), as far
+// as it takes to know which tags belong to SVG or MathML: there no element's
+// content is raw text, a slash closes, and only an SVG link is a link.
+//
+// Outside of SVG and MathML the stack is empty and costs nothing. Rarely an end
+// tag inside reaches out, as </div> in <div><svg></div>; what it closes depends
+// on what was opened before. Then the stack is lost, and the document has to be
+// read once more with whole set, which keeps everything that is open.
+type openElements struct {
+	whole bool
+	lost  bool
+	xml   bool // a slash closes every element
+
+	stack     []element
+	beyond    int // open elements that found no place in stack
+	templates int // that are open below the stack
+}
+
+// maxOpen bounds the stack, and with it what one tag may cost. It is the depth
+// at which browsers stop nesting.
+const maxOpen = 512
+
+type element struct {
+	name  elementName
+	space space
+	html  bool // annotation-xml that holds HTML
+}
+
+// elementName is the atom of a name in lower case; of others a hash that is no
+// atom.
+type elementName = atom.Atom
+
+// space is the namespace of an element.
+type space uint8
+
+const (
+	htmlSpace space = iota
+	svgSpace
+	mathSpace
+)
+
+// tracks reports whether tags that have no links matter to the stack.
+func (o *openElements) tracks() bool { return o.whole || len(o.stack) > 0 }
+
+// foreign reports whether what is open innermost belongs to SVG or MathML.
+func (o *openElements) foreign() bool { return o.top().space != htmlSpace }
+
+// inTemplate reports whether a template is open: what it holds is no part of
+// the document.
+func (o *openElements) inTemplate() bool {
+	return o.templates > 0 || o.find(atom.Template, func(element) bool { return false }) >= 0
+}
+
+func (o *openElements) top() element {
+	if len(o.stack) == 0 {
+		return element{}
+	}
+	return o.stack[len(o.stack)-1]
+}
+
+// start takes the start tag that z has read, and says what it belongs to.
+func (o *openElements) start(z *tokenizer) space {
+	name := z.elementName()
+	top := o.top()
+	if !top.reads(name) {
+		if !breaksOut(name, z) {
+			o.push(element{name, top.space, top.space == mathSpace && name == atom.AnnotationXml && holdsHTML(z)}, z)
+			return top.space
+		}
+		for o.foreign() && !o.top().holdsHTML() {
+			o.stack = o.stack[:len(o.stack)-1]
+		}
+	}
+	switch {
+	case name == atom.Svg:
+		o.push(element{name: name, space: svgSpace}, z)
+	case name == atom.Math:
+		o.push(element{name: name, space: mathSpace}, z)
+	case o.tracks():
+		o.startHTML(name, z)
+	case name == atom.Template:
+		o.templates++
+	}
+	return htmlSpace
+}
+
+// push opens an element, unless its tag closes it.
+func (o *openElements) push(e element, z *tokenizer) {
+	switch {
+	case (e.space != htmlSpace || o.xml) && z.selfClosing():
+	case len(o.stack) == maxOpen:
+		o.beyond++
+	default:
+		o.stack = append(o.stack, e)
+	}
+}
+
+// reads reports whether a start tag within e is one of HTML (HTML, section
+// 13.2.6, the tree construction dispatcher).
+func (e element) reads(name elementName) bool {
+	switch {
+	case e.space == htmlSpace, e.holdsHTML():
+		return e.space != mathSpace || e.name == atom.AnnotationXml || name != atom.Mglyph && name != atom.Malignmark
+	case e.space == mathSpace && e.name == atom.AnnotationXml:
+		return name == atom.Svg
+	}
+	return false
+}
+
+// holdsHTML reports whether e is an integration point.
+func (e element) holdsHTML() bool {
+	return e.html || e.special() && e.space != htmlSpace && e.name != atom.AnnotationXml
+}
+
+// special reports whether e is in HTML's special category.
+func (e element) special() bool {
+	switch e.space {
+	case svgSpace:
+		return e.name == atom.Foreignobject || e.name == atom.Desc || e.name == atom.Title
+	case mathSpace:
+		switch e.name {
+		case atom.Mi, atom.Mo, atom.Mn, atom.Ms, atom.Mtext, atom.AnnotationXml:
+			return true
+		}
+		return false
+	}
+	return traitsOf[e.name]&special != 0
+}
+
+// breaksOut reports whether a start tag ends SVG and MathML (HTML, section
+// 13.2.6.5).
+func breaksOut(name elementName, z *tokenizer) bool {
+	if name == atom.Font {
+		return z.attribute("color") != nil || z.attribute("face") != nil || z.attribute("size") != nil
+	}
+	return traitsOf[name]&breaks != 0
+}
+
+func holdsHTML(z *tokenizer) bool {
+	encoding := decodeValue(z.attribute("encoding"))
+	return strings.EqualFold(encoding, "text/html") || strings.EqualFold(encoding, "application/xhtml+xml")
+}
+
+// end takes the end tag that z has read.
+func (o *openElements) end(z *tokenizer) {
+	name := z.elementName()
+	switch {
+	case o.beyond > 0:
+		o.beyond--
+	case !o.tracks():
+		o.templates = max(0, o.templates-1)
+	case o.foreign():
+		o.endForeign(name)
+	default:
+		o.endHTML(name)
+	}
+}
+
+func (o *openElements) endForeign(name elementName) {
+	if name == atom.P || name == atom.Br {
+		for o.foreign() && !o.top().holdsHTML() {
+			o.stack = o.stack[:len(o.stack)-1]
+		}
+		if o.tracks() {
+			o.endHTML(name)
+		}
+		return
+	}
+	for i := len(o.stack) - 1; i >= 0 && o.stack[i].space != htmlSpace; i-- {
+		if o.stack[i].name == name {
+			o.stack = o.stack[:i]
+			return
+		}
+	}
+	o.endHTML(name)
+}
+
+// elementName is the name of the tag that was read.
+func (z *tokenizer) elementName() elementName {
+	name := z.buf[z.name.start:z.name.end]
+	lower := make([]byte, 0, 32)
+	for _, c := range name {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		lower = append(lower, c)
+	}
+	if a := atom.Lookup(lower); a != 0 {
+		return a
+	}
+	hash := uint32(2166136261)
+	for _, c := range lower {
+		hash = (hash ^ uint32(c)) * 16777619
+	}
+	return elementName(hash | 1<<31)
+}
+
+// attribute is the value of an attribute of the start tag that was read, as
+// written; nil if it has none of that name.
+func (z *tokenizer) attribute(name string) []byte {
+	end := z.pos
+	defer func() { z.pos = end }()
+	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
+		if key, v, _ := z.readAttribute(); equalLower(key, []byte(name)) {
+			return z.buf[v.start:v.end]
+		}
+	}
+	return nil
+}
