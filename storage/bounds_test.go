@@ -78,7 +78,8 @@ func TestSmallestBounds(t *testing.T) {
 // putWhole does what a visit of one page does with a DB.
 func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 	url := fmt.Sprintf("http://h%d.example/%d", worker, page)
-	at, err := db.PutExchange(&warc.Exchange{URL: url, Date: time.Now(), Response: &warc.HTTP{
+	now := time.Now()
+	at, err := db.PutExchange(&warc.Exchange{URL: url, Date: now, Response: &warc.HTTP{
 		StartLine: warc.StatusLine(200), Header: http.Header{}, Coding: warc.Unchunked, Body: fmt.Appendf(nil, "%s%0200d", url, page),
 	}})
 	if err != nil {
@@ -94,7 +95,7 @@ func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 	if err := db.PutLinks(edges); err != nil {
 		return err
 	}
-	if err := db.PutPage(&PageRecord{URL: url, Status: 200, WARC: at.File, Offset: at.Offset, Length: at.Length}); err != nil {
+	if err := db.PutPage(&PageRecord{URL: url, Time: now, Status: 200, WARC: at.File, Offset: at.Offset, Length: at.Length}); err != nil {
 		return err
 	}
 	return db.Submit(frontier.Completion{Links: found})

@@ -527,7 +527,23 @@ func preflight(path string) error {
 	if info.Size() == 0 {
 		return nil
 	}
-	var newest, pages, size uint64
+	h, err := newestHead(f)
+	if err != nil {
+		return err
+	}
+	if hi, least := bits.Mul64(h.pages, h.pageSize); hi > 0 || uint64(info.Size()) < least {
+		return fmt.Errorf("%d bytes long where at least %d were written", info.Size(), least)
+	}
+	return nil
+}
+
+// A head is what a valid meta page of bbolt says.
+type head struct {
+	pageSize, root, freelist, pages, tx uint64
+}
+
+// newestHead is the meta page that bbolt goes by.
+func newestHead(f *os.File) (newest head, err error) {
 	for _, at := range metaOffsets(f) {
 		var b [80]byte
 		if _, err := f.ReadAt(b[:], at); err != nil {
@@ -539,17 +555,18 @@ func preflight(path string) error {
 		if binary.NativeEndian.Uint32(m) != 0xED0CDAED || sum.Sum64() != binary.NativeEndian.Uint64(m[56:]) {
 			continue
 		}
-		if tx := binary.NativeEndian.Uint64(m[48:]); size == 0 || tx > newest {
-			newest, pages, size = tx, binary.NativeEndian.Uint64(m[40:]), uint64(binary.NativeEndian.Uint32(m[8:]))
+		h := head{
+			pageSize: uint64(binary.NativeEndian.Uint32(m[8:])), root: binary.NativeEndian.Uint64(m[16:]),
+			freelist: binary.NativeEndian.Uint64(m[32:]), pages: binary.NativeEndian.Uint64(m[40:]), tx: binary.NativeEndian.Uint64(m[48:]),
+		}
+		if newest.pageSize == 0 || h.tx > newest.tx {
+			newest = h
 		}
 	}
-	if size == 0 {
-		return errors.New("no valid head: not the state of a crawl")
+	if newest.pageSize == 0 {
+		return newest, errors.New("no valid head: not the state of a crawl")
 	}
-	if hi, least := bits.Mul64(pages, size); hi > 0 || uint64(info.Size()) < least {
-		return fmt.Errorf("%d bytes long where at least %d were written", info.Size(), least)
-	}
-	return nil
+	return newest, nil
 }
 
 // metaOffsets are the places of the two meta pages: the second stands one page

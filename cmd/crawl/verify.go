@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
 
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -15,29 +17,42 @@ import (
 // maxProblems is how many problems are listed; all are counted.
 const maxProblems = 100
 
+// verifyFlags are the flags of crawl verify.
+type verifyFlags struct {
+	json, moved, here bool
+	temp              string
+}
+
 func (p *program) verifyCommand() *cobra.Command {
-	var asJSON, here bool
+	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR",
 		Short: "check a crawl's state and outputs for damage",
-		Long: `verify reads everything that a crawl consists of and changes nothing: the
-checksum of each record, the queue and what ended against what was seen, the
-stored robots.txt files, pages.jsonl, links.jsonl, crawl.log, and each record of
-the WARC files with its digests. It exits with 6 where
-something is not as it was written. No crawl may run in the directory.`,
+		Long: `verify reads everything that a crawl consists of and changes nothing. It looks at
+the checksum of each record in state.db, and at the queue and what ended against
+what was seen; at the checksums that state.db has of pages.jsonl, links.jsonl,
+index.part, index.cdxj, crawl.log and the WARC files; at each WARC record with its
+digests; and it compares what each file says of a URL or an answer with what the
+others say. Of a crawl that was killed it looks at what the next run goes on from.
+
+Each thing that is wrong is named, with its file and place, and the command exits
+with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("crawl verify takes one argument, the directory of a crawl")
 			}
-			if here {
-				return p.verify(args[0], asJSON)
+			if f.here {
+				return p.verify(args[0], f)
 			}
-			return p.verifyApart(args[0], asJSON)
+			return p.verifyApart(args[0], f)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as JSON")
-	cmd.Flags().BoolVar(&here, "in-process", false, "do not start a child process")
-	if err := cmd.Flags().MarkHidden("in-process"); err != nil {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
+	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: list them")
+	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 300 bytes a URL (default: the system's)")
+	flags.BoolVar(&f.here, "in-process", false, "do not start a child process")
+	if err := flags.MarkHidden("in-process"); err != nil {
 		panic(err)
 	}
 	return cmd
@@ -45,17 +60,14 @@ something is not as it was written. No crawl may run in the directory.`,
 
 // verifyApart verifies in a child process: some damage makes bbolt end the
 // process that opens the file.
-func (p *program) verifyApart(dir string, asJSON bool) error {
+func (p *program) verifyApart(dir string, f verifyFlags) error {
 	self, err := exec.LookPath(os.Args[0])
 	if err != nil {
 		if self, err = os.Executable(); err != nil {
 			return err
 		}
 	}
-	args := []string{"verify", "--in-process", dir}
-	if asJSON {
-		args = append(args, "--json")
-	}
+	args := []string{"verify", "--in-process", "--temp", f.temp, "--json=" + strconv.FormatBool(f.json), "--moved=" + strconv.FormatBool(f.moved), "--", dir}
 	child := exec.Command(self, args...)
 	var said limited
 	child.Stdout, child.Stderr = p.out, &said
@@ -66,13 +78,14 @@ func (p *program) verifyApart(dir string, asJSON bool) error {
 		return nil
 	case !errors.As(err, &ended):
 		return err
-	case slices.Contains([]int{exitFatal, exitUsage, exitState, exitInUse}, ended.ExitCode()):
+	// A Go program that crashes exits with 2, as for wrong usage.
+	case ended.Exited() && ended.ExitCode() != exitUsage:
 		if _, err := p.err.Write(said.b); err != nil {
 			return err
 		}
 		return &exit{ended.ExitCode(), nil}
 	}
-	return &storage.DamagedError{Path: dir, Err: fmt.Errorf("the state file cannot be read at all (%w)", err)}
+	return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: fmt.Errorf("who reads it is ended by it (%w)", err)}
 }
 
 // limited keeps the beginning of what is written to it.
@@ -83,50 +96,73 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (p *program) verify(dir string, asJSON bool) error {
+func (p *program) verify(dir string, f verifyFlags) error {
+	debug.SetMaxStack(64 << 20) // a tree of pages without an end is soon one
 	var problems []string
-	v, err := storage.Verify(dir, func(problem error) {
+	check := storage.Check{Moved: f.moved, Temp: f.temp, Problem: func(problem error) {
 		if len(problems) < maxProblems {
 			problems = append(problems, problem.Error())
 		}
-	})
+	}}
+	v, err := check.Verify(dir)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		raw, err := json.Marshal(struct {
-			Dir       string   `json:"dir"`
-			Sites     int      `json:"sites"`
-			Entries   int      `json:"entries"`
-			Snapshots int      `json:"snapshots"`
-			Pages     int      `json:"pages"`
-			LogLines  int      `json:"log_lines"`
-			Records   int      `json:"warc_records"`
-			Problems  int      `json:"problems"`
-			List      []string `json:"list"`
-		}{dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Problems, append([]string{}, problems...)})
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(p.out, "%s\n", raw); err != nil {
-			return err
-		}
+	if f.json {
+		err = p.verifiedJSON(dir, &v, problems)
 	} else {
-		for _, text := range problems {
-			fmt.Fprintln(p.out, text)
-		}
-		said := "all as it was written"
-		if v.Problems > 0 {
-			said = plural(v.Problems, "problem")
-		}
-		fmt.Fprintf(p.out, "%s: %s in %s, %s of robots.txt, %s, %s of crawl.log, %s in WARC files: %s\n", dir,
-			plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots), plural(v.Pages, "page"),
-			plural(v.LogLines, "line"), plural(v.Records, "record"), said)
+		err = p.verified(dir, &v, problems)
 	}
+	if err == nil && v.Problems > 0 {
+		err = &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with --fresh")}
+	}
+	return err
+}
+
+func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []string) error {
+	raw, err := json.Marshal(struct {
+		Dir       string   `json:"dir"`
+		Sites     int      `json:"sites"`
+		Entries   int      `json:"entries"`
+		Snapshots int      `json:"snapshots"`
+		Pages     int      `json:"pages"`
+		LogLines  int      `json:"log_lines"`
+		Records   int      `json:"warc_records"`
+		Unclean   bool     `json:"unclean"`
+		Moved     []string `json:"moved"`
+		Problems  int      `json:"problems"`
+		List      []string `json:"list"`
+	}{
+		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Unclean,
+		append([]string{}, v.Moved...), v.Problems, append([]string{}, problems...),
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(p.out, "%s\n", raw)
+	}
+	return err
+}
+
+func (p *program) verified(dir string, v *storage.Verified, problems []string) error {
+	for _, text := range problems {
+		fmt.Fprintln(p.out, text)
+	}
+	if more := v.Problems - len(problems); more > 0 {
+		fmt.Fprintf(p.out, "and %d more\n", more)
+	}
+	for _, name := range v.Moved {
+		fmt.Fprintf(p.out, "%s was moved away: nothing is known of it\n", name)
+	}
+	if v.Unclean {
+		fmt.Fprintln(p.out, "the last run was killed: what the next one cuts was not looked at")
+	}
+	said := "all as it was written"
 	if v.Problems > 0 {
-		return &exit{exitState, errors.New("the crawl is damaged: restore it from a copy, or start again with --fresh")}
+		said = plural(v.Problems, "problem")
 	}
-	return nil
+	_, err := fmt.Fprintf(p.out, "%s: %s in %s, %s of robots.txt, %s, %s of crawl.log, %s in WARC files: %s\n", dir,
+		plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots), plural(v.Pages, "page"),
+		plural(v.LogLines, "line"), plural(v.Records, "record"), said)
+	return err
 }
 
 func copies(n int) string {

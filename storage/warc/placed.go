@@ -27,19 +27,20 @@ type Placed struct {
 }
 
 // Placed reads the record with its block, of which nothing may have been read
-// before. The error is an *Error.
+// before but by Verify. The error is an *Error.
 func (rec *Record) Placed() (Placed, error) {
 	p := Placed{
 		Type: rec.Type, ID: rec.ID, URL: rec.TargetURI(), Date: rec.Date, Offset: rec.Offset,
 		PayloadDigest: rec.Header.Get(FieldPayloadDigest), ContentType: rec.Header.Get(FieldContentType),
 	}
 	if rec.Type == Response || rec.Type == Revisit {
-		head, _, err := rec.head()
 		var unreadable *Error
-		if err != nil && !errors.As(err, &unreadable) {
-			return p, err
+		if rec.left == rec.Size {
+			if _, _, err := rec.head(); err != nil && !errors.As(err, &unreadable) {
+				return p, err
+			}
 		}
-		p.Status, p.ContentType = answer(head)
+		p.Status, p.ContentType = answer(rec.start)
 	}
 	var err error
 	p.Length, err = rec.Close()

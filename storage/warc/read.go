@@ -62,7 +62,8 @@ type Record struct {
 
 	r      *Reader
 	left   int64
-	length int64 // as stored; 0 until the end was reached
+	length int64  // as stored; 0 until the end was reached
+	start  []byte // of the block, once it was read: the head of its HTTP message
 	err    error
 }
 
@@ -477,7 +478,8 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	var b []byte
 	for {
 		if end := headEnd(b); end >= 0 && end <= MaxHead {
-			return b[:end:end], b[end:], nil
+			rec.start = b[:end:end]
+			return rec.start, b[end:], nil
 		}
 		if len(b) > MaxHead {
 			return nil, nil, &Error{rec.Offset, fmt.Errorf("the HTTP head is longer than %d bytes", MaxHead)}
@@ -488,6 +490,7 @@ func (rec *Record) head() (head, rest []byte, err error) {
 		b = b[:at+n]
 		if err == io.EOF {
 			// A revisit or a broken answer may consist of a head without end.
+			rec.start = b
 			return b, nil, nil
 		}
 		if err != nil {

@@ -37,14 +37,16 @@ func (rec *Record) Verify() error {
 		}
 	}
 	var chunked bool
-	if payload != nil && rec.isHTTP() {
-		head, rest, err := rec.head()
-		if err != nil {
+	var rest []byte
+	if rec.isHTTP() && (payload != nil || rec.Type == Response || rec.Type == Revisit) {
+		if _, rest, err = rec.head(); err != nil {
 			return err
 		}
-		block.write(head)
+		block.write(rec.start)
 		block.write(rest)
-		chunked = endsChunked(headField(head, "Transfer-Encoding"))
+	}
+	if payload != nil && rec.isHTTP() {
+		chunked = endsChunked(headField(rec.start, "Transfer-Encoding"))
 		body := io.MultiReader(bytes.NewReader(rest), io.TeeReader(rec, block))
 		if chunked {
 			body = httputil.NewChunkedReader(bufio.NewReader(body))

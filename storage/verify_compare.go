@@ -1,0 +1,176 @@
+package storage
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// What is said of one thing, by source.
+type said map[source][]fact
+
+func (s said) has(from source) bool { return len(s[from]) > 0 }
+
+// says reports whether one of the facts from there has the value.
+func (s said) says(from source, value string) bool {
+	for _, f := range s[from] {
+		if f.value == value {
+			return true
+		}
+	}
+	return false
+}
+
+// wrong is a problem of a line of a file of the crawl.
+func (v *verifier) wrong(file string, f fact, format string, args ...any) {
+	v.problem("%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
+}
+
+// compareURL compares what is said of a URL. Only a crawl with a log has a line
+// for each request and for each page: without, the state was kept by somebody
+// else than package crawler.
+func (v *verifier) compareURL(url string, s said) {
+	if v.done.LogLines == 0 {
+		return
+	}
+	if !s.has(ofFate) {
+		for _, f := range s[ofPage] {
+			v.wrong(PagesFile, f, "%s has this page, and %s does not know the URL", url, StateFile)
+		}
+		for _, f := range s[ofLog] {
+			v.wrong(LogFile, f, "%s was asked for, and %s does not know the URL", url, StateFile)
+		}
+	}
+	v.compareFetched(url, s)
+	for _, f := range s[ofPage] {
+		if start, _, _ := strings.Cut(afterWord(f.value), " "); !s.says(ofLog, start) {
+			v.wrong(PagesFile, f, "%s has no line in %s for the request of this page", url, LogFile)
+		}
+	}
+	v.compareLinks(url, s)
+}
+
+// compareFetched looks for the page of a URL that was fetched.
+func (v *verifier) compareFetched(url string, s said) {
+	fetched := ""
+	for _, f := range s[ofFate] {
+		fetched = max(fetched, f.value)
+	}
+	if fetched == "" {
+		return
+	}
+	if !s.has(ofLog) {
+		v.problem("%s: %s was fetched, and %s has no line of it", StateFile, url, LogFile)
+	}
+	if !v.whole(PagesFile) {
+		return
+	}
+	for _, f := range s[ofPage] {
+		if afterWord(afterWord(f.value)) == fetched {
+			return
+		}
+	}
+	v.problem("%s: %s was fetched (%s), and %s has no page that is that", StateFile, url, fetched, PagesFile)
+}
+
+// compareLinks counts: each line of a page stands for so many lines of its links.
+func (v *verifier) compareLinks(url string, s said) {
+	if !v.whole(PagesFile) || !v.whole(LinksFile) {
+		return
+	}
+	want, have := 0, 0
+	for _, f := range s[ofPage] {
+		want += firstNumber(f.value)
+	}
+	for _, f := range s[ofLinks] {
+		have += firstNumber(f.value)
+	}
+	if want == have {
+		return
+	}
+	if !s.has(ofLinks) {
+		v.wrong(PagesFile, s[ofPage][0], "%s has %d links and none in %s", url, want, LinksFile)
+		return
+	}
+	v.wrong(LinksFile, s[ofLinks][0], "%s has %d links here, and %d by %s", url, have, want, PagesFile)
+}
+
+// compareCapture compares what is said of an answer at a place of the archive.
+func (v *verifier) compareCapture(at string, s said) {
+	name, offset, _ := strings.Cut(at, " ")
+	offset = strings.TrimLeft(offset[:len(offset)-1], "0") + offset[len(offset)-1:]
+	there := filepath.Join(v.dir, ArchiveDir, name) + ", byte " + offset
+	if !s.has(ofRecord) {
+		v.compareAbsent(name, there, s)
+		return
+	}
+	record, line, _ := strings.Cut(s[ofRecord][0].value, "\t")
+	for _, f := range s[ofPage] {
+		if !strings.HasPrefix(f.value+" ", record+" ") {
+			v.wrong(PagesFile, f, "the answer at %s is another one", there)
+		}
+	}
+	v.compareLine(indexPart, s[ofPart], v.lengths[indexPart] > 0, line, there)
+	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
+}
+
+// compareLine compares the lines of an index that are about a record.
+func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
+	if len(lines) == 0 && must {
+		v.problem("%s has no line for %s%s", filepath.Join(v.dir, file), there, again)
+	}
+	for i, f := range lines {
+		switch {
+		case f.value != want:
+			v.wrong(file, f, "it does not say what stands at %s%s", there, again)
+		case i > 0:
+			v.wrong(file, f, "it is there twice%s", again)
+		}
+	}
+}
+
+// again is the mend of an index.
+const again = ": crawl index makes it again"
+
+// compareAbsent is about a place at which no record is.
+func (v *verifier) compareAbsent(name, there string, s said) {
+	if !v.present[name] {
+		v.absent[name]++
+		return
+	}
+	for _, f := range s[ofPage] {
+		v.wrong(PagesFile, f, "there is no answer at %s", there)
+	}
+	for _, f := range s[ofPart] {
+		v.wrong(indexPart, f, "there is no answer at %s%s", there, again)
+	}
+	for _, f := range s[ofIndex] {
+		v.wrong(IndexFile, f, "there is no answer at %s%s", there, again)
+	}
+}
+
+// compareReferred looks for the answer that others repeat. It may be in a file
+// that was moved away.
+func (v *verifier) compareReferred(answer string, s said) {
+	if s.has(ofRecord) || len(v.absent) > 0 {
+		return
+	}
+	url, _, _ := strings.Cut(answer, " ")
+	for _, f := range s[ofRevisit] {
+		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive", filepath.Join(v.dir, ArchiveDir, f.value), f.at, url)
+	}
+	if s.has(ofPayload) {
+		v.problem("%s: an answer of %s was archived, and is not in the archive", StateFile, url)
+	}
+}
+
+func afterWord(s string) string {
+	_, rest, _ := strings.Cut(s, " ")
+	return rest
+}
+
+func firstNumber(s string) int {
+	word, _, _ := strings.Cut(s, " ")
+	n, _ := strconv.Atoi(word)
+	return n
+}

@@ -1,0 +1,211 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// A fact is what one file says of something that others speak of, too: of a
+// URL, of an answer in the archive, or of one that another refers to. All facts
+// are sorted by what they are about, in files where memory does not do, and
+// compared in one pass.
+type fact struct {
+	key   string
+	from  source
+	at    int64 // where it stands: line, or byte
+	value string
+}
+
+// A source is where a fact comes from.
+type source byte
+
+const (
+	ofFate    source = 'f' // the state, of a URL
+	ofPayload source = 's' // the state, of an answer that was archived
+	ofPage    source = 'g' // pages.jsonl
+	ofLinks   source = 'l' // links.jsonl
+	ofLog     source = 'c' // crawl.log
+	ofIndex   source = 'i' // index.cdxj
+	ofPart    source = 'p' // index.part
+	ofRecord  source = 'w' // a WARC file
+	ofRevisit source = 'v' // a WARC file, of what a revisit record refers to
+)
+
+// What a key is about. Captures come first: then it is known which files are
+// missing.
+const (
+	aboutCapture  = "A "
+	aboutReferred = "R "
+	aboutURL      = "U "
+)
+
+func urlKey(url string) string { return aboutURL + url }
+
+func captureKey(file string, offset int64) string {
+	return aboutCapture + file + " " + fmt.Sprintf("%020d", offset)
+}
+
+func referredKey(url string, date time.Time) string {
+	return aboutReferred + url + " " + strconv.FormatInt(date.UnixMicro(), 10)
+}
+
+// facts are sorted as lines.
+type facts struct {
+	sorter *cdxj.Sorter
+	line   []byte
+	err    error // the first
+}
+
+// factsMemory is how many bytes of facts are sorted without a file.
+const factsMemory = 32 << 20
+
+func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, factsMemory)} }
+
+func (f *facts) close() { f.sorter.Close() }
+
+// know notes a fact. What is too long to be sorted is cut: it is compared as far.
+func (v *verifier) know(key string, from source, at int64, value string) {
+	f := v.facts
+	const most = 256 << 10
+	b := appendPlain(f.line[:0], key[:min(len(key), most)])
+	b = append(b, 0, byte(from), 0)
+	b = strconv.AppendInt(b, at, 10)
+	b = appendPlain(append(b, 0), value[:min(len(value), most)])
+	f.line = append(b, '\n')
+	if err := f.sorter.AddLine(f.line); err != nil && f.err == nil {
+		f.err = err
+	}
+}
+
+// appendPlain appends s without what separates facts, which damage may bring in.
+func appendPlain(b []byte, s string) []byte {
+	if strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, '\n') >= 0 {
+		s = strings.NewReplacer("\x00", " ", "\n", " ").Replace(s)
+	}
+	return append(b, s...)
+}
+
+func parseFact(line []byte) (f fact) {
+	part := bytes.SplitN(line, []byte{0}, 4)
+	f.key, f.from, f.value = string(part[0]), source(part[1][0]), string(part[3])
+	f.at, _ = strconv.ParseInt(string(part[2]), 10, 64)
+	return f
+}
+
+// The values of facts.
+
+func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
+	value := ""
+	if f.Code == frontier.Fetched {
+		value = fmt.Sprintf("%d %s", f.Status, f.Digest)
+	}
+	v.know(urlKey(u.String()), ofFate, 0, value)
+}
+
+func pageFact(p *PageRecord) string {
+	return fmt.Sprintf("%d %d %d %s", p.Links, p.Time.UnixMicro(), p.Status, p.Digest)
+}
+
+func placeFact(p *PageRecord) string {
+	return fmt.Sprintf("%d %d %s %d", p.Length, p.Time.UnixMicro(), p.URL, p.Status)
+}
+
+func logFact(l *crawllog.Line) string {
+	start := l.Start
+	if text, ok := l.Annotation("start"); ok {
+		if t, err := time.Parse(crawllog.MicroForm, text); err == nil {
+			start = t
+		}
+	}
+	return strconv.FormatInt(start.UnixMicro(), 10)
+}
+
+// recordFact begins as the placeFact of a page whose answer it is. What came over
+// FTP has a status only there.
+func recordFact(p *warc.Placed, line []byte) string {
+	status := ""
+	if p.Status != 0 {
+		status = fmt.Sprintf(" %d", p.Status)
+	}
+	return fmt.Sprintf("%d %d %s%s\t%s", p.Length, p.Date.UnixMicro(), p.URL, status, line)
+}
+
+// compare goes through all facts.
+func (v *verifier) compare() error {
+	if v.facts.err != nil {
+		return v.facts.err
+	}
+	v.absent = map[string]int{}
+	c := &comparer{v: v}
+	if _, err := v.facts.sorter.WriteTo(c); err != nil {
+		return err
+	}
+	c.group()
+	for _, name := range slices.Sorted(maps.Keys(v.absent)) {
+		if v.Moved {
+			v.done.Moved = append(v.done.Moved, name)
+			continue
+		}
+		v.problem("%s is missing, with %d answers in it (--moved where it was moved away on purpose)",
+			filepath.Join(v.dir, ArchiveDir, name), v.absent[name])
+	}
+	return nil
+}
+
+// A comparer is given the lines of all facts, and compares those that are about
+// one thing.
+type comparer struct {
+	v    *verifier
+	rest []byte // of a line
+	all  []fact
+}
+
+func (c *comparer) Write(p []byte) (int, error) {
+	c.rest = append(c.rest, p...)
+	lines := c.rest
+	for {
+		line, rest, ok := bytes.Cut(lines, []byte("\n"))
+		if !ok {
+			break
+		}
+		f := parseFact(line)
+		if len(c.all) > 0 && c.all[0].key != f.key {
+			c.group()
+		}
+		c.all = append(c.all, f)
+		lines = rest
+	}
+	c.rest = append(c.rest[:0], lines...)
+	return len(p), nil
+}
+
+func (c *comparer) group() {
+	if len(c.all) == 0 {
+		return
+	}
+	key := c.all[0].key
+	about := said{}
+	for _, f := range c.all {
+		about[f.from] = append(about[f.from], f)
+	}
+	c.all = c.all[:0]
+	switch key[:2] {
+	case aboutURL:
+		c.v.compareURL(key[2:], about)
+	case aboutCapture:
+		c.v.compareCapture(key[2:], about)
+	case aboutReferred:
+		c.v.compareReferred(key[2:], about)
+	}
+}
