@@ -174,7 +174,7 @@ func stageStatus(s fetch.Stage) int {
 		return crawllog.DNSFailed
 	case fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout, fetch.StageProxy:
 		return crawllog.ConnectFailed
-	case fetch.StageReset, fetch.StageStale, fetch.StageTruncated:
+	case fetch.StageReset, fetch.StageStale, fetch.StageCalm, fetch.StageTruncated:
 		return crawllog.ConnectionLost
 	case fetch.StageAnswerTimeout, fetch.StageBodyTimeout, fetch.StageTotalTimeout:
 		return crawllog.TimedOut

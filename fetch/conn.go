@@ -53,17 +53,23 @@ func (c *conn) ask(req *http.Request, target string, x *Exchange) (*http.Respons
 		x.Status, x.Proto, x.Header = resp.StatusCode, protocol(resp), resp.Header
 	}
 	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
-	if !c.opts.KeepWire {
-		return resp, err
-	}
 	if c.recorder == nil {
-		x.RequestHead = requestHead(req, target)
-		if resp != nil {
-			x.ResponseHead = responseHead(resp.StatusCode, resp.Header)
+		if c.opts.KeepWire {
+			x.RequestHead = requestHead(req, target)
+			if resp != nil {
+				x.ResponseHead = responseHead(resp.StatusCode, resp.Header)
+			}
 		}
 		return resp, err
 	}
-	x.RequestHead, x.ResponseHead = c.recorder.end()
+	request, response := c.recorder.end()
+	if resp == nil {
+		x.broken = response
+	}
+	if !c.opts.KeepWire {
+		return resp, err
+	}
+	x.RequestHead, x.ResponseHead = request, response
 	if c.absolute() {
 		x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 	}
@@ -92,6 +98,39 @@ func (h *host) kept() *conn {
 		return nil
 	}
 	return h.conn
+}
+
+// What a site may do to its connections.
+const (
+	maxLost    = 3 // kept ones in a row that died under a request, until none is kept any more
+	maxRefused = 2 // requests in a row that were refused on new ones, and cost nothing
+)
+
+// lost takes note of a request that was not processed. On a kept connection
+// that costs nothing. On a new one it does when it happens again: such a site
+// would be asked for ever.
+func (h *host) lost(x *Exchange) {
+	if x.Err.Stage != StageStale {
+		return
+	}
+	if x.Reused {
+		h.lostKept++
+		return
+	}
+	if h.refused++; h.refused > maxRefused {
+		x.Err.Stage = StageReset
+	}
+}
+
+// answered takes note of an answer, and reports whether the connection may be
+// kept: a server that closes each one under its second request is asked once on
+// each.
+func (h *host) answered(x *Exchange) bool {
+	h.refused = 0
+	if x.Reused {
+		h.lostKept = 0
+	}
+	return h.lostKept < maxLost
 }
 
 func (h *host) drop() {

@@ -20,7 +20,7 @@ type dialing struct {
 	onTLS  func() // called when the way to the site stands
 
 	tls      *tls.ConnectionState // of the connection to the site; nil without TLS
-	recorder *recorder            // nil where nothing is captured
+	recorder *recorder            // nil for HTTP/2
 }
 
 // newTransport makes the dialer of connections. It pools nothing, follows
@@ -77,12 +77,9 @@ func (d *dialing) dialTLS(ctx context.Context) (net.Conn, error) {
 	return d.record(c), nil
 }
 
-// record captures what goes over c, if that is wanted.
+// record captures what goes over c.
 func (d *dialing) record(c net.Conn) net.Conn {
-	if !d.opts.KeepWire {
-		return c
-	}
-	d.recorder = &recorder{Conn: c}
+	d.recorder = &recorder{Conn: c, whole: d.opts.KeepWire}
 	return d.recorder
 }
 

@@ -51,7 +51,8 @@ type Exchange struct {
 
 	Err *Error
 
-	lent *[]byte // that Body is in
+	lent   *[]byte // that Body is in
+	broken []byte  // head of an answer that could not be read; nil if it could
 }
 
 // Release gives the memory of Body, and of Wire where that is the same, back to
@@ -71,62 +72,40 @@ func (x *Exchange) request() *frontier.Request {
 }
 
 // trouble says whose fault it is that the exchange did not bring what was
-// asked for.
+// asked for. What the answer says counts before what became of the rest of it.
 func (x *Exchange) trouble() frontier.Trouble {
-	if x.Err != nil {
-		switch {
-		case x.Err.Stage.noConnection():
-			return frontier.ConnectTrouble
-		case x.Err.Stage == StageAnswerTimeout:
-			return frontier.SilenceTrouble
-		case x.Err.Stage == StageChallenge:
-			return frontier.SiteTrouble
-		case x.Err.Stage == StageStale, x.Err.Stage == StageStopped, x.Err.Stage == StageAddress:
-			return frontier.NoTrouble
-		}
-		return frontier.PageTrouble
-	}
-	switch x.Status {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	status, _ := x.answer()
+	switch {
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		return frontier.SiteTrouble
-	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly:
+	case x.Err != nil:
+		return x.Err.Stage.trouble()
+	case status == http.StatusRequestTimeout || status == http.StatusMisdirectedRequest || status == http.StatusTooEarly:
 		return frontier.PageTrouble
-	}
-	if x.Status/100 == 5 {
+	case status/100 == 5:
 		return frontier.PageTrouble
 	}
 	return frontier.NoTrouble
 }
 
-// retryAfter is when the site may be asked again by its Retry-After field
-// (RFC 9110, section 10.2.3), which counts on every answer that carries it.
-func (x *Exchange) retryAfter() time.Time {
-	return ParseRetryAfter(x.Header.Get("Retry-After"), x.Ended)
+// answer is what the server said, in a head that could not be read as a whole,
+// too. The status is 0 if it said nothing.
+func (x *Exchange) answer() (int, http.Header) {
+	if x.Status == 0 && x.broken != nil {
+		return readHead(x.broken)
+	}
+	return x.Status, x.Header
 }
 
-// ParseRetryAfter reads a Retry-After field, in seconds or as a date, that
-// came with an answer at now. It is the zero time where the value is neither,
-// or lies in the past. More than 29 years count as 29 years.
-func ParseRetryAfter(value string, now time.Time) time.Time {
-	if value == "" {
-		return time.Time{}
-	}
-	const most = int64(29 * 365 * 24 * time.Hour / time.Second)
-	n := int64(0)
-	digits := true
-	for i := range len(value) {
-		if value[i] < '0' || value[i] > '9' {
-			digits = false
-			break
+// retryAfter is when the site may be asked again by its Retry-After fields,
+// whatever the status (RFC 9110, section 10.2.3, names three, and others have
+// it, too): the latest counts.
+func (x *Exchange) retryAfter() (latest time.Time) {
+	_, header := x.answer()
+	for _, value := range header["Retry-After"] {
+		if t := ParseRetryAfter(value, x.Ended); t.After(latest) {
+			latest = t
 		}
-		n = min(n*10+int64(value[i]-'0'), most)
 	}
-	if digits {
-		return now.Add(time.Duration(n) * time.Second)
-	}
-	t, err := http.ParseTime(value)
-	if err != nil || !t.After(now) {
-		return time.Time{}
-	}
-	return t
+	return latest
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // A Stage names where an exchange failed. The names are stable: they stand in
@@ -25,7 +27,8 @@ const (
 	StageConnectTimeout Stage = "connect-timeout"
 	StageTLS            Stage = "tls"
 	StageTLSTimeout     Stage = "tls-timeout"
-	StageStale          Stage = "stale" // a kept connection was closed under the request
+	StageStale          Stage = "stale" // not processed: a kept connection was closed under the request, or the server says so (RFC 9113, section 8.7)
+	StageCalm           Stage = "calm"  // the server broke it off and asks for rest: ENHANCE_YOUR_CALM (RFC 9113, section 7)
 	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
 	StageProtocol       Stage = "protocol"     // no HTTP answer
@@ -60,6 +63,21 @@ func (s Stage) noConnection() bool {
 	return false
 }
 
+// trouble is whose fault a failure at a stage is.
+func (s Stage) trouble() frontier.Trouble {
+	switch {
+	case s.noConnection():
+		return frontier.ConnectTrouble
+	case s == StageAnswerTimeout:
+		return frontier.SilenceTrouble
+	case s == StageChallenge, s == StageCalm:
+		return frontier.SiteTrouble
+	case s == StageStale, s == StageStopped, s == StageAddress:
+		return frontier.NoTrouble
+	}
+	return frontier.PageTrouble
+}
+
 // truncation is the word of WARC-Truncated (WARC 1.1, section 5.13) for an
 // answer that failed at a stage after its header.
 func truncation(s Stage) string {
@@ -91,8 +109,9 @@ var (
 
 var errFields = errors.New("the answer has more than 1,000 header fields")
 
-// stageOf classifies an error by the phase it came in and what it says.
-func stageOf(ctx context.Context, at phase, reused bool, err error) Stage {
+// stageOf classifies an error by the phase it came in and what it says. kept is
+// whether it is that of a kept connection on which nothing came back.
+func stageOf(ctx context.Context, at phase, kept bool, err error) Stage {
 	var address *AddressError
 	var proxy *ProxyError
 	var decode *decodeError
@@ -113,6 +132,10 @@ func stageOf(ctx context.Context, at phase, reused bool, err error) Stage {
 		return [...]Stage{StageDNSTimeout, StageConnectTimeout, StageTLSTimeout, StageAnswerTimeout, StageBodyTimeout}[at]
 	case cause != nil:
 		return StageStopped
+	case isCalm(err):
+		return StageCalm
+	case at == phaseAnswer && isUnprocessed(err):
+		return StageStale
 	}
 	switch at {
 	case phaseResolve:
@@ -131,7 +154,7 @@ func stageOf(ctx context.Context, at phase, reused bool, err error) Stage {
 		return StageHeaderSize
 	case !isBroken(err):
 		return StageProtocol
-	case reused:
+	case kept:
 		return StageStale
 	}
 	return StageReset
@@ -171,4 +194,46 @@ func isBroken(err error) bool {
 	// net/http does not export the error of a kept connection that the server
 	// closed before the answer.
 	return strings.Contains(err.Error(), "server closed idle connection")
+}
+
+// A streamError has the fields of that of net/http's HTTP/2, which errors.As
+// fills in by their names.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e streamError) Error() string { return "stream error" }
+
+// Error codes of HTTP/2 (RFC 9113, section 7).
+const (
+	codeRefusedStream    = 0x7
+	codeEnhanceYourCalm  = 0xb
+	nameEnhanceYourCalm  = "ENHANCE_YOUR_CALM"
+	textUnprocessed      = "Server's graceful shutdown GOAWAY"
+	textUnprocessedFirst = "received GOAWAY from server ErrCode:"
+)
+
+// isCalm reports whether a server ended a stream or the connection because it
+// is asked too much. Of a connection only the text of the error says so; where a
+// GOAWAY leaves out a stream that is not the first, not even that.
+func isCalm(err error) bool {
+	var stream streamError
+	if errors.As(err, &stream) {
+		return stream.Code == codeEnhanceYourCalm
+	}
+	text := err.Error()
+	return strings.Contains(text, "ErrCode:"+nameEnhanceYourCalm) || strings.Contains(text, "ErrCode="+nameEnhanceYourCalm+",")
+}
+
+// isUnprocessed reports whether a server says that it did nothing about a
+// request (RFC 9113, section 8.7).
+func isUnprocessed(err error) bool {
+	var stream streamError
+	if errors.As(err, &stream) {
+		return stream.Code == codeRefusedStream
+	}
+	text := err.Error()
+	return strings.Contains(text, textUnprocessed) || strings.Contains(text, textUnprocessedFirst)
 }

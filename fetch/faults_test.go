@@ -257,8 +257,19 @@ func TestFaultsOfAnHTTP2Server(t *testing.T) {
 		want      []Stage
 		truncated string
 	}{
-		{"goes away", func(fr *http2.Framer, s uint32) { fr.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too fast")) }, []Stage{StageProtocol, StageStale, StageReset}, ""},
-		{"resets the stream", func(fr *http2.Framer, s uint32) { fr.WriteRSTStream(s, http2.ErrCodeRefusedStream) }, []Stage{StageProtocol}, ""},
+		{"goes away", func(fr *http2.Framer, s uint32) { fr.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("too fast")) }, []Stage{StageStale, StageCalm}, ""},
+		{"is done with the stream, and goes away", func(fr *http2.Framer, s uint32) {
+			fr.WriteGoAway(s, http2.ErrCodeEnhanceYourCalm, nil)
+			fr.WriteRSTStream(s, http2.ErrCodeEnhanceYourCalm)
+		}, []Stage{StageCalm}, ""},
+		{"wants calm", func(fr *http2.Framer, s uint32) { fr.WriteRSTStream(s, http2.ErrCodeEnhanceYourCalm) }, []Stage{StageCalm}, ""},
+		{"wants calm within the body", func(fr *http2.Framer, s uint32) {
+			head(fr, s, false, ":status", "200")
+			fr.WriteData(s, false, []byte("half"))
+			fr.WriteRSTStream(s, http2.ErrCodeEnhanceYourCalm)
+		}, []Stage{StageCalm}, "unspecified"},
+		{"refuses the stream", func(fr *http2.Framer, s uint32) { fr.WriteRSTStream(s, http2.ErrCodeRefusedStream) }, []Stage{StageStale}, ""},
+		{"resets the stream", func(fr *http2.Framer, s uint32) { fr.WriteRSTStream(s, http2.ErrCodeInternal) }, []Stage{StageProtocol}, ""},
 		{"resets within the body", func(fr *http2.Framer, s uint32) {
 			head(fr, s, false, ":status", "200")
 			fr.WriteData(s, false, []byte("half"))
@@ -307,8 +318,14 @@ func TestFaultsOfAnHTTP2Server(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &wire{serve: h2(config, tc.serve)}
-				_, all := newTour(t, Options{Network: w, RootCAs: pool}).visit("https://example.com/")
+				res, all := newTour(t, Options{Network: w, RootCAs: pool}).visit("https://example.com/")
 				x := all[1]
+				if got := x.trouble(); stage(x) == StageCalm && got != frontier.SiteTrouble || stage(x) == StageStale && got != frontier.NoTrouble {
+					t.Errorf("trouble %v", got)
+				}
+				if res.Page != nil && stage(x) != "" {
+					t.Errorf("page %+v", res.Page)
+				}
 				if !slices.Contains(tc.want, stage(x)) || x.Truncated != tc.truncated {
 					t.Errorf("stage %q, truncated %q; want %v, %q: %v", stage(x), x.Truncated, tc.want, tc.truncated, x.Err)
 				}

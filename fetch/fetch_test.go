@@ -435,37 +435,6 @@ func TestErrorNamesItsURL(t *testing.T) {
 	}
 }
 
-func TestParseRetryAfter(t *testing.T) {
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	for value, want := range map[string]time.Duration{
-		"3": 3 * time.Second, "0": 0, "120": 2 * time.Minute,
-		"Tue, 01 Jan 2030 00:10:00 GMT":   10 * time.Minute,
-		"Tuesday, 01-Jan-30 00:10:00 GMT": 10 * time.Minute,
-		"99999999999999999999999999":      29 * 365 * 24 * time.Hour,
-	} {
-		if got := ParseRetryAfter(value, now); !got.Equal(now.Add(want)) {
-			t.Errorf("%q = %v, want %v later", value, got, want)
-		}
-	}
-	for _, value := range []string{"", "soon", "-3", "3.5", "3s", "Mon, 01 Jan 2001 00:00:00 GMT", "٣"} {
-		if got := ParseRetryAfter(value, now); !got.IsZero() {
-			t.Errorf("%q = %v, want none", value, got)
-		}
-	}
-}
-
-func FuzzParseRetryAfter(f *testing.F) {
-	for _, s := range []string{"3", "Tue, 01 Jan 2030 00:10:00 GMT", "-1", "9999999999999999999"} {
-		f.Add(s)
-	}
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	f.Fuzz(func(t *testing.T, value string) {
-		if got := ParseRetryAfter(value, now); !got.IsZero() && got.Before(now) {
-			t.Errorf("%q = %v, which is in the past", value, got)
-		}
-	})
-}
-
 func FuzzParseConnectTo(f *testing.F) {
 	for _, s := range []string{"::127.0.0.1:80", "[::1]:80:[::2]:81", ":::", "a:b"} {
 		f.Add(s)

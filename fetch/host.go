@@ -22,8 +22,10 @@ type host struct {
 	fetcher *Fetcher
 	site    frontier.Site
 
-	conn   *conn
-	failed []netip.Addr // to which connecting failed; not all that are known
+	conn     *conn
+	lostKept int          // kept connections in a row that died under a request
+	refused  int          // requests in a row that were not processed on a new one
+	failed   []netip.Addr // to which connecting failed; not all that are known
 
 	loaded   bool             // snapshot was looked up
 	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
@@ -249,8 +251,11 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	resp, err := c.ask(h.request(w.ctx, a, c), a.url.Target(), x)
 	if err != nil {
 		h.drop()
-		return x, h.fail(x, w, err)
+		err = h.fail(x, w, err)
+		h.lost(x)
+		return x, err
 	}
+	keep := h.answered(x)
 	if c.absolute() && x.Status == http.StatusProxyAuthRequired {
 		h.drop()
 		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
@@ -272,7 +277,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		h.drop()
 		return x, h.fail(x, w, err)
 	}
-	if b.cut || resp.Close {
+	if b.cut || resp.Close || !keep {
 		h.drop()
 	}
 	if network := challengeOf(x.Status, x.Header, x.Body); network != "" {
@@ -336,7 +341,7 @@ func (h *host) avoid(ep endpoint) {
 // fail records why an exchange failed. It returns nil: the Exchange says it.
 func (h *host) fail(x *Exchange, w *watch, err error) error {
 	x.Ended = time.Now()
-	stage := stageOf(w.ctx, w.phase(), x.Reused, err)
+	stage := stageOf(w.ctx, w.phase(), x.Reused && len(x.broken) == 0, err)
 	if x.Status != 0 {
 		x.Truncated = truncation(stage)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,8 +14,12 @@ import (
 // A recorder captures the heads of the exchanges on a connection: the bytes of
 // the request, and those of the answer up to the end of its header. Interim
 // answers (1xx) are left out, as WARC does.
+//
+// Where nobody wants them whole, it has the beginning of the answer only: what
+// it said counts, even if it cannot be read as HTTP.
 type recorder struct {
 	net.Conn
+	whole bool
 
 	mu        sync.Mutex
 	on        bool // an exchange is under way
@@ -28,22 +33,30 @@ type recorder struct {
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.request, r.response, r.unscanned = make([]byte, 0, 512), make([]byte, 0, 1024), 0
+	r.unscanned = 0
+	if r.whole {
+		r.request, r.response = make([]byte, 0, 512), make([]byte, 0, 1024)
+	} else {
+		r.response = r.response[:0]
+	}
 	r.on, r.reading = true, true
 }
 
-// end returns what was captured since begin.
+// end returns what was captured since begin. It counts until the next begin.
 func (r *recorder) end() (request, response []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	request, response = r.request, r.response
-	r.request, r.response, r.on, r.reading = nil, nil, false, false
+	r.on, r.reading = false, false
+	if r.whole {
+		r.request, r.response = nil, nil
+	}
 	return request, response
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
-	if r.on {
+	if r.on && r.whole {
 		r.request = append(r.request, p...)
 	}
 	r.mu.Unlock()
@@ -54,11 +67,23 @@ func (r *recorder) Read(p []byte) (int, error) {
 	n, err := r.Conn.Read(p)
 	r.mu.Lock()
 	if r.reading {
-		r.response = append(r.response, p[:n]...)
-		r.scan()
+		r.keep(p[:n])
 	}
 	r.mu.Unlock()
 	return n, err
+}
+
+// beginning is how much of an answer is kept where nobody wants it whole.
+const beginning = 4 << 10
+
+// keep takes what was read. It requires that mu is held.
+func (r *recorder) keep(p []byte) {
+	if !r.whole && len(r.response)+len(p) > beginning {
+		p = p[:beginning-len(r.response)]
+	}
+	r.response = append(r.response, p...)
+	r.scan()
+	r.reading = r.reading && (r.whole || len(r.response) < beginning)
 }
 
 // scan looks for the end of the header. It requires that mu is held.
@@ -72,7 +97,7 @@ func (r *recorder) scan() {
 			r.reading = len(r.response) <= maxHeaderBytes
 			return
 		case isInterim(r.response):
-			r.response, r.unscanned = append([]byte(nil), r.response[end:]...), 0
+			r.response, r.unscanned = append(r.response[:0], r.response[end:]...), 0
 		default:
 			r.response, r.reading = r.response[:end:end], false
 		}
@@ -103,6 +128,32 @@ func isInterim(head []byte) bool {
 	_, rest, _ := bytes.Cut(line, []byte(" "))
 	rest = bytes.TrimLeft(rest, " ") // as net/http does
 	return len(rest) >= 3 && rest[0] == '1' && string(rest[:3]) != "101"
+}
+
+// readHead reads what it can of a head: the status, 0 if there is none, and the
+// fields that are whole lines with a name.
+func readHead(head []byte) (int, http.Header) {
+	header := http.Header{}
+	status := 0
+	first := true
+	for line := range bytes.Lines(head) {
+		if first {
+			first = false
+			version, rest, _ := bytes.Cut(line, []byte(" "))
+			rest = bytes.TrimLeft(rest, " ")
+			n, err := strconv.Atoi(string(rest[:min(3, len(rest))]))
+			if err != nil || n < 100 || !bytes.HasPrefix(version, []byte("HTTP/")) {
+				return 0, nil
+			}
+			status = n
+			continue
+		}
+		name, value, ok := cutField(string(line))
+		if ok && bytes.HasSuffix(line, []byte("\n")) {
+			header.Add(name, textproto.TrimString(value))
+		}
+	}
+	return status, header
 }
 
 // withoutField removes a field's lines from a head.

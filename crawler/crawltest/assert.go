@@ -127,7 +127,7 @@ func siteViolations(reqs []Request) (found []string) {
 					note(r, "came %v after the answer before; Crawl-delay is %v", r.Start.Sub(prev.End), d)
 				}
 			}
-			if until := fetch.ParseRetryAfter(prev.RetryAfter, prev.End); counts(prev.Status) && r.Start.Before(until) {
+			if until := fetch.ParseRetryAfter(prev.RetryAfter, prev.End); r.Start.Before(until) {
 				note(r, "came %v before the end of a Retry-After", until.Sub(r.Start))
 			}
 		}
@@ -141,10 +141,6 @@ func siteViolations(reqs []Request) (found []string) {
 		}
 	}
 	return found
-}
-
-func counts(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status/100 == 3
 }
 
 // rules are the rules after an answer to robots.txt: old where it is none.

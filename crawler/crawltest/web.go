@@ -32,6 +32,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -210,7 +211,7 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		l := &w.log[at]
-		l.End, l.Status, l.RetryAfter = time.Now(), watched.status, rw.Header().Get("Retry-After")
+		l.End, l.Status, l.RetryAfter = time.Now(), watched.status, strings.Join(rw.Header().Values("Retry-After"), ", ")
 		l.Body = watched.robots
 	}()
 	if s == nil {

@@ -1,0 +1,137 @@
+package fetch
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Bounds of Retry-After.
+const (
+	maxRetryAfter  = 29 * 365 * 24 * time.Hour
+	maxRetryValue  = 1 << 10 // bytes of a field that are read
+	latestTimeZone = 12 * time.Hour
+)
+
+// ParseRetryAfter reads a Retry-After field that came with an answer at now
+// (RFC 9110, section 10.2.3). It is the zero time where the field says nothing,
+// or a time in the past. More than 29 years count as 29 years.
+//
+// It is read leniently, since what is meant is always a wish for rest: seconds
+// may have a fraction or a unit, dates another form, an offset, or the name of a
+// zone. Of a list, and where a date leaves a choice, the latest counts.
+func ParseRetryAfter(value string, now time.Time) time.Time {
+	var latest time.Time
+	rest := value[:min(len(value), maxRetryValue)]
+	for rest != "" {
+		item, after, _ := strings.Cut(rest, ",")
+		if isWeekday(item) { // the comma behind it is the date's
+			item, after, _ = strings.Cut(after, ",")
+		}
+		rest = after
+		item, _, _ = strings.Cut(item, ";")
+		item = strings.Trim(item, " \t\"'")
+		t, ok := parseDate(item)
+		if d, isDelay := parseDelay(item); isDelay {
+			t, ok = now.Add(d), true
+		}
+		if ok && t.Sub(now) > maxRetryAfter {
+			t = now.Add(maxRetryAfter)
+		}
+		if ok && !t.Before(now) && t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
+}
+
+func isWeekday(s string) bool {
+	s = strings.Trim(s, " \t\"'")
+	if len(s) < 3 || len(s) > 9 {
+		return false
+	}
+	switch strings.ToLower(s[:3]) {
+	case "mon", "tue", "wed", "thu", "fri", "sat", "sun":
+		return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+	}
+	return false
+}
+
+// units are those that are written behind a number, seconds without one.
+var units = map[string]time.Duration{
+	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+	"ms": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
+	"m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+}
+
+// parseDelay reads a number of seconds, or of another unit behind it.
+func parseDelay(s string) (time.Duration, bool) {
+	end := 0
+	for end < len(s) && ('0' <= s[end] && s[end] <= '9' || s[end] == '.') {
+		end++
+	}
+	whole, fraction, _ := strings.Cut(s[:end], ".")
+	unit, known := units[strings.ToLower(strings.TrimSpace(s[end:]))]
+	if whole == "" || !known || strings.Contains(fraction, ".") {
+		return 0, false
+	}
+	n := 0.0
+	for _, c := range whole {
+		n = n*10 + float64(c-'0')
+	}
+	for i, weight := 0, 0.1; i < len(fraction); i, weight = i+1, weight/10 {
+		n += float64(fraction[i]-'0') * weight
+	}
+	if n >= float64(maxRetryAfter/unit) {
+		return maxRetryAfter, true
+	}
+	return time.Duration(n * float64(unit)), true
+}
+
+// dateForms are those of dates without the weekday and the name of a zone.
+var dateForms = []string{
+	"2 Jan 2006 15:04:05", "2-Jan-2006 15:04:05", "2-Jan-06 15:04:05", "2 Jan 06 15:04:05", "2 January 2006 15:04:05",
+	"Jan _2 15:04:05 2006", "2 Jan 2006 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
+}
+
+// zones are names with one meaning, as hours from UTC (RFC 5322, section 4.3,
+// and what servers are set to).
+var zones = map[string]time.Duration{
+	"GMT": 0, "UTC": 0, "UT": 0, "Z": 0, "WET": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+	"CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "WEST": 1, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
+}
+
+// parseDate reads a date in the forms of RFC 9110, section 5.6.7, of RFC 5322
+// and of ISO 8601. One without a zone is in UTC.
+func parseDate(s string) (time.Time, bool) {
+	if day, rest, ok := strings.Cut(s, " "); ok && isWeekday(day) {
+		s = strings.TrimSpace(rest)
+	}
+	if s == "" || len(s) > 64 {
+		return time.Time{}, false
+	}
+	for _, form := range dateForms {
+		for _, zone := range [...]string{"", "Z07:00", " Z07:00", "-0700", " -0700"} {
+			if t, err := time.Parse(form+zone, s); err == nil {
+				return t.UTC(), true
+			}
+		}
+	}
+	end := strings.LastIndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) + 1
+	if end == 0 || end == len(s) {
+		return time.Time{}, false
+	}
+	west := latestTimeZone // of a zone that is not known, the latest that it may be
+	if hours, known := zones[strings.ToUpper(s[end:])]; known {
+		west = -hours * time.Hour
+	}
+	without := strings.TrimSpace(s[:end])
+	for _, form := range dateForms {
+		if t, err := time.Parse(form, without); err == nil {
+			return t.Add(west).UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
