@@ -17,7 +17,7 @@ import (
 func text(n int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {
-		fmt.Fprintf(&b, "<p>Paragraph %d, on <a href=\"/page/%d\">page %d</a>: %x.</p>\n", i, i*7919, i%31, i*i*2654435761)
+		fmt.Fprintf(&b, "<p>Paragraph %d, on <a href=\"/page/%d\">page %d</a>: %x.</p>\n", i, i*7919, i%31, uint32(i)*uint32(i)*2654435761)
 	}
 	return b.Bytes()[:n]
 }

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -235,7 +234,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		w.enter(phaseConnect)
 		var err error
 		if c, err = h.connect(w.ctx, ep, func() { w.enter(phaseTLS) }); err != nil {
-			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			if TooManyOpen(err) {
 				// Not the site's fault.
 				return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
 			}

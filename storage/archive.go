@@ -333,14 +333,6 @@ func (a *archive) finish(full []*namedOutput, lengths map[string]int64) error {
 	return nil
 }
 
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // close gives what still grows its end and its name: what was not committed is
 // cut off, so that the archive can be read, whatever ended the run.
 func (a *archive) close(committed map[string]int64) error {

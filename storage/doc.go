@@ -39,6 +39,14 @@
 // queued is known. So a kill between any two commits needs no care: the journal
 // is read again, and merged again.
 //
+// # Systems
+//
+// Linux, macOS, the BSDs and Windows. What differs is in sys_*.go. Elsewhere than
+// on Linux a commit syncs whole files where the data would do (on macOS with
+// F_FULLFSYNC, which is slower, and survives a power cut). On Windows names of
+// files are left to the journal of NTFS, the state file is as long as what is
+// mapped of it, and to map more of it waits for those who read.
+//
 // # Reading the source
 //
 // schema.go documents every bucket, records.go and journal.go the rows in them.

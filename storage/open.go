@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -254,11 +253,8 @@ func (db *DB) openOutputs() (err error) {
 }
 
 func (db *DB) openBolt() (*bbolt.DB, error) {
-	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType}
-	if strconv.IntSize == 64 {
-		// To map more waits for all readers.
-		opts.InitialMmapSize = 16 << 30
-	}
+	// To map more waits for all readers.
+	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
 	b, err := bbolt.Open(filepath.Join(db.dir, StateFile), 0o644, opts)
 	if errors.Is(err, syscall.ENOMEM) { // no room for addresses
 		opts.InitialMmapSize = 0
@@ -393,8 +389,7 @@ func damagedState(path string, err error, panicked any) error {
 // isDiskFull reports whether a commit failed for want of room: then it is known
 // not to be on disk.
 func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		strings.Contains(err.Error(), "file resize error") // bbolt does not wrap this one
+	return DiskFull(err) || strings.Contains(err.Error(), "file resize error") // bbolt does not wrap this one
 }
 
 // Unclean reports whether the last process that held the crawl did not end by
@@ -501,7 +496,7 @@ func Holder(dir string) (run *Run, ok bool) {
 		return nil, false
 	}
 	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
+	if !locked(f) {
 		return nil, false
 	}
 	run, _ = ReadRun(dir)

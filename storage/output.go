@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"syscall"
 )
 
 // An output is a file that grows by whole records. What is appended is in
@@ -98,5 +97,5 @@ func (o *output) flush() (int64, error) {
 	if err != nil || !dirty {
 		return length, err
 	}
-	return length, syscall.Fdatasync(int(o.file.Fd()))
+	return length, syncData(o.file)
 }

@@ -285,7 +285,7 @@ func (w *twin) finish() {
 	switch w.rand.IntN(6) {
 	case 0, 1:
 		c.Entry.Tries++
-		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: w.now.Add(time.Duration(w.rand.IntN(4e10)))}
+		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: w.now.Add(time.Duration(w.rand.Int64N(4e10)))}
 	case 2:
 		c.Fate = frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 3", Rules: w.now}
 	case 3:

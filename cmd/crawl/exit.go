@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -75,7 +75,7 @@ func exitCode(err error) int {
 		return exitInUse
 	case errors.As(err, &damaged), errors.As(err, &version):
 		return exitState
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case storage.DiskFull(err), fetch.TooManyOpen(err):
 		return exitDiskFull
 	}
 	return exitFatal

@@ -16,12 +16,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
-	"golang.org/x/sys/unix"
 )
 
 // A growth is a crawl without a web: workers take turns from a frontier over a
@@ -163,42 +161,8 @@ func (g *growth) sample() sample {
 	s := sample{at: time.Now(), urls: g.found.Load(), pages: g.done.Load(), cpu: cpuTime()}
 	s.written = deviceWrites(g.dir)
 	s.anon = procValue("/proc/self/status", "RssAnon:") * 1024
-	var st syscall.Stat_t
-	if syscall.Stat(filepath.Join(g.dir, storage.StateFile), &st) == nil {
-		s.disk = st.Blocks * 512
-	}
+	s.disk = onDisk(filepath.Join(g.dir, storage.StateFile))
 	return s
-}
-
-// deviceWrites is how many bytes the device of dir has written since the machine
-// started, whoever wrote them: what the kernel says of one process counts pages
-// that are larger than those that bbolt writes. Without a device of its own,
-// that must do.
-func deviceWrites(dir string) int64 {
-	var st syscall.Stat_t
-	raw, err := os.ReadFile("/proc/diskstats")
-	if err == nil {
-		err = syscall.Stat(dir, &st)
-	}
-	if err == nil {
-		major, minor := fmt.Sprint(unix.Major(st.Dev)), fmt.Sprint(unix.Minor(st.Dev))
-		for line := range strings.Lines(string(raw)) {
-			f := strings.Fields(line)
-			if len(f) > 9 && f[0] == major && f[1] == minor {
-				sectors, _ := strconv.ParseInt(f[9], 10, 64)
-				return sectors * 512
-			}
-		}
-	}
-	return procValue("/proc/self/io", "write_bytes:")
-}
-
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func procValue(path, name string) int64 {
@@ -467,10 +431,7 @@ func (g *growth) reopen(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	syscall.Sync()
-	err = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
-	file.Close()
-	if err != nil {
+	if err := errors.Join(forget(file), file.Close()); err != nil {
 		return err
 	}
 	runtime.GC()

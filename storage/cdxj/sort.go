@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/permesso-crawler/permesso/storage/internal/temp"
 )
 
 // Bounds of a Sorter.
@@ -123,15 +125,14 @@ func (s *Sorter) spill() error {
 	return err
 }
 
-// run makes a temporary file. It has no name any more once it is made, so that
-// a kill leaves nothing behind.
+// run makes a temporary file of lines that are in order.
 func (s *Sorter) run(fill func(*bufio.Writer) error) (*os.File, error) {
-	f, err := os.CreateTemp(s.dir, "cdxj-*.tmp")
+	f, err := temp.Create(s.dir, "cdxj")
 	if err != nil {
 		return nil, fmt.Errorf("sorting the index: %w", err)
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	err = errors.Join(os.Remove(f.Name()), fill(w), w.Flush())
+	err = errors.Join(fill(w), w.Flush())
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

@@ -11,6 +11,8 @@ import (
 	"iter"
 	"os"
 	"slices"
+
+	"github.com/permesso-crawler/permesso/storage/internal/temp"
 )
 
 // maxRuns is how many temporary files are open at a time.
@@ -88,15 +90,14 @@ func (r *runs) spill() error {
 	return err
 }
 
-// write makes a temporary file. It has no name any more while it is used, so
-// that a kill leaves nothing behind.
+// write makes a temporary file of pairs that are in order.
 func (r *runs) write(fill func(*bufio.Writer) error) (*os.File, error) {
-	f, err := os.CreateTemp(r.dir, "export-*.tmp")
+	f, err := temp.Create(r.dir, "export")
 	if err != nil {
 		return nil, fmt.Errorf("sorting the rows: %w", err)
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	err = errors.Join(os.Remove(f.Name()), fill(w), w.Flush())
+	err = errors.Join(fill(w), w.Flush())
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

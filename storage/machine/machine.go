@@ -10,14 +10,12 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -62,14 +60,13 @@ func Open(path string) (*Table, error) {
 		if err := f.Truncate(fileSize); err != nil {
 			return nil, err
 		}
-		// A hole that is written to on a full disk would end the process.
-		if err := syscall.Fallocate(int(f.Fd()), 0, 0, fileSize); err != nil && !errors.Is(err, syscall.EOPNOTSUPP) {
+		if err := allocate(f, fileSize); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, fmt.Errorf("%s is %d bytes long, not %d: it is no table of clocks: remove it", path, info.Size(), fileSize)
 	}
-	mem, err := syscall.Mmap(int(f.Fd()), 0, fileSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	mem, err := mapFile(f, fileSize)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be mapped: %w", path, err)
 	}
@@ -85,7 +82,7 @@ func (t *Table) Close() error {
 	}
 	mem := t.mem
 	t.mem = nil
-	return syscall.Munmap(mem)
+	return unmapFile(mem)
 }
 
 // Reserve takes what key names from now until a time, unless it is taken: then

@@ -689,7 +689,7 @@ func FuzzReader(f *testing.F) {
 func BenchmarkAppendExchange(b *testing.B) {
 	var text strings.Builder
 	for i := 0; text.Len() < 20<<10; i++ {
-		fmt.Fprintf(&text, "<p class=\"c%d\">Words of paragraph %d, %x.</p>\n", i%7, i, i*i*2654435761)
+		fmt.Fprintf(&text, "<p class=\"c%d\">Words of paragraph %d, %x.</p>\n", i%7, i, uint32(i)*uint32(i)*2654435761)
 	}
 	for _, level := range []int{1, 2, 3, 5} {
 		b.Run(fmt.Sprint("level=", level), func(b *testing.B) {

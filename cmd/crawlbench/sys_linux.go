@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// deviceWrites is how many bytes the device of dir has written since the machine
+// started, whoever wrote them: what the kernel says of one process counts pages
+// that are larger than those that bbolt writes. Without a device of its own,
+// that must do.
+func deviceWrites(dir string) int64 {
+	var st syscall.Stat_t
+	raw, err := os.ReadFile("/proc/diskstats")
+	if err == nil {
+		err = syscall.Stat(dir, &st)
+	}
+	if err == nil {
+		major, minor := fmt.Sprint(unix.Major(st.Dev)), fmt.Sprint(unix.Minor(st.Dev))
+		for line := range strings.Lines(string(raw)) {
+			f := strings.Fields(line)
+			if len(f) > 9 && f[0] == major && f[1] == minor {
+				sectors, _ := strconv.ParseInt(f[9], 10, 64)
+				return sectors * 512
+			}
+		}
+	}
+	return procValue("/proc/self/io", "write_bytes:")
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// onDisk is how many bytes of the disk a file takes.
+func onDisk(path string) int64 {
+	var st syscall.Stat_t
+	if syscall.Stat(path, &st) != nil {
+		return 0
+	}
+	return st.Blocks * 512
+}
+
+// forget leaves nothing of a file in the page cache.
+func forget(f *os.File) error {
+	syscall.Sync()
+	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+}

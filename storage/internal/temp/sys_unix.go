@@ -1,0 +1,21 @@
+//go:build unix
+
+package temp
+
+import (
+	"errors"
+	"os"
+)
+
+// Create makes a file that is gone when it is closed, or its process ends. It
+// has no name: the error of a read or a write names the one it had for a moment.
+func Create(dir, kind string) (*os.File, error) {
+	f, err := os.OpenFile(name(dir, kind), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

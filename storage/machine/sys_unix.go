@@ -1,0 +1,15 @@
+//go:build unix
+
+package machine
+
+import (
+	"os"
+	"syscall"
+)
+
+// mapFile maps the first size bytes of f, shared with all who do so.
+func mapFile(f *os.File, size int) ([]byte, error) {
+	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+}
+
+func unmapFile(mem []byte) error { return syscall.Munmap(mem) }

@@ -1,0 +1,39 @@
+//go:build unix
+
+package storage
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// DiskFull reports whether an error says that there is no more room: on the disk,
+// within the quota of the user, or within the size that a file may have.
+func DiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+// mapAhead is how many addresses the state file is given from the start, in
+// bytes: they cost nothing where there are enough of them.
+func mapAhead() int {
+	ahead := int64(16 << 30)
+	if int64(int(ahead)) != ahead { // 32 bits
+		return 0
+	}
+	return int(ahead)
+}
+
+// locked reports whether another process holds the lock that bbolt takes on f.
+func locked(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
+}
+
+// syncDir has the device write the names in a directory.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,37 @@
+package storage
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// DiskFull reports whether an error says that there is no more room: on the disk,
+// or within the quota of the user.
+func DiskFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
+		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
+}
+
+// mapAhead is how many addresses the state file is given from the start: a file
+// is made as long here as what is mapped of it.
+func mapAhead() int { return 0 }
+
+// locked reports whether another process holds the lock that bbolt takes on f:
+// one byte, at the very end of what a file can hold.
+func locked(f *os.File) bool {
+	var at windows.Overlapped
+	at.Offset, at.OffsetHigh = math.MaxUint32, math.MaxUint32
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	if err == nil {
+		// Closing f would unlock it, too, but not at once.
+		err = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+	}
+	return errors.Is(err, windows.ERROR_LOCK_VIOLATION)
+}
+
+// syncDir does nothing: a directory cannot be synced here, and NTFS keeps a
+// journal of names.
+func syncDir(string) error { return nil }
