@@ -81,6 +81,7 @@ type verifier struct {
 	lengths map[string]int64
 	ends    map[uint64]frontier.Fate // of entries, by ID, which only the journal knows
 	facts   *facts
+	crawled bool            // crawl.log says that a run began
 	indexed bool            // index.cdxj is there, and of this state
 	present map[string]bool // WARC files, by name
 	absent  map[string]int  // captures that are in others

@@ -26,11 +26,10 @@ func (v *verifier) wrong(file string, f fact, format string, args ...any) {
 	v.problem("%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
 }
 
-// compareURL compares what is said of a URL. Only a crawl with a log has a line
-// for each request and for each page: without, the state was kept by somebody
-// else than package crawler.
+// compareURL compares what is said of a URL, in a crawl that package crawler has
+// made: others may keep state and outputs for purposes of their own.
 func (v *verifier) compareURL(url string, s said) {
-	if v.done.LogLines == 0 {
+	if !v.crawled {
 		return
 	}
 	if !s.has(ofFate) {

@@ -81,6 +81,7 @@ func (v *verifier) log() error {
 			return err
 		}
 		_, site := l.Annotation("queued")
+		v.crawled = v.crawled || l.URL == crawllog.RunURL
 		if l.URL != crawllog.RunURL && !site && !strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
 			v.know(urlKey(l.URL), ofLog, n, logFact(l))
 		}
