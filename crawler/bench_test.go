@@ -36,7 +36,7 @@ func BenchmarkExchangeLine(b *testing.B) {
 	u, _ := frontier.ParseURL("http://a.example/dir/page")
 	now := time.Now()
 	x := &fetch.Exchange{URL: u, Status: 200, Started: now, FirstByte: now.Add(time.Millisecond), Ended: now.Add(3 * time.Millisecond),
-		Clock: frontier.Clock("own"), Asked: time.Second, Addr: netip.MustParseAddrPort("127.0.0.1:80"), Proto: "HTTP/1.1",
+		Asked: frontier.Pause{By: frontier.OwnClock, For: time.Second}, Addr: netip.MustParseAddrPort("127.0.0.1:80"), Proto: "HTTP/1.1",
 		Header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}}
 	res := &fetch.Result{Page: x}
 	b.ReportAllocs()

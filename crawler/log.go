@@ -101,9 +101,12 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 		notes.seconds("ttfb", x.FirstByte.Sub(x.Started))
 	}
 	notes.seconds("took", x.Ended.Sub(x.Started))
-	if x.Clock != frontier.NoClock {
-		notes.seconds("asked", x.Asked)
-		notes.text("clock", string(x.Clock))
+	if p := x.Asked; p.By != frontier.NoClock {
+		notes.seconds("asked", p.For)
+		notes.text("clock", string(p.By))
+		if !p.Since.IsZero() {
+			notes.time("since", p.Since)
+		}
 	}
 	if x.Addr.IsValid() {
 		notes.end(x.Addr.AppendTo(notes.begin("ip")))

@@ -80,8 +80,8 @@ func TestAChallengeIsARequestForRest(t *testing.T) {
 			if more != "" {
 				least, clock = 300*time.Second, frontier.RetryAfterClock
 			}
-			if gap := all[2].Started.Sub(first.Ended); gap < least || all[2].Clock != clock {
-				t.Errorf("asked again after %v by %s, want %v at least by %s", gap, all[2].Clock, least, clock)
+			if gap := all[2].Started.Sub(first.Ended); gap < least || all[2].Asked.By != clock {
+				t.Errorf("asked again after %v by %s, want %v at least by %s", gap, all[2].Asked.By, least, clock)
 			}
 		})
 	}

@@ -46,8 +46,7 @@ type Exchange struct {
 	FirstByte time.Time // of the answer; zero if there was none
 	Ended     time.Time
 
-	Asked time.Duration  // the pause that was to be kept before Started
-	Clock frontier.Clock // that asked it
+	Asked frontier.Pause // that was to be kept before Started
 
 	Err *Error
 

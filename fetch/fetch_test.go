@@ -31,8 +31,8 @@ func TestRobotsComesFirstAndOnce(t *testing.T) {
 		if len(all) != 2 || !all[0].Robots || all[1].Robots || res.Page != all[1] || string(res.Page.Body) != "hello" {
 			t.Fatalf("exchanges: %+v", all)
 		}
-		if gap := all[1].Started.Sub(all[0].Ended); gap < time.Second || all[1].Asked < time.Second || all[1].Clock != frontier.OwnClock {
-			t.Errorf("gap %v, asked %v by %s", gap, all[1].Asked, all[1].Clock)
+		if gap := all[1].Started.Sub(all[0].Ended); gap < time.Second || all[1].Asked.For < time.Second || all[1].Asked.By != frontier.OwnClock {
+			t.Errorf("gap %v, asked %v by %s", gap, all[1].Asked.For, all[1].Asked.By)
 		}
 		if !all[1].Reused || len(w.dialed) != 1 {
 			t.Errorf("the connection was not kept: dialled %v", w.dialed)

@@ -87,12 +87,17 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	return robots.Defer, nil // the next hop asks for u
 }
 
-// busyFor is when a site asks again whether the address of another one is free:
-// nothing tells it.
+// busyFor is when a site asks again for the right of another one that is in use:
+// nothing tells it when that ends.
 const busyFor = time.Second
 
 // later is notYet for the right of another site.
 func later(err error, res *Result) error {
-	res.Outcome.Defer = time.Now().Add(busyFor)
-	return notYet(err, &res.Outcome)
+	o := &res.Outcome
+	o.Defer = time.Now().Add(busyFor)
+	var wait *frontier.NotYet
+	if errors.As(err, &wait) && wait.Until.After(o.Defer) {
+		o.Defer, o.DeferBy = wait.Until, wait.By
+	}
+	return notYet(err, o)
 }

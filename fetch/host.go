@@ -89,9 +89,8 @@ func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	if s == nil || s.Fetched.After(now) {
 		return false
 	}
-	pause, _ := turn.Asked()
 	unused := !turn.Rested().After(s.Fetched)
-	if unused && now.Before(s.Fetched.Add(pause+time.Minute)) && h.verdict(u, now).Access != robots.Defer {
+	if unused && now.Before(turn.Due().Add(time.Minute)) && h.verdict(u, now).Access != robots.Defer {
 		return true
 	}
 	return now.Before(s.Expires(h.fetcher.opts.Policy))
@@ -199,7 +198,7 @@ type ask struct {
 // stands in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Via: turn.Entry().Via, RequestHeader: a.header}
-	x.Asked, x.Clock = turn.Asked()
+	x.Asked = turn.Asked()
 	x.Started = time.Now()
 	w := newWatch(ctx, h.fetcher.opts.Timeout)
 	defer w.stop()
@@ -217,6 +216,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	if err := turn.Bind(ep.addr.Addr(), ep.public); err != nil {
 		return nil, err
 	}
+	x.Asked = turn.Asked()
 	x.Started = time.Now()
 	if ep.proxy == nil {
 		x.Addr = ep.addr

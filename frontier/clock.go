@@ -135,6 +135,21 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 	return rest.Due, rest.By
 }
 
+// rested is until when the site rests after its last request, whatever
+// robots.txt says.
+func (c *Clocks) rested(site Site, own time.Duration) time.Time {
+	trouble := NoTrouble
+	switch {
+	case c.Good > 0 || c.Failures == 0:
+	case c.Strikes > 0:
+		trouble = SiteTrouble
+	default:
+		trouble = PageTrouble
+	}
+	t, _ := c.rest(site, own, trouble)
+	return t
+}
+
 // notFrom shifts clocks that were kept by a clock that ran ahead of now: the
 // pause counts, not the year.
 func (c *Clocks) notFrom(now time.Time) {

@@ -1,26 +1,36 @@
 package frontier
 
 import (
+	"net/netip"
 	"time"
 )
 
-// commons keeps the clocks of what several sites share, addresses or
-// registrable domains: how many turns are bound to one, and when the next may
-// start. Shared hosting must not be asked by a hundred of its sites at once.
+// The kinds of what several sites have in common.
+const (
+	byAddress = iota // a public address
+	byDomain         // a registrable domain
+	byHost           // a host name at public addresses: its schemes and ports
+	kinds
+)
+
+// commons keeps the clocks of one kind of what several sites share: how many
+// turns are bound to one, and when the next may start. Shared hosting must not
+// be asked by a hundred of its sites at once.
 type commons struct {
-	clock   Clock
-	gap     time.Duration // between two starts
-	fromEnd bool          // and between the end of one and the start of the next
-	most    int           // turns at once
-	all     map[string]*common
-	sweep   int
+	clock Clock
+	gap   time.Duration // between the starts that are promised to sites; negative: there is no such clock
+	most  int           // turns at once
+	all   map[string]*common
+	sweep int // forget is worth its while from so many on
 }
 
+// A common is one address, domain or host name.
 type common struct {
 	busy    int
-	last    time.Time // the last start, or end
-	next    time.Time // the first start that is not promised to anybody
-	waiting []*site   // for a place; they are nowhere else
+	from    time.Time // what free is counted from: a start, or an end
+	free    time.Time // no start before
+	next    time.Time // the first slot not given to a site
+	waiting []*site   // parked until a turn here ends; in no other queue
 }
 
 // A share is a site's part in a common: which one, and the start that it was
@@ -35,7 +45,7 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 }
 
 // promise gives sh a start, now or later: the next free one, or the one it was
-// promised before, put off where the last start came late.
+// promised before, put off where the pause has become longer since.
 func (c *common) promise(sh *share, now time.Time, gap time.Duration) {
 	if sh.start.IsZero() {
 		sh.start = now
@@ -44,8 +54,8 @@ func (c *common) promise(sh *share, now time.Time, gap time.Duration) {
 		}
 		c.next = sh.start.Add(gap)
 	}
-	if free := c.last.Add(gap); sh.start.Before(free) {
-		sh.start = free
+	if sh.start.Before(c.free) {
+		sh.start = c.free
 	}
 }
 
@@ -67,6 +77,9 @@ func (cs *commons) admit(s *site, sh *share, now time.Time) bool {
 
 // may says whether a turn may be bound to what sh names.
 func (cs *commons) may(sh *share, now time.Time) error {
+	if sh.name == "" {
+		return nil
+	}
 	c := cs.get(sh.name)
 	if c.busy >= cs.most {
 		return &NotYet{By: cs.clock}
@@ -78,11 +91,26 @@ func (cs *commons) may(sh *share, now time.Time) error {
 	return nil
 }
 
-// enter binds a turn that may be bound.
-func (cs *commons) enter(sh *share, now time.Time) {
+// enter binds a turn that may be bound, and returns the pause that it had to
+// keep.
+func (cs *commons) enter(sh *share) (p Pause) {
+	if sh.name == "" {
+		return p
+	}
 	c := cs.get(sh.name)
-	sh.start, c.last = time.Time{}, now
+	sh.start = time.Time{}
 	c.busy++
+	if !c.from.IsZero() {
+		p = Pause{By: cs.clock, Since: c.from, For: c.free.Sub(c.from)}
+	}
+	return p
+}
+
+// hold lets nobody start before free, which is counted from a start or an end.
+func (cs *commons) hold(name string, from, free time.Time) {
+	if c := cs.get(name); free.After(c.free) {
+		c.from, c.free = from, free
+	}
 }
 
 // leave ends a binding and returns the sites that waited for the place. All of
@@ -90,9 +118,6 @@ func (cs *commons) enter(sh *share, now time.Time) {
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
-	if cs.fromEnd {
-		c.last = now
-	}
 	waiting := c.waiting
 	c.waiting = nil
 	cs.forget(now)
@@ -100,12 +125,8 @@ func (cs *commons) leave(name string, now time.Time) []*site {
 }
 
 // kept is the clock of a name, as a backlog keeps it.
-func (cs *commons) kept(name string, now time.Time) CommonClock {
-	last := cs.all[name].last
-	if cs.fromEnd {
-		last = now
-	}
-	return CommonClock{string(cs.clock) + " " + name, last.Add(cs.gap)}
+func (cs *commons) kept(name string) CommonClock {
+	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
 // restore sets a clock that was kept.
@@ -114,7 +135,7 @@ func (cs *commons) restore(name string, due, now time.Time) {
 		due = now.Add(cs.gap)
 	}
 	if due.After(now) {
-		cs.get(name).last = due.Add(-cs.gap)
+		cs.hold(name, due.Add(-cs.gap), due)
 	}
 }
 
@@ -134,9 +155,78 @@ func (cs *commons) forget(now time.Time) {
 		return
 	}
 	for name, c := range cs.all {
-		if c.busy == 0 && len(c.waiting) == 0 && !c.next.After(now) && !c.last.Add(cs.gap).After(now) {
+		if c.busy == 0 && len(c.waiting) == 0 && !c.next.After(now) && !c.free.After(now) {
 			delete(cs.all, name)
 		}
 	}
 	cs.sweep = max(1024, 2*len(cs.all))
+}
+
+// share names what a site has in common with others when it is served at addr.
+// It requires that mu is held.
+func (f *Frontier) share(s *site, addr netip.Addr, public bool) {
+	s.clocks.Public = public
+	names := [kinds]string{byDomain: s.shares[byDomain].name}
+	if public {
+		names[byHost] = s.name.Host()
+		if f.commons[byAddress].gap >= 0 {
+			names[byAddress] = addr.String()
+		}
+	}
+	for i, name := range names {
+		if s.shares[i].name != name {
+			s.shares[i] = share{name: name}
+		}
+	}
+}
+
+// bind takes the place of t in everything its site has in common with others,
+// if all of them let it start now. It requires that mu is held.
+func (t *Turn) bind(now time.Time) {
+	f, s := t.frontier, t.site
+	for i := range f.commons {
+		cs := &f.commons[i]
+		t.bound[i] = s.shares[i].name
+		t.wait(cs.enter(&s.shares[i]))
+		if i == byAddress && t.bound[i] != "" {
+			cs.hold(t.bound[i], now, now.Add(cs.gap))
+		}
+	}
+}
+
+// unbind gives the places back and queues who waited for them. It requires that
+// mu is held, and that the clocks of the site have moved.
+func (t *Turn) unbind(now time.Time) {
+	f := t.frontier
+	for i, name := range t.bound {
+		if name == "" {
+			continue
+		}
+		cs := &f.commons[i]
+		switch {
+		case i == byDomain:
+			cs.hold(name, now, now.Add(cs.gap))
+		case i == byHost && t.requested:
+			cs.hold(name, t.site.clocks.Ended, t.rested)
+		}
+		for _, s := range cs.leave(name, now) {
+			f.unpark(s)
+		}
+	}
+	t.bound = [kinds]string{}
+}
+
+// keptCommon are the clocks that t moves, besides those of its site, and that
+// are not known from those of the sites. It requires that mu is held.
+func (t *Turn) keptCommon(now time.Time) []CommonClock {
+	var clocks []CommonClock
+	f := t.frontier
+	if name := t.bound[byAddress]; name != "" && f.commons[byAddress].gap > 0 {
+		clocks = append(clocks, f.commons[byAddress].kept(name))
+	}
+	if name := t.bound[byDomain]; name != "" {
+		f.commons[byDomain].hold(name, now, now.Add(f.commons[byDomain].gap))
+		clocks = append(clocks, f.commons[byDomain].kept(name))
+	}
+	return clocks
 }

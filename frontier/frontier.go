@@ -63,24 +63,23 @@ type Frontier struct {
 	rearm   chan struct{} // wakes the one that keeps the time
 	follow  chan struct{} // wakes one of the others that wait in Next
 
-	mu        sync.Mutex
-	sites     map[Site]*site
-	waiting   siteHeap // by due time
-	ready     siteHeap // those that are due, by priority
-	ahead     int      // entries that were read ahead
-	drained   int      // sites that were asked, have nothing queued, and are left to the backlog
-	addresses commons
-	domains   commons
-	limiter   *rate.Limiter
-	credit    int  // turns paid for at the limiter that made no request
-	led       bool // somebody waits for time and news
-	out       int  // turns handed out by Next
-	pending   int  // submits that have not settled
-	spent     Spent
-	entries   int // that have not ended
-	politely  Politeness
-	broken    bool  // the backlog has said that it cannot go on
-	err       error // why there are no more turns
+	mu       sync.Mutex
+	sites    map[Site]*site
+	waiting  siteHeap // by due time
+	ready    siteHeap // those that are due, by priority
+	ahead    int      // entries that were read ahead
+	drained  int      // sites that were asked, have nothing queued, and are left to the backlog
+	commons  [kinds]commons
+	limiter  *rate.Limiter
+	credit   int  // turns paid for at the limiter that made no request
+	led      bool // somebody waits for time and news
+	out      int  // turns handed out by Next
+	pending  int  // submits that have not settled
+	spent    Spent
+	entries  int // that have not ended
+	politely Politeness
+	broken   bool  // the backlog has said that it cannot go on
+	err      error // why there are no more turns
 }
 
 // New opens a frontier over what backlog holds.
@@ -90,10 +89,12 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 		opts: opts, backlog: backlog, opened: time.Now(),
 		rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1), sites: map[Site]*site{},
 		waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst},
-		addresses: newCommons(IPClock, opts.IPDelay, opts.PerIP),
-		domains:   newCommons(DomainClock, opts.DomainDelay, 1),
+		commons: [kinds]commons{
+			byAddress: newCommons(IPClock, opts.IPDelay, opts.PerIP),
+			byDomain:  newCommons(DomainClock, opts.DomainDelay, 1),
+			byHost:    newCommons(HostClock, max(opts.Delay, PublicFloor), 1),
+		},
 	}
-	f.domains.fromEnd = true
 	if opts.Rate > 0 {
 		f.limiter = rate.NewLimiter(opts.Rate, 1)
 	}
@@ -127,9 +128,9 @@ func (f *Frontier) restore() error {
 		kind, name, _ := strings.Cut(c.Name, " ")
 		switch {
 		case Clock(kind) == IPClock && f.opts.IPDelay > 0:
-			f.addresses.restore(name, c.Due, f.opened)
+			f.commons[byAddress].restore(name, c.Due, f.opened)
 		case Clock(kind) == DomainClock && f.opts.DomainDelay > 0:
-			f.domains.restore(name, c.Due, f.opened)
+			f.commons[byDomain].restore(name, c.Due, f.opened)
 		}
 		return nil
 	})
@@ -329,8 +330,10 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 			return false
 		}
 	}
-	if !f.addresses.admit(s, &s.ip, now) || !f.domains.admit(s, &s.domain, now) {
-		return false
+	for i := range f.commons {
+		if !f.commons[i].admit(s, &s.shares[i], now) {
+			return false
+		}
 	}
 	s.place = placeOut
 	if s.wants != nil && s.wants != s {
@@ -361,6 +364,7 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 	s.ahead = slices.Delete(s.ahead, i, i+1)
 	f.ahead--
 	t.stamp()
+	t.queued = s.due
 	return t, nil
 }
 
@@ -403,18 +407,8 @@ func (t *Turn) adoptHeld() {
 	t.site.want(nil)
 }
 
-func (t *Turn) stamp() {
-	t.due, t.by = t.site.clocks.Due, t.site.clocks.By
-	t.asked = t.site.clocks.asked()
-	if t.asked == 0 {
-		t.by = NoClock
-	}
-}
-
 func (f *Frontier) handHop(o *site, now time.Time) *Turn {
-	if f.limiter != nil {
-		f.limiter.ReserveN(now, 1)
-	}
+	f.pay(now)
 	t := &Turn{frontier: f, site: o, hop: true}
 	t.stamp()
 	return t
@@ -430,20 +424,20 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 		f.free(t.held)
 		t.held = nil
 	}
-	if t.addr != "" {
-		for _, s := range f.addresses.leave(t.addr, now) {
-			f.unpark(s)
-		}
-	}
-	if t.domain != "" {
-		for _, s := range f.domains.leave(t.domain, now) {
-			f.unpark(s)
-		}
-	}
 	if t.reserved != "" {
-		f.opts.Shared.Release(t.reserved, t.site.clocks.Due)
+		f.opts.Shared.Release(t.reserved, t.released())
 	}
+	t.unbind(now)
 	f.free(t.site)
+}
+
+// released is when another process may ask for what t has reserved: a host
+// knows nothing of the hours or the failing robots.txt of one of its sites.
+func (t *Turn) released() time.Time {
+	if t.requested && t.bound[byHost] != "" {
+		return t.rested
+	}
+	return t.site.clocks.Due
 }
 
 func (f *Frontier) free(s *site) {
@@ -492,7 +486,7 @@ func (f *Frontier) site(name Site) *site {
 	if s == nil {
 		s = &site{name: name}
 		if f.opts.DomainDelay > 0 {
-			s.domain.name = name.Domain()
+			s.shares[byDomain].name = name.Domain()
 		}
 		if !f.opts.Restarted.IsZero() {
 			s.clocks.raise(f.opts.Restarted.Add(f.opts.Delay), RestartClock)
@@ -546,6 +540,10 @@ func (f *Frontier) learn(st SiteState) {
 		if !f.opts.Restarted.IsZero() && !s.clocks.Ended.IsZero() {
 			gap, _ := s.clocks.steady(f.opts.Delay)
 			s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
+		}
+		if s.clocks.Public {
+			s.shares[byHost].name = s.name.Host()
+			f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, s.clocks.rested(s.name, f.opts.Delay))
 		}
 	}
 	f.entries += st.Queued - s.queued

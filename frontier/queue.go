@@ -31,12 +31,12 @@ type site struct {
 	head  uint8     // priority of the first of them
 	retry time.Time // when the first of its waiting entries is due
 
-	ip      share     // of the address it was last bound to
-	domain  share     // of its registrable domain
-	machine time.Time // until when another process asks it, or its address
-	wants   *site     // its robots.txt redirects there
-	suitors int       // sites that want this one
-	wanted  []*site   // parked until this site is released
+	shares  [kinds]share // of the address it was last bound to, its domain, its host
+	machine refused      // by another process
+	since   time.Time    // what Due is counted from, where that is not the end of the last answer
+	wants   *site        // its robots.txt redirects there
+	suitors int          // sites that want this one
+	wanted  []*site      // parked until this site is released
 
 	place place
 	index int // in its queue
@@ -55,9 +55,10 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	if len(s.ahead) == 0 && !s.more {
 		later(s.retry, RetryClock)
 	}
-	later(s.ip.start, IPClock)
-	later(s.domain.start, DomainClock)
-	later(s.machine, MachineClock)
+	for i := range f.commons {
+		later(s.shares[i].start, f.commons[i].clock)
+	}
+	later(s.machine.until, MachineClock)
 	if s.wants != nil {
 		later(s.wants.clocks.Due, SiteClock)
 	}

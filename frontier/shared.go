@@ -6,52 +6,80 @@ import (
 )
 
 // Shared is the clocks that the crawls of one machine have in common: each
-// process asks it before it talks to a site at a public address. Its methods
-// are quick and safe for concurrent use.
+// process asks it before it talks to a site that is not this machine. Its
+// methods are quick and safe for concurrent use.
 type Shared interface {
-	// Reserve takes what key names from now until a time, unless it is taken:
-	// then it says until when.
-	Reserve(key string, now, until time.Time) (taken time.Time, ok bool)
-	// Release sets another time, the last one, for what this process has
-	// reserved.
+	// Reserve takes what key names from now until a time, as a lease, unless
+	// it is taken: then it says until when, and how.
+	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
+	// Release puts the time until which nobody is to ask in the place of what
+	// this process has reserved.
 	Release(key string, until time.Time)
+}
+
+// Taken says until when something is not to be had.
+type Taken struct {
+	Until time.Time
+	Lease bool // somebody is asking, and gives it back when he has his answer: at Until at the latest
 }
 
 // DefaultLease is how long a site is reserved for one request. A process that
 // is killed blocks it no longer than that.
 const DefaultLease = 3 * time.Minute
 
-// reserve takes the site of t, and the address it will talk to, from the other
-// processes. It requires that mu is held.
-func (t *Turn) reserve(to netip.Addr, now time.Time) error {
-	f := t.frontier
-	if f.opts.Shared == nil {
+// refused is what another process has of a site, or of its address.
+type refused struct {
+	since time.Time // refused ever since; zero if it is not
+	until time.Time // asked again then
+}
+
+// reserve takes the host of t, its site where that is at a private address, and
+// the address that it will talk to from the other processes. Loopback addresses
+// are left out: what listens there was started for somebody. It requires that
+// mu is held.
+func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
+	f, s := t.frontier, t.site
+	if f.opts.Shared == nil || !to.IsValid() || to.IsLoopback() {
 		return nil
 	}
-	site, addr := "site "+string(t.site.name), string(IPClock)+" "+to.String()
-	if taken, ok := f.opts.Shared.Reserve(site, now, now.Add(f.opts.Lease)); !ok {
-		t.site.machine = f.again(t.site, taken, now)
-		return &NotYet{MachineClock, t.site.machine}
+	name, addr := "site "+string(s.name), string(IPClock)+" "+to.String()
+	if public {
+		name = string(HostClock) + " " + s.name.Host()
 	}
-	if f.opts.IPDelay > 0 {
+	if taken, ok := f.opts.Shared.Reserve(name, now, now.Add(f.opts.Lease)); !ok {
+		return f.refuse(s, taken, now)
+	}
+	if public && f.opts.IPDelay > 0 {
 		if taken, ok := f.opts.Shared.Reserve(addr, now, now.Add(f.opts.IPDelay)); !ok {
-			f.opts.Shared.Release(site, now)
-			t.site.machine = taken
-			return &NotYet{MachineClock, taken}
+			f.opts.Shared.Release(name, now)
+			return f.refuse(s, taken, now)
 		}
 		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
 	}
-	t.site.machine = time.Time{}
-	t.reserved = site
+	if r := s.machine; !r.since.IsZero() {
+		t.wait(Pause{By: MachineClock, Since: r.since, For: r.until.Sub(r.since)})
+	}
+	s.machine = refused{}
+	t.reserved = name
 	return nil
 }
 
-// again is when to ask for s again that another process has until taken: that
-// may be the end of its lease, which it gives back as soon as it has its answer.
-func (f *Frontier) again(s *site, taken, now time.Time) time.Time {
-	gap, _ := s.clocks.steady(f.opts.Delay)
-	if poll := now.Add(max(gap, time.Second)); poll.Before(taken) {
-		return poll
+// refuse notes when s is to be asked for again. A lease is over as soon as the
+// other process has its answer, so it is asked for again and again; but not for
+// longer than the patience: then it is not waited for any more, as nothing is
+// that is due later than that.
+func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
+	if s.machine.since.IsZero() {
+		s.machine.since = now
 	}
-	return taken
+	s.machine.until = taken.Until
+	if taken.Lease {
+		gap, _ := s.clocks.steady(f.opts.Delay)
+		poll := max(gap, time.Second)
+		if now.Add(poll).Sub(s.machine.since) > f.opts.Patience {
+			poll = f.opts.Patience + time.Second
+		}
+		s.machine.until = now.Add(poll)
+	}
+	return &NotYet{MachineClock, s.machine.until}
 }

@@ -124,32 +124,35 @@ func TestTheClockOfAnAddressOutlivesTheProcess(t *testing.T) {
 // A table is the clocks of a machine in which another process has taken some.
 type table struct {
 	mu    sync.Mutex
-	taken map[string]time.Time
+	taken map[string]frontier.Taken
 }
 
-func (t *table) Reserve(key string, now, until time.Time) (time.Time, bool) {
+func (t *table) Reserve(key string, now, until time.Time) (frontier.Taken, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if free := t.taken[key]; free.After(now) {
-		return free, false
+	if is := t.taken[key]; is.Until.After(now) {
+		return is, false
 	}
-	t.taken[key] = until
-	return time.Time{}, true
+	t.taken[key] = frontier.Taken{Until: until, Lease: true}
+	return frontier.Taken{}, true
 }
 
 func (t *table) Release(key string, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.taken[key] = until
+	t.taken[key] = frontier.Taken{Until: until}
 }
+
+var privateAddr = netip.MustParseAddr("10.0.0.1")
 
 func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		shared := &table{taken: map[string]time.Time{
-			"site http://a.example":       begin.Add(time.Minute),
-			"ip " + publicAddr.String():   begin.Add(10 * time.Second),
-			"site http://private.example": begin.Add(time.Hour),
+		shared := &table{taken: map[string]frontier.Taken{
+			"host a.example":               {Until: begin.Add(time.Minute)},
+			"ip " + publicAddr.String():    {Until: begin.Add(10 * time.Second)},
+			"site http://private.example":  {Until: begin.Add(time.Minute)},
+			"site http://loopback.example": {Until: begin.Add(time.Hour)},
 		}}
 		f := open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/", "http://b.example/")
 		starts, urls := crawl(t, f, publicAddr, true, time.Second)
@@ -160,16 +163,45 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 			t.Errorf("asked %v and %v after the beginning", starts[0].Sub(begin), starts[1].Sub(begin))
 		}
 		// What follows the last answer is left for the others to keep.
-		if free := shared.taken["site http://a.example"]; free.Before(starts[1].Add(2 * time.Second)) {
-			t.Errorf("a.example is free %v after its request", free.Sub(starts[1]))
+		if free := shared.taken["host a.example"]; free.Lease || free.Until.Before(starts[1].Add(2*time.Second)) {
+			t.Errorf("a.example is free %v after its request, %+v", free.Until.Sub(starts[1]), free)
 		}
-		// Private addresses are nobody else's.
-		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://private.example/")
 		begin = time.Now()
-		if starts, _ := crawl(t, f, publicAddr, false, 0); len(starts) != 1 || !starts[0].Equal(begin) {
-			t.Errorf("a private site was asked %v, at %v", starts, begin)
+		shared.taken["site http://private.example"] = frontier.Taken{Until: begin.Add(time.Minute)}
+		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://private.example/")
+		if starts, _ := crawl(t, f, privateAddr, false, 0); len(starts) != 1 || starts[0].Sub(begin) != time.Minute {
+			t.Errorf("a private site was asked at %v, %v", starts, begin)
+		}
+		// What this machine serves itself is nobody else's.
+		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://loopback.example/")
+		begin = time.Now()
+		if starts, _ := crawl(t, f, netip.MustParseAddr("127.0.0.1"), false, 0); len(starts) != 1 || !starts[0].Equal(begin) {
+			t.Errorf("a site of this machine was asked at %v, %v", starts, begin)
 		}
 	})
+}
+
+// A run does not wait for another process longer than for anything else,
+// neither for what was asked of it nor for a lease that is never given back.
+func TestAnotherCrawlOfTheMachineIsNotWaitedForBeyondThePatience(t *testing.T) {
+	for name, taken := range map[string]frontier.Taken{
+		"centuries":          {Until: time.Now().AddDate(300, 0, 0)},
+		"a centuries' lease": {Until: time.Now().AddDate(300, 0, 0), Lease: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				shared := &table{taken: map[string]frontier.Taken{"host a.example": taken}}
+				f := open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/")
+				if starts, _ := crawl(t, f, publicAddr, true, 0); len(starts) > 0 {
+					t.Errorf("asked at %v", starts)
+				}
+				if took := time.Since(begin); took > 2*time.Minute {
+					t.Errorf("the run took %v, its patience is two minutes", took)
+				}
+			})
+		})
+	}
 }
 
 func TestBudgetsOfBytesAndTime(t *testing.T) {
@@ -257,8 +289,8 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 // Whoever has a site lets it go when he has his answer, not when his lease ends.
 func TestALeaseIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := &table{taken: map[string]time.Time{"site http://a.example": time.Now().Add(time.Hour)}}
-		time.AfterFunc(3*time.Second, func() { shared.Release("site http://a.example", time.Now()) })
+		shared := &table{taken: map[string]frontier.Taken{"host a.example": {Until: time.Now().Add(time.Hour), Lease: true}}}
+		time.AfterFunc(3*time.Second, func() { shared.Release("host a.example", time.Now()) })
 		begin := time.Now()
 		starts, _ := crawl(t, open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/"), publicAddr, true, 0)
 		if len(starts) != 1 || starts[0].Sub(begin) > 5*time.Second {

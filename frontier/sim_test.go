@@ -16,26 +16,49 @@ import (
 // their turns. It knows the promises of the package and nothing of how they
 // are kept.
 type referee struct {
-	t     *testing.T
-	delay time.Duration
+	t    *testing.T
+	opts Options
 
-	mu    sync.Mutex
-	rand  *rand.Rand
-	out   map[Site]bool
-	ended map[Site]time.Time // end of the last request
-	not   map[Site]time.Time // not to be asked before
-	done  map[string]int     // URLs that ended
-	known map[string]bool    // URLs that were added
-	busy  map[netip.Addr]int
-	start map[netip.Addr]time.Time
+	mu     sync.Mutex
+	rand   *rand.Rand
+	out    map[Site]bool
+	sites  map[Site]*judged
+	hosts  map[string]*judged // http, https and other ports of one name
+	domain map[string]*judged
+	done   map[string]int  // URLs that ended
+	known  map[string]bool // URLs that were added
+	busy   map[netip.Addr]int
+	start  map[netip.Addr]time.Time
+	asked  int // requests, and
+	hops   int // of these, by hops
+	first  time.Time
 }
 
-func newReferee(t *testing.T, seed uint64, delay time.Duration) *referee {
+// judged is what the referee holds of a site, or of what several have in common.
+type judged struct {
+	busy      bool
+	not       time.Time     // not to be asked before
+	ttfb      time.Duration // decaying mean
+	strikes   int
+	failures  int
+	forgiving int // good answers in a row
+}
+
+func newReferee(t *testing.T, seed uint64, opts Options) *referee {
 	return &referee{
-		t: t, delay: delay, rand: rand.New(rand.NewPCG(seed, 1)),
-		out: map[Site]bool{}, ended: map[Site]time.Time{}, not: map[Site]time.Time{},
+		t: t, opts: opts, rand: rand.New(rand.NewPCG(seed, 1)),
+		out: map[Site]bool{}, sites: map[Site]*judged{}, hosts: map[string]*judged{}, domain: map[string]*judged{},
 		done: map[string]int{}, known: map[string]bool{}, busy: map[netip.Addr]int{}, start: map[netip.Addr]time.Time{},
 	}
+}
+
+func judgedOf[K comparable](m map[K]*judged, key K) *judged {
+	j := m[key]
+	if j == nil {
+		j = &judged{}
+		m[key] = j
+	}
+	return j
 }
 
 func (r *referee) intn(n int) int {
@@ -61,15 +84,18 @@ func (r *referee) gave(s Site) {
 }
 
 // asks is called when a request starts.
-func (r *referee) asks(s Site, addr netip.Addr) {
+func (r *referee) asks(s Site, addr netip.Addr, hop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if last := r.ended[s]; !last.IsZero() && now.Sub(last) < r.delay {
-		r.t.Errorf("%s asked %v after its last answer", s, now.Sub(last))
-	}
-	if until := r.not[s]; now.Before(until) {
-		r.t.Errorf("%s asked %v before it wanted", s, until.Sub(now))
+	for what, j := range r.judges(s) {
+		if j.busy {
+			r.t.Errorf("%s asked while %s answers", s, what)
+		}
+		if now.Before(j.not) {
+			r.t.Errorf("%s asked %v before %s wanted", s, j.not.Sub(now), what)
+		}
+		j.busy = true
 	}
 	if r.busy[addr]++; r.busy[addr] > 2 {
 		r.t.Errorf("%d requests at %s at once", r.busy[addr], addr)
@@ -78,15 +104,79 @@ func (r *referee) asks(s Site, addr netip.Addr) {
 		r.t.Errorf("%s asked %v after its last start", addr, now.Sub(last))
 	}
 	r.start[addr] = now
+	if r.asked++; hop {
+		r.hops++
+	}
+	if r.first.IsZero() {
+		r.first = now
+	}
+	// A hop does not wait for the limit on all requests; it is paid for all the
+	// same, by as many workers as there are.
+	if most := float64(r.opts.Rate)*now.Sub(r.first).Seconds() + 1 + workers; r.opts.Rate > 0 && float64(r.asked) > most {
+		r.t.Errorf("%d requests in %v, of these %d by hops; the limit is %v a second", r.asked, now.Sub(r.first), r.hops, r.opts.Rate)
+	}
 }
 
-func (r *referee) answered(s Site, addr netip.Addr, not time.Time) {
+// judges are those that a request of s has to ask.
+func (r *referee) judges(s Site) map[string]*judged {
+	all := map[string]*judged{"the site": judgedOf(r.sites, s), "the host": judgedOf(r.hosts, s.Host())}
+	if r.opts.DomainDelay > 0 {
+		all["the domain"] = judgedOf(r.domain, s.Domain())
+	}
+	return all
+}
+
+func (r *referee) answered(s Site, addr netip.Addr, o Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy[addr]--
-	r.ended[s] = time.Now()
-	if not.After(r.not[s]) {
-		r.not[s] = not
+	for _, j := range r.judges(s) {
+		j.busy = false
+	}
+	end := o.Request.Ended
+	site := judgedOf(r.sites, s)
+	site.take(o)
+	// The floor at public addresses, and twice the time to first byte unless
+	// no delay is asked for.
+	gap := max(r.opts.Delay, 200*time.Millisecond)
+	if r.opts.Delay >= 0 {
+		gap = max(gap, min(2*max(site.ttfb, o.Request.FirstByte.Sub(o.Request.Started)), time.Minute))
+	}
+	switch {
+	case o.Trouble == NoTrouble:
+	case o.Trouble != PageTrouble:
+		gap = max(gap, min(5*time.Second<<min(site.strikes-1, 20), time.Hour))
+	case site.failures > 1:
+		gap = max(gap, min(5*time.Second<<min(site.failures-2, 20), time.Minute))
+	}
+	not := end.Add(gap)
+	if o.RetryAfter.After(not) {
+		not = o.RetryAfter
+	}
+	site.not = not
+	if host := judgedOf(r.hosts, s.Host()); not.After(host.not) {
+		host.not = not
+	}
+	judgedOf(r.domain, s.Domain()).not = end.Add(r.opts.DomainDelay)
+}
+
+// take counts what a request came to.
+func (j *judged) take(o Outcome) {
+	ttfb := o.Request.FirstByte.Sub(o.Request.Started)
+	if j.ttfb == 0 {
+		j.ttfb = ttfb
+	}
+	j.ttfb += (ttfb - j.ttfb) / 4
+	if o.Trouble == NoTrouble {
+		j.failures = 0
+		if j.forgiving++; j.forgiving == 3 {
+			j.strikes, j.forgiving = j.strikes/2, 0
+		}
+		return
+	}
+	j.failures, j.forgiving = j.failures+1, 0
+	if o.Trouble != PageTrouble {
+		j.strikes++
 	}
 }
 
@@ -141,7 +231,7 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 			return Outcome{Again: true}
 		}
 		r.took(hop.Site())
-		o, _ := r.request(hop, addr)
+		o, _ := r.request(hop, addr, true)
 		o.Again = true
 		r.gave(hop.Site())
 		if _, err := hop.Finish(o); err != nil {
@@ -149,14 +239,11 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 		}
 		return Outcome{Again: true}
 	}
-	o, bound := r.request(turn, addr)
+	o, bound := r.request(turn, addr, false)
 	if !bound {
 		return Outcome{Again: true}
 	}
-	switch r.intn(6) {
-	case 0:
-		o.Trouble = PageTrouble
-	case 1:
+	if r.intn(6) == 0 {
 		o.Again = true
 	}
 	o.Fate = Fate{Code: Fetched, Status: 200}
@@ -169,7 +256,7 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 }
 
 // request makes one request by the right of turn.
-func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
+func (r *referee) request(turn *Turn, addr netip.Addr, hop bool) (Outcome, bool) {
 	if err := turn.Bind(addr, true); err != nil {
 		var notYet *NotYet
 		if !errors.As(err, &notYet) {
@@ -177,29 +264,60 @@ func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 		}
 		return Outcome{}, false
 	}
-	r.asks(turn.Site(), addr)
+	r.asks(turn.Site(), addr, hop)
 	start := time.Now()
 	time.Sleep(time.Duration(r.intn(700)) * time.Millisecond)
-	o := Outcome{Request: &Request{Started: start, FirstByte: time.Now(), Ended: time.Now()}}
-	if r.intn(10) == 0 {
+	first := time.Now()
+	time.Sleep(time.Duration(r.intn(300)) * time.Millisecond)
+	o := Outcome{Request: &Request{Started: start, FirstByte: first, Ended: time.Now()}}
+	switch r.intn(12) {
+	case 0:
 		o.Trouble = SiteTrouble
+	case 1:
+		o.Trouble = ConnectTrouble
+	case 2:
+		o.Trouble = SilenceTrouble
+	case 3, 4:
+		o.Trouble = PageTrouble
+	}
+	if r.intn(10) == 0 {
 		o.RetryAfter = time.Now().Add(time.Duration(r.intn(20)) * time.Second)
 	}
-	r.answered(turn.Site(), addr, o.RetryAfter)
+	r.answered(turn.Site(), addr, o)
 	return o, true
+}
+
+// workers is how many ask at once.
+const workers = 5
+
+// simulated are the URLs of a simulated web: names of several services, some of
+// one domain.
+func simulated(t *testing.T) (urls []URL) {
+	for i := range 150 {
+		name := "abcdefghij"[:1+i%10] + ".example"
+		if i%4 == 1 {
+			name = "www." + name
+		}
+		origin := []string{"http://" + name, "https://" + name, "http://" + name + ":8080"}[i/10%3]
+		urls = append(urls, mustParse(t, fmt.Sprintf("%s/%d", origin, i)))
+	}
+	return urls
 }
 
 func TestFrontierKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				delay := []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second}[seed%3]
-				r := newReferee(t, seed, delay)
-				var urls []URL
-				for i := range 150 {
-					urls = append(urls, mustParse(t, fmt.Sprintf("http://%s.example/%d", "abcdefghij"[:1+i%10], i)))
+				opts := Options{Delay: []time.Duration{-1, 50 * time.Millisecond, time.Second, 3 * time.Second}[seed%4], Patience: 24 * time.Hour}
+				if seed%3 == 0 {
+					opts.DomainDelay = 2 * time.Second
 				}
-				f, err := New(NewMemory(), Options{Delay: delay, Patience: 24 * time.Hour})
+				if seed%5 == 0 {
+					opts.Rate = 2
+				}
+				r := newReferee(t, seed, opts)
+				urls := simulated(t)
+				f, err := New(NewMemory(), opts)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,15 +328,15 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				if err := f.Add(r.add(seeds)...); err != nil {
 					t.Fatal(err)
 				}
-				var workers sync.WaitGroup
-				for range 5 {
-					workers.Go(func() {
+				var all sync.WaitGroup
+				for range workers {
+					all.Go(func() {
 						if err := r.worker(f, urls); !errors.Is(err, ErrEnd) {
 							t.Errorf("worker ended with %v", err)
 						}
 					})
 				}
-				workers.Wait()
+				all.Wait()
 				for key := range r.known {
 					if r.done[key] != 1 {
 						t.Errorf("%s ended %d times", key, r.done[key])

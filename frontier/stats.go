@@ -72,12 +72,10 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 // that the clocks have not moved yet.
 func (f *Frontier) account(t *Turn, o Outcome) {
 	if o.Request == nil {
-		if !t.hop {
-			f.refund()
-		}
+		f.refund()
 		return
 	}
-	if t.asked == 0 {
+	if t.pause.By == NoClock {
 		return
 	}
 	p := &f.politely

@@ -34,15 +34,24 @@ type Turn struct {
 	frontier *Frontier
 	site     *site
 	entry    Entry
-	due      time.Time     // when the site was due
-	by       Clock         // the clock that had set due
-	asked    time.Duration // pause asked since the last response
+	due      time.Time     // of the latest clock that this turn had to wait for
+	pause    Pause         // that it asked for
+	queued   time.Time     // until then the site was queued
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
-	addr     string        // bound to, where the address is shared with others
-	domain   string        // bound to, where domains have a clock
+	bound    [kinds]string // to what the site has in common with others, by kind
 	reserved string        // from the other processes of this machine
 	finished bool
+
+	requested bool      // Finish was told of a request
+	rested    time.Time // until when the site rests after it, whatever robots.txt says
+}
+
+// A Pause is what was asked of a turn before its request.
+type Pause struct {
+	By    Clock // the clock that asked, the latest; NoClock where nothing was asked
+	For   time.Duration
+	Since time.Time // from here on; zero: from the end of the site's last answer
 }
 
 // An Outcome is what a turn came to.
@@ -91,10 +100,35 @@ func (t *Turn) Entry() Entry { return t.entry }
 // Site is the site the turn is the right to.
 func (t *Turn) Site() Site { return t.site.name }
 
-// Asked is the pause that was asked between the end of the last response of
-// the site and this turn's request, and the clock that asked it; zero where
-// the site was never asked before.
-func (t *Turn) Asked() (time.Duration, Clock) { return t.asked, t.by }
+// Asked is the pause that was asked before this turn's request. What the site
+// has in common with others counts once Bind has returned.
+func (t *Turn) Asked() Pause { return t.pause }
+
+// stamp notes what the clocks of the site ask of t.
+func (t *Turn) stamp() {
+	c := &t.site.clocks
+	p := Pause{By: c.By, Since: t.site.since}
+	from := p.Since
+	switch {
+	case c.By == RestartClock:
+		p.Since = t.frontier.opts.Restarted
+		from = p.Since
+	case from.IsZero():
+		from = c.Ended
+	}
+	if p.For = c.Due.Sub(from); from.IsZero() || p.For <= 0 {
+		p = Pause{}
+	}
+	t.due, t.pause = c.Due, p
+}
+
+// wait notes a pause that counts from another time than the last answer, if it
+// is the one that ends last.
+func (t *Turn) wait(p Pause) {
+	if due := p.Since.Add(p.For); p.By != NoClock && due.After(t.due) {
+		t.due, t.pause = due, p
+	}
+}
 
 // Rested is since when nothing was asked of the site: the end of its last
 // response, in an earlier run, too; zero where it was never asked.
@@ -104,11 +138,19 @@ func (t *Turn) Rested() time.Time {
 	return t.site.clocks.Ended
 }
 
+// Due is when the site could be asked by all that was known of it.
+func (t *Turn) Due() time.Time {
+	if t.queued.After(t.due) {
+		return t.queued
+	}
+	return t.due
+}
+
 // Bind binds the turn to the one address that it will talk to, before any byte
-// is sent, connecting included. A public address is one that others may share:
-// its own clock counts, and the site's delay has a floor. The error is a
-// *NotYet where the address, the registrable domain or another process of this
-// machine does not let it go on yet.
+// is sent, connecting included. At a public address the clock of the address
+// counts, which others may share, and that of the host name, and the site's
+// delay has a floor. The error is a *NotYet where one of these, the registrable
+// domain or another process of this machine does not let it go on yet.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -116,36 +158,17 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	if t.finished {
 		return ErrFinished
 	}
-	s, now := t.site, f.now()
-	s.clocks.Public = public
-	name := ""
-	if public && f.opts.IPDelay >= 0 {
-		name = addr.String()
-	}
-	if s.ip.name != name {
-		s.ip = share{name: name}
-	}
-	if name != "" {
-		if err := f.addresses.may(&s.ip, now); err != nil {
+	now := f.now()
+	f.share(t.site, addr, public)
+	for i := range f.commons {
+		if err := f.commons[i].may(&t.site.shares[i], now); err != nil {
 			return err
 		}
 	}
-	if s.domain.name != "" {
-		if err := f.domains.may(&s.domain, now); err != nil {
-			return err
-		}
+	if err := t.reserve(addr, public, now); err != nil {
+		return err
 	}
-	if public {
-		if err := t.reserve(addr, now); err != nil {
-			return err
-		}
-	}
-	if t.addr = name; name != "" {
-		f.addresses.enter(&s.ip, now)
-	}
-	if t.domain = s.domain.name; t.domain != "" {
-		f.domains.enter(&s.domain, now)
-	}
+	t.bind(now)
 	return nil
 }
 
@@ -206,6 +229,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	if o.Request != nil {
 		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
+		s.since, t.requested, t.rested = time.Time{}, true, s.clocks.Due
 		cost := Spent{Bytes: o.Request.Bytes, Time: o.Request.Ended.Sub(o.Request.Started)}
 		s.spent.add(cost)
 		f.spent.add(cost)
@@ -225,7 +249,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		f.spent.Pages++
 	}
 	c := Completion{
-		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.common(now),
+		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.keptCommon(now),
 		Entry: t.entry, Fate: fate, Links: o.Links,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero()
@@ -249,18 +273,6 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f.kickLocked()
 	f.mu.Unlock()
 	return fate, err
-}
-
-// common are the clocks that t has moved, besides those of its site.
-func (t *Turn) common(now time.Time) []CommonClock {
-	var clocks []CommonClock
-	if t.addr != "" && t.frontier.opts.IPDelay > 0 {
-		clocks = append(clocks, t.frontier.addresses.kept(t.addr, now))
-	}
-	if t.domain != "" {
-		clocks = append(clocks, t.frontier.domains.kept(t.domain, now))
-	}
-	return clocks
 }
 
 // decide says what becomes of the entry. It requires that mu is held.

@@ -87,9 +87,6 @@ func TestKeysIgnoreCase(t *testing.T) {
 func TestByteOrderMark(t *testing.T) {
 	asks(t, RFC9309, "\xEF\xBB\xBFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
 	asks(t, RFC9309, "\xEF\xBBUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
-	asks(t, RFC9309, "\xEFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
-	asks(t, Google, "\xEFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
-	asks(t, RFC9309, "\xEF", "wrenbot", "/a allow")
 	asks(t, RFC9309, "User-agent: *\n\xEF\xBB\xBFDisallow: /a\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 

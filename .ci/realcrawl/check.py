@@ -7,6 +7,7 @@ end - took. Every violation is named; exit 1 if there is any.
 """
 import argparse
 import collections
+import datetime
 import json
 import os
 import sys
@@ -182,6 +183,34 @@ def check_crawl_log(report, crawl, requests, disallowed, kills, slack):
     report.rule("crawl.log calls nothing else disallowed", sorted("-9998: " + url for url in refused - disallowed))
 
 
+def check_pauses(report, crawl):
+    """Each request in crawl.log waited for what its line says was asked, as docs/outputs.md tells how to find out."""
+    early, unsaid, ended, tick = [], [], {}, 2e-6
+    for line in lines(os.path.join(crawl, "crawl.log")):
+        fields = line.split()
+        notes = dict(note.split(":", 1) for note in fields[11].split(",") if ":" in note) if len(fields) > 11 else {}
+        if "start" not in notes:
+            continue
+        url = urllib.parse.urlsplit(fields[3])
+        site, start = (url.scheme, url.netloc), moment(notes["start"])
+        since = moment(notes["since"]) if "since" in notes else ended.get(site)
+        if "asked" not in notes:
+            if site in ended:
+                unsaid.append("%s at %s" % (fields[3], notes["start"]))
+        elif since is None:
+            unsaid.append("%s at %s, since when?" % (fields[3], notes["start"]))
+        elif start < since + float(notes["asked"]) - tick:
+            early.append("%s at %s, %.0f ms before %s wanted" % (
+                fields[3], notes["start"], (since + float(notes["asked"]) - start) * 1000, notes.get("clock")))
+        ended[site] = start + float(notes["took"])
+    report.rule("crawl.log says which pause each request had to keep", unsaid)
+    report.rule("crawl.log has no request that did not keep it", early)
+
+
+def moment(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--access", action="append", required=True, help="access log; may be repeated")
@@ -209,6 +238,7 @@ def main(arguments=None):
     check_agent(report, requests, options.token)
     check_pages(report, options.crawl, fetched)
     check_crawl_log(report, options.crawl, requests, disallowed, options.kills, slack)
+    check_pauses(report, options.crawl)
     print("%s: %d requests, %d violations" % ("FAILED" if report.violations else "passed", len(requests), report.violations))
     return 1 if report.violations else 0
 

@@ -194,6 +194,25 @@ class Check(unittest.TestCase):
         self.log = ["2026-01-01T00:00:00.000Z 200 10 http://fast.test/x L - text/html #1 x sha1:x - -"]
         self.assertFails("crawl.log has no request that was not made", "logged 1 times, made 0 times: http://fast.test/x", "--kills", "1")
 
+    def pauses(self, *notes):
+        """A log of the usual requests, the first of them with annotations."""
+        self.log = ["2026-01-01T00:00:00.000Z %5d 10 http://%s%s L - text/html #1 x sha1:x - %s" % (
+            r["status"], r["host"], r["uri"], notes[i] if i < len(notes) else "-") for i, r in enumerate(self.requests)]
+        self.log += ["2026-01-01T00:00:00.000Z -9998 - %s L - - #1 - - - -" % url for url in self.disallowed]
+
+    def test_pause_kept(self):
+        self.pauses("start:2026-01-01T00:00:00.000000Z,took:1.000000", "start:2026-01-01T00:00:03.000000Z,took:1.000000,asked:2.000000,clock:own",
+                    "start:2026-01-01T00:00:05.000000Z,took:1.000000,asked:29.000000,clock:restart,since:2025-12-31T23:59:30.000000Z")
+        self.assertPasses()
+
+    def test_pause_not_kept(self):
+        self.pauses("start:2026-01-01T00:00:00.000000Z,took:1.000000", "start:2026-01-01T00:00:02.500000Z,took:1.000000,asked:2.000000,clock:own")
+        self.assertFails("crawl.log has no request that did not keep it", "500 ms before own wanted")
+
+    def test_pause_not_said(self):
+        self.pauses("start:2026-01-01T00:00:00.000000Z,took:1.000000", "start:2026-01-01T00:00:02.500000Z,took:1.000000")
+        self.assertFails("crawl.log says which pause each request had to keep", "http://fast.test/ at 2026")
+
     def test_every_violation_has_its_place_in_the_sum(self):
         self.requests = [request(100, FAST, "/x%d" % i) for i in range(30)]
         code, output = self.run_check("--show", "3")

@@ -24,9 +24,13 @@
 //	              on bytes may have been sent, connecting included
 //	ttfb:S        seconds from start to the answer; absent if there was none
 //	took:S        seconds from start to the end of the answer
-//	asked:S       pause that was to be kept since the last answer of the site
+//	asked:S       pause that was to be kept, since the last answer of the site
+//	              or the time of since
 //	clock:NAME    the clock that asked it: own, crawl-delay, request-rate,
-//	              visit-time, adaptive, retry-after, back-off, robots, restart
+//	              visit-time, adaptive, retry-after, back-off, failures, robots,
+//	              restart, host, domain, ip, machine
+//	since:TIME    from when on asked counts, where that is not the end of the last
+//	              answer of the site
 //	ip:ADDR       address and port that were talked to
 //	proto:NAME    h2, http/1.1, http/1.0 or ftp
 //	proxy:URL     that was used

@@ -3,8 +3,9 @@
 // process asks.
 //
 // They are a table in a file that every process maps into its memory. A name
-// has one place in it, by its hash, which holds a time; it is taken by one
-// atomic compare-and-swap, so that nobody waits for anybody. Two names that
+// has one place in it, by its hash, which holds a time, and whether that is the
+// end of a lease (its lowest bit); it is taken by one atomic compare-and-swap, so
+// that nobody waits for anybody. Two names that
 // share a place can only make each other later. A process that is killed leaves
 // nothing behind but times, which pass.
 package machine
@@ -19,6 +20,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/zeebo/xxh3"
 )
 
@@ -28,6 +30,7 @@ const (
 	// farthest is how far ahead a time can lie that counts: what a clock wrote
 	// that was wrong must not block a site for years.
 	farthest = 24 * time.Hour
+	leased   = 1 // the lowest bit of a time: the process is asking
 )
 
 // A Table implements frontier.Shared. It is safe for concurrent use, by several
@@ -85,30 +88,30 @@ func (t *Table) Close() error {
 	return unmapFile(mem)
 }
 
-// Reserve takes what key names from now until a time, unless it is taken: then
-// it says until when.
-func (t *Table) Reserve(key string, now, until time.Time) (taken time.Time, ok bool) {
+// Reserve takes what key names from now until a time, as a lease, unless it is
+// taken: then it says until when, and how.
+func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mem == nil {
-		return time.Time{}, true
+		return taken, true
 	}
 	// Somebody may have cut the file: then there is no table any more.
 	defer func() {
 		if recover() != nil {
-			taken, ok = time.Time{}, true
+			taken, ok = frontier.Taken{}, true
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	place, to := t.place(key), nanos(until)
+	place, to := t.place(key), nanos(until)|leased
 	for {
 		was := place.Load()
 		if free := time.Unix(0, was); free.After(now) && free.Before(now.Add(farthest)) {
-			return free, false
+			return frontier.Taken{Until: free, Lease: was&leased != 0}, false
 		}
 		if place.CompareAndSwap(was, to) {
 			t.reserved[key] = to
-			return time.Time{}, true
+			return taken, true
 		}
 	}
 }
@@ -137,10 +140,10 @@ func (t *Table) place(key string) *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&t.mem[i*8]))
 }
 
-// nanos is a time as it stands in the table.
+// nanos is a time as it stands in the table, but for a lease.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return t.UnixNano()
+	return (t.UnixNano() + leased) &^ leased
 }

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,7 @@ func TestWhatOneReservesTheOtherSees(t *testing.T) {
 		t.Fatal("a new name is taken")
 	}
 	taken, ok := b.Reserve("site x", now, until)
-	if ok || taken.Before(until) {
+	if ok || !taken.Lease || taken.Until.Before(until) {
 		t.Errorf("taken until %v, %v; want %v", taken, ok, until)
 	}
 	if _, ok := b.Reserve("site y", now, until); !ok {
@@ -46,7 +47,7 @@ func TestWhatOneReservesTheOtherSees(t *testing.T) {
 		t.Error("released by somebody else")
 	}
 	a.Release("site x", now.Add(time.Second))
-	if taken, ok := b.Reserve("site x", now, until); ok || taken.Before(now.Add(time.Second)) {
+	if taken, ok := b.Reserve("site x", now, until); ok || taken.Lease || taken.Until.Before(now.Add(time.Second)) {
 		t.Errorf("after Release: taken until %v, %v", taken, ok)
 	}
 	if _, ok := b.Reserve("site x", now.Add(2*time.Second), until); !ok {
@@ -64,7 +65,7 @@ func TestAWrongClockBlocksNobodyForLong(t *testing.T) {
 	}
 	a.Reserve("site y", now, now.Add(time.Minute))
 	a.Release("site y", now.Add(100*time.Hour))
-	if taken, ok := b.Reserve("site y", now, now.Add(time.Minute)); ok || taken.After(now.Add(24*time.Hour)) {
+	if taken, ok := b.Reserve("site y", now, now.Add(time.Minute)); ok || taken.Until.After(now.Add(24*time.Hour)) {
 		t.Errorf("taken until %v, %v", taken, ok)
 	}
 }
@@ -101,5 +102,27 @@ func TestAFileThatIsNoTableIsNotTouched(t *testing.T) {
 	}
 	if raw, err := os.ReadFile(path); err != nil || string(raw) != big {
 		t.Error("the file was changed")
+	}
+}
+
+// Every place lies in the table: a few thousand names fall into all parts of it.
+func TestEachOfManyNamesIsTaken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clocks")
+	a, b := open(t, path), open(t, path)
+	now := time.Now()
+	until := now.Add(time.Minute)
+	const names = 4000
+	shared := 0
+	for i := range names {
+		key := fmt.Sprintf("host h%d.example", i)
+		if _, ok := a.Reserve(key, now, until); !ok {
+			shared++ // its place is that of an earlier name
+		}
+		if taken, ok := b.Reserve(key, now, until); ok || !taken.Lease {
+			t.Fatalf("%s is free for another process", key)
+		}
+	}
+	if shared > names/100 {
+		t.Errorf("%d of %d names share a place with another", shared, names)
 	}
 }

@@ -1,3 +1,0 @@
-module github.com/permesso-crawler/permesso/cmd/mutate
-
-go 1.26.0
