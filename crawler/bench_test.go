@@ -26,8 +26,8 @@ func BenchmarkNext(b *testing.B) {
 	found := newFindings()
 	b.ReportAllocs()
 	for b.Loop() {
-		if n := len(c.next(p, found)); n != 50 {
-			b.Fatal(n)
+		if all, err := c.next(p, found); len(all) != 50 || err != nil {
+			b.Fatal(len(all), err)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Crawler struct {
 	opts    Options
 	seeds   []frontier.Entry
 	counts  counts
+	repeats repeats
 	started chan struct{} // closed by Run once the rooms are open
 
 	frontier *frontier.Frontier
@@ -46,10 +47,10 @@ func New(opts Options) (*Crawler, error) {
 		return nil, err
 	}
 	c := &Crawler{opts: opts, started: make(chan struct{})}
-	for _, s := range opts.Seeds {
+	for i, s := range opts.Seeds {
 		e, err := parseSeed(s)
 		if err != nil {
-			return nil, &OptionError{"Seeds", err.Error()}
+			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", s, i, err), Err: err}
 		}
 		c.seeds = append(c.seeds, e)
 		opts.Scope.Admit(e.URL)
@@ -234,7 +235,9 @@ func (c *Crawler) open(h Handler) error {
 		}
 	} else {
 		backlog, snapshots = frontier.NewMemory(), fetch.NewMemorySnapshots()
-		c.begun(Start{})
+		if err := c.begun(Start{}); err != nil {
+			return err
+		}
 	}
 	o := &c.opts
 	fetcher, err := fetch.New(fetch.Options{
@@ -309,22 +312,34 @@ func (c *Crawler) resume() error {
 		}
 		start.Changes = old.changes(&c.opts)
 	}
-	err = c.db.Each(keyRoot, func(raw string) error {
-		u, err := frontier.ParseURL(raw)
-		if err == nil {
-			c.opts.Scope.Admit(u)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if start.Requeued, err = c.db.Requeue(func(e frontier.Entry) bool { return c.narrowed(&e) == "" }); err != nil {
+	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}
 	if err := errors.Join(c.db.Put(keyJob, now), c.logStart(start)); err != nil {
 		return err
 	}
-	c.begun(start)
-	return nil
+	return c.begun(start)
+}
+
+// widen brings into scope what redirects of the seeds led to, and queues again
+// what was put aside and is in scope now.
+func (c *Crawler) widen() (requeued int, err error) {
+	var panicked error
+	err = c.db.Each(keyRoot, func(raw string) error {
+		u, err := frontier.ParseURL(raw)
+		if err == nil && panicked == nil {
+			panicked = safely("Scope", func() { c.opts.Scope.Admit(u) })
+		}
+		return err
+	})
+	if err := errors.Join(panicked, err); err != nil {
+		return 0, err
+	}
+	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
+		if panicked == nil {
+			panicked = safely("Scope", func() { wanted = c.narrowed(&e) == "" })
+		}
+		return wanted
+	})
+	return requeued, errors.Join(panicked, err)
 }

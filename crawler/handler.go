@@ -7,12 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// A Handler is given each page, once it is stored. Handlers run in the visit:
-// a slow one slows the crawl down, it does not pile pages up. They must be safe
-// for concurrent use.
+// A Handler is given each page, once it is stored: at least once (again after a
+// kill, and after ErrRetry), one page of a site after the other, pages of several
+// sites at the same time. Handlers run in the visit: a slow one slows the crawl
+// down, it does not pile pages up.
 //
-// An error other than ErrRetry and ErrStop is counted and logged; the page
-// stays fetched. So is a panic.
+// An error other than ErrRetry and ErrStop is counted, logged, and given to
+// Options.OnError; the page stays fetched. So is a panic, as a *PanicError.
 type Handler interface {
 	Handle(ctx context.Context, p *Page) error
 }
@@ -31,23 +32,40 @@ var (
 	ErrStop = errors.New("crawler: stop")
 )
 
-// A PanicError is a panic of a handler.
+// A PanicError is a panic of a function of the caller's. One of a handler is an
+// error of that page; one of a Scope, OnSkip, OnStart or OnError ends the crawl.
 type PanicError struct {
+	Where string // "handler", or the option
 	Value any
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Where, e.Value) }
+
+// Unwrap is the value, if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// safely calls a function of the caller's. The error is a *PanicError.
+func safely(where string, f func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{where, v, debug.Stack()}
+		}
+	}()
+	f()
+	return nil
+}
 
 // call calls h, if there is one.
 func call(ctx context.Context, h Handler, p *Page) (err error) {
 	if h == nil {
 		return nil
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
-		}
-	}()
-	return h.Handle(ctx, p)
+	if panicked := safely("handler", func() { err = h.Handle(ctx, p) }); panicked != nil {
+		return panicked
+	}
+	return err
 }

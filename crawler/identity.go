@@ -23,23 +23,27 @@ type Identity struct {
 type OptionError struct {
 	Field  string
 	Reason string
+	Err    error // the cause, as a *frontier.URLError of a seed; nil where there is none
 }
+
+// Unwrap returns the cause.
+func (e *OptionError) Unwrap() error { return e.Err }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("crawler: %s: %s", e.Field, e.Reason) }
 
 // Check reports why an identity cannot be used; the error is an *OptionError.
 func (id Identity) Check() error {
 	if id.Token == "" {
-		return &OptionError{"Identity.Token", `is empty: give the crawler a name of its own, such as "titlebot"`}
+		return &OptionError{Field: "Identity.Token", Reason: `is empty: give the crawler a name of its own, such as "titlebot"`}
 	}
 	if err := robots.CheckToken(id.Token); err != nil {
-		return &OptionError{"Identity.Token", err.Error()}
+		return &OptionError{Field: "Identity.Token", Reason: err.Error(), Err: err}
 	}
 	if who, known := robots.KnownToken(id.Token); known {
-		return &OptionError{"Identity.Token", fmt.Sprintf("%q is the name of %s: give the crawler a name of its own", id.Token, who)}
+		return &OptionError{Field: "Identity.Token", Reason: fmt.Sprintf("%q is the name of %s: give the crawler a name of its own", id.Token, who)}
 	}
 	if _, ok := contactURL(id.Contact); !ok {
-		return &OptionError{"Identity.Contact", fmt.Sprintf("%q is neither an http(s) URL nor an e-mail address: site owners must be able to reach you", id.Contact)}
+		return &OptionError{Field: "Identity.Contact", Reason: fmt.Sprintf("%q is neither an http(s) URL nor an e-mail address: site owners must be able to reach you", id.Contact)}
 	}
 	return nil
 }

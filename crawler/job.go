@@ -29,13 +29,14 @@ type Change struct{ Setting, Was, Is string }
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
 
 // begun tells of the start of a run.
-func (c *Crawler) begun(s Start) {
+func (c *Crawler) begun(s Start) error {
 	for _, d := range s.Changes {
 		c.opts.Logger.Info("resumed with another setting", "setting", d.Setting, "was", d.Was, "is", d.Is)
 	}
-	if c.opts.OnStart != nil {
-		c.opts.OnStart(s)
+	if c.opts.OnStart == nil {
+		return nil
 	}
+	return safely("OnStart", func() { c.opts.OnStart(s) })
 }
 
 type setting struct{ name, value string }

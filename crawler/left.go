@@ -123,9 +123,10 @@ func (c *Crawler) tellLeft() error {
 	if c.opts.OnSkip == nil || end != EndUnasked && end != EndPatience && end != EndLimit {
 		return nil
 	}
+	var panicked error
 	_, err := c.left(c.queue, func(s Skip, _ error) bool {
-		c.opts.OnSkip(s)
-		return true
+		panicked = safely("OnSkip", func() { c.opts.OnSkip(s) })
+		return panicked == nil
 	})
-	return err
+	return errors.Join(panicked, err)
 }

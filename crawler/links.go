@@ -29,7 +29,12 @@ func (f *findings) clear() {
 
 // next are the entries that a page leads to, each once, in scope. They are valid
 // until f is used for another page.
-func (c *Crawler) next(p *Page, f *findings) []frontier.Entry {
+func (c *Crawler) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
+	err = safely("Scope or OnSkip", func() { entries = c.wantedOf(p, f) })
+	return entries, err
+}
+
+func (c *Crawler) wantedOf(p *Page, f *findings) []frontier.Entry {
 	f.clear()
 	links := p.Links()
 	seen, entries := f.seen, f.entries
@@ -119,12 +124,14 @@ func (c *Crawler) admit(p *Page) error {
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil
 	}
-	if c.opts.Scope.Contains(e) {
-		return nil
-	}
-	c.opts.Scope.Admit(e.URL)
-	if c.db == nil {
-		return nil
+	known := false
+	err := safely("Scope", func() {
+		if known = c.opts.Scope.Contains(e); !known {
+			c.opts.Scope.Admit(e.URL)
+		}
+	})
+	if known || c.db == nil || err != nil {
+		return err
 	}
 	return c.db.Put(keyRoot+e.URL.String(), true)
 }

@@ -67,9 +67,11 @@ type Options struct {
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
-	OnStart        func(Start)       // called once, before the first request: what a run that goes on does otherwise
-	OnSkip         func(Skip)        // called for each URL that is not fetched, those that this run leaves in the queue, too; must be quick and safe for concurrent use
-	Logger         *slog.Logger      // nil: none
+
+	OnStart func(Start)        // called once, before the first request: what a run that goes on does otherwise
+	OnError func(*Page, error) // called for each error of the handler, beside the Logger; must be safe for concurrent use
+	OnSkip  func(Skip)         // called for each URL that is not fetched, those that this run leaves in the queue, too; must be quick and safe for concurrent use
+	Logger  *slog.Logger       // nil: slog.Default()
 
 	bounds bounds
 }
@@ -106,7 +108,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if len(o.Seeds) == 0 {
-		return &OptionError{"Seeds", "is empty: give at least one URL to start from"}
+		return &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from"}
 	}
 	for _, n := range []struct {
 		field string
@@ -118,18 +120,18 @@ func (o *Options) check() error {
 		{"Bandwidth", o.Bandwidth < 0}, {"MaxArchive", o.MaxArchive < 0},
 	} {
 		if n.bad {
-			return &OptionError{n.field, "is negative"}
+			return &OptionError{Field: n.field, Reason: "is negative"}
 		}
 	}
 	if err := o.checkRobots(); err != nil {
 		return err
 	}
 	if err := fetch.CheckHeader(o.Header); err != nil {
-		return &OptionError{"Header", err.Error()}
+		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
 	}
 	for _, out := range o.Output {
 		if !slices.Contains([]Output{OutputWARC, OutputPages, OutputBodies, OutputLinks}, out) {
-			return &OptionError{"Output", fmt.Sprintf("%q is none of warc, jsonl, bodies, links", out)}
+			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is none of warc, jsonl, bodies, links", out)}
 		}
 	}
 	if o.Output == nil {
@@ -142,6 +144,7 @@ func (o *Options) check() error {
 	if o.Scope == nil {
 		o.Scope = SameHost()
 	}
+	o.Scope = cloned(o.Scope)
 	if o.MaxHostPages == 0 {
 		o.MaxHostPages = DefaultHostPages
 	}
@@ -149,7 +152,7 @@ func (o *Options) check() error {
 		o.Concurrency = DefaultConcurrency
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	return nil
 }
@@ -157,14 +160,14 @@ func (o *Options) check() error {
 // checkRobots finds what is not valid in the options about robots.txt.
 func (o *Options) checkRobots() error {
 	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
-		return &OptionError{"Dialect", err.Error()}
+		return &OptionError{Field: "Dialect", Reason: err.Error(), Err: err}
 	}
 	for _, alias := range o.Aliases {
 		if err := o.Dialect.CheckToken(alias); err != nil {
-			return &OptionError{"Aliases", err.Error()}
+			return &OptionError{Field: "Aliases", Reason: err.Error(), Err: err}
 		}
 		if who, known := robots.KnownToken(alias); known {
-			return &OptionError{"Aliases", fmt.Sprintf("%q is the name of %s: give former names of this crawler only", alias, who)}
+			return &OptionError{Field: "Aliases", Reason: fmt.Sprintf("%q is the name of %s: give former names of this crawler only", alias, who)}
 		}
 	}
 	return nil

@@ -167,7 +167,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC(), Status: p.Status, Type: p.Type,
 		Size: int64(len(p.Body)), Digest: p.digest, Truncated: p.Truncated,
-		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(),
+		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive,
 	}

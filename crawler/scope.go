@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"maps"
 	"strings"
 	"sync"
 
@@ -9,6 +10,9 @@ import (
 
 // A Scope says which URLs belong to a crawl. It is our own choice, beside what
 // the sites allow. It must be safe for concurrent use.
+//
+// Each crawl has a scope of its own: New takes a copy of one that has a method
+// Clone() Scope, as those of this package have, and leaves the other as it is.
 type Scope interface {
 	// Admit brings the surroundings of root into scope. It is called for each
 	// seed, and for each URL at which a chain of redirects from a seed ends.
@@ -44,6 +48,14 @@ func Anywhere() Scope { return ScopeFunc(func(frontier.Entry) bool { return true
 // SamePrefix is the scope of what starts like a seed up to its last slash.
 func SamePrefix() Scope { return &prefixes{} }
 
+// cloned is a scope for one crawl.
+func cloned(s Scope) Scope {
+	if c, ok := s.(interface{ Clone() Scope }); ok {
+		return c.Clone()
+	}
+	return s
+}
+
 // keyed is the scope of the URLs that share a key with a root.
 type keyed struct {
 	name string
@@ -57,6 +69,12 @@ func newKeyed(name string, key func(frontier.URL) string) *keyed {
 }
 
 func (k *keyed) String() string { return k.name }
+
+func (k *keyed) Clone() Scope {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return &keyed{name: k.name, key: k.key, keys: maps.Clone(k.keys)}
+}
 
 func (k *keyed) Admit(root frontier.URL) {
 	k.mu.Lock()
@@ -76,6 +94,12 @@ type prefixes struct {
 }
 
 func (p *prefixes) String() string { return "prefix" }
+
+func (p *prefixes) Clone() Scope {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return &prefixes{all: maps.Clone(p.all)}
+}
 
 // prefixOf ends with a slash.
 func prefixOf(u frontier.URL) string {

@@ -37,6 +37,7 @@ type Counts struct {
 	Skips    map[Reason]int // URLs that were not fetched
 	Retries  int            // pages queued for another try
 	Handler  int            // errors of the handler
+	Cut      int            // pages with more links than extract.MaxLinks, whose rest was left out
 }
 
 // counts are Counts under a lock.
@@ -78,10 +79,10 @@ func (c *counts) skip(r Reason) {
 	increment(&c.n.Skips, r)
 }
 
-func (c *counts) handlerError() {
+func (c *counts) add(f func(*Counts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n.Handler++
+	f(&c.n)
 }
 
 func increment[K comparable](m *map[K]int, key K) {
@@ -123,12 +124,13 @@ type Summary struct {
 	Sites   int                   // that were asked, or are to be
 	Waiting []frontier.SiteStatus // sites with something left, the first due first
 	Left    map[Reason]int        // URLs that have not ended, by why; Crawler.Left lists them
+	Repeats []Repeat              // where many pages have one body, the most first
 }
 
 // Summary may be called once Run has returned.
 func (c *Crawler) Summary() Summary {
 	s := Summary{Stats: c.Stats()}
-	s.Sites = s.Frontier.Sites
+	s.Sites, s.Repeats = s.Frontier.Sites, c.repeats.list()
 	c.mu.Lock()
 	s.End = c.end
 	c.mu.Unlock()

@@ -20,6 +20,7 @@ type PageRecord struct {
 	Title     string    `json:"title,omitempty"`     // of an HTML page
 	Location  string    `json:"location,omitempty"`  // where a redirect leads
 	Links     int       `json:"links"`               // found on the page, in scope or not
+	LinksCut  bool      `json:"linkscut,omitempty"`  // there were more links than are taken
 	Depth     int       `json:"depth"`               // links from the seed
 	Hops      string    `json:"hops,omitempty"`      // path from the seed in Heritrix's letters
 	Via       string    `json:"via,omitempty"`       // the page it was found on

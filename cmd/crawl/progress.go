@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -54,6 +55,12 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	w.counts("problems", s.Errors)
 	if s.Retries > 0 || s.Handler > 0 {
 		w.line("tried again", "%s", plural(s.Retries, "page"))
+	}
+	if s.Cut > 0 {
+		w.line("links", "of %s the first %d were taken", plural(s.Cut, "page"), extract.MaxLinks)
+	}
+	for _, r := range s.Repeats[:min(len(s.Repeats), 5)] {
+		w.line("one body", "%d pages under %s: a space without an end?", r.Pages, r.Under)
 	}
 	polite := s.Frontier.Polite
 	w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
@@ -209,6 +216,14 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		}
 		sites = append(sites, w)
 	}
+	type repeat struct {
+		Under string `json:"under"`
+		Pages int    `json:"pages"`
+	}
+	var repeats []repeat
+	for _, r := range s.Repeats {
+		repeats = append(repeats, repeat(r))
+	}
 	return struct {
 		End         string                 `json:"end"`
 		Dir         string                 `json:"dir"`
@@ -228,8 +243,10 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		RetryAfter  int                    `json:"retry_after_obeyed"`
 		Left        map[crawler.Reason]int `json:"left,omitempty"`
 		Waiting     []waiting              `json:"waiting,omitempty"`
+		Cut         int                    `json:"pages_with_links_cut,omitempty"`
+		Repeats     []repeat               `json:"one_body,omitempty"`
 	}{
 		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
-		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites,
+		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Cut, repeats,
 	}
 }

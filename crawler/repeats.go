@@ -1,0 +1,113 @@
+package crawler
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Repeat is a body that many pages of a site have: often one of a space of
+// URLs without an end.
+type Repeat struct {
+	Under string // what the URLs of these pages have in common
+	Pages int
+}
+
+const (
+	// manyRepeats is from how many pages on a repeat is one.
+	manyRepeats = 100
+	// maxBodies is how many bodies are remembered, twice.
+	maxBodies = 4096
+	// maxUnder is how much of a URL is.
+	maxUnder = 256
+)
+
+type bodyKey struct {
+	site   frontier.Site
+	digest string
+}
+
+// repeats count the pages of a site that have one body, of those bodies that
+// were seen lately: in two generations, of which the older is forgotten when the
+// younger is full. What is a repeat is not forgotten.
+type repeats struct {
+	mu         sync.Mutex
+	young, old map[bodyKey]*Repeat
+}
+
+// see counts a page. It reports whether it is time to say something: at the
+// hundredth, the thousandth, ...
+func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := bodyKey{u.Site(), digest}
+	one := r.young[key]
+	if one == nil {
+		if len(r.young) >= maxBodies || r.young == nil {
+			r.age()
+		}
+		if one = r.old[key]; one == nil {
+			one = &Repeat{Under: strings.Clone(short(u.String()))}
+		}
+		r.young[key] = one
+	}
+	one.Pages++
+	one.Under = common(one.Under, short(u.String()))
+	for n := manyRepeats; n <= one.Pages; n *= 10 {
+		if n == one.Pages {
+			return *one, true
+		}
+	}
+	return *one, false
+}
+
+// age begins a new generation.
+func (r *repeats) age() {
+	r.old = r.young
+	r.young = make(map[bodyKey]*Repeat)
+	for key, one := range r.old {
+		if one.Pages >= manyRepeats && len(r.young) < maxBodies/2 {
+			r.young[key] = one
+		}
+	}
+}
+
+// list are the repeats, the most first.
+func (r *repeats) list() []Repeat {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := maps.Clone(r.old)
+	if all == nil {
+		all = map[bodyKey]*Repeat{}
+	}
+	maps.Copy(all, r.young)
+	var many []Repeat
+	for _, one := range all {
+		if one.Pages >= manyRepeats {
+			many = append(many, *one)
+		}
+	}
+	slices.SortFunc(many, func(a, b Repeat) int {
+		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.Under, b.Under))
+	})
+	return many
+}
+
+func short(url string) string { return url[:min(len(url), maxUnder)] }
+
+// common is the beginning that two URLs have in common, up to a place where
+// something ends.
+func common(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if n == len(a) {
+		return a
+	}
+	return a[:strings.LastIndexAny(a[:n], "/?&=")+1]
+}

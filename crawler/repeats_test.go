@@ -1,0 +1,40 @@
+package crawler
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// What repeats is found among any number of other bodies, in bounded memory.
+func TestRepeatsAreBounded(t *testing.T) {
+	var r repeats
+	see := func(url, digest string) (Repeat, bool) {
+		u, err := frontier.ParseURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.see(u, digest)
+	}
+	warned := 0
+	for i := range 3*maxBodies + 7 {
+		see(fmt.Sprintf("http://a.example/book/%d", i), fmt.Sprint("one of its own ", i))
+		if i%20 == 0 {
+			if one, warn := see(fmt.Sprintf("http://a.example/cycle/%d?a=b", i), "the same"); warn {
+				warned++
+				if one.Pages != manyRepeats || one.Under != "http://a.example/cycle/" {
+					t.Errorf("%+v", one)
+				}
+			}
+			see(fmt.Sprintf("http://b%d.example/", i), "the same") // other sites are no repeat
+		}
+		if n := len(r.young) + len(r.old); n > 2*maxBodies {
+			t.Fatalf("%d bodies are remembered", n)
+		}
+	}
+	all := r.list()
+	if want := (3*maxBodies+7)/20 + 1; warned != 1 || len(all) != 1 || all[0].Pages != want {
+		t.Errorf("warned %d times; %+v, want %d pages", warned, all, want)
+	}
+}
