@@ -1,10 +1,12 @@
 package permesso_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,5 +66,32 @@ func TestArrowsOfTheHouse(t *testing.T) {
 	}
 	if len(rooms) != len(rank) {
 		t.Errorf("rooms with Go files: %v, want those of %v", rooms, rank)
+	}
+}
+
+// Who uses the library knows nothing of the flags of the command.
+func TestTextsOfTheLibraryNameNoFlags(t *testing.T) {
+	flag := regexp.MustCompile(`(^|[^-\w])--[a-z]`)
+	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage"} {
+		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files := token.NewFileSet()
+			f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && flag.MatchString(text.Value) {
+					t.Errorf("%s: %s", files.Position(text.Pos()), text.Value)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

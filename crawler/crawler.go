@@ -293,7 +293,7 @@ type IdentityError struct {
 }
 
 func (e *IdentityError) Error() string {
-	return fmt.Sprintf("crawler: %s was begun as %s (%s), not as %s (%s): go on under that identity, or start again with --fresh",
+	return fmt.Sprintf("crawler: %s was begun as %s (%s), not as %s (%s): go on under that identity, or begin a crawl of its own elsewhere",
 		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
 }
 

@@ -388,7 +388,7 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		pages, sum := crawl(t, w, nil, "http://a.example/", "http://169.254.169.254/latest")
 		wantPages(t, pages, "http://a.example/")
 		w.AssertNeverFetched("http://inside.example/robots.txt", "http://inside.example/", "http://169.254.169.254/robots.txt")
-		if len(sum.Waiting) != 2 || !strings.Contains(sum.Waiting[0].Given.Detail, "--allow-private") {
+		if len(sum.Waiting) != 2 || !strings.Contains(sum.Waiting[0].Given.Detail, "not a public address") {
 			t.Errorf("waiting: %+v", sum.Waiting)
 		}
 	})

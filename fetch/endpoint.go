@@ -34,14 +34,14 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 			}
 		}
 		if end < 0 {
-			return ConnectTo{}, fmt.Errorf("--connect-to %q: want HOST1:PORT1:HOST2:PORT2, each may be empty", s)
+			return ConnectTo{}, fmt.Errorf("%q: want HOST1:PORT1:HOST2:PORT2, each may be empty", s)
 		}
 		parts, rest = append(parts, rest[:end]), rest[end+1:]
 	}
 	c := ConnectTo{strings.ToLower(unbracket(parts[0])), parts[1], unbracket(parts[2]), rest}
 	for _, port := range []string{c.Port, c.ToPort} {
 		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
-			return ConnectTo{}, fmt.Errorf("--connect-to %q: port %q is not a number from 1 to 65535", s, port)
+			return ConnectTo{}, fmt.Errorf("%q: port %q is not a number from 1 to 65535", s, port)
 		}
 	}
 	return c, nil
@@ -120,9 +120,9 @@ type AddressError struct {
 
 func (e *AddressError) Error() string {
 	if !e.Addr.IsValid() {
-		return e.Host + " means this machine, which has no public address; --allow-private permits it"
+		return e.Host + " means this machine, which has no public address"
 	}
-	return fmt.Sprintf("%s is at %s, which is not a public address; --allow-private permits it", e.Host, e.Addr)
+	return fmt.Sprintf("%s is at %s, which is not a public address", e.Host, e.Addr)
 }
 
 var guard = ssrf.New(ssrf.WithAnyPort())

@@ -227,7 +227,7 @@ func TestOnlyCheckedAddressesAreDialled(t *testing.T) {
 				if got := fmt.Sprint(w.dialed); got != tc.dialed {
 					t.Errorf("dialled %s, want %s", got, tc.dialed)
 				}
-				if tc.dialed == "[]" && (!res.Outcome.Gone || !strings.Contains(res.Outcome.Fate.Detail, "--allow-private")) {
+				if tc.dialed == "[]" && (!res.Outcome.Gone || !strings.Contains(res.Outcome.Fate.Detail, "not a public address")) {
 					t.Errorf("fate: %+v", res.Outcome.Fate)
 				}
 			})

@@ -20,9 +20,9 @@ func fields(h http.Header) int {
 // ownFields are those that Options.Header may not hold, and what to do
 // instead.
 var ownFields = map[string]string{
-	"Host":       "it is the host of each URL; --connect-to sends the connections for it elsewhere",
-	"User-Agent": "it is made from --name and --contact, so that site owners know whom to ask",
-	"From":       "it is made from --contact, so that site owners know whom to ask",
+	"Host":       "it is the host of each URL",
+	"User-Agent": "it is made from the name and the contact of the crawler, so that site owners know whom to ask",
+	"From":       "it is made from the contact of the crawler, so that site owners know whom to ask",
 
 	"Accept-Encoding": "an answer in a coding that is not built in could not be read",
 
@@ -46,7 +46,7 @@ var ownFields = map[string]string{
 	"If-Unmodified-Since": onlyWhole,
 	"Cookie":              secret,
 	"Authorization":       secret,
-	"Proxy-Authorization": "it would reach the sites, too; write USER:PASSWORD@ before the host of --proxy",
+	"Proxy-Authorization": "it would reach the sites, too; USER:PASSWORD@ belongs before the host of the proxy",
 	"Forwarded":           disguise,
 	"X-Forwarded-For":     disguise,
 	"X-Real-Ip":           disguise,

@@ -19,10 +19,10 @@ func TestParseHeader(t *testing.T) {
 	for line, want := range map[string]string{
 		"no colon": "no colon", ": x": "is no name", "A b: x": "is no name", "Ä: x": "is no name",
 		"X: a\r\nY: b": "control character", "X: \x00": "control character",
-		"host: x": "--connect-to", "User-Agent: x": "--name", "From: x": "--contact", "accept-encoding: x": "coding",
+		"host: x": "host of each URL", "User-Agent: x": "the name and the contact", "From: x": "the contact", "accept-encoding: x": "coding",
 		"Connection: close": "connection", "TE: trailers": "connection", "Content-Length: 1": "no content",
 		"Range: bytes=0-1": "whole", "If-None-Match: x": "whole", "Cookie: a=b": "every site", "Authorization: x": "every site",
-		"Proxy-Authorization: x": "--proxy", "X-Forwarded-For: 1.2.3.4": "somebody else",
+		"Proxy-Authorization: x": "host of the proxy", "X-Forwarded-For: 1.2.3.4": "somebody else",
 	} {
 		if _, err := ParseHeader([]string{line}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", line, err, want)

@@ -274,7 +274,7 @@ func TestNothingPrivateIsAskedOfAProxy(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
 			res, _ := newTour(t, Options{Network: w, Proxy: mustProxy(t, "http://proxy.test:3128")}).visit(raw)
-			if len(w.dialed) != 0 || !res.Outcome.Gone || !strings.Contains(res.Outcome.Fate.Detail, "--allow-private") {
+			if len(w.dialed) != 0 || !res.Outcome.Gone || !strings.Contains(res.Outcome.Fate.Detail, "public address") {
 				t.Errorf("%s: dialled %v, fate %+v", raw, w.dialed, res.Outcome.Fate)
 			}
 		})

@@ -67,9 +67,9 @@ type InUseError struct {
 
 func (e *InUseError) Error() string {
 	if e.Run == nil {
-		return fmt.Sprintf("%s is in use by another process: wait until it ends, or take another --dir", e.Dir)
+		return fmt.Sprintf("%s is in use by another process", e.Dir)
 	}
-	return fmt.Sprintf("%s is in use by process %d, which runs since %s: wait until it ends, or take another --dir",
+	return fmt.Sprintf("%s is in use by process %d, which runs since %s",
 		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
 }
 
@@ -81,7 +81,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is damaged: %v: restore it from a copy, or start again with --fresh", e.Path, e.Err)
+	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
 }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
@@ -97,7 +97,7 @@ func (e *VersionError) Error() string {
 	if e.Have < e.Can {
 		which = "an older"
 	}
-	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version, or start again with --fresh", e.Path, e.Have, e.Can, which)
+	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
 }
 
 // A Run says which process holds a crawl.

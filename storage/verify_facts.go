@@ -157,7 +157,7 @@ func (v *verifier) compare() error {
 			v.done.Moved = append(v.done.Moved, name)
 			continue
 		}
-		v.problem("%s is missing, with %d answers in it (--moved where it was moved away on purpose)",
+		v.problem("%s is missing, with %d answers in it (or was it moved away on purpose?)",
 			filepath.Join(v.dir, ArchiveDir, name), v.absent[name])
 	}
 	return nil

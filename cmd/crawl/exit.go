@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -52,6 +53,39 @@ func (e *exit) Error() string {
 }
 
 func (e *exit) Unwrap() error { return e.err }
+
+// mend is how a user of the command mends an error of the library, which knows
+// of no flags.
+func mend(err error) string {
+	var identity *crawler.IdentityError
+	var inUse *storage.InUseError
+	var damaged *storage.DamagedError
+	var version *storage.VersionError
+	switch {
+	case errors.As(err, &inUse):
+		return "wait until it ends, or take another --dir"
+	case errors.As(err, &damaged):
+		return "restore the whole directory from a copy, or start again with --fresh"
+	case errors.As(err, &version), errors.As(err, &identity):
+		return "or start again with --fresh"
+	}
+	return ""
+}
+
+func withMend(err error) string {
+	if hint := mend(err); hint != "" {
+		return err.Error() + ": " + hint
+	}
+	return err.Error()
+}
+
+// permits is how to mend what a fate says, where the site is not a public one.
+func permits(detail string) string {
+	if strings.Contains(detail, "no public address") || strings.Contains(detail, "not a public address") {
+		return "; --allow-private permits it"
+	}
+	return ""
+}
 
 func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}

@@ -38,7 +38,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(errOut, "crawl: %v\n", err)
+		fmt.Fprintf(errOut, "crawl: %v\n", withMend(err))
 	}
 	code := exitCode(err)
 	if code == exitDiskFull {

@@ -119,7 +119,7 @@ func why(st frontier.SiteStatus, now time.Time) string {
 		if st.Given.Detail != "" {
 			detail = " (" + st.Given.Detail + ")"
 		}
-		return st.Given.Code.String() + detail + ": given up in this run"
+		return st.Given.Code.String() + detail + ": given up in this run" + permits(detail)
 	case st.Over:
 		return "its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)"
 	case wait > 0:

@@ -46,7 +46,7 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	for _, s := range f.connectTo {
 		c, err := fetch.ParseConnectTo(s)
 		if err != nil {
-			return nil, usage("%v", err)
+			return nil, usage("--connect-to %v", err)
 		}
 		opts.ConnectTo = append(opts.ConnectTo, c)
 	}
@@ -77,8 +77,9 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 			return nil, err
 		case res.Rules != nil:
 			return res.Rules, nil
-		case !res.Outcome.Again:
-			return nil, &exit{exitNothing, fmt.Errorf("%s: %s", u.Site(), res.Outcome.Fate.Detail)}
+		case !res.Outcome.Again || res.Outcome.Gone:
+			detail := res.Outcome.Fate.Detail
+			return nil, &exit{exitNothing, fmt.Errorf("%s: %s%s", u.Site(), detail, permits(detail))}
 		}
 	}
 }

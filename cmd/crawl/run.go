@@ -264,7 +264,7 @@ func (f *runFlags) options() (crawler.Options, error) {
 	for _, s := range f.connectTo {
 		c, err := fetch.ParseConnectTo(s)
 		if err != nil {
-			return o, usage("%v", err)
+			return o, usage("--connect-to %v", err)
 		}
 		o.ConnectTo = append(o.ConnectTo, c)
 	}
