@@ -82,9 +82,8 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	defer func() { err = distinct(err, c.close()) }()
 	close(c.started)
-	if c.opts.MaxTime > 0 {
-		defer time.AfterFunc(c.opts.MaxTime, func() { c.stopFor(EndTime) }).Stop()
-	}
+	ctx, done := c.bounded(ctx)
+	defer done()
 	c.mu.Lock()
 	if c.stop {
 		c.frontier.Stop()
@@ -99,6 +98,28 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		err = c.tellLeft()
 	}
 	return distinct(err, c.logGivenUp())
+}
+
+var errTime = errors.New("crawler: the time of the run is up")
+
+// timeGrace is how long requests that are under way may go on once the time of
+// a run is up.
+const timeGrace = 10 * time.Second
+
+// bounded stops the crawl when its time is up, and a little later breaks off
+// what is still under way.
+func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
+	if c.opts.MaxTime == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := time.AfterFunc(c.opts.MaxTime, func() { c.stopFor(EndTime) })
+	breakOff := time.AfterFunc(c.opts.MaxTime+timeGrace, func() { cancel(errTime) })
+	return ctx, func() {
+		stop.Stop()
+		breakOff.Stop()
+		cancel(nil)
+	}
 }
 
 // work runs the workers and returns why they ended.
@@ -134,7 +155,7 @@ func (c *Crawler) work(ctx context.Context, h Handler) error {
 			failed = append(failed, err)
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTime) {
 		c.mu.Lock()
 		c.end = EndBroken
 		c.mu.Unlock()

@@ -8,6 +8,9 @@
 //		fmt.Println(p.URL, p.Title())
 //		return nil
 //	}))
+//	if s := c.Summary(); s.Fetched == 0 {
+//		log.Fatal(s)
+//	}
 //
 // The zero value of every option is polite: robots.txt is obeyed, a site is
 // asked one request at a time with a second between two, and only addresses of

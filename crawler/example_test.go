@@ -28,6 +28,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if s := c.Summary(); s.Fetched == 0 {
+		log.Fatal(s)
+	}
 }
 
 // A crawl in a directory survives a kill: the same program goes on with it.

@@ -35,7 +35,7 @@ type Options struct {
 	Depth        int           // links from a seed that are followed; 0: no limit
 	Limit        int           // pages of the whole crawl; 0: no limit
 	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
-	MaxTime      time.Duration // after which the run is stopped; 0: no limit
+	MaxTime      time.Duration // after which the run is stopped; what takes longer than 10 s to end is then broken off; 0: no limit
 	MaxHostPages int           // pages of one site; 0: DefaultHostPages, negative: no limit
 	MaxHostBytes int64         // of answers of one site; 0: no limit
 	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit

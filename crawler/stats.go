@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -30,7 +31,7 @@ type Counts struct {
 	Requests int            // robots.txt included
 	Robots   int            // of these, for robots.txt
 	Fetched  int            // URLs that a server answered for good
-	Pages    int            // of these, with a 2xx status
+	Pages    int            // of these, with a 2xx status, but for what pages are shown with
 	Bytes    int64          // of bodies, as they came over the wire
 	Status   map[int]int    // answers by HTTP status
 	Errors   map[string]int // requests that failed, by stage
@@ -46,7 +47,7 @@ type counts struct {
 	n  Counts
 }
 
-func (c *counts) visit(res *fetch.Result, fate frontier.Fate) {
+func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := &c.n
@@ -67,7 +68,7 @@ func (c *counts) visit(res *fetch.Result, fate frontier.Fate) {
 		n.Retries++
 	case fate.Code == frontier.Fetched:
 		n.Fetched++
-		if fate.Page() {
+		if fate.Page() && !e.Requisite() {
 			n.Pages++
 		}
 	}
@@ -125,6 +126,26 @@ type Summary struct {
 	Waiting []frontier.SiteStatus // sites with something left, the first due first
 	Left    map[Reason]int        // URLs that have not ended, by why; Crawler.Left lists them
 	Repeats []Repeat              // where many pages have one body, the most first
+}
+
+// String says in a line how the run ended, what was fetched, and what is left
+// and why.
+func (s Summary) String() string {
+	text := fmt.Sprintf("%s: %d URLs were answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
+	for _, r := range slices.Sorted(maps.Keys(s.Left)) {
+		text += fmt.Sprintf("; %d left: %s", s.Left[r], r)
+	}
+	said := 0
+	for _, st := range s.Waiting {
+		if st.Given.Detail != "" && said < 3 {
+			said++
+			text += fmt.Sprintf("; %s: %s", st.Site, st.Given.Detail)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(s.Skips)) {
+		text += fmt.Sprintf("; %d not fetched: %s", s.Skips[r], r)
+	}
+	return text
 }
 
 // Summary may be called once Run has returned.

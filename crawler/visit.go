@@ -147,7 +147,7 @@ func (c *Crawler) look(p *Page) {
 func (c *Crawler) finish(turn *frontier.Turn, res *fetch.Result) error {
 	e := turn.Entry()
 	fate, err := turn.Finish(res.Outcome)
-	c.counts.visit(res, fate)
+	c.counts.visit(e, res, fate)
 	s := Skip{URL: e.URL, Via: e.Via, Detail: fate.Detail}
 	switch fate.Code {
 	case frontier.RobotsDisallowed:

@@ -51,7 +51,7 @@ type SiteState struct {
 
 // Spent is what a site, or a crawl, has cost so far: what budgets are about.
 type Spent struct {
-	Pages int           // entries that ended with a page
+	Pages int           // entries that ended with a page, but for what pages are shown with
 	Bytes int64         // of answers, as they came over the wire
 	Time  time.Duration // of requests, from their start to the end of the answer
 }

@@ -42,5 +42,5 @@ type Fate struct {
 }
 
 // Page reports whether the fate is that of a page: an answer with a 2xx
-// status. Budgets count pages.
+// status. Budgets count pages, but not what pages are shown with.
 func (f Fate) Page() bool { return f.Code == Fetched && f.Status/100 == 2 }

@@ -244,7 +244,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		s.given = given
 		fate = t.decide(o, now)
 	}
-	if fate.Page() {
+	if fate.Page() && !t.entry.Requisite() {
 		s.spent.Pages++
 		f.spent.Pages++
 	}

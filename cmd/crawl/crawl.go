@@ -46,7 +46,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	defer cancel(nil)
 	// From here on an interrupt stops the crawl; before, it ends the process.
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	done := make(chan struct{})
@@ -66,6 +66,16 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 		return perr
 	}
 	return exitOf(s)
+}
+
+// stopSignals are those that end a crawl gracefully. A command under nohup
+// outlives its terminal.
+func stopSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // start says what begins, and what a crawl that goes on does otherwise.

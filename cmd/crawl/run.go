@@ -46,9 +46,9 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.ipDelay, "ip-delay", 250*time.Millisecond, "least time between two starts at a public address")
 	fs.DurationVar(&f.domainDelay, "domain-delay", 0, "least pause of a registrable domain, whose sites are then asked one at a time (0: none)")
 	fs.IntVar(&f.concurrency, "concurrency", crawler.DefaultConcurrency, "visits at once, each to another site")
-	fs.IntVar(&f.limit, "limit", 0, "pages of the whole crawl (0: no limit)")
+	fs.IntVar(&f.limit, "limit", 0, "pages of the whole crawl, not counting what they are shown with (0: no limit)")
 	fs.StringVar(&f.maxBytes, "max-bytes", "0", "bytes of answers of the whole crawl (0: no limit)")
-	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this time (0: no limit)")
+	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this time; what takes 10s longer is broken off (0: no limit)")
 	fs.IntVar(&f.maxHostPages, "max-host-pages", crawler.DefaultHostPages, "pages of one site (0: no limit)")
 	fs.StringVar(&f.maxHostBytes, "max-host-bytes", "0", "bytes of answers of one site (0: no limit)")
 	fs.DurationVar(&f.maxHostTime, "max-host-time", 0, "time that requests to one site may take in all (0: no limit)")
@@ -85,8 +85,8 @@ func (p *program) runCommand() *cobra.Command {
 behind a tab marks what is found from it), or from standard input (-).
 
 The crawl lives in one directory. The same command goes on with it, whatever
-ended it before. Ctrl-C ends it after the requests under way, a second Ctrl-C
-at once; neither loses anything.`,
+ended it before. Ctrl-C (or SIGTERM, or SIGHUP) ends it after the requests under
+way, a second Ctrl-C at once; neither loses anything.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.runCrawl(cmd.Context(), &f, args) },
 	}
 	f.register(cmd.Flags())

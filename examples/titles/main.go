@@ -28,4 +28,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if s := c.Summary(); s.Fetched == 0 {
+		log.Fatal(s)
+	}
 }
