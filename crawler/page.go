@@ -37,6 +37,7 @@ type Page struct {
 	text     []byte // Body as UTF-8
 	charset  string
 	html     extract.Document
+	read     bool // html is what was found
 	doc      *goquery.Document
 	followed []frontier.URL
 }
@@ -62,7 +63,10 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
 	if x.Status/100 == 2 && extract.IsHTML(p.Type) {
-		p.html = extract.HTML(p.Text(), e.URL, p.Type, opts)
+		text := p.Text()
+		opts.Charset = p.charset
+		p.html = extract.HTML(text, e.URL, p.Type, opts)
+		p.read = true
 		p.Directives = p.Directives.Merge(p.html.Directives)
 	}
 	return p
@@ -152,10 +156,15 @@ func (p *Page) Doc() (*goquery.Document, error) {
 }
 
 // Follow queues a URL that the page does not link to, or whose link is marked
-// nofollow. ref may be relative to the page. Scope, depth and robots.txt count
-// as for any link. The error is a *frontier.URLError.
+// nofollow. ref is read as a link of the page: it may be relative to its base
+// element, and its query is sent in the page's encoding. Scope, depth and
+// robots.txt count as for any link. The error is a *frontier.URLError.
 func (p *Page) Follow(ref string) error {
-	u, err := p.URL.Resolve(ref)
+	resolve := p.URL.Resolve
+	if p.read {
+		resolve = p.html.Resolve
+	}
+	u, err := resolve(ref)
 	if err == nil {
 		p.followed = append(p.followed, u)
 	}

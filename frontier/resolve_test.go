@@ -14,7 +14,7 @@ func comparePlain(t *testing.T, u URL, ref string) (taken bool) {
 	if !taken {
 		return false
 	}
-	want, err := u.resolve(ref)
+	want, err := u.resolve(ref, nil)
 	if err != nil || got != want {
 		t.Fatalf("%q at %q: plain %q, else %q, %v", ref, u, got, want, err)
 	}

@@ -125,15 +125,10 @@ func parseHost(host string) (string, error) {
 		if strings.IndexByte(host, '%') >= 0 {
 			host = decodeEscapes(host)
 		}
-		ascii, err := names.ToASCII(host)
-		if err != nil {
+		var err error
+		if host, err = toASCII(host); err != nil {
 			return "", ErrHost
 		}
-		// The mapping lets through names that it then refuses itself.
-		if again, err := names.ToASCII(ascii); err != nil || again != ascii {
-			return "", ErrHost
-		}
-		host = ascii
 	}
 	// A name that ends in the root's dot is the same host.
 	host = strings.TrimSuffix(host, ".")
@@ -150,6 +145,23 @@ func parseHost(host string) (string, error) {
 	return host, nil
 }
 
+// toASCII makes A-labels. A name that is ASCII is asked for as it is, as
+// browsers do: DNS has xn-- labels that IDNA holds invalid.
+func toASCII(host string) (string, error) {
+	if isASCII(host) {
+		return strings.ToLower(host), nil
+	}
+	ascii, err := names.ToASCII(host)
+	if err != nil {
+		return "", err
+	}
+	// The mapping lets through names that it then refuses itself.
+	if again, err := names.ToASCII(ascii); err != nil || again != ascii {
+		return "", ErrHost
+	}
+	return ascii, nil
+}
+
 // plainHost reports whether host is in canonical form as it stands.
 func plainHost(host string) bool {
 	for i := range len(host) {
@@ -158,7 +170,7 @@ func plainHost(host string) bool {
 			return false
 		}
 	}
-	return !strings.Contains(host, "xn--")
+	return true
 }
 
 func resolvable(host string) bool {

@@ -38,8 +38,8 @@ func (e *URLError) Unwrap() error { return e.Err }
 
 // A URL is what the frontier queues: a site and the request target that is
 // sent to it, as it was written. It is made from the raw string, as a browser
-// reads it (WHATWG URL, sections 4.4 and 5; queries always in UTF-8), because
-// net/url refuses URLs that servers use, such as /100%zz.
+// reads it (WHATWG URL, section 4.4), because net/url refuses URLs that servers
+// use, such as /100%zz.
 //
 // Two URLs are the same page where their Keys are equal. The zero value is no
 // URL. A URL is comparable, but == tells apart what Key holds equal.
@@ -58,16 +58,26 @@ func ParseURL(raw string) (URL, error) {
 	if !ok {
 		return URL{}, &URLError{raw, ErrRelative}
 	}
-	return parseAbsolute(raw, scheme, rest)
+	return parseAbsolute(raw, scheme, rest, nil)
 }
 
 // Resolve reads ref as a link found in a document at u (RFC 3986, section 5).
-// A reference without anything but a fragment is u itself.
-func (u URL) Resolve(ref string) (URL, error) {
+// A reference without anything but a fragment is u itself. To the zero URL no
+// reference is relative.
+func (u URL) Resolve(ref string) (URL, error) { return u.ResolveQuery(ref, nil) }
+
+// ResolveQuery is Resolve for a document that was not in UTF-8: browsers send
+// the characters of a query in the document's encoding (WHATWG URL, section
+// 4.4, the query state). encode returns a query in it, with "&#N;" for what it
+// lacks percent-encoded already; nil is UTF-8.
+func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, error) {
+	if u.IsZero() {
+		return ParseURL(ref)
+	}
 	if v, ok := u.resolvePlain(ref); ok {
 		return v, nil
 	}
-	return u.resolve(ref)
+	return u.resolve(ref, encode)
 }
 
 // resolvePlain is resolve of a reference that only has to be appended, as most
@@ -165,24 +175,25 @@ var refBytes = func() (kinds [256]uint8) {
 	return kinds
 }()
 
-func (u URL) resolve(ref string) (URL, error) {
+func (u URL) resolve(ref string, encode func(string) string) (URL, error) {
 	s := clean(ref)
 	if scheme, rest, ok := cutScheme(s); ok {
 		if scheme != u.Scheme() || startsWithTwo(rest) {
-			return parseAbsolute(ref, scheme, rest)
+			return parseAbsolute(ref, scheme, rest, encode)
 		}
 		s = rest
 	}
 	if startsWithTwo(s) {
-		return parseAbsolute(ref, u.Scheme(), s)
+		return parseAbsolute(ref, u.Scheme(), s, encode)
 	}
 	path, query, hasQuery := strings.Cut(s, "?")
+	query = escapeQuery(query, encode)
 	switch {
 	case path == "" && !hasQuery:
 		return u, nil
 	case path == "":
 		base, _, _ := strings.Cut(u.Target(), "?")
-		return joinURL(ref, u.Site(), base+"?"+escapeQuery(query))
+		return joinURL(ref, u.Site(), base+"?"+query)
 	case !isSlash(path[0]):
 		base, _, _ := strings.Cut(u.Target(), "?")
 		path = base[:strings.LastIndexByte(base, '/')+1] + path
@@ -211,10 +222,11 @@ func (u URL) Target() string { return u.text[u.site:] }
 
 // Key is the identity of the page: the URL with percent-encoding brought to
 // its normal form (RFC 3986, section 6.2.2): escapes of unreserved characters
-// decoded, hex digits upper-cased, percent signs that escape nothing escaped,
-// dot segments that this brings to light resolved. Keys are for comparing; String is for requesting.
+// decoded, hex digits upper-cased, what may not stand in a URI escaped, as in
+// ?a[]=1, and so are percent signs that escape nothing; dot segments that this
+// brings to light resolved. Keys are for comparing; String is for requesting.
 func (u URL) Key() string {
-	if strings.IndexByte(u.Target(), '%') < 0 {
+	if isKey(u.Target()) {
 		return u.text
 	}
 	path, query, hasQuery := strings.Cut(u.Target(), "?")
@@ -223,6 +235,16 @@ func (u URL) Key() string {
 		key += "?" + normalEscapes(query)
 	}
 	return key
+}
+
+// isKey reports whether a target is in normal form for want of what has others.
+func isKey(target string) bool {
+	for i := range len(target) {
+		if keyChanged[target[i]] {
+			return false
+		}
+	}
+	return true
 }
 
 // MarshalText is String; with UnmarshalText it lets a URL be stored.
@@ -241,12 +263,11 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return err
 }
 
-func parseAbsolute(raw, scheme, rest string) (URL, error) {
+// parseAbsolute reads what follows the scheme: the slashes may be missing, or be
+// more than two.
+func parseAbsolute(raw, scheme, rest string, encode func(string) string) (URL, error) {
 	if defaultPort(scheme) == 0 {
 		return URL{}, &URLError{raw, ErrScheme}
-	}
-	if !startsWithSlash(rest) {
-		return URL{}, &URLError{raw, ErrRelative}
 	}
 	rest = strings.TrimLeft(rest, `/\`)
 	end := strings.IndexAny(rest, `/\?`)
@@ -263,7 +284,7 @@ func parseAbsolute(raw, scheme, rest string) (URL, error) {
 		if path == "" {
 			path = "/"
 		}
-		t = target(path, query, hasQuery)
+		t = target(path, escapeQuery(query, encode), hasQuery)
 	}
 	site := len(scheme) + len("://") + len(host) + len(port)
 	if site+len(t) > MaxURL {
@@ -279,13 +300,14 @@ func joinURL(raw string, site Site, target string) (URL, error) {
 	return URL{string(site) + target, len(site)}, nil
 }
 
+// target puts a target together; the query is escaped already.
 func target(path, query string, hasQuery bool) string {
 	if strings.IndexByte(path, '\\') >= 0 {
 		path = strings.ReplaceAll(path, `\`, "/")
 	}
 	t := removeDots(escape(path, &pathEscaped))
 	if hasQuery {
-		t += "?" + escapeQuery(query)
+		t += "?" + query
 	}
 	return t
 }
@@ -324,8 +346,6 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
 func startsWithTwo(s string) bool { return len(s) >= 2 && isSlash(s[0]) && isSlash(s[1]) }
-
-func startsWithSlash(s string) bool { return s != "" && isSlash(s[0]) }
 
 // removeDots resolves "." and ".." segments, escaped ones too: a server may
 // decode before it resolves, so that a path with %2e%2e would otherwise reach
@@ -394,12 +414,31 @@ func newByteSet(special string) (set byteSet) {
 }
 
 // WHATWG URL, section 1.3: the path and the special-query percent-encode sets.
+// A "#" in a query is part of a character of the document's encoding.
 var (
 	pathEscaped  = newByteSet("\"<>^`{}")
-	queryEscaped = newByteSet("\"<>'")
+	queryEscaped = newByteSet("\"#<>'")
 )
 
-func escapeQuery(query string) string { return escape(query, &queryEscaped) }
+// keyChanged is what has another form in a key: escapes, and what RFC 3986 does
+// not let stand in a URI though browsers send it.
+var keyChanged = newByteSet("%\"<>[]\\^`{|}")
+
+func escapeQuery(query string, encode func(string) string) string {
+	if encode != nil && !isASCII(query) {
+		query = encode(query)
+	}
+	return escape(query, &queryEscaped)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
 
 const upperHex = "0123456789ABCDEF"
 
@@ -425,12 +464,16 @@ func escape(s string, set *byteSet) string {
 }
 
 func normalEscapes(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
+	if isKey(s) {
 		return s
 	}
-	b := make([]byte, 0, len(s))
+	b := make([]byte, 0, len(s)+8)
 	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
+		switch {
+		case s[i] != '%' && keyChanged[s[i]]:
+			b = append(b, '%', upperHex[s[i]>>4], upperHex[s[i]&15])
+			continue
+		case s[i] != '%':
 			b = append(b, s[i])
 			continue
 		}

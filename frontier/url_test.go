@@ -37,6 +37,14 @@ func TestParseURL(t *testing.T) {
 		{"ftp://example.org:21/a;type=i", "ftp://example.org/a;type=i"},
 		{"http://ex%61mple.org/", "http://example.org/"},
 		{"HTTP://example.org/A", "http://example.org/A"},
+		{"https:example.org", "https://example.org/"},
+		{`https:\example.org/a`, "https://example.org/a"},
+		{"http:example.org:8080?q", "http://example.org:8080/?q"},
+		{"http://xn--a.example/", "http://xn--a.example/"},
+		{"http://XN--ABC-.xn--/", "http://xn--abc-.xn--/"},
+		{"http://xn--ls8h.example/", "http://xn--ls8h.example/"},
+		{"http://xn--BCHER-kva.example/", "http://xn--bcher-kva.example/"},
+		{"http://ab--c.-d.e-.example/", "http://ab--c.-d.e-.example/"},
 	} {
 		u, err := ParseURL(tc.raw)
 		if err != nil {
@@ -55,7 +63,8 @@ func TestParseURLErrors(t *testing.T) {
 		{"", ErrRelative},
 		{"example.org", ErrRelative},
 		{"/path", ErrRelative},
-		{"http:example.org", ErrRelative},
+		{"http:", ErrHost},
+		{"https:/", ErrHost},
 		{"gopher://example.org/", ErrScheme},
 		{"javascript:alert(1)", ErrScheme},
 		{"mailto:a@example.org", ErrScheme},
@@ -68,6 +77,9 @@ func TestParseURLErrors(t *testing.T) {
 		{"http://2130706433/", ErrHost},
 		{"http://[::1/", ErrHost},
 		{"http://[fe80::1%25eth0]/", ErrHost},
+		{"http://xn--" + strings.Repeat("a", 60) + ".example/", ErrHost},
+		{"http://xn--b\u00fccher.example/", ErrHost},
+		{"http://xn--a%00/", ErrHost},
 		{"http://example.org:0/", ErrPort},
 		{"http://example.org:65536/", ErrPort},
 		{"http://example.org:x/", ErrPort},
@@ -108,8 +120,25 @@ func TestResolve(t *testing.T) {
 	if u, err := base.Resolve("//b.example/x"); err != nil || u.String() != "http://b.example/x" {
 		t.Errorf("network path: %q, %v", u, err)
 	}
-	if u, err := base.Resolve("https:/x"); err != nil || u.String() != "https://x/" {
-		t.Errorf("other scheme: %q, %v", u, err)
+	for _, ref := range []string{"https:/x", "https:x", "https:///x", `https:\\x`, "https:x#y"} {
+		if u, err := base.Resolve(ref); err != nil || u.String() != "https://x/" {
+			t.Errorf("other scheme: %q is %q, %v", ref, u, err)
+		}
+	}
+}
+
+func TestNothingIsRelativeToTheZeroURL(t *testing.T) {
+	for _, ref := range []string{"", "x", "/x", "?x", "#x", "//a.example/", ":", "\xff", "é?é"} {
+		if u, err := (URL{}).Resolve(ref); !errors.Is(err, ErrRelative) {
+			t.Errorf("%q is %q, %v", ref, u, err)
+		}
+	}
+	if u, err := (URL{}).Resolve("http://a.example/x"); err != nil || u.String() != "http://a.example/x" {
+		t.Errorf("absolute: %q, %v", u, err)
+	}
+	var zero URL
+	if zero.Key() != "" || zero.Site() != "" || zero.Target() != "" || zero.Scheme() != "" || zero.Host() != "" || !zero.IsZero() {
+		t.Error("the zero URL is something")
 	}
 }
 
@@ -119,6 +148,10 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 		{"http://a.example/%c3%a9", "http://a.example/é"},
 		{"http://a.example/a%2eb", "http://a.example/a.b"},
 		{"http://a.example/?%61=%2f", "http://a.example/?a=%2F"},
+		{"http://a.example/?a[]=1", "http://a.example/?a%5b%5D=1"},
+		{"http://a.example/?a|b{c}^d`\\", "http://a.example/?a%7Cb%7bc%7D%5ed%60%5C"},
+		{"http://a.example/a|b[c]{d}^e`", "http://a.example/a%7cb%5Bc%5D%7Bd%7D%5Ee%60"},
+		{"http://a.example/[", "http://a.example/%5B"},
 	} {
 		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a != b {
 			t.Errorf("keys of %s and %s differ: %s, %s", pair[0], pair[1], a, b)
@@ -130,6 +163,10 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 		{"http://a.example/", "https://a.example/"},
 		{"http://a.example/a", "http://a.example/a/"},
 		{"http://a.example/?", "http://a.example/"},
+		{"http://a.example/a(b", "http://a.example/a%28b"},
+		{"http://a.example/?a=b&c", "http://a.example/?a=b%26c"},
+		{"http://a.example/?a;b", "http://a.example/?a%3Bb"},
+		{"http://a.example/%5b", "http://a.example/%255b"},
 	} {
 		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a == b {
 			t.Errorf("%s and %s have the same key", pair[0], pair[1])

@@ -2,6 +2,8 @@ package extract
 
 import (
 	"bytes"
+	"mime"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gogs/chardet"
@@ -10,21 +12,16 @@ import (
 )
 
 // Decode returns body as UTF-8 and the name of the encoding it was in. What
-// says so, in this order: a byte order mark, the charset of contentType, a
-// meta element, the whole being valid UTF-8, a guess from its bytes, and
+// says so, in this order: a byte order mark, the charset of contentType, in HTML
+// and XML a meta element wherever it stands, or the XML declaration (HTML, sections
+// 13.2.3.2 to 13.2.3.5), the whole being valid UTF-8, a guess from its bytes, and
 // windows-1252 as the last resort.
 func Decode(body []byte, contentType string) ([]byte, string) {
-	e, name, certain := charset.DetermineEncoding(body, contentType)
-	if !certain && !declared(body) {
-		if utf8.Valid(body) {
-			return body, "utf-8"
-		}
-		if guessed, g := guess(body); guessed != nil {
-			e, name = guessed, g
-		}
-	}
+	e, name := determine(body, contentType)
 	out := body
-	if name != "utf-8" {
+	if table, ok := singleByte(name); ok {
+		out = decodeBytes(table, body)
+	} else if name != "utf-8" {
 		if decoded, err := e.NewDecoder().Bytes(body); err == nil {
 			out = decoded
 		}
@@ -32,27 +29,134 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
-// declared reports whether a meta element may have named the encoding, in the
-// part of a document where that counts.
-func declared(body []byte) bool {
-	head := bytes.ToLower(body[:min(len(body), 1024)])
+func determine(body []byte, contentType string) (encoding.Encoding, string) {
+	for _, mark := range []struct{ bytes, name string }{{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
+		if bytes.HasPrefix(body, []byte(mark.bytes)) {
+			return charset.Lookup(mark.name)
+		}
+	}
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	if err == nil {
+		if e, name := charset.Lookup(parameters["charset"]); e != nil {
+			return e, name
+		}
+	}
+	if mediaType == "" || strings.Contains(mediaType, "html") || strings.Contains(mediaType, "xml") {
+		if e, name := declared(body); e != nil {
+			return e, name
+		}
+	}
+	if isUTF8(body) {
+		return encoding.Nop, "utf-8"
+	}
+	if e, name := guess(body); e != nil {
+		return e, name
+	}
+	return charset.Lookup("windows-1252")
+}
+
+// declared is the encoding that a meta element names, or an XML declaration;
+// nil if none does.
+func declared(body []byte) (encoding.Encoding, string) {
+	for _, whole := range []bool{false, true} {
+		m := newMarkup(body, "text/html", false)
+		m.open.whole = whole
+		for m.next() {
+			if m.z.tag != metaTag {
+				continue
+			}
+			if e, name := declaredEncoding(metaCharset(&m.z)); e != nil {
+				return e, name
+			}
+		}
+		if !m.open.lost {
+			break
+		}
+	}
+	return declaredEncoding(xmlEncoding(body))
+}
+
+// declaredEncoding is the encoding of a declaration that could be read without
+// knowing it (HTML, section 13.2.3.2): it is not UTF-16.
+func declaredEncoding(label string) (encoding.Encoding, string) {
+	e, name := charset.Lookup(label)
+	switch name {
+	case "utf-16be", "utf-16le":
+		return encoding.Nop, "utf-8"
+	case "x-user-defined":
+		return charset.Lookup("windows-1252")
+	}
+	return e, name
+}
+
+// metaCharset is the label in the meta element that was read.
+func metaCharset(z *tokenizer) string {
+	if z.has(charsetName) {
+		return z.value(charsetName)
+	}
+	if !strings.EqualFold(z.value(equivName), "content-type") {
+		return ""
+	}
+	// HTML, section 2.4.5.
+	content := z.value(contentName)
 	for {
-		_, rest, found := bytes.Cut(head, []byte("<meta"))
-		if !found {
-			return false
+		i := strings.Index(strings.ToLower(content), "charset")
+		if i < 0 {
+			return ""
 		}
-		tag, after, _ := bytes.Cut(rest, []byte(">"))
-		if bytes.Contains(tag, []byte("charset")) {
-			return true
+		content = strings.TrimLeft(content[i+len("charset"):], blanks)
+		if label, ok := strings.CutPrefix(content, "="); ok {
+			label = strings.TrimLeft(label, blanks)
+			if label != "" && (label[0] == '"' || label[0] == '\'') {
+				label, _, ok = strings.Cut(label[1:], label[:1])
+				if !ok {
+					return ""
+				}
+				return label
+			}
+			if end := strings.IndexAny(label, blanks+";"); end >= 0 {
+				label = label[:end]
+			}
+			return label
 		}
-		head = after
 	}
 }
 
+// xmlEncoding is the label in the XML declaration that a document begins with.
+func xmlEncoding(body []byte) string {
+	rest, ok := bytes.CutPrefix(body, []byte("<?xml"))
+	if !ok {
+		return ""
+	}
+	rest, _, _ = bytes.Cut(rest[:min(len(rest), 1024)], []byte(">"))
+	_, after, _ := strings.Cut(string(rest), "encoding")
+	const controls = blanks + "\x00\v"
+	after, ok = strings.CutPrefix(strings.TrimLeft(after, controls), "=")
+	after = strings.TrimLeft(after, controls)
+	if !ok || after == "" || after[0] != '"' && after[0] != '\'' {
+		return ""
+	}
+	label, _, _ := strings.Cut(after[1:], after[:1])
+	return label
+}
+
+// isUTF8 reports whether body is UTF-8, but for a character that is cut off at
+// its end. What switches to other characters by escape sequences is not.
+func isUTF8(body []byte) bool {
+	for i := max(0, len(body)-utf8.UTFMax+1); i < len(body); i++ {
+		if body[i] >= 0xc0 && !utf8.FullRune(body[i:]) {
+			body = body[:i]
+		}
+	}
+	return utf8.Valid(body) && !bytes.Contains(body, []byte("\x1b$"))
+}
+
+// guess takes what the detector holds likeliest, unless next to nothing speaks
+// for it.
 func guess(body []byte) (encoding.Encoding, string) {
-	const enough, sure = 64 << 10, 30
+	const enough, likely = 64 << 10, 10
 	r, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), enough)])
-	if err != nil || r.Confidence < sure {
+	if err != nil || r.Confidence < likely {
 		return nil, ""
 	}
 	return charset.Lookup(r.Charset)

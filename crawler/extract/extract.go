@@ -31,12 +31,23 @@ type Document struct {
 	Canonical  frontier.URL      // link rel=canonical; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
 	Cut        bool              // there were more links than are taken
+
+	base   frontier.URL
+	encode func(query string) string
+}
+
+// Resolve reads a reference as the document's own: relative to its base
+// element, with a query in its encoding. The error is a *frontier.URLError.
+func (d *Document) Resolve(ref string) (frontier.URL, error) {
+	return d.base.ResolveQuery(ref, d.encode)
 }
 
 // IsHTML reports whether a media type is one that HTML reads.
 func IsHTML(mediaType string) bool {
 	return mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
+
+const blanks = " \t\r\n\f"
 
 // Bounds of what is taken from one document. A page may be made to hold more
 // than a crawl can.
@@ -49,18 +60,22 @@ const (
 type Options struct {
 	Token  string // product token that meta elements may address
 	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
+
+	// Charset is the encoding that the document was in, as Decode names it:
+	// that of the queries in its links. Empty is UTF-8.
+	Charset string
 }
 
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
 // it is XHTML. References of schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
-	s := newScanner(body, mediaType, opts)
+	s := scanner{markup: newMarkup(body, mediaType, opts.Embeds), token: opts.Token}
 	if s.run(); s.open.lost {
-		s = newScanner(body, mediaType, opts)
+		s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), token: opts.Token}
 		s.open.whole = true
 		s.run()
 	}
-	return s.document(u)
+	return s.document(u, queryEncoder(opts.Charset))
 }
 
 // span is a part of scanner.text.
@@ -74,10 +89,8 @@ type ref struct {
 }
 
 type scanner struct {
-	z       tokenizer
+	markup
 	token   string
-	embeds  bool
-	open    openElements
 	base    string
 	hasBase bool
 	refs    []ref
@@ -86,42 +99,19 @@ type scanner struct {
 	titled  bool
 }
 
-func newScanner(body []byte, mediaType string, opts Options) *scanner {
-	return &scanner{
-		z: tokenizer{buf: body, embeds: opts.Embeds}, token: opts.Token, embeds: opts.Embeds,
-		open: openElements{xml: mediaType == "application/xhtml+xml"},
-	}
-}
-
 func (s *scanner) run() {
-	for !s.open.lost {
-		switch s.z.next() {
-		case endOfInput:
-			return
-		case endTag:
-			if s.z.tag == templateTag || s.open.tracks() {
-				s.open.end(&s.z)
-				s.z.cdata = s.open.foreign()
-			}
-		case startTag:
-			if s.z.tag == svgTag || s.z.tag == mathTag || s.z.tag == templateTag || s.open.tracks() {
-				in := s.open.start(&s.z)
-				s.z.cdata = s.open.foreign()
-				if in != htmlSpace {
-					s.foreign(in)
-					continue
-				}
-			}
+	for s.next() {
+		if s.space == htmlSpace {
 			s.element(s.z.tag)
+		} else {
+			s.foreign()
 		}
 	}
 }
 
-// foreign takes a tag of SVG or MathML: an SVG link leads somewhere, and no
-// content is raw text.
-func (s *scanner) foreign(in space) {
-	s.z.rawText = ""
-	if in != svgSpace || s.z.tag != aTag {
+// foreign takes a tag of SVG or MathML: an SVG link leads somewhere.
+func (s *scanner) foreign() {
+	if s.space != svgSpace || s.z.tag != aTag {
 		return
 	}
 	if s.z.has(hrefName) {
@@ -145,9 +135,6 @@ func (s *scanner) element(tag tag) {
 			s.titled = true
 			s.found.Title = strings.Join(strings.Fields(decodeText(s.z.readRawText())), " ")
 		}
-	case noscriptTag, noframesTag:
-		// What is for readers without scripts and frames is for us.
-		s.z.rawText = ""
 	case aTag:
 		s.link("a/href", hrefName)
 	case areaTag:
@@ -159,7 +146,7 @@ func (s *scanner) element(tag tag) {
 	case linkTag:
 		if rel := s.z.value(relName); linked(rel) {
 			s.link("link/href", hrefName)
-		} else if s.embeds && shown(rel) {
+		} else if s.z.embeds && shown(rel) {
 			s.embed("link/href", hrefName)
 		}
 	case imgTag:
@@ -169,7 +156,7 @@ func (s *scanner) element(tag tag) {
 		s.embed("source/src", srcName)
 		s.candidates("source/srcset")
 	case scriptTag:
-		if s.embeds {
+		if s.z.embeds {
 			s.embed("script/src", srcName)
 		}
 	case baseTag:
@@ -219,7 +206,6 @@ func (s *scanner) candidates(where string) {
 // a list with commas, each behind blanks and before its descriptors. A URL may
 // hold commas, but not end with one.
 func imageCandidates(list string) iter.Seq[string] {
-	const blanks = " \t\r\n\f"
 	return func(yield func(string) bool) {
 		for {
 			list = strings.TrimLeft(list, blanks+",")
@@ -333,17 +319,13 @@ func shown(rel string) bool {
 // refreshURL is the URL of a meta refresh (HTML, section 4.2.5.3): behind a
 // number, a separator, and "url=" with optional quotes.
 func refreshURL(content string) (string, bool) {
-	const blanks = " \t\r\n\f"
 	s := strings.TrimLeft(content, blanks)
-	n := 0
-	for n < len(s) && (s[n] >= '0' && s[n] <= '9' || s[n] == '.') {
-		n++
-	}
-	rest := strings.TrimLeft(s[n:], blanks)
-	if n == 0 || rest == "" {
+	rest := strings.TrimLeft(s, "0123456789.")
+	if rest == s || rest == "" || !strings.ContainsRune(blanks+";,", rune(rest[0])) {
 		return "", false
 	}
-	if rest[0] == ';' || rest[0] == ',' {
+	rest = strings.TrimLeft(rest, blanks)
+	if rest != "" && (rest[0] == ';' || rest[0] == ',') {
 		rest = strings.TrimLeft(rest[1:], blanks)
 	}
 	if len(rest) >= 3 && strings.EqualFold(rest[:3], "url") {
@@ -352,32 +334,29 @@ func refreshURL(content string) (string, bool) {
 		}
 	}
 	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
-		quote := rest[0]
-		rest = rest[1:]
-		if i := strings.IndexByte(rest, quote); i >= 0 {
-			rest = rest[:i]
-		}
+		rest, _, _ = strings.Cut(rest[1:], rest[:1])
 	}
 	rest = strings.TrimRight(rest, blanks)
 	return rest, rest != ""
 }
 
-// document resolves the references.
-func (s *scanner) document(u frontier.URL) Document {
+// document resolves the references; encode is for their queries.
+func (s *scanner) document(u frontier.URL, encode func(string) string) Document {
 	base := u
 	if s.hasBase {
-		if b, err := u.Resolve(s.base); err == nil {
+		if b, err := u.ResolveQuery(s.base, encode); err == nil {
 			base = b
 		}
 	}
 	d := s.found
+	d.base, d.encode = base, encode
 	if len(s.refs) > 0 {
 		d.Links = make([]Link, 0, len(s.refs))
 	}
 	text := s.text.String()
 	size := 0
 	for _, r := range s.refs {
-		target, err := base.Resolve(text[r.raw.start:r.raw.end])
+		target, err := d.Resolve(text[r.raw.start:r.raw.end])
 		if err != nil {
 			continue
 		}

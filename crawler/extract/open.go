@@ -6,6 +6,47 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
+// markup reads start tags, and knows what they belong to.
+type markup struct {
+	z     tokenizer
+	open  openElements
+	space space // of the element that was read
+}
+
+func newMarkup(body []byte, mediaType string, embeds bool) markup {
+	return markup{
+		z:    tokenizer{buf: body, embeds: embeds},
+		open: openElements{xml: mediaType == "application/xhtml+xml"},
+	}
+}
+
+// next reads the next start tag, and reports whether there is one. Where the
+// stack of open elements is lost, there is none.
+func (m *markup) next() bool {
+	for !m.open.lost {
+		switch m.z.next() {
+		case endOfInput:
+			return false
+		case endTag:
+			if m.z.tag == templateTag || m.open.tracks() {
+				m.open.end(&m.z)
+				m.z.cdata = m.open.foreign()
+			}
+		case startTag:
+			m.space = htmlSpace
+			if m.z.tag == svgTag || m.z.tag == mathTag || m.z.tag == templateTag || m.open.tracks() {
+				m.space = m.open.start(&m.z)
+				m.z.cdata = m.open.foreign()
+				if m.space != htmlSpace {
+					m.z.rawText = ""
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
 // openElements is the stack of open elements (HTML, section 13.2.4.2), as far
 // as it takes to know which tags belong to SVG or MathML: there no element's
 // content is raw text, a slash closes, and only an SVG link is a link.

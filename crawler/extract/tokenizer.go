@@ -11,7 +11,7 @@ type tokenizer struct {
 	pos int // of the first byte that was not read
 
 	// rawText is the element whose text holds no tags and comes next; empty
-	// if none does. Who knows better may empty it.
+	// if none does. Where the element belongs to SVG, or is XML, it is emptied.
 	rawText string
 	cdata   bool // CDATA sections may come, as in SVG and MathML
 	embeds  bool // references of img and source matter, too
@@ -20,7 +20,7 @@ type tokenizer struct {
 	tag    tag
 	name   value
 	attrs  int // where its attributes begin
-	set    uint8
+	set    uint16
 	values [nameCount]value
 }
 
@@ -47,8 +47,6 @@ const (
 	iframeTag
 	linkTag
 	metaTag
-	noscriptTag
-	noframesTag
 	rawTag // style and its like
 	mathTag
 	svgTag
@@ -74,6 +72,7 @@ const (
 	nameName
 	contentName
 	equivName
+	charsetName
 	nameCount
 )
 
@@ -184,7 +183,8 @@ func (z *tokenizer) readStartTag() tokenKind {
 }
 
 // readName reads the name of a tag; raw is set if the element's content is
-// text.
+// text. What is for readers without scripts (noscript) and frames (noframes) is
+// for us.
 func (z *tokenizer) readName() (t tag, raw string) {
 	start := z.pos
 	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
@@ -229,10 +229,6 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return iframeTag, "iframe"
 	case "title":
 		return titleTag, "title"
-	case "noscript":
-		return noscriptTag, "noscript"
-	case "noframes":
-		return noframesTag, "noframes"
 	case "noembed":
 		return rawTag, "noembed"
 	case "plaintext":
@@ -309,6 +305,8 @@ func nameOf(key []byte) name {
 		return contentName
 	case "http-equiv":
 		return equivName
+	case "charset":
+		return charsetName
 	}
 	return nameCount
 }

@@ -1,0 +1,59 @@
+package crawler_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+)
+
+// What a handler follows is read as the links of its page are: relative to the
+// base element, its query in the page's encoding.
+func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		var mu sync.Mutex
+		var asked []string
+		note := func(contentType, body string) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, r.RequestURI)
+				w.Header().Set("Content-Type", contentType)
+				io.WriteString(w, body)
+			}
+		}
+		w.Site("http://a.example").
+			Func("/", note("text/html; charset=windows-1252", "<base href=/based/><a href='link?q=\xe9'><a href=/text>")).
+			Func("/text", note("text/plain", "<base href=/based/>")).
+			Default(note("text/plain", ""))
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(context.Background(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+			switch p.URL.Target() {
+			case "/":
+				return p.Follow("followed?q=é")
+			case "/text":
+				return p.Follow("plain?q=é")
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(asked)
+		want := []string{"/", "/based/followed?q=%E9", "/based/link?q=%E9", "/plain?q=%C3%A9", "/text"}
+		asked = slices.DeleteFunc(asked, func(target string) bool { return target == "/robots.txt" })
+		if !slices.Equal(asked, want) {
+			t.Errorf("asked for %q, want %q", asked, want)
+		}
+	})
+}
