@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,34 +32,37 @@ func (o *Options) archive() *storage.Archive {
 	}
 }
 
-// archive keeps what servers answered, robots.txt included, and says where the
-// page is; p is nil where there is none.
-func (c *Crawler) archive(e frontier.Entry, res *fetch.Result, p *Page) (where storage.Archived, err error) {
-	if c.db == nil || !c.opts.writes(OutputWARC) {
-		return where, nil
+// store keeps what a visit brought: what servers answered, robots.txt included,
+// and the page; p is nil where there is none.
+func (c *Crawler) store(e frontier.Entry, res *fetch.Result, p *Page) error {
+	if c.db == nil {
+		return nil
 	}
+	var v storage.Visit
 	for _, x := range res.Exchanges {
-		if x.Status == 0 {
+		if x.Status == 0 || !c.opts.writes(OutputWARC) {
 			continue
 		}
 		record := archived(e, x, res)
-		if x == res.Page && len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
-			record.PayloadDigest = p.digest // nothing was decoded
+		if p != nil && x == res.Page {
+			v.Answer = record
+			if len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
+				record.PayloadDigest = p.digest // nothing was decoded
+			}
 		}
-		at, err := c.db.PutExchange(record)
-		var refused *storage.RecordError
-		if errors.As(err, &refused) { // what a server sent must not end the crawl
-			c.opts.Logger.Error("an answer cannot be archived", "url", x.URL.String(), "error", err)
-			continue
-		}
-		if err != nil {
-			return where, err
-		}
-		if x == res.Page {
-			where = at
+		v.Exchanges = append(v.Exchanges, record)
+	}
+	if p != nil {
+		v.Page = p.record(res.Rules, c.opts.writes(OutputBodies))
+		if c.opts.writes(OutputLinks) {
+			v.Links = p.edges()
 		}
 	}
-	return where, nil
+	refused, err := c.db.PutVisit(&v)
+	for _, r := range refused { // what a server sent must not end the crawl
+		c.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
+	}
+	return err
 }
 
 // archived is an exchange as an archive keeps it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -32,7 +31,7 @@ type Crawler struct {
 	fetcher  *fetch.Fetcher
 	queue    queue            // of frontier's backlog; nil once that is closed
 	db       *storage.DB      // nil without Options.Dir
-	log      *crawllog.Writer // nil without Options.Dir
+	log      *crawllog.Writer // of db
 
 	mu   sync.Mutex
 	ran  bool
@@ -245,10 +244,8 @@ func (c *Crawler) open(h Handler) error {
 			return err
 		}
 		c.db, backlog, snapshots, restarted = db, db, db, db.Restarted()
-		if c.log, err = crawllog.Open(filepath.Join(dir, storage.LogFile)); err != nil {
-			return err
-		}
-		if err := c.logBegin(db.Unclean()); err != nil {
+		c.log = db.Log()
+		if err := c.logBegin(); err != nil {
 			return err
 		}
 		if err := c.resume(); err != nil {
@@ -290,20 +287,16 @@ func (c *Crawler) open(h Handler) error {
 
 // close closes what open opened.
 func (c *Crawler) close() error {
-	var errs []error
 	if c.fetcher != nil {
 		c.fetcher.Close()
 	}
-	if c.log != nil {
-		errs = append(errs, c.log.Close())
+	if c.db == nil {
+		return nil
 	}
-	if c.db != nil {
-		c.mu.Lock()
-		c.queue = nil
-		c.mu.Unlock()
-		errs = append(errs, c.db.Close())
-	}
-	return errors.Join(errs...)
+	c.mu.Lock()
+	c.queue = nil
+	c.mu.Unlock()
+	return c.db.Close()
 }
 
 // An IdentityError says that a crawl was begun under another name. Its

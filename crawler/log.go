@@ -11,13 +11,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// logBegin marks where a run begins.
-func (c *Crawler) logBegin(unclean bool) error {
-	how := "begin:clean"
-	if unclean {
-		how = "begin:unclean"
+// logBegin marks where a run begins, and says what is missing before it.
+func (c *Crawler) logBegin() error {
+	notes := []string{"begin:clean"}
+	if c.db.Unclean() {
+		notes[0] = "begin:unclean"
 	}
-	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: []string{how}})
+	if lost := c.db.LostLog(); lost > 0 {
+		c.opts.Logger.Warn("the log of requests was removed or cut since the last run: it proves nothing of that time", "file", c.log.Name(), "bytes lost", lost)
+		notes = append(notes, "lost:"+strconv.FormatInt(lost, 10))
+	}
+	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
 // logStart notes what a run does otherwise than the one before.

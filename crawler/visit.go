@@ -36,7 +36,7 @@ func (c *Crawler) visit(ctx context.Context, w *worker, turn *frontier.Turn, h H
 		return errors.Join(err, ferr)
 	}
 	if res.Page == nil {
-		_, err := c.archive(e, &res, nil)
+		err := c.store(e, &res, nil)
 		return errors.Join(c.logVisit(w.number, e, &res), err, c.finish(turn, &res))
 	}
 	page := newPage(e, &res, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
@@ -112,21 +112,7 @@ func (c *Crawler) keep(p *Page, res *fetch.Result) error {
 		return err
 	}
 	c.look(p)
-	if c.db == nil {
-		return nil
-	}
-	where, err := c.archive(p.Entry, res, p)
-	if err != nil {
-		return err
-	}
-	if c.opts.writes(OutputLinks) {
-		if err := c.db.PutLinks(p.edges()); err != nil {
-			return err
-		}
-	}
-	record := p.record(res.Rules, c.opts.writes(OutputBodies))
-	record.WARC, record.Offset, record.Length = where.File, where.Offset, where.Length
-	return c.db.PutPage(record)
+	return c.store(p.Entry, res, p)
 }
 
 // look counts what is odd about a page, and says so.

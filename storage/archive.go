@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,48 +42,6 @@ type Archived struct {
 	Revisit        bool   // it refers to an earlier answer with the same payload
 }
 
-// PutExchange archives one exchange. An answer whose payload was archived
-// before becomes a revisit record (WARC 1.1, section 6.7). What is returned
-// holds once the file is committed; where no archive is kept, it is zero.
-func (db *DB) PutExchange(x *warc.Exchange) (Archived, error) {
-	a := db.archive
-	if a == nil {
-		return Archived{}, nil
-	}
-	digest, err := db.repeats(x)
-	if err != nil {
-		return Archived{}, err
-	}
-	buf := archiveBuffers.Get().(*[]byte)
-	defer archiveBuffers.Put(buf)
-	records, placed, err := a.encode((*buf)[:0], x)
-	if err != nil {
-		return Archived{}, err
-	}
-	if cap(records) <= maxScratch {
-		*buf = records
-	}
-	where, err := db.place(records, placed[0])
-	if err == nil && digest != "" && !where.Revisit {
-		// Behind the record: no commit holds the payload without it.
-		err = db.enqueue(op{digest: digest, payload: &payload{x.Date, x.URL}})
-	}
-	return where, err
-}
-
-// place appends the records of an exchange, and the line of the first of them: a commit
-// holds both, or neither.
-func (db *DB) place(records []byte, first warc.Placed) (Archived, error) {
-	db.archive.whole.RLock()
-	defer db.archive.whole.RUnlock()
-	f, at, err := db.archive.append(records)
-	if err != nil {
-		return Archived{}, err
-	}
-	where := Archived{File: f, Offset: at + first.Offset, Length: first.Length, Revisit: first.Type == warc.Revisit}
-	return where, db.index(first, where)
-}
-
 // A RecordError says that an exchange cannot be written as WARC records.
 type RecordError struct {
 	URL string
@@ -100,7 +57,7 @@ func (e *RecordError) Unwrap() error { return e.Err }
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {
-		return records, placed, recordErrorOf(x, err)
+		return records, placed, err
 	}
 	plain, response := *x, *x.Response
 	response.Head = nil
@@ -108,14 +65,7 @@ func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, err
 	if records, placed, err2 := a.encoder.AppendExchange(b, &plain); err2 == nil {
 		return records, placed, nil
 	}
-	return nil, nil, recordErrorOf(x, err)
-}
-
-func recordErrorOf(x *warc.Exchange, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &RecordError{x.URL, err}
+	return nil, nil, err
 }
 
 var archiveBuffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -200,21 +150,6 @@ func (c *change) putPayload(digest string, p *payload) error {
 	return put(bucket, key, appendString(appendTime(b, p.date), p.url))
 }
 
-// index writes the line of a record at its place, if an index lists it.
-func (db *DB) index(p warc.Placed, at Archived) error {
-	p.Offset = at.Offset
-	e, err := cdxj.EntryOf(&p, at.File)
-	if err != nil || e == nil {
-		return err
-	}
-	line, err := e.Append(nil)
-	if err != nil {
-		return err
-	}
-	_, err = db.indexed.append(line)
-	return err
-}
-
 // archive is the WARC files that a run writes: one that grows, and those that
 // are full but not yet committed.
 type archive struct {
@@ -222,15 +157,15 @@ type archive struct {
 	dir     string
 	prefix  string // of the names of this run's files
 	encoder *warc.Encoder
+	disk    disk
 
-	whole sync.RWMutex // held by who adds a record and its line, and to note how long the files are
-
-	mu     sync.Mutex
+	// With outputs.moment held; the committer alone takes files out.
 	serial int
-	files  []*namedOutput // the last one grows
+	files  []*namedOutput // not finished: the last one grows, the others are full
+	began  bool           // one of them was, since the directory was synced
 }
 
-func newArchive(dir string, opts Archive, now time.Time) (*archive, error) {
+func newArchive(dir string, opts Archive, disk disk, now time.Time) (*archive, error) {
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = 1 << 30
 	}
@@ -242,7 +177,7 @@ func newArchive(dir string, opts Archive, now time.Time) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{opts: opts, dir: filepath.Join(dir, ArchiveDir), encoder: encoder}
+	a := &archive{opts: opts, dir: filepath.Join(dir, ArchiveDir), encoder: encoder, disk: disk}
 	a.prefix = strings.TrimSuffix(filepath.Base(name), ".crawl") + "-" + now.UTC().Format("20060102150405")
 	a.prefix = strings.Map(func(r rune) rune {
 		if 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_' {
@@ -253,10 +188,9 @@ func newArchive(dir string, opts Archive, now time.Time) (*archive, error) {
 	return a, os.MkdirAll(a.dir, 0o755)
 }
 
-// append adds whole records and says in which file, and where.
+// append adds whole records and says in which file, and where. It requires that
+// outputs.moment is held.
 func (a *archive) append(records []byte) (file string, at int64, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if n := len(a.files); n == 0 || a.files[n-1].size() >= a.opts.MaxSize {
 		if err := a.begin(); err != nil {
 			return "", 0, err
@@ -267,7 +201,7 @@ func (a *archive) append(records []byte) (file string, at int64, err error) {
 	return filepath.Base(f.name), at, err
 }
 
-// begin opens the next file. It requires that mu is held.
+// begin opens the next file. It requires that outputs.moment is held.
 func (a *archive) begin() error {
 	name := ""
 	for {
@@ -282,7 +216,7 @@ func (a *archive) begin() error {
 			return err
 		}
 	}
-	o, err := openOutput(filepath.Join(a.dir, name+openSuffix), 0)
+	o, err := openOutput(filepath.Join(a.dir, name+openSuffix), 0, a.disk)
 	if err != nil {
 		return err
 	}
@@ -296,21 +230,15 @@ func (a *archive) begin() error {
 		o.file.Close()
 		return err
 	}
+	a.began = true
 	a.files = append(a.files, &namedOutput{archiveKey(name), o})
 	return nil
-}
-
-// grown are the files that are not finished, those that are full first.
-func (a *archive) grown() []*namedOutput {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.files)
 }
 
 func archiveKey(name string) string { return ArchiveDir + "/" + name }
 
 // finish gives files their names, which are committed as they are.
-func (a *archive) finish(full []*namedOutput, lengths map[string]int64) error {
+func (a *archive) finish(full []*namedOutput) error {
 	var errs []error
 	for _, f := range full {
 		err := f.file.Close()
@@ -321,16 +249,7 @@ func (a *archive) finish(full []*namedOutput, lengths map[string]int64) error {
 		errs = append(errs, err)
 	}
 	// A name that is lost in a power cut would be that of a file nobody knows.
-	if err := errors.Join(append(errs, syncDir(a.dir))...); err != nil {
-		return err
-	}
-	for _, f := range full {
-		delete(lengths, f.name)
-	}
-	a.mu.Lock()
-	a.files = slices.DeleteFunc(a.files, func(f *namedOutput) bool { return slices.Contains(full, f) })
-	a.mu.Unlock()
-	return nil
+	return errors.Join(append(errs, a.disk.syncDir(a.dir))...)
 }
 
 // close gives what still grows its end and its name: what was not committed is
@@ -350,7 +269,7 @@ func (a *archive) close(committed map[string]int64) error {
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, syncDir(a.dir))...)
+	return errors.Join(append(errs, a.disk.syncDir(a.dir))...)
 }
 
 // abandon closes what still grows, and leaves it to the next run to find out
@@ -363,14 +282,14 @@ func (a *archive) abandon() {
 
 // recoverArchive gives the files that an earlier run left open their ends and
 // names: they are cut to what was committed.
-func recoverArchive(dir string, lengths map[string]int64) error {
+func recoverArchive(dir string, lengths map[string]int64, disk disk) error {
 	for key, length := range lengths {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")
 		if !ok {
 			continue
 		}
 		path := filepath.Join(dir, ArchiveDir, name)
-		switch o, err := openExisting(path+openSuffix, length); {
+		switch o, err := openExisting(path+openSuffix, length, disk); {
 		case errors.Is(err, fs.ErrNotExist):
 			if info, err := os.Stat(path); err != nil || info.Size() != length {
 				return &DamagedError{path, fmt.Errorf("it is missing or not %d bytes long, as was written", length)}
@@ -378,7 +297,7 @@ func recoverArchive(dir string, lengths map[string]int64) error {
 		case err != nil:
 			return err
 		default:
-			if err := errors.Join(o.file.Sync(), o.file.Close()); err != nil {
+			if err := errors.Join(disk.sync(o.file), o.file.Close()); err != nil {
 				return err
 			}
 			if length == 0 {
@@ -398,7 +317,7 @@ func recoverArchive(dir string, lengths map[string]int64) error {
 		err = errors.Join(err, os.Remove(path))
 	}
 	if _, serr := os.Stat(filepath.Join(dir, ArchiveDir)); serr == nil {
-		err = errors.Join(err, syncDir(filepath.Join(dir, ArchiveDir)))
+		err = errors.Join(err, disk.syncDir(filepath.Join(dir, ArchiveDir)))
 	}
 	return err
 }
@@ -411,11 +330,11 @@ func (db *DB) release() error {
 }
 
 // openExisting is openOutput for a file that must be there.
-func openExisting(path string, committed int64) (*output, error) {
+func openExisting(path string, committed int64, disk disk) (*output, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	return openOutput(path, committed)
+	return openOutput(path, committed, disk)
 }
 
 // writeIndex sorts the lines of the index into IndexFile, which is replaced as
@@ -447,8 +366,8 @@ func (db *DB) writeIndex() (err error) {
 		return err
 	}
 	_, err = sorter.WriteTo(out)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+	if err = errors.Join(err, db.disk.sync(out), out.Close()); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path)
+	return os.Rename(path+".new", path) // Close syncs the directory
 }

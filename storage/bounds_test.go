@@ -79,12 +79,9 @@ func TestSmallestBounds(t *testing.T) {
 func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 	url := fmt.Sprintf("http://h%d.example/%d", worker, page)
 	now := time.Now()
-	at, err := db.PutExchange(&warc.Exchange{URL: url, Date: now, Response: &warc.HTTP{
+	x := &warc.Exchange{URL: url, Date: now, Response: &warc.HTTP{
 		StartLine: warc.StatusLine(200), Header: http.Header{}, Coding: warc.Unchunked, Body: fmt.Appendf(nil, "%s%0200d", url, page),
-	}})
-	if err != nil {
-		return err
-	}
+	}}
 	var edges []LinkRecord
 	var found []frontier.Entry
 	for i := range links {
@@ -92,10 +89,8 @@ func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 		found = append(found, e)
 		edges = append(edges, LinkRecord{From: url, To: e.URL.String()})
 	}
-	if err := db.PutLinks(edges); err != nil {
-		return err
-	}
-	if err := db.PutPage(&PageRecord{URL: url, Time: now, Status: 200, WARC: at.File, Offset: at.Offset, Length: at.Length}); err != nil {
+	v := &Visit{Exchanges: []*warc.Exchange{x}, Answer: x, Page: &PageRecord{URL: url, Time: now, Status: 200}, Links: edges}
+	if _, err := db.PutVisit(v); err != nil {
 		return err
 	}
 	return db.Submit(frontier.Completion{Links: found})

@@ -3,10 +3,8 @@ package storage
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -172,12 +170,13 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	g := db.take(last)
 	g.quiet = quiet || db.opts.Gather < 0
-	full, err := db.flush()
+	lengths, full, err := db.outputs.flush()
 	if err != nil {
 		return err
 	}
 	db.merging.Lock()
 	defer db.merging.Unlock()
+	maps.Copy(db.lengths, lengths)
 	db.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
 	db.bolt.AllocSize = db.step
 	if d := db.opts.SyncDelay; d > 0 {
@@ -200,40 +199,16 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	db.row, db.commits = g.journal.last, db.commits+1
 	db.committed = maps.Clone(db.lengths)
 	db.acknowledge(g, c)
-	if len(full) > 0 {
-		return db.archive.finish(full, db.lengths)
+	if len(full) == 0 {
+		return nil
+	}
+	if err := db.outputs.finish(full); err != nil {
+		return err
+	}
+	for _, f := range full { // from now on no part of the state
+		delete(db.lengths, f.name)
 	}
 	return nil
-}
-
-// flush brings all outputs to disk and notes how long they are. It returns the
-// files of the archive that do not grow any more.
-func (db *DB) flush() (full []*namedOutput, err error) {
-	outputs := db.outputs
-	lengths := map[string]int64{}
-	if a := db.archive; a != nil {
-		// A record of the archive counts with its line in the index.
-		a.whole.Lock()
-		files := a.grown()
-		for _, f := range files {
-			lengths[f.name] = f.size()
-		}
-		lengths[indexPart] = db.indexed.size()
-		a.whole.Unlock()
-		outputs = slices.Concat(outputs, files)
-		full = files[:max(0, len(files)-1)]
-	}
-	for _, o := range outputs {
-		n, err := o.flush()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.file.Name(), err)
-		}
-		if counts, ok := lengths[o.name]; ok {
-			n = counts
-		}
-		db.lengths[o.name] = n
-	}
-	return full, nil
 }
 
 // growth is by how much the state file grows when it must: a step costs a sync,

@@ -6,7 +6,7 @@
 //	state.db        bbolt: queue, seen set, fates, clocks, robots.txt snapshots
 //	run.json        who holds the state, while a crawl runs
 //	crawl.log       one line per request, see package crawllog
-//	warc/*.warc.gz  what servers sent, see package warc and DB.PutExchange
+//	warc/*.warc.gz  what servers sent, see package warc and DB.PutVisit
 //	index.cdxj      where each answer is in them; index.part has its lines
 //	                as they came
 //	pages.jsonl     one JSON object per page that was fetched, see PageRecord

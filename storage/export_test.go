@@ -11,3 +11,9 @@ func setVersion(v uint64) func(*bbolt.Tx) error {
 		return tx.Bucket(bucketMeta).Put([]byte("version"), binary.BigEndian.AppendUint64(nil, v))
 	}
 }
+
+// PutPage writes a page of which no answer is archived.
+func (db *DB) PutPage(p *PageRecord) error {
+	_, err := db.PutVisit(&Visit{Page: p})
+	return err
+}

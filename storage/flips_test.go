@@ -71,7 +71,7 @@ func everything(t *testing.T) string {
 	if err := db.Put("key", "value"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.PutExchange(archivedPage(now)); err != nil {
+	if _, err := db.PutVisit(&Visit{Exchanges: []*warc.Exchange{archivedPage(now)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.PutSnapshot("http://h0.example", &robots.Snapshot{

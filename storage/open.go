@@ -21,6 +21,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
@@ -46,7 +47,8 @@ type Options struct {
 	// slower disk would do.
 	SyncDelay time.Duration
 
-	limits *limits           // nil: usual
+	limits *limits // nil: usual
+	disk   disk
 	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
 }
 
@@ -119,11 +121,7 @@ type DB struct {
 	restart   time.Time        // the last unclean open
 	lengths   map[string]int64 // of the outputs, those too that this run does not write
 	committed map[string]int64 // lengths, as of the last commit
-	outputs   []*namedOutput
-	pages     *output  // of outputs; nil if it is not written
-	links     *output  // the same
-	indexed   *output  // the same: lines of the index, not sorted
-	archive   *archive // nil if none is written
+	outputs
 
 	growths frontier.Growths
 	wake    chan struct{} // there is something to commit
@@ -180,6 +178,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		snapshots: map[frontier.Site]*robots.Snapshot{},
 		payloads:  map[string]*payload{},
 		out:       map[siteNum]map[uint32]bool{},
+		outputs:   outputs{disk: opts.disk},
 		cache:     newKnownCache(), step: minGrowth, pending: newPending(),
 	}
 	db.room.L = &db.mu
@@ -187,9 +186,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		if db.bolt != nil {
 			db.bolt.Close()
 		}
-		for _, o := range db.outputs {
-			o.file.Close()
-		}
+		db.outputs.close()
 		return nil, err
 	}
 	// The committer. It ends when Close closes db.closing.
@@ -219,37 +216,15 @@ func (db *DB) open() (err error) {
 	if err := db.replay(); err != nil {
 		return err
 	}
-	if err := db.openOutputs(); err != nil {
+	if err := db.outputs.open(db.dir, &db.opts, db.lengths); err != nil {
 		return err
 	}
 	db.committed = maps.Clone(db.lengths)
-	return writeRun(db.dir, Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)})
-}
-
-func (db *DB) openOutputs() (err error) {
-	if err := recoverArchive(db.dir, db.lengths); err != nil {
+	if err := db.writeRun(Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)}); err != nil {
 		return err
 	}
-	for _, o := range []struct {
-		name string
-		want bool
-		to   **output
-	}{
-		{PagesFile, !db.opts.NoPages, &db.pages}, {LinksFile, db.opts.Links, &db.links},
-		{indexPart, db.opts.Archive != nil, &db.indexed},
-	} {
-		if !o.want {
-			continue
-		}
-		if *o.to, err = openOutput(filepath.Join(db.dir, o.name), db.lengths[o.name]); err != nil {
-			return err
-		}
-		db.outputs = append(db.outputs, &namedOutput{o.name, *o.to})
-	}
-	if db.opts.Archive != nil {
-		db.archive, err = newArchive(db.dir, *db.opts.Archive, time.Now())
-	}
-	return err
+	// From here on a power cut is seen as one, and takes no file away.
+	return db.disk.syncDir(db.dir)
 }
 
 func (db *DB) openBolt() (*bbolt.DB, error) {
@@ -403,7 +378,15 @@ func (db *DB) Restarted() time.Time { return db.restart }
 // Dir is the directory of the crawl.
 func (db *DB) Dir() string { return db.dir }
 
-// Close commits what is left and gives the crawl free. A second Close returns
+// Log is the crawl's log of requests. What was written to it is on disk before a
+// completion that is submitted later is acknowledged. Close closes it.
+func (db *DB) Log() *crawllog.Writer { return db.log }
+
+// LostLog is how many bytes of the log were on disk when the crawl was last
+// committed and are gone since: somebody has removed or cut it.
+func (db *DB) LostLog() int64 { return db.lostLog }
+
+// Close commits what is left and releases the directory. A second Close returns
 // ErrClosed.
 func (db *DB) Close() error {
 	if db.closed.Swap(true) {
@@ -424,16 +407,14 @@ func (db *DB) Close() error {
 			err = errors.Join(db.writeIndex(), db.release())
 		}
 	}
-	for _, o := range db.outputs {
-		err = errors.Join(err, o.file.Close())
+	err = errors.Join(err, db.outputs.close(), db.bolt.Close())
+	if err != nil {
+		return err
 	}
-	err = errors.Join(err, db.bolt.Close())
-	if err == nil {
-		if err = os.Remove(filepath.Join(db.dir, RunFile)); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	if err := os.Remove(filepath.Join(db.dir, RunFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	return db.disk.syncDir(db.dir)
 }
 
 // ReadRun says which process holds the crawl in dir, or held it when it was
@@ -450,13 +431,21 @@ func ReadRun(dir string) (*Run, error) {
 	return run, nil
 }
 
-func writeRun(dir string, r Run) error {
+func (db *DB) writeRun(r Run) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, RunFile)
-	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o600); err != nil {
+	path := filepath.Join(db.dir, RunFile)
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err == nil {
+		err = db.disk.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)

@@ -1,8 +1,10 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 )
@@ -11,6 +13,7 @@ import (
 // memory until flush, and counts only once its length is committed.
 type output struct {
 	file *os.File
+	disk disk
 
 	mu     sync.Mutex
 	buf    []byte
@@ -27,8 +30,15 @@ type namedOutput struct {
 
 // openOutput opens the file at path, made if need be, and cuts what was never
 // committed.
-func openOutput(path string, committed int64) (*output, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+func openOutput(path string, committed int64, disk disk) (*output, error) {
+	flags := os.O_RDWR | os.O_CREATE
+	if committed > 0 {
+		flags = os.O_RDWR // what is missing is not made up for by an empty file
+	}
+	f, err := os.OpenFile(path, flags, 0o644)
+	if errors.Is(err, fs.ErrNotExist) && committed > 0 {
+		return nil, &DamagedError{path, fmt.Errorf("it is missing, of which %d bytes were written", committed)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -46,20 +56,22 @@ func openOutput(path string, committed int64) (*output, error) {
 		f.Close()
 		return nil, err
 	}
-	return &output{file: f, length: committed}, nil
+	return &output{file: f, disk: disk, length: committed}, nil
 }
 
-// maxBuffer is what may be in memory until a flush; more is written at once.
-// It counts no sooner for that.
+// maxBuffer is what may be in memory until a flush. What is more is written
+// early, and committed no earlier.
 const maxBuffer = 1 << 20
 
-// append adds a record and says where it stands.
-func (o *output) append(record []byte) (at int64, err error) {
+// append adds a record, of which parts are the text, and says where it stands.
+func (o *output) append(parts ...[]byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at = o.length
-	o.buf = append(o.buf, record...)
-	o.length += int64(len(record))
+	for _, p := range parts {
+		o.buf = append(o.buf, p...)
+		o.length += int64(len(p))
+	}
 	o.dirty = true
 	if len(o.buf) > maxBuffer {
 		err = o.write()
@@ -87,15 +99,50 @@ func (o *output) write() error {
 	return o.err
 }
 
-// flush writes what was appended, syncs it, and says how long the file is.
-func (o *output) flush() (int64, error) {
+// flush writes what was appended, and syncs it.
+func (o *output) flush() error {
 	o.mu.Lock()
-	length, dirty := o.length, o.dirty
+	dirty := o.dirty
 	o.dirty = false
 	err := o.write()
 	o.mu.Unlock()
 	if err != nil || !dirty {
-		return length, err
+		return err
 	}
-	return length, syncData(o.file)
+	return o.disk.syncData(o.file)
+}
+
+// A disk syncs files and directories.
+type disk struct {
+	before func(path string) error // is told of each sync, and may let it fail, in tests; nil: nobody
+}
+
+func (d disk) ask(path string) error {
+	if d.before == nil {
+		return nil
+	}
+	return d.before(path)
+}
+
+func (d disk) sync(f *os.File) error {
+	if err := d.ask(f.Name()); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// syncData is sync but for what is not needed to read the file again.
+func (d disk) syncData(f *os.File) error {
+	if err := d.ask(f.Name()); err != nil {
+		return err
+	}
+	return syncData(f)
+}
+
+// syncDir makes sure that the names in a directory outlast a power cut.
+func (d disk) syncDir(path string) error {
+	if err := d.ask(path); err != nil {
+		return err
+	}
+	return syncDir(path)
 }

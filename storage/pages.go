@@ -48,24 +48,37 @@ func (t *Text) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// PutPage writes a line of pages.jsonl, before the page's fate is submitted.
-func (db *DB) PutPage(p *PageRecord) error {
-	if db.pages == nil {
-		return nil
+// head is the line of p up to its body: where its answer stands is known late,
+// and to encode a body takes long.
+func (p *PageRecord) head() ([]byte, error) {
+	bare := *p
+	bare.Body, bare.Base64 = nil, nil
+	line, err := jsonLine(&bare)
+	return bytes.TrimSuffix(line, []byte("}\n")), err
+}
+
+// tail is the end of the line of p, from its body on.
+func (p *PageRecord) tail() ([]byte, error) {
+	if len(p.Body)+len(p.Base64) == 0 {
+		return []byte("}\n"), nil
 	}
-	if len(p.Body)+len(p.Base64) > largeBody {
-		// Encoding takes several times the size of a body.
-		db.large.Lock()
-		defer db.large.Unlock()
+	line, err := jsonLine(&struct {
+		Body   Text   `json:"body,omitempty"`
+		Base64 []byte `json:"base64,omitempty"`
+	}{p.Body, p.Base64})
+	if err != nil {
+		return nil, err
 	}
+	line[0] = ','
+	return line, nil
+}
+
+func jsonLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(p); err != nil {
-		return err
-	}
-	_, err := db.pages.append(b.Bytes())
-	return err
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }
 
 // largeBody is the size from which records are encoded one after the other.
@@ -81,19 +94,14 @@ type LinkRecord struct {
 	Rel   string `json:"rel,omitempty"`   // as written
 }
 
-// PutLinks writes lines of links.jsonl, before the page's fate is submitted.
-func (db *DB) PutLinks(links []LinkRecord) error {
-	if db.links == nil || len(links) == 0 {
-		return nil
-	}
+func linkLines(links []LinkRecord) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	for i := range links {
 		if err := enc.Encode(&links[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	_, err := db.links.append(b.Bytes())
-	return err
+	return b.Bytes(), nil
 }

@@ -43,7 +43,8 @@
 // up (status -61 or -2), and how many URLs are left in its queue.
 //
 // Two lines are about the crawl: their URL is permesso:run, their annotation
-// begin:clean or begin:unclean. After begin:unclean lines may be missing.
+// begin:clean or begin:unclean. After begin:unclean lines may be missing. With
+// lost:BYTES so much of the log was removed since the run before.
 package crawllog
 
 import (
@@ -235,9 +236,12 @@ func dash(s string) string {
 // written at once and whole: the log is evidence, and a kill must not take
 // what was done.
 type Writer struct {
-	mu      sync.Mutex
 	file    *os.File
 	buffers sync.Pool // of *[]byte, in which lines are made
+
+	mu     sync.Mutex
+	size   int64 // of the file: whole lines
+	synced int64 // so much of it is safe
 }
 
 // Open opens the log at path, makes it if there is none, and cuts a torn last
@@ -258,7 +262,7 @@ func Open(path string) (*Writer, error) {
 		f.Close()
 		return nil, err
 	}
-	return &Writer{file: f}, nil
+	return &Writer{file: f, size: end}, nil
 }
 
 // wholeLines is the length of f up to its last line end.
@@ -289,16 +293,41 @@ func (w *Writer) Write(l *Line) error {
 	*buf = l.Append((*buf)[:0])
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := w.file.Write(*buf)
+	n, err := w.file.Write(*buf)
+	w.size += int64(n)
 	return err
 }
 
-// Close syncs and closes the log.
-func (w *Writer) Close() error {
+// Name is the path of the log.
+func (w *Writer) Name() string { return w.file.Name() }
+
+// Size is how many bytes the log is long.
+func (w *Writer) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return errors.Join(w.file.Sync(), w.file.Close())
+	return w.size
 }
+
+// Sync makes sure that what was written before outlasts a power cut, by calling
+// sync where there is something new. Nobody who writes meanwhile waits for it.
+func (w *Writer) Sync(sync func(*os.File) error) error {
+	w.mu.Lock()
+	size, synced := w.size, w.synced
+	w.mu.Unlock()
+	if size == synced {
+		return nil
+	}
+	if err := sync(w.file); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.synced = max(w.synced, size)
+	w.mu.Unlock()
+	return nil
+}
+
+// Close syncs and closes the log.
+func (w *Writer) Close() error { return errors.Join(w.Sync((*os.File).Sync), w.file.Close()) }
 
 // Read calls f for each line of a log. It stops at the first line that is
 // none, naming it, or at the first error of f.

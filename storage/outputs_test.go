@@ -1,0 +1,345 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// visitOf is the n-th page of a site, with two links and a line of crawl.log.
+func visitOf(t testing.TB, db *DB, n int) {
+	t.Helper()
+	url := fmt.Sprintf("http://a.example/%d", n)
+	if err := db.Log().Write(&crawllog.Line{Time: time.Now(), Status: 200, URL: url}); err != nil {
+		t.Error(err)
+	}
+	x := &warc.Exchange{URL: url, Date: time.Now(), Response: &warc.HTTP{
+		StartLine: warc.StatusLine(200), Header: http.Header{}, Coding: warc.Unchunked, Body: fmt.Appendf(nil, "%0500d", n),
+	}}
+	v := &Visit{
+		Exchanges: []*warc.Exchange{x}, Answer: x, Page: &PageRecord{URL: url, Status: 200},
+		Links: []LinkRecord{{From: url, To: url + "/1"}, {From: url, To: url + "/2"}},
+	}
+	if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+		t.Error(err, refused)
+	}
+}
+
+// fits compares the outputs in dir, as long as lengths say, with each other, and
+// returns the URLs of the pages. WARC files that lengths do not name are whole.
+func fits(t testing.TB, dir string, lengths map[string]int64) (pages []string) {
+	t.Helper()
+	read := func(name string) []byte {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || int64(len(raw)) < lengths[name] {
+			t.Errorf("%s: %d bytes where %d count, %v", name, len(raw), lengths[name], err)
+			return nil
+		}
+		return raw[:lengths[name]]
+	}
+	var from []string
+	for line := range bytes.Lines(read(LinksFile)) {
+		var l LinkRecord
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Error(err)
+		}
+		from = append(from, l.From)
+	}
+	index := read(indexPart)
+	for line := range bytes.Lines(read(PagesFile)) {
+		var p PageRecord
+		if err := json.Unmarshal(line, &p); err != nil {
+			t.Error(err)
+		}
+		end, growing := lengths[archiveKey(p.WARC)]
+		if !growing {
+			whole, err := filepath.Glob(filepath.Join(dir, archiveKey(p.WARC)+"*"))
+			if err != nil || len(whole) != 1 {
+				t.Errorf("%s: %v, %v", p.WARC, whole, err)
+				continue
+			}
+			info, err := os.Stat(whole[0])
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			end = info.Size()
+		}
+		if p.Offset+p.Length > end {
+			t.Errorf("%s stands at %d+%d of %s, of which %d bytes count", p.URL, p.Offset, p.Length, p.WARC, end)
+		}
+		if !bytes.Contains(index, []byte(p.URL+`"`)) {
+			t.Errorf("%s is not in the index", p.URL)
+		}
+		for range 2 {
+			if len(from) == 0 || from[0] != p.URL {
+				t.Errorf("%s: its edges are not the next ones", p.URL)
+				continue
+			}
+			from = from[1:]
+		}
+		pages = append(pages, p.URL)
+	}
+	if len(from) > 0 {
+		t.Errorf("edges of %s, which is no page", from[0])
+	}
+	return pages
+}
+
+// Between any two steps of a commit somebody writes a visit: the commit holds all
+// of it, or nothing.
+func TestACommitHoldsWholeVisits(t *testing.T) {
+	var db *DB
+	var n, commits atomic.Int64
+	opts := Options{Archive: &Archive{MaxSize: 5000}, Links: true, Gather: -1}
+	opts.disk.before = func(string) error {
+		if db != nil && n.Load() < 100 {
+			visitOf(t, db, int(n.Add(1)))
+		}
+		return nil
+	}
+	opts.fault = func(err error) error {
+		commits.Add(1)
+		fits(t, db.dir, db.lengths)
+		return err
+	}
+	opened, err := Open(t.TempDir(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db = opened
+	for range 12 {
+		visitOf(t, db, int(n.Add(1)))
+		if err := db.Submit(frontier.Completion{}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if pages := fits(t, db.dir, db.lengths); len(pages) < 30 || commits.Load() < 12 {
+		t.Errorf("%d pages in %d commits", len(pages), commits.Load())
+	}
+	verified(t, db.dir)
+}
+
+// Visits of many workers stand in the same order in all outputs.
+func TestOutputsHaveOneOrder(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{Archive: &Archive{}, Links: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range 50 {
+				visitOf(t, db, 100*w+i)
+			}
+		})
+	}
+	all.Wait()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if pages := fits(t, db.dir, db.lengths); len(pages) != 400 {
+		t.Errorf("%d pages", len(pages))
+	}
+}
+
+// A forgetful disk keeps of a directory what was synced.
+type forgetful struct {
+	t       *testing.T
+	mu      sync.Mutex
+	content map[uint64][]byte            // of files, by inode
+	names   map[string]map[string]uint64 // of directories, by path
+}
+
+func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
+
+// before notes what is safe from the sync of path on.
+func (d *forgetful) before(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		d.content[inode(info)], err = os.ReadFile(path)
+		return err
+	}
+	list, err := os.ReadDir(path)
+	names := map[string]uint64{}
+	for _, e := range list {
+		info, ierr := e.Info()
+		if err = errors.Join(err, ierr); err == nil {
+			names[e.Name()] = inode(info)
+		}
+	}
+	d.names[path] = names
+	return err
+}
+
+// cut is a copy of dir as it is after a power cut. What bbolt syncs is safe.
+func (d *forgetful) cut(dir string) string {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	to := d.t.TempDir()
+	var restore func(path, to string)
+	restore = func(path, to string) {
+		for name, ino := range d.names[path] {
+			at := filepath.Join(path, name)
+			if info, err := os.Stat(at); err == nil && info.IsDir() {
+				if err := os.Mkdir(filepath.Join(to, name), 0o755); err != nil {
+					d.t.Fatal(err)
+				}
+				restore(at, filepath.Join(to, name))
+				continue
+			}
+			raw := d.content[ino]
+			if name == StateFile {
+				var err error
+				if raw, err = os.ReadFile(at); err != nil {
+					d.t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(to, name), raw, 0o644); err != nil {
+				d.t.Fatal(err)
+			}
+		}
+	}
+	restore(dir, to)
+	return to
+}
+
+// The power is cut after each commit: what the commit says is there, the evidence
+// of it too, and the next run knows that there was a cut.
+func TestAPowerCutAfterAnyCommit(t *testing.T) {
+	d := &forgetful{t: t, content: map[uint64][]byte{}, names: map[string]map[string]uint64{}}
+	dir := t.TempDir()
+	var db *DB
+	opts := Options{Archive: &Archive{MaxSize: 1500}, Links: true, Gather: -1, disk: disk{d.before}}
+	after := func() []string {
+		t.Helper()
+		again, err := Open(d.cut(dir), Options{Archive: &Archive{}, Links: true, Gather: -1})
+		if err != nil {
+			t.Errorf("after a power cut: %v", err)
+			return nil
+		}
+		if !again.Unclean() || again.LostLog() > 0 {
+			t.Errorf("after a power cut: unclean %v, %d bytes of %s lost", again.Unclean(), again.LostLog(), LogFile)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+		pages := fits(t, again.dir, again.lengths)
+		raw, err := os.ReadFile(filepath.Join(again.dir, LogFile))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, url := range pages {
+			if !bytes.Contains(raw, []byte(" "+url+" ")) {
+				t.Errorf("%s is committed, and not in %s", url, LogFile)
+			}
+		}
+		verified(t, again.dir)
+		return pages
+	}
+	var safe atomic.Int64
+	opts.fault = func(err error) error {
+		if acknowledged := int(safe.Load()); db != nil && len(after()) < acknowledged {
+			t.Errorf("%d pages were safe, and are not any more", acknowledged)
+		}
+		return err
+	}
+	opened, err := Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db = opened
+	for n := range 8 {
+		visitOf(t, db, n+1)
+		if err := db.Submit(frontier.Completion{}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+		safe.Add(1)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cut := d.cut(dir)
+	for _, name := range []string{IndexFile, PagesFile, LinksFile, LogFile} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		is, err2 := os.ReadFile(filepath.Join(cut, name))
+		if err != nil || err2 != nil || !bytes.Equal(want, is) || len(is) == 0 {
+			t.Errorf("%s after Close and a power cut: %d of %d bytes, %v, %v", name, len(is), len(want), err, err2)
+		}
+	}
+	if _, err := ReadRun(cut); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s after Close and a power cut: %v", RunFile, err)
+	}
+	files, err := filepath.Glob(filepath.Join(cut, ArchiveDir, "*"+archiveFile))
+	if slices.Sort(files); err != nil || len(files) < 2 {
+		t.Errorf("files %v, %v", files, err)
+	}
+	verified(t, cut)
+}
+
+// A file cannot be synced: no commit counts what was written to it.
+func TestNoLengthWithoutASync(t *testing.T) {
+	broken := errors.New("no sync")
+	for _, name := range []string{PagesFile, LinksFile, indexPart, LogFile, ArchiveDir, archiveFile + openSuffix} {
+		t.Run(name, func(t *testing.T) {
+			opts := Options{Archive: &Archive{}, Links: true, Gather: -1}
+			var armed atomic.Bool
+			opts.disk.before = func(path string) error {
+				if armed.Load() && (filepath.Base(path) == name || len(name) > len(openSuffix) && bytes.HasSuffix([]byte(path), []byte(name))) {
+					return broken
+				}
+				return nil
+			}
+			db, err := Open(t.TempDir(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			armed.Store(true)
+			visitOf(t, db, 1)
+			if err := db.Submit(frontier.Completion{}); err != nil {
+				t.Fatal(err)
+			}
+			if g := <-db.Grown(); !errors.Is(g.Err, broken) {
+				t.Errorf("%+v, want an error", g)
+			}
+			if err := db.Close(); !errors.Is(err, broken) {
+				t.Errorf("Close: %v", err)
+			}
+			again := open(t, db.dir)
+			for name, n := range again.lengths {
+				if n > 0 {
+					t.Errorf("%d bytes of %s count", n, name)
+				}
+			}
+			if err := again.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

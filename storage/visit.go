@@ -1,0 +1,135 @@
+package storage
+
+import (
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// A Visit is what one visit writes to the outputs. It is committed as a whole or
+// not at all: a line of pages.jsonl never speaks of a record that is not there.
+type Visit struct {
+	Exchanges []*warc.Exchange // to be archived, in the order in which they were made
+	Answer    *warc.Exchange   // the one of them that Page is about
+	Page      *PageRecord      // nil: no page came of it. Where its answer stands is filled in
+	Links     []LinkRecord     // that are on the page
+}
+
+// PutVisit writes a visit, before its completion is submitted. What no output is
+// written for is passed over. An answer whose payload was archived before becomes
+// a revisit record (WARC 1.1, section 6.7).
+//
+// An exchange that cannot be written as WARC records is refused: it is left out,
+// and everything else is written. What Page says of its place holds once the
+// visit is committed.
+func (db *DB) PutVisit(v *Visit) (refused []*RecordError, err error) {
+	var records []*record
+	if db.archive != nil {
+		if records, refused, err = db.records(v); err != nil {
+			return nil, err
+		}
+		defer func() {
+			for _, r := range records {
+				r.release()
+			}
+		}()
+	}
+	if err := db.write(records, v); err != nil {
+		return refused, err
+	}
+	for _, r := range records {
+		if r.digest == "" || r.at.Revisit {
+			continue
+		}
+		// Behind the record: no commit holds the payload without it.
+		if err := db.enqueue(op{digest: r.digest, payload: &payload{r.x.Date, r.x.URL}}); err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+// records makes the records of a visit.
+func (db *DB) records(v *Visit) (all []*record, refused []*RecordError, err error) {
+	for _, x := range v.Exchanges {
+		digest, err := db.repeats(x)
+		if err != nil {
+			return nil, nil, err
+		}
+		r, bad := db.archive.record(x)
+		if bad != nil {
+			refused = append(refused, bad)
+			continue
+		}
+		r.digest, r.ofPage = digest, x == v.Answer
+		all = append(all, r)
+	}
+	return all, refused, nil
+}
+
+// write appends a visit to the outputs. It holds none of the locks afterwards.
+func (db *DB) write(records []*record, v *Visit) error {
+	var tail, links []byte
+	var err error
+	if p := v.Page; p != nil && db.pages != nil {
+		if len(p.Body)+len(p.Base64) > largeBody {
+			// Encoding takes several times the size of a body.
+			db.large.Lock()
+			defer db.large.Unlock()
+		}
+		if tail, err = p.tail(); err != nil {
+			return err
+		}
+	}
+	if db.links != nil {
+		if links, err = linkLines(v.Links); err != nil {
+			return err
+		}
+	}
+	return db.outputs.put(records, v.Page, tail, links)
+}
+
+// A record is an exchange on its way into the archive.
+type record struct {
+	x      *warc.Exchange
+	buf    *[]byte // of raw
+	raw    []byte  // all its WARC records
+	first  warc.Placed
+	entry  *cdxj.Entry // in the index; nil: none
+	digest string      // by which its payload is to be known; empty: it is not
+	ofPage bool
+	at     Archived
+}
+
+func (a *archive) record(x *warc.Exchange) (*record, *RecordError) {
+	r := &record{x: x, buf: archiveBuffers.Get().(*[]byte)}
+	raw, placed, err := a.encode((*r.buf)[:0], x)
+	if err == nil {
+		r.raw, r.first = raw, placed[0]
+		r.entry, err = cdxj.EntryOf(&r.first, "")
+	}
+	if err == nil {
+		_, err = r.line() // what is wrong with it is wrong now, too
+	}
+	if err != nil {
+		r.release()
+		return nil, &RecordError{x.URL, err}
+	}
+	return r, nil
+}
+
+// line is the line of the index.
+func (r *record) line() ([]byte, error) {
+	if r.entry == nil {
+		return nil, nil
+	}
+	r.entry.Filename, r.entry.Offset, r.entry.Length = r.at.File, r.at.Offset, r.at.Length
+	return r.entry.Append(nil)
+}
+
+// release gives the memory of a record back.
+func (r *record) release() {
+	if cap(r.raw) <= maxScratch && r.raw != nil {
+		*r.buf = r.raw
+	}
+	archiveBuffers.Put(r.buf)
+}
