@@ -80,6 +80,9 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		return distinct(err, c.close())
 	}
 	defer func() { err = distinct(err, c.close()) }()
+	if c.db != nil {
+		defer context.AfterFunc(ctx, c.db.Hasten)()
+	}
 	close(c.started)
 	ctx, done := c.bounded(ctx)
 	defer done()
@@ -93,7 +96,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	err = c.work(ctx, h)
 	if err == nil {
-		c.frontier.Settle()
+		c.frontier.Settle(ctx)
 		err = c.tellLeft()
 	}
 	return distinct(err, c.logGivenUp())

@@ -216,14 +216,18 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 }
 
 // Settle waits until the backlog has taken in everything that was submitted, so
-// that Stats and Each are exact. It may be called once no Next is waiting any
-// more.
-func (f *Frontier) Settle() {
+// that Stats and Each are exact, or until ctx ends. It may be called once no Next
+// is waiting any more.
+func (f *Frontier) Settle(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.pending > 0 && !f.broken {
+	for f.pending > 0 && !f.broken && ctx.Err() == nil {
 		f.mu.Unlock()
-		g := <-f.backlog.Grown()
+		var g Growth
+		select {
+		case g = <-f.backlog.Grown():
+		case <-ctx.Done():
+		}
 		f.mu.Lock()
 		f.absorb(g)
 	}

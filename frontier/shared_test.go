@@ -270,7 +270,7 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.Settle()
+		f.Settle(t.Context())
 		f.Each(func(frontier.SiteStatus) bool { held++; return true })
 		if held > 0 || f.Stats().Sites != len(urls) {
 			t.Errorf("%d sites are held, %d are known", held, f.Stats().Sites)
@@ -308,7 +308,7 @@ func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 		}
 		f := open(t, frontier.NewMemory(), frontier.Options{}, urls...)
 		crawl(t, f, publicAddr, false, 0)
-		f.Settle()
+		f.Settle(t.Context())
 		f.Each(func(st frontier.SiteStatus) bool { t.Errorf("still held: %+v", st); return true })
 	})
 }

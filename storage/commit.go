@@ -28,11 +28,11 @@ type op struct {
 }
 
 // enqueue hands an op to the committer, and waits for room. Nobody who calls it
-// holds a lock: the committer needs them all to make room.
+// holds a lock.
 func (db *DB) enqueue(o op) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	for db.full() && db.err == nil && !db.last {
+	for db.full() && !db.hasty && db.err == nil && !db.last {
 		db.nudge(db.hurry)
 		db.room.Wait()
 	}

@@ -212,7 +212,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					}
 					if end {
 						workers.Wait()
-						f.Settle()
+						f.Settle(t.Context())
 						st := f.Stats()
 						if st.Entries != 0 || st.Out != 0 || st.Polite.Early != 0 {
 							t.Errorf("at the end: %+v", st)

@@ -110,53 +110,73 @@ type Run struct {
 
 // A DB is the directory of one crawl, held by this process. Its methods are
 // safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
+//
+// Its locks are taken in this order, any of them left out:
+//
+//	large    held while one large page is made into a line and appended
+//	merging  held by the committer while it changes what only it writes, and by
+//	         those who read that
+//	reading  held by those who read the queue, and to let ended entries in again
+//	file     held by those who use bolt, and to replace it
+//	         (bbolt's own locks)
+//	moment   of outputs: held to append, and to note how long all files are
+//	mu       held for what every goroutine may change; nothing is waited for, but
+//	         for room, which lets go of it
+//
+// The locks of one output and of the log come last. Who waits for room, in
+// enqueue, holds none of them: the committer takes them all to make room. Every
+// wait for room ends with Hasten or Close; what else is waited for is one commit.
 type DB struct {
-	dir       string
-	opts      Options
-	limits    limits
-	seed      uint64
-	cache     *knownCache
-	size      atomic.Int64 // of the state file, about
-	unclean   bool
-	restart   time.Time        // the last unclean open
-	lengths   map[string]int64 // of the outputs, those too that this run does not write
-	committed map[string]int64 // lengths, as of the last commit
+	// Set by Open, never changed.
+	dir     string
+	opts    Options
+	limits  limits
+	seed    uint64
+	unclean bool
+	restart time.Time // the last unclean open
+
+	cache *knownCache
+	size  atomic.Int64 // of the state file, about: the committer writes it, submitters read it
 	outputs
 
 	growths frontier.Growths
 	wake    chan struct{} // there is something to commit
 	hurry   chan struct{} // somebody waits for it
-	closing chan struct{} // Close was called
-	ended   chan struct{} // the committer has ended
+	closing chan struct{} // closed by the first Close, which alone goes on
+	ended   chan struct{} // closed by the committer when it ends: what is its own may then be read
 	closed  atomic.Bool
 
-	large   sync.Mutex   // held while a large record is encoded
-	reading sync.RWMutex // held by readers of the queue, and to let entries in again
-	file    sync.RWMutex // held by those who use bolt, and to open it again
-	bolt    *bbolt.DB
+	large   sync.Mutex
+	reading sync.RWMutex
+	file    sync.RWMutex
+	bolt    *bbolt.DB // replaced by the committer alone, with file held
 
-	// Of the committer; others read them with merging held.
-	merging sync.Mutex
-	step    int    // by which the state file grows
-	commits uint64 // number of the last commit
-	row     uint64 // number of the last row that was ever in the journal
-	pending *pending
-	pass    *pass // over what is pending; nil: none goes on
-	unknown bool  // the last commit failed, and may be on disk all the same
-	drained bool  // a pass has ended: until then nobody has anything to do
+	// What only the committer changes, with merging held; it reads without.
+	merging   sync.Mutex
+	lengths   map[string]int64 // of the outputs, those too that this run does not write: as they were flushed last
+	committed map[string]int64 // lengths as of the last commit: never more than what is on disk
+	step      int              // by which the state file grows
+	commits   uint64           // number of the last commit
+	row       uint64           // number of the last row that was ever in the journal: it only grows
+	pending   *pending         // all that the journal holds and other buckets do not
+	pass      *pass            // over what is pending; nil: none goes on
+	unknown   bool             // the last commit failed, and may be on disk all the same: nothing is cut then
+	drained   bool             // a pass has ended since Open; until then merge eagerly: the frontier has nothing to read
 	workspace
 
+	// What everybody changes, with mu held.
 	mu          sync.Mutex
-	room        sync.Cond // queue is shorter than its bound
-	queue       []op
+	room        sync.Cond                          // queue is shorter than its bound, or it counts no more
+	queue       []op                               // to be committed, in the order in which it takes effect
 	queued      int                                // bytes of completions in queue
 	queuedLinks int                                // and links
+	hasty       bool                               // the bounds of queue count no more
 	hungry      map[frontier.Site]bool             // sites that have little to read
-	snapshots   map[frontier.Site]*robots.Snapshot // put, not committed
+	snapshots   map[frontier.Site]*robots.Snapshot // put, not committed: the last of each site
 	payloads    map[string]*payload                // archived, not committed, by digest
 	out         map[siteNum]map[uint32]bool        // entries that were read and have not ended: whether they are ready ones
-	last        bool                               // the last group is being committed
-	err         error                              // why nothing can be committed any more
+	last        bool                               // the last group is being committed: the queue takes nothing more
+	err         error                              // why nothing can be committed any more; set once
 }
 
 // Open opens the crawl in dir, or makes it. The error is an *InUseError, a
@@ -377,6 +397,16 @@ func (db *DB) Restarted() time.Time { return db.restart }
 
 // Dir is the directory of the crawl.
 func (db *DB) Dir() string { return db.dir }
+
+// Hasten says that the run ends: from now on nobody waits for room. Who has
+// something in hand gives it and can go; the next commit, or Close, takes it. What
+// is in memory then has no bound but what those who call have in hand.
+func (db *DB) Hasten() {
+	db.mu.Lock()
+	db.hasty = true
+	db.room.Broadcast()
+	db.mu.Unlock()
+}
 
 // Log is the crawl's log of requests. What was written to it is on disk before a
 // completion that is submitted later is acknowledged. Close closes it.

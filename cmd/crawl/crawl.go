@@ -99,6 +99,10 @@ func were(n int, noun string) string {
 	return plural(n, noun) + " were"
 }
 
+// forcedAfter is how long a crawl that was told to stop at once may take to: it
+// closes its files, and a disk that hangs lets nobody close anything.
+const forcedAfter = 1500 * time.Millisecond
+
 // watch turns signals into stops and prints progress, until ended is closed.
 func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, signals <-chan os.Signal, ended <-chan struct{}, every time.Duration) {
 	var ticks <-chan time.Time
@@ -109,15 +113,22 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 	}
 	begin := time.Now()
 	stopping := false
+	var forced <-chan time.Time
 	for {
 		select {
 		case <-ended:
 			return
 		case now := <-ticks:
 			p.progress(c, now, now.Sub(begin))
+		case <-forced:
+			fmt.Fprintln(p.err, "crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
+			p.exit(exitForced)
 		case <-signals:
 			if stopping {
 				cancel(errForced)
+				if forced == nil {
+					forced = time.After(forcedAfter)
+				}
 				continue
 			}
 			stopping = true

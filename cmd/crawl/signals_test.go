@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// A second interrupt ends the process, also where the crawl does not come to its
+// end: what hangs on a disk cannot be broken off.
+func TestASecondInterruptEndsTheProcess(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, err := crawler.New(crawler.Options{
+				Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: []string{"http://a.test/"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said strings.Builder
+			code, ended := -1, make(chan struct{})
+			p := &program{out: io.Discard, err: &said, exit: func(n int) { code = n; close(ended) }}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			signals := make(chan os.Signal, 2)
+			done := make(chan struct{})
+			// The watcher. It ends once ended is closed.
+			go func() {
+				defer close(done)
+				p.watch(c, cancel, signals, ended, 0)
+			}()
+			signals <- os.Interrupt
+			synctest.Wait()
+			if ctx.Err() != nil {
+				t.Error("the first interrupt breaks requests off")
+			}
+			begin := time.Now()
+			signals <- os.Interrupt
+			synctest.Wait()
+			if context.Cause(ctx) != errForced {
+				t.Errorf("after the second interrupt: %v", context.Cause(ctx))
+			}
+			if !hangs {
+				close(ended)
+			}
+			<-done
+			took := time.Since(begin)
+			if hangs && (code != exitForced || took > 2*time.Second || !strings.Contains(said.String(), "the same command goes on")) {
+				t.Errorf("exit %d after %v: %s", code, took, said.String())
+			}
+			if !hangs && (code != -1 || took != 0) {
+				t.Errorf("exit %d after %v, though the crawl has ended", code, took)
+			}
+		})
+	}
+}
