@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -322,9 +323,16 @@ func recoverArchive(dir string, lengths map[string]int64, disk disk) error {
 	return err
 }
 
-// release makes the files of the archive no more a part of the state: who has
-// them elsewhere by then can go on with the crawl.
-func (db *DB) release() error {
+// release drops the lengths of the WARC files, so that a crawl goes on after they
+// were moved away.
+func (db *DB) release() (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			db.broken = true
+			err = db.damaged(nil, panicked)
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	maps.DeleteFunc(db.lengths, func(name string, _ int64) bool { return strings.HasPrefix(name, ArchiveDir+"/") })
 	return db.bolt.Update(func(tx *bbolt.Tx) error { return putLengths(tx.Bucket(bucketMeta), db.lengths) })
 }

@@ -160,7 +160,13 @@ func (db *DB) take(last bool) *commitGroup {
 
 func (db *DB) commitGroup(last, quiet bool) (err error) {
 	defer func() {
-		if err = db.damaged(err, recover()); err != nil {
+		panicked := recover()
+		if panicked != nil {
+			db.merging.Lock()
+			db.broken = true
+			db.merging.Unlock()
+		}
+		if err = db.damaged(err, panicked); err != nil {
 			db.mu.Lock()
 			db.err = err
 			db.room.Broadcast()

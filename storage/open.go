@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"maps"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -149,7 +147,8 @@ type DB struct {
 	large   sync.Mutex
 	reading sync.RWMutex
 	file    sync.RWMutex
-	bolt    *bbolt.DB // replaced by the committer alone, with file held
+	bolt    *bbolt.DB // replaced by the committer alone, with file held; nil once it is closed
+	handle  *os.File  // of bolt
 
 	// What only the committer changes, with merging held; it reads without.
 	merging   sync.Mutex
@@ -160,6 +159,7 @@ type DB struct {
 	row       uint64           // number of the last row that was ever in the journal: it only grows
 	pending   *pending         // all that the journal holds and other buckets do not
 	pass      *pass            // over what is pending; nil: none goes on
+	broken    bool             // a transaction that writes has panicked: bbolt may hold its own lock for ever
 	unknown   bool             // the last commit failed, and may be on disk all the same: nothing is cut then
 	drained   bool             // a pass has ended since Open; until then merge eagerly: the frontier has nothing to read
 	workspace
@@ -203,9 +203,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	}
 	db.room.L = &db.mu
 	if err := db.open(); err != nil {
-		if db.bolt != nil {
-			db.bolt.Close()
-		}
+		db.closeBolt()
 		db.outputs.close()
 		return nil, err
 	}
@@ -216,8 +214,15 @@ func Open(dir string, opts Options) (*DB, error) {
 
 func (db *DB) open() (err error) {
 	path := filepath.Join(db.dir, StateFile)
-	defer func() { err = db.damaged(err, recover()) }()
+	defer func() {
+		panicked := recover()
+		db.broken = panicked != nil
+		err = db.damaged(err, panicked)
+	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if err := startAgain(db.dir); err != nil {
+		return err
+	}
 	if err := preflight(path); err != nil {
 		return err
 	}
@@ -250,6 +255,11 @@ func (db *DB) open() (err error) {
 func (db *DB) openBolt() (*bbolt.DB, error) {
 	// To map more waits for all readers.
 	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
+	opts.OpenFile = func(name string, flags int, mode os.FileMode) (f *os.File, err error) {
+		f, err = os.OpenFile(name, flags, mode)
+		db.handle = f
+		return f, err
+	}
 	b, err := bbolt.Open(filepath.Join(db.dir, StateFile), 0o644, opts)
 	if errors.Is(err, syscall.ENOMEM) { // no room for addresses
 		opts.InitialMmapSize = 0
@@ -259,7 +269,27 @@ func (db *DB) openBolt() (*bbolt.DB, error) {
 		run, _ := ReadRun(db.dir)
 		err = &InUseError{db.dir, run}
 	}
+	if err == nil {
+		b.AllocSize = db.step // the first growth, too
+	}
 	return b, err
+}
+
+// closeBolt closes the state file. Where bbolt may hold its own lock, for which it
+// would wait for ever, only the file is closed, and other processes are let in.
+func (db *DB) closeBolt() error {
+	db.file.Lock()
+	defer db.file.Unlock()
+	b := db.bolt
+	db.bolt = nil
+	switch {
+	case b != nil && !db.broken:
+		return b.Close()
+	case db.handle != nil:
+		// The memory that it is mapped to would keep it locked.
+		return errors.Join(unlock(db.handle), db.handle.Close())
+	}
+	return nil
 }
 
 // reopen closes the state file and opens it again.
@@ -307,6 +337,9 @@ func (db *DB) prepare(path string) error {
 	return db.bolt.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		if meta == nil {
+			if path := Remains(db.dir); path != "" {
+				return orphan(path)
+			}
 			var seed [8]byte
 			rand.Read(seed[:])
 			for _, name := range buckets {
@@ -437,7 +470,7 @@ func (db *DB) Close() error {
 			err = errors.Join(db.writeIndex(), db.release())
 		}
 	}
-	err = errors.Join(err, db.outputs.close(), db.bolt.Close())
+	err = errors.Join(err, db.outputs.close(), db.closeBolt())
 	if err != nil {
 		return err
 	}
@@ -491,13 +524,17 @@ func orphaned(dir string) error {
 	if path == "" {
 		return nil
 	}
+	return orphan(path)
+}
+
+func orphan(path string) error {
 	return &DamagedError{path, errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
 }
 
 // Remains names an output of a crawl in dir, empty if there is none.
 func Remains(dir string) string {
 	paths, _ := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"+archiveFile+"*"))
-	for _, name := range []string{PagesFile, LinksFile, indexPart} {
+	for _, name := range []string{PagesFile, LinksFile, indexPart, LogFile} {
 		paths = append(paths, filepath.Join(dir, name))
 	}
 	for _, path := range paths {
@@ -520,75 +557,4 @@ func Holder(dir string) (run *Run, ok bool) {
 	}
 	run, _ = ReadRun(dir)
 	return run, true
-}
-
-// preflight finds what makes bbolt read beyond the end of its file, which no
-// recover can mend: a file that is shorter than its newest valid meta page
-// says. An empty or missing file is a new one.
-func preflight(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() == 0 {
-		return nil
-	}
-	h, err := newestHead(f)
-	if err != nil {
-		return err
-	}
-	if hi, least := bits.Mul64(h.pages, h.pageSize); hi > 0 || uint64(info.Size()) < least {
-		return fmt.Errorf("%d bytes long where at least %d were written", info.Size(), least)
-	}
-	return nil
-}
-
-// A head is what a valid meta page of bbolt says.
-type head struct {
-	pageSize, root, freelist, pages, tx uint64
-}
-
-// newestHead is the meta page that bbolt goes by.
-func newestHead(f *os.File) (newest head, err error) {
-	for _, at := range metaOffsets(f) {
-		var b [80]byte
-		if _, err := f.ReadAt(b[:], at); err != nil {
-			continue
-		}
-		m := b[16:]
-		sum := fnv.New64a()
-		sum.Write(m[:56])
-		if binary.NativeEndian.Uint32(m) != 0xED0CDAED || sum.Sum64() != binary.NativeEndian.Uint64(m[56:]) {
-			continue
-		}
-		h := head{
-			pageSize: uint64(binary.NativeEndian.Uint32(m[8:])), root: binary.NativeEndian.Uint64(m[16:]),
-			freelist: binary.NativeEndian.Uint64(m[32:]), pages: binary.NativeEndian.Uint64(m[40:]), tx: binary.NativeEndian.Uint64(m[48:]),
-		}
-		if newest.pageSize == 0 || h.tx > newest.tx {
-			newest = h
-		}
-	}
-	if newest.pageSize == 0 {
-		return newest, errors.New("no valid head: not the state of a crawl")
-	}
-	return newest, nil
-}
-
-// metaOffsets are the places of the two meta pages: the second stands one page
-// in, and the size of a page is known from the first alone, if that is whole.
-func metaOffsets(f *os.File) []int64 {
-	offsets := []int64{0}
-	for size := int64(1024); size <= 64<<10; size *= 2 {
-		offsets = append(offsets, size)
-	}
-	return offsets
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -164,13 +163,28 @@ func TestOutputsHaveOneOrder(t *testing.T) {
 
 // A forgetful disk keeps of a directory what was synced.
 type forgetful struct {
-	t       *testing.T
-	mu      sync.Mutex
-	content map[uint64][]byte            // of files, by inode
-	names   map[string]map[string]uint64 // of directories, by path
+	t     *testing.T
+	mu    sync.Mutex
+	files []*syncedFile
+	names map[string]map[string]fs.FileInfo // of directories, by path
 }
 
-func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
+// A syncedFile is a file, whatever its name, as it was synced last.
+type syncedFile struct {
+	info fs.FileInfo
+	raw  []byte
+}
+
+func (d *forgetful) file(info fs.FileInfo) *syncedFile {
+	for _, f := range d.files {
+		if os.SameFile(f.info, info) {
+			return f
+		}
+	}
+	f := &syncedFile{info: info}
+	d.files = append(d.files, f)
+	return f
+}
 
 // before notes what is safe from the sync of path on.
 func (d *forgetful) before(path string) error {
@@ -181,15 +195,15 @@ func (d *forgetful) before(path string) error {
 		return err
 	}
 	if !info.IsDir() {
-		d.content[inode(info)], err = os.ReadFile(path)
+		d.file(info).raw, err = os.ReadFile(path)
 		return err
 	}
 	list, err := os.ReadDir(path)
-	names := map[string]uint64{}
+	names := map[string]fs.FileInfo{}
 	for _, e := range list {
 		info, ierr := e.Info()
 		if err = errors.Join(err, ierr); err == nil {
-			names[e.Name()] = inode(info)
+			names[e.Name()] = info
 		}
 	}
 	d.names[path] = names
@@ -204,16 +218,16 @@ func (d *forgetful) cut(dir string) string {
 	to := d.t.TempDir()
 	var restore func(path, to string)
 	restore = func(path, to string) {
-		for name, ino := range d.names[path] {
+		for name, info := range d.names[path] {
 			at := filepath.Join(path, name)
-			if info, err := os.Stat(at); err == nil && info.IsDir() {
+			if info.IsDir() {
 				if err := os.Mkdir(filepath.Join(to, name), 0o755); err != nil {
 					d.t.Fatal(err)
 				}
 				restore(at, filepath.Join(to, name))
 				continue
 			}
-			raw := d.content[ino]
+			raw := d.file(info).raw
 			if name == StateFile {
 				var err error
 				if raw, err = os.ReadFile(at); err != nil {
@@ -232,7 +246,7 @@ func (d *forgetful) cut(dir string) string {
 // The power is cut after each commit: what the commit says is there, the evidence
 // of it too, and the next run knows that there was a cut.
 func TestAPowerCutAfterAnyCommit(t *testing.T) {
-	d := &forgetful{t: t, content: map[uint64][]byte{}, names: map[string]map[string]uint64{}}
+	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
 	dir := t.TempDir()
 	var db *DB
 	opts := Options{Archive: &Archive{MaxSize: 1500}, Links: true, Gather: -1, disk: disk{d.before}}

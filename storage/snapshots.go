@@ -120,5 +120,8 @@ func (db *DB) view(f func(*bbolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	db.file.RLock()
 	defer db.file.RUnlock()
+	if db.bolt == nil {
+		return ErrClosed
+	}
 	return db.bolt.View(f)
 }

@@ -25,9 +25,14 @@ func mapAhead() int {
 }
 
 // locked reports whether another process holds the lock that bbolt takes on f.
+// If none does, none gets it until f is closed.
 func locked(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }
+
+// unlock gives up the lock that bbolt took on f: while f is mapped to memory, to
+// close it does not.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // syncDir has the device write the names in a directory.
 func syncDir(path string) error {

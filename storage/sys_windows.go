@@ -32,6 +32,13 @@ func locked(f *os.File) bool {
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
 
+// unlock gives up the lock that bbolt took on f.
+func unlock(f *os.File) error {
+	var at windows.Overlapped
+	at.Offset, at.OffsetHigh = math.MaxUint32, math.MaxUint32
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+}
+
 // syncDir does nothing: a directory cannot be synced here, and NTFS keeps a
 // journal of names.
 func syncDir(string) error { return nil }

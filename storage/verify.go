@@ -51,12 +51,12 @@ type Check struct {
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir, ends: map[uint64]frontier.Fate{}}
 	path := filepath.Join(dir, StateFile)
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 || isNew(dir) {
 		if remains := Remains(dir); remains != "" {
 			return v.done, orphaned(dir)
 		}
 		if err == nil {
-			err = errors.New(StateFile + " is empty")
+			err = errors.New(StateFile + " is empty, or was never written whole")
 		}
 		return v.done, fmt.Errorf("there is no crawl in %s: %w", dir, err)
 	}
