@@ -23,15 +23,15 @@ import (
 // visitOf is the n-th page of a site, with two links and a line of crawl.log.
 func visitOf(t testing.TB, db *DB, n int) {
 	t.Helper()
-	url := fmt.Sprintf("http://a.example/%d", n)
-	if err := db.Log().Write(&crawllog.Line{Time: time.Now(), Status: 200, URL: url}); err != nil {
+	now, url := time.Now().UTC().Truncate(time.Millisecond), fmt.Sprintf("http://a.example/%d", n)
+	if err := db.Log().Write(&crawllog.Line{Time: now, Start: now, Status: 200, URL: url}); err != nil {
 		t.Error(err)
 	}
-	x := &warc.Exchange{URL: url, Date: time.Now(), Response: &warc.HTTP{
+	x := &warc.Exchange{URL: url, Date: now, Response: &warc.HTTP{
 		StartLine: warc.StatusLine(200), Header: http.Header{}, Coding: warc.Unchunked, Body: fmt.Appendf(nil, "%0500d", n),
 	}}
 	v := &Visit{
-		Exchanges: []*warc.Exchange{x}, Answer: x, Page: &PageRecord{URL: url, Status: 200},
+		Exchanges: []*warc.Exchange{x}, Answer: x, Page: &PageRecord{URL: url, Time: now, Status: 200},
 		Links: []LinkRecord{{From: url, To: url + "/1"}, {From: url, To: url + "/2"}},
 	}
 	if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
@@ -100,11 +100,20 @@ func fits(t testing.TB, dir string, lengths map[string]int64) (pages []string) {
 	return pages
 }
 
+// visited are the URLs of visitOf.
+func visited(t testing.TB, n int) (all []frontier.Entry) {
+	for i := range n {
+		all = append(all, entry(t, fmt.Sprintf("http://a.example/%d", i+1)))
+	}
+	return all
+}
+
 // Between any two steps of a commit somebody writes a visit: the commit holds all
 // of it, or nothing.
 func TestACommitHoldsWholeVisits(t *testing.T) {
 	var db *DB
 	var n, commits atomic.Int64
+	known := visited(t, 120)
 	opts := Options{Archive: &Archive{MaxSize: 5000}, Links: true, Gather: -1}
 	opts.disk.before = func(string) error {
 		if db != nil && n.Load() < 100 {
@@ -124,7 +133,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	db = opened
 	for range 12 {
 		visitOf(t, db, int(n.Add(1)))
-		if err := db.Submit(frontier.Completion{}); err != nil {
+		if err := db.Submit(frontier.Completion{Links: known}); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, db, 1)
@@ -276,6 +285,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 		verified(t, again.dir)
 		return pages
 	}
+	known := visited(t, 8)
 	var safe atomic.Int64
 	opts.fault = func(err error) error {
 		if acknowledged := int(safe.Load()); db != nil && len(after()) < acknowledged {
@@ -290,7 +300,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 	db = opened
 	for n := range 8 {
 		visitOf(t, db, n+1)
-		if err := db.Submit(frontier.Completion{}); err != nil {
+		if err := db.Submit(frontier.Completion{Links: known}); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, db, 1)
