@@ -2,10 +2,13 @@ package storage
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/zeebo/xxh3"
 	"go.etcd.io/bbolt"
 )
 
@@ -15,17 +18,25 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	defer db.merging.Unlock()
 	return db.view(func(tx *bbolt.Tx) error {
 		v := db.newView(tx)
-		err := tx.Bucket(bucketStates).ForEach(func(key, raw []byte) error {
+		named, err := namesOf(v.names)
+		if err != nil {
+			return err
+		}
+		err = v.states.ForEach(func(key, raw []byte) error {
 			var r siteRecord
 			if err := r.decode(key, raw); err != nil {
 				return err
 			}
+			named -= nameSum(r.Site, keySite(key))
 			st, err := v.state(keySite(key), &r)
 			if err != nil {
 				return err
 			}
 			return f(st)
 		})
+		if err == nil && named != 0 {
+			err = v.misnamed()
+		}
 		if err != nil {
 			return err
 		}
@@ -45,6 +56,40 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 		}
 		return nil
 	})
+}
+
+// nameSum is what a name counts in a sum over all of them, which is the same over
+// all records of sites: a name that is gone would make its site a new one, and
+// what was queued there would never be asked for.
+func nameSum(site frontier.Site, n siteNum) uint64 {
+	return xxh3.HashStringSeed(string(site), uint64(n))
+}
+
+func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
+	err = names.ForEach(func(key, value []byte) error {
+		n, err := decodeNumber(key, value)
+		sum += nameSum(frontier.Site(key), n)
+		return err
+	})
+	return sum, err
+}
+
+// misnamed says which site has another name than its record says.
+func (v *view) misnamed() error {
+	err := v.states.ForEach(func(key, raw []byte) error {
+		var r siteRecord
+		if err := r.decode(key, raw); err != nil {
+			return err
+		}
+		if n, err := siteNumber(v.names, r.Site); err != nil || n != keySite(key) {
+			return errors.Join(err, recordError(bucketNames, []byte(r.Site), fmt.Errorf("site %d has the number %d there", keySite(key), n)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("bucket %s has sites of which bucket %s has no record", bucketNames, bucketStates)
 }
 
 // State implements frontier.Backlog.
@@ -110,7 +155,7 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 	r := siteRecord{Site: site}
 	n, err := siteNumber(v.names, site)
 	if n != 0 {
-		err = r.decode(n.key(), v.states.Get(n.key()))
+		err = r.decodeOf(site, n, v.states.Get(n.key()))
 	}
 	return n, r, err
 }

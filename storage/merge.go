@@ -307,7 +307,7 @@ func (c *change) entry(p place) ([]byte, error) {
 func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
 	r := &siteRecord{Site: name}
 	if n != 0 {
-		return n, r, r.decode(n.key(), c.states.Get(n.key()))
+		return n, r, r.decodeOf(name, n, c.states.Get(n.key()))
 	}
 	next, err := c.names.NextSequence()
 	if err != nil {
@@ -336,9 +336,13 @@ func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
 	if value == nil {
 		return 0, nil
 	}
-	raw, err := unseal(bucketNames, []byte(site), value)
+	return decodeNumber([]byte(site), value)
+}
+
+func decodeNumber(name, value []byte) (siteNum, error) {
+	raw, err := unseal(bucketNames, name, value)
 	if err == nil && len(raw) != 4 {
-		err = recordError(bucketNames, []byte(site), errRecord)
+		err = recordError(bucketNames, name, errRecord)
 	}
 	if err != nil {
 		return 0, err

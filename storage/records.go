@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/base32"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"time"
 
@@ -51,6 +52,17 @@ func (r *siteRecord) decode(key, value []byte) error {
 	r.Clocks, r.Given = d.clocks(), d.fate()
 	if err := d.err(); err != nil {
 		return recordError(bucketStates, key, err)
+	}
+	return nil
+}
+
+// decodeOf is decode of the record of a site that is known by name.
+func (r *siteRecord) decodeOf(site frontier.Site, n siteNum, value []byte) error {
+	if err := r.decode(n.key(), value); err != nil {
+		return err
+	}
+	if r.Site != site {
+		return recordError(bucketStates, n.key(), fmt.Errorf("it is of %s, not of %s", r.Site, site))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
 )
 
 func bytesLines(raw []byte) iter.Seq[[]byte] { return bytes.Lines(raw) }
@@ -345,5 +346,45 @@ func TestOutputsWithoutTheirStateAreKept(t *testing.T) {
 		if raw, err := os.ReadFile(path); err != nil || string(raw) != "something" {
 			t.Errorf("%s is now %q, %v", name, raw, err)
 		}
+	}
+}
+
+// A site whose name is lost, or that has lost its record, would be a new one: what
+// was queued there would be forgotten, or be asked for twice.
+func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
+	for name, damage := range map[string]func(tx *bbolt.Tx) error{
+		"a name is lost": func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://a.example")) },
+		"a record is lost": func(tx *bbolt.Tx) error {
+			n, err := siteNumber(tx.Bucket(bucketNames), "http://a.example")
+			return errors.Join(err, tx.Bucket(bucketStates).Delete(n.key()))
+		},
+		"both are another's": func(tx *bbolt.Tx) error {
+			names := tx.Bucket(bucketNames)
+			a, err := siteNumber(names, "http://a.example")
+			b, err2 := siteNumber(names, "https://b.example")
+			return errors.Join(err, err2,
+				put(names, []byte("http://a.example"), append(make([]byte, checksumSize), b.key()...)),
+				put(names, []byte("https://b.example"), append(make([]byte, checksumSize), a.key()...)))
+		},
+		"a name of none": func(tx *bbolt.Tx) error {
+			return put(tx.Bucket(bucketNames), []byte("http://c.example"), append(make([]byte, checksumSize), siteNum(9).key()...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t)
+			db := open(t, dir)
+			if err := db.bolt.Update(damage); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			db = open(t, dir)
+			defer db.Close()
+			var damaged *DamagedError
+			if err := db.Sites(func(frontier.SiteState) error { return nil }); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, StateFile) {
+				t.Errorf("%v, want a *DamagedError", err)
+			}
+		})
 	}
 }
