@@ -103,6 +103,8 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 				known = known || near(o.end, r.since) && o.site.Domain() == r.site.Domain()
 			case "ip":
 				known = known || near(o.start, r.since)
+			default:
+				known = known || near(o.end, r.since) && o.site == r.site
 			}
 		}
 		for _, b := range begun {

@@ -150,14 +150,6 @@ func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	return t
 }
 
-// notFrom shifts clocks that were kept by a clock that ran ahead of now: the
-// pause counts, not the year.
-func (c *Clocks) notFrom(now time.Time) {
-	if ahead := c.Ended.Sub(now); ahead > 0 {
-		c.Ended, c.Due = now, c.Due.Add(-ahead)
-	}
-}
-
 // raise moves Due to t if that is later.
 func (c *Clocks) raise(t time.Time, by Clock) {
 	if t.After(c.Due) {

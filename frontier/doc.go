@@ -17,12 +17,33 @@
 // clocks, frees the site and submits what became of the entry. A run is over
 // when nothing is in flight and nothing falls due within the patience.
 //
+// # Clocks that are wrong
+//
+// Within a run pauses are measured by the monotonic clock of the process (see
+// package time): a correction of the wall clock, of a second or of years, makes
+// none shorter or longer. What is kept between runs are times of the wall clock.
+// A site whose last answer lies in the future, or more than a year ago, was
+// asked under another clock, or its crawl was copied to a machine with another
+// one: its last pause, a Retry-After, too, counts from the start of the run.
+// A clock that was wrong by less than a year, and is put forward between two
+// runs, cannot be told from time that has passed.
+//
+// # After a crash
+//
+// Each site rests its full pause from the restart (Options.Restarted). Which sites
+// were being asked is not kept: it would cost a write before each request. A
+// process that is killed loses nothing by that, since the system closes its
+// connections and the servers learn of it at once. After a power cut, or where
+// the network went first, a server may still be busy with the last answer, for
+// as long as it tries to send; a request beside it is possible then, one for
+// each site, after the pause.
+//
 // # Reading the source
 //
 // Start from Frontier.Next and Turn.Finish. url.go and site.go say what a URL
-// is; clock.go computes when a site is due; queue.go, common.go and shared.go
-// hold what a site can wait for: its own time and another site's right, an
-// address or a registrable domain that it has in common with others, another
-// process. backlog.go is the seam to the disk, memory.go its counterpart in
-// memory.
+// is; clock.go computes when a site is due, and kept.go what is left of that
+// after a restart; queue.go, common.go and shared.go hold what a site can wait
+// for: its own time and another site's right, an address, a registrable domain or
+// a host name that it has in common with others, another process. backlog.go is
+// the seam to the disk, memory.go its counterpart in memory.
 package frontier

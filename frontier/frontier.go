@@ -26,7 +26,7 @@ type Options struct {
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
 	MaxSite     Spent         // the budget of one site; 0: no limit
 	ReadAhead   int           // entries of a site that are kept in memory, at most 8; 0: 8
-	Restarted   time.Time     // the last start after an unclean end: no site is asked less than its pause after it; zero: none
+	Restarted   time.Time     // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
 func (o Options) withDefaults() Options {
@@ -84,9 +84,10 @@ type Frontier struct {
 
 // New opens a frontier over what backlog holds.
 func New(backlog Backlog, opts Options) (*Frontier, error) {
-	opts = opts.withDefaults()
+	opts, opened := opts.withDefaults(), time.Now()
+	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
-		opts: opts, backlog: backlog, opened: time.Now(),
+		opts: opts, backlog: backlog, opened: opened,
 		rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1), sites: map[Site]*site{},
 		waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst},
 		commons: [kinds]commons{
@@ -98,28 +99,46 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if opts.Rate > 0 {
 		f.limiter = rate.NewLimiter(opts.Rate, 1)
 	}
-	err := backlog.Sites(func(st SiteState) error {
+	moved, err := f.recall()
+	if err == nil {
+		err = f.restore()
+	}
+	if err != nil {
+		return f, err
+	}
+	// What the backlog had taken note of and not compared yet comes before the
+	// empty one: until it has settled nothing is at its end.
+	for _, c := range append(moved, Completion{}) {
+		f.pending++
+		if err := backlog.Submit(c); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// recall takes in the sites that have something left, or are still to be left in
+// peace. Pauses that were moved to the time of now and are long are returned: if
+// they were not kept they would be moved again by each run that is shorter.
+func (f *Frontier) recall() (moved []Completion, err error) {
+	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
 		if !st.Clocks.Ended.IsZero() {
 			f.drained++
 		}
-		if st.Queued > 0 || st.Clocks.Due.After(f.opened) {
-			// A site that was given up gets another chance.
-			st.Fate, st.Clocks.Refusals = Fate{}, 0
+		// A site that was given up gets another chance.
+		st.Fate, st.Clocks.Refusals = Fate{}, 0
+		met := st.Clocks
+		again := met.meet(f.opened) && met.Due.After(f.opened.Add(time.Minute))
+		if st.Queued > 0 || again || st.Clocks.Due.After(f.opened) {
 			f.learn(st)
+		}
+		if again {
+			moved = append(moved, Completion{Site: st.Site, Clocks: met, Spent: st.Spent})
 		}
 		return nil
 	})
-	if err == nil {
-		err = f.restore()
-	}
-	if err == nil {
-		// What the backlog had taken note of and not compared yet comes before
-		// this: until it has settled nothing is at its end.
-		f.pending++
-		err = backlog.Submit(Completion{})
-	}
-	return f, err
+	return moved, err
 }
 
 // restore reads the clocks that are common to several sites.
@@ -128,9 +147,9 @@ func (f *Frontier) restore() error {
 		kind, name, _ := strings.Cut(c.Name, " ")
 		switch {
 		case Clock(kind) == IPClock && f.opts.IPDelay > 0:
-			f.commons[byAddress].restore(name, c.Due, f.opened)
+			f.commons[byAddress].restore(name, live(c.Due, f.opened), f.opened)
 		case Clock(kind) == DomainClock && f.opts.DomainDelay > 0:
-			f.commons[byDomain].restore(name, c.Due, f.opened)
+			f.commons[byDomain].restore(name, live(c.Due, f.opened), f.opened)
 		}
 		return nil
 	})
@@ -381,6 +400,9 @@ func (f *Frontier) readAhead(s *site) error {
 	if s.clocks.Strikes > 0 && s.more {
 		waiting = time.Time{} // for none of those that wait
 	} else if !s.retry.After(now) {
+		if s.kept.After(now) {
+			waiting = s.kept
+		}
 		s.retry = time.Time{}
 	}
 	// Set before reading: what grows meanwhile sets them anew.
@@ -539,7 +561,8 @@ func (f *Frontier) learn(st SiteState) {
 		if !s.clocks.Ended.IsZero() {
 			f.drained--
 		}
-		s.clocks.notFrom(f.now())
+		s.clocks.meet(f.now())
+		s.since = s.clocks.Ended
 		s.clocks.raise(restart, RestartClock)
 		if !f.opts.Restarted.IsZero() && !s.clocks.Ended.IsZero() {
 			gap, _ := s.clocks.steady(f.opts.Delay)
@@ -554,7 +577,7 @@ func (f *Frontier) learn(st SiteState) {
 	s.queued = st.Queued
 	s.more = s.more || st.Ready
 	s.head = st.Head
-	s.retry = st.Waiting
+	s.retry, s.kept = meetEntry(st.Waiting, f.now()), st.Waiting
 	if st.Queued == 0 {
 		s.more = false // all that was read has ended, too
 	}

@@ -30,10 +30,11 @@ type site struct {
 	more  bool      // the backlog may have entries to read
 	head  uint8     // priority of the first of them
 	retry time.Time // when the first of its waiting entries is due
+	kept  time.Time // the same, as the backlog has it
 
 	shares  [kinds]share // of the address it was last bound to, its domain, its host
 	machine refused      // by another process
-	since   time.Time    // what Due is counted from, where that is not the end of the last answer
+	since   time.Time    // what Due is counted from, where the last answer is not one of this run
 	wants   *site        // its robots.txt redirects there
 	suitors int          // sites that want this one
 	wanted  []*site      // parked until this site is released

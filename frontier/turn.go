@@ -51,14 +51,14 @@ type Turn struct {
 type Pause struct {
 	By    Clock // the clock that asked, the latest; NoClock where nothing was asked
 	For   time.Duration
-	Since time.Time // from here on; zero: from the end of the site's last answer
+	Since time.Time // from here on; zero: from the end of the site's last answer, in this run
 }
 
 // An Outcome is what a turn came to.
 type Outcome struct {
 	Request    *Request  // the one request that was made of the turn's site; nil moves no clock
 	Trouble    Trouble   // of Request
-	RetryAfter time.Time // the site asked not to be asked before
+	RetryAfter time.Time // the site asked not to be asked before; more than a year counts as a year
 	Rules      *Rules    // what the robots.txt in force asks; nil leaves what is known
 
 	Again          bool      // the entry is undecided: offer it again when the site is due
@@ -223,6 +223,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	t.finished = true
 	s, now := t.site, f.now()
+	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
 	f.account(t, o)
 	if o.Rules != nil {
 		s.clocks.Gap, s.clocks.GapBy = o.Rules.Gap, o.Rules.By

@@ -30,7 +30,7 @@
 //	              visit-time, adaptive, retry-after, back-off, failures, robots,
 //	              restart, host, domain, ip, machine
 //	since:TIME    from when on asked counts, where that is not the end of the last
-//	              answer of the site
+//	              answer of the site in the same run
 //	ip:ADDR       address and port that were talked to
 //	proto:NAME    h2, http/1.1, http/1.0 or ftp
 //	proxy:URL     that was used

@@ -1,0 +1,95 @@
+package frontier
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func always(Site) (netip.Addr, time.Duration, Outcome) { return oneAddr, 0, page }
+
+// knowing is a backlog with one page of a site that has such clocks.
+func knowing(t *testing.T, c Clocks) *Memory {
+	t.Helper()
+	b := NewMemory()
+	u := mustParse(t, "http://a.example/")
+	if err := b.Submit(Completion{Site: u.Site(), Clocks: c, Links: []Entry{{URL: u}}}); err != nil {
+		t.Fatal(err)
+	}
+	<-b.Grown() // by an earlier run
+	return b
+}
+
+// A pause that a wrong clock has put years away counts from the first run that
+// has another clock, not from each run.
+func TestAPauseThatWasMovedIsNotMovedAgain(t *testing.T) {
+	for name, away := range map[string]time.Duration{"ahead": 5 * 365 * 24 * time.Hour, "long ago": -5 * 365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				end := begin.Add(away)
+				until := end.Add(3 * time.Hour)
+				b := knowing(t, Clocks{Ended: end, Due: until, RetryAfter: until, By: RetryAfterClock})
+				for time.Since(begin) < 24*time.Hour {
+					for _, s := range serve(t, opened(t, b, Options{}), true, always) {
+						if after := s.start.Sub(begin); after < 3*time.Hour || after > 4*time.Hour {
+							t.Errorf("asked after %v, want three hours", after)
+						}
+						return
+					}
+					b.Forget()
+					time.Sleep(time.Hour)
+				}
+				t.Error("never asked")
+			})
+		})
+	}
+}
+
+func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		b := knowing(t, Clocks{Ended: begin.Add(-time.Hour), Due: begin.Add(-time.Hour), Public: true})
+		f := opened(t, b, Options{Restarted: begin.AddDate(5, 0, 0), Delay: 50 * time.Millisecond}, "http://new.example/")
+		log := serve(t, f, false, always)
+		if len(log) != 2 {
+			t.Fatalf("%d requests, want 2", len(log))
+		}
+		for _, s := range log {
+			// The floor of a public address is remembered.
+			want := 50 * time.Millisecond
+			if s.site == "http://a.example" {
+				want = PublicFloor
+			}
+			if got := s.start.Sub(begin); got != want || s.asked.By != RestartClock || s.asked.For != want {
+				t.Errorf("%s was asked after %v, by %+v; want %v", s.site, got, s.asked, want)
+			}
+		}
+	})
+}
+
+// The year 9999 is no time to wait for.
+func TestPausesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{}, "http://a.example/", "http://a.example/2")
+		for _, o := range []Outcome{
+			{Again: true, Defer: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+			{Trouble: SiteTrouble, RetryAfter: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		} {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Request = &Request{Started: time.Now(), Ended: time.Now()}
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			st := f.Stats()
+			if wait := time.Until(st.NextDue); wait > maxPause || wait < maxPause-time.Hour {
+				t.Errorf("the next turn is due in %v", wait)
+			}
+			time.Sleep(2 * maxPause)
+		}
+	})
+}
