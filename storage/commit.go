@@ -278,7 +278,7 @@ func (c *change) apply(o op) error {
 
 // finish writes what belongs to every commit.
 func (c *change) finish(commit uint64, lengths map[string]int64) error {
-	if err := putCommit(c.meta, commit, c.row); err != nil {
+	if err := putCommit(c.meta, lastCommit{commit, c.row, c.db.clock()}); err != nil {
 		return err
 	}
 	return putLengths(c.meta, lengths)
@@ -292,19 +292,26 @@ func putLengths(meta *bbolt.Bucket, lengths map[string]int64) error {
 	return put(meta, keyOutputs, raw)
 }
 
-func putCommit(meta *bbolt.Bucket, commit, row uint64) error {
-	b := binary.BigEndian.AppendUint64(make([]byte, checksumSize, 20), commit)
-	return put(meta, keyCommit, binary.BigEndian.AppendUint64(b, row))
+// A lastCommit is what is kept of the last commit: its number, the last row of the
+// journal, and when it was.
+type lastCommit struct {
+	number, row uint64
+	at          time.Time
 }
 
-func getCommit(meta *bbolt.Bucket) (commit, row uint64, err error) {
+func putCommit(meta *bbolt.Bucket, c lastCommit) error {
+	b := binary.BigEndian.AppendUint64(make([]byte, checksumSize, 28), c.number)
+	return put(meta, keyCommit, appendTime(binary.BigEndian.AppendUint64(b, c.row), c.at))
+}
+
+func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
 	raw, err := unseal(bucketMeta, keyCommit, meta.Get(keyCommit))
 	d := decoder{b: raw}
-	commit, row = d.uint64(), d.uint64()
+	c.number, c.row, c.at = d.uint64(), d.uint64(), d.time()
 	if err == nil {
 		err = d.err()
 	}
-	return commit, row, err
+	return c, err
 }
 
 // again tries once more to commit a group, after an error of which it is not
@@ -313,15 +320,15 @@ func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
 	}
-	var commit uint64
+	var last lastCommit
 	err := db.bolt.View(func(tx *bbolt.Tx) (err error) {
-		commit, _, err = getCommit(tx.Bucket(bucketMeta))
+		last, err = getCommit(tx.Bucket(bucketMeta))
 		return err
 	})
 	if err != nil {
 		return nil, errors.Join(cause, err)
 	}
-	if commit == db.commits+1 {
+	if last.number == db.commits+1 {
 		return c, nil
 	}
 	c, err = db.transact(g)

@@ -132,6 +132,8 @@ type DB struct {
 	seed    uint64
 	unclean bool
 	restart time.Time // the last unclean open
+	before  time.Time // the last commit before Open, by the clock of then
+	turning bool      // Open puts right what a clock did that ran ahead
 
 	cache *knownCache
 	size  atomic.Int64 // of the state file, about: the committer writes it, submitters read it
@@ -245,6 +247,9 @@ func (db *DB) open() (err error) {
 		return err
 	}
 	db.committed = maps.Clone(db.lengths)
+	if err := db.turnBack(); err != nil {
+		return err
+	}
 	if err := db.writeRun(Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)}); err != nil {
 		return err
 	}
@@ -354,7 +359,7 @@ func (db *DB) prepare(path string) error {
 			if err := meta.Put(keySeed, seed[:]); err != nil {
 				return err
 			}
-			if err := putCommit(meta, 0, 0); err != nil {
+			if err := putCommit(meta, lastCommit{at: time.Now()}); err != nil {
 				return err
 			}
 		}
@@ -366,10 +371,11 @@ func (db *DB) prepare(path string) error {
 			return &VersionError{path, v, schemaVersion}
 		}
 		db.seed = binary.BigEndian.Uint64(seed)
-		var err error
-		if db.commits, db.row, err = getCommit(meta); err != nil {
+		last, err := getCommit(meta)
+		if err != nil {
 			return err
 		}
+		db.commits, db.row, db.before = last.number, last.row, last.at
 		if raw := meta.Get(keyOutputs); raw != nil {
 			if err := decode(bucketMeta, keyOutputs, raw, &db.lengths); err != nil {
 				return err
@@ -440,6 +446,10 @@ func (db *DB) Hasten() {
 	db.room.Broadcast()
 	db.mu.Unlock()
 }
+
+// LastCommit is when the crawl was last committed before it was opened, by the
+// clock of then: that ran ahead, if it is later than now.
+func (db *DB) LastCommit() time.Time { return db.before }
 
 // Log is the crawl's log of requests. What was written to it is on disk before a
 // completion that is submitted later is acknowledged. Close closes it.

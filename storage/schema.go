@@ -19,8 +19,8 @@ const schemaVersion = 4
 // those marked * are JSON, the others are laid out in records.go and journal.go.
 var (
 	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
-	// "commit" -> number of the last commit (8), and of the last row that was ever
-	// in the journal (8); "outputs" -> * committed length by
+	// "commit" -> number of the last commit (8), of the last row that was ever in
+	// the journal (8), and when that was, by the clock of then (8); "outputs" -> * committed length by
 	// file name; "restart" -> * time of the last open after an unclean end;
 	// "put " and a key -> *, by Put
 	bucketMeta = []byte("meta")
@@ -49,7 +49,8 @@ var (
 	// name of a clock that is common to several sites -> due
 	bucketCommon = []byte("common")
 
-	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord
+	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord;
+	// site, 0 -> time of the last one put (8), where that is not the latest
 	bucketSnapshots = []byte("snapshots")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
 	bucketPayloads = []byte("payloads")
@@ -122,8 +123,11 @@ func splitID(id uint64) (siteNum, uint32) { return siteNum(id >> 32), uint32(id)
 func rowKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 func snapshotKey(site frontier.Site, t time.Time) []byte {
-	return binary.BigEndian.AppendUint64(append([]byte(site), 0), uint64(t.UnixNano()))
+	return binary.BigEndian.AppendUint64(lastPutKey(site), uint64(t.UnixNano()))
 }
+
+// lastPutKey is what all keys of a site's snapshots begin with.
+func lastPutKey(site frontier.Site) []byte { return append([]byte(site), 0) }
 
 func fingerprint(u frontier.URL, seed uint64) uint64 {
 	return max(1, xxh3.HashStringSeed(u.Key(), seed)) // 0 is no fingerprint

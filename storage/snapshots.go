@@ -31,21 +31,36 @@ func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 		return s, nil
 	}
 	err := db.view(func(tx *bbolt.Tx) error {
-		prefix := append([]byte(site), 0)
-		c := tx.Bucket(bucketSnapshots).Cursor()
-		last := c.Prev
-		if key, _ := c.Seek(append([]byte(site), 1)); key == nil {
-			last = c.Last
+		snapshots := tx.Bucket(bucketSnapshots)
+		key := newestSnapshot(snapshots.Cursor(), site)
+		if lastKey := lastPutKey(site); snapshots.Get(lastKey) != nil {
+			at, err := unseal(bucketSnapshots, lastKey, snapshots.Get(lastKey))
+			if err != nil {
+				return err
+			}
+			key = append(lastKey, at...)
 		}
-		key, raw := last()
-		if !bytes.HasPrefix(key, prefix) {
+		if key == nil {
 			return nil
 		}
 		var err error
-		s, err = getSnapshot(tx, site, key, raw)
+		s, err = getSnapshot(tx, site, key, snapshots.Get(key))
 		return err
 	})
 	return s, err
+}
+
+// newestSnapshot is the key of the snapshot with the latest time; nil if there is
+// none.
+func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
+	last := c.Prev
+	if key, _ := c.Seek(append([]byte(site), 1)); key == nil {
+		last = c.Last
+	}
+	if key, _ := last(); bytes.HasPrefix(key, lastPutKey(site)) {
+		return key
+	}
+	return nil
 }
 
 // PutSnapshot implements fetch.Snapshots. All snapshots of a crawl are kept.
@@ -53,7 +68,21 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 	return db.enqueue(op{snapshot: s, site: site})
 }
 
+// putSnapshot adds the last snapshot of a site. Where a clock once ran ahead it is
+// not the one with the latest time.
 func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
+	if err := addSnapshot(tx, site, s); err != nil {
+		return err
+	}
+	snapshots := tx.Bucket(bucketSnapshots)
+	key, lastKey := snapshotKey(site, s.Fetched), lastPutKey(site)
+	if !bytes.Equal(newestSnapshot(snapshots.Cursor(), site), key) {
+		return put(snapshots, lastKey, append(make([]byte, checksumSize), key[len(lastKey):]...))
+	}
+	return snapshots.Delete(lastKey)
+}
+
+func addSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	r := snapshotRecord{Snapshot: *s}
 	r.Snapshot.Body, r.Snapshot.Copy = nil, nil
 	if len(s.Body) > 0 {
@@ -76,7 +105,7 @@ func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	if s.Copy != nil {
 		r.Copy = s.Copy.Fetched
 		if snapshots.Get(snapshotKey(site, r.Copy)) == nil {
-			if err := putSnapshot(tx, site, s.Copy); err != nil {
+			if err := addSnapshot(tx, site, s.Copy); err != nil {
 				return err
 			}
 		}

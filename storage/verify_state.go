@@ -66,7 +66,7 @@ func (v *verifier) meta(meta *bbolt.Bucket) error {
 	if raw := meta.Get(keyOutputs); raw != nil {
 		v.failed(decode(bucketMeta, keyOutputs, raw, &v.lengths))
 	}
-	_, _, err := getCommit(meta)
+	_, err := getCommit(meta)
 	v.failed(err)
 	return nil
 }
@@ -209,9 +209,17 @@ func (v *verifier) aside(tx *bbolt.Tx, n siteNum, num uint32) {
 
 func (v *verifier) snapshots(tx *bbolt.Tx) {
 	bodies := tx.Bucket(bucketBodies)
-	each(tx.Bucket(bucketSnapshots), func(key, value []byte) {
+	snapshots := tx.Bucket(bucketSnapshots)
+	each(snapshots, func(key, value []byte) {
+		site, at, _ := bytes.Cut(key, []byte{0})
+		if len(at) == 0 {
+			last, err := unseal(bucketSnapshots, key, value)
+			if !v.failed(err) && snapshots.Get(append(bytes.Clone(key), last...)) == nil {
+				v.problem("%s: the last robots.txt of %s is missing", StateFile, site)
+			}
+			return
+		}
 		v.done.Snapshots++
-		site, _, _ := bytes.Cut(key, []byte{0})
 		s, err := getSnapshot(tx, frontier.Site(site), key, value)
 		if v.failed(err) || len(s.Body) == 0 {
 			return
