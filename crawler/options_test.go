@@ -1,0 +1,264 @@
+package crawler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// optionsWeb has what each option has an effect on.
+func optionsWeb(t *testing.T) *crawltest.Web {
+	w := crawltest.New(t)
+	a := w.Site("http://a.example").Latency(100*time.Millisecond).Robots("User-agent: oldbot\nDisallow: /old\n").
+		Page("/", `<a href="/1">1</a><a href="/old">o</a><a href="/nofollow" rel="nofollow">n</a><a href="http://b.example/">b</a><img src="http://b.example/i.gif">`)
+	for _, page := range []string{"/1", "/2", "/old", "/nofollow"} {
+		a.Page(page, `<a href="/2">2</a>`+strings.Repeat("x", 1000))
+	}
+	w.Site("http://b.example").Page("/", "b").Page("/i.gif", "GIF")
+	// Two sites of one domain, at two addresses; two at one address.
+	for _, host := range []string{"x.domain.example", "y.domain.example", "x.one.example", "y.two.example"} {
+		w.Site("http://"+host).Latency(100*time.Millisecond).Page("/", "x")
+	}
+	w.Site("http://x.one.example").Addr("16.1.0.7")
+	w.Site("http://y.two.example").Addr("16.1.0.7")
+	w.Site("http://slow.example").Robots("User-agent: *\nCrawl-delay: 300").Page("/", "x")
+	w.Site("http://hangs.example").Func("/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	w.Site("http://closed.example").Page("/", "x").Status("/robots.txt", 403)
+	w.Site("http://joined.example").Page("/x", "x").Robots("User-agent: benchbot\nAllow: /x\n\nUser-agent: benchbot/1.0\nDisallow: /x\n")
+	w.Site("http://private.example").Addr("10.0.0.1").Page("/", "x")
+	w.Site("http://large.example").Page("/", strings.Repeat("x", 200_000))
+	w.Site("https://secure.example").Page("/", "x")
+	return w
+}
+
+// seen is what a crawl came to.
+type seen struct {
+	pages   map[string]*crawler.Page
+	sum     crawler.Summary
+	log     []crawltest.Request
+	dir     string
+	took    time.Duration
+	called  []string // of the callbacks
+	logged  string
+	reserve time.Duration // the longest lease
+	proxied bool
+	dialed  int
+}
+
+func (s *seen) has(url string) bool { return s.pages[url] != nil }
+
+func (s *seen) left() string { return fmt.Sprint(s.sum.End, s.sum.Left) }
+
+// gap is the least time between two requests to two hosts, or to one.
+func (s *seen) gap(hosts ...string) time.Duration {
+	least := time.Duration(1<<63 - 1)
+	var last time.Time
+	for _, r := range s.log {
+		if !slices.Contains(hosts, r.Site.Host()) {
+			continue
+		}
+		if d := r.Start.Sub(last); !last.IsZero() && d < least {
+			least = d
+		}
+		last = r.Start
+	}
+	return least.Round(10 * time.Millisecond)
+}
+
+func (s *seen) files(pattern string) int {
+	files, _ := filepath.Glob(filepath.Join(s.dir, pattern))
+	return len(files)
+}
+
+// leases is a Shared that only looks on.
+type leases struct{ longest atomic.Int64 }
+
+func (l *leases) Reserve(_ string, now, until time.Time) (time.Time, bool) {
+	for d := int64(until.Sub(now)); d > l.longest.Load(); {
+		l.longest.Store(d)
+	}
+	return time.Time{}, true
+}
+
+func (l *leases) Release(string, time.Time) {}
+
+// dials counts the connections of a web.
+type dials struct {
+	*crawltest.Web
+	n atomic.Int32
+}
+
+func (d *dials) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	d.n.Add(1)
+	return d.Web.DialContext(ctx, network, address)
+}
+
+// look runs a crawl in virtual time.
+func look(t *testing.T, dir string, change ...func(*crawler.Options, *crawltest.Web, *seen)) (s *seen) {
+	synctest.Test(t, func(t *testing.T) {
+		w := optionsWeb(t)
+		var logged bytes.Buffer
+		s = &seen{pages: map[string]*crawler.Page{}, dir: dir}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Logger: slog.New(slog.DiscardHandler)}
+		for _, f := range change {
+			f(&o, w, s)
+		}
+		if o.Logger == nil {
+			o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+		}
+		shared, _ := o.Shared.(*leases)
+		counted, _ := o.Network.(*dials)
+		c, err := crawler.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var mu sync.Mutex
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+			mu.Lock()
+			defer mu.Unlock()
+			s.pages[p.URL.String()] = p
+			return errors.New("for OnError")
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.took, s.sum, s.log, s.logged = time.Since(began).Round(10*time.Millisecond), c.Summary(), w.Log(), logged.String()
+		if shared != nil {
+			s.reserve = time.Duration(shared.longest.Load())
+		}
+		if counted != nil {
+			s.dialed = int(counted.n.Load())
+		}
+	})
+	return s
+}
+
+// Each option of a crawl does something: without it a crawl comes to base, with
+// it to want. An option that is added needs a row.
+func TestEachOptionHasAnEffect(t *testing.T) {
+	type options = crawler.Options
+	set := func(f func(*options)) func(*options, *crawltest.Web, *seen) {
+		return func(o *options, _ *crawltest.Web, _ *seen) { f(o) }
+	}
+	seeds := func(urls ...string) func(*options) { return func(o *options) { o.Seeds = urls } }
+	rows := map[string]bool{}
+	call := func(s *seen, what string) { s.called = append(s.called, what) }
+	for _, row := range []struct {
+		field      string
+		both       func(*options) // what both crawls are
+		change     func(*options, *crawltest.Web, *seen)
+		look       func(*seen) any
+		base, want any
+		dir        bool // both live in a directory
+	}{
+		{field: "Identity", change: set(func(o *options) { o.Identity.Token = "otherbot" }),
+			look: func(s *seen) any { return s.log[0].UserAgent[:8] }, base: "benchbot", want: "otherbot"},
+		{field: "Seeds", change: set(seeds("http://b.example/")), look: func(s *seen) any { return s.has("http://b.example/") }, base: false, want: true},
+		{field: "Scope", change: set(func(o *options) { o.Scope = crawler.Anywhere() }), look: func(s *seen) any { return s.has("http://b.example/") }, base: false, want: true},
+		{field: "Include", change: set(func(o *options) { o.Include = regexp.MustCompile("old") }), look: func(s *seen) any { return len(s.pages) }, base: 4, want: 2},
+		{field: "Exclude", change: set(func(o *options) { o.Exclude = regexp.MustCompile("old") }), look: func(s *seen) any { return len(s.pages) }, base: 4, want: 3},
+		{field: "Depth", change: set(func(o *options) { o.Depth = 1 }), look: func(s *seen) any { return s.has("http://a.example/2") }, base: true, want: false},
+		{field: "Limit", change: set(func(o *options) { o.Limit = 2 }), look: func(s *seen) any { return len(s.pages) }, base: 4, want: 2},
+		{field: "MaxBytes", change: set(func(o *options) { o.MaxBytes = 700 }), look: (*seen).leftAny, base: "donemap[]", want: "limitmap[limit reached:2]"},
+		{field: "MaxTime", change: set(func(o *options) { o.MaxTime = 2 * time.Second }), look: func(s *seen) any { return s.sum.End }, base: crawler.EndDone, want: crawler.EndTime},
+		{field: "MaxHostPages", change: set(func(o *options) { o.MaxHostPages = 2 }), look: (*seen).leftAny, base: "donemap[]", want: "unaskedmap[site budget spent:2]"},
+		{field: "MaxHostBytes", change: set(func(o *options) { o.MaxHostBytes = 700 }), look: (*seen).leftAny, base: "donemap[]", want: "unaskedmap[site budget spent:2]"},
+		{field: "MaxHostTime", change: set(func(o *options) { o.MaxHostTime = 300 * time.Millisecond }), look: (*seen).leftAny, base: "donemap[]", want: "unaskedmap[site budget spent:2]"},
+		{field: "Delay", change: set(func(o *options) { o.Delay = 3 * time.Second }), look: func(s *seen) any { return s.gap("a.example") }, base: 1100 * time.Millisecond, want: 3100 * time.Millisecond},
+		{field: "IPDelay", both: seeds("http://x.one.example/", "http://y.two.example/"), change: set(func(o *options) { o.IPDelay = 400 * time.Millisecond }),
+			look: func(s *seen) any { return s.gap("x.one.example", "y.two.example") }, base: 250 * time.Millisecond, want: 400 * time.Millisecond},
+		{field: "DomainDelay", both: seeds("http://x.domain.example/", "http://y.domain.example/"), change: set(func(o *options) { o.DomainDelay = 5 * time.Second }),
+			look: func(s *seen) any { return s.gap("x.domain.example", "y.domain.example") >= 5*time.Second }, base: false, want: true},
+		{field: "Rate", change: set(func(o *options) { o.Rate = 0.1 }), look: func(s *seen) any { return s.gap("a.example") }, base: 1100 * time.Millisecond, want: 10 * time.Second},
+		{field: "Concurrency", both: seeds("http://x.domain.example/", "http://y.domain.example/"), change: set(func(o *options) { o.Concurrency = 1 }),
+			look: func(s *seen) any { return s.gap("x.domain.example", "y.domain.example") >= 100*time.Millisecond }, base: false, want: true},
+		{field: "Patience", both: seeds("http://slow.example/"), change: set(func(o *options) { o.Patience = time.Hour }), look: func(s *seen) any { return s.sum.End },
+			base: crawler.EndPatience, want: crawler.EndDone},
+		{field: "Dir", change: func(o *options, _ *crawltest.Web, s *seen) { o.Dir = s.dir }, look: func(s *seen) any { return s.files(storage.StateFile) }, base: 0, want: 1},
+		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(storage.PagesFile) }, base: 1, want: 0},
+		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},
+		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
+		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},
+		{field: "Timeout", both: func(o *options) {
+			o.Seeds, o.Patience, o.MaxTime = []string{"http://hangs.example/"}, 2*time.Second, time.Hour
+		},
+			change: set(func(o *options) { o.Timeout = 2 * time.Second }), look: func(s *seen) any { return s.took.Round(time.Second) }, base: 31 * time.Second, want: 3 * time.Second},
+		{field: "Timeout", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Timeout = 2 * time.Second }),
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 68 * time.Second}, // the lease
+		{field: "Dialect", both: seeds("http://closed.example/"), change: set(func(o *options) { o.Dialect = robots.Google }),
+			look: func(s *seen) any { return s.has("http://closed.example/") }, base: false, want: true},
+		{field: "Aliases", change: set(func(o *options) { o.Aliases = []string{"oldbot"} }), look: func(s *seen) any { return s.has("http://a.example/old") }, base: true, want: false},
+		{field: "AllowForbidden", both: seeds("http://closed.example/"), change: set(func(o *options) { o.AllowForbidden = true }),
+			look: func(s *seen) any { return s.has("http://closed.example/") }, base: false, want: true},
+		{field: "AllowPrivate", both: seeds("http://private.example/"), change: set(func(o *options) { o.AllowPrivate = true }),
+			look: func(s *seen) any { return s.has("http://private.example/") }, base: false, want: true},
+		{field: "ConnectTo", both: seeds("http://none.example/"), change: set(func(o *options) {
+			o.ConnectTo = []fetch.ConnectTo{{Host: "none.example", ToHost: "a.example"}}
+		}), look: func(s *seen) any { return s.sum.Errors["dns"] }, base: 1, want: 0},
+		{field: "Network", change: func(o *options, w *crawltest.Web, _ *seen) { o.Network = &dials{Web: w} }, look: func(s *seen) any { return s.dialed }, base: 0, want: 1},
+		{field: "Shared", change: set(func(o *options) { o.Shared = &leases{} }), look: func(s *seen) any { return s.reserve }, base: time.Duration(0), want: 3 * time.Minute},
+		{field: "Proxy", change: func(o *options, _ *crawltest.Web, s *seen) {
+			o.Proxy = func(*url.URL) (*url.URL, error) { s.proxied = true; return nil, nil }
+		}, look: func(s *seen) any { return s.proxied }, base: false, want: true},
+		{field: "Header", change: set(func(o *options) { o.Header = http.Header{"X-Project": {"thesis"}} }), look: func(s *seen) any { return s.log[0].Header.Get("X-Project") }, base: "", want: "thesis"},
+		{field: "Bandwidth", both: seeds("http://large.example/"), change: set(func(o *options) { o.Bandwidth = 10_000 }), look: func(s *seen) any { return s.took > 15*time.Second }, base: false, want: true},
+		{field: "RootCAs", both: seeds("https://secure.example/"), change: func(o *options, w *crawltest.Web, _ *seen) { o.RootCAs = w.RootCAs() },
+			look: func(s *seen) any { return s.has("https://secure.example/") }, base: false, want: true},
+		{field: "FollowNoFollow", change: set(func(o *options) { o.FollowNoFollow = true }), look: func(s *seen) any { return s.has("http://a.example/nofollow") }, base: false, want: true},
+		{field: "OnStart", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnStart = func(crawler.Start) { call(s, "start") } },
+			look: func(s *seen) any { return len(s.called) }, base: 0, want: 1},
+		{field: "OnError", change: func(o *options, _ *crawltest.Web, s *seen) {
+			o.OnError = func(*crawler.Page, error) { call(s, "error") }
+		}, look: func(s *seen) any { return len(s.called) }, base: 0, want: 4},
+		{field: "OnSkip", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnSkip = func(crawler.Skip) { call(s, "skip") } },
+			look: func(s *seen) any { return len(s.called) }, base: 0, want: 2},
+		{field: "Logger", change: set(func(o *options) { o.Logger = nil }), look: func(s *seen) any { return strings.Contains(s.logged, "for OnError") }, base: false, want: true},
+	} {
+		t.Run(row.field, func(t *testing.T) {
+			both := func(o *options, _ *crawltest.Web, s *seen) {
+				if row.both != nil {
+					row.both(o)
+				}
+				if row.dir {
+					o.Dir = s.dir
+				}
+			}
+			if got := row.look(look(t, t.TempDir(), both)); got != row.base {
+				t.Errorf("without it: %v, want %v", got, row.base)
+			}
+			if got := row.look(look(t, t.TempDir(), both, row.change)); got != row.want {
+				t.Errorf("with it: %v, want %v", got, row.want)
+			}
+		})
+		rows[row.field] = true
+	}
+	for f := range reflect.TypeFor[crawler.Options]().Fields() {
+		if f.IsExported() && !rows[f.Name] {
+			t.Errorf("Options.%s has no row: what does it do?", f.Name)
+		}
+	}
+}
+
+func (s *seen) leftAny() any { return s.left() }
