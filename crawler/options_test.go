@@ -23,6 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -94,11 +95,11 @@ func (s *seen) files(pattern string) int {
 // leases is a Shared that only looks on.
 type leases struct{ longest atomic.Int64 }
 
-func (l *leases) Reserve(_ string, now, until time.Time) (time.Time, bool) {
+func (l *leases) Reserve(_ string, now, until time.Time) (frontier.Taken, bool) {
 	for d := int64(until.Sub(now)); d > l.longest.Load(); {
 		l.longest.Store(d)
 	}
-	return time.Time{}, true
+	return frontier.Taken{}, true
 }
 
 func (l *leases) Release(string, time.Time) {}

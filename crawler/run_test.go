@@ -482,6 +482,26 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 	})
 }
 
+// A chain of redirects from a seed brings the host it ends on into scope, and
+// none of those that it only passes.
+func TestPassedHostsStayOutOfScope(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Redirect("/", "http://b.example/")
+		w.Site("http://b.example").Redirect("/", "http://c.example/").Page("/page", "x").Page("/other", "x")
+		w.Site("http://c.example").Page("/", `<a href="http://b.example/page">b</a><a href="/1">1</a>`).
+			Page("/1", `<a href="http://b.example/other">b</a><a href="/2">2</a>`).Page("/2", "x")
+		for _, limit := range []int{1, 0} { // the second run knows from the first
+			pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, limit }, "http://a.example/")
+			if limit == 0 {
+				wantPages(t, pages, "http://c.example/1", "http://c.example/2")
+			}
+		}
+		w.AssertNeverFetched("http://b.example/page", "http://b.example/other")
+	})
+}
+
 // What a narrower setting puts aside comes back with a wider one: nothing is
 // dropped for good. The settings that changed are told of, and recorded.
 func TestNarrowingIsNotForGood(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/spf13/cobra"
 )
 
@@ -27,6 +28,7 @@ type program struct {
 	in       io.Reader
 	out, err io.Writer
 	exit     func(code int) // ends the process at once: what hangs in the kernel ends in no other way
+	network  fetch.Network  // nil: this machine's
 }
 
 // run is main without the process: it returns the exit code.

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/spf13/pflag"
+)
+
+// Two crawls of one user are no faster at a site than one.
+func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	// The goroutine that waits for signals must not be one of the bubble.
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt)
+	defer signal.Stop(first)
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		links := ""
+		for i := range 8 {
+			links += fmt.Sprintf(`<a href="/%d">x</a>`, i)
+			w.Site("http://a.example").Page(fmt.Sprintf("/%d", i), "x")
+		}
+		w.Site("http://a.example").Latency(50*time.Millisecond).Page("/", links)
+		var both sync.WaitGroup
+		for i := range 2 {
+			both.Go(func() {
+				var f runFlags
+				fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+				f.register(fs)
+				if err := fs.Parse([]string{
+					"--name", "testbot", "--contact", "https://example.org/testbot", "--dir", filepath.Join(home, fmt.Sprint(i, ".crawl")), "--progress", "none",
+				}); err != nil {
+					t.Error(err)
+					return
+				}
+				var out, said bytes.Buffer
+				p := &program{out: &out, err: &said, network: w}
+				if err := p.runCrawl(t.Context(), &f, []string{"http://a.example/"}); err != nil {
+					t.Errorf("%v: %s%s", err, out.String(), said.String())
+				}
+			})
+		}
+		both.Wait()
+		if n := w.Fetched("http://a.example/7"); n != 2 {
+			t.Errorf("the last page was fetched %d times, want once by each crawl", n)
+		}
+		w.AssertDelay("http://a.example", time.Second)
+		w.AssertPolite()
+	})
+}
