@@ -94,7 +94,12 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if err := c.frontier.Add(c.seeds...); err != nil {
 		return err
 	}
-	err = c.work(ctx, h)
+	if c.opts.Rescan {
+		err = c.rescan(ctx)
+	}
+	if err == nil {
+		err = c.work(ctx, h)
+	}
 	if err == nil {
 		c.frontier.Settle(ctx)
 		err = c.tellLeft()
@@ -219,6 +224,13 @@ func (c *Crawler) stopFor(end End) {
 	if c.frontier != nil {
 		c.frontier.Stop()
 	}
+}
+
+// stopped reports whether Stop was called, or the time is up.
+func (c *Crawler) stopped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stop
 }
 
 // ended notes why the crawl ended, the first time.

@@ -30,11 +30,12 @@ func (f *findings) clear() {
 // next are the entries that a page leads to, each once, in scope. They are valid
 // until f is used for another page.
 func (c *Crawler) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
-	err = safely("Scope or OnSkip", func() { entries = c.wantedOf(p, f) })
+	err = safely("Scope or OnSkip", func() { entries = c.wantedOf(p, f, c.skip) })
 	return entries, err
 }
 
-func (c *Crawler) wantedOf(p *Page, f *findings) []frontier.Entry {
+// wantedOf tells of each link that is not wanted.
+func (c *Crawler) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	links := p.Links()
 	seen, entries := f.seen, f.entries
@@ -51,7 +52,9 @@ func (c *Crawler) wantedOf(p *Page, f *findings) []frontier.Entry {
 			found, by = p.Entry.Found(u, hop), hop
 		}
 		found.URL = u
-		if c.wanted(&found) {
+		if reason := c.unwanted(&found); reason != "" {
+			tell(Skip{URL: u, Via: found.Via, Reason: reason})
+		} else {
 			entries = append(entries, found)
 		}
 	}
@@ -68,7 +71,7 @@ func (c *Crawler) wantedOf(p *Page, f *findings) []frontier.Entry {
 			continue
 		}
 		if (l.NoFollow || p.Directives.NoFollow) && !c.opts.FollowNoFollow {
-			c.skip(Skip{URL: l.URL, Via: p.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
+			tell(Skip{URL: l.URL, Via: p.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
 			continue
 		}
 		add(l.URL, l.Hop)
@@ -80,22 +83,18 @@ func (c *Crawler) wantedOf(p *Page, f *findings) []frontier.Entry {
 	return entries
 }
 
-// wanted reports whether an entry that was found enters the frontier.
-func (c *Crawler) wanted(e *frontier.Entry) bool {
-	reason := Reason("")
+// unwanted says why an entry that was found does not enter the frontier; empty
+// if it does.
+func (c *Crawler) unwanted(e *frontier.Entry) Reason {
 	switch {
 	case e.Redirects() > frontier.MaxRedirects:
-		reason = SkipRedirects
+		return SkipRedirects
 	case e.FromSeed():
 		// A seed's redirects are followed wherever they lead: its host is
 		// often not the one that is meant.
-	default:
-		reason = c.narrowed(e)
+		return ""
 	}
-	if reason != "" {
-		c.skip(Skip{URL: e.URL, Via: e.Via, Reason: reason})
-	}
-	return reason == ""
+	return c.narrowed(e)
 }
 
 // narrowed says why e is not in scope; empty if it is.

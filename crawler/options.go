@@ -50,6 +50,7 @@ type Options struct {
 	Dir    string   // where the crawl lives; empty: in memory
 	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
 
+	Rescan     bool  // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
 	Requisites bool  // fetch what pages are shown with, too: one hop beyond the scope
 	MaxArchive int64 // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
@@ -128,6 +129,9 @@ func (o *Options) check() error {
 	}
 	if err := fetch.CheckHeader(o.Header); err != nil {
 		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
+	}
+	if o.Rescan && o.Dir == "" {
+		return &OptionError{Field: "Rescan", Reason: "needs the archive in a Dir"}
 	}
 	for _, out := range o.Output {
 		if !slices.Contains([]Output{OutputWARC, OutputPages, OutputBodies, OutputLinks}, out) {

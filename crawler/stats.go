@@ -28,17 +28,18 @@ const (
 
 // Counts are the figures of this run, so far.
 type Counts struct {
-	Requests int            // robots.txt included
-	Robots   int            // of these, for robots.txt
-	Fetched  int            // URLs that a server answered for good
-	Pages    int            // of these, with a 2xx status, but for what pages are shown with
-	Bytes    int64          // of bodies, as they came over the wire
-	Status   map[int]int    // answers by HTTP status
-	Errors   map[string]int // requests that failed, by stage
-	Skips    map[Reason]int // URLs that were not fetched
-	Retries  int            // pages queued for another try
-	Handler  int            // errors of the handler
-	Cut      int            // pages with more links than extract.MaxLinks, whose rest was left out
+	Requests  int            // robots.txt included
+	Robots    int            // of these, for robots.txt
+	Fetched   int            // URLs that a server answered for good
+	Pages     int            // of these, with a 2xx status, but for what pages are shown with
+	Bytes     int64          // of bodies, as they came over the wire
+	Status    map[int]int    // answers by HTTP status
+	Errors    map[string]int // requests that failed, by stage
+	Skips     map[Reason]int // URLs that were not fetched
+	Retries   int            // pages queued for another try
+	Handler   int            // errors of the handler
+	Rescanned int            // pages of the archive whose links were read again
+	Cut       int            // pages with more links than extract.MaxLinks, whose rest was left out
 }
 
 // counts are Counts under a lock.

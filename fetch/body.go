@@ -101,6 +101,13 @@ func (f *Fetcher) readBody(resp *http.Response, limit int64, lend bool, read fun
 	return b, err
 }
 
+// Decode reads the body of an answer that was kept, and undoes its content
+// coding, as for one that is fetched: up to Options.MaxSize bytes.
+func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
+	b, err := f.readBody(resp, f.opts.MaxSize, false, func(int) {})
+	return b.decoded, err
+}
+
 var errLength = errors.New("the body has too many bytes on the wire")
 
 // drain reads what stands behind a body's end.

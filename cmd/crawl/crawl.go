@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -86,6 +87,11 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	}
 	for _, c := range s.Changes {
 		fmt.Fprintf(p.err, "crawl: not as in the last run: --%s\n", c)
+	}
+	if slices.ContainsFunc(s.Changes, func(c crawler.Change) bool {
+		return slices.Contains([]string{"scope", "include", "exclude", "depth", "nofollow", "requisites"}, c.Setting)
+	}) && !opts.Rescan {
+		fmt.Fprintln(p.err, "crawl: links that were refused before come back with --rescan only")
 	}
 	if s.Requeued > 0 {
 		fmt.Fprintf(p.err, "crawl: %s put aside by a narrower scope, and queued again\n", were(s.Requeued, "URL"))

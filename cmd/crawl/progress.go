@@ -48,6 +48,9 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	w.line("ended", "%s", ending(s))
 	w.line("pages", "%d in this run, %d in the crawl (2xx); %s answered, %s, %d of them for robots.txt",
 		s.Pages, s.Frontier.Spent.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
+	if s.Rescanned > 0 {
+		w.line("rescanned", "links of %s in the archive", plural(s.Rescanned, "page"))
+	}
 	w.line("sites", "%d", s.Sites)
 	w.line("bytes", "%s", size(s.Bytes))
 	w.counts("answers", s.Status)

@@ -35,7 +35,7 @@ type runFlags struct {
 	maxHostTime, patience, timeout              time.Duration
 	concurrency, limit, maxHostPages, depth     int
 	rate                                        float64
-	allowPrivate, json, fresh                   bool
+	allowPrivate, json, fresh, rescan           bool
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
@@ -73,6 +73,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.progress, "progress", "auto", "progress lines: auto, plain, none")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.StringVar(&f.level, "log-level", "warn", "what to report on standard error: debug, info, warn, error")
+	fs.BoolVar(&f.rescan, "rescan", false, "read the links of the archived pages again, and queue what was refused and is in scope now")
 	fs.BoolVar(&f.fresh, "fresh", false, "start again: what is in the directory is moved aside")
 }
 
@@ -185,7 +186,7 @@ func (f *runFlags) options() (crawler.Options, error) {
 		Delay: f.delay, IPDelay: noneIfZero(f.ipDelay), Rate: f.rate, Concurrency: f.concurrency, Patience: noneIfZero(f.patience),
 		Depth: f.depth, Limit: f.limit, MaxHostPages: f.maxHostPages, MaxTime: f.maxTime,
 		DomainDelay: f.domainDelay, MaxHostTime: f.maxHostTime,
-		Timeout: f.timeout, AllowPrivate: f.allowPrivate,
+		Timeout: f.timeout, AllowPrivate: f.allowPrivate, Rescan: f.rescan,
 	}
 	for _, n := range []struct {
 		name, least string

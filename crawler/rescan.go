@@ -1,0 +1,186 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// maxRepeated is how many pages are remembered in a rescan whose body stands in
+// the archive under another URL.
+const maxRepeated = 100_000
+
+// A rescan reads the links of archived pages again.
+type rescan struct {
+	c      *Crawler
+	found  *findings
+	answer *archivedAnswer // whose metadata record is to come
+	bodies map[string][]frontier.Entry
+	second bool // only bodies count
+	lost   int  // pages beyond maxRepeated
+}
+
+// An archivedAnswer is one whose body was read; of a revisit it stands elsewhere.
+type archivedAnswer struct {
+	id       string
+	key      string // of its body
+	exchange *fetch.Exchange
+}
+
+// rescan queues what the pages of the archive link to, is wanted now, and was
+// never queued. It ends early, without an error, when the crawl is stopped.
+func (c *Crawler) rescan(ctx context.Context) error {
+	files, err := filepath.Glob(filepath.Join(c.opts.Dir, storage.ArchiveDir, "*.warc.gz"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		c.opts.Logger.Warn("there is no archive whose links could be read again", "dir", c.opts.Dir)
+	}
+	r := &rescan{c: c, found: newFindings(), bodies: map[string][]frontier.Entry{}}
+	for {
+		for _, path := range files {
+			if err := r.file(ctx, path); err != nil {
+				return err
+			}
+		}
+		if r.second || len(r.bodies) == 0 {
+			break
+		}
+		r.second = true // the bodies of revisits came before them
+	}
+	if r.lost > 0 {
+		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
+	}
+	return nil
+}
+
+// file reads one file of the archive. What is damaged is told of and read over.
+func (r *rescan) file(ctx context.Context, path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := warc.NewReader(file)
+	for ctx.Err() == nil && !r.c.stopped() {
+		rec, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = r.record(rec)
+		}
+		if err == nil {
+			continue
+		}
+		var bad *warc.Error
+		if !errors.As(err, &bad) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		r.c.opts.Logger.Error("a record of the archive cannot be read again", "file", path, "error", err)
+		if _, err := in.Skip(); err != nil && err != io.EOF {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// record looks at one record. An answer is followed by its metadata record,
+// which says how its URL was found.
+func (r *rescan) record(rec *warc.Record) error {
+	switch rec.Type {
+	case warc.Response:
+		r.answer = nil
+		a := &archivedAnswer{id: rec.ID, key: rec.Header.Get(warc.FieldTargetURI) + " " + rec.Header.Get(warc.FieldDate)}
+		if _, wanted := r.bodies[a.key]; r.second && !wanted {
+			return nil
+		}
+		resp, err := rec.Response()
+		if err != nil || resp.StatusCode/100 != 2 && resp.StatusCode/100 != 3 {
+			return err
+		}
+		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header}
+		if x.Body, err = r.c.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
+			return nil // as it was when it was fetched
+		}
+		if a.exchange = x; r.second {
+			for _, e := range r.bodies[a.key] {
+				if err := r.page(e, x); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		r.answer = a
+	case warc.Revisit:
+		r.answer = &archivedAnswer{id: rec.ID, key: rec.Header.Get(warc.FieldRefersToURI) + " " + rec.Header.Get(warc.FieldRefersToDate)}
+	case warc.Metadata:
+		a := r.answer
+		if a == nil || r.second || strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") != a.id {
+			return nil
+		}
+		r.answer = nil
+		return r.answered(a, rec)
+	}
+	return nil
+}
+
+// answered looks at an answer, once it is known how its URL was found.
+func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
+	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
+	if err != nil {
+		return nil // of no page that was ever queued
+	}
+	e := frontier.Entry{URL: u}
+	fields, err := metadata.Fields()
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		switch f.Name {
+		case "via":
+			e.Via = f.Value
+		case "hopsFromSeed":
+			e.Hops = f.Value
+		case "seedTag":
+			e.Tag = f.Value
+		}
+	}
+	e.Depth = strings.Count(e.Hops, string(frontier.HopLink))
+	switch {
+	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // a robots.txt
+		return nil
+	case a.exchange != nil:
+		return r.page(e, a.exchange)
+	case len(r.bodies) >= maxRepeated:
+		r.lost++
+		return nil
+	}
+	r.bodies[a.key] = append(r.bodies[a.key], e)
+	return nil
+}
+
+// page queues what a page links to and is wanted.
+func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
+	c := r.c
+	x.URL = e.URL
+	page := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
+	var entries []frontier.Entry
+	err := safely("Scope", func() { entries = c.wantedOf(page, r.found, func(Skip) {}) })
+	if err != nil {
+		return err
+	}
+	c.counts.add(func(n *Counts) { n.Rescanned++ })
+	return c.frontier.Add(entries...)
+}
