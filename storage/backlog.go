@@ -181,16 +181,8 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	}
 	v.db.mu.Lock()
 	defer v.db.mu.Unlock()
-	out, ready := v.db.out[n], 0
-	for _, is := range out {
-		if is {
-			ready++
-		}
-	}
-	st := stateOf(v.entries.Cursor(), n, r, ready, func(num uint32) bool {
-		_, is := out[num]
-		return is
-	})
+	out := v.db.out[n]
+	st := stateOf(v.entries.Cursor(), n, r, out.count(out.has), out.has)
 	st.Queued -= ended
 	return st, nil
 }
@@ -214,24 +206,17 @@ func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) 
 			err = r.read(rows, kindReady, func([]byte) bool { return true })
 		}
 		n = r.n
+		db.noteRead(num, n, n < len(entries))
 		return err
 	})
 	if n == 0 {
-		db.hunger(site)
+		// It has nothing else, so what is pending should not wait for company.
+		db.mu.Lock()
+		db.starve(site)
+		db.mu.Unlock()
+		db.nudge(db.hurry)
 	}
 	return n, err
-}
-
-// hunger asks for a commit that merges what is pending for a site: it has
-// nothing else, so that should not wait for company.
-func (db *DB) hunger(site frontier.Site) {
-	db.mu.Lock()
-	if db.hungry == nil {
-		db.hungry = map[frontier.Site]bool{}
-	}
-	db.hungry[site] = true
-	db.mu.Unlock()
-	db.nudge(db.hurry)
 }
 
 // A reader fills entries from the rows of one site.
@@ -268,20 +253,6 @@ func (r *reader) take(num uint32, ready bool) bool {
 	r.db.mu.Lock()
 	defer r.db.mu.Unlock()
 	return r.db.takeOut(r.num, num, ready)
-}
-
-// takeOut requires that mu is held.
-func (db *DB) takeOut(n siteNum, num uint32, ready bool) bool {
-	out := db.out[n]
-	if _, is := out[num]; is {
-		return false
-	}
-	if out == nil {
-		out = map[uint32]bool{}
-		db.out[n] = out
-	}
-	out[num] = ready
-	return true
 }
 
 // Submit implements frontier.Backlog.

@@ -46,6 +46,9 @@ func (db *DB) enqueue(o op) error {
 	if o.completion != nil {
 		db.queued += len(o.completion.raw)
 		db.queuedLinks += len(o.completion.links)
+		if o.completion.entry != 0 && db.givenBack(o.completion.entry) {
+			db.starve(o.completion.site)
+		}
 	}
 	if o.snapshot != nil {
 		db.snapshots[o.site] = o.snapshot
@@ -359,9 +362,11 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	db.mu.Lock()
 	for _, e := range c.ended {
 		n, num := splitID(e)
-		delete(db.out[n], num)
-		if len(db.out[n]) == 0 {
-			delete(db.out, n)
+		if o := db.out[n]; o != nil {
+			delete(o.ready, num)
+			if len(o.ready) == 0 {
+				delete(db.out, n)
+			}
 		}
 	}
 	for _, o := range g.ops {

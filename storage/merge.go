@@ -130,17 +130,9 @@ func (c *change) see() {
 	}
 	rows := c.entries.Cursor()
 	for _, s := range c.records {
-		ready := 0
 		out := c.db.out[s.num]
-		for num, is := range out {
-			if is && !gone[entryID(s.num, num)] {
-				ready++
-			}
-		}
-		c.touched = append(c.touched, stateOf(rows, s.num, s.record, ready, func(num uint32) bool {
-			_, is := out[num]
-			return is && !gone[entryID(s.num, num)]
-		}))
+		still := func(num uint32) bool { return out.has(num) && !gone[entryID(s.num, num)] }
+		c.touched = append(c.touched, stateOf(rows, s.num, s.record, out.count(still), still))
 	}
 }
 

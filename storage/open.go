@@ -173,10 +173,10 @@ type DB struct {
 	queued      int                                // bytes of completions in queue
 	queuedLinks int                                // and links
 	hasty       bool                               // the bounds of queue count no more
-	hungry      map[frontier.Site]bool             // sites that have little to read
+	hungry      map[frontier.Site]bool             // sites that have nothing left to ask for: the next commit merges them
 	snapshots   map[frontier.Site]*robots.Snapshot // put, not committed: the last of each site
 	payloads    map[string]*payload                // archived, not committed, by digest
-	out         map[siteNum]map[uint32]bool        // entries that were read and have not ended: whether they are ready ones
+	out         map[siteNum]*outEntries            // of each site that has some
 	last        bool                               // the last group is being committed: the queue takes nothing more
 	err         error                              // why nothing can be committed any more; set once
 }
@@ -199,7 +199,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
 		payloads:  map[string]*payload{},
-		out:       map[siteNum]map[uint32]bool{},
+		out:       map[siteNum]*outEntries{},
 		outputs:   outputs{disk: opts.disk},
 		cache:     newKnownCache(), step: minGrowth, pending: newPending(),
 	}
