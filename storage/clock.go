@@ -62,7 +62,11 @@ func (c *change) sooner(n siteNum, by time.Duration) error {
 	var keys, values [][]byte // a cursor does not go on behind what is changed
 	prefix := n.prefix(kindWaiting)
 	rows := c.entries.Cursor()
+	now := time.Now().UnixMilli()
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
+		if waitingDue(key) <= now {
+			continue
+		}
 		raw, err := unseal(bucketEntries, key, value)
 		if err != nil {
 			return err
@@ -75,7 +79,7 @@ func (c *change) sooner(n siteNum, by time.Duration) error {
 		}
 	}
 	for i, key := range keys {
-		due := max(0, waitingDue(key)-by.Milliseconds())
+		due := max(now, waitingDue(key)-by.Milliseconds())
 		if err := put(c.entries, waitingKey(n, due, lastNum(key)), c.arena.value(values[i])); err != nil {
 			return err
 		}
