@@ -15,6 +15,7 @@ package cdxj
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -249,29 +250,38 @@ func notMediaType(c rune) bool {
 	return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~/", c))
 }
 
-// Index calls f for each capture of a WARC file, in the file's order. It stops
-// at the first record that cannot be read, with a *warc.Error, or at the first
-// error of f. A block that is no HTTP message although it says so is listed
-// without status and media type.
-func Index(r io.Reader, filename string, f func(*Entry) error) error {
+// Index calls f for each capture of a WARC file, in the file's order, and damaged
+// for each record that cannot be read: where that returns nil, Index goes on with
+// the next record that can be found. Without damaged it stops at the first one,
+// with a *warc.Error, as it does at the first error of either. A block that is no
+// HTTP message although it says so is listed without status and media type.
+func Index(r io.Reader, filename string, f func(*Entry) error, damaged func(*warc.Error) error) error {
 	in := warc.NewReader(r)
 	for {
 		rec, err := in.Next()
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
+		var e *Entry
+		if err == nil {
+			e, err = NewEntry(rec, filename)
+		}
+		var bad *warc.Error
+		switch {
+		case err == nil && e != nil:
+			if err := f(e); err != nil {
+				return err
+			}
+		case err == nil:
+		case damaged == nil || !errors.As(err, &bad):
 			return fmt.Errorf("%s: %w", filename, err)
-		}
-		e, err := NewEntry(rec, filename)
-		if err != nil {
-			return fmt.Errorf("%s: %w", filename, err)
-		}
-		if e == nil {
-			continue
-		}
-		if err := f(e); err != nil {
-			return err
+		default:
+			if err := damaged(bad); err != nil {
+				return err
+			}
+			if _, err := in.Skip(); err != nil {
+				return fmt.Errorf("%s: %w", filename, err)
+			}
 		}
 	}
 }

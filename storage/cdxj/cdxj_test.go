@@ -131,7 +131,7 @@ func TestIndex(t *testing.T) {
 	err := Index(bytes.NewReader(file), "a.warc.gz", func(e *Entry) error {
 		got = append(got, *e)
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,12 +149,39 @@ func TestIndex(t *testing.T) {
 	}
 
 	var broken *warc.Error
-	err = Index(bytes.NewReader(file[:len(file)-1]), "a.warc.gz", func(*Entry) error { return nil })
+	err = Index(bytes.NewReader(file[:len(file)-1]), "a.warc.gz", func(*Entry) error { return nil }, nil)
 	if !errors.As(err, &broken) || broken.Offset != placed[6].Offset || !strings.Contains(err.Error(), "a.warc.gz") {
 		t.Errorf("a cut file: %v", err)
 	}
 	stop := errors.New("stop")
-	if err := Index(bytes.NewReader(file), "", func(*Entry) error { return stop }); !errors.Is(err, stop) {
+	if err := Index(bytes.NewReader(file), "", func(*Entry) error { return stop }, nil); !errors.Is(err, stop) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// What stands behind a damaged record is indexed all the same.
+func TestIndexGoesOnBehindDamage(t *testing.T) {
+	file, placed := archive(t)
+	file[placed[4].Offset+placed[4].Length-6] ^= 1 // the checksum of the member
+	var got []int64
+	var bad []int64
+	damaged := func(e *warc.Error) error {
+		bad = append(bad, e.Offset)
+		return nil
+	}
+	list := func(e *Entry) error {
+		got = append(got, e.Offset)
+		return nil
+	}
+	if err := Index(bytes.NewReader(file), "a.warc.gz", list, damaged); err != nil {
+		t.Fatal(err)
+	}
+	want := []int64{placed[1].Offset, placed[5].Offset, placed[6].Offset}
+	if diff := cmp.Diff(want, got); diff != "" || !slices.Equal(bad, []int64{placed[4].Offset}) {
+		t.Errorf("damage at %v (-want +got)\n%s", bad, diff)
+	}
+	enough := errors.New("enough")
+	if err := Index(bytes.NewReader(file), "", list, func(*warc.Error) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("stopped: %v", err)
 	}
 }

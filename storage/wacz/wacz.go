@@ -191,7 +191,7 @@ func indexFile(index *cdxj.Sorter, file string) error {
 		return err
 	}
 	defer f.Close()
-	return cdxj.Index(f, filepath.Base(file), index.Add)
+	return cdxj.Index(f, filepath.Base(file), index.Add, nil)
 }
 
 // pages writes pages.jsonl: a line about the list, then the pages (section

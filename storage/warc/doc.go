@@ -19,12 +19,12 @@
 //
 // A [Reader] goes through a file, compressed or not, WARC 1.0 or 1.1, record by
 // record, with memory that does not depend on what it reads; [ReadAt] reads one
-// record by its offset. What breaks the format is an [*Error] with the byte
+// record by its offset. ARC files are read as if they were WARC files. What breaks the format is an [*Error] with the byte
 // offset of the record; [Reader.Skip] then goes on with the next one.
 //
 // # Reading the source
 //
 // field.go has the named fields, http.go says how an HTTP message becomes a
-// block, encode.go builds records. read.go takes them apart, and verify.go
-// computes their digests again.
+// block, encode.go builds records. read.go takes them apart, arc.go those of ARC
+// files, and verify.go computes their digests again.
 package warc

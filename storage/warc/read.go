@@ -27,11 +27,11 @@ const (
 // Errors that an [*Error] wraps, besides those of gzip and of the reader
 // below.
 var (
-	ErrVersion   = errors.New("the record does not begin with WARC/1.0 or WARC/1.1: this is no WARC file, or the offset is not that of a record")
+	ErrVersion   = errors.New("the record does not begin with WARC/1.0 or WARC/1.1, nor as one of an ARC file: this is no WARC file, or the offset is not that of a record")
 	ErrHeader    = errors.New("the record's header is malformed")
 	ErrTooLong   = fmt.Errorf("the record's header is longer than %d bytes", MaxHeader)
 	ErrCut       = errors.New("the file ends within the record: it was cut; what stands before the record is whole")
-	ErrEnd       = errors.New("the block is not followed by two line ends: Content-Length is wrong; Skip looks for the next record")
+	ErrEnd       = errors.New("the block is not followed by two line ends (one in an ARC file): Content-Length is wrong; Skip looks for the next record")
 	ErrMember    = errors.New("the gzip member holds more than one record, so none can be read by its offset: compress each record on its own")
 	ErrDigest    = errors.New("the digest does not fit")
 	ErrAlgorithm = errors.New("the digest's algorithm is none of md5, sha1, sha256 and sha512")
@@ -52,7 +52,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // A Record is one record of a file that is being read. Its block is read by
 // Read, once, in order.
 type Record struct {
-	Version string // "1.0" or "1.1"
+	Version string // "1.0" or "1.1"; "ARC/1" or "ARC/2", whose Header has the fields of WARC that say the same
 	Header  Header
 	Type    Type
 	ID      string // without angle brackets
@@ -61,6 +61,7 @@ type Record struct {
 	Offset  int64 // in the file as it is stored
 
 	r      *Reader
+	arc    bool
 	left   int64
 	length int64  // as stored; 0 until the end was reached
 	start  []byte // of the block, once it was read: the head of its HTTP message
@@ -75,6 +76,8 @@ type Reader struct {
 	zip     *gzip.Reader
 	member  *bufio.Reader // over zip
 	inside  bool          // the current record is a gzip member
+	arc     bool          // a record of an ARC file was read
+	before  uint32        // the last four bytes of a block that were read, in no member
 	current *Record
 	err     error // that only Skip mends
 	line    []byte
@@ -131,7 +134,7 @@ func (r *Reader) Next() (*Record, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.current = nil
+	r.current, r.before = nil, 0
 	start := r.offset()
 	magic, err := r.in.Peek(2)
 	if len(magic) == 0 && err == io.EOF {
@@ -221,7 +224,7 @@ func (r *Reader) readLine(left *int) ([]byte, error) {
 func (r *Reader) readHeader(rec *Record) error {
 	start, err := r.source().Peek(len("WARC/1.1"))
 	if !bytes.HasPrefix(start, []byte("WARC/")) && len(start) >= len("WARC/") {
-		return ErrVersion
+		return r.readARC(rec)
 	}
 	if err != nil {
 		return err
@@ -265,6 +268,9 @@ func (r *Reader) readHeader(rec *Record) error {
 // mandatory reads the four fields that every record has (section 5).
 func (rec *Record) mandatory() error {
 	for _, name := range [...]string{FieldType, FieldRecordID, FieldDate, FieldContentLength} {
+		if rec.arc && name == FieldRecordID {
+			continue
+		}
 		switch n := len(rec.Header.Values(name)); {
 		case n == 0:
 			return fmt.Errorf("%w: %s is missing", ErrHeader, name)
@@ -315,6 +321,11 @@ func (rec *Record) Read(p []byte) (int, error) {
 	}
 	n, err := rec.r.source().Read(p)
 	rec.left -= int64(n)
+	if !rec.r.inside {
+		for _, c := range p[max(0, n-4):n] {
+			rec.r.before = rec.r.before<<8 | uint32(c)
+		}
+	}
 	if err != nil {
 		if rec.r.inside && err == io.EOF {
 			err = fmt.Errorf("%w: the gzip member ends %d bytes before the block does", ErrEnd, rec.left)
@@ -339,7 +350,11 @@ func (rec *Record) Close() (int64, error) {
 	if err := r.drain(io.Discard, rec); err != nil {
 		return 0, err
 	}
-	if err := r.end(); err != nil {
+	end := r.end
+	if rec.arc {
+		end = r.endARC
+	}
+	if err := end(); err != nil {
 		rec.err = r.fail(rec.Offset, err)
 		return 0, rec.err
 	}
@@ -366,17 +381,21 @@ func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	}
 }
 
-// end reads what follows a block.
+// end reads what follows a block. What is not as it must be is left to Skip: the
+// next record may begin there.
 func (r *Reader) end() error {
-	var b [4]byte
-	if n, err := io.ReadFull(r.source(), b[:]); err != nil {
-		if r.inside && (err == io.EOF || err == io.ErrUnexpectedEOF) && !errors.Is(r.memberErr(), io.ErrUnexpectedEOF) {
+	b, err := r.source().Peek(len(recordEnd))
+	if err != nil {
+		if n := len(b); r.inside && err == io.EOF && !errors.Is(r.memberErr(), io.ErrUnexpectedEOF) {
 			return fmt.Errorf("%w: %d bytes follow where 4 are wanted", ErrEnd, n)
 		}
 		return cut(err)
 	}
-	if !bytes.Equal(b[:], recordEnd) {
-		return fmt.Errorf("%w: %q follows", ErrEnd, b[:])
+	if !bytes.Equal(b, recordEnd) {
+		return fmt.Errorf("%w: %q follows", ErrEnd, b)
+	}
+	if _, err := r.source().Discard(len(recordEnd)); err != nil {
+		return err
 	}
 	if !r.inside {
 		return nil
@@ -413,7 +432,7 @@ func (r *Reader) Skip() (int64, error) {
 	if e := (*Error)(nil); errors.As(r.err, &e) {
 		from = e.Offset
 	}
-	var last uint32 // the four bytes before
+	last := r.before // the four bytes before
 	for {
 		ahead, err := r.in.Peek(r.in.Size())
 		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
@@ -429,7 +448,7 @@ func (r *Reader) Skip() (int64, error) {
 		}
 		for i := range n {
 			// The record that failed may not be found again.
-			if r.offset()+int64(i) > from && begins(ahead[i:], last) {
+			if r.offset()+int64(i) > from && r.begins(ahead[i:], last) {
 				_, err := r.in.Discard(i)
 				r.err, r.current = nil, nil
 				return r.offset() - from, err
@@ -445,10 +464,15 @@ func (r *Reader) Skip() (int64, error) {
 }
 
 // begins says whether a record begins at b.
-func begins(b []byte, before uint32) bool {
+func (r *Reader) begins(b []byte, before uint32) bool {
 	const version = "WARC/1."
 	if before == 0x0d0a0d0a && bytes.HasPrefix(b, []byte(version)) {
 		return true
+	}
+	if r.arc && before&0xff == '\n' {
+		if _, ok := lineOfARC(b); ok {
+			return true
+		}
 	}
 	// RFC 1952, section 2.3.1: magic, deflate, no reserved flag.
 	if len(b) < 4 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 || b[3]&0xe0 != 0 {
@@ -458,9 +482,17 @@ func begins(b []byte, before uint32) bool {
 	if err != nil {
 		return false
 	}
-	var start [len(version)]byte
-	n, _ := io.ReadFull(zip, start[:])
-	return string(start[:n]) == version
+	start := make([]byte, len(version), 512)
+	n, _ := io.ReadFull(zip, start)
+	if string(start[:n]) == version {
+		return true
+	}
+	if bytes.ContainsFunc(start, control) {
+		return false
+	}
+	rest, _ := io.ReadAll(io.LimitReader(zip, maxARCLine))
+	_, ok := lineOfARC(append(start[:n], rest...))
+	return ok
 }
 
 // isHTTP says whether the block is an HTTP message.

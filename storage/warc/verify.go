@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base32"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -126,14 +127,17 @@ func (d *digest) Write(p []byte) (int, error) {
 
 func (d *digest) write(p []byte) { _, _ = d.Write(p) }
 
-// fits takes base 32 and base 16, of either case: both are in use.
+// fits takes base 32 and base 16, of either case, and base 64 with either
+// alphabet: all are in use.
 func (d *digest) fits() bool {
 	if d == nil {
 		return true
 	}
 	sum := d.Sum(nil)
-	return strings.EqualFold(strings.TrimRight(d.want, "="), strings.TrimRight(base32.StdEncoding.EncodeToString(sum), "=")) ||
-		strings.EqualFold(d.want, hex.EncodeToString(sum))
+	want := strings.TrimRight(d.want, "=")
+	return strings.EqualFold(want, strings.TrimRight(base32.StdEncoding.EncodeToString(sum), "=")) ||
+		strings.EqualFold(want, hex.EncodeToString(sum)) ||
+		want == base64.RawStdEncoding.EncodeToString(sum) || want == base64.RawURLEncoding.EncodeToString(sum)
 }
 
 func (d *digest) difference() string {

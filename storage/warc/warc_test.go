@@ -333,6 +333,45 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// A file that takes only so much: no record is said to be whole.
+func TestNoWriteErrorIsLost(t *testing.T) {
+	full := errors.New("disk full")
+	for _, plain := range []bool{true, false} {
+		e := encoder(t, Options{Plain: plain})
+		all := func(w io.Writer) error {
+			if _, err := e.WriteInfo(w, &Info{Software: "test/1", Date: time.Unix(0, 0)}); err != nil {
+				return err
+			}
+			_, err := e.WriteExchange(w, page("hello"))
+			return err
+		}
+		var whole bytes.Buffer
+		if err := all(&whole); err != nil {
+			t.Fatal(err)
+		}
+		// The gzip members of two runs differ by the IDs in them.
+		for room := range whole.Len() - 100 {
+			if err := all(&filling{room, full}); !errors.Is(err, full) {
+				t.Fatalf("plain %v, room for %d of %d bytes: %v", plain, room, whole.Len(), err)
+			}
+		}
+	}
+}
+
+// filling takes so many bytes.
+type filling struct {
+	room int
+	err  error
+}
+
+func (f *filling) Write(p []byte) (int, error) {
+	n := min(len(p), f.room)
+	if f.room -= n; n < len(p) {
+		return n, f.err
+	}
+	return n, nil
+}
+
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -497,6 +536,41 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// A length that is a little wrong costs the record, not the one behind it.
+func TestSkipAfterAWrongLength(t *testing.T) {
+	record := func(id, length string) string {
+		return strings.Replace(head, "uuid:1", "uuid:"+id, 1) + "Content-Length: " + length + "\r\n\r\nhello\r\n\r\n"
+	}
+	for length := range 10 {
+		for _, member := range []bool{false, true} {
+			one, two, three := record("1", fmt.Sprint(length)), record("2", "5"), record("3", "5")
+			if member {
+				one, two, three = zipped(one), zipped(two), zipped(three)
+			}
+			r := NewReader(strings.NewReader(one + two + three))
+			whole := map[string]bool{}
+			for {
+				rec, err := r.Next()
+				if err == io.EOF {
+					break
+				}
+				if err == nil {
+					if _, err = rec.Close(); err == nil {
+						whole[rec.ID] = true
+						continue
+					}
+				}
+				if _, err := r.Skip(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !whole["urn:uuid:2"] || !whole["urn:uuid:3"] || whole["urn:uuid:1"] != (length == 5) {
+				t.Errorf("length %d of 5, members %v: read %v", length, member, whole)
+			}
+		}
+	}
+}
+
 const head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:uuid:1>\r\nWARC-Date: 2030-01-02T03:04:05Z\r\n"
 
 func zipped(s string) string {
@@ -620,6 +694,25 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 	}
 }
 
+func TestDigestsInEveryForm(t *testing.T) {
+	const sum = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d" // of hello
+	for digest, fits := range map[string]bool{
+		"sha1:" + sum: true, "SHA1:" + strings.ToUpper(sum): true, "sha-1:" + sum: true,
+		"sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N": true, "sha1:vl2mmho4yxukfwv63yhtwsbm3gxksq2n": true,
+		"sha1:qvTGHdzF6KLavt4PO0gs2a6pQ00=": true, "sha1:qvTGHdzF6KLavt4PO0gs2a6pQ00": true,
+		"sha256:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=": true, "sha256:LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=": true,
+		"sha1:QVTGHDZF6KLAVT4PO0GS2A6PQ00=": false, "sha1:": false, "sha1:=": false, "sha1:qvTGHdzF6KLavt4PO0gs2a6pQ0": false,
+	} {
+		rec, err := NewReader(strings.NewReader(head + "WARC-Payload-Digest: " + digest + "\r\nContent-Length: 5\r\n\r\nhello\r\n\r\n")).Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rec.Verify(); (err == nil) != fits || err != nil && !errors.Is(err, ErrDigest) {
+			t.Errorf("%s: %v", digest, err)
+		}
+	}
+}
+
 func TestHeadsThatAreTooLong(t *testing.T) {
 	x := page("hello")
 	x.Response.Header.Set("X", strings.Repeat("y", MaxHead))
@@ -638,6 +731,9 @@ func FuzzReader(f *testing.F) {
 		file, _ := mustExchange(f, encoder(f, Options{Plain: plain}), nil, page("hello"))
 		f.Add(file)
 	}
+	f.Add([]byte(strings.Join(arcRecords, "")))
+	f.Add([]byte(zipped(arcRecords[0]) + zipped(arcRecords[1])))
+	f.Add([]byte(head + "Content-Length: 3\r\n\r\nhi\r\n\r\n" + head + "Content-Length: 2\r\n\r\nhi\r\n\r\n"))
 	f.Add([]byte(zipped(head + "Content-Length: 9\r\n\r\nhi\r\n\r\n")))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		r := NewReader(bytes.NewReader(file))

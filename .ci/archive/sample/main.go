@@ -171,7 +171,7 @@ func write(dir string, more int) error {
 
 	sorter := cdxj.NewSorter(dir, 0)
 	defer sorter.Close()
-	if err := cdxj.Index(bytes.NewReader(file), "sample.warc.gz", sorter.Add); err != nil {
+	if err := cdxj.Index(bytes.NewReader(file), "sample.warc.gz", sorter.Add, nil); err != nil {
 		return err
 	}
 	var index bytes.Buffer

@@ -1,0 +1,116 @@
+package warc
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ARC files, which archives wrote before WARC, are read as if they were WARC
+// files. A record is one line, its block, and a line end
+// (https://archive.org/web/researcher/ArcFileFormat.php):
+//
+//	version 1: URL IP-address date content-type length
+//	version 2: URL IP-address date content-type status checksum location offset filename length
+//
+// Both may stand in one file, and URLs with spaces were written as they came: a
+// line is read from its end.
+
+// arcDate is the form of its date.
+const arcDate = "20060102150405"
+
+// maxARCLine is the longest line of a record that is looked for.
+const maxARCLine = 16 << 10
+
+// parseARC reads the line of a record. ok is false where it is none.
+func parseARC(line string) (version string, h Header, ok bool) {
+	f := strings.Split(line, " ")
+	for _, v := range []struct {
+		version string
+		behind  int // fields behind the date, and it
+	}{{"ARC/1", 3}, {"ARC/2", 8}} {
+		at := len(f) - v.behind
+		if at < 2 || len(f[at]) != len(arcDate) {
+			continue
+		}
+		url := strings.Join(f[:at-1], " ")
+		date, err := time.Parse(arcDate, f[at])
+		length := f[len(f)-1]
+		if _, lengthErr := strconv.ParseUint(length, 10, 63); err != nil || lengthErr != nil || !strings.Contains(url, ":") {
+			continue
+		}
+		h := Header{{FieldTargetURI, url}, {FieldDate, date.Format(time.RFC3339)}, {FieldContentLength, length}}
+		if ip, err := netip.ParseAddr(f[at-1]); err == nil && !ip.IsUnspecified() {
+			h = append(h, Field{FieldIPAddress, ip.String()})
+		}
+		kind, blockType := Resource, f[at+1]
+		switch scheme, _, _ := strings.Cut(url, ":"); strings.ToLower(scheme) {
+		case "filedesc":
+			kind = Warcinfo
+		case "http", "https":
+			kind, blockType = Response, "application/http;msgtype=response"
+		}
+		return v.version, append(h, Field{FieldType, string(kind)}, Field{FieldContentType, blockType}), true
+	}
+	return "", nil, false
+}
+
+// lineOfARC is the line of a record of an ARC file at the beginning of b, with
+// its end.
+func lineOfARC(b []byte) ([]byte, bool) {
+	i := bytes.IndexByte(b[:min(len(b), maxARCLine)], '\n')
+	if i < 0 {
+		return nil, false
+	}
+	_, _, ok := parseARC(string(bytes.TrimSuffix(b[:i], []byte("\r"))))
+	return b[:i+1], ok
+}
+
+// readARC is readHeader for what does not begin as a WARC record does.
+func (r *Reader) readARC(rec *Record) error {
+	ahead, err := r.source().Peek(maxARCLine)
+	line, ok := lineOfARC(ahead)
+	if !ok {
+		if err != nil && err != io.EOF {
+			return err
+		}
+		return ErrVersion
+	}
+	rec.Version, rec.Header, _ = parseARC(strings.TrimRight(string(line), "\r\n"))
+	r.arc, rec.arc = true, true
+	if _, err := r.source().Discard(len(line)); err != nil {
+		return err
+	}
+	return rec.mandatory()
+}
+
+// endARC reads what follows the block of an ARC record: a line end, or several,
+// or none at the end of the file.
+func (r *Reader) endARC() error {
+	in := r.source()
+	for n := 0; ; n++ {
+		switch c, err := in.ReadByte(); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return cut(err)
+		case c == '\n' || c == '\r':
+			continue
+		}
+		if err := in.UnreadByte(); err != nil {
+			return err
+		}
+		switch {
+		case n == 0:
+			ahead, _ := in.Peek(4)
+			return fmt.Errorf("%w: %q follows", ErrEnd, ahead)
+		case r.inside:
+			return ErrMember
+		}
+		return nil
+	}
+}
