@@ -16,7 +16,9 @@ const attribute = (s) => s.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
 const page = `<!doctype html><html style="height:100%"><body style="height:100%;margin:0"><script src="/ui.js"></script>
 <replay-web-page source="/archive.wacz" url="${attribute(url)}" replayBase="/replay/" embed="replayonly"></replay-web-page></body></html>`;
 
-const files = { "/ui.js": join(viewer, "ui.js"), "/replay/sw.js": join(viewer, "sw.js"), "/archive.wacz": wacz };
+// The frame of the viewer asks for a ui.js of its own.
+const ui = join(viewer, "ui.js");
+const files = { "/ui.js": ui, "/replay/ui.js": ui, "/replay/sw.js": join(viewer, "sw.js"), "/archive.wacz": wacz };
 
 const server = createServer((req, res) => {
   const path = new URL(req.url, "http://localhost").pathname;
@@ -45,42 +47,70 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "chromium",
   args: ["--no-sandbox", "--disable-dev-shm-usage"],
 });
+const shown = (seen) => seen.text && seen.image && seen.style;
+const pause = () => new Promise((done) => setTimeout(done, 200));
+
+// until asks what again and again, until it says yes or so many seconds are over.
+async function until(seconds, what) {
+  for (const limit = Date.now() + seconds * 1000; Date.now() < limit; await pause()) if (await what()) return true;
+  return false;
+}
+
+// ready says whether the service worker serves what is below /replay/: a frame
+// that is loaded before is empty, and stays so.
+const ready = (tab) =>
+  tab
+    .evaluate(async () => (await navigator.serviceWorker.getRegistration("/replay/"))?.active?.state === "activated")
+    .catch(() => false);
+
+// look says what is shown in a frame: the replayed page is one within the viewer's.
+const look = (frame, text) =>
+  frame
+    .evaluate((text) => {
+      const rules = (sheet) => {
+        try {
+          return sheet.cssRules.length;
+        } catch {
+          return 0;
+        }
+      };
+      return {
+        text: document.readyState === "complete" && document.body?.innerText.includes(text),
+        image: [...document.images].some((i) => i.complete && i.naturalWidth > 0),
+        style: [...document.styleSheets].some((s) => s.href && rules(s) > 0),
+      };
+    }, text)
+    .catch(() => ({}));
+
 let seen = {};
+let worker = false;
+let loads = 1;
 try {
   const tab = await browser.newPage();
+  tab.setDefaultTimeout(180_000);
   if (process.env.VERBOSE) tab.on("console", (m) => console.error("archive: browser: " + m.text()));
   await tab.goto(`http://localhost:${server.address().port}/`);
-  // The replayed page is a frame within the viewer's.
-  const limit = Date.now() + 60_000;
-  while (Date.now() < limit && !(seen.text && seen.image && seen.style)) {
+  const page = async () => {
     for (const frame of tab.frames()) {
-      const now = await frame
-        .evaluate((text) => {
-          const rules = (sheet) => {
-            try {
-              return sheet.cssRules.length;
-            } catch {
-              return 0;
-            }
-          };
-          return {
-            text: document.body?.innerText.includes(text),
-            image: [...document.images].some((i) => i.complete && i.naturalWidth > 0),
-            style: [...document.styleSheets].some((s) => s.href && rules(s) > 0),
-          };
-        }, text)
-        .catch(() => ({}));
+      const now = await look(frame, text);
       if (now.text) seen = now;
     }
-    await new Promise((done) => setTimeout(done, 200));
+    return shown(seen);
+  };
+  worker = await until(180, () => ready(tab));
+  if (!(await until(30, page))) {
+    // The frame was there before the worker was.
+    loads++;
+    await tab.reload();
+    await until(180, page);
   }
   await tab.screenshot({ path: screenshot });
 } finally {
   await browser.close();
   server.close();
 }
-if (!(seen.text && seen.image && seen.style)) {
-  console.error(`archive: ${url} of ${wacz}: text ${!!seen.text}, image ${!!seen.image}, stylesheet ${!!seen.style}: see ${screenshot}`);
+if (!shown(seen)) {
+  console.error(`archive: ${url} of ${wacz}: text ${!!seen.text}, image ${!!seen.image}, stylesheet ${!!seen.style}, service worker ${worker}: see ${screenshot}`);
   process.exit(1);
 }
-console.log(`archive: ${url} is replayed with text, image and stylesheet: ${screenshot}`);
+console.log(`archive: ${url} is replayed with text, image and stylesheet${loads > 1 ? ", loaded twice" : ""}: ${screenshot}`);
