@@ -233,10 +233,13 @@ func (s *oracle) document(u frontier.URL) Document {
 // a repeated one, x/net/html takes the slash for the tag's.
 var slashInValue = regexp.MustCompile(`=[ \t\r\n\f]*[^ \t\r\n\f>]*/>`)
 
+// escapedScript is a script in which x/net/html may leave an escape too early.
+var escapedScript = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
+
 func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 	t.Helper()
 	for i, mediaType := range []string{"text/html", "application/xhtml+xml", "text/html", "application/xhtml+xml"} {
-		if mediaType != "text/html" && slashInValue.Match(body) {
+		if mediaType != "text/html" && slashInValue.Match(body) || escapedScript.Match(body) {
 			continue
 		}
 		opts := Options{Token: "testbot", Embeds: i < 2}
@@ -283,16 +286,121 @@ func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 	}
 }
 
-func TestScriptsEndAsInXNet(t *testing.T) {
+func TestScriptsEndAsTheStandardSays(t *testing.T) {
 	parts := []string{"<!--", "-->", "--!>", "<script", "<SCRIPT", "</script", "</Script", ">", " ", "/", "<", "-", "--", "!", "s", "script", "\n"}
-	u := parse(t, "http://a.example/")
 	random := rand.New(rand.NewPCG(5, 6))
-	for range 60_000 {
-		page := []byte("<script>")
-		for range 1 + random.IntN(10) {
-			page = append(page, parts[random.IntN(len(parts))]...)
+	ended := 0
+	for range 100_000 {
+		var text []byte
+		for range 1 + random.IntN(12) {
+			text = append(text, parts[random.IntN(len(parts))]...)
 		}
-		page = append(page, "<a href=1></script><a href=2>--></script><a href=3>"...)
-		compareWithOracle(t, page, u)
+		text = append(text, "<a></script><a>--></script>"...)
+		z := tokenizer{buf: text, rawText: "script"}
+		want := scriptEnd(string(text))
+		if got := len(z.readRawText()); got != want {
+			t.Fatalf("%q ends at %d, we read %d", text, want, got)
+		}
+		if want < len(text) {
+			ended++
+		}
 	}
+	if ended < 50_000 {
+		t.Errorf("only %d scripts ended", ended)
+	}
+}
+
+// scriptEnd is where the text of a script ends, state by state (HTML, sections
+// 13.2.5.4 and 13.2.5.15 to 13.2.5.31).
+func scriptEnd(text string) int {
+	state, back, name, start := "data", "", "", 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		ends := strings.IndexByte(" \n\r\t\f/>", c) >= 0
+		next := "" // without one, the state reads on
+		again := func(s string) { next = s; i-- }
+		switch state {
+		case "data":
+			if c == '<' {
+				next, start = "less-than", i
+			}
+		case "less-than":
+			switch c {
+			case '/':
+				next, back, name = "end tag", "data", ""
+			case '!':
+				next = "escape start"
+			default:
+				again("data")
+			}
+		case "end tag":
+			switch {
+			case ends && name == "script":
+				return start
+			case letter(c):
+				name += strings.ToLower(string(c))
+			default:
+				again(back)
+			}
+		case "escape start", "escape start dash":
+			switch {
+			case c != '-':
+				again("data")
+			case state == "escape start":
+				next = "escape start dash"
+			default:
+				next = "escaped dash dash"
+			}
+		case "escaped", "escaped dash", "escaped dash dash", "double escaped", "double escaped dash", "double escaped dash dash":
+			plain, _, _ := strings.Cut(state, " dash")
+			switch {
+			case c == '-' && state == plain:
+				next = plain + " dash"
+			case c == '-':
+				next = plain + " dash dash"
+			case c == '<':
+				next, start = plain+" less-than", i
+			case c == '>' && strings.HasSuffix(state, "dash dash"):
+				next = "data"
+			default:
+				next = plain
+			}
+		case "escaped less-than":
+			switch {
+			case c == '/':
+				next, back, name = "end tag", "escaped", ""
+			case letter(c):
+				name = ""
+				again("double escape start")
+			default:
+				again("escaped")
+			}
+		case "double escaped less-than":
+			if c == '/' {
+				next, name = "double escape end", ""
+			} else {
+				again("double escaped")
+			}
+		case "double escape start", "double escape end":
+			in, out := "double escaped", "escaped"
+			if state == "double escape end" {
+				in, out = out, in
+			}
+			switch {
+			case ends && name == "script":
+				next = in
+			case ends:
+				next = out
+			case letter(c):
+				name += strings.ToLower(string(c))
+			default:
+				again(out)
+			}
+		}
+		if next != "" {
+			state = next
+		}
+		i++
+	}
+	return len(text)
 }

@@ -495,19 +495,9 @@ func (z *tokenizer) skipEscapedScript(element string) bool {
 			return true
 		default:
 			z.pos++
-			if z.pos == len(z.buf) {
-				break
-			}
-			switch c := z.buf[z.pos]; {
-			case c == '/':
-			case letter(c):
-				if n := z.pos + len(element); n < len(z.buf) && equalLower(z.buf[z.pos:n], []byte(element)) && endsName[z.buf[n]] {
-					z.pos = n + 1
-					inner = true
-				}
-			default:
-				// Here x/net/html leaves the escape, which the standard does not.
-				return false
+			if n := z.pos + len(element); n < len(z.buf) && equalLower(z.buf[z.pos:n], []byte(element)) && endsName[z.buf[n]] {
+				z.pos = n + 1
+				inner = true
 			}
 		}
 		dashes = 0
