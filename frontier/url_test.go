@@ -37,6 +37,7 @@ func TestParseURL(t *testing.T) {
 		{"ftp://example.org:21/a;type=i", "ftp://example.org/a;type=i"},
 		{"http://ex%61mple.org/", "http://example.org/"},
 		{"HTTP://example.org/A", "http://example.org/A"},
+		{"http://example.org/\x7f~?\x7f~", "http://example.org/%7F~?%7F~"},
 		{"https:example.org", "https://example.org/"},
 		{`https:\example.org/a`, "https://example.org/a"},
 		{"http:example.org:8080?q", "http://example.org:8080/?q"},
@@ -65,7 +66,10 @@ func TestParseURLErrors(t *testing.T) {
 		{"/path", ErrRelative},
 		{"http:", ErrHost},
 		{"https:/", ErrHost},
+		{"1http://example.org/", ErrRelative},
+		{"-http://example.org/", ErrRelative},
 		{"gopher://example.org/", ErrScheme},
+		{"a1+-.://example.org/", ErrScheme},
 		{"javascript:alert(1)", ErrScheme},
 		{"mailto:a@example.org", ErrScheme},
 		{"http://", ErrHost},
@@ -127,6 +131,52 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestTheLongestURL(t *testing.T) {
+	for _, head := range []string{"http://a.example/", "http://a.example/?", "http://a.example/\u00e9"} {
+		for _, more := range []int{0, 1} {
+			path := strings.Repeat("a", MaxURL-len(strings.ReplaceAll(head, "\u00e9", "%C3%A9"))+more)
+			u, err := ParseURL(head + path)
+			again, err2 := mustParse(t, "http://a.example/dir/").Resolve(strings.TrimPrefix(head, "http://a.example") + path)
+			if more == 0 && (err != nil || err2 != nil || len(u.String()) != MaxURL || again != u) {
+				t.Errorf("%s: %d bytes, %v, %v", head, len(u.String()), err, err2)
+			}
+			if more == 1 && (!errors.Is(err, ErrTooLong) || !errors.Is(err2, ErrTooLong)) {
+				t.Errorf("%s: one more: %v, %v", head, err, err2)
+			}
+		}
+	}
+}
+
+func TestErrorsNameTheURLInShort(t *testing.T) {
+	for _, n := range []int{200, 201, 9000} {
+		_, err := ParseURL(strings.Repeat("x", n))
+		want := `URL "` + strings.Repeat("x", 200)
+		if n > 200 {
+			want += "..."
+		}
+		if want += `": ` + ErrRelative.Error(); err == nil || err.Error() != want {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
+func TestQueriesAreEncoded(t *testing.T) {
+	u := mustParse(t, "http://a.example/dir/page?x")
+	encode := func(query string) string { return "<" + query + "#>" }
+	for ref, want := range map[string]string{
+		"?é":                       "http://a.example/dir/page?%3C%C3%A9%23%3E",
+		"é?é#é":                    "http://a.example/dir/%C3%A9?%3C%C3%A9%23%3E",
+		"//b.example?é":            "http://b.example/?%3C%C3%A9%23%3E",
+		"https://b.example/é?\x80": "https://b.example/%C3%A9?%3C%80%23%3E",
+		"é?e":                      "http://a.example/dir/%C3%A9?e",
+		"?<":                       "http://a.example/dir/page?%3C",
+	} {
+		if v, err := u.ResolveQuery(ref, encode); err != nil || v.String() != want {
+			t.Errorf("%q is %q, %v; want %q", ref, v, err, want)
+		}
+	}
+}
+
 func TestNothingIsRelativeToTheZeroURL(t *testing.T) {
 	for _, ref := range []string{"", "x", "/x", "?x", "#x", "//a.example/", ":", "\xff", "é?é"} {
 		if u, err := (URL{}).Resolve(ref); !errors.Is(err, ErrRelative) {
@@ -152,6 +202,8 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 		{"http://a.example/?a|b{c}^d`\\", "http://a.example/?a%7Cb%7bc%7D%5ed%60%5C"},
 		{"http://a.example/a|b[c]{d}^e`", "http://a.example/a%7cb%5Bc%5D%7Bd%7D%5Ee%60"},
 		{"http://a.example/[", "http://a.example/%5B"},
+		{"http://a.example/%0a%a0", "http://a.example/%0A%A0"},
+		{"http://a.example/%30%39%41%5a%61%7A%2d%2E%5f%7e", "http://a.example/09AZaz-._~"},
 	} {
 		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a != b {
 			t.Errorf("keys of %s and %s differ: %s, %s", pair[0], pair[1], a, b)

@@ -59,6 +59,7 @@ func TestDeclaredEncodings(t *testing.T) {
 		{"late http-equiv", late + `<META content='text/html; charset = "Windows-1251"' HTTP-EQUIV=Content-Type>`, "", "windows-1251"},
 		{"behind a drawing", late + "<svg><title/></svg><meta charset=windows-1251>", "", "windows-1251"},
 		{"behind a lost drawing", late + "<div><svg></div><title>x</title><meta charset=windows-1251>", "", "windows-1251"},
+		{"of something else", "<link charset=koi8-r rel=next href=x><a charset=koi8-r href=x>é", "", "utf-8"},
 		{"in a comment", "<!-- <meta charset=koi8-r> --><meta charset=windows-1251>", "", "windows-1251"},
 		{"in a script", "<script>'<meta charset=koi8-r>'</script><meta charset=windows-1251>", "", "windows-1251"},
 		{"unknown, then known", "<meta charset=x><meta charset=windows-1251>", "", "windows-1251"},

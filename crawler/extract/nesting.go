@@ -109,10 +109,14 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 		o.startTablePart(name, z)
 		return
 	}
+	if name == atom.Form && o.form {
+		return
+	}
 	o.closeItem(name)
 	if t&closesP != 0 || name == atom.Table {
 		o.close(o.find(atom.P, endsButtonScope))
 	}
+	o.closeOption(name)
 	if t&void != 0 {
 		return
 	}
@@ -122,13 +126,15 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 		within = traitsOf[top.name]
 	}
 	switch {
-	case t&heading != 0 && within&heading != 0,
-		(name == atom.Option || name == atom.Optgroup) && top == element{name: atom.Option}:
+	case t&heading != 0 && within&heading != 0:
 		o.close(len(o.stack) - 1)
+	case name == atom.Form:
+		o.lost = !o.whole
+		o.form = !o.inTemplate()
 	case name == atom.Button:
 		o.close(o.find(atom.Button, endsScope))
 	case name == atom.Select:
-		if i := o.find(atom.Select, func(e element) bool { return e.name != atom.Select && endsScope(e) }); i >= 0 {
+		if i := o.openSelect(); i >= 0 {
 			o.close(i)
 			return
 		}
@@ -163,6 +169,38 @@ func (o *openElements) closeItem(name elementName) {
 		if e.special() {
 			return
 		}
+	}
+}
+
+// openSelect is the place of a select element in scope, or -1.
+func (o *openElements) openSelect() int {
+	return o.find(atom.Select, endsScope)
+}
+
+// closeOption closes an option, and a group, where the next one begins.
+func (o *openElements) closeOption(name elementName) {
+	switch {
+	case name != atom.Option && name != atom.Optgroup && name != atom.Hr:
+	case o.openSelect() >= 0:
+		o.closeImplied(name == atom.Option)
+	case name != atom.Hr && o.top() == element{name: atom.Option}:
+		o.close(len(o.stack) - 1)
+	}
+}
+
+// closeImplied closes what needs no end tag of its own.
+func (o *openElements) closeImplied(butGroup bool) {
+	for o.top().space == htmlSpace {
+		switch o.top().name {
+		case atom.Optgroup:
+			if butGroup {
+				return
+			}
+		case atom.Dd, atom.Dt, atom.Li, atom.Option, atom.P, atom.Rb, atom.Rp, atom.Rt, atom.Rtc:
+		default:
+			return
+		}
+		o.close(len(o.stack) - 1)
 	}
 }
 
@@ -243,6 +281,7 @@ func (o *openElements) endHTML(name elementName) {
 	case t&heading != 0:
 		o.endHeading()
 	case name == atom.Form:
+		o.lost = !o.whole
 		o.endForm()
 	case t&formats != 0:
 		o.adopt(name)
@@ -272,18 +311,12 @@ func (o *openElements) endHeading() {
 // endForm takes the form alone from the stack: what is open within it stays so,
 // but for what ends by itself.
 func (o *openElements) endForm() {
+	o.form = false
 	at := o.find(atom.Form, endsScope)
 	if at < 0 {
 		return
 	}
-	for o.top().space == htmlSpace {
-		switch o.top().name {
-		case atom.Dd, atom.Dt, atom.Li, atom.Optgroup, atom.Option, atom.P, atom.Rb, atom.Rp, atom.Rt, atom.Rtc:
-			o.close(len(o.stack) - 1)
-			continue
-		}
-		break
-	}
+	o.closeImplied(false)
 	o.stack = slices.Delete(o.stack, at, at+1)
 }
 

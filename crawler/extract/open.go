@@ -61,8 +61,9 @@ type openElements struct {
 	xml   bool // a slash closes every element
 
 	stack     []element
-	beyond    int // open elements that found no place in stack
-	templates int // that are open below the stack
+	beyond    int  // open elements that found no place in stack
+	templates int  // that are open below the stack
+	form      bool // one was begun and not ended: another cannot begin
 }
 
 // maxOpen bounds the stack, and with it what one tag may cost. It is the depth
