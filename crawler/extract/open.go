@@ -54,7 +54,9 @@ func (m *markup) next() bool {
 // Outside of SVG and MathML the stack is empty and costs nothing. Rarely an end
 // tag inside reaches out, as </div> in <div><svg></div>; what it closes depends
 // on what was opened before. Then the stack is lost, and the document has to be
-// read once more with whole set, which keeps everything that is open.
+// read once more with whole set, which keeps everything that is open. Formatting
+// elements that HTML opens again, because they were not closed by their own end
+// tag, are not.
 type openElements struct {
 	whole bool
 	lost  bool

@@ -1,0 +1,97 @@
+package extract
+
+import "bytes"
+
+// readRawText moves to the end tag of the element whose content is text, or to
+// the end, and returns the text.
+func (z *tokenizer) readRawText() []byte {
+	start := z.pos
+	element := z.rawText
+	z.rawText = ""
+	switch element {
+	case "":
+	case "plaintext":
+		z.end()
+	case "script":
+		z.skipScript()
+	default:
+		for {
+			i := bytes.IndexByte(z.buf[z.pos:], '<')
+			if i < 0 {
+				z.end()
+				break
+			}
+			z.pos += i
+			if z.atEndTag(element) {
+				break
+			}
+			z.pos++
+		}
+	}
+	return z.buf[start:z.pos]
+}
+
+// atEndTag reports whether the end tag of element begins here.
+func (z *tokenizer) atEndTag(element string) bool {
+	rest := z.buf[z.pos:]
+	n := len("</") + len(element)
+	return len(rest) > n && rest[1] == '/' && equalLower(rest[2:n], []byte(element)) && endsName[rest[n]]
+}
+
+// skipScript moves to the end tag of a script. Inside "<!--" and "-->" a script
+// element of its own may stand (HTML, sections 13.2.5.15 to 13.2.5.31).
+func (z *tokenizer) skipScript() {
+	const element = "script"
+	for {
+		i := bytes.IndexByte(z.buf[z.pos:], '<')
+		if i < 0 {
+			z.end()
+			return
+		}
+		z.pos += i
+		if z.atEndTag(element) {
+			return
+		}
+		if !bytes.HasPrefix(z.buf[z.pos:], []byte("<!--")) {
+			z.pos++
+			continue
+		}
+		z.pos += len("<!--")
+		if z.skipEscapedScript(element) {
+			return
+		}
+	}
+}
+
+// skipEscapedScript is skipScript behind "<!--". It returns true at the end
+// tag, and false where the escape ends.
+func (z *tokenizer) skipEscapedScript(element string) bool {
+	dashes, inner := 2, false // how many stand before pos; inside a script in the script
+	for z.pos < len(z.buf) {
+		c := z.buf[z.pos]
+		switch {
+		case c == '-':
+			dashes++
+			z.pos++
+			continue
+		case c == '>' && dashes >= 2:
+			z.pos++
+			return false
+		case c != '<':
+			z.pos++
+		case inner:
+			inner = !z.atEndTag(element)
+			z.pos++
+		case z.atEndTag(element):
+			return true
+		default:
+			z.pos++
+			if n := z.pos + len(element); n < len(z.buf) && equalLower(z.buf[z.pos:n], []byte(element)) && endsName[z.buf[n]] {
+				z.pos = n + 1
+				inner = true
+			}
+		}
+		dashes = 0
+	}
+	return false
+}
