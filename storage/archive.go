@@ -1,13 +1,10 @@
 package storage
 
 import (
-	"bufio"
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"go.etcd.io/bbolt"
 )
@@ -192,7 +188,7 @@ func newArchive(dir string, opts Archive, disk disk, now time.Time) (*archive, e
 // append adds whole records and says in which file, and where. It requires that
 // outputs.moment is held.
 func (a *archive) append(records []byte) (file string, at int64, err error) {
-	if n := len(a.files); n == 0 || a.files[n-1].size() >= a.opts.MaxSize {
+	if n := len(a.files); n == 0 || a.files[n-1].mark().Length >= a.opts.MaxSize {
 		if err := a.begin(); err != nil {
 			return "", 0, err
 		}
@@ -217,7 +213,7 @@ func (a *archive) begin() error {
 			return err
 		}
 	}
-	o, err := openOutput(filepath.Join(a.dir, name+openSuffix), 0, a.disk)
+	o, err := openOutput(filepath.Join(a.dir, name+openSuffix), mark{}, a.disk)
 	if err != nil {
 		return err
 	}
@@ -255,10 +251,10 @@ func (a *archive) finish(full []*namedOutput) error {
 
 // close gives what still grows its end and its name: what was not committed is
 // cut off, so that the archive can be read, whatever ended the run.
-func (a *archive) close(committed map[string]int64) error {
+func (a *archive) close(committed marks) error {
 	var errs []error
 	for _, f := range a.files {
-		n := committed[f.name]
+		n := committed[f.name].Length
 		path := filepath.Join(a.dir, filepath.Base(f.name))
 		err := errors.Join(f.file.Truncate(n), f.file.Close())
 		switch {
@@ -283,17 +279,17 @@ func (a *archive) abandon() {
 
 // recoverArchive gives the files that an earlier run left open their ends and
 // names: they are cut to what was committed.
-func recoverArchive(dir string, lengths map[string]int64, disk disk) error {
-	for key, length := range lengths {
+func recoverArchive(dir string, known marks, disk disk) error {
+	for key, m := range known {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")
 		if !ok {
 			continue
 		}
 		path := filepath.Join(dir, ArchiveDir, name)
-		switch o, err := openExisting(path+openSuffix, length, disk); {
+		switch o, err := openExisting(path+openSuffix, m, disk); {
 		case errors.Is(err, fs.ErrNotExist):
-			if info, err := os.Stat(path); err != nil || info.Size() != length {
-				return &DamagedError{path, fmt.Errorf("it is missing or not %d bytes long, as was written", length)}
+			if info, err := os.Stat(path); err != nil || info.Size() != m.Length {
+				return &DamagedError{path, fmt.Errorf("it is missing or not %d bytes long, as was written", m.Length)}
 			}
 		case err != nil:
 			return err
@@ -301,7 +297,7 @@ func recoverArchive(dir string, lengths map[string]int64, disk disk) error {
 			if err := errors.Join(disk.sync(o.file), o.file.Close()); err != nil {
 				return err
 			}
-			if length == 0 {
+			if m.Length == 0 {
 				err = os.Remove(path + openSuffix)
 			} else {
 				err = os.Rename(path+openSuffix, path)
@@ -310,7 +306,6 @@ func recoverArchive(dir string, lengths map[string]int64, disk disk) error {
 				return err
 			}
 		}
-		delete(lengths, key)
 	}
 	// Of the others nothing was committed.
 	left, err := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"+archiveFile+openSuffix))
@@ -323,8 +318,7 @@ func recoverArchive(dir string, lengths map[string]int64, disk disk) error {
 	return err
 }
 
-// release drops the lengths of the WARC files, so that a crawl goes on after they
-// were moved away.
+// release says that nobody holds the crawl any more, and what it has come to.
 func (db *DB) release() (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -333,49 +327,42 @@ func (db *DB) release() (err error) {
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	maps.DeleteFunc(db.lengths, func(name string, _ int64) bool { return strings.HasPrefix(name, ArchiveDir+"/") })
-	return db.bolt.Update(func(tx *bbolt.Tx) error { return putLengths(tx.Bucket(bucketMeta), db.lengths) })
+	return db.bolt.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		return errors.Join(db.finished(tx), putIndex(meta, db.index), meta.Delete(keyOpen))
+	})
+}
+
+// finished puts the marks of the files of the archive with those that are only
+// compared by Verify: who has the files elsewhere by then can go on with the
+// crawl.
+func (db *DB) finished(tx *bbolt.Tx) error {
+	for name, m := range db.marks {
+		if !strings.HasPrefix(name, ArchiveDir+"/") {
+			continue
+		}
+		if m.Length > 0 {
+			if err := putFinished(tx, name, m); err != nil {
+				return err
+			}
+		}
+		delete(db.marks, name)
+	}
+	return putMarks(tx.Bucket(bucketMeta), db.marks)
+}
+
+func putFinished(tx *bbolt.Tx, name string, m mark) error {
+	raw, err := encode(m)
+	if err != nil {
+		return err
+	}
+	return put(tx.Bucket(bucketFinished), []byte(name), raw)
 }
 
 // openExisting is openOutput for a file that must be there.
-func openExisting(path string, committed int64, disk disk) (*output, error) {
+func openExisting(path string, committed mark, disk disk) (*output, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
 	return openOutput(path, committed, disk)
-}
-
-// writeIndex sorts the lines of the index into IndexFile, which is replaced as
-// a whole.
-func (db *DB) writeIndex() (err error) {
-	path := filepath.Join(db.dir, IndexFile)
-	in, err := os.Open(filepath.Join(db.dir, indexPart))
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	sorter := cdxj.NewSorter(db.dir, 0)
-	defer func() { err = errors.Join(err, sorter.Close()) }()
-	lines := bufio.NewReaderSize(io.LimitReader(in, db.committed[indexPart]), 1<<16)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 {
-			break
-		}
-		if err == nil {
-			err = sorter.AddLine(line)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", in.Name(), err)
-		}
-	}
-	out, err := os.Create(path + ".new")
-	if err != nil {
-		return err
-	}
-	_, err = sorter.WriteTo(out)
-	if err = errors.Join(err, db.disk.sync(out), out.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path) // Close syncs the directory
 }

@@ -141,6 +141,7 @@ type commitGroup struct {
 	journal rowsBuilder
 	hungry  map[frontier.Site]bool // sites that have little to read
 	quiet   bool                   // nobody waits for the commit: there is time to merge
+	full    []*namedOutput         // WARC files that do not grow any more
 }
 
 // take empties the queue.
@@ -179,13 +180,14 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	g := db.take(last)
 	g.quiet = quiet || db.opts.Gather < 0
-	lengths, full, err := db.outputs.flush()
+	now, full, err := db.outputs.flush()
 	if err != nil {
 		return err
 	}
 	db.merging.Lock()
 	defer db.merging.Unlock()
-	maps.Copy(db.lengths, lengths)
+	maps.Copy(db.marks, now)
+	g.full = full
 	db.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
 	db.bolt.AllocSize = db.step
 	if d := db.opts.SyncDelay; d > 0 {
@@ -206,7 +208,7 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	db.step = growth(c.size)
 	db.size.Store(c.size)
 	db.row, db.commits = g.journal.last, db.commits+1
-	db.committed = maps.Clone(db.lengths)
+	db.committed = maps.Clone(db.marks)
 	db.acknowledge(g, c)
 	if len(full) == 0 {
 		return nil
@@ -214,8 +216,8 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	if err := db.outputs.finish(full); err != nil {
 		return err
 	}
-	for _, f := range full { // from now on no part of the state
-		delete(db.lengths, f.name)
+	for _, f := range full { // its mark is with those of finished files
+		delete(db.marks, f.name)
 	}
 	return nil
 }
@@ -255,7 +257,12 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 			}
 		}
 		c.see()
-		return c.finish(db.commits+1, db.lengths)
+		for _, f := range g.full {
+			if err := putFinished(tx, f.name, db.marks[f.name]); err != nil {
+				return err
+			}
+		}
+		return c.finish(db.commits+1, db.marks)
 	})
 	return c, err
 }
@@ -280,15 +287,15 @@ func (c *change) apply(o op) error {
 }
 
 // finish writes what belongs to every commit.
-func (c *change) finish(commit uint64, lengths map[string]int64) error {
+func (c *change) finish(commit uint64, now marks) error {
 	if err := putCommit(c.meta, lastCommit{commit, c.row, c.db.clock()}); err != nil {
 		return err
 	}
-	return putLengths(c.meta, lengths)
+	return putMarks(c.meta, now)
 }
 
-func putLengths(meta *bbolt.Bucket, lengths map[string]int64) error {
-	raw, err := encode(lengths)
+func putMarks(meta *bbolt.Bucket, now marks) error {
+	raw, err := encode(now)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@
 //
 // A [DB] takes what it is given without waiting for the disk. One goroutine,
 // the committer, works in groups: it flushes the outputs of a group and syncs
-// them, then commits the group to state.db together with the outputs' lengths,
-// then acknowledges it. What is acknowledged survives a kill and a power cut;
-// what is not, never happened: when a crawl is opened the outputs are cut to
-// the committed lengths.
+// them, then commits the group to state.db together with the outputs' marks, their
+// lengths and checksums, then acknowledges it. What is acknowledged survives a kill
+// and a power cut; what is not, never happened: when a crawl is opened the outputs
+// are cut to the committed lengths.
 //
 // # Journal and merge
 //
@@ -53,6 +53,9 @@
 // sift.go leaves out the links that are known, commit.go is the group commit;
 // pending.go is what is not merged, pass.go says when it is, merge.go what that
 // changes, blocks.go how fingerprints are packed. backlog.go and snapshots.go
-// read. open.go opens, locks and recovers, verify.go compares everything with
-// everything. output.go, pages.go and archive.go are the outputs.
+// read. open.go opens, locks and recovers. output.go, pages.go and archive.go are
+// the outputs, index.go makes the index of the archive. verify.go compares
+// everything with everything: each record of the state (verify_state.go), each file
+// with its mark (verify_outputs.go), and what they say of one thing
+// (verify_facts.go, verify_compare.go).
 package storage

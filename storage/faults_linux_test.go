@@ -73,7 +73,7 @@ func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 	}
 	db = open(t, dir)
 	defer db.Close()
-	if n := db.lengths[PagesFile]; n > 500 {
+	if n := db.marks[PagesFile].Length; n > 500 {
 		t.Errorf("%d bytes are said to be written", n)
 	}
 	verified(t, crash(t, dir))

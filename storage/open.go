@@ -131,9 +131,10 @@ type DB struct {
 	limits  limits
 	seed    uint64
 	unclean bool
-	restart time.Time // the last unclean open
-	before  time.Time // the last commit before Open, by the clock of then
-	turning bool      // Open puts right what a clock did that ran ahead
+	restart time.Time  // the last unclean open
+	before  time.Time  // the last commit before Open, by the clock of then
+	turning bool       // Open puts right what a clock did that ran ahead
+	index   indexMarks // of index.cdxj as it was made last; Close changes it
 
 	cache *knownCache
 	size  atomic.Int64 // of the state file, about: the committer writes it, submitters read it
@@ -154,16 +155,16 @@ type DB struct {
 
 	// What only the committer changes, with merging held; it reads without.
 	merging   sync.Mutex
-	lengths   map[string]int64 // of the outputs, those too that this run does not write: as they were flushed last
-	committed map[string]int64 // lengths as of the last commit: never more than what is on disk
-	step      int              // by which the state file grows
-	commits   uint64           // number of the last commit
-	row       uint64           // number of the last row that was ever in the journal: it only grows
-	pending   *pending         // all that the journal holds and other buckets do not
-	pass      *pass            // over what is pending; nil: none goes on
-	broken    bool             // a transaction that writes has panicked: bbolt may hold its own lock for ever
-	unknown   bool             // the last commit failed, and may be on disk all the same: nothing is cut then
-	drained   bool             // a pass has ended since Open; until then merge eagerly: the frontier has nothing to read
+	marks     marks    // of the outputs, those too that this run does not write: as they were flushed last
+	committed marks    // as of the last commit: never more than what is on disk
+	step      int      // by which the state file grows
+	commits   uint64   // number of the last commit
+	row       uint64   // number of the last row that was ever in the journal: it only grows
+	pending   *pending // all that the journal holds and other buckets do not
+	pass      *pass    // over what is pending; nil: none goes on
+	broken    bool     // a transaction that writes has panicked: bbolt may hold its own lock for ever
+	unknown   bool     // the last commit failed, and may be on disk all the same: nothing is cut then
+	drained   bool     // a pass has ended since Open; until then merge eagerly: the frontier has nothing to read
 	workspace
 
 	// What everybody changes, with mu held.
@@ -234,19 +235,32 @@ func (db *DB) open() (err error) {
 	if db.bolt, err = db.openBolt(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(db.dir, RunFile)); err == nil {
-		db.unclean = true
-	}
 	if err := db.prepare(path); err != nil {
 		return err
 	}
 	if err := db.replay(); err != nil {
 		return err
 	}
-	if err := db.outputs.open(db.dir, &db.opts, db.lengths); err != nil {
+	if err := recoverArchive(db.dir, db.marks, db.disk); err != nil {
 		return err
 	}
-	db.committed = maps.Clone(db.lengths)
+	if err := db.recoverIndex(); err != nil {
+		return err
+	}
+	if err := db.outputs.open(db.dir, &db.opts, db.marks); err != nil {
+		return err
+	}
+	err = db.bolt.Update(func(tx *bbolt.Tx) error {
+		raw, err := encode(true)
+		if err != nil {
+			return err
+		}
+		return errors.Join(db.finished(tx), put(tx.Bucket(bucketMeta), keyOpen, raw))
+	})
+	if err != nil {
+		return err
+	}
+	db.committed = maps.Clone(db.marks)
 	if err := db.turnBack(); err != nil {
 		return err
 	}
@@ -338,10 +352,11 @@ func (db *DB) replay() error {
 
 // prepare makes the buckets of a new file and reads what is in an old one.
 func (db *DB) prepare(path string) error {
-	db.lengths = map[string]int64{}
+	db.marks = marks{}
 	return db.bolt.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
-		if meta == nil {
+		first := meta == nil
+		if first {
 			if path := Remains(db.dir); path != "" {
 				return orphan(path)
 			}
@@ -377,11 +392,18 @@ func (db *DB) prepare(path string) error {
 		}
 		db.commits, db.row, db.before = last.number, last.row, last.at
 		if raw := meta.Get(keyOutputs); raw != nil {
-			if err := decode(bucketMeta, keyOutputs, raw, &db.lengths); err != nil {
+			if err := decode(bucketMeta, keyOutputs, raw, &db.marks); err != nil {
 				return err
 			}
 		}
-		if db.unclean {
+		db.marks.expect(PagesFile, !db.opts.NoPages, first)
+		db.marks.expect(LinksFile, db.opts.Links, first)
+		if raw := meta.Get(keyIndex); raw != nil {
+			if err := decode(bucketMeta, keyIndex, raw, &db.index); err != nil {
+				return err
+			}
+		}
+		if db.unclean = meta.Get(keyOpen) != nil; db.unclean {
 			// Kept beyond this run: it may end before it has asked anybody.
 			db.restart = time.Now()
 			raw, err := encode(db.restart)
@@ -476,9 +498,12 @@ func (db *DB) Close() error {
 		} else {
 			err = errors.Join(err, db.archive.close(db.committed))
 		}
-		if err == nil {
-			err = errors.Join(db.writeIndex(), db.release())
-		}
+	}
+	if err == nil {
+		err = db.writeIndex()
+	}
+	if err == nil {
+		err = db.release()
 	}
 	err = errors.Join(err, db.outputs.close(), db.closeBolt())
 	if err != nil {

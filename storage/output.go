@@ -10,19 +10,19 @@ import (
 )
 
 // An output is a file that grows by whole records. What is appended is in
-// memory until flush, and counts only once its length is committed.
+// memory until flush, and counts only once its mark is committed.
 type output struct {
 	file *os.File
 	disk disk
 
-	mu     sync.Mutex
-	buf    []byte
-	dirty  bool  // something was appended since the last flush
-	length int64 // of the file and buf
-	err    error // of the first write that failed: nothing counts any more
+	mu    sync.Mutex
+	buf   []byte
+	dirty bool  // something was appended since the last flush
+	now   mark  // of the file and buf
+	err   error // of the first write that failed: nothing counts any more
 }
 
-// A namedOutput is one of which the state keeps the length, under its name.
+// A namedOutput is one of which the state keeps the mark, under its name.
 type namedOutput struct {
 	name string // in the directory of the crawl
 	*output
@@ -30,33 +30,33 @@ type namedOutput struct {
 
 // openOutput opens the file at path, made if need be, and cuts what was never
 // committed.
-func openOutput(path string, committed int64, disk disk) (*output, error) {
-	flags := os.O_RDWR | os.O_CREATE
-	if committed > 0 {
+func openOutput(path string, committed mark, disk disk) (*output, error) {
+	flags, length := os.O_RDWR|os.O_CREATE, committed.Length
+	if length > 0 {
 		flags = os.O_RDWR // what is missing is not made up for by an empty file
 	}
 	f, err := os.OpenFile(path, flags, 0o644)
-	if errors.Is(err, fs.ErrNotExist) && committed > 0 {
-		return nil, &DamagedError{path, fmt.Errorf("it is missing, of which %d bytes were written", committed)}
+	if errors.Is(err, fs.ErrNotExist) && length > 0 {
+		return nil, &DamagedError{path, fmt.Errorf("it is missing, of which %d bytes were written", length)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && info.Size() < committed {
-		err = &DamagedError{path, fmt.Errorf("%d bytes long where %d were written", info.Size(), committed)}
+	if err == nil && info.Size() < length {
+		err = &DamagedError{path, fmt.Errorf("%d bytes long where %d were written", info.Size(), length)}
 	}
 	if err == nil {
-		err = f.Truncate(committed)
+		err = f.Truncate(length)
 	}
 	if err == nil {
-		_, err = f.Seek(committed, io.SeekStart)
+		_, err = f.Seek(length, io.SeekStart)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	return &output{file: f, disk: disk, length: committed}, nil
+	return &output{file: f, disk: disk, now: committed}, nil
 }
 
 // maxBuffer is what may be in memory until a flush. What is more is written
@@ -67,10 +67,10 @@ const maxBuffer = 1 << 20
 func (o *output) append(parts ...[]byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at = o.length
+	at = o.now.Length
 	for _, p := range parts {
 		o.buf = append(o.buf, p...)
-		o.length += int64(len(p))
+		o.now = o.now.plus(p)
 	}
 	o.dirty = true
 	if len(o.buf) > maxBuffer {
@@ -79,11 +79,11 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	return at, err
 }
 
-// size is how long the file is with what was appended.
-func (o *output) size() int64 {
+// mark is that of the file with what was appended.
+func (o *output) mark() mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.length
+	return o.now
 }
 
 // write requires that mu is held.

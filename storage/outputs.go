@@ -16,7 +16,7 @@ import (
 type outputs struct {
 	disk disk
 
-	// Held to append what one visit writes, and to note how long all files are:
+	// Held to append what one visit writes, and to note the marks of all files:
 	// a commit holds all of a visit or nothing, and the lines of a page stand in
 	// the same order everywhere. Nobody waits for the disk with it held, but for
 	// what is more than fits a buffer.
@@ -31,11 +31,8 @@ type outputs struct {
 	lostLog int64 // bytes that were committed, and were gone at open: log is never cut
 }
 
-// open opens the files in dir that opts asks for, and cuts them to lengths.
-func (s *outputs) open(dir string, opts *Options, lengths map[string]int64) (err error) {
-	if err := recoverArchive(dir, lengths, s.disk); err != nil {
-		return err
-	}
+// open opens the files in dir that opts asks for, and cuts them to their marks.
+func (s *outputs) open(dir string, opts *Options, known marks) (err error) {
 	for _, o := range []struct {
 		name string
 		want bool
@@ -46,7 +43,12 @@ func (s *outputs) open(dir string, opts *Options, lengths map[string]int64) (err
 		if !o.want {
 			continue
 		}
-		if *o.to, err = openOutput(filepath.Join(dir, o.name), lengths[o.name], s.disk); err != nil {
+		path := filepath.Join(dir, o.name)
+		if *o.to, err = openOutput(path, known[o.name], s.disk); err != nil {
+			return err
+		}
+		if err := wholeLine(path, known[o.name]); err != nil {
+			(*o.to).file.Close()
 			return err
 		}
 		s.lines = append(s.lines, &namedOutput{o.name, *o.to})
@@ -56,10 +58,11 @@ func (s *outputs) open(dir string, opts *Options, lengths map[string]int64) (err
 			return err
 		}
 	}
-	if s.log, err = crawllog.Open(filepath.Join(dir, LogFile)); err != nil {
+	log := known[LogFile]
+	if s.log, err = crawllog.OpenAt(filepath.Join(dir, LogFile), log.Length, log.Sum); err != nil {
 		return err
 	}
-	s.lostLog = max(0, lengths[LogFile]-s.log.Size())
+	s.lostLog = max(0, log.Length-s.log.Size())
 	return nil
 }
 
@@ -113,9 +116,9 @@ func (s *outputs) archived(r *record) error {
 	return err
 }
 
-// flush brings all files to disk as they are at one moment, and says how long
-// they were then. It returns the files of the archive that do not grow any more.
-func (s *outputs) flush() (lengths map[string]int64, full []*namedOutput, err error) {
+// flush brings all files to disk as they are at one moment, and returns their
+// marks of then. It returns the files of the archive that do not grow any more.
+func (s *outputs) flush() (now marks, full []*namedOutput, err error) {
 	s.moment.Lock()
 	files, newName := s.lines, false
 	if a := s.archive; a != nil {
@@ -123,11 +126,12 @@ func (s *outputs) flush() (lengths map[string]int64, full []*namedOutput, err er
 		full = slices.Clone(a.files[:max(0, len(a.files)-1)])
 		newName, a.began = a.began, false
 	}
-	lengths = make(map[string]int64, len(files)+1)
+	now = make(marks, len(files)+1)
 	for _, f := range files {
-		lengths[f.name] = f.size()
+		now[f.name] = f.mark()
 	}
-	lengths[LogFile] = s.log.Size()
+	size, sum := s.log.Sum()
+	now[LogFile] = mark{Length: size, Sum: sum}
 	s.moment.Unlock()
 
 	for _, f := range files {
@@ -141,7 +145,7 @@ func (s *outputs) flush() (lengths map[string]int64, full []*namedOutput, err er
 			return nil, nil, err
 		}
 	}
-	return lengths, full, s.log.Sync(s.disk.syncData)
+	return now, full, s.log.Sync(s.disk.syncData)
 }
 
 // finish gives files of the archive that are committed whole their names.

@@ -39,17 +39,17 @@ func visitOf(t testing.TB, db *DB, n int) {
 	}
 }
 
-// fits compares the outputs in dir, as long as lengths say, with each other, and
-// returns the URLs of the pages. WARC files that lengths do not name are whole.
-func fits(t testing.TB, dir string, lengths map[string]int64) (pages []string) {
+// fits compares the outputs in dir, as long as their marks say, with each other, and
+// returns the URLs of the pages. WARC files that have none are whole.
+func fits(t testing.TB, dir string, known marks) (pages []string) {
 	t.Helper()
 	read := func(name string) []byte {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || int64(len(raw)) < lengths[name] {
-			t.Errorf("%s: %d bytes where %d count, %v", name, len(raw), lengths[name], err)
+		if err != nil || int64(len(raw)) < known[name].Length {
+			t.Errorf("%s: %d bytes where %d count, %v", name, len(raw), known[name].Length, err)
 			return nil
 		}
-		return raw[:lengths[name]]
+		return raw[:known[name].Length]
 	}
 	var from []string
 	for line := range bytes.Lines(read(LinksFile)) {
@@ -65,7 +65,8 @@ func fits(t testing.TB, dir string, lengths map[string]int64) (pages []string) {
 		if err := json.Unmarshal(line, &p); err != nil {
 			t.Error(err)
 		}
-		end, growing := lengths[archiveKey(p.WARC)]
+		m, growing := known[archiveKey(p.WARC)]
+		end := m.Length
 		if !growing {
 			whole, err := filepath.Glob(filepath.Join(dir, archiveKey(p.WARC)+"*"))
 			if err != nil || len(whole) != 1 {
@@ -123,7 +124,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	}
 	opts.fault = func(err error) error {
 		commits.Add(1)
-		fits(t, db.dir, db.lengths)
+		fits(t, db.dir, db.marks)
 		return err
 	}
 	opened, err := Open(t.TempDir(), opts)
@@ -141,7 +142,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := fits(t, db.dir, db.lengths); len(pages) < 30 || commits.Load() < 12 {
+	if pages := fits(t, db.dir, db.marks); len(pages) < 30 || commits.Load() < 12 {
 		t.Errorf("%d pages in %d commits", len(pages), commits.Load())
 	}
 	verified(t, db.dir)
@@ -165,7 +166,7 @@ func TestOutputsHaveOneOrder(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := fits(t, db.dir, db.lengths); len(pages) != 400 {
+	if pages := fits(t, db.dir, db.marks); len(pages) != 400 {
 		t.Errorf("%d pages", len(pages))
 	}
 }
@@ -272,7 +273,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
-		pages := fits(t, again.dir, again.lengths)
+		pages := fits(t, again.dir, again.marks)
 		raw, err := os.ReadFile(filepath.Join(again.dir, LogFile))
 		if err != nil {
 			t.Error(err)
@@ -356,9 +357,9 @@ func TestNoLengthWithoutASync(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 			again := open(t, db.dir)
-			for name, n := range again.lengths {
-				if n > 0 {
-					t.Errorf("%d bytes of %s count", n, name)
+			for name, m := range again.marks {
+				if m.Length > 0 {
+					t.Errorf("%d bytes of %s count", m.Length, name)
 				}
 			}
 			if err := again.Close(); err != nil {

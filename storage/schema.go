@@ -10,7 +10,7 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
@@ -20,8 +20,10 @@ const schemaVersion = 4
 var (
 	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
 	// "commit" -> number of the last commit (8), of the last row that was ever in
-	// the journal (8), and when that was, by the clock of then (8); "outputs" -> * committed length by
-	// file name; "restart" -> * time of the last open after an unclean end;
+	// the journal (8), and when that was, by the clock of then (8); "outputs" -> *
+	// mark by name of each file that grows; "index" -> * marks of index.cdxj, and of
+	// index.part when it was made; "open" -> * true, while a process holds the crawl,
+	// or was killed; "restart" -> * time of the last open after an unclean end;
 	// "put " and a key -> *, by Put
 	bucketMeta = []byte("meta")
 
@@ -52,6 +54,8 @@ var (
 	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord;
 	// site, 0 -> time of the last one put (8), where that is not the latest
 	bucketSnapshots = []byte("snapshots")
+	// path of a WARC file that does not grow any more -> * mark
+	bucketFinished = []byte("finished")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
 	bucketPayloads = []byte("payloads")
 	// SHA-256 of a robots.txt (32) -> its bytes, gzip, without a checksum of ours
@@ -60,7 +64,7 @@ var (
 
 var buckets = [][]byte{
 	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
-	bucketPayloads, bucketAside,
+	bucketPayloads, bucketAside, bucketFinished,
 }
 
 var (
@@ -69,6 +73,8 @@ var (
 	keyCommit  = []byte("commit")
 	keyOutputs = []byte("outputs")
 	keyRestart = []byte("restart")
+	keyIndex   = []byte("index")
+	keyOpen    = []byte("open")
 )
 
 // The kinds of rows in bucketEntries.

@@ -49,7 +49,7 @@ type Check struct {
 // is damaged in a certain way makes bbolt panic in a goroutine of its own, which
 // ends the process: who must go on calls Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
-	v := &verifier{Check: c, dir: dir, ends: map[uint64]frontier.Fate{}}
+	v := &verifier{Check: c, dir: dir, ends: map[uint64]frontier.Fate{}, marks: marks{}, finished: marks{}}
 	path := filepath.Join(dir, StateFile)
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 || isNew(dir) {
 		if remains := Remains(dir); remains != "" {
@@ -60,8 +60,6 @@ func (c Check) Verify(dir string) (Verified, error) {
 		}
 		return v.done, fmt.Errorf("there is no crawl in %s: %w", dir, err)
 	}
-	_, err := os.Stat(filepath.Join(dir, RunFile))
-	v.done.Unclean = err == nil
 	v.facts = newFacts(c.Temp)
 	defer v.facts.close()
 	if err := v.readState(path); err != nil {
@@ -75,28 +73,49 @@ func (c Check) Verify(dir string) (Verified, error) {
 
 type verifier struct {
 	Check
-	dir     string
-	done    Verified
-	seed    uint64
-	lengths map[string]int64
-	ends    map[uint64]frontier.Fate // of entries, by ID, which only the journal knows
-	facts   *facts
-	crawled bool            // crawl.log says that a run began
-	indexed bool            // index.cdxj is there, and of this state
-	present map[string]bool // WARC files, by name
-	absent  map[string]int  // captures that are in others
+	dir      string
+	done     Verified
+	seed     uint64
+	marks    marks                    // of files that grow
+	finished marks                    // of WARC files that do not
+	made     indexMarks               // of index.cdxj
+	ends     map[uint64]frontier.Fate // of entries, by ID, which only the journal knows
+	facts    *facts
+	crawled  bool            // crawl.log says that a run began
+	indexed  bool            // index.cdxj is there, and of this state
+	present  map[string]bool // WARC files, by name
+	absent   map[string]int  // captures that are in others
 
 	setAside int // entries that ended out of scope
 }
 
 // whole reports whether every run has written an output.
-func (v *verifier) whole(output string) bool { return v.lengths[output] > 0 }
+func (v *verifier) whole(output string) bool {
+	m, ok := v.marks[output]
+	return ok && !m.Part
+}
 
 func (v *verifier) problem(format string, args ...any) {
 	v.done.Problems++
 	if v.Problem != nil {
 		v.Problem(fmt.Errorf(format, args...))
 	}
+}
+
+// An IndexError is a problem of the index alone, which MakeIndex mends.
+type IndexError struct{ Err error }
+
+func (e *IndexError) Error() string { return e.Err.Error() }
+
+func (e *IndexError) Unwrap() error { return e.Err }
+
+// problemOf is a problem of a file.
+func (v *verifier) problemOf(file, format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if file == IndexFile || file == indexPart {
+		err = &IndexError{err}
+	}
+	v.problem("%w", err)
 }
 
 // failed reports err as a problem of the state, if there is one.
@@ -115,22 +134,32 @@ func (v *verifier) readState(path string) (err error) {
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if err := preflight(path); err != nil {
-		return &DamagedError{path, err}
-	}
-	if held, ok := Holder(v.dir); ok {
-		return &InUseError{v.dir, held}
-	}
-	if err := checkTree(path); err != nil {
-		return &DamagedError{path, err}
-	}
-	bolt, err := bbolt.Open(path, 0o444, &bbolt.Options{ReadOnly: true, Timeout: time.Second, PreLoadFreelist: true})
-	if errors.Is(err, berrors.ErrTimeout) {
-		run, _ := ReadRun(v.dir)
-		return &InUseError{v.dir, run}
-	}
+	bolt, err := openChecked(v.dir, true)
 	if err != nil {
-		return &DamagedError{path, err}
+		return err
 	}
 	return errors.Join(bolt.View(v.state), bolt.Close())
+}
+
+// openChecked opens a state file that may be damaged.
+func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
+	path := filepath.Join(dir, StateFile)
+	if err := preflight(path); err != nil {
+		return nil, &DamagedError{path, err}
+	}
+	if held, ok := Holder(dir); ok {
+		return nil, &InUseError{dir, held}
+	}
+	if err := checkTree(path); err != nil {
+		return nil, &DamagedError{path, err}
+	}
+	bolt, err := bbolt.Open(path, 0o644, &bbolt.Options{ReadOnly: readOnly, Timeout: time.Second, PreLoadFreelist: true})
+	if errors.Is(err, berrors.ErrTimeout) {
+		run, _ := ReadRun(dir)
+		return nil, &InUseError{dir, run}
+	}
+	if err != nil {
+		return nil, &DamagedError{path, err}
+	}
+	return bolt, nil
 }

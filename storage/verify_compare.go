@@ -23,7 +23,7 @@ func (s said) says(from source, value string) bool {
 
 // wrong is a problem of a line of a file of the crawl.
 func (v *verifier) wrong(file string, f fact, format string, args ...any) {
-	v.problem("%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
+	v.problemOf(file, "%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
 }
 
 // compareURL compares what is said of a URL, in a crawl that package crawler has
@@ -109,27 +109,24 @@ func (v *verifier) compareCapture(at string, s said) {
 			v.wrong(PagesFile, f, "the answer at %s is another one", there)
 		}
 	}
-	v.compareLine(indexPart, s[ofPart], v.lengths[indexPart] > 0, line, there)
+	v.compareLine(indexPart, s[ofPart], v.marks[indexPart].Length > 0, line, there)
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 
 // compareLine compares the lines of an index that are about a record.
 func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
 	if len(lines) == 0 && must {
-		v.problem("%s has no line for %s%s", filepath.Join(v.dir, file), there, again)
+		v.problemOf(file, "%s has no line for %s", filepath.Join(v.dir, file), there)
 	}
 	for i, f := range lines {
 		switch {
 		case f.value != want:
-			v.wrong(file, f, "it does not say what stands at %s%s", there, again)
+			v.wrong(file, f, "it does not say what stands at %s", there)
 		case i > 0:
-			v.wrong(file, f, "it is there twice%s", again)
+			v.wrong(file, f, "it is there twice")
 		}
 	}
 }
-
-// again is the mend of an index.
-const again = ": crawl index makes it again"
 
 // compareAbsent is about a place at which no record is.
 func (v *verifier) compareAbsent(name, there string, s said) {
@@ -141,10 +138,10 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 		v.wrong(PagesFile, f, "there is no answer at %s", there)
 	}
 	for _, f := range s[ofPart] {
-		v.wrong(indexPart, f, "there is no answer at %s%s", there, again)
+		v.wrong(indexPart, f, "there is no answer at %s", there)
 	}
 	for _, f := range s[ofIndex] {
-		v.wrong(IndexFile, f, "there is no answer at %s%s", there, again)
+		v.wrong(IndexFile, f, "there is no answer at %s", there)
 	}
 }
 

@@ -146,9 +146,8 @@ func (v *verifier) compare() error {
 	if v.facts.err != nil {
 		return v.facts.err
 	}
-	v.absent = map[string]int{}
 	c := &comparer{v: v}
-	if _, err := v.facts.sorter.WriteTo(c); err != nil {
+	if _, err := v.facts.sorter.WriteTo(&lineWriter{each: c.add}); err != nil {
 		return err
 	}
 	c.group()
@@ -163,31 +162,20 @@ func (v *verifier) compare() error {
 	return nil
 }
 
-// A comparer is given the lines of all facts, and compares those that are about
-// one thing.
+// A comparer is given the facts in order, and compares those that are about one
+// thing.
 type comparer struct {
-	v    *verifier
-	rest []byte // of a line
-	all  []fact
+	v   *verifier
+	all []fact
 }
 
-func (c *comparer) Write(p []byte) (int, error) {
-	c.rest = append(c.rest, p...)
-	lines := c.rest
-	for {
-		line, rest, ok := bytes.Cut(lines, []byte("\n"))
-		if !ok {
-			break
-		}
-		f := parseFact(line)
-		if len(c.all) > 0 && c.all[0].key != f.key {
-			c.group()
-		}
-		c.all = append(c.all, f)
-		lines = rest
+func (c *comparer) add(line []byte) error {
+	f := parseFact(bytes.TrimSuffix(line, []byte("\n")))
+	if len(c.all) > 0 && c.all[0].key != f.key {
+		c.group()
 	}
-	c.rest = append(c.rest[:0], lines...)
-	return len(p), nil
+	c.all = append(c.all, f)
+	return nil
 }
 
 func (c *comparer) group() {

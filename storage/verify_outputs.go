@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,9 +22,9 @@ import (
 // outputs reads the files beside the state.
 func (v *verifier) outputs() error {
 	err := errors.Join(
-		v.lines(PagesFile, v.lengths[PagesFile], v.page),
+		v.lines(PagesFile, v.marks[PagesFile], v.page),
 		v.links(),
-		v.lines(indexPart, v.lengths[indexPart], v.indexLine(ofPart, nil)),
+		v.lines(indexPart, v.marks[indexPart], v.indexLine(ofPart, nil)),
 		v.log(), v.index())
 	return errors.Join(err, v.archive())
 }
@@ -51,7 +50,7 @@ func (v *verifier) links() error {
 			v.know(urlKey(from), ofLinks, first, fmt.Sprint(count))
 		}
 	}
-	err := v.lines(LinksFile, v.lengths[LinksFile], func(n int64, line []byte) error {
+	err := v.lines(LinksFile, v.marks[LinksFile], func(n int64, line []byte) error {
 		var l LinkRecord
 		if err := json.Unmarshal(line, &l); err != nil {
 			return err
@@ -72,9 +71,9 @@ func (v *verifier) links() error {
 	return err
 }
 
-// log reads crawl.log, all but a torn last line.
+// log reads crawl.log. It is never cut: what a kill left counts, too.
 func (v *verifier) log() error {
-	return v.lines(LogFile, -1, func(n int64, line []byte) error {
+	return v.lines(LogFile, v.marks[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
 		l, err := crawllog.Parse(string(line))
 		if err != nil {
@@ -91,18 +90,23 @@ func (v *verifier) log() error {
 
 // index reads index.cdxj, unless the next run has to make it anew.
 func (v *verifier) index() error {
-	path := filepath.Join(v.dir, IndexFile)
 	if v.done.Unclean {
 		return nil
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if v.lengths[indexPart] > 0 {
-			v.problem("%s is missing: crawl index makes it again", path)
-		}
+	part, path := v.marks[indexPart], filepath.Join(v.dir, IndexFile)
+	if part.Lost {
+		v.problemOf(indexPart, "%s was being made again, and is not whole", filepath.Join(v.dir, indexPart))
 		return nil
 	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && part.Length > 0 {
+		v.problemOf(IndexFile, "%s is missing", path)
+		return nil
+	}
+	if !v.made.Part.same(part) {
+		v.problemOf(IndexFile, "%s is not of all that was archived", path)
+	}
 	v.indexed = true
-	return v.lines(IndexFile, math.MaxInt64, v.indexLine(ofIndex, new([]byte)))
+	return v.lines(IndexFile, v.made.Index, v.indexLine(ofIndex, new([]byte)))
 }
 
 // indexLine notes lines of an index, which come in order where before is given.
@@ -125,7 +129,7 @@ func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) er
 
 // archive reads the WARC files, those that still grow up to what was committed.
 func (v *verifier) archive() error {
-	v.present = map[string]bool{}
+	v.present, v.absent = map[string]bool{}, map[string]int{}
 	dir := filepath.Join(v.dir, ArchiveDir)
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -133,43 +137,50 @@ func (v *verifier) archive() error {
 	}
 	var errs []error
 	for _, f := range files {
-		name, open := strings.CutSuffix(f.Name(), openSuffix)
+		name, grows := strings.CutSuffix(f.Name(), openSuffix)
 		if !strings.HasSuffix(name, archiveFile) {
 			continue
 		}
-		length := int64(math.MaxInt64)
-		if open {
-			length = v.lengths[archiveKey(name)]
+		path := filepath.Join(dir, f.Name())
+		m, ok := v.finished[archiveKey(name)]
+		if !ok {
+			m, ok = v.marks[archiveKey(name)]
+		}
+		if !ok && grows && v.done.Unclean {
+			continue // it was begun and never committed: the next run takes it away
 		}
 		v.present[name] = true
-		errs = append(errs, v.records(filepath.Join(dir, f.Name()), name, length))
+		if !ok {
+			v.problem("%s: %s does not know this file", path, StateFile)
+		}
+		errs = append(errs, v.records(path, name, m, grows))
 	}
-	for key, length := range v.lengths {
-		if name, ok := strings.CutPrefix(key, ArchiveDir+"/"); ok {
-			info, err := os.Stat(filepath.Join(dir, name))
-			if err != nil {
-				info, err = os.Stat(filepath.Join(dir, name+openSuffix))
-			}
-			if err != nil || info.Size() < length {
-				v.problem("%s is missing, or shorter than the %d bytes that were written", filepath.Join(dir, name), length)
+	for _, known := range []marks{v.finished, v.marks} {
+		for key := range known {
+			if name, ok := strings.CutPrefix(key, ArchiveDir+"/"); ok && !v.present[name] && known[key].Length > 0 {
+				v.absent[name] += 0
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// records reads a WARC file up to a length.
-func (v *verifier) records(path, name string, length int64) error {
+// records reads a WARC file: up to what counts, while it grows.
+func (v *verifier) records(path, name string, want mark, grows bool) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	in := warc.NewReader(io.LimitReader(f, length))
+	marked := &marking{r: f}
+	if grows {
+		marked.r = io.LimitReader(f, want.Length)
+	}
+	in := warc.NewReader(marked)
 	for {
 		r, err := in.Next()
 		if err == io.EOF {
-			return nil
+			break
 		}
 		if err == nil {
 			v.done.Records++
@@ -186,6 +197,18 @@ func (v *verifier) records(path, name string, length int64) error {
 		if _, err := in.Skip(); err != nil && err != io.EOF {
 			return fmt.Errorf("%s: %w", path, err)
 		}
+	}
+	v.compareMark(path, marked.mark, want)
+	return nil
+}
+
+// compareMark compares a file with what was written.
+func (v *verifier) compareMark(path string, is, want mark) {
+	switch {
+	case is.Length != want.Length:
+		v.problemOf(filepath.Base(path), "%s is %d bytes long where %d were written", path, is.Length, want.Length)
+	case is.Sum != want.Sum:
+		v.problemOf(filepath.Base(path), "%s: its first %d bytes are not those that were written", path, want.Length)
 	}
 }
 
@@ -219,14 +242,14 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	return wrong
 }
 
-// lines checks the lines of a file, up to a length; -1: all, but a torn last
-// one.
-func (v *verifier) lines(name string, length int64, check func(n int64, line []byte) error) error {
+// lines checks the lines of a file: those that count, and of the log those too
+// that came later. The lines of a file that nobody writes any more are whole.
+func (v *verifier) lines(name string, want mark, check func(n int64, line []byte) error) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if length > 0 {
-			v.problem("%s is missing, of which %d bytes were written", path, length)
+		if want.Length > 0 {
+			v.problemOf(name, "%s is missing, of which %d bytes were written", path, want.Length)
 		}
 		return nil
 	}
@@ -234,31 +257,31 @@ func (v *verifier) lines(name string, length int64, check func(n int64, line []b
 		return err
 	}
 	defer f.Close()
-	r := io.Reader(f)
-	if length >= 0 && length < math.MaxInt64 {
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if info.Size() < length {
-			v.problem("%s is %d bytes long where %d were written", path, info.Size(), length)
-		}
-		r = io.LimitReader(f, length)
+	info, err := f.Stat()
+	if err != nil {
+		return err
 	}
-	lines := bufio.NewReaderSize(r, 1<<16)
+	counts := &marking{r: io.LimitReader(f, want.Length)}
+	in, later := io.Reader(counts), v.done.Unclean && name == LogFile
+	if later {
+		in = io.MultiReader(counts, f)
+	}
+	lines := bufio.NewReaderSize(in, 1<<16)
 	for n := int64(1); ; n++ {
 		line, err := lines.ReadBytes('\n')
-		if err == io.EOF && (len(line) == 0 || length < 0) {
-			return nil
+		if err == io.EOF && (len(line) == 0 || later) {
+			break // of the log, a torn last line
 		}
 		if err != nil && err != io.EOF {
 			return err
 		}
 		if err := check(n, bytes.TrimSuffix(line, []byte("\n"))); err != nil {
-			v.problem("%s:%d: %w", path, n, err)
-		}
-		if err == io.EOF {
-			return nil
+			v.problemOf(name, "%s:%d: %w", path, n, err)
 		}
 	}
+	if info.Size() > want.Length && !v.done.Unclean {
+		counts.Length = info.Size()
+	}
+	v.compareMark(path, counts.mark, want)
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -29,6 +31,12 @@ func (v *verifier) state(tx *bbolt.Tx) error {
 	each(tx.Bucket(bucketCommon), func(key, value []byte) {
 		_, err := unseal(bucketCommon, key, value)
 		v.failed(err)
+	})
+	each(tx.Bucket(bucketFinished), func(key, value []byte) {
+		var m mark
+		if !v.failed(decode(bucketFinished, key, value, &m)) {
+			v.finished[string(key)] = m
+		}
 	})
 	each(tx.Bucket(bucketPayloads), func(key, value []byte) {
 		if p, err := getPayload(key, value); !v.failed(err) {
@@ -64,7 +72,14 @@ func (v *verifier) meta(meta *bbolt.Bucket) error {
 		}
 	})
 	if raw := meta.Get(keyOutputs); raw != nil {
-		v.failed(decode(bucketMeta, keyOutputs, raw, &v.lengths))
+		v.failed(decode(bucketMeta, keyOutputs, raw, &v.marks))
+	}
+	if raw := meta.Get(keyIndex); raw != nil {
+		v.failed(decode(bucketMeta, keyIndex, raw, &v.made))
+	}
+	v.done.Unclean = meta.Get(keyOpen) != nil
+	if _, err := os.Stat(filepath.Join(v.dir, RunFile)); v.done.Unclean && errors.Is(err, fs.ErrNotExist) {
+		v.problem("%s: a run has not ended, and there is no %s: that was removed, or the state is an older one", StateFile, RunFile)
 	}
 	_, err := getCommit(meta)
 	v.failed(err)

@@ -170,9 +170,13 @@ func (w *growingWeb) drain(address string) {
 	w.run++
 }
 
-// TestKills kills a real crawl as often as $PERMESSO_KILLS says, at random
-// moments, and lets it come to its end then. The order of the moments is that
-// of $PERMESSO_SEED; where they fall depends on the machine.
+// killsOfOne crawl are enough: what it has to be compared with grows with each.
+const killsOfOne = 50
+
+// TestKills kills real crawls as often as $PERMESSO_KILLS says, at random
+// moments, and lets them come to their ends then. After each kill everything is
+// compared with everything. The order of the moments is that of $PERMESSO_SEED;
+// where they fall depends on the machine.
 func TestKills(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv("PERMESSO_KILLS"))
 	if err != nil {
@@ -184,7 +188,19 @@ func TestKills(t *testing.T) {
 	}
 	t.Logf("PERMESSO_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 6))
+	binary := filepath.Join(t.TempDir(), "crawl")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	start := time.Now()
+	for left := kills; left > 0 && !t.Failed(); left -= killsOfOne {
+		killOne(t, binary, random, min(left, killsOfOne))
+	}
+	t.Logf("%d kills, %v for each", kills, time.Since(start)/time.Duration(max(kills, 1)))
+}
 
+// killOne kills one crawl so often.
+func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	w := &growingWeb{
 		t: t, grow: true, links: map[string][]string{}, known: map[string]bool{}, counter: map[string]int{},
 		served: map[string][]int{}, safe: map[string]bool{}, last: map[string]time.Time{}, conns: map[net.Conn]bool{},
@@ -196,7 +212,7 @@ func TestKills(t *testing.T) {
 	}
 	server := &http.Server{Handler: w, ConnState: w.state, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
-	// The web. It ends with the test.
+	// The web. It ends with the crawl.
 	go func() { served <- server.Serve(listen) }()
 	defer func() {
 		server.Close()
@@ -205,13 +221,11 @@ func TestKills(t *testing.T) {
 	address := listen.Addr().String()
 
 	work := t.TempDir()
-	binary, dir := filepath.Join(work, "crawl"), filepath.Join(work, "crawl.d")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	dir := filepath.Join(work, "crawl.d")
 	args := []string{
 		"run", "--name", "testbot", "--contact", "https://example.org/testbot", "--dir", dir, "--delay", killsDelay.String(),
 		"--allow-private", "--connect-to", "::" + address, "--scope", "any", "--depth", "0", "--max-host-pages", "0",
+		"--output", "warc,jsonl,links",
 	}
 	for i := range killsSites {
 		seed := fmt.Sprintf("http://h%d.test/", i)
@@ -219,25 +233,10 @@ func TestKills(t *testing.T) {
 		args = append(args, seed)
 	}
 	for kill := range kills {
-		var out bytes.Buffer
-		crawl := exec.Command(binary, args...)
-		crawl.Stdout, crawl.Stderr = &out, &out
-		if err := crawl.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(20+random.IntN(380)) * time.Millisecond)
-		if err := crawl.Process.Kill(); err != nil {
-			t.Fatalf("kill %d: %v", kill, err)
-		}
-		var exit *exec.ExitError
-		if err := crawl.Wait(); !errors.As(err, &exit) || exit.Exited() {
-			t.Fatalf("the crawl ended by itself before kill %d: %v\n%s", kill, err, out.Bytes())
-		}
+		killAfter(t, exec.Command(binary, args...), time.Duration(20+random.IntN(380))*time.Millisecond)
 		w.drain(address)
+		verifyCrawl(t, dir)
 		w.check(dir, filepath.Join(work, "copy"))
-		if kill%10 == 0 {
-			verifyCrawl(t, dir)
-		}
 		if t.Failed() {
 			t.Fatalf("after kill %d", kill)
 		}
@@ -251,12 +250,29 @@ func TestKills(t *testing.T) {
 	w.drain(address)
 	v := verifyCrawl(t, dir)
 	w.ended(dir, kills)
-	t.Logf("%d kills, %d URLs; storage.Verify: %+v", kills, len(w.known), v)
+	t.Logf("%d URLs; storage.Verify: %+v", len(w.known), v)
+}
+
+func killAfter(t *testing.T, crawl *exec.Cmd, d time.Duration) {
+	t.Helper()
+	var out bytes.Buffer
+	crawl.Stdout, crawl.Stderr = &out, &out
+	if err := crawl.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(d)
+	if err := crawl.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := crawl.Wait(); !errors.As(err, &exit) || exit.Exited() {
+		t.Fatalf("the crawl ended by itself before it was killed: %v\n%s", err, out.Bytes())
+	}
 }
 
 func verifyCrawl(t *testing.T, dir string) storage.Verified {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
+	if info, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil || info.Size() == 0 {
 		return storage.Verified{} // killed before it had begun
 	}
 	v, err := storage.Verify(dir, func(err error) { t.Errorf("storage.Verify: %v", err) })

@@ -75,7 +75,7 @@ Test a robots.txt:            crawl robots test --file robots.txt --agent mybot 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
 	})
-	root.AddCommand(p.runCommand(), p.demoCommand(), p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.versionCommand())
+	root.AddCommand(p.runCommand(), p.demoCommand(), p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand())
 	return root
 }
 

@@ -99,10 +99,13 @@ func (l *limited) Write(p []byte) (int, error) {
 func (p *program) verify(dir string, f verifyFlags) error {
 	debug.SetMaxStack(64 << 20) // a tree of pages without an end is soon one
 	var problems []string
+	onlyIndex := true
 	check := storage.Check{Moved: f.moved, Temp: f.temp, Problem: func(problem error) {
 		if len(problems) < maxProblems {
 			problems = append(problems, problem.Error())
 		}
+		var index *storage.IndexError
+		onlyIndex = onlyIndex && errors.As(problem, &index)
 	}}
 	v, err := check.Verify(dir)
 	if err != nil {
@@ -113,10 +116,13 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	} else {
 		err = p.verified(dir, &v, problems)
 	}
-	if err == nil && v.Problems > 0 {
-		err = &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with --fresh")}
+	switch {
+	case err != nil || v.Problems == 0:
+		return err
+	case onlyIndex:
+		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
 	}
-	return err
+	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
 }
 
 func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []string) error {

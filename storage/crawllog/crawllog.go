@@ -52,6 +52,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"strconv"
@@ -240,13 +241,18 @@ type Writer struct {
 	buffers sync.Pool // of *[]byte, in which lines are made
 
 	mu     sync.Mutex
-	size   int64 // of the file: whole lines
-	synced int64 // so much of it is safe
+	size   int64  // of the file: whole lines
+	sum    uint32 // CRC-32C of them
+	synced int64  // so much of it is safe
 }
 
 // Open opens the log at path, makes it if there is none, and cuts a torn last
 // line.
-func Open(path string) (*Writer, error) {
+func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0) }
+
+// OpenAt is Open of a log whose first from bytes had the CRC-32C sum when they
+// were last known: they are not read again. Where the log is shorter, it is read.
+func OpenAt(path string, from int64, sum uint32) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
@@ -262,8 +268,26 @@ func Open(path string) (*Writer, error) {
 		f.Close()
 		return nil, err
 	}
-	return &Writer{file: f, size: end}, nil
+	w := &Writer{file: f, size: end, sum: sum}
+	if from > end {
+		from, w.sum = 0, 0
+	}
+	if _, err := io.Copy(summing{&w.sum}, io.NewSectionReader(f, from, end-from)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return w, nil
 }
+
+// summing goes on with a CRC-32C.
+type summing struct{ sum *uint32 }
+
+func (s summing) Write(p []byte) (int, error) {
+	*s.sum = crc32.Update(*s.sum, castagnoli, p)
+	return len(p), nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // wholeLines is the length of f up to its last line end.
 func wholeLines(f *os.File) (int64, error) {
@@ -295,6 +319,7 @@ func (w *Writer) Write(l *Line) error {
 	defer w.mu.Unlock()
 	n, err := w.file.Write(*buf)
 	w.size += int64(n)
+	w.sum = crc32.Update(w.sum, castagnoli, (*buf)[:n])
 	return err
 }
 
@@ -306,6 +331,13 @@ func (w *Writer) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size
+}
+
+// Sum is how many bytes the log is long, and their CRC-32C.
+func (w *Writer) Sum() (size int64, sum uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size, w.sum
 }
 
 // Sync makes sure that what was written before outlasts a power cut, by calling

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) indexCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "index DIR",
+		Short: "make the index of a crawl again from its WARC files",
+		Long: `index reads the WARC files in the directory of a crawl and makes index.cdxj again,
+with index.part, to which the next run appends. Lines about WARC files that are
+not in the directory any more are taken over from the index that is there. What
+cannot be read is named and left out, and the command exits with 3.
+
+A run makes the index by itself when it ends. No crawl may run in the directory.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("crawl index takes one argument, the directory of a crawl")
+			}
+			return p.index(args[0])
+		},
+	}
+}
+
+func (p *program) index(dir string) error {
+	damaged := 0
+	done, err := storage.MakeIndex(dir, func(problem error) {
+		if damaged++; damaged <= maxProblems {
+			fmt.Fprintln(p.err, problem)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range done.Moved {
+		fmt.Fprintf(p.out, "%s was moved away: its lines are those of the index before\n", name)
+	}
+	fmt.Fprintf(p.out, "%s: %s in %s\n", dir, plural(int(done.Lines), "line"), storage.IndexFile)
+	if damaged > 0 {
+		return &exit{exitCheck, errors.New(plural(damaged, "part") + " of the archive cannot be read and is left out: crawl verify names all that is wrong")}
+	}
+	return nil
+}
