@@ -61,10 +61,10 @@ func New(opts Options) (*Crawler, error) {
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
 // Run crawls until nothing is left, or falls due within the patience, a limit is
-// reached, or Stop is called; then it returns nil, and Summary says which, and
-// Left what is not fetched. If ctx ends,
-// requests under way are broken off and Run returns the cause. In every case
-// what is queued stays queued in Options.Dir.
+// reached, or Stop is called; then it returns nil: what goes wrong with a site is
+// no error. Summary says how the run ended, and Left what is not fetched. If ctx
+// ends, requests under way are broken off and Run returns the cause. In every
+// case what is queued stays queued in Options.Dir.
 //
 // Any other error is one that ends the crawl: of the directory or its files
 // (*storage.InUseError, *storage.DamagedError, ...), or *IdentityError.
@@ -80,12 +80,13 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		return distinct(err, c.close())
 	}
 	defer func() { err = distinct(err, c.close()) }()
+	whole := ctx
+	ctx, done := c.bounded(ctx)
+	defer done()
 	if c.db != nil {
 		defer context.AfterFunc(ctx, c.db.Hasten)()
 	}
 	close(c.started)
-	ctx, done := c.bounded(ctx)
-	defer done()
 	c.mu.Lock()
 	if c.stop {
 		c.frontier.Stop()
@@ -101,7 +102,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		err = c.work(ctx, h)
 	}
 	if err == nil {
-		c.frontier.Settle(ctx)
+		c.frontier.Settle(whole)
 		err = c.tellLeft()
 	}
 	return distinct(err, c.logGivenUp())

@@ -80,11 +80,11 @@ func TestSummariesSayWhy(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="http://b.example/">x</a>`)
 		_, sum := crawl(t, w, nil, "http://a.example/")
-		if want := "done: 1 URLs were answered in this run, 1 of them pages; 1 not fetched: out of scope"; sum.String() != want {
+		if want := "done: 1 answered in this run, 1 of them pages; 1 not fetched: out of scope"; sum.String() != want {
 			t.Errorf("%s", sum)
 		}
 		_, sum = crawl(t, w, nil, "http://none.example/")
-		if text := sum.String(); sum.Fetched != 0 || !regexp.MustCompile(`^unasked: 0 URLs .*; 1 left: site dead; http://none.example: dns`).MatchString(text) {
+		if text := sum.String(); sum.Fetched != 0 || !regexp.MustCompile(`^unasked: 0 answered .*; 1 left: site dead; http://none.example: dns`).MatchString(text) {
 			t.Errorf("%+v: %s", sum.End, text)
 		}
 	})

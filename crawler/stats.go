@@ -132,7 +132,7 @@ type Summary struct {
 // String says in a line how the run ended, what was fetched, and what is left
 // and why.
 func (s Summary) String() string {
-	text := fmt.Sprintf("%s: %d URLs were answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
+	text := fmt.Sprintf("%s: %d answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
 	for _, r := range slices.Sorted(maps.Keys(s.Left)) {
 		text += fmt.Sprintf("; %d left: %s", s.Left[r], r)
 	}
