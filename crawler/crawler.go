@@ -25,7 +25,7 @@ type Crawler struct {
 	seeds   []frontier.Entry
 	counts  counts
 	repeats repeats
-	started chan struct{} // closed by Run once the rooms are open
+	started chan struct{} // closed by Run once storage, fetcher and frontier are open
 
 	frontier *frontier.Frontier
 	fetcher  *fetch.Fetcher
