@@ -31,7 +31,7 @@ func (c *Crawler) Left() iter.Seq2[Skip, error] {
 		q, done, err := c.openQueue()
 		if err == nil {
 			var all bool
-			if all, err = c.left(q, yield); !all {
+			if all, err = c.left(q, func(Reason) bool { return true }, yield); !all {
 				done()
 				return
 			}
@@ -57,10 +57,14 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	return q, q.Close, nil
 }
 
-// left yields what is left in q. It reports whether all of it was wanted.
-func (c *Crawler) left(q queue, yield func(Skip, error) bool) (all bool, err error) {
+// left yields what is left in q for some reasons. It reports whether yield wanted
+// all of it.
+func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		why := c.held(st)
+		if !some(why.Reason) {
+			continue
+		}
 		for e, err := range q.Queued(st.Site) {
 			if err != nil {
 				return true, err
@@ -114,17 +118,14 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return Skip{Reason: SkipQueued}
 }
 
-// tellLeft calls OnSkip for what this run will not fetch any more. What a run
-// that was stopped early leaves is only queued.
+// tellLeft calls OnSkip for what this run will not fetch any more, but for what
+// only waits for its turn in a run that was stopped early.
 func (c *Crawler) tellLeft() error {
-	c.mu.Lock()
-	end := c.end
-	c.mu.Unlock()
-	if c.opts.OnSkip == nil || end != EndUnasked && end != EndPatience && end != EndLimit {
+	if c.opts.OnSkip == nil {
 		return nil
 	}
 	var panicked error
-	_, err := c.left(c.queue, func(s Skip, _ error) bool {
+	_, err := c.left(c.queue, func(r Reason) bool { return r != SkipQueued }, func(s Skip, _ error) bool {
 		panicked = safely("OnSkip", func() { c.opts.OnSkip(s) })
 		return panicked == nil
 	})

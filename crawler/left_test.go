@@ -47,6 +47,8 @@ func TestEveryURLHasAFate(t *testing.T) {
 			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
 		{name: "a page waits for another try", change: func(s *crawltest.Site, o *crawler.Options) { s.Status("/1", 500); o.Patience = 5 * time.Second },
 			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
+		{name: "stopped after a budget was spent", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 1 }, after: stop,
+			end: crawler.EndStopped, left: map[crawler.Reason]int{crawler.SkipBudget: 5}},
 		{name: "stopped", change: func(*crawltest.Site, *crawler.Options) {}, after: stop,
 			end: crawler.EndStopped, left: map[crawler.Reason]int{crawler.SkipQueued: 5}, quiet: true},
 	} {
