@@ -22,6 +22,9 @@ const (
 	manyRepeats = 100
 	// maxBodies is how many bodies are remembered, twice.
 	maxBodies = 4096
+	// maxWarnings is how often a crawl warns of one kind of thing: it is counted
+	// all the same.
+	maxWarnings = 20
 	// maxUnder is how much of a URL is.
 	maxUnder = 256
 )
@@ -37,10 +40,11 @@ type bodyKey struct {
 type repeats struct {
 	mu         sync.Mutex
 	young, old map[bodyKey]*Repeat
+	said       int // warnings
 }
 
 // see counts a page. It reports whether it is time to say something: at the
-// hundredth, the thousandth, ...
+// hundredth, the thousandth, ..., and not too often in all.
 func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +63,8 @@ func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
 	one.Under = common(one.Under, short(u.String()))
 	for n := manyRepeats; n <= one.Pages; n *= 10 {
 		if n == one.Pages {
-			return *one, true
+			r.said++
+			return *one, r.said <= maxWarnings
 		}
 	}
 	return *one, false

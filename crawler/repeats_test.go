@@ -38,3 +38,23 @@ func TestRepeatsAreBounded(t *testing.T) {
 		t.Errorf("warned %d times; %+v, want %d pages", warned, all, want)
 	}
 }
+
+// A crawl of many such spaces does not drown its log.
+func TestRepeatsAreNotSaidTooOften(t *testing.T) {
+	var r repeats
+	warned := 0
+	for h := range 3 * maxWarnings {
+		for i := range manyRepeats {
+			u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", h, i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, warn := r.see(u, "the same"); warn {
+				warned++
+			}
+		}
+	}
+	if n := len(r.list()); warned != maxWarnings || n != 3*maxWarnings {
+		t.Errorf("warned %d times of %d", warned, n)
+	}
+}

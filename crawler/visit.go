@@ -118,8 +118,11 @@ func (c *Crawler) keep(p *Page, res *fetch.Result) error {
 // look counts what is odd about a page, and says so.
 func (c *Crawler) look(p *Page) {
 	if p.html.Cut {
-		c.counts.add(func(n *Counts) { n.Cut++ })
-		c.opts.Logger.Warn("a page has more links than are taken", "url", p.URL.String(), "taken", len(p.html.Links))
+		cut := 0
+		c.counts.add(func(n *Counts) { n.Cut++; cut = n.Cut })
+		if cut <= maxWarnings {
+			c.opts.Logger.Warn("a page has more links than are taken", "url", p.URL.String(), "taken", len(p.html.Links))
+		}
 	}
 	if p.Status/100 != 2 || p.Entry.Requisite() {
 		return
