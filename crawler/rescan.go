@@ -114,6 +114,9 @@ func (r *rescan) record(rec *warc.Record) error {
 		if x.Body, err = r.c.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
 			return nil // as it was when it was fetched
 		}
+		if _, err := rec.Close(); err != nil { // its checksum comes last
+			return err
+		}
 		if a.exchange = x; r.second {
 			for _, e := range r.bodies[a.key] {
 				if err := r.page(e, x); err != nil {
@@ -124,6 +127,10 @@ func (r *rescan) record(rec *warc.Record) error {
 		}
 		r.answer = a
 	case warc.Revisit:
+		r.answer = nil
+		if _, err := rec.Close(); err != nil {
+			return err
+		}
 		r.answer = &archivedAnswer{id: rec.ID, key: rec.Header.Get(warc.FieldRefersToURI) + " " + rec.Header.Get(warc.FieldRefersToDate)}
 	case warc.Metadata:
 		a := r.answer
@@ -144,6 +151,9 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	}
 	e := frontier.Entry{URL: u}
 	fields, err := metadata.Fields()
+	if err == nil {
+		_, err = metadata.Close()
+	}
 	if err != nil {
 		return err
 	}
