@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -44,7 +47,7 @@ with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
 			if f.here {
 				return p.verify(args[0], f)
 			}
-			return p.verifyApart(args[0], f)
+			return p.verifyApart(args[0], f, readingTime(args[0]))
 		},
 	}
 	flags := cmd.Flags()
@@ -58,9 +61,26 @@ with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
 	return cmd
 }
 
-// verifyApart verifies in a child process: some damage makes bbolt end the
-// process that opens the file.
-func (p *program) verifyApart(dir string, f verifyFlags) error {
+// readingTime is far more than what it takes to read a directory: who takes longer
+// goes round in circles.
+func readingTime(dir string) time.Duration {
+	var size int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // who reads it says why
+		}
+		if info, err := d.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	const slow = 1 << 20 // bytes a second
+	return 10*time.Minute + time.Duration(size/slow)*time.Second
+}
+
+// verifyApart verifies in a child process: some damage may make bbolt end the
+// process that opens the file, or read for ever.
+func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) error {
 	self, err := exec.LookPath(os.Args[0])
 	if err != nil {
 		if self, err = os.Executable(); err != nil {
@@ -68,7 +88,10 @@ func (p *program) verifyApart(dir string, f verifyFlags) error {
 		}
 	}
 	args := []string{"verify", "--in-process", "--temp", f.temp, "--json=" + strconv.FormatBool(f.json), "--moved=" + strconv.FormatBool(f.moved), "--", dir}
-	child := exec.Command(self, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	child := exec.CommandContext(ctx, self, args...)
+	child.WaitDelay = time.Second
 	var said limited
 	child.Stdout, child.Stderr = p.out, &said
 	err = child.Run()
@@ -76,6 +99,9 @@ func (p *program) verifyApart(dir string, f verifyFlags) error {
 	switch {
 	case err == nil:
 		return nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("who reads it has not come to an end after %v", most)
+		return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: err}
 	case !errors.As(err, &ended):
 		return err
 	// A Go program that crashes exits with 2, as for wrong usage.

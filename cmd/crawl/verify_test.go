@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// reader makes a script stand for the process that reads a state file.
+func reader(t *testing.T, script string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell script is no program there")
+	}
+	path := filepath.Join(t.TempDir(), "crawl")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	was := os.Args
+	t.Cleanup(func() { os.Args = was })
+	os.Args = []string{path}
+}
+
+// Damage that ends the process that reads it is one line, and damage.
+func TestAReaderThatCrashesIsOneLine(t *testing.T) {
+	for _, script := range []string{
+		"echo 'panic: boom' >&2; echo 'goroutine 1 [running]:' >&2; exit 2", "kill -BUS $$", "kill -SEGV $$", "kill -KILL $$",
+	} {
+		reader(t, script)
+		var out, said bytes.Buffer
+		code := run([]string{"verify", "x.crawl"}, nil, &out, &said)
+		if code != exitState || out.Len() > 0 || strings.Count(said.String(), "\n") != 1 ||
+			!strings.HasPrefix(said.String(), "crawl: x.crawl/state.db is damaged: who reads it is ended by it") {
+			t.Errorf("%s: exit %d, %q", script, code, said.String())
+		}
+	}
+	reader(t, "exec sleep 600")
+	err := (&program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}).verifyApart("x.crawl", verifyFlags{}, time.Millisecond)
+	var damaged *storage.DamagedError
+	if !errors.As(err, &damaged) || !strings.Contains(err.Error(), "has not come to an end after 1ms") {
+		t.Errorf("%v", err)
+	}
+}
