@@ -250,25 +250,28 @@ func (db *DB) open() (err error) {
 	if err := db.outputs.open(db.dir, &db.opts, db.marks); err != nil {
 		return err
 	}
-	err = db.bolt.Update(func(tx *bbolt.Tx) error {
+	if err := db.hold(); err != nil {
+		return err
+	}
+	db.committed = maps.Clone(db.marks)
+	return db.turnBack()
+}
+
+// hold says that this process has the crawl: from here on a kill or a power cut is
+// seen as one, and takes no file away. The state says it last, so that where it
+// does run.json is there.
+func (db *DB) hold() error {
+	run := Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)}
+	if err := errors.Join(db.writeRun(run), db.disk.syncDir(db.dir)); err != nil {
+		return err
+	}
+	return db.bolt.Update(func(tx *bbolt.Tx) error {
 		raw, err := encode(true)
 		if err != nil {
 			return err
 		}
 		return errors.Join(db.finished(tx), put(tx.Bucket(bucketMeta), keyOpen, raw))
 	})
-	if err != nil {
-		return err
-	}
-	db.committed = maps.Clone(db.marks)
-	if err := db.turnBack(); err != nil {
-		return err
-	}
-	if err := db.writeRun(Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)}); err != nil {
-		return err
-	}
-	// From here on a power cut is seen as one, and takes no file away.
-	return db.disk.syncDir(db.dir)
 }
 
 func (db *DB) openBolt() (*bbolt.DB, error) {
