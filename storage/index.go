@@ -154,7 +154,7 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 		return done, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, ArchiveDir)); err != nil {
-		return done, err
+		return done, fmt.Errorf("there is no archive in %s: %w", dir, err)
 	}
 	made, err := x.make()
 	if err == nil && bolt != nil {
