@@ -174,21 +174,13 @@ func (c *Crawler) Summary() Summary {
 	return s
 }
 
-// Longest is the pause that a site asks that has been asked to wait longest,
-// for progress lines: who is waited for, why, and until when.
+// Longest is the queued site that is due last, for progress lines: who is waited
+// for, why, and until when.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
-	var longest frontier.SiteStatus
-	found := false
 	select {
 	case <-c.started:
+		return c.frontier.Longest(now)
 	default:
-		return longest, false
+		return frontier.SiteStatus{}, false
 	}
-	c.frontier.Each(func(st frontier.SiteStatus) bool {
-		if st.Queued > 0 && st.Due.After(now) && (!found || st.Due.After(longest.Due)) {
-			longest, found = st, true
-		}
-		return true
-	})
-	return longest, found
 }

@@ -44,11 +44,11 @@ const (
 
 // Clocks is the politeness of one site: what a crawl keeps on disk so that a
 // restart is no less polite than going on. The zero value is a site that was
-// never asked.
+// never asked. Requests move them by move; after that Due is only ever raised.
 type Clocks struct {
 	Due      time.Time     // no request before
-	By       Clock         // the clock that set Due
-	Ended    time.Time     // end of the last response
+	By       Clock         // the clock that set Due: the latest
+	Ended    time.Time     // end of the last response; zero if it was never asked
 	TTFB     time.Duration // decaying mean of the time to first byte
 	LastTTFB time.Duration
 	Gap      time.Duration // what robots.txt asks between two requests

@@ -57,29 +57,42 @@ func orDefault(d, def time.Duration) time.Duration {
 // Any number of workers call Next and Finish; nobody else is needed to keep
 // it going. One of the workers that wait in Next keeps the time for all.
 type Frontier struct {
-	opts    Options
+	opts    Options // with defaults; never changed
 	backlog Backlog
 	opened  time.Time
-	rearm   chan struct{} // wakes the one that keeps the time
+	rearm   chan struct{} // wakes the worker that keeps the time
 	follow  chan struct{} // wakes one of the others that wait in Next
 
-	mu       sync.Mutex
-	sites    map[Site]*site
-	waiting  siteHeap // by due time
-	ready    siteHeap // those that are due, by priority
-	ahead    int      // entries that were read ahead
-	drained  int      // sites that were asked, have nothing queued, and are left to the backlog
-	commons  [kinds]commons
-	limiter  *rate.Limiter
-	credit   int  // turns paid for at the limiter that made no request
-	led      bool // somebody waits for time and news
-	out      int  // turns handed out by Next
-	pending  int  // submits that have not settled
-	spent    Spent
-	entries  int // that have not ended
+	// mu guards all that follows, sites and commons included. It is not held
+	// while the backlog reads or takes note, nor while anybody waits. A site that
+	// is out belongs to its turn: only that reads its entries and moves its
+	// clocks; the place of a site, and what is queued there, are anybody's.
+	mu sync.Mutex
+
+	// sites are those with something queued, out, or not yet taken note of by
+	// the backlog; all others are left to it. Each is in the place that it says.
+	sites   map[Site]*site
+	waiting siteHeap  // placeWaiting, by due time
+	ready   siteHeap  // placeReady: due, by priority
+	last    *site     // the one in waiting that is due last, unless it has left since
+	lastDue time.Time // no site in waiting is due later
+
+	commons [kinds]commons // what sites have in common, with the sites that are parked for it
+
+	ahead   int  // entries in site.ahead, of all
+	drained int  // sites that were asked and are not in sites
+	led     bool // a goroutine in Next watches timer and Grown for all
+	out     int  // turns handed out by Next and not finished; hops are not counted
+	pending int  // submits of which Grown has not told yet that they have settled
+	entries int  // that have not ended: the sum of site.queued
+	spent   Spent
+
+	limiter *rate.Limiter // nil for no limit
+	credit  int           // turns paid for there that made no request
+
 	politely Politeness
-	broken   bool  // the backlog has said that it cannot go on
-	err      error // why there are no more turns
+	broken   bool  // the backlog has said that it cannot go on: nothing more will settle
+	err      error // why there are no more turns; set once, by fail
 }
 
 // New opens a frontier over what backlog holds.

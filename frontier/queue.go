@@ -20,27 +20,34 @@ const (
 // site is what the frontier holds in memory of one Site: the politeness, and a
 // few entries read ahead.
 type site struct {
-	name   Site
-	clocks Clocks
-	spent  Spent
-	given  Fate
-	queued int
+	name Site
 
-	ahead []Entry   // read from the backlog, next first
-	more  bool      // the backlog may have entries to read
-	head  uint8     // priority of the first of them
-	retry time.Time // when the first of its waiting entries is due
-	kept  time.Time // the same, as the backlog has it
+	// clocks, spent and given are newer than what the backlog knows. Only Finish
+	// writes them, and learn when the site comes into memory.
+	clocks Clocks
+	since  time.Time // what Due is counted from, where the last answer is not one of this run
+	spent  Spent
+	given  Fate // why it is not asked any more in this run
+
+	// What the backlog has, as it said last: learn writes it.
+	queued int       // entries that have not ended
+	more   bool      // it may have entries to read that need not wait
+	head   uint8     // priority of the first of them
+	retry  time.Time // when the first of its waiting entries is due
+	kept   time.Time // the same, as the backlog has it
+
+	ahead []Entry // read and not handed out, next first; but see next
 
 	shares  [kinds]share // of the address it was last bound to, its domain, its host
 	machine refused      // by another process
-	since   time.Time    // what Due is counted from, where the last answer is not one of this run
-	wants   *site        // its robots.txt redirects there
+	wants   *site        // its robots.txt redirects there; set by want alone
 	suitors int          // sites that want this one
 	wanted  []*site      // parked until this site is released
 
+	// place says where it is. While it waits or is ready index is where in that
+	// queue, and due and by are what dueAt said when it was put there.
 	place place
-	index int // in its queue
+	index int
 	due   time.Time
 	by    Clock
 }
@@ -100,6 +107,7 @@ func (f *Frontier) queue(s *site) {
 	s.due, s.by = f.dueAt(s)
 	s.place = placeWaiting
 	heap.Push(&f.waiting, s)
+	f.noteLast(s)
 }
 
 // unqueue takes s out of the queue that it is in.

@@ -51,21 +51,86 @@ type SiteStatus struct {
 	Over   bool // its budget is used up
 }
 
+// somePage is how many sites are looked at with the lock held.
+const somePage = 256
+
 // Each calls fn for every site in memory, in no order, until it returns false.
-// The frontier stands still meanwhile.
+// The crawl goes on meanwhile, also within fn: what it says of a site is as
+// young as fn is quick, and a site that comes or goes may be missed.
 func (f *Frontier) Each(fn func(SiteStatus) bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, s := range f.sites {
-		due, by := f.dueAt(s)
-		st := SiteStatus{
-			Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
-			Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: f.overBudget(s),
+	var page [somePage]SiteStatus
+	n := 0
+	told := func() bool {
+		for _, st := range page[:n] {
+			if !fn(st) {
+				return false
+			}
 		}
-		if !fn(st) {
+		n = 0
+		return true
+	}
+	f.mu.Lock()
+	for _, s := range f.sites { // a map may change while it is ranged over
+		page[n] = f.status(s)
+		if n++; n < len(page) {
+			continue
+		}
+		f.mu.Unlock()
+		if !told() {
 			return
 		}
+		f.mu.Lock()
 	}
+	f.mu.Unlock()
+	told()
+}
+
+// status requires that mu is held.
+func (f *Frontier) status(s *site) SiteStatus {
+	due, by := f.dueAt(s)
+	return SiteStatus{
+		Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
+		Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: f.overBudget(s),
+	}
+}
+
+// Longest is the site that is waited for longest: of those with something to be
+// asked the one that is due last, if that is after now.
+func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.lastDue.After(now) {
+		return SiteStatus{}, false
+	}
+	if !f.lastWaits() {
+		// It was asked, or given up, before its time: another one is the last.
+		f.last, f.lastDue = nil, time.Time{}
+		n := 0
+		for _, s := range f.sites {
+			if s.place == placeWaiting {
+				f.noteLast(s)
+			}
+			if n++; n%somePage == 0 { // let the others go on
+				f.mu.Unlock()
+				f.mu.Lock()
+			}
+		}
+	}
+	if !f.lastWaits() || !f.lastDue.After(now) {
+		return SiteStatus{}, false
+	}
+	return f.status(f.last), true
+}
+
+// noteLast notes a site that is put into the queue.
+func (f *Frontier) noteLast(s *site) {
+	if s.due.After(f.lastDue) {
+		f.last, f.lastDue = s, s.due
+	}
+}
+
+func (f *Frontier) lastWaits() bool {
+	return f.last != nil && f.last.place == placeWaiting && f.last.due.Equal(f.lastDue)
 }
 
 // account keeps the figures of Politeness. It requires that mu is held, and
