@@ -1,6 +1,9 @@
 package frontier
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // A Backlog keeps the entries of a crawl, each URL once for ever, and the
 // clocks of its sites. The frontier decides when; the backlog only remembers.
@@ -84,17 +87,23 @@ type Growth struct {
 
 // Growths is a mailbox of Growth for implementations of Backlog: news that
 // were not fetched yet are merged, so that Put never blocks. There is one
-// putter.
-type Growths struct{ c chan Growth }
+// putter. The zero value is empty.
+type Growths struct {
+	once sync.Once
+	c    chan Growth
+}
 
-// NewGrowths returns an empty mailbox.
-func NewGrowths() Growths { return Growths{make(chan Growth, 1)} }
+func (g *Growths) init() { g.once.Do(func() { g.c = make(chan Growth, 1) }) }
 
 // C is the channel on which the news are read.
-func (g Growths) C() <-chan Growth { return g.c }
+func (g *Growths) C() <-chan Growth {
+	g.init()
+	return g.c
+}
 
 // Put adds news.
-func (g Growths) Put(n Growth) {
+func (g *Growths) Put(n Growth) {
+	g.init()
 	select {
 	case old := <-g.c:
 		n.Settled += old.Settled

@@ -3,6 +3,8 @@ package frontier
 import (
 	"container/heap"
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -29,6 +31,23 @@ type Options struct {
 	Restarted   time.Time     // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
+// check names what is negative and must not be.
+func (o *Options) check() error {
+	for _, n := range []struct {
+		field string
+		bad   bool
+	}{
+		{"PerIP", o.PerIP < 0}, {"DomainDelay", o.DomainDelay < 0}, {"Lease", o.Lease < 0}, {"Rate", o.Rate < 0},
+		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"ReadAhead", o.ReadAhead < 0},
+		{"MaxSite", o.MaxSite.Pages < 0 || o.MaxSite.Bytes < 0 || o.MaxSite.Time < 0},
+	} {
+		if n.bad {
+			return fmt.Errorf("frontier: Options.%s is negative", n.field)
+		}
+	}
+	return nil
+}
+
 func (o Options) withDefaults() Options {
 	o.Delay = orDefault(o.Delay, DefaultDelay)
 	o.Patience = orDefault(o.Patience, 2*time.Minute)
@@ -36,7 +55,7 @@ func (o Options) withDefaults() Options {
 	if o.IPDelay == 0 {
 		o.IPDelay = 250 * time.Millisecond
 	}
-	if o.PerIP <= 0 {
+	if o.PerIP == 0 {
 		o.PerIP = 2
 	}
 	if o.ReadAhead <= 0 || o.ReadAhead > maxAhead {
@@ -95,8 +114,15 @@ type Frontier struct {
 	err      error // why there are no more turns; set once, by fail
 }
 
-// New opens a frontier over what backlog holds.
+// New opens a frontier over what backlog holds. The error is one of backlog, or
+// says which of opts is not valid.
 func New(backlog Backlog, opts Options) (*Frontier, error) {
+	if backlog == nil {
+		return nil, errors.New("frontier: there is no backlog: NewMemory() makes one")
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
 	opts, opened := opts.withDefaults(), time.Now()
 	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
@@ -171,8 +197,24 @@ func (f *Frontier) restore() error {
 // maxAdd is how many entries are submitted at once.
 const maxAdd = 1000
 
-// Add queues entries that the backlog has not seen.
+// ErrNoURL is returned for an entry without a URL. Nothing is queued then.
+var ErrNoURL = errors.New("frontier: an entry has no URL: ParseURL makes one")
+
+func checkEntries(entries []Entry) error {
+	for i := range entries {
+		if entries[i].URL.IsZero() {
+			return ErrNoURL
+		}
+	}
+	return nil
+}
+
+// Add queues entries that the backlog has not seen. The error is ErrNoURL, or
+// one of the backlog.
 func (f *Frontier) Add(entries ...Entry) error {
+	if err := checkEntries(entries); err != nil {
+		return err
+	}
 	for some := range slices.Chunk(entries, maxAdd) {
 		f.mu.Lock()
 		f.pending++

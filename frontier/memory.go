@@ -11,7 +11,8 @@ import (
 )
 
 // Memory is a Backlog that lives as long as the process: for crawls without a
-// directory, and as the plain model that other backlogs are tested against.
+// directory, and as the plain model that other backlogs are tested against. The
+// zero value is empty.
 type Memory struct {
 	mu      sync.Mutex
 	sites   map[Site]*memorySite
@@ -30,7 +31,7 @@ type memorySite struct {
 
 // NewMemory returns an empty backlog.
 func NewMemory() *Memory {
-	return &Memory{sites: map[Site]*memorySite{}, seen: map[string]bool{}, common: map[string]time.Time{}, growths: NewGrowths()}
+	return &Memory{}
 }
 
 // Sites implements Backlog.
@@ -96,6 +97,9 @@ func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
 func (m *Memory) Submit(c Completion) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.sites == nil {
+		m.sites, m.seen, m.common = map[Site]*memorySite{}, map[string]bool{}, map[string]time.Time{}
+	}
 	touched := map[*memorySite]bool{}
 	if c.Site != "" {
 		s := m.site(c.Site)

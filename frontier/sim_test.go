@@ -41,6 +41,7 @@ type judged struct {
 	ttfb      time.Duration // decaying mean
 	strikes   int
 	failures  int
+	refusals  int // requests without an answer, in a row
 	forgiving int // good answers in a row
 }
 
@@ -167,6 +168,9 @@ func (j *judged) take(o Outcome) {
 		j.ttfb = ttfb
 	}
 	j.ttfb += (ttfb - j.ttfb) / 4
+	if j.refusals++; o.Trouble != ConnectTrouble && o.Trouble != SilenceTrouble {
+		j.refusals = 0
+	}
 	if o.Trouble == NoTrouble {
 		j.failures = 0
 		if j.forgiving++; j.forgiving == 3 {
@@ -273,10 +277,8 @@ func (r *referee) request(turn *Turn, addr netip.Addr, hop bool) (Outcome, bool)
 	switch r.intn(12) {
 	case 0:
 		o.Trouble = SiteTrouble
-	case 1:
-		o.Trouble = ConnectTrouble
-	case 2:
-		o.Trouble = SilenceTrouble
+	case 1, 2:
+		o.Trouble = r.refusal(turn.Site())
 	case 3, 4:
 		o.Trouble = PageTrouble
 	}
@@ -285,6 +287,16 @@ func (r *referee) request(turn *Turn, addr netip.Addr, hop bool) (Outcome, bool)
 	}
 	r.answered(turn.Site(), addr, o)
 	return o, true
+}
+
+// refusal is a request without an answer, unless the site would be given up.
+func (r *referee) refusal(s Site) Trouble {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if judgedOf(r.sites, s).refusals == maxRefusals-1 {
+		return NoTrouble
+	}
+	return []Trouble{ConnectTrouble, SilenceTrouble}[r.rand.IntN(2)]
 }
 
 // workers is how many ask at once.

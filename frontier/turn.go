@@ -80,6 +80,10 @@ type Rules struct {
 // ErrFinished is returned by methods of a Turn that was given back.
 var ErrFinished = errors.New("frontier: turn is already finished")
 
+// ErrOutcome is returned by Finish for an Outcome that says neither how the entry
+// ends nor that it is to be offered again. The turn is still out then.
+var ErrOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: what becomes of the entry?")
+
 // NotYet says that a right cannot be had at once. The turn makes no request
 // then and ends with Again; the frontier remembers what it waits for.
 type NotYet struct {
@@ -217,9 +221,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f := t.frontier
 	f.mu.Lock()
-	if t.finished {
+	if err := t.check(&o); err != nil {
 		f.mu.Unlock()
-		return Fate{}, ErrFinished
+		return Fate{}, err
 	}
 	t.finished = true
 	s, now := t.site, f.now()
@@ -276,6 +280,17 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	return fate, err
 }
 
+// check refuses an outcome that cannot be one. It requires that mu is held.
+func (t *Turn) check(o *Outcome) error {
+	switch {
+	case t.finished:
+		return ErrFinished
+	case !t.hop && !o.Again && o.Trouble == NoTrouble && o.Fate.Code == Undecided:
+		return ErrOutcome
+	}
+	return checkEntries(o.Links)
+}
+
 // decide says what becomes of the entry. It requires that mu is held.
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	if o.Again {
@@ -298,7 +313,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(retryDelay(t.entry.Tries, t.site.clocks.Due.Sub(now)))}
 		}
 	}
-	if fate.Code == Undecided { // an entry must not stay out for ever
+	if fate.Code == Undecided { // as all tries were
 		fate.Code = Failed
 	}
 	return fate

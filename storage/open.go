@@ -195,7 +195,7 @@ func Open(dir string, opts Options) (*DB, error) {
 		opts.limits = &usual
 	}
 	db := &DB{
-		dir: dir, opts: opts, limits: opts.limits.with(opts.Bounds), growths: frontier.NewGrowths(),
+		dir: dir, opts: opts, limits: opts.limits.with(opts.Bounds),
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		snapshots: map[frontier.Site]*robots.Snapshot{},
