@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -156,44 +155,6 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	return f, nil
 }
 
-// recall takes in the sites that have something left, or are still to be left in
-// peace. Pauses that were moved to the time of now and are long are returned: if
-// they were not kept they would be moved again by each run that is shorter.
-func (f *Frontier) recall() (moved []Completion, err error) {
-	err = f.backlog.Sites(func(st SiteState) error {
-		f.spent.add(st.Spent)
-		if !st.Clocks.Ended.IsZero() {
-			f.drained++
-		}
-		// A site that was given up gets another chance.
-		st.Fate, st.Clocks.Refusals = Fate{}, 0
-		met := st.Clocks
-		again := met.meet(f.opened) && met.Due.After(f.opened.Add(time.Minute))
-		if st.Queued > 0 || again || st.Clocks.Due.After(f.opened) {
-			f.learn(st)
-		}
-		if again {
-			moved = append(moved, Completion{Site: st.Site, Clocks: met, Spent: st.Spent})
-		}
-		return nil
-	})
-	return moved, err
-}
-
-// restore reads the clocks that are common to several sites.
-func (f *Frontier) restore() error {
-	return f.backlog.Common(func(c CommonClock) error {
-		kind, name, _ := strings.Cut(c.Name, " ")
-		switch {
-		case Clock(kind) == IPClock && f.opts.IPDelay > 0:
-			f.commons[byAddress].restore(name, live(c.Due, f.opened), f.opened)
-		case Clock(kind) == DomainClock && f.opts.DomainDelay > 0:
-			f.commons[byDomain].restore(name, live(c.Due, f.opened), f.opened)
-		}
-		return nil
-	})
-}
-
 // maxAdd is how many entries are submitted at once.
 const maxAdd = 1000
 
@@ -228,21 +189,6 @@ func (f *Frontier) Add(entries ...Entry) error {
 		f.hear()
 	}
 	return nil
-}
-
-// hear takes in what the backlog has to say, if nobody else waits for it: of
-// many entries the news would pile up.
-func (f *Frontier) hear() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.led {
-		return
-	}
-	select {
-	case g := <-f.backlog.Grown():
-		f.absorb(g)
-	default:
-	}
 }
 
 // Next waits until a site is due and returns the turn for its next entry. It
@@ -312,44 +258,6 @@ func (f *Frontier) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail(ErrStopped)
-}
-
-// wait returns when there may be something to do. Only the leader looks at the
-// clock and at the backlog's news: sixty-four workers need not wake for each.
-func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
-	var grown <-chan Growth
-	var due <-chan time.Time
-	kick := f.follow
-	if lead {
-		grown, kick = f.backlog.Grown(), f.rearm
-		if d < math.MaxInt64 {
-			timer := time.NewTimer(d)
-			defer timer.Stop()
-			due = timer.C
-		}
-	}
-	select {
-	case <-kick:
-	case <-due:
-	case g := <-grown:
-		f.mu.Lock()
-		f.absorb(g)
-		f.led = false
-		f.mu.Unlock()
-		return
-	case <-ctx.Done():
-	}
-	if lead {
-		f.mu.Lock()
-		f.led = false
-		f.mu.Unlock()
-	}
-}
-
-// more reports whether another turn may be had at once, or its time must be
-// kept by somebody else.
-func (f *Frontier) more() bool {
-	return !f.led || len(f.ready.sites) > 0 || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }
 
 // pick takes the first site that is due, or says how long there is none.
@@ -530,115 +438,6 @@ func (f *Frontier) free(s *site) {
 	f.queue(s)
 }
 
-// throttle says how long the limit on all requests forbids the next one.
-func (f *Frontier) throttle(now time.Time) time.Duration {
-	if f.limiter == nil || f.credit > 0 {
-		return 0
-	}
-	missing := 1 - f.limiter.TokensAt(now)
-	if missing <= 0 {
-		return 0
-	}
-	return time.Duration(math.Ceil(missing / float64(f.limiter.Limit()) * float64(time.Second)))
-}
-
-// pay takes the next request's token. A turn that makes no request leaves it
-// as a credit: the limiter itself cannot take back exactly.
-func (f *Frontier) pay(now time.Time) {
-	switch {
-	case f.limiter == nil:
-	case f.credit > 0:
-		f.credit--
-	default:
-		f.limiter.ReserveN(now, 1)
-	}
-}
-
-// refund takes back the token of a turn that made no request.
-func (f *Frontier) refund() {
-	if f.limiter != nil {
-		f.credit++
-	}
-}
-
-// site is the record of a site, new if there is none.
-func (f *Frontier) site(name Site) *site {
-	s := f.sites[name]
-	if s == nil {
-		s = &site{name: name}
-		if f.opts.DomainDelay > 0 {
-			s.shares[byDomain].name = name.Domain()
-		}
-		if !f.opts.Restarted.IsZero() {
-			s.clocks.raise(f.opts.Restarted.Add(f.opts.Delay), RestartClock)
-		}
-		f.sites[name] = s
-	}
-	return s
-}
-
-// absorb takes in the backlog's news. It requires that mu is held.
-func (f *Frontier) absorb(g Growth) {
-	f.pending -= g.Settled
-	if g.Err != nil {
-		f.broken = true
-		f.fail(g.Err)
-	}
-	for _, st := range g.Sites {
-		f.learn(st)
-		f.leave(st)
-	}
-	f.kickLocked()
-}
-
-// leave drops a site from memory that has nothing queued, if the backlog knows
-// its clocks as they are now.
-func (f *Frontier) leave(st SiteState) {
-	s := f.sites[st.Site]
-	if s.queued > 0 || s.place != placeIdle || len(s.ahead) > 0 || s.wants != nil || s.suitors > 0 || s.given.Code != Undecided ||
-		!st.Clocks.Ended.Equal(s.clocks.Ended) || !st.Clocks.Due.Equal(s.clocks.Due) {
-		return
-	}
-	delete(f.sites, s.name)
-	if !s.clocks.Ended.IsZero() {
-		f.drained++
-	}
-}
-
-// learn takes in what the backlog knows of a site. Of a site that is in memory
-// only the queue is news: its clocks are newer here.
-func (f *Frontier) learn(st SiteState) {
-	s := f.sites[st.Site]
-	if s == nil {
-		s = f.site(st.Site)
-		restart := s.clocks.Due
-		s.clocks, s.spent, s.given = st.Clocks, st.Spent, st.Fate
-		if !s.clocks.Ended.IsZero() {
-			f.drained--
-		}
-		s.clocks.meet(f.now())
-		s.since = s.clocks.Ended
-		s.clocks.raise(restart, RestartClock)
-		if !f.opts.Restarted.IsZero() && !s.clocks.Ended.IsZero() {
-			gap, _ := s.clocks.steady(f.opts.Delay)
-			s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
-		}
-		if s.clocks.Public {
-			s.shares[byHost].name = s.name.Host()
-			f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, s.clocks.rested(s.name, f.opts.Delay))
-		}
-	}
-	f.entries += st.Queued - s.queued
-	s.queued = st.Queued
-	s.more = s.more || st.Ready
-	s.head = st.Head
-	s.retry, s.kept = meetEntry(st.Waiting, f.now()), st.Waiting
-	if st.Queued == 0 {
-		s.more = false // all that was read has ended, too
-	}
-	f.queue(s)
-}
-
 // fail ends the handing out for good.
 func (f *Frontier) fail(err error) {
 	if f.err == nil {
@@ -653,19 +452,5 @@ const (
 	maxAhead  = 8
 	mostAhead = 16 << 10
 )
-
-// kickLocked wakes somebody who waits in Next, because something has changed:
-// who keeps the time, if there is one, so that it is kept anew; else one of
-// the others, who will keep it if there is nothing else to do.
-func (f *Frontier) kickLocked() {
-	kick := f.follow
-	if f.led {
-		kick = f.rearm
-	}
-	select {
-	case kick <- struct{}{}:
-	default:
-	}
-}
 
 func (f *Frontier) now() time.Time { return time.Now() }
