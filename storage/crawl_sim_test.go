@@ -25,6 +25,7 @@ type referee struct {
 	out   map[frontier.Site]bool
 	ended map[frontier.Site]time.Time // end of the last request
 	not   map[frontier.Site]time.Time // as the site said, in an answer that is safe
+	rests map[frontier.Site]*rests    // what makes a site rest
 	asked map[string]int              // the last run in which a URL ended
 	links map[string][]frontier.URL   // of a page that was served once
 	known map[string]bool             // URLs that were seen in an answer, safe or not
@@ -104,10 +105,14 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 		return o, false
 	}
 	end := time.Now()
-	o.Request = &frontier.Request{Started: now, FirstByte: now, Ended: end, Bytes: 1000}
+	o.Request = &frontier.Request{Started: now, FirstByte: end, Ended: end, Bytes: 1000}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended[site] = end
+	// Twice the time to first byte counts at once; whether it is still known
+	// after a kill is for the acknowledged clocks to say.
+	r.not[site] = end.Add(2 * pause)
+	r.restsOf(site).take(kind)
 	o.Fate = frontier.Fate{Code: frontier.Failed} // after the last try
 	switch kind {
 	case 1:
@@ -117,6 +122,12 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 		o.Trouble = frontier.SiteTrouble
 		if r.rand.IntN(2) == 0 {
 			o.RetryAfter = end.Add(time.Duration(r.rand.IntN(48)) * time.Hour)
+		}
+		rest := end.Add(min(5*time.Second<<min(r.restsOf(site).strikes-1, 20), time.Hour))
+		for _, t := range []time.Time{rest, o.RetryAfter} {
+			if t.After(r.not[site]) {
+				r.not[site] = t
+			}
 		}
 		return o, true
 	case 3:
@@ -139,6 +150,29 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	return o, true
 }
 
+// rests is how often a site asked for rest, and the good answers since.
+type rests struct{ strikes, good int }
+
+func (r *referee) restsOf(s frontier.Site) *rests {
+	if r.rests[s] == nil {
+		r.rests[s] = &rests{}
+	}
+	return r.rests[s]
+}
+
+func (n *rests) take(kind int) {
+	switch kind {
+	case 1:
+		n.good = 0
+	case 2:
+		n.strikes, n.good = n.strikes+1, 0
+	default:
+		if n.good++; n.good == 3 {
+			n.strikes, n.good = n.strikes/2, 0
+		}
+	}
+}
+
 func (r *referee) url() frontier.URL {
 	n := r.rand.IntN(r.pages)
 	u, err := frontier.ParseURL(fmt.Sprintf("http://h%d.example/%d", n%9, n))
@@ -158,7 +192,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 8))
 				r := &referee{
 					t: t, delay: []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}[seed%3], rand: random, pages: 120,
-					ended: map[frontier.Site]time.Time{}, not: map[frontier.Site]time.Time{},
+					ended: map[frontier.Site]time.Time{}, not: map[frontier.Site]time.Time{}, rests: map[frontier.Site]*rests{},
 					asked: map[string]int{}, links: map[string][]frontier.URL{}, known: map[string]bool{},
 				}
 				opts := Options{limits: small(random), NoPages: true}
@@ -289,8 +323,10 @@ func (r *referee) acknowledged(dir string, opts Options) {
 		}
 	}
 	clear(r.not)
+	clear(r.rests)
 	if err := db.Sites(func(st frontier.SiteState) error {
 		r.not[st.Site] = st.Clocks.Due
+		r.rests[st.Site] = &rests{st.Clocks.Strikes, st.Clocks.Good}
 		return nil
 	}); err != nil {
 		r.t.Fatal(err)
