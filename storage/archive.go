@@ -49,8 +49,8 @@ func (e *RecordError) Error() string { return fmt.Sprintf("archive %s: %v", e.UR
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// encode makes the records of x: without what surrounds the answer, where that
-// is in the way. The error is a *RecordError.
+// encode makes the records of x. If it cannot make all of them, it makes that of
+// the response alone.
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {

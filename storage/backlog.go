@@ -10,6 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/zeebo/xxh3"
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // Sites implements frontier.Backlog.
@@ -309,7 +310,7 @@ func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	return fate, ok, err
 }
 
-// fate is that of an entry, as it was merged.
+// fate is that of an entry, without what is pending.
 func (v *view) fate(n siteNum, r *siteRecord, num uint32) (f frontier.Fate, err error) {
 	key := endedKey(n, num)
 	if value := v.entries.Get(key); value != nil {
@@ -337,7 +338,15 @@ func (v *view) fate(n siteNum, r *siteRecord, num uint32) (f frontier.Fate, err 
 // Put keeps a value of the crawl under key, after what was submitted before
 // and before what is submitted later. The value is stored as JSON.
 func (db *DB) Put(key string, value any) error {
-	return db.enqueue(op{key: "put " + key, value: value})
+	raw, err := encode(value)
+	if err != nil {
+		return err
+	}
+	key = "put " + key
+	if len(key) > bbolt.MaxKeySize {
+		return berrors.ErrKeyTooLarge
+	}
+	return db.enqueue(op{key: key, value: raw})
 }
 
 // Each calls f with the rest of every key that begins with prefix and that was

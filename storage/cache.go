@@ -30,8 +30,8 @@ func (c *knownCache) known(fp uint64) bool {
 	return p[fp&uint64(len(p)-1)].Load() == fp
 }
 
-// note remembers fp. Until what has fp is on its way to the disk it must not be
-// noted: another page with the same link could be committed first, without it.
+// note remembers fp. It must not be called before the completion that brings fp
+// was enqueued: another page could leave the link out, and be committed first.
 func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now

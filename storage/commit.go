@@ -21,8 +21,8 @@ type op struct {
 	snapshot   *robots.Snapshot
 	site       frontier.Site // of snapshot
 	key        string        // of value
-	value      any
-	digest     string // of payload
+	value      []byte        // behind room for the checksum
+	digest     string        // of payload
 	payload    *payload
 	requeue    []uint64 // IDs of entries that were set aside
 }
@@ -197,10 +197,10 @@ func (db *DB) commitGroup(last, quiet bool) (err error) {
 	if db.opts.fault != nil {
 		err = db.opts.fault(err)
 	}
-	if err != nil && !isDiskFull(err) {
+	if err != nil && !DiskFull(err) {
 		// It is not known whether the commit is on disk.
 		c, err = db.again(g, c, err)
-		db.unknown = err != nil && !isDiskFull(err)
+		db.unknown = err != nil && !DiskFull(err)
 	}
 	if err != nil {
 		return err
@@ -278,11 +278,7 @@ func (c *change) apply(o op) error {
 	case o.requeue != nil:
 		return c.requeue(o.requeue)
 	default:
-		raw, err := encode(o.value)
-		if err != nil {
-			return err
-		}
-		return put(c.meta, []byte(o.key), raw)
+		return put(c.meta, []byte(o.key), o.value)
 	}
 }
 

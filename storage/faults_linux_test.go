@@ -234,13 +234,13 @@ func TestAFullDisk(t *testing.T) {
 					safe += g.Settled
 				}
 			}
-			if !isDiskFull(failed) {
+			if !DiskFull(failed) {
 				t.Errorf("error %v, want one of a full disk", failed)
 			}
-			if err := db.Submit(frontier.Completion{}); !isDiskFull(err) {
+			if err := db.Submit(frontier.Completion{}); !DiskFull(err) {
 				t.Errorf("Submit afterwards: %v", err)
 			}
-			if err := db.Close(); err == nil || !isDiskFull(err) {
+			if err := db.Close(); err == nil || !DiskFull(err) {
 				t.Errorf("Close: %v", err)
 			}
 			if err := os.Remove(ballast); err != nil {

@@ -26,7 +26,7 @@ const (
 type link struct {
 	site frontier.Site
 	fp   uint64
-	at   uint32 // of the encoded entry and its length, in the completion
+	at   uint32 // offset in encoded.raw of the entry behind its length
 }
 
 // An encoded completion, and its links.

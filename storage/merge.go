@@ -31,8 +31,8 @@ type change struct {
 	touched []frontier.SiteState // of these
 	upTo    uint64               // all rows of the journal up to this one have had their effect
 	drained bool                 // clocks in common have been kept
-	pass    *pass                // that goes on
-	at      int                  // at this place
+	pass    *pass                // the pass that this commit leaves unfinished; nil: none
+	at      int                  // of its sites: the first one that is left
 }
 
 type changedSite struct {

@@ -439,16 +439,17 @@ func damagedState(path string, err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
-	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || isDiskFull(err) {
+	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || DiskFull(err) {
 		return err
 	}
 	return &DamagedError{path, err}
 }
 
-// isDiskFull reports whether a commit failed for want of room: then it is known
-// not to be on disk.
-func isDiskFull(err error) bool {
-	return DiskFull(err) || strings.Contains(err.Error(), "file resize error") // bbolt does not wrap this one
+// DiskFull reports whether an error says that there is no more room: on the disk,
+// within the quota of the user, or within the size that a file may have. A commit
+// that failed so is not on disk.
+func DiskFull(err error) bool {
+	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap this one
 }
 
 // Unclean reports whether the last process that held the crawl did not end by

@@ -9,9 +9,9 @@ import (
 // When the journal is merged. The more is merged at once, the more of it lies
 // on the same pages of the file; the less, the sooner new sites are known.
 const (
-	someAge    = time.Second           // from here on it is time, if there is not more than someMerge
-	fullAge    = 30 * time.Second      // and here, whatever there is
-	idle       = 20 * time.Millisecond // without news: there is time
+	someAge    = time.Second           // after this it is time to merge, if at most someMerge is pending
+	fullAge    = 30 * time.Second      // after this it is, whatever is pending
+	idle       = 20 * time.Millisecond // after this without news there is nothing better to do
 	siteWeight = 2                     // memory of a pending site, in links
 )
 

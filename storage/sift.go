@@ -9,8 +9,9 @@ import (
 )
 
 // mayBeNew are the links of a completion that may be new: those that neither the
-// cache nor the state file knows. Nine of ten are known; what is found out here,
-// by whoever submits, need not be journaled and merged by the one committer.
+// cache nor the state file knows. Nine of ten are known. This runs on the goroutine
+// that submits, many of them at once; what is found out here need not be journaled
+// and merged by the committer, of which there is one.
 func (db *DB) mayBeNew(c *frontier.Completion) []finger {
 	news := make([]finger, 0, len(c.Links))
 	for i := range c.Links {

@@ -138,22 +138,6 @@ func TestAnEmptyStateFileIsANewCrawl(t *testing.T) {
 	}
 }
 
-func TestANewerLayoutIsRefused(t *testing.T) {
-	dir := filled(t)
-	db := open(t, dir)
-	if err := db.bolt.Update(setVersion(schemaVersion + 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Open(dir, Options{})
-	var version *VersionError
-	if !errors.As(err, &version) || version.Have != schemaVersion+1 {
-		t.Errorf("got %v, want a *VersionError", err)
-	}
-}
-
 func TestSnapshotsComeBackAsTheyWere(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// DiskFull reports whether an error says that there is no more room: on the disk,
+// noRoom reports whether an error says that there is no more room: on the disk,
 // within the quota of the user, or within the size that a file may have.
-func DiskFull(err error) bool {
+func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// DiskFull reports whether an error says that there is no more room: on the disk,
+// noRoom reports whether an error says that there is no more room: on the disk,
 // or within the quota of the user.
-func DiskFull(err error) bool {
+func noRoom(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
 		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -77,6 +78,25 @@ func withMend(err error) string {
 		return err.Error() + ": " + hint
 	}
 	return err.Error()
+}
+
+// mendLimit is how to mend an error of exitDiskFull: what to make more of, and
+// what becomes of what was done.
+func mendLimit(err error, crawls bool) string {
+	more := "make room"
+	switch {
+	case fetch.TooManyOpen(err):
+		more = "let processes open more files (ulimit -n)"
+		if crawls {
+			more += ", or lower --concurrency"
+		}
+	case errors.Is(err, syscall.EFBIG), strings.Contains(err.Error(), "file too large"):
+		more = "let files be larger (ulimit -f)"
+	}
+	if crawls {
+		return "what was acknowledged is safe: " + more + ", and the same command goes on"
+	}
+	return "nothing of the crawl was changed: " + more + ", and give the command again"
 }
 
 // permits is how to mend what a fate says, where the site is not a public one.

@@ -39,13 +39,13 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(context.Background())
+	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
 		fmt.Fprintf(errOut, "crawl: %v\n", withMend(err))
 	}
 	code := exitCode(err)
 	if code == exitDiskFull {
-		fmt.Fprintln(errOut, "crawl: what was acknowledged is safe: make room, and the same command goes on")
+		fmt.Fprintln(errOut, "crawl: "+mendLimit(err, cmd.Name() == "run"))
 	}
 	return code
 }

@@ -425,7 +425,11 @@ func (p *program) moveAside(dir string) error {
 	if !exists(filepath.Join(dir, storage.StateFile)) && storage.Remains(dir) == "" {
 		return usage("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
 	}
-	to := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
+	first := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
+	to := first
+	for n := 2; exists(to); n++ { // another of the same second
+		to = first + "-" + strconv.Itoa(n)
+	}
 	if err := os.Rename(dir, to); err != nil {
 		return err
 	}

@@ -1,0 +1,123 @@
+package storage
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// The committer dies while others wait for room: they are told why, and so is
+// everybody later.
+func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := usual
+		l.queue = 1
+		var stuck atomic.Bool
+		dies := make(chan struct{})
+		broken := errors.New("the disk is gone")
+		db, err := Open(t.TempDir(), Options{NoPages: true, Gather: -1, limits: &l, disk: disk{func(string) error {
+			if stuck.Load() {
+				<-dies
+				return broken
+			}
+			return nil
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // else there is nothing to sync
+			t.Fatal(err)
+		}
+		stuck.Store(true)
+		var told, safe atomic.Int64
+		const workers = 6
+		for range workers {
+			go func() { // it ends when it is told
+				for range 100 {
+					if err := db.Submit(frontier.Completion{}); err != nil {
+						if errors.Is(err, broken) {
+							told.Add(1)
+						}
+						return
+					}
+					safe.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		if told.Load() > 0 || safe.Load() == 0 {
+			t.Errorf("%d were told, %d submitted, before anything happened", told.Load(), safe.Load())
+		}
+		close(dies)
+		synctest.Wait()
+		if told.Load() != workers {
+			t.Errorf("%d of %d were told", told.Load(), workers)
+		}
+		if err := db.Submit(frontier.Completion{}); !errors.Is(err, broken) {
+			t.Errorf("Submit: %v", err)
+		}
+		if g := <-db.Grown(); !errors.Is(g.Err, broken) {
+			t.Errorf("%+v", g)
+		}
+		if err := db.Close(); !errors.Is(err, broken) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// What cannot be kept fails where it is given, or ends the crawl; nothing is
+// acknowledged that is not there.
+func TestWhatCannotBeKeptIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	if err := db.Put("key", make(chan int)); err == nil {
+		t.Error("a channel was put")
+	}
+	if err := db.Put(strings.Repeat("x", 40_000), 1); !errors.Is(err, berrors.ErrKeyTooLarge) {
+		t.Errorf("a key of 40,000 bytes: %v", err)
+	}
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	// Nothing in front of the committer looks at the name of a site.
+	if err := db.PutSnapshot(frontier.Site(strings.Repeat("x", 40_000)), &robots.Snapshot{Status: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); !errors.Is(err, berrors.ErrKeyTooLarge) {
+		t.Errorf("Close: %v", err)
+	}
+	if v := verified(t, dir); v.Entries != 1 || v.Snapshots != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Another layout is no damage, whoever opens the file.
+func TestAnotherLayoutIsNoDamage(t *testing.T) {
+	for _, layout := range []uint64{schemaVersion - 1, schemaVersion + 1} {
+		dir := filled(t)
+		db := open(t, dir)
+		if err := db.bolt.Update(setVersion(layout)); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, openErr := Open(dir, Options{})
+		_, verifyErr := Check{}.Verify(dir)
+		for what, err := range map[string]error{"Open": openErr, "Verify": verifyErr} {
+			var version *VersionError
+			var damaged *DamagedError
+			if !errors.As(err, &version) || version.Have != layout || errors.As(err, &damaged) {
+				t.Errorf("%s of layout %d: %v", what, layout, err)
+			}
+		}
+	}
+}
