@@ -105,9 +105,27 @@ func ending(s crawler.Summary) string {
 func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	const most = 10
 	w.counts("left", s.Left)
-	for i, st := range s.Waiting {
+	var private, others []frontier.SiteStatus
+	for _, st := range s.Waiting {
+		if permits(st.Given.Detail) != "" {
+			private = append(private, st)
+		} else {
+			others = append(others, st)
+		}
+	}
+	if len(private) == 1 {
+		private, others = nil, s.Waiting
+	} else if len(private) > 1 { // said once, with the mend
+		urls := 0
+		for _, st := range private {
+			urls += st.Queued
+		}
+		w.line("", "%s and %d more sites without a public address: %s, given up in this run%s",
+			private[0].Site, len(private)-1, plural(urls, "URL"), permits(private[0].Given.Detail))
+	}
+	for i, st := range others {
 		if i == most {
-			w.line("", "and %d more sites", len(s.Waiting)-most)
+			w.line("", "and %d more sites", len(others)-most)
 			return
 		}
 		w.line("", "%s: %s, %s", st.Site, plural(st.Queued, "URL"), why(st, now))
