@@ -77,7 +77,7 @@ func (v *verifier) compareLinks(url string, s said) {
 	if !v.whole(PagesFile) || !v.whole(LinksFile) {
 		return
 	}
-	want, have := 0, 0
+	want, have := int64(0), int64(0)
 	for _, f := range s[ofPage] {
 		want += firstNumber(f.value)
 	}
@@ -96,9 +96,9 @@ func (v *verifier) compareLinks(url string, s said) {
 
 // compareCapture compares what is said of an answer at a place of the archive.
 func (v *verifier) compareCapture(at string, s said) {
-	name, offset, _ := strings.Cut(at, " ")
-	offset = strings.TrimLeft(offset[:len(offset)-1], "0") + offset[len(offset)-1:]
-	there := filepath.Join(v.dir, ArchiveDir, name) + ", byte " + offset
+	i := max(0, strings.LastIndexByte(at, ' '))
+	name, offset := at[:i], firstNumber(strings.TrimSpace(at[i:]))
+	there := filepath.Join(v.dir, ArchiveDir, name) + ", byte " + strconv.FormatInt(offset, 10)
 	if !s.has(ofRecord) {
 		v.compareAbsent(name, there, s)
 		return
@@ -165,8 +165,8 @@ func afterWord(s string) string {
 	return rest
 }
 
-func firstNumber(s string) int {
+func firstNumber(s string) int64 {
 	word, _, _ := strings.Cut(s, " ")
-	n, _ := strconv.Atoi(word)
+	n, _ := strconv.ParseInt(word, 10, 64)
 	return n
 }
