@@ -45,7 +45,7 @@ type Check struct {
 // memory for each URL of the largest site.
 //
 // The error is an *InUseError, a *VersionError, a *DamagedError for a state file
-// of which nothing can be read, or says that there is no crawl. A state file that
+// of which nothing can be read, or wraps ErrNoCrawl. A state file that
 // is damaged in a certain way makes bbolt panic in a goroutine of its own, which
 // ends the process: who must go on calls Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
@@ -56,9 +56,9 @@ func (c Check) Verify(dir string) (Verified, error) {
 			return v.done, orphaned(dir)
 		}
 		if err == nil {
-			err = errors.New(StateFile + " is empty, or was never written whole")
+			return v.done, noCrawl(dir, StateFile+" is empty, or was never written whole")
 		}
-		return v.done, fmt.Errorf("there is no crawl in %s: %w", dir, err)
+		return v.done, noCrawl(dir, err.Error())
 	}
 	v.facts = newFacts(c.Temp)
 	defer v.facts.close()
@@ -70,6 +70,11 @@ func (c Check) Verify(dir string) (Verified, error) {
 	}
 	return v.done, v.compare()
 }
+
+// ErrNoCrawl says that there is nothing to verify: no crawl was begun.
+var ErrNoCrawl = errors.New("there is no crawl")
+
+func noCrawl(dir, why string) error { return fmt.Errorf("%w in %s: %s", ErrNoCrawl, dir, why) }
 
 type verifier struct {
 	Check

@@ -19,6 +19,9 @@ func (v *verifier) state(tx *bbolt.Tx) error {
 	for err := range tx.Check() {
 		v.problem("%s: %w", StateFile, err)
 	}
+	if first, _ := tx.Cursor().First(); first == nil && Remains(v.dir) == "" {
+		return noCrawl(v.dir, "a run was killed before it began")
+	}
 	for _, name := range buckets {
 		if tx.Bucket(name) == nil {
 			return &DamagedError{filepath.Join(v.dir, StateFile), fmt.Errorf("bucket %s is missing", name)}
