@@ -15,7 +15,7 @@ func TestParseDelay(t *testing.T) {
 		"0": 0, "5": 5 * time.Second, "0.5": 500 * time.Millisecond, ".5": 500 * time.Millisecond, "5.": 5 * time.Second,
 		"10s": 10 * time.Second, "10 s": 10 * time.Second, "10 sec": 10 * time.Second, "10 Seconds": 10 * time.Second,
 		"2m": 2 * time.Minute, "2 min": 2 * time.Minute, "1h": time.Hour, "500ms": 500 * time.Millisecond,
-		"1,5": 1500 * time.Millisecond, "1,000": 1000 * time.Second, "1e2": 100 * time.Second, "1e": time.Second, "1e-9": 1,
+		"1,5": 1500 * time.Millisecond, "1,000": 1000 * time.Second, "1,00": time.Second, "1,0000": time.Second, "12,345": 12345 * time.Second, "1e2": 100 * time.Second, "1e": time.Second, "1e-9": 1,
 		"10; why": 10 * time.Second, "10 20": 10 * time.Second, "0x10": 0, "1.2.3": 1200 * time.Millisecond,
 		"1e308": maxDelay, "1e999": maxDelay, "9999999999": maxDelay, "1e308h": maxDelay,
 		"": none, "soon": none, "-3": none, "-0": none, "+5": none, "NaN": none, "Inf": none, "٣": none, ".": none, ",": none, "s": none, ",5": 500 * time.Millisecond,
@@ -27,6 +27,9 @@ func TestParseDelay(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
+	}
+	if maxDelay != 876000*time.Hour {
+		t.Errorf("a hundred years are %v", maxDelay)
 	}
 	digits := make([]byte, 400)
 	for i := range digits {

@@ -46,6 +46,17 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// What is known of the site is known to both readers.
+func TestDifferencesKnowTheSite(t *testing.T) {
+	const file = "User-agent: *\nDisallow: https://robots.test/\n"
+	if list := ParseFor("https://robots.test/robots.txt", []byte(file), RFC9309).Differences(Google); len(list) != 1 {
+		t.Errorf("its own URL: %v", list)
+	}
+	if list := ParseFor("https://other.test/robots.txt", []byte(file), RFC9309).Differences(Google); len(list) != 0 {
+		t.Errorf("another site's URL: %v", list)
+	}
+}
+
 // Whatever the file, the work is bounded.
 func TestDifferencesAreBounded(t *testing.T) {
 	var b strings.Builder
@@ -54,5 +65,20 @@ func TestDifferencesAreBounded(t *testing.T) {
 	}
 	if n := len(Parse([]byte(b.String()), RFC9309).Differences(Koster1996)); n == 0 || n > maxProblems {
 		t.Errorf("%d differences", n)
+	}
+}
+
+// Who is asked for: each name once, and one that no file has.
+func TestReadersOfDifferences(t *testing.T) {
+	f := Parse([]byte("User-agent: Wren/1\nUser-agent: *\nUser-agent: lark\nAllow: finch\nUser-agent: wren\nSitemap: heron\nUser-agent: 7\n"), RFC9309)
+	if got := strings.Join(f.tokens(), " "); got != nobody+" wren lark" {
+		t.Errorf("%q", got)
+	}
+	var b strings.Builder
+	for i := range 2 * maxReaders {
+		fmt.Fprintf(&b, "User-agent: %s\n", strings.Repeat("a", i+1))
+	}
+	if n := len(Parse([]byte(b.String()), RFC9309).tokens()); n != maxReaders {
+		t.Errorf("%d readers", n)
 	}
 }

@@ -106,6 +106,21 @@ func TestMergeDirectives(t *testing.T) {
 	}
 }
 
+// The zones of RFC 822; another word is none, and then there is no date.
+func TestZonesOfDates(t *testing.T) {
+	for zone, hour := range map[string]int{"GMT": 12, "utc": 12, "UT": 12, "Z": 12, "EDT": 16, "EST": 17, "CDT": 17, "CST": 18, "MDT": 18, "mst": 19, "PDT": 19, "PST": 20, "": 12} {
+		got, ok := pageTime("25 Jun 2025 12:00:00 " + zone)
+		if want := time.Date(2025, 6, 25, hour, 0, 0, 0, time.UTC); !ok || !got.Equal(want) {
+			t.Errorf("%q: %v, %v", zone, got, ok)
+		}
+	}
+	for _, bad := range []string{"25 Jun 2025 12:00:00 CET", "EST", " EST", "", "25", "2025-06-25 25:00:00"} {
+		if got, ok := pageTime(bad); ok {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+}
+
 func TestRelNoFollow(t *testing.T) {
 	for rel, want := range map[string]bool{"nofollow": true, "noopener\tNOFOLLOW": true, "": false, "nofollows": false, "ugc sponsored": false} {
 		if got := RelNoFollow(rel); got != want {

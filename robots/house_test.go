@@ -182,6 +182,55 @@ func TestHouseDotSegments(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /b\nAllow: /a/../b/c\n", "wrenbot", "/b/c disallow")
 }
 
+// House: dot segments behind a wildcard or in a query stay: nobody knows what
+// stands before them.
+func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../c*/../d\nDisallow: /e?/../f\nDisallow: /g*/./h\n", "wrenbot", `
+/c?/../d     disallow
+/c/x/../d    allow
+/d           allow
+/c           allow
+/a/x         allow
+/e?/../f     disallow
+/f           allow
+/g?/./h      disallow
+/g/h         allow`)
+}
+
+// House: the last unit of a UTF-16 file counts, whatever it is: a character, the
+// second half of a pair, or the first half of one that is missing.
+func TestHouseUTF16LastUnit(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		encode := func(s string, more ...uint16) string {
+			var b []byte
+			for _, u := range append(utf16.Encode([]rune("\uFEFFUser-agent: *\nDisallow: /a"+s)), more...) {
+				b = order.AppendUint16(b, u)
+			}
+			return string(b)
+		}
+		asks(t, RFC9309, encode("b"), "wrenbot", "/ab disallow \n /ac allow")
+		asks(t, RFC9309, encode("\U0001F426"), "wrenbot", "/a%F0%9F%90%A6 disallow \n /ab allow")
+		asks(t, RFC9309, encode("", 0xD83D), "wrenbot", "/a%EF%BF%BD disallow \n /ab allow")
+		asks(t, RFC9309, encode("", 0xDC26), "wrenbot", "/a%EF%BF%BD disallow \n /ab allow")
+		asks(t, RFC9309, encode("", 0xD83D, 'b'), "wrenbot", "/a%EF%BF%BDb disallow \n /ab allow")
+	}
+	for _, mark := range []string{"\xFF\xFE", "\xFE\xFF", "\xFF\xFEU"} {
+		asks(t, RFC9309, mark, "wrenbot", "/a allow")
+	}
+}
+
+// House: a Disallow that is not UTF-8 is read in all its forms, those of its
+// query included.
+func TestHouseLatin1Query(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /caf\xE9?u=%2Fb\n", "wrenbot", `
+/caf%E9?u=%2Fb     disallow
+/caf%E9?u=/b       disallow
+/caf%C3%A9?u=%2Fb  disallow
+/caf%C3%A9?u=/b    disallow
+/caf%C3%A9?u=b     allow
+/caf?u=/b          allow`)
+}
+
 // House: aliases are further names of the same crawler; the groups of all of
 // them count together, and keep it from falling back to "*".
 func TestHouseAliases(t *testing.T) {

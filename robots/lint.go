@@ -111,7 +111,10 @@ type lintGroup struct {
 	rules []int
 }
 
-// report adds a problem at an offset of the text; -1 for the whole line.
+// wholeLine stands for an offset where a problem is about all of a line.
+const wholeLine = -1
+
+// report adds a problem at an offset of the text, or wholeLine.
 func (l *linter) report(at int, code, message, hint string) {
 	if len(l.list) >= maxProblems {
 		return
@@ -126,15 +129,15 @@ func (l *linter) report(at int, code, message, hint string) {
 func (l *linter) wholeFile() {
 	f := l.file
 	if f.over {
-		l.report(-1, "file-too-long", "the file is longer than "+strconv.Itoa(MaxBytes)+" bytes; crawlers may ignore the rest",
+		l.report(wholeLine, "file-too-long", "the file is longer than "+strconv.Itoa(MaxBytes)+" bytes; crawlers may ignore the rest",
 			"combine rules, or put what is blocked into a directory of its own")
 	}
 	if f.utf16 {
-		l.report(-1, "utf16", "the file is in UTF-16, which most crawlers cannot read", "save it as UTF-8")
+		l.report(wholeLine, "utf16", "the file is in UTF-16, which most crawlers cannot read", "save it as UTF-8")
 	}
 	if head := trim(f.text[:min(len(f.text), 1000)]); hasPrefixFold(head, "<!doctype") || hasPrefixFold(head, "<html") {
 		l.html = true
-		l.report(-1, "html", "this is an HTML page, not a robots.txt file", "serve a text file, or answer 404 if there are no rules")
+		l.report(wholeLine, "html", "this is an HTML page, not a robots.txt file", "serve a text file, or answer 404 if there are no rules")
 	}
 }
 
@@ -233,7 +236,7 @@ func (l *linter) entry(i, end int) {
 			l.report(at, "bad-signal", quote(value)+" states no preference", `write for example "search=yes, ai-train=no"`)
 		}
 	case noindexLine:
-		l.report(-1, "unsupported", "crawlers do not obey Noindex in robots.txt", "send X-Robots-Tag: noindex with the page, or a meta element")
+		l.report(wholeLine, "unsupported", "crawlers do not obey Noindex in robots.txt", "send X-Robots-Tag: noindex with the page, or a meta element")
 	}
 	l.joined(i, end)
 }
@@ -304,7 +307,7 @@ func (l *linter) delay(at int, value string) {
 
 func (l *linter) sitemap(at int, value string) {
 	if value == "" {
-		l.report(-1, "bad-sitemap", "the Sitemap line names nothing", "write an absolute URL")
+		l.report(wholeLine, "bad-sitemap", "the Sitemap line names nothing", "write an absolute URL")
 	} else if _, err := Locate(value); err != nil {
 		l.report(at, "bad-sitemap", quote(value)+" is no absolute URL", "write it with https:// and the host")
 	}

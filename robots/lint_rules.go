@@ -15,7 +15,7 @@ func (l *linter) agent(e *entry) {
 	token := tokenOf(value)
 	switch {
 	case value == "":
-		l.report(-1, "empty-agent", "the User-agent line names nobody", `write a crawler's product token, or "*" for all`)
+		l.report(wholeLine, "empty-agent", "the User-agent line names nobody", `write a crawler's product token, or "*" for all`)
 		return
 	case isStar(value):
 		token = "*"
@@ -49,7 +49,7 @@ func (l *linter) rule(i int) {
 	value, at := f.value(e), int(e.start)
 	if l.agents == 0 {
 		if !l.said {
-			l.report(-1, "rule-outside", "a rule before the first User-agent line counts for nobody", `put a line such as "User-agent: *" in front of it`)
+			l.report(wholeLine, "rule-outside", "a rule before the first User-agent line counts for nobody", `put a line such as "User-agent: *" in front of it`)
 			l.said = true
 		}
 		return
@@ -111,7 +111,7 @@ func (l *linter) wildcards(value string, at int) {
 func (l *linter) endGroup() {
 	if l.agents > 0 && !l.ruled {
 		l.line = l.last
-		l.report(-1, "agent-without-rule", "the group has no rule, so everything is allowed to whom it names", `if that is meant, say so with "Disallow:"`)
+		l.report(wholeLine, "agent-without-rule", "the group has no rule, so everything is allowed to whom it names", `if that is meant, say so with "Disallow:"`)
 	}
 	if len(l.rules) > 1 {
 		l.ended = append(l.ended, lintGroup{l.names, l.rules})

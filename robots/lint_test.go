@@ -146,3 +146,18 @@ func TestProblemsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a name depends on what follows the token.
+func TestHintsOfNames(t *testing.T) {
+	for value, want := range map[string]string{
+		"MJ12bot":      "look up the product token that the crawler looks for",
+		"wrenbot.news": "look up the product token that the crawler looks for",
+		"wrenbot/1.0":  "write wrenbot alone",
+		"wrenbot news": "write wrenbot alone",
+	} {
+		p := Parse([]byte("User-agent: "+value+"\nDisallow: /\n"), RFC9309).Problems()
+		if len(p) != 1 || p[0].Code != "bad-agent" || p[0].Hint != want {
+			t.Errorf("%s: %v, want %q", value, p, want)
+		}
+	}
+}

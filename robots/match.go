@@ -44,10 +44,10 @@ func (g *Group) Match(target string) Verdict {
 		return g.verdict(g.rules.match(target, false))
 	}
 	if len(target) <= stackTarget {
-		var buf, spare [3*stackTarget + 1]byte
+		var buf, spare [3 * stackTarget]byte
 		return g.matchRaw(target, buf[:0], spare[:0])
 	}
-	return g.matchRaw(target, make([]byte, 0, 3*len(target)+1), nil)
+	return g.matchRaw(target, make([]byte, 0, 3*len(target)), nil)
 }
 
 // MatchURL returns the verdict for a URL, or for a path and query: Match of what

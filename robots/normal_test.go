@@ -1,6 +1,9 @@
 package robots
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The normal form of RFC 9309, by example: of a target and of a pattern.
 func TestNormalForm(t *testing.T) {
@@ -55,6 +58,31 @@ func TestRemoveDots(t *testing.T) {
 		}
 		if got := string(removeDots([]byte(c.in), false)); got != c.open {
 			t.Errorf("%q, open: %q, want %q", c.in, got, c.open)
+		}
+	}
+}
+
+// The scan for octets that need work looks at eight of them at a time: none may
+// slip through, wherever it stands.
+func TestEachOffsetOfTheScan(t *testing.T) {
+	for length := range 33 {
+		for at := range length {
+			for _, c := range []byte{'%', '*', '$', ' ', '"', 0x7F, 0x80, 0xFF} {
+				s := []byte(strings.Repeat("a", length))
+				s[at] = c
+				if want := classes[c]; classesOf(string(s))&want != want || isNormal(string(s)) {
+					t.Errorf("%q at %d of %d is not seen", c, at, length)
+				}
+			}
+			// The same of a verdict: %62 is a "b".
+			path := "/" + strings.Repeat("a", at)
+			asks(t, RFC9309, "User-agent: *\nDisallow: "+path+"b"+strings.Repeat("a", length-at)+"\n", "wrenbot",
+				path+"%62"+strings.Repeat("a", length-at)+" disallow \n "+path+"%63"+strings.Repeat("a", length-at)+" allow")
+			asks(t, RFC9309, "User-agent: *\nDisallow: "+path+"%62"+strings.Repeat("a", length-at)+"\n", "wrenbot",
+				path+"b"+strings.Repeat("a", length-at)+" disallow \n "+path+"c allow")
+		}
+		if s := strings.Repeat("a", length); classesOf(s)&^unreserved != 0 || !isNormal(s) {
+			t.Errorf("%q is normal", s)
 		}
 	}
 }

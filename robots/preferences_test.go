@@ -88,6 +88,9 @@ func TestHeaderPreferences(t *testing.T) {
 			t.Errorf("%q: %q, want %q", c.values, got, c.want)
 		}
 	}
+	if p := HeaderPreferences([]string{"train-ai=n"}); len(p) != 1 || p[0].Line != 0 {
+		t.Errorf("a header has no lines: %+v", p)
+	}
 	both := HeaderPreferences([]string{"search=y"}).Merge(HeaderPreferences([]string{"search=n"}))
 	if granted, stated := both.Stated("search"); granted || !stated {
 		t.Errorf("%v: %v, %v", both, granted, stated)
@@ -97,13 +100,14 @@ func TestHeaderPreferences(t *testing.T) {
 // Dictionaries of RFC 9651, 3.2 and 4.2.2.
 func TestDictionary(t *testing.T) {
 	for _, ok := range []string{"", " ", "a", "a=1", "a=-1.5", "a=b", "a=*b/c:d", `a="x\"\\y"`, "a=:YWJj:", "a=?1", "a=@1659578233", `a=%"f%c3%bc"`,
+		`a="~ !"`, `a=%"~ !"`, `a=%"%41"`, "a=123456789012345", "a=123456789012.1", "a=1.123", "a=0.0", "a=-0", "a=?0", "a=:+/=09azAZ:", "a=::", `a=""`, `a=%""`,
 		"a=(1 b \"c\")", "a=()", "a=( 1 );x;y=2", "a;b=c", "*a_-.*=1", "a=1 ,\tb=2", "a=(a;x b)"} {
 		if !parseDictionary(ok, func(string, string) {}) {
 			t.Errorf("%q is refused", ok)
 		}
 	}
 	for _, bad := range []string{",", "a,", "a,,b", "A", "a=", "a = b", "a=1.", "a=1.2345", "a=-", "a=1234567890123456", "a=1234567890123.1", `a="x`, `a="\x"`,
-		"a=\"\x7f\"", "a=?2", "a=@1.5", "a=@", `a=%"%zz"`, `a=%"x`, `a=%x`, "a=:x", "a=(1", "a=(1,2)", "a=(1\"x\")", "a;", "a;B", "a;b=", "a b", "a=b c", "é", "a=("} {
+		"a=\"\x7f\"", "a=\"\x1f\"", "a=%\"\x7f\"", "a=%\"\x1f\"", `a=%"%4"`, `a=%"`, `a="`, `a="\`, "a=?", "a=&", "a=/b", "a=1234567890123.12", "a=1.1.1", "a=:YW", "a=:Y-:", "a=?2", "a=@1.5", "a=@", `a=%"%zz"`, `a=%"x`, `a=%x`, "a=:x", "a=(1", "a=(1,2)", "a=(1\"x\")", "a;", "a;B", "a;b=", "a b", "a=b c", "é", "a=("} {
 		if parseDictionary(bad, func(string, string) {}) {
 			t.Errorf("%q is accepted", bad)
 		}

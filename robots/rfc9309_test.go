@@ -87,6 +87,9 @@ func TestKeysIgnoreCase(t *testing.T) {
 func TestByteOrderMark(t *testing.T) {
 	asks(t, RFC9309, "\xEF\xBB\xBFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
 	asks(t, RFC9309, "\xEF\xBBUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
+	asks(t, RFC9309, "\xEFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
+	asks(t, Google, "\xEFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
+	asks(t, RFC9309, "\xEF", "wrenbot", "/a allow")
 	asks(t, RFC9309, "User-agent: *\n\xEF\xBB\xBFDisallow: /a\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
@@ -353,4 +356,16 @@ func TestFileLimit(t *testing.T) {
 	asks(t, RFC9309, head+pad+"Disallow: /b\n", "wrenbot", "/a disallow \n /b allow")
 	pad = pad[len("Disallow: /b\n"):]
 	asks(t, RFC9309, head+pad+"Disallow: /b\n", "wrenbot", "/a disallow \n /b disallow")
+}
+
+// The limits are what the documentation says: 500 KiB of a file (2.5), and as
+// much of a line as google/robotstxt reads.
+func TestLimits(t *testing.T) {
+	if MaxBytes != 512000 || MaxLine != 16663 {
+		t.Errorf("%d bytes, %d of a line", MaxBytes, MaxLine)
+	}
+	const head, tail = "User-agent: *\n", "\nDisallow: /a\n"
+	file := func(n int) string { return head + "#" + strings.Repeat("x", n-len(head)-1-len(tail)) + tail }
+	asks(t, RFC9309, file(512000), "wrenbot", "/a disallow")
+	asks(t, RFC9309, file(512000+len(tail)), "wrenbot", "/a allow")
 }

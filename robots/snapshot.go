@@ -235,12 +235,16 @@ func (s *Snapshot) parsed(p Policy) *Group {
 }
 
 // File returns the parsed Body. The Body of an answer other than 2xx is not a
-// robots.txt file, and gives an empty File.
+// robots.txt file: where there is none the File is empty, and where nobody knows,
+// or may know, it is the zero File, whose groups defer.
 func (s *Snapshot) File(d Dialect) *File {
-	if s.outcome() != success {
-		return parse(nil, "", d, false)
+	switch s.outcomeIn(d) {
+	case success:
+		return parse(s.Body, s.URL, d, s.Cut)
+	case missing:
+		return parse(nil, s.URL, d, false)
 	}
-	return parse(s.Body, s.URL, d, s.Cut)
+	return &File{dialect: d}
 }
 
 // fixed returns a group that has one answer for everything.

@@ -2,6 +2,7 @@ package robots
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -161,6 +162,35 @@ func TestCheckToken(t *testing.T) {
 		if !errors.As(err, &e) || e.Token != token || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "letters a-z A-Z") {
 			t.Errorf("%q: %v, want a *TokenError with %q", token, err, want)
 		}
+	}
+}
+
+// The draft of 1996 takes a token as HTTP/1.0 has it: any visible ASCII but its
+// special characters.
+func TestCheckTokenOf1996(t *testing.T) {
+	for c := range 256 {
+		token := "a" + string([]byte{byte(c)}) + "b"
+		want := c > ' ' && c < 0x7F && !strings.ContainsRune(`()<>@,;:\"/[]?={}`, rune(c))
+		err := Koster1996.CheckToken(token)
+		if (err == nil) != want {
+			t.Errorf("%q: %v", token, err)
+		}
+		var e *TokenError
+		if !want && (!errors.As(err, &e) || e.Dialect != Koster1996 || !strings.Contains(err.Error(), "visible ASCII") || !strings.Contains(err.Error(), fmt.Sprintf("%q", []rune(token)[1]))) {
+			t.Errorf("%q: %v", token, err)
+		}
+	}
+	for _, d := range []Dialect{RFC9309, Google} {
+		if d.CheckToken("bot2") == nil || d.CheckToken("wren-bot_") != nil {
+			t.Errorf("%v", d)
+		}
+	}
+	if err := Koster1996.CheckToken(""); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Error(err)
+	}
+	asks(t, Koster1996, "User-agent: bot2\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "bot2", "/a disallow \n /b allow")
+	if s := (&TokenError{Token: "fine"}).Error(); s != `robots: bad product token "fine"` {
+		t.Error(s)
 	}
 }
 

@@ -12,7 +12,7 @@ func TestWords(t *testing.T) {
 	for a := Defer; a <= Disallow; a++ {
 		words = append(words, a.String())
 	}
-	for r := Unknown; r <= LongUnreachable; r++ {
+	for r := Unknown; r <= OtherSite; r++ {
 		words = append(words, r.String())
 	}
 	for _, w := range words {
@@ -130,6 +130,19 @@ func TestZeroValuesDefer(t *testing.T) {
 		}
 		g.Preferences("/a")
 		g.Noindex()
+	}
+	// The file of an answer that is none permits nothing, unless there is none.
+	for status, access := range map[int]Access{200: Allow, 404: Allow, 403: Defer, 408: Defer, 503: Defer} {
+		s := attempt(status, "")
+		if v := s.File(RFC9309).Group("wrenbot").Match("/a"); v.Access != access {
+			t.Errorf("file of %d: %+v", status, v)
+		}
+		if v := s.File(Google).Group("wrenbot").Match("/a"); v.Allowed() != (status != 503) {
+			t.Errorf("google, file of %d: %+v", status, v)
+		}
+	}
+	if s := (*Snapshot)(nil).File(RFC9309); len(s.Problems()) != 0 || s.Group("wrenbot").Match("/a").Access != Defer {
+		t.Error("the file of no snapshot")
 	}
 	new(File).Problems()
 	new(File).Sitemaps()

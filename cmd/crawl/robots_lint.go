@@ -75,7 +75,7 @@ func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON boo
 	if d == robots.RFC9309 {
 		for _, other := range []robots.Dialect{robots.Google, robots.Koster1996} {
 			if n := len(f.Differences(other)); n > 0 {
-				fmt.Fprintf(p.err, "crawl: %s: %d of its rules are read otherwise by %s: --dialect %s names them\n", name, n, other, other)
+				fmt.Fprintf(p.err, "crawl: %s: a reader by %s decides otherwise at %d of its rules: --dialect %s names them\n", name, other, n, other)
 			}
 		}
 	}

@@ -1,0 +1,3 @@
+module github.com/permesso-crawler/permesso/cmd/mutate
+
+go 1.26.0

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A mutant is one small change of one source file.
+type mutant struct {
+	file     string // path, as it was given
+	line     int
+	function string // "Type.Method" or "function"; empty outside of functions
+	text     string // the line it begins on, without white space at its ends
+	change   string // what is changed, for people and for the list of equivalents
+
+	start, end int // source[start:end] is replaced
+	by         string
+}
+
+// apply returns the source with the change.
+func (m *mutant) apply(source []byte) []byte {
+	return slices.Concat(source[:m.start], []byte(m.by), source[m.end:])
+}
+
+// mutants returns all mutants of a file, in the order of the source.
+func mutants(file string, source []byte) ([]mutant, error) {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	f := finder{file: file, source: source, fset: fset, lines: strings.Split(string(source), "\n")}
+	for _, d := range tree.Decls {
+		f.function = nameOf(d)
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			f.early(fn.Type, fn.Body)
+		}
+		ast.Inspect(d, f.visit)
+	}
+	slices.SortStableFunc(f.found, func(a, b mutant) int { return a.start - b.start })
+	number(f.found)
+	return f.found, nil
+}
+
+// number tells apart equal changes of one line.
+func number(list []mutant) {
+	type key struct {
+		line   int
+		change string
+	}
+	seen := map[key]int{}
+	for i := range list {
+		m := &list[i]
+		k := key{m.line, m.change}
+		if seen[k]++; seen[k] > 1 {
+			m.change += " #" + strconv.Itoa(seen[k])
+		}
+	}
+}
+
+func nameOf(d ast.Decl) string {
+	fn, ok := d.(*ast.FuncDecl)
+	if !ok {
+		return ""
+	}
+	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+		return fn.Name.Name
+	}
+	t := fn.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name + "." + fn.Name.Name
+		default:
+			return fn.Name.Name
+		}
+	}
+}
+
+// finder walks over one file.
+type finder struct {
+	file     string
+	source   []byte
+	fset     *token.FileSet
+	lines    []string
+	function string
+	found    []mutant
+}
+
+func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
+
+func (f *finder) src(n ast.Node) string { return string(f.source[f.offset(n.Pos()):f.offset(n.End())]) }
+
+// add notes that what stands from pos to end is to be replaced.
+func (f *finder) add(pos, end token.Pos, by, change string) {
+	line := f.fset.Position(pos).Line
+	f.found = append(f.found, mutant{
+		file: f.file, line: line, function: f.function,
+		text: strings.Join(strings.Fields(f.lines[line-1]), " "), change: change,
+		start: f.offset(pos), end: f.offset(end), by: by,
+	})
+}
+
+var comparisons = map[token.Token]token.Token{
+	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
+	token.EQL: token.NEQ, token.NEQ: token.EQL,
+	token.LAND: token.LOR, token.LOR: token.LAND,
+}
+
+func (f *finder) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ImportSpec:
+		return false
+	case *ast.FuncLit:
+		f.early(n.Type, n.Body)
+	case *ast.IfStmt:
+		f.condition(n.Cond)
+		if e, ok := n.Cond.(*ast.BinaryExpr); ok && e.Op == token.NEQ && isError(e.X) && f.src(e.Y) == "nil" {
+			f.add(n.Cond.Pos(), n.Cond.End(), "false && "+f.src(n.Cond), "drop error: "+f.src(e.X))
+		}
+	case *ast.ForStmt:
+		if n.Cond != nil {
+			f.condition(n.Cond)
+		}
+	case *ast.CaseClause:
+		for _, e := range n.List {
+			switch e.(type) {
+			case *ast.BinaryExpr, *ast.UnaryExpr:
+				f.condition(e)
+			}
+		}
+	case *ast.BinaryExpr:
+		if to, ok := comparisons[n.Op]; ok {
+			f.add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to.String(), n.Op.String()+" to "+to.String())
+		}
+	case *ast.BasicLit:
+		if n.Kind == token.INT {
+			f.add(n.Pos(), n.End(), "("+n.Value+" + 1)", n.Value+" + 1")
+			f.add(n.Pos(), n.End(), "("+n.Value+" - 1)", n.Value+" - 1")
+		}
+	case *ast.ReturnStmt:
+		k := len(n.Results)
+		if k > 0 && isError(n.Results[k-1]) {
+			f.add(n.Results[k-1].Pos(), n.Results[k-1].End(), "nil", "return no error")
+		}
+		if k > 1 && f.src(n.Results[k-1]) == "false" {
+			return false // "0, false": nobody looks at the number
+		}
+	case *ast.BlockStmt:
+		f.statements(n.List)
+	case *ast.CommClause:
+		f.statements(n.Body)
+	}
+	if c, ok := n.(*ast.CaseClause); ok {
+		f.statements(c.Body)
+	}
+	return true
+}
+
+// condition negates what decides. Of == and != that is the same as swapping them.
+func (f *finder) condition(e ast.Expr) {
+	if b, ok := e.(*ast.BinaryExpr); ok && (b.Op == token.EQL || b.Op == token.NEQ) {
+		return
+	}
+	f.add(e.Pos(), e.End(), "!("+f.src(e)+")", "negate: "+oneLine(f.src(e)))
+}
+
+// isError guesses by the name: mutants are made from the text alone.
+func isError(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && (id.Name == "err" || strings.HasSuffix(id.Name, "err") || strings.HasSuffix(id.Name, "Err"))
+}
+
+// statements removes each of those that can be missed. What is assigned is still
+// worked out, so that nothing is left unused.
+func (f *finder) statements(list []ast.Stmt) {
+	for _, s := range list {
+		by := ""
+		switch s := s.(type) {
+		case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.DeferStmt, *ast.GoStmt:
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE {
+				continue
+			}
+			blanks := make([]string, len(s.Lhs))
+			values := make([]string, len(s.Rhs))
+			for i := range blanks {
+				blanks[i] = "_"
+			}
+			for i := range values {
+				values[i] = f.src(s.Rhs[i])
+			}
+			by = strings.Join(blanks, ", ") + " = " + strings.Join(values, ", ")
+		case *ast.BranchStmt:
+			if s.Tok == token.FALLTHROUGH || s.Tok == token.GOTO {
+				continue
+			}
+		default:
+			continue
+		}
+		f.add(s.Pos(), s.End(), by, "remove: "+oneLine(f.src(s)))
+	}
+}
+
+// early leaves a function at once, with zero values.
+func (f *finder) early(t *ast.FuncType, body *ast.BlockStmt) {
+	if body == nil || len(body.List) == 0 {
+		return
+	}
+	if _, only := body.List[0].(*ast.ReturnStmt); only && len(body.List) == 1 && t.Results == nil {
+		return
+	}
+	var values []string
+	named := false
+	if t.Results != nil {
+		for _, field := range t.Results.List {
+			named = named || len(field.Names) > 0
+			for range max(1, len(field.Names)) {
+				values = append(values, fmt.Sprintf("*new(%s)", f.src(field.Type)))
+			}
+		}
+	}
+	if named {
+		values = nil
+	}
+	first := body.List[0]
+	f.add(first.Pos(), first.Pos(), strings.TrimRight("if true { return "+strings.Join(values, ", "), " ")+" }\n", "return at once")
+}
+
+// oneLine makes a short line of a piece of source.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:77], "") + "..."
+	}
+	return s
+}
