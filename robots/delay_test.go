@@ -28,6 +28,16 @@ func TestParseDelay(t *testing.T) {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
+	for _, name := range []string{"m", "min", "MINS", "minute", "minutes"} {
+		if d, ok := parseDelay("2 " + name); !ok || d != 2*time.Minute {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+	for _, name := range []string{"h", "hr", "Hour", "hours"} {
+		if d, ok := parseDelay("2" + name); !ok || d != 2*time.Hour {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
 	if maxDelay != 876000*time.Hour {
 		t.Errorf("a hundred years are %v", maxDelay)
 	}

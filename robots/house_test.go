@@ -49,6 +49,9 @@ func TestHouseAbsoluteURL(t *testing.T) {
 			t.Errorf("%s: %v", target, v)
 		}
 	}
+	// What only looks like one had its slash forgotten.
+	asks(t, RFC9309, "User-agent: *\nDisallow: ://x\nDisallow: a/b://y\nDisallow: c?://z\n", "wrenbot",
+		"/://x disallow \n /a/b://y disallow \n /c?://z disallow \n /x allow \n /y allow \n /z allow")
 	// Without knowing the site, the whole of one is not taken to be meant.
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n / allow \n /c allow")
 }

@@ -161,3 +161,19 @@ func TestHintsOfNames(t *testing.T) {
 		}
 	}
 }
+
+// Slips are counted: an octet too many, too few, another one, or two swapped.
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"abc", "abc", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "ac", 1}, {"ac", "abc", 1}, {"abc", "axc", 1},
+		{"ab", "ba", 1}, {"abcd", "acbd", 1}, {"ab", "ca", 2}, {"ab", "bc", 2}, {"abcd", "badc", 2}, {"ca", "abc", 3},
+		{"kitten", "sitting", 3}, {"dialsow", "disallow", 2}, {"aaab", "baaa", 2},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%q, %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

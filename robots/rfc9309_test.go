@@ -164,6 +164,15 @@ func TestLongestMatchDecides(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/p disallow 2 \n /p/q allow 3 \n /p/q/r disallow 4 \n /p/q/x.html disallow 5 \n /x allow")
 }
 
+// Octets are counted in the normal form, in which rules are compared (2.2.2).
+func TestLengthIsThatOfTheNormalForm(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nAllow: /%61b\nDisallow: /a*b\n", "wrenbot", "/ab disallow 3")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /%61b\nAllow: /a*b\n", "wrenbot", "/ab allow 3")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /é\nAllow: /%C3***\n", "wrenbot", "/%C3%A9 allow 3")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /é\nAllow: /%C3**\n", "wrenbot", "/%C3%A9 disallow 2")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /%61$\nAllow: /*$\n", "wrenbot", "/a allow 3")
+}
+
 // "If an allow rule and a disallow rule are equivalent, then the allow rule
 // SHOULD be used." (2.2.2) The same holds for equal length.
 func TestAllowWinsTies(t *testing.T) {

@@ -26,6 +26,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,6 +46,7 @@ func main() {
 // settings are the flags.
 type settings struct {
 	root, known, tests string
+	match              string
 	seed               uint64
 	n, jobs            int
 	timeout            time.Duration
@@ -64,12 +67,17 @@ func run(ctx context.Context, args []string, out, talk io.Writer) (int, error) {
 	fs.IntVar(&s.jobs, "j", 1, "mutants at once")
 	fs.DurationVar(&s.timeout, "timeout", time.Minute, "of the tests of one mutant; beyond it, it is killed")
 	fs.Float64Var(&s.min, "min", 0, "least percentage to be killed of those that are not equivalent")
+	fs.StringVar(&s.match, "match", "", "try all mutants, and only those, whose entry in the list would match this regular expression")
 	fs.BoolVar(&s.list, "list", false, "list the mutants that would be tried, and try none")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0, nil
 		}
 		return 2, nil
+	}
+	match, err := regexp.Compile(s.match)
+	if err != nil {
+		return 2, fmt.Errorf("-match: %w", err)
 	}
 	if fs.NArg() != 1 || s.n < 0 || s.jobs < 1 || s.timeout <= 0 {
 		return 2, errors.New("give one package, such as ./robots; -n is at least 0, -j at least 1")
@@ -78,6 +86,10 @@ func run(ctx context.Context, args []string, out, talk io.Writer) (int, error) {
 	r, err := newReport(ctx, &s)
 	if err != nil {
 		return 1, err
+	}
+	if s.match != "" {
+		r.all = slices.DeleteFunc(r.all, func(m mutant) bool { return !match.MatchString(entry(&m, r.root)) })
+		r.limit = len(r.all)
 	}
 	if s.list {
 		for _, m := range r.drawn(len(r.all)) {

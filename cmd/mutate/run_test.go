@@ -91,6 +91,10 @@ func TestDraw(t *testing.T) {
 	if draw("1", "0") != all || draw("2", "0") == all || !strings.HasPrefix(all, draw("1", "3")) || strings.Count(draw("1", "3"), "\n") != 3 {
 		t.Error(all)
 	}
+	code, out, talk := mutate(t, "-C", "testdata/toy", "-list", "-match", "Clamp\t.*negate", ".")
+	if code != 0 || out != "toy.go\tClamp\tif n < low {\tnegate: n < low\n" {
+		t.Error(code, out, talk)
+	}
 }
 
 // What cannot be done is said.
@@ -103,6 +107,7 @@ func TestErrors(t *testing.T) {
 		{2, "give one package", nil},
 		{2, "give one package", []string{"-n", "-1", "."}},
 		{2, "flag provided but not defined", []string{"-frobnicate", "."}},
+		{2, "-match: ", []string{"-match", "(", "."}},
 		{1, "go list", []string{"-C", "testdata/toy", "./nowhere"}},
 		{1, "equivalent.tsv:1: ", []string{"-C", "testdata/toy", "-equivalent", "testdata/bad/equivalent.tsv", "."}},
 		{1, "the tests fail without any change", []string{"-C", "testdata/toy", "-tests", "./nowhere", "."}},
