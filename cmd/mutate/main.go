@@ -286,7 +286,7 @@ func (r *report) print(out io.Writer, s *settings) float64 {
 		}
 	}
 	for k := range r.known {
-		if e := &r.known[k]; r.ours(e) && !r.has(e) {
+		if e := &r.known[k]; s.match == "" && r.ours(e) && !r.has(e) {
 			fmt.Fprintf(out, "is listed as equivalent, and is no mutant: %s: %s: %s\n", e.file, e.text, e.change)
 		}
 	}
