@@ -114,7 +114,7 @@ func TestZonesOfDates(t *testing.T) {
 			t.Errorf("%q: %v, %v", zone, got, ok)
 		}
 	}
-	for _, bad := range []string{"25 Jun 2025 12:00:00 CET", "EST", " EST", "", "25", "2025-06-25 25:00:00"} {
+	for _, bad := range []string{"25 Jun 2025 12:00:00 CET", "1, 25 Jun 2025 12:00:00", "25 Jun, 2025", "EST", " EST", "", "25", "2025-06-25 25:00:00"} {
 		if got, ok := pageTime(bad); ok {
 			t.Errorf("%q: %v", bad, got)
 		}

@@ -98,6 +98,17 @@ func TestLocateErrors(t *testing.T) {
 }
 
 // Locate is stable: the file of a robots.txt URL is itself.
+// What cannot stand in a host name is refused, escaped or not.
+func TestLocateRefusesCharactersOfNames(t *testing.T) {
+	for c := range 256 {
+		bad := c <= ' ' || c == 0x7F || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", byte(c)) >= 0
+		raw := fmt.Sprintf("http://a%%%02xb.test/", c)
+		if got, err := Locate(raw); (err != nil) != bad {
+			t.Errorf("%s: %q, %v", raw, got, err)
+		}
+	}
+}
+
 func TestLocateIsStable(t *testing.T) {
 	for _, rawURL := range []string{"https://example.com:0443/", "https://[::FFFF:1.2.3.4]/", "http://EX.test:080", "https://exämple.com./"} {
 		once, err := Locate(rawURL)
@@ -129,6 +140,8 @@ func TestTarget(t *testing.T) {
 		"https://example.com/http://x/y":     "/http://x/y",
 		"https://example.com/a?u=http://x#y": "/a?u=http://x",
 		"mailto://x/y":                       "/y",
+		"https:///a":                         "/a",
+		"https://?q":                         "/?q",
 		"//example.com/a":                    "/a",
 		"//example.com":                      "/",
 		"/a?b#c":                             "/a?b",
