@@ -164,3 +164,17 @@ func TestVisitTime(t *testing.T) {
 		t.Error("without a window every time is good")
 	}
 }
+
+// What a file does not say, it does not say.
+func TestNothingSaidAboutTime(t *testing.T) {
+	g := Parse([]byte("User-agent: *\nDisallow: /x\nVisit-time: never\nCrawl-delay: soon\nRequest-rate: often\n"), RFC9309).Group("wrenbot")
+	if w, ok := g.VisitTime(); ok || len(w) != 0 {
+		t.Errorf("%v", w)
+	}
+	if d, ok := g.CrawlDelay(); ok || d != 0 {
+		t.Errorf("%v", d)
+	}
+	if d, ok := g.RequestRate(); ok || d != 0 {
+		t.Errorf("%v", d)
+	}
+}
