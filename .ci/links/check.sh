@@ -17,6 +17,6 @@ cd "$work"
 echo '{"private":true}' >package.json
 npm install --silent --no-audit --no-fund --no-save parse5@8.0.0
 
-find -L /usr/share/doc -type f \( -name '*.html' -o -name '*.htm' -o -name '*.html.[a-z][a-z]' \) | sort >names
+find -L /usr/share/doc -type f \( -name '*.html' -o -name '*.htm' -o -name '*.html.[a-z][a-z]' \) -exec realpath {} + | sort -u >names
 ./list <names >ours.jsonl
 node compare.mjs ours.jsonl

@@ -143,7 +143,7 @@ for await (const line of createInterface({ input: createReadStream(process.argv[
   console.error(`  ${r.first}: ${r.got[r.first]} where the tree has ${r.want[r.first]}`);
   if (ours.title !== r.title) console.error(`  title "${ours.title}" where the tree has "${r.title}"`);
 }
-if (pages < 2000) {
+if (pages < 3000) {
   console.error(`links: only ${pages} pages`);
   wrong++;
 }
