@@ -1,0 +1,56 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+)
+
+// All workers wait for a disk that takes an hour for each sync. When the context
+// ends, or the time of the run is up, none of them waits for its turn: what all
+// have in hand is committed at once.
+func TestAnEndDoesNotWaitForRoomOnTheDisk(t *testing.T) {
+	const workers = 20
+	for _, byTime := range []bool{false, true} {
+		t.Run(fmt.Sprint("by time: ", byTime), func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				o := crawler.Options{Identity: testIdentity, Network: w, Dir: dir, Concurrency: workers, IPDelay: -1}
+				for i := range workers {
+					origin := fmt.Sprintf("http://h%d.example", i)
+					book(w, origin, 5)
+					o.Seeds = append(o.Seeds, origin+"/0")
+				}
+				crawler.SetSmallestBounds(&o, time.Hour)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				const runs = 100 * time.Hour
+				if byTime {
+					o.MaxTime = runs
+				} else {
+					time.AfterFunc(runs, cancel)
+				}
+				c, err := crawler.New(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin := time.Now()
+				if err := c.Run(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				// The commit under way, one for what was in hand, and one to merge: two
+				// syncs each.
+				if took := time.Since(begin) - runs; took > 7*time.Hour {
+					t.Errorf("it ended %v after it was to", took)
+				}
+			})
+		})
+	}
+}
