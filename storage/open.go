@@ -219,7 +219,7 @@ func (db *DB) open() (err error) {
 	path := filepath.Join(db.dir, StateFile)
 	defer func() {
 		panicked := recover()
-		db.broken = panicked != nil
+		db.broken = db.broken || panicked != nil
 		err = db.damaged(err, panicked)
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
