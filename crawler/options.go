@@ -55,6 +55,7 @@ type Options struct {
 	MaxArchive int64 // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
 	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
+	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: DefaultBodyBudget
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
 	Dialect        robots.Dialect    // by which text robots.txt is read; the zero value is RFC 9309
 	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups count, too
@@ -101,6 +102,7 @@ const (
 const (
 	DefaultHostPages   = 10000
 	DefaultConcurrency = 64
+	DefaultBodyBudget  = 24 << 20
 )
 
 // check fills in the defaults and finds what is not valid.
@@ -117,7 +119,7 @@ func (o *Options) check() error {
 	}{
 		{"Depth", o.Depth < 0}, {"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
 		{"MaxHostBytes", o.MaxHostBytes < 0}, {"MaxHostTime", o.MaxHostTime < 0}, {"DomainDelay", o.DomainDelay < 0},
-		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"Timeout", o.Timeout < 0},
+		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"BodyBudget", o.BodyBudget < 0}, {"Timeout", o.Timeout < 0},
 		{"Bandwidth", o.Bandwidth < 0}, {"MaxArchive", o.MaxArchive < 0},
 	} {
 		if n.bad {

@@ -31,9 +31,11 @@ func (c *Crawler) visit(ctx context.Context, w *worker, turn *frontier.Turn, h H
 		return errors.Join(c.logVisit(w.number, e, &res), c.finish(turn, &res))
 	}
 	res, err := c.fetcher.Get(ctx, turn)
+	defer res.Release()
 	if err != nil {
-		_, ferr := turn.Finish(frontier.Outcome{Again: true})
-		return errors.Join(err, ferr)
+		lerr := c.logVisit(w.number, e, &res)
+		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter})
+		return errors.Join(err, lerr, ferr)
 	}
 	if res.Page == nil {
 		err := c.store(e, &res, nil)
@@ -62,7 +64,7 @@ func (c *Crawler) visit(ctx context.Context, w *worker, turn *frontier.Turn, h H
 	}
 	decided = true
 	err = c.finish(turn, &res)
-	res.Page.Release()
+	w.found.clear()
 	return err
 }
 

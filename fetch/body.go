@@ -2,10 +2,10 @@ package fetch
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 )
 
@@ -16,6 +16,11 @@ type body struct {
 	n       int64   // bytes that came
 	cut     bool    // there was more
 	lent    *[]byte // what decoded is in, if it is lent
+	share   share   // of the memory for all bodies
+
+	plain, kept pile  // what becomes decoded and wire
+	raw         *pile // what came, where no decoder was free
+	later       func(src source) error
 }
 
 // A source reads a body from the wire: without the transfer coding, with the
@@ -25,8 +30,7 @@ type source struct {
 	read func(int) // called after each read with the number of bytes
 	most int       // bytes at once; 0: no limit
 	end  int64     // bytes at all; 0: no limit
-	keep bool
-	kept []byte
+	keep *pile     // nil: none is kept
 	n    int64
 	err  error // that is not the end
 }
@@ -40,8 +44,10 @@ func (s *source) Read(p []byte) (int, error) {
 		p = p[:min(len(p), s.most)]
 	}
 	n, err := s.r.Read(p)
-	if s.keep {
-		s.kept = append(s.kept, p[:n]...)
+	if s.keep != nil {
+		if werr := s.keep.append(p[:n]); werr != nil {
+			err = werr
+		}
 	}
 	s.n += int64(n)
 	if err != nil && err != io.EOF {
@@ -52,60 +58,121 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // readBody reads an answer's body, decoded, up to limit bytes. read is called
-// after each read from the wire with the number of bytes.
-func (f *Fetcher) readBody(resp *http.Response, limit int64, lend bool, read func(int)) (body, error) {
+// after each read from the wire with the number of bytes. The body can be used
+// after settle, which needs no connection any more.
+func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, lend bool, read func(int)) (*body, error) {
+	b := &body{share: share{budget: budget}}
+	b.plain.share, b.kept.share = &b.share, &b.share
 	coding, err := codingOf(resp.Header)
 	if err != nil {
-		return body{}, err
+		return b, err
 	}
 	src := source{r: resp.Body, read: read, most: f.portion()}
 	if coding == "" {
-		var b body
 		err = b.read(&src, limit, resp.ContentLength, lend)
 		b.n = src.n
-		if f.opts.KeepWire {
-			b.wire = b.decoded
-		}
 		return b, err
 	}
-	d, err := f.decoders.get(coding)
-	if err != nil {
-		return body{}, err
-	}
-	defer f.decoders.put(d)
 	// A coding may also have more bytes on the wire than it stands for, without
 	// end: empty blocks, frames to be skipped.
 	src.end = limit + limit/16 + 64<<10
-	if src.keep = f.opts.KeepWire; src.keep && resp.ContentLength > 0 {
-		src.kept = make([]byte, 0, min(resp.ContentLength, src.end, maxScratch))
+	if !budget.window(coding) {
+		b.raw = &pile{share: &share{budget: budget, full: true}}
+		b.later = func(src source) error { return f.decode(b, coding, src, limit, lend, false) }
+		err = b.raw.fill(&src, src.end-1)
+		b.n = src.n
+		return b, err
+	}
+	defer budget.freeWindow(coding)
+	if n := min(resp.ContentLength, src.end, maxScratch); f.opts.KeepWire && n > 0 && b.share.grow(n) {
+		b.kept.b = make([]byte, 0, n)
+	}
+	// The coding may end before the transfer coding, or the stream, says that it
+	// does. Where that goes wrong it costs the connection only: a Content-Length
+	// that counts the decoded bytes is a common mistake.
+	return b, f.decode(b, coding, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
+}
+
+// decode reads what src has. What stands behind the end of the coding is read,
+// too, if drained is set.
+func (f *Fetcher) decode(b *body, coding string, src source, limit int64, lend, drained bool) error {
+	d, err := f.decoders.get(coding)
+	if err != nil {
+		return err
+	}
+	defer f.decoders.put(d)
+	if f.opts.KeepWire {
+		src.keep = &b.kept
 	}
 	d.src = src
-	var b body
 	if err = d.begin(); err == nil {
 		err = b.read(&guarded{d: d}, limit, -1, lend)
 	}
 	switch {
+	case isSpool(err):
 	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
 		err = nil
 	case errors.Is(err, errRatio), err != nil && d.src.err == errLength:
 		b.cut, err = true, nil
 	case err != nil:
 		err = blame(err, &d.src)
-	case !b.cut && (resp.ContentLength < 0 || resp.ProtoMajor == 2):
-		// The coding may end before the transfer coding, or the stream, says
-		// that it does. Where that goes wrong it costs the connection only: a
-		// Content-Length that counts the decoded bytes is a common mistake.
+	case !b.cut && drained:
 		drain(&d.src, limit)
 	}
-	b.wire, b.n = d.src.kept, d.src.n
-	return b, err
+	b.n = d.src.n
+	return err
+}
+
+// settle brings the body into memory, and waits for room there if there was
+// none before. Until ctx ends nothing else ends the wait: no connection is held
+// any more.
+func (b *body) settle(ctx context.Context, f *Fetcher) error {
+	err := b.decodeRaw(ctx)
+	if lerr := b.share.load(ctx, &b.plain, &b.kept); lerr != nil {
+		b.free()
+		return lerr
+	}
+	b.decoded, b.wire = b.plain.b, b.kept.b
+	if f.opts.KeepWire && b.wire == nil {
+		b.wire = b.decoded
+	}
+	return err
+}
+
+func (b *body) decodeRaw(ctx context.Context) error {
+	if b.raw == nil {
+		return nil
+	}
+	defer b.raw.free()
+	if err := b.share.budget.windows.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	defer b.share.budget.windows.Release(1)
+	n, cut := b.n, b.raw.size() >= b.raw.most
+	src := source{r: b.raw.reader(), read: func(int) {}}
+	if cut {
+		src.end = n
+	}
+	err := b.later(src)
+	b.n = n
+	return err
+}
+
+// free gives back what the body holds. Nothing may use it any more.
+func (b *body) free() {
+	b.plain.free()
+	b.kept.free()
+	if b.raw != nil {
+		b.raw.free()
+	}
+	b.share.release()
 }
 
 // Decode reads the body of an answer that was kept, and undoes its content
 // coding, as for one that is fetched: up to Options.MaxSize bytes.
 func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
-	b, err := f.readBody(resp, f.opts.MaxSize, false, func(int) {})
-	return b.decoded, err
+	b, err := f.readBody(resp, nil, f.opts.MaxSize, false, func(int) {})
+	return b.plain.b, err
 }
 
 var errLength = errors.New("the body has too many bytes on the wire")
@@ -124,8 +191,9 @@ func drain(src *source, limit int64) {
 // cost more than HTTP does.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the largest buffer that is kept.
-const maxScratch = 1 << 20
+// maxScratch is the largest buffer that is kept, and as much of each body as
+// needs no room in the budget of all.
+const maxScratch = 256 << 10
 
 // maxTrusted is how much memory is made ready because a server says so.
 const maxTrusted = 4 << 20
@@ -134,47 +202,27 @@ const maxTrusted = 4 << 20
 // negative. Where the body is lent its memory is that of the scratch buffer.
 func (b *body) read(r io.Reader, limit, expected int64, lend bool) error {
 	buf := scratch.Get().(*[]byte)
-	room := (*buf)[:0]
-	if n := min(expected, limit, maxTrusted) + 1; n > int64(cap(room)) {
-		room = make([]byte, 0, n)
+	p := &b.plain
+	p.b = (*buf)[:0]
+	b.share.asked += int64(cap(p.b))
+	if n := min(expected, limit, maxTrusted) + 1; n > int64(cap(p.b)) && b.share.grow(n) {
+		p.b = make([]byte, 0, n)
 	}
-	read, err := readAll(r, room, limit)
-	if int64(len(read)) > limit {
-		read, b.cut, err = read[:limit], true, nil
+	err := p.fill(r, limit)
+	if p.size() > limit {
+		p.cut(limit)
+		b.cut, err = true, nil
 	}
 	switch {
-	case cap(read) > maxScratch:
-		b.decoded = read
+	case p.file != nil, cap(p.b) > maxScratch:
 		scratch.Put(buf)
 	case lend:
-		*buf = read
-		b.decoded, b.lent = read, buf
+		*buf = p.b
+		b.lent = buf
 	default:
-		b.decoded = bytes.Clone(read)
-		*buf = read
+		*buf = p.b
+		p.b = bytes.Clone(p.b)
 		scratch.Put(buf)
 	}
 	return err
-}
-
-// readAll appends what r has to b, up to one byte more than limit.
-func readAll(r io.Reader, b []byte, limit int64) ([]byte, error) {
-	for int64(len(b)) <= limit {
-		if len(b) == cap(b) {
-			b = slices.Grow(b, int(min(int64(max(4<<10, len(b))), limit+1-int64(len(b)))))
-		}
-		room := b[len(b):cap(b)]
-		if most := limit + 1 - int64(len(b)); int64(len(room)) > most {
-			room = room[:most]
-		}
-		n, err := r.Read(room)
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
-	}
-	return b, nil
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"testing"
 )
@@ -12,7 +13,8 @@ func TestLentBodies(t *testing.T) {
 	read := func(fill byte, coding string) *Exchange {
 		t.Helper()
 		plain := bytes.Repeat([]byte{fill}, 50_000)
-		b, err := f.readBody(response(coding, coded(t, coding, plain)), 1<<20, true, func(int) {})
+		b, err := f.readBody(response(coding, coded(t, coding, plain)), nil, 1<<20, true, func(int) {})
+		err = errors.Join(err, b.settle(t.Context(), f))
 		if err != nil || !bytes.Equal(b.decoded, plain) {
 			t.Fatalf("%d bytes: %v", len(b.decoded), err)
 		}
@@ -45,14 +47,15 @@ func TestLongBodiesAreReadIntoOnePiece(t *testing.T) {
 	plain := text(3 << 20)
 	resp := response("", plain)
 	resp.ContentLength = int64(len(plain))
-	b, err := f.readBody(resp, 16<<20, true, func(int) {})
+	b, err := f.readBody(resp, nil, 16<<20, true, func(int) {})
+	err = errors.Join(err, b.settle(t.Context(), f))
 	if err != nil || !bytes.Equal(b.decoded, plain) || cap(b.decoded) > len(plain)+64<<10 || b.lent != nil {
 		t.Errorf("%d bytes in %d, lent %t: %v", len(b.decoded), cap(b.decoded), b.lent != nil, err)
 	}
 	// A length that is a lie costs no more than what is trusted.
 	resp = response("", []byte("short"))
 	resp.ContentLength = 1 << 40
-	if b, _ := f.readBody(resp, 1<<50, false, func(int) {}); cap(b.decoded) > 2*maxTrusted {
-		t.Errorf("%d bytes of memory for %d", cap(b.decoded), len(b.decoded))
+	if b, _ := f.readBody(resp, nil, 1<<50, false, func(int) {}); cap(b.plain.b) > 2*maxTrusted {
+		t.Errorf("%d bytes of memory for %d", cap(b.plain.b), len(b.plain.b))
 	}
 }

@@ -23,7 +23,7 @@ const maxWindow = 8 << 20
 
 // idleDecoders is how many decoders of one coding are kept for the next body.
 // One may hold a window of many MiB.
-const idleDecoders = 4
+const idleDecoders = 2
 
 // A decoder undoes one content coding (RFC 9110, section 8.4.1), of one body
 // after the other.

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -172,7 +173,8 @@ func TestBombsCostTheCap(t *testing.T) {
 			defer f.decoders.close()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			b, err := f.readBody(response(coding, wire), limit, false, func(int) {})
+			b, err := f.readBody(response(coding, wire), nil, limit, false, func(int) {})
+			err = cmp.Or(err, b.settle(t.Context(), f))
 			runtime.ReadMemStats(&after)
 			if err != nil || !b.cut {
 				t.Fatalf("cut %t: %v", b.cut, err)
@@ -197,7 +199,8 @@ func TestCodingsThatStandForNothingEnd(t *testing.T) {
 	for coding, parts := range nothing {
 		wire := []byte(parts[0] + strings.Repeat(parts[1], 8*limit/len(parts[1])))
 		f := &Fetcher{opts: Options{KeepWire: true}}
-		b, err := f.readBody(response(coding, wire), limit, false, func(int) {})
+		b, err := f.readBody(response(coding, wire), nil, limit, false, func(int) {})
+		err = cmp.Or(err, b.settle(t.Context(), f))
 		if err != nil || !b.cut || len(b.decoded) != 0 || len(b.wire) > 2*limit || b.n != int64(len(b.wire)) {
 			t.Errorf("%s: %d bytes of %d on the wire, %d of body, cut %t: %v", coding, b.n, len(b.wire), len(b.decoded), b.cut, err)
 		}
@@ -211,7 +214,8 @@ func TestLargeBodiesThatAreNoBombsAreWhole(t *testing.T) {
 	for _, coding := range []string{"gzip", "br", "zstd"} {
 		for name, plain := range map[string][]byte{"blanks": blanks, "table": table} {
 			f := &Fetcher{}
-			b, err := f.readBody(response(coding, coded(t, coding, plain)), 16<<20, false, func(int) {})
+			b, err := f.readBody(response(coding, coded(t, coding, plain)), nil, 16<<20, false, func(int) {})
+			err = cmp.Or(err, b.settle(t.Context(), f))
 			if err != nil || b.cut || !bytes.Equal(b.decoded, plain) {
 				t.Errorf("%s, %s: %d bytes of %d, cut %t: %v", coding, name, len(b.decoded), len(plain), b.cut, err)
 			}
@@ -230,7 +234,8 @@ func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
 	z.Close()
 	f := &Fetcher{}
 	defer f.decoders.close()
-	_, err = f.readBody(response("zstd", wire.Bytes()), 1<<20, false, func(int) {})
+	b, err := f.readBody(response("zstd", wire.Bytes()), nil, 1<<20, false, func(int) {})
+	err = cmp.Or(err, b.settle(t.Context(), f))
 	if _, ok := err.(*decodeError); !ok {
 		t.Errorf("error %v", err)
 	}
@@ -266,7 +271,8 @@ func FuzzContentEncoding(f *testing.F) {
 		const limit = 1000
 		fetcher := &Fetcher{opts: Options{KeepWire: true}}
 		defer fetcher.decoders.close()
-		b, err := fetcher.readBody(response(coding, wire), limit, false, func(int) {})
+		b, err := fetcher.readBody(response(coding, wire), nil, limit, false, func(int) {})
+		err = cmp.Or(err, b.settle(t.Context(), fetcher))
 		if len(b.decoded) > limit {
 			t.Errorf("%d bytes of body, the cap is %d", len(b.decoded), limit)
 		}

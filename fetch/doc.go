@@ -17,7 +17,8 @@
 //     other; the redirects of a robots.txt are followed one turn after the
 //     other (RFC 9309, section 2.3.1.2).
 //   - Every phase has a time-out, and so has the whole; bodies are capped after
-//     decompression, and what was cut says so.
+//     decompression, and what was cut says so. All bodies together have a bound
+//     of memory.
 //   - An answer that asks for a browser in a page's place is no page and no
 //     robots.txt: it is the site's wish for rest.
 //
@@ -25,9 +26,10 @@
 //
 // # Reading the source
 //
-// host.go is the visit; rules.go the way of a robots.txt; exchange.go one
-// request and its answer. On the way out: names.go and endpoint.go (where a
+// host.go is the visit; rules.go the way of a robots.txt, guest.go that
+// to another site; exchange.go one request and its answer, and what it means for
+// the clocks (retryafter.go). On the way out: names.go and endpoint.go (where a
 // site is), proxy.go, dial.go and conn.go (the connection), header.go; on the
-// way back: record.go (what an archive wants), body.go, coding.go and
-// bandwidth.go (the content), challenge.go; failure.go names what goes wrong.
+// way back: record.go (what an archive wants), body.go, budget.go,
+// coding.go and bandwidth.go (the content), challenge.go; failure.go names what goes wrong.
 package fetch

@@ -51,13 +51,16 @@ type Exchange struct {
 	Err *Error
 
 	lent   *[]byte // that Body is in
+	share  share   // that Body has of the budget
 	broken []byte  // head of an answer that could not be read; nil if it could
 }
 
-// Release gives the memory of Body, and of Wire where that is the same, back to
-// the Fetcher, with Options.Lend: nothing may use them any more. It need not be
-// called.
+// Release says that the visit is done with the exchange, whose body no longer
+// counts in Options.BodyBudget. With Options.Lend it also gives the memory of
+// Body, and of Wire where that is the same, back to the Fetcher: nothing may use
+// them any more.
 func (x *Exchange) Release() {
+	x.share.release()
 	if x.lent != nil {
 		x.Body, x.Wire = nil, nil
 		scratch.Put(x.lent)

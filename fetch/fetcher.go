@@ -53,9 +53,17 @@ type Options struct {
 	// of the bodies that come with a content coding.
 	KeepWire bool
 
-	// Lend lets the bodies of pages be given back by Exchange.Release: it saves
-	// to make and clear memory for each.
+	// Lend lets the bodies of pages be given back by Release: it saves to make
+	// and clear memory for each.
 	Lend bool
+
+	// BodyBudget is how many bytes the bodies of pages have in memory, all visits
+	// together and from their first byte to Result.Release; 0: no bound. A body
+	// for which there is no room is read into a file of TempDir, and waits
+	// there; one body always finds room, whatever its size. The first 256 KiB
+	// of a body do not count, nor does a robots.txt.
+	BodyBudget int64
+	TempDir    string // empty: the system's
 
 	MaxHosts int // per-host fetchers kept in memory; 0: 4096
 	MaxIdle  int // kept connections; 0: 1024
@@ -77,6 +85,7 @@ type Fetcher struct {
 	opts      Options
 	transport *http.Transport
 	decoders  decoders
+	bodies    *budget   // nil for no bound
 	throttle  *throttle // nil for no limit
 	names     *names
 
@@ -119,7 +128,7 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
 	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)
-	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
+	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)
@@ -155,7 +164,8 @@ func (f *Fetcher) with(accept string) http.Header {
 // Get visits the site of turn: it makes at most one request by the turn's own
 // right, and says what the turn came to. It does not finish the turn. An error
 // is one of the Snapshots, of this machine (out of open files), of a proxy that
-// refuses the credentials (*ProxyError), or a misuse, never the site's.
+// refuses the credentials (*ProxyError), or a misuse, never the site's. The
+// Result may hold an exchange all the same, of which the outcome tells.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	return f.Revalidate(ctx, turn, Validators{})
 }

@@ -32,7 +32,7 @@ var errControl = errors.New("the path has control characters, which FTP commands
 // retrieve asks an FTP server for a file: anonymous, passive, read-only (RFC
 // 1635). Whatever address the server names for the data, only the one that the
 // turn is bound to is dialled.
-func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
+func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a ask) error {
 	file, _, _ := strings.Cut(a.url.Target(), "?")
 	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
 	file, err := url.PathUnescape(file)
@@ -73,26 +73,20 @@ func (h *host) retrieve(x *Exchange, w *watch, ep endpoint, a ask) error {
 		x.Header.Set("Content-Type", t)
 	}
 	w.enter(phaseBody)
-	var b body
+	b := &body{}
+	if !a.robots {
+		b.share.budget = h.fetcher.bodies
+	}
+	b.plain.share, b.kept.share = &b.share, &b.share
 	src := source{r: r, read: h.progress(w), most: h.fetcher.portion()}
 	err = b.read(&src, a.limit, -1, false)
-	x.Body = b.decoded
-	x.WireBytes = src.n
-	if h.fetcher.opts.KeepWire {
-		x.Wire = x.Body
-	}
-	if b.cut {
-		x.Truncated = "length"
-	} else if err == nil {
+	b.n = src.n
+	if !b.cut && err == nil {
 		if err = r.Close(); err == nil {
 			c.Quit()
 		}
 	}
-	if err != nil {
-		return h.fail(x, w, err)
-	}
-	x.Ended = time.Now()
-	return nil
+	return h.take(ctx, w, x, b, err)
 }
 
 // An ftpSession opens the connections of one exchange, and closes them with it.

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,15 @@ type Result struct {
 	Outcome   frontier.Outcome // for the turn; a page's links are missing
 }
 
+// Release releases all exchanges. It must be called where Options.BodyBudget is
+// set, once nothing more is made of them; their bodies may be used on, unless
+// they are lent.
+func (r *Result) Release() {
+	for _, x := range r.Exchanges {
+		x.Release()
+	}
+}
+
 // get makes the turn's one request: for robots.txt, if the copy at hand is
 // stale, else for the entry, if the rules allow it.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
@@ -72,11 +82,11 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 
 	header := copy.condition(h.fetcher.pageHeader)
 	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: header})
-	if err != nil {
+	if err != nil && !isSpool(err) {
 		return res, notYet(err, &res.Outcome)
 	}
 	h.concludePage(x, &res)
-	return res, nil
+	return res, err
 }
 
 // fresh reports whether the copy of robots.txt at hand still counts. One that
@@ -224,7 +234,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		x.Proxy = proxyName(ep.proxy)
 	}
 	if h.site.Scheme() == "ftp" {
-		err := h.retrieve(x, w, ep, a)
+		err := h.retrieve(ctx, x, w, ep, a)
 		if x.Err != nil && x.Err.Stage.noConnection() {
 			h.avoid(ep)
 		}
@@ -264,25 +274,56 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		return x, h.fail(x, w, errFields)
 	}
 	w.enter(phaseBody)
-	b, err := h.fetcher.readBody(resp, a.limit, h.fetcher.opts.Lend && !a.robots, h.progress(w))
+	limit, budget := a.limit, h.fetcher.bodies
+	if a.robots {
+		budget = nil // such a visit may have several
+		if x.Status/100 == 3 {
+			limit = min(limit, maxRedirectBody)
+		}
+	}
+	b, err := h.fetcher.readBody(resp, budget, limit, h.fetcher.opts.Lend && !a.robots, h.progress(w))
 	resp.Body.Close()
-	x.Body, x.Wire, x.WireBytes, x.lent = b.decoded, b.wire, b.n, b.lent
-	x.Ended = time.Now()
-	c.used = x.Ended
+	c.used = time.Now()
+	if err != nil || b.cut || resp.Close || !keep {
+		h.drop()
+	}
+	return x, h.take(ctx, w, x, b, err)
+}
+
+// maxRedirectBody is how much is read of what comes with the redirect of a
+// robots.txt.
+const maxRedirectBody = 64 << 10
+
+// take makes b the body of x. err is what went wrong with it on its way.
+func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err error) error {
+	w.pause() // from here on nothing is waited for that the site could do
+	x.Ended, x.WireBytes = time.Now(), b.n
+	ended := x.Ended
+	if err != nil && !isSpool(err) {
+		h.fail(x, w, err)
+	}
+	serr := b.settle(ctx, h.fetcher)
+	switch {
+	case isSpool(err), isSpool(serr):
+		b.free()
+		err = cmp.Or(serr, err)
+		x.Err = &Error{x.URL.String(), StageStopped, err}
+		return err
+	case err == nil && serr != nil:
+		h.fail(x, w, serr)
+	}
+	x.Ended = ended
+	x.Body, x.Wire, x.lent, x.share = b.decoded, b.wire, b.lent, b.share
 	if b.cut {
 		x.Truncated = "length"
 	}
-	if err != nil {
-		h.drop()
-		return x, h.fail(x, w, err)
-	}
-	if b.cut || resp.Close || !keep {
-		h.drop()
+	if x.Err != nil {
+		return nil
 	}
 	if network := challengeOf(x.Status, x.Header, x.Body); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
 	}
-	return x, nil
+	return nil
 }
 
 // progress is what happens after each read of a body.

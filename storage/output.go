@@ -68,13 +68,22 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at = o.now.Length
+	size := 0
 	for _, p := range parts {
-		o.buf = append(o.buf, p...)
 		o.now = o.now.plus(p)
+		size += len(p)
 	}
 	o.dirty = true
-	if len(o.buf) > maxBuffer {
+	if len(o.buf)+size > maxBuffer {
 		err = o.write()
+	}
+	for _, p := range parts {
+		if size <= maxBuffer {
+			o.buf = append(o.buf, p...)
+		} else if o.err == nil { // as it is: a copy would be as large
+			_, o.err = o.file.Write(p)
+			err = o.err
+		}
 	}
 	return at, err
 }

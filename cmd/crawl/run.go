@@ -27,6 +27,7 @@ import (
 type runFlags struct {
 	dir, name, contact, scope, include, exclude string
 	requisites                                  string
+	bodyBudget                                  string
 	maxSize, robotsForbidden, progress, level   string
 	maxBytes, maxHostBytes, proxy, bandwidth    string
 	dialect                                     string
@@ -59,6 +60,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.include, "include", "", "follow only URLs that match this regular expression")
 	fs.StringVar(&f.exclude, "exclude", "", "do not follow URLs that match this regular expression")
 	fs.StringVar(&f.maxSize, "max-size", "16MB", "largest body, decompressed; the rest is cut and marked")
+	fs.StringVar(&f.bodyBudget, "body-budget", "24MiB", "memory for the bodies of all requests together; the others wait in temporary files")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest wait in each phase of a request; four times that for the whole")
 	fs.StringSliceVar(&f.output, "output", []string{"warc", "jsonl"}, "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none")
 	fs.StringVar(&f.requisites, "requisites", "none", "what pages are shown with: none, page (images, scripts and style sheets, one hop beyond the scope)")
@@ -217,6 +219,9 @@ func (f *runFlags) options() (crawler.Options, error) {
 		return o, err
 	}
 	if o.MaxSize, err = parseSize("--max-size", f.maxSize); err != nil {
+		return o, err
+	}
+	if o.BodyBudget, err = parseSize("--body-budget", f.bodyBudget); err != nil {
 		return o, err
 	}
 	if f.bandwidth != "0" {

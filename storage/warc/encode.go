@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,6 +210,10 @@ func (s *state) result(b []byte, err error) []byte {
 
 func (s *state) Write(p []byte) (int, error) {
 	if s.out == nil {
+		if len(s.buf)+len(p) > cap(s.buf) {
+			// Twice as much: append would copy a large record more often.
+			s.buf = slices.Grow(s.buf, max(len(p), len(s.buf)))
+		}
 		s.buf = append(s.buf, p...)
 		s.count += int64(len(p))
 		return len(p), nil

@@ -1,0 +1,210 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// visitWith takes turns for a URL until it has ended, as a crawl does: what
+// becomes of each result is use's, before it is released.
+func visitWith(ctx context.Context, f *Fetcher, raw string, use func(*Result)) error {
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		return err
+	}
+	front, err := frontier.New(frontier.NewMemory(), frontier.Options{Patience: 10 * time.Minute})
+	if err == nil {
+		err = front.Add(frontier.Entry{URL: u})
+	}
+	for err == nil {
+		var turn *frontier.Turn
+		if turn, err = front.Next(ctx); err != nil {
+			break
+		}
+		var res Result
+		res, err = f.Get(ctx, turn)
+		if err == nil {
+			use(&res)
+		}
+		_, ferr := turn.Finish(res.Outcome)
+		res.Release()
+		err = errors.Join(err, ferr)
+	}
+	if errors.Is(err, frontier.ErrEnd) {
+		return nil
+	}
+	return err
+}
+
+// encoded is a page in a coding.
+func encoded(t testing.TB, coding string, plain []byte) string {
+	body := coded(t, coding, plain)
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", coding, len(body), body)
+}
+
+// One byte for all: bodies go through one after the other, each is whole, and
+// no server waits for it.
+func TestTheLeastBudgetLetsOneBodyAfterTheOtherThrough(t *testing.T) {
+	plain := text(270 << 10)
+	kinds := []string{"", "gzip", "br", "zstd"}
+	pages := map[string]string{}
+	for _, coding := range kinds {
+		pages[coding] = encoded(t, coding, plain)
+	}
+	small := page("small")
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			w := &wire{serve: answers(noRobots(func(r *request, n int) string {
+				if r.target == "/small" {
+					return small
+				}
+				return pages[r.target[1:]]
+			}))}
+			f := newTour(t, Options{Network: w, KeepWire: keep, BodyBudget: 1, TempDir: dir, MaxHosts: 1, MaxIdle: 1, MaxNames: 1}).fetcher
+			var large atomic.Int32
+			var visits sync.WaitGroup
+			for i := range 14 {
+				// A visitor. It ends with its page.
+				visits.Go(func() {
+					url, small := fmt.Sprintf("http://h%d.example/%s", i, kinds[i%4]), false
+					if i >= 10 {
+						url, small = fmt.Sprintf("http://h%d.example/small", i), true
+					}
+					done := false
+					err := visitWith(t.Context(), f, url, func(r *Result) {
+						if r.Page == nil {
+							return
+						}
+						done = true
+						if small {
+							return
+						}
+						if n := large.Add(1); n > 1 {
+							t.Errorf("%d bodies in memory", n)
+						}
+						time.Sleep(time.Second)
+						large.Add(-1)
+						if x := r.Page; !bytes.Equal(x.Body, plain) || x.Ended.Sub(x.Started) > 100*time.Millisecond || keep && int64(len(x.Wire)) != x.WireBytes {
+							t.Errorf("%s: %d bytes, %d of %d on the wire, in %v", url, len(x.Body), len(x.Wire), x.WireBytes, x.Ended.Sub(x.Started))
+						}
+					})
+					if err != nil || !done {
+						t.Errorf("%s: done %t, error %v", url, done, err)
+					}
+				})
+			}
+			visits.Wait()
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+				t.Errorf("files are left: %v", left)
+			}
+		})
+	}
+}
+
+func TestBodiesThatAreCutOrBrokenAreSoWithoutMemory(t *testing.T) {
+	const limit = 270 << 10
+	long := text(300 << 10)
+	for _, coding := range []string{"", "gzip", "br", "zstd"} {
+		whole := encoded(t, coding, long)
+		for name, tc := range map[string]struct {
+			answer string
+			stage  Stage
+			cut    bool
+		}{
+			"long":   {whole, "", true},
+			"broken": {whole[:len(whole)/2], StageTruncated, false},
+		} {
+			for _, budget := range []int64{0, 1} {
+				synctest.Test(t, func(t *testing.T) {
+					w := &wire{}
+					w.serve = func(c net.Conn, n int) {
+						answers(noRobots(func(r *request, _ int) string { return tc.answer }))(&once{Conn: c}, n)
+					}
+					f := newTour(t, Options{Network: w, KeepWire: true, MaxSize: limit, BodyBudget: budget, TempDir: t.TempDir()}).fetcher
+					if budget > 0 {
+						// Each decoder is in use: what comes waits as it came.
+						for range maxWindows {
+							f.bodies.window("br")
+						}
+						time.AfterFunc(time.Minute, func() { f.bodies.freeWindow("br") })
+					}
+					var first *Exchange
+					if err := visitWith(t.Context(), f, "http://a.example/", func(r *Result) {
+						if x := r.Exchanges[0]; first == nil && !x.Robots {
+							first = x
+						}
+					}); err != nil {
+						t.Fatal(err)
+					}
+					if stage(first) != tc.stage && !(tc.stage == StageTruncated && coding == "" && tc.cut) || (first.Truncated == "length") != tc.cut || len(first.Body) > limit {
+						t.Errorf("%s, %s, budget %d: stage %q, truncated %q, %d bytes: %v", coding, name, budget, stage(first), first.Truncated, len(first.Body), first.Err)
+					}
+					if tc.cut && name == "long" && !bytes.Equal(first.Body, long[:limit]) {
+						t.Errorf("%s, budget %d: another body of %d bytes", coding, budget, len(first.Body))
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestTheContextEndsTheWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := strings.Repeat("x", 300<<10)
+		served := make(chan bool, 2)
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(body) }))}
+		serve := w.serve
+		w.serve = func(c net.Conn, n int) { serve(c, n); served <- true }
+		f := newTour(t, Options{Network: w, BodyBudget: 1, TempDir: t.TempDir()}).fetcher
+		ctx, cancel := context.WithCancel(t.Context())
+		holds, stop := make(chan bool), make(chan bool)
+		var visits sync.WaitGroup
+		// The one who has the room, until stop is closed.
+		visits.Go(func() {
+			visitWith(t.Context(), f, "http://a.example/", func(r *Result) {
+				if r.Page != nil {
+					close(holds)
+					<-stop
+				}
+			})
+		})
+		<-holds
+		begin := time.Now()
+		time.AfterFunc(time.Hour, cancel)
+		var waited *Exchange
+		err := visitWith(ctx, f, "http://b.example/", func(r *Result) { waited = last(r.Exchanges) })
+		if took := time.Since(begin); took != time.Hour || !errors.Is(err, context.Canceled) {
+			t.Errorf("waited %v: %v", took, err)
+		}
+		if stage(waited) != StageStopped || waited.Ended.Sub(begin) > time.Minute || waited.WireBytes != int64(len(body)) {
+			t.Errorf("stage %q, ended after %v with %d bytes", stage(waited), waited.Ended.Sub(begin), waited.WireBytes)
+		}
+		close(stop)
+		visits.Wait()
+	})
+}
+
+func TestWhatHasNoPlaceForItsFileIsNoFaultOfTheSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(strings.Repeat("x", 300<<10)) }))}
+		v := newTour(t, Options{Network: w, BodyBudget: 1, TempDir: filepath.Join(t.TempDir(), "none")})
+		err := visitWith(t.Context(), v.fetcher, "http://a.example/", func(*Result) {})
+		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "temporary file") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
