@@ -94,7 +94,7 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	}
 	if x.Status != 0 {
 		l.Size = x.WireBytes
-		l.Type = mediaType(x.Header.Get("Content-Type"))
+		l.Type = fetch.ParseMediaType(x.Header["Content-Type"]).Type
 	}
 	if x == res.Page {
 		l.Digest = res.Outcome.Fate.Digest

@@ -1,31 +1,41 @@
-package crawler
+package crawler_test
 
 import (
-	"math/rand/v2"
-	"mime"
+	"context"
+	"net/http"
 	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// What is not parsed has the type that parsing finds.
-func TestMediaTypes(t *testing.T) {
-	parts := []string{"text/html", "TEXT/html", "application/xhtml+xml", "text", "/", ";", "; charset=", "utf-8", "UTF-8", `"utf-8"`, " ", "=", "a", ",", "é", "; q=1", "; charset=x"}
-	random := rand.New(rand.NewPCG(1, 1))
-	for range 50_000 {
-		field := ""
-		for range random.IntN(5) {
-			field += parts[random.IntN(len(parts))]
-		}
-		want, _, _ := mime.ParseMediaType(field)
-		if got := mediaType(field); got != want {
-			t.Fatalf("%q is %q, want %q", field, got, want)
-		}
-	}
-}
-
-func BenchmarkMediaType(b *testing.B) {
-	for b.Loop() {
-		if mediaType("text/html; charset=utf-8") != "text/html" {
-			b.Fatal()
-		}
+// A Content-Type that is written carelessly costs neither links nor letters.
+func TestACarelessContentTypeCostsNothing(t *testing.T) {
+	for _, fields := range [][]string{
+		{"text/html; charset=windows-1251; charset=utf-8"}, {"text/html;; charset=windows-1251"},
+		{"text/html; charset=windows-1251, text/html"}, {"text/html;charset=windows-1251", "text/html"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/1", "").Func("/", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header()["Content-Type"] = fields
+				rw.Write([]byte("<title>\xcf\xf0\xe8\xe2\xe5\xf2</title><a href=/1>1</a>"))
+			})
+			c, err := crawler.New(crawler.Options{
+				Identity: crawler.Identity{Token: "benchbot", Contact: "mailto:x@example.org"}, Seeds: []string{"http://a.example/"}, Network: w,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			title := ""
+			err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+				title += p.Title()
+				return nil
+			}))
+			if err != nil || title != "Привет" || w.Fetched("http://a.example/1") != 1 {
+				t.Errorf("%q: title %q, error %v", fields, title, err)
+			}
+		})
 	}
 }

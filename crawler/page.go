@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/base32"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -48,7 +47,7 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
 		Verdict: res.Verdict, Exchange: x,
 	}
-	p.Type = mediaType(x.Header.Get("Content-Type"))
+	p.Type = fetch.ParseMediaType(x.Header["Content-Type"]).Type
 	if p.Type == "" && len(x.Body) > 0 {
 		p.Type, _, _ = strings.Cut(http.DetectContentType(x.Body), ";")
 	}
@@ -72,38 +71,10 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	return p
 }
 
-// mediaType is the type in a Content-Type field, lower case; empty if it is none.
-func mediaType(field string) string {
-	t, parameter, more := strings.Cut(field, "; charset=")
-	if plainType(t) && (!more || plainToken(parameter)) {
-		return t
-	}
-	t, _, _ = mime.ParseMediaType(field)
-	return t
-}
-
-// plainType reports whether s is a media type as most servers write it, for
-// which there is nothing to parse.
-func plainType(s string) bool {
-	major, minor, ok := strings.Cut(s, "/")
-	return ok && plainToken(major) && plainToken(minor) && strings.ToLower(s) == s
-}
-
-// plainToken reports whether s is a token of the commonest characters.
-func plainToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.') {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // Text is the body as UTF-8.
 func (p *Page) Text() []byte {
 	if p.charset == "" {
-		p.text, p.charset = extract.Decode(p.Body, p.Header.Get("Content-Type"))
+		p.text, p.charset = extract.Decode(p.Body, fetch.ParseMediaType(p.Header["Content-Type"]).String())
 	}
 	return p.text
 }

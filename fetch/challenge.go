@@ -65,7 +65,7 @@ func challengeOf(status int, header http.Header, body []byte) string {
 			return c.network
 		}
 	}
-	if len(body) == 0 || len(body) > longestChallenge || !isMarkup(header.Get("Content-Type")) {
+	if len(body) == 0 || len(body) > longestChallenge || !isMarkup(ParseMediaType(header["Content-Type"]).Type) {
 		return ""
 	}
 	for i := range challenges {
@@ -82,9 +82,8 @@ func challengeOf(status int, header http.Header, body []byte) string {
 
 // isMarkup reports whether a body may be a challenge page: HTML, JSON for
 // clients that want that, or of no declared type.
-func isMarkup(contentType string) bool {
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	switch strings.ToLower(strings.TrimSpace(mediaType)) {
+func isMarkup(mediaType string) bool {
+	switch mediaType {
 	case "", "text/html", "application/xhtml+xml", "application/json", "text/plain":
 		return true
 	}

@@ -1,0 +1,90 @@
+package fetch
+
+import (
+	"math/rand/v2"
+	"mime"
+	"testing"
+)
+
+func TestParseMediaType(t *testing.T) {
+	for _, tc := range []struct {
+		fields []string
+		want   MediaType
+	}{
+		{nil, MediaType{}},
+		{[]string{"text/html; charset=utf-8"}, MediaType{"text/html", "utf-8"}},
+		{[]string{"TEXT/Html;Charset=UTF-8"}, MediaType{"text/html", "UTF-8"}},
+		{[]string{`text/html; charset="utf-8"`}, MediaType{"text/html", "utf-8"}},
+		{[]string{`text/html; charset="shift_\jis`}, MediaType{"text/html", "shift_jis"}},
+		// A parameter that stands twice, empty ones, and what is none.
+		{[]string{"text/html; charset=utf-8; charset=latin1"}, MediaType{"text/html", "utf-8"}},
+		{[]string{"text/html;; charset=utf-8"}, MediaType{"text/html", "utf-8"}},
+		{[]string{"text/html; charset=; charset=utf-8"}, MediaType{"text/html", "utf-8"}},
+		{[]string{"text/html; x; charset=utf-8;"}, MediaType{"text/html", "utf-8"}},
+		{[]string{`text/html; a="b;charset=x"; charset=utf-8`}, MediaType{"text/html", "utf-8"}},
+		{[]string{"text/html ; charset=utf-8 "}, MediaType{"text/html", "utf-8"}},
+		{[]string{"text/html;charset=ü"}, MediaType{"text/html", ""}},
+		// Lists and several fields, as in the Fetch standard.
+		{[]string{"text/html, text/plain"}, MediaType{"text/plain", ""}},
+		{[]string{"text/html;charset=gbk, text/html"}, MediaType{"text/html", "gbk"}},
+		{[]string{"text/html;charset=gbk", "text/html"}, MediaType{"text/html", "gbk"}},
+		{[]string{"text/html;charset=gbk, text/plain, text/html"}, MediaType{"text/html", ""}},
+		{[]string{"text/plain;charset=gbk", "text/html;charset=utf-8"}, MediaType{"text/html", "utf-8"}},
+		{[]string{"text/html, */*"}, MediaType{"text/html", ""}},
+		{[]string{"text/html, cannot-parse"}, MediaType{"text/html", ""}},
+		{[]string{`text/html;a=",", text/plain`}, MediaType{"text/plain", ""}},
+		{[]string{"text"}, MediaType{}}, {[]string{"text/"}, MediaType{}}, {[]string{"te xt/html"}, MediaType{}}, {[]string{""}, MediaType{}},
+	} {
+		if got := ParseMediaType(tc.fields); got != tc.want {
+			t.Errorf("%q = %q, want %q", tc.fields, got, tc.want)
+		}
+	}
+}
+
+// What is not parsed is what parsing finds, and what the standard library
+// reads it reads as well.
+func TestMediaTypesAsTheLibraryReadsThem(t *testing.T) {
+	parts := []string{"text/html", "TEXT/html", "application/xhtml+xml", "text", "/", ";", "; charset=", "utf-8", "UTF-8", `"utf-8"`, " ", "=", "a", "é", "; q=1", "; charset=x"}
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 20_000 {
+		field := ""
+		for range random.IntN(5) {
+			field += parts[random.IntN(len(parts))]
+		}
+		got := ParseMediaType([]string{field})
+		if m, plain := plainMediaType(field); plain {
+			if parsed, ok := parseOne(field); !ok || m != parsed {
+				t.Fatalf("%q is %q, parsed %q", field, m, parsed)
+			}
+		}
+		if want, params, err := mime.ParseMediaType(field); err == nil && len(want) > 4 && (got.Type != want || got.Charset != params["charset"]) && isType(want) {
+			t.Fatalf("%q is %q, want %q, %q", field, got, want, params)
+		}
+	}
+}
+
+func isType(s string) bool {
+	_, ok := parseOne(s)
+	return ok
+}
+
+func FuzzParseMediaType(f *testing.F) {
+	for _, s := range []string{"text/html; charset=utf-8", `a/b;charset="x\"y`, "a/b, c/d;;", `";,`} {
+		f.Add(s, "text/html")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		m := ParseMediaType([]string{a, b})
+		if again := ParseMediaType([]string{m.String()}); m.Type != "" && again != m {
+			t.Errorf("%q, %q = %q, which reads as %q", a, b, m, again)
+		}
+	})
+}
+
+func BenchmarkParseMediaType(b *testing.B) {
+	fields := []string{"text/html; charset=utf-8"}
+	for b.Loop() {
+		if ParseMediaType(fields).Type != "text/html" {
+			b.Fatal()
+		}
+	}
+}
