@@ -26,7 +26,7 @@ func (o *Options) archive() *storage.Archive {
 	return &storage.Archive{
 		MaxSize: o.MaxArchive,
 		Info: warc.Info{
-			Software: "permesso/" + Version, Robots: "RFC 9309", UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
+			Software: "permesso/" + Version, Robots: "RFC 9309", UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
 			Operator: o.Identity.Contact, Hostname: hostname, IsPartOf: filepath.Base(o.Dir),
 		},
 	}

@@ -13,7 +13,7 @@ import (
 
 func BenchmarkNext(b *testing.B) {
 	u, _ := frontier.ParseURL("http://a.example/dir/page")
-	c, err := New(Options{Identity: Identity{"testbot", "https://example.org/"}, Seeds: []string{u.String()}})
+	c, err := New(Options{Identity: Identity{Token: "testbot", Contact: "https://example.org/"}, Seeds: []string{u.String()}})
 	if err != nil {
 		b.Fatal(err)
 	}

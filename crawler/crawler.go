@@ -277,7 +277,7 @@ func (c *Crawler) open(h Handler) error {
 	o := &c.opts
 	fetcher, err := fetch.New(fetch.Options{
 		Policy:    o.policy(),
-		UserAgent: o.Identity.UserAgent(), From: o.Identity.from(),
+		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
 		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
 		Lend:  h == nil, // a handler may keep what it is given
@@ -339,7 +339,7 @@ func (c *Crawler) resume() error {
 	now := c.job()
 	start := Start{Resumed: known}
 	if known {
-		if old.Identity != now.Identity {
+		if old.Identity.Token != now.Identity.Token || old.Identity.Contact != now.Identity.Contact {
 			return &IdentityError{c.db.Dir(), old.Identity, now.Identity}
 		}
 		start.Changes = old.changes(&c.opts)

@@ -17,6 +17,7 @@ const Version = "0.1.0"
 type Identity struct {
 	Token   string // product token (RFC 9309, section 2.2.1): letters, "_" and "-"
 	Contact string // an http(s) URL about the crawl, or an e-mail address
+	Mail    string // an e-mail address besides, where Contact is a URL; may be empty
 }
 
 // An OptionError names the option that is not valid, and says how to mend it.
@@ -45,6 +46,9 @@ func (id Identity) Check() error {
 	if _, ok := contactURL(id.Contact); !ok {
 		return &OptionError{Field: "Identity.Contact", Reason: fmt.Sprintf("%q is neither an http(s) URL nor an e-mail address: site owners must be able to reach you", id.Contact)}
 	}
+	if mail, ok := contactURL(id.Mail); id.Mail != "" && (!ok || !strings.HasPrefix(mail, mailto)) {
+		return &OptionError{Field: "Identity.Mail", Reason: fmt.Sprintf("%q is no e-mail address: of two contacts one is a URL, the other an e-mail address", id.Mail)}
+	}
 	return nil
 }
 
@@ -54,24 +58,28 @@ func (id Identity) UserAgent() string {
 	return fmt.Sprintf("%s (+%s) permesso/%s", id.Token, contact, Version)
 }
 
-// from is the From header field: the e-mail address, if the contact is one.
-func (id Identity) from() string {
-	contact, _ := contactURL(id.Contact)
-	address, ok := strings.CutPrefix(contact, "mailto:")
-	if !ok {
-		return ""
+// From is the From header field (RFC 9110, section 10.1.2) of every request: the
+// e-mail address, if there is one.
+func (id Identity) From() string {
+	for _, contact := range []string{id.Mail, id.Contact} {
+		address, _ := contactURL(contact)
+		if address, ok := strings.CutPrefix(address, mailto); ok {
+			return address
+		}
 	}
-	return address
+	return ""
 }
+
+const mailto = "mailto:"
 
 // contactURL is the contact as a URL.
 func contactURL(contact string) (string, bool) {
 	if strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' || r == '(' || r == ')' }) {
 		return "", false
 	}
-	address := strings.TrimPrefix(contact, "mailto:")
+	address := strings.TrimPrefix(contact, mailto)
 	if a, err := mail.ParseAddress(address); err == nil && a.Address == address {
-		return "mailto:" + address, true
+		return mailto + address, true
 	}
 	u, err := url.Parse(contact)
 	return contact, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""

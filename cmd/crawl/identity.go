@@ -21,24 +21,31 @@ or set $CRAWL_NAME and $CRAWL_CONTACT`
 
 // identity finds who crawls: by the flags, the environment, the identity file,
 // or by asking, once, on a terminal.
-func (p *program) identity(name, contact string) (crawler.Identity, error) {
-	id := crawler.Identity{Token: name, Contact: contact}
-	fill := func(token, contact string) {
+func (p *program) identity(name string, contact []string) (crawler.Identity, error) {
+	id := crawler.Identity{Token: name}
+	fill := func(token, contact, mail string) {
 		if id.Token == "" {
 			id.Token = token
 		}
 		if id.Contact == "" {
-			id.Contact = contact
+			id.Contact, id.Mail = contact, mail
 		}
 	}
-	fill(os.Getenv("CRAWL_NAME"), os.Getenv("CRAWL_CONTACT"))
+	if err := addContacts(&id, contact); err != nil {
+		return id, err
+	}
+	var env crawler.Identity
+	if err := addContacts(&env, strings.Fields(os.Getenv("CRAWL_CONTACT"))); err != nil {
+		return id, err
+	}
+	fill(os.Getenv("CRAWL_NAME"), env.Contact, env.Mail)
 	path := identityFile()
 	if id.Token == "" || id.Contact == "" {
 		known, err := readIdentity(path)
 		if err != nil {
 			return id, err
 		}
-		fill(known.Token, known.Contact)
+		fill(known.Token, known.Contact, known.Mail)
 	}
 	if id.Token == "" || id.Contact == "" {
 		if !p.interactive() {
@@ -51,12 +58,29 @@ func (p *program) identity(name, contact string) (crawler.Identity, error) {
 	var option *crawler.OptionError
 	if err := id.Check(); errors.As(err, &option) {
 		flag := "--name"
-		if option.Field == "Identity.Contact" {
+		if option.Field != "Identity.Token" {
 			flag = "--contact"
 		}
 		return id, usage("%s: %s", flag, option.Reason)
 	}
 	return id, nil
+}
+
+// addContacts takes one contact, or a URL and an e-mail address in any order.
+func addContacts(id *crawler.Identity, contacts []string) error {
+	switch len(contacts) {
+	case 0:
+	case 1:
+		id.Contact = contacts[0]
+	case 2:
+		id.Contact, id.Mail = contacts[0], contacts[1]
+		if strings.Contains(id.Mail, "://") {
+			id.Contact, id.Mail = id.Mail, id.Contact
+		}
+	default:
+		return usage("--contact: give one, or two: a URL and an e-mail address")
+	}
+	return nil
 }
 
 // interactive reports whether somebody can be asked.
@@ -79,6 +103,7 @@ func identityFile() string {
 type identityRecord struct {
 	Name    string `json:"name"`
 	Contact string `json:"contact"`
+	Mail    string `json:"mail,omitempty"`
 }
 
 func readIdentity(path string) (crawler.Identity, error) {
@@ -96,7 +121,7 @@ func readIdentity(path string) (crawler.Identity, error) {
 	if err != nil {
 		return crawler.Identity{}, usage("%s: %v: mend or remove it, or use --name and --contact", path, err)
 	}
-	return crawler.Identity{Token: r.Name, Contact: r.Contact}, nil
+	return crawler.Identity{Token: r.Name, Contact: r.Contact, Mail: r.Mail}, nil
 }
 
 // askIdentity asks until the answers are valid, and keeps them.
@@ -137,7 +162,7 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 	if path == "" {
 		return nil
 	}
-	raw, err := json.MarshalIndent(identityRecord{id.Token, id.Contact}, "", "  ")
+	raw, err := json.MarshalIndent(identityRecord{id.Token, id.Contact, id.Mail}, "", "  ")
 	if err != nil {
 		return err
 	}

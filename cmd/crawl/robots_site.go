@@ -14,15 +14,15 @@ import (
 
 // siteFlags say which site's robots.txt is wanted, and how to get it.
 type siteFlags struct {
-	site, name, contact string
-	allowPrivate        bool
-	connectTo           []string
+	site, name         string
+	allowPrivate       bool
+	contact, connectTo []string
 }
 
 func (f *siteFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.site, "site", "", "site whose robots.txt is to be fetched")
 	fs.StringVar(&f.name, "name", "", "with --site: product token to ask under (or $CRAWL_NAME)")
-	fs.StringVar(&f.contact, "contact", "", "with --site: URL or e-mail address to ask under (or $CRAWL_CONTACT)")
+	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: URL or e-mail address to ask under, or both (or $CRAWL_CONTACT)")
 	fs.BoolVar(&f.allowPrivate, "allow-private", false, "with --site: talk to private addresses, too")
 	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "with --site: HOST1:PORT1:HOST2:PORT2, as in curl")
 }
@@ -42,7 +42,7 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	if err != nil {
 		return nil, usage("--site: %v", err)
 	}
-	opts := fetch.Options{Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), AllowPrivate: f.allowPrivate}
+	opts := fetch.Options{Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), AllowPrivate: f.allowPrivate}
 	for _, s := range f.connectTo {
 		c, err := fetch.ParseConnectTo(s)
 		if err != nil {

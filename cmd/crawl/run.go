@@ -25,13 +25,13 @@ import (
 
 // runFlags are the flags of crawl run, as they were given.
 type runFlags struct {
-	dir, name, contact, scope, include, exclude string
+	dir, name, scope, include, exclude          string
 	requisites                                  string
 	bodyBudget                                  string
 	maxSize, robotsForbidden, progress, level   string
 	maxBytes, maxHostBytes, proxy, bandwidth    string
 	dialect                                     string
-	output, connectTo, header, aliases          []string
+	contact, output, connectTo, header, aliases []string
 	delay, ipDelay, domainDelay, maxTime        time.Duration
 	maxHostTime, patience, timeout              time.Duration
 	concurrency, limit, maxHostPages, depth     int
@@ -42,7 +42,7 @@ type runFlags struct {
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.dir, "dir", "d", "", "directory of the crawl (default: seeds.txt -> seeds.crawl)")
 	fs.StringVar(&f.name, "name", "", "product token that robots.txt names this crawler by (or $CRAWL_NAME)")
-	fs.StringVar(&f.contact, "contact", "", "URL or e-mail address where site owners reach you (or $CRAWL_CONTACT)")
+	fs.StringArrayVar(&f.contact, "contact", nil, "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least pause of a site, from the end of a response")
 	fs.DurationVar(&f.ipDelay, "ip-delay", 250*time.Millisecond, "least time between two starts at a public address")
 	fs.DurationVar(&f.domainDelay, "domain-delay", 0, "least pause of a registrable domain, whose sites are then asked one at a time (0: none)")
