@@ -49,6 +49,9 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	w.Site("http://joined.example").Page("/x", "x").Robots("User-agent: benchbot\nAllow: /x\n\nUser-agent: benchbot/1.0\nDisallow: /x\n")
 	w.Site("http://private.example").Addr("10.0.0.1").Page("/", "x")
 	w.Site("http://large.example").Page("/", strings.Repeat("x", 200_000))
+	for _, host := range []string{"http://huge.example", "http://vast.example"} {
+		w.Site(host).Page("/", strings.Repeat("x", 300<<10))
+	}
 	w.Site("https://secure.example").Page("/", "x")
 	return w
 }
@@ -202,6 +205,11 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
 		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},
+		{field: "BodyBudget", both: func(o *options) {
+			o.Seeds = []string{"http://huge.example/", "http://vast.example/"}
+			o.OnError = func(*crawler.Page, error) { time.Sleep(time.Minute) } // with its page in memory
+		},
+			change: set(func(o *options) { o.BodyBudget = 1 }), look: func(s *seen) any { return s.took > 2*time.Minute }, base: false, want: true},
 		{field: "Timeout", both: func(o *options) {
 			o.Seeds, o.Patience, o.MaxTime = []string{"http://hangs.example/"}, 2*time.Second, time.Hour
 		},
