@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +15,126 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
+
+// A chain of redirects from a seed brings the host it ends on into scope, and
+// none of those that it only passes.
+func TestPassedHostsStayOutOfScope(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Redirect("/", "http://b.example/")
+		w.Site("http://b.example").Redirect("/", "http://c.example/").Page("/page", "x").Page("/other", "x")
+		w.Site("http://c.example").Page("/", `<a href="http://b.example/page">b</a><a href="/1">1</a>`).
+			Page("/1", `<a href="http://b.example/other">b</a><a href="/2">2</a>`).Page("/2", "x")
+		for _, limit := range []int{1, 0} { // the second run knows from the first
+			pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, limit }, "http://a.example/")
+			if limit == 0 {
+				wantPages(t, pages, "http://c.example/1", "http://c.example/2")
+			}
+		}
+		w.AssertNeverFetched("http://b.example/page", "http://b.example/other")
+	})
+}
+
+// What a narrower setting puts aside comes back with a wider one: nothing is
+// dropped for good. The settings that changed are told of, and recorded.
+func TestNarrowingIsNotForGood(t *testing.T) {
+	const shelf, hub = 40, "http://a.example/"
+	for _, narrow := range []struct {
+		setting, is string
+		change      func(*crawler.Options)
+		kept        int // pages of the shelf that are asked for all the same
+	}{
+		{"exclude", `/book/\d\d$`, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/book/\d\d$`) }, 10},
+		{"include", `/book/\d$`, func(o *crawler.Options) { o.Include = regexp.MustCompile(`/book/\d$`) }, 10},
+		{"scope", "list", func(o *crawler.Options) { o.Scope = crawler.SeedsOnly() }, 0},
+		{"depth", "1", func(o *crawler.Options) { o.Depth = 1 }, 0},
+	} {
+		t.Run(narrow.setting, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				links := ""
+				for i := range shelf {
+					links += fmt.Sprintf(`<a href="/book/%d">x</a>`, i)
+					w.Site(hub).Page(fmt.Sprintf("/book/%d", i), "x")
+				}
+				w.Site(hub).Page("/", `<a href="/shelf">x</a>`).Page("/shelf", links)
+				run := func(change func(*crawler.Options)) (crawler.Summary, crawler.Start) {
+					t.Helper()
+					var start crawler.Start
+					o := crawler.Options{Identity: testIdentity, Seeds: []string{hub}, Network: w, Dir: dir,
+						OnStart: func(s crawler.Start) { start = s }}
+					change(&o)
+					c, err := crawler.New(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := c.Run(t.Context(), nil); err != nil {
+						t.Fatal(err)
+					}
+					return c.Summary(), start
+				}
+				as := func(*crawler.Options) {}
+				if _, start := run(func(o *crawler.Options) { o.Limit = 2 }); start.Resumed || start.Changes != nil {
+					t.Errorf("the first start: %+v", start)
+				}
+				sum, start := run(narrow.change)
+				if n := sum.Skips[crawler.SkipNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
+					t.Errorf("%d URLs are put aside, want %d; ended %q", n, shelf-narrow.kept, sum.End)
+				}
+				if want := []crawler.Change{{Setting: "limit", Was: "2", Is: "none"}}; len(start.Changes) != 2 ||
+					!slices.Contains(start.Changes, want[0]) || !slices.ContainsFunc(start.Changes, func(c crawler.Change) bool {
+					return c.Setting == narrow.setting && c.Is == narrow.is
+				}) {
+					t.Errorf("changes: %v", start.Changes)
+				}
+				if _, again := run(narrow.change); again.Requeued != 0 || again.Changes != nil {
+					t.Errorf("the same again: %+v", again)
+				}
+				sum, start = run(as)
+				if start.Requeued != shelf-narrow.kept || sum.End != crawler.EndDone || sum.Frontier.Spent.Pages != 2+shelf {
+					t.Errorf("wider: %+v; %d pages in all, ended %q", start, sum.Frontier.Spent.Pages, sum.End)
+				}
+				w.AssertPolite()
+			})
+			var said []string
+			for _, l := range logLines(t, dir) {
+				if l.URL == crawllog.RunURL {
+					said = append(said, l.Annotations...)
+				}
+			}
+			if text := strings.Join(said, "\n"); !strings.Contains(text, "changed:limit:2->none") ||
+				!strings.Contains(text, "changed:"+narrow.setting+":") || !strings.Contains(text, fmt.Sprint("requeued:", shelf-narrow.kept)) {
+				t.Errorf("crawl.log says %q", said)
+			}
+			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Values of header fields may be secrets.
+func TestChangedFieldsAreNotSaid(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		for i, want := range []int{0, 0, 1} {
+			var start crawler.Start
+			_, _ = crawl(t, w, func(o *crawler.Options) {
+				o.Dir, o.OnStart = dir, func(s crawler.Start) { start = s }
+				o.Header = http.Header{"X-Key": {fmt.Sprint("secret", i/2)}}
+			}, "http://a.example/")
+			if text := fmt.Sprint(start); len(start.Changes) != want || strings.Contains(text, "secret") {
+				t.Errorf("start %d: %s", i, text)
+			}
+		}
+	})
+}
 
 // Whatever narrows a crawl, widens it, or breaks it off, and in whatever order:
 // the last run, over the whole scope, leaves nothing out.
