@@ -298,7 +298,7 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 		if !slices.Contains([]string{"removed", "emptied", "halved", "byte in the middle", "last byte", "record taken out"}, d.name) {
 			continue
 		}
-		for _, options := range []storage.Options{{Links: true}, {Links: true, Archive: &storage.Archive{}}} {
+		for i, options := range []storage.Options{{Links: true}, {Links: true, Archive: &storage.Archive{}}, {Links: true}} {
 			dir := t.TempDir()
 			for name, raw := range c.files {
 				if strings.HasPrefix(name, "index.") {
@@ -308,9 +308,20 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 					write(t, filepath.Join(dir, name), raw)
 				}
 			}
+			if i == 2 { // or by hand, before a run goes on
+				if _, err := storage.MakeIndex(dir, func(err error) { t.Error(d.name, err) }); err != nil {
+					t.Fatal(d.name, err)
+				}
+				if _, err := storage.Verify(dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
+					t.Error(d.name, err)
+				}
+			}
 			db, err := storage.Open(dir, options)
 			if err != nil {
 				t.Fatal(d.name, err)
+			}
+			if !db.Unclean() {
+				t.Errorf("%s: the kill is forgotten", d.name)
 			}
 			if err := db.Close(); err != nil {
 				t.Fatal(d.name, err)
