@@ -124,3 +124,28 @@ func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 		}
 	}
 }
+
+func TestFormattingElements(t *testing.T) {
+	for page, want := range map[string]string{
+		"<a><span><a>":         "a",
+		"<div><a><span><a>":    "div a",
+		"<nobr><span><nobr>":   "nobr",
+		"<a><object><a>":       "a object a",
+		"<b><p></b>":           "p",
+		"<b><i><span><p></b>":  "i p",
+		"<b><div><i></b>":      "div",
+		"<i><object></i>":      "i object",
+		"<div><image>":         "div",
+		"<b><span></b>":        "",
+		"<a><div><span><a><i>": "div a i",
+	} {
+		got, _ := ourStack([]byte(page), true)
+		var names []string
+		for _, e := range got.stack {
+			names = append(names, e.name.String())
+		}
+		if s := strings.Join(names, " "); s != want {
+			t.Errorf("%s: open %q, want %q", page, s, want)
+		}
+	}
+}
