@@ -104,7 +104,7 @@ func TestAnOutageUsesUpNoTries(t *testing.T) {
 		set := func(o *crawler.Options) { o.Dir, o.Patience, o.Limit = dir, 2*time.Hour, 1 }
 		crawl(t, w, set, "http://a.example/")
 		s.Down(true)
-		set = func(o *crawler.Options) { o.Dir, o.Patience = dir, 2*time.Hour }
+		set = func(o *crawler.Options) { o.Dir, o.Patience = dir, 6*time.Hour }
 		for range 3 {
 			_, sum := crawl(t, w, set, "http://a.example/")
 			if len(sum.Waiting) != 1 || sum.Waiting[0].Given.Code != frontier.SiteDead && sum.Waiting[0].Given.Code != frontier.RobotsUnreachable {

@@ -214,3 +214,25 @@ func TestWhatIsForgottenOfCommonClocks(t *testing.T) {
 		}
 	}
 }
+
+// Of a site that rested long ago its host's clock is not kept in memory.
+func TestHostsThatRestedCostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewMemory()
+		for i := range 3 {
+			u := mustParse(t, fmt.Sprintf("http://h%d.example/", i))
+			ended := time.Now().Add(-time.Hour)
+			if i == 0 {
+				ended = time.Now()
+			}
+			c := Clocks{Ended: ended, Due: ended.Add(time.Second), By: OwnClock, Public: true}
+			if err := b.Submit(Completion{Site: u.Site(), Clocks: c, Links: []Entry{{URL: u}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-b.Grown() // by an earlier run
+		if f := opened(t, b, Options{}); len(f.commons[byHost].all) != 1 {
+			t.Errorf("the clocks of %d hosts are kept, want 1", len(f.commons[byHost].all))
+		}
+	})
+}

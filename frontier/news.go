@@ -122,7 +122,9 @@ func (f *Frontier) learn(st SiteState) {
 		}
 		if s.clocks.Public {
 			s.shares[byHost].name = s.name.Host()
-			f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, s.clocks.rested(s.name, f.opts.Delay))
+			if free := s.clocks.rested(s.name, f.opts.Delay); free.After(f.now()) {
+				f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, free)
+			}
 		}
 	}
 	f.entries += st.Queued - s.queued

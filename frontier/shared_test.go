@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -310,5 +311,35 @@ func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 		crawl(t, f, publicAddr, false, 0)
 		f.Settle(t.Context())
 		f.Each(func(st frontier.SiteStatus) bool { t.Errorf("still held: %+v", st); return true })
+	})
+}
+
+// Two crawls of one machine are no faster at a host than one, whichever of its
+// services they ask.
+func TestTwoCrawlsOfAMachineAreNoFasterThanOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &table{taken: map[string]frontier.Taken{}}
+		var mu sync.Mutex
+		var starts []time.Time
+		var both sync.WaitGroup
+		for _, origin := range []string{"http://a.example", "https://a.example"} {
+			var urls []string
+			for i := range 10 {
+				urls = append(urls, fmt.Sprintf("%s/%d", origin, i))
+			}
+			f := open(t, frontier.NewMemory(), frontier.Options{Shared: shared, Patience: time.Hour}, urls...)
+			both.Go(func() {
+				some, _ := crawl(t, f, publicAddr, true, time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				starts = append(starts, some...)
+			})
+		}
+		both.Wait()
+		if len(starts) != 20 {
+			t.Errorf("%d requests, want 20", len(starts))
+		}
+		slices.SortFunc(starts, time.Time.Compare)
+		least(t, starts, 2*time.Second)
 	})
 }

@@ -302,15 +302,19 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	fate.Time = now
 	if o.Trouble != NoTrouble {
 		t.entry.Tries++
-		most := MaxTries
-		if o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble {
-			most = MaxRests
-		}
 		if t.site.given.Code != Undecided { // which is its own fault
 			t.entry.Tries = 0
 		}
+		most, rest := MaxTries, t.site.clocks.Due.Sub(now)
+		pause := retryDelay(t.entry.Tries, rest)
+		if o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble {
+			most = MaxRests
+			if t.entry.Tries <= 1 { // the site says when
+				pause = min(rest, maxRetryDelay)
+			}
+		}
 		if t.entry.Tries < most {
-			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(retryDelay(t.entry.Tries, t.site.clocks.Due.Sub(now)))}
+			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(pause)}
 		}
 	}
 	if fate.Code == Undecided { // as all tries were
