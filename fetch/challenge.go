@@ -57,15 +57,25 @@ var challenges = []challenge{
 // longestChallenge is the longest body that is looked through.
 var longestChallenge = slices.MaxFunc(challenges, func(a, b challenge) int { return a.most - b.most }).most
 
-// challengeOf names the network whose challenge an answer is; empty where it
-// is none.
-func challengeOf(status int, header http.Header, body []byte) string {
+// someCaptcha is who a captcha is by that bears no network's mark.
+const someCaptcha = "A captcha"
+
+// challengeOf names the network whose challenge an answer to target is; empty
+// where it is none.
+func challengeOf(status int, header http.Header, body []byte, target string) string {
+	if leadsToCaptcha(status, header.Get("Location"), target) {
+		return someCaptcha
+	}
 	for i := range challenges {
 		if c := &challenges[i]; c.field != "" && strings.EqualFold(strings.TrimSpace(header.Get(c.field)), c.value) {
 			return c.network
 		}
 	}
-	if len(body) == 0 || len(body) > longestChallenge || !isMarkup(ParseMediaType(header["Content-Type"]).Type) {
+	if len(body) == 0 || len(body) > longestChallenge {
+		return ""
+	}
+	mediaType := ParseMediaType(header["Content-Type"]).Type
+	if !isMarkup(mediaType) {
 		return ""
 	}
 	for i := range challenges {
@@ -76,6 +86,9 @@ func challengeOf(status int, header http.Header, body []byte) string {
 		if bytes.Contains(body, []byte(c.text)) {
 			return c.network
 		}
+	}
+	if (mediaType == "text/html" || mediaType == "application/xhtml+xml") && isCaptcha(body) {
+		return someCaptcha
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func TestChallenges(t *testing.T) {
 		if name, value, ok := strings.Cut(tc.header, ": "); ok {
 			header.Set(name, value)
 		}
-		if got := challengeOf(tc.status, header, []byte(tc.body)); got != tc.want {
+		if got := challengeOf(tc.status, header, []byte(tc.body), "/"); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -114,7 +114,7 @@ func FuzzChallenge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, name, value string, body []byte) {
 		header := http.Header{}
 		header.Set(name, value)
-		got := challengeOf(status, header, body)
+		got := challengeOf(status, header, body, "/x")
 		if got == "" {
 			return
 		}
@@ -132,7 +132,7 @@ func BenchmarkChallenge(b *testing.B) {
 	body := text(20 << 10)
 	header := http.Header{"Content-Type": {"text/html"}}
 	for b.Loop() {
-		if challengeOf(200, header, body) != "" {
+		if challengeOf(200, header, body, "/x") != "" {
 			b.Fatal("a page is a challenge")
 		}
 	}

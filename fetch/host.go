@@ -320,7 +320,7 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	if x.Err != nil {
 		return nil
 	}
-	if network := challengeOf(x.Status, x.Header, x.Body); network != "" {
+	if network := challengeOf(x.Status, x.Header, x.Body, x.URL.Target()); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
 	}
 	return nil

@@ -1,0 +1,144 @@
+package fetch
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// A page that is nothing but a captcha is a challenge, whoever made it, and
+// also where it comes with status 200. A page with a captcha in it is not: who
+// writes to a site, or logs in, is asked for one beside fields to be filled in
+// and text to be read.
+const (
+	maxCaptcha     = 128 << 10 // bytes of such a page
+	maxCaptchaText = 600       // bytes of text on it, blanks folded
+	maxCaptchaWays = 5         // links on it
+)
+
+// widgets are the marks of captchas in pages: of a class, a script's address or
+// an attribute. Each is documented by its maker.
+var widgets = []string{
+	"g-recaptcha", "/recaptcha/api.js", "/recaptcha/enterprise.js", // developers.google.com/recaptcha
+	"h-captcha", "hcaptcha.com/1/api.js", // docs.hcaptcha.com
+	"cf-turnstile", "challenges.cloudflare.com/turnstile", // developers.cloudflare.com/turnstile
+	"frc-captcha", "smart-captcha", "smartcaptcha.yandexcloud.net", "captcha.js", "arkoselabs.com", "geetest.com",
+}
+
+// isCaptcha reports whether an HTML page is nothing but a captcha: one in a
+// form, with nothing else to fill in and next to no text.
+func isCaptcha(body []byte) bool {
+	if len(body) > maxCaptcha || hasMany(body, "<a ", maxCaptchaWays) || // of nearly every page that is none
+		!bytes.Contains(body, []byte("captcha")) && !bytes.Contains(body, []byte("turnstile")) {
+		return false
+	}
+	var seen struct {
+		form, widget bool
+		text, ways   int
+	}
+	hidden := "" // the element whose text nobody sees
+	z := html.NewTokenizer(bytes.NewReader(body))
+	for seen.text <= maxCaptchaText && seen.ways <= maxCaptchaWays {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			return seen.form && seen.widget
+		}
+		switch t := z.Token(); {
+		case kind == html.EndTagToken && t.Data == hidden:
+			hidden = ""
+		case kind == html.TextToken && hidden == "":
+			seen.text += len(strings.Join(strings.Fields(t.Data), " "))
+		case kind == html.StartTagToken || kind == html.SelfClosingTagToken:
+			if toFillIn(t) {
+				return false
+			}
+			seen.form = seen.form || t.Data == "form"
+			seen.widget = seen.widget || isWidget(t)
+			switch t.Data {
+			case "a":
+				seen.ways++
+			case "script", "style", "title", "noscript", "template":
+				if kind == html.StartTagToken {
+					hidden = t.Data
+				}
+			}
+		}
+	}
+	return false
+}
+
+// hasMany reports whether mark stands in b more than n times.
+func hasMany(b []byte, mark string, n int) bool {
+	for ; n >= 0; n-- {
+		i := bytes.Index(b, []byte(mark))
+		if i < 0 {
+			return false
+		}
+		b = b[i+len(mark):]
+	}
+	return true
+}
+
+// toFillIn reports whether an element waits for somebody's words: the answer to
+// the captcha itself does not count.
+func toFillIn(t html.Token) bool {
+	switch t.Data {
+	case "select":
+		return true
+	case "textarea":
+		return !strings.Contains(attribute(t, "name"), "captcha") && !strings.Contains(attribute(t, "name"), "turnstile")
+	case "input":
+		switch strings.ToLower(attribute(t, "type")) {
+		case "hidden", "submit", "button", "image", "reset":
+			return false
+		}
+		return !strings.Contains(strings.ToLower(attribute(t, "name")), "captcha")
+	}
+	return false
+}
+
+func isWidget(t html.Token) bool {
+	for _, a := range t.Attr {
+		if a.Key != "class" && a.Key != "src" && a.Key != "id" && a.Key != "href" {
+			continue
+		}
+		for _, w := range widgets {
+			if strings.Contains(a.Val, w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func attribute(t html.Token, name string) string {
+	for _, a := range t.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// leadsToCaptcha reports whether a redirect sends the client to a captcha and
+// wants it back at target afterwards.
+func leadsToCaptcha(status int, location, target string) bool {
+	if status/100 != 3 || len(location) > 16<<10 {
+		return false
+	}
+	u, err := url.Parse(location)
+	if err != nil || !strings.Contains(strings.ToLower(u.Path), "captcha") {
+		return false
+	}
+	path, _, _ := strings.Cut(target, "?")
+	for _, values := range u.Query() {
+		for _, v := range values {
+			if path != "/" && strings.Contains(v, path) || strings.Contains(v, "://") || strings.HasPrefix(v, "/") {
+				return true
+			}
+		}
+	}
+	return false
+}
