@@ -17,20 +17,40 @@ var errForced = errors.New("stopped at once")
 
 // A screen is what is shown of a crawl.
 type screen struct {
-	every time.Duration // between two progress lines; 0: none, and no first line
+	every time.Duration // between two looks; 0: none, and no first line
 	json  bool          // the summary is JSON
+	board *board        // nil: lines
+	width func() int    // of lines for people; nil: they are for programs
 }
 
 // screen is what the flags ask for: somebody who looks on is not left without
-// a word for more than two seconds.
+// a word for more than two seconds. From then on what is said to him stands above
+// the block, where there is one.
 func (p *program) screen(progress string, asJSON bool) screen {
+	file, ok := p.err.(*os.File)
 	switch {
 	case progress == "none":
-		return screen{0, asJSON}
-	case isTerminal(p.err):
-		return screen{2 * time.Second, asJSON}
+		return screen{json: asJSON}
+	case !ok || !isTerminal(file):
+		return screen{every: 30 * time.Second, json: asJSON}
+	case progress == "auto":
+		if b := boardFor(p.err); b != nil {
+			p.err = b
+			return screen{every: 250 * time.Millisecond, json: asJSON, board: b}
+		}
 	}
-	return screen{30 * time.Second, asJSON}
+	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return widthOf(file) }}
+}
+
+// columns is how wide the terminal is; 0 where there is none.
+func (s screen) columns() int {
+	switch {
+	case s.board != nil:
+		return s.board.width()
+	case s.width != nil:
+		return s.width()
+	}
+	return 0
 }
 
 // crawl runs a crawl from its first line to its summary.
@@ -54,7 +74,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	// The watcher of signals and progress. It ends when the crawl has ended.
 	go func() {
 		defer close(done)
-		p.watch(c, cancel, signals, ended, show.every)
+		p.watch(c, cancel, signals, ended, show)
 	}()
 	err = c.Run(ctx, nil)
 	close(ended)
@@ -82,11 +102,12 @@ func stopSignals() []os.Signal {
 // start says what begins, and what a crawl that goes on does otherwise.
 func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	if show.every > 0 {
-		fmt.Fprintf(p.err, "crawl: %s as %s into %s; Ctrl-C stops, the same command goes on\n",
+		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, the same command goes on",
 			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
+		fmt.Fprintln(p.err, wrap(line, len("crawl: "), show.columns()))
 	}
 	for _, c := range s.Changes {
-		fmt.Fprintf(p.err, "crawl: not as in the last run: --%s\n", c)
+		fmt.Fprintf(p.err, "crawl: not as in the last run: --%s\n", printable(c.String()))
 	}
 	if slices.ContainsFunc(s.Changes, func(c crawler.Change) bool {
 		return slices.Contains([]string{"scope", "include", "exclude", "depth", "nofollow", "requisites"}, c.Setting)
@@ -110,14 +131,17 @@ func were(n int, noun string) string {
 const forcedAfter = 1500 * time.Millisecond
 
 // watch turns signals into stops and prints progress, until ended is closed.
-func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, signals <-chan os.Signal, ended <-chan struct{}, every time.Duration) {
+func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, signals <-chan os.Signal, ended <-chan struct{}, show screen) {
 	var ticks <-chan time.Time
-	if every > 0 {
-		ticker := time.NewTicker(every)
+	if show.every > 0 {
+		ticker := time.NewTicker(show.every)
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
-	begin := time.Now()
+	look := looker{crawler: c, begin: time.Now()}
+	if show.board != nil {
+		defer show.board.draw(nil)
+	}
 	stopping := false
 	var forced <-chan time.Time
 	for {
@@ -125,7 +149,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		case <-ended:
 			return
 		case now := <-ticks:
-			p.progress(c, now, now.Sub(begin))
+			p.paint(look.at(now), show)
 		case <-forced:
 			fmt.Fprintln(p.err, "crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
 			p.exit(exitForced)

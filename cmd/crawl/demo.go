@@ -51,13 +51,15 @@ func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
 	// The fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()
 
+	show := p.screen("auto", asJSON)
+	show.every = min(show.every, 2*time.Second) // it is over before a line would come
 	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
 	err = p.crawl(ctx, crawler.Options{
 		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},
 		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies},
 		Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
 		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
-	}, screen{2 * time.Second, asJSON})
+	}, show)
 	if exitCode(err) == exitLater {
 		err = nil // one of its sites never answers
 	}

@@ -64,6 +64,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"patience", "3s", "Patience", "3s"}, {"patience", "0", "Patience", "-1ns"}, {"rate", "3", "Rate", "3"}, {"depth", "3", "Depth", "3"},
 		{"scope", "domain", "Scope", "domain"}, {"scope", "prefix", "Scope", "prefix"}, {"scope", "list", "Scope", "list"},
 		{"include", "x", "Include", "x"}, {"exclude", "x", "Exclude", "x"},
+		{"exclude-from", "testdata/places.txt", "Exclude", `^http://a\.test/a|(?:/calendar/\d+$)`},
 		{"max-size", "3MB", "MaxSize", "3000000"}, {"body-budget", "3MB", "BodyBudget", "3000000"}, {"timeout", "3s", "Timeout", "3s"},
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},

@@ -86,6 +86,23 @@ func addContacts(id *crawler.Identity, contacts []string) error {
 // interactive reports whether somebody can be asked.
 func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
 
+// widthOf is how many characters fit in a line of the terminal f.
+func widthOf(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
+}
+
+// terminalWidth is widthOf what w writes to; 0 if that is no terminal.
+func terminalWidth(w any) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	return widthOf(w.(*os.File))
+}
+
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

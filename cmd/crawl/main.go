@@ -41,7 +41,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(errOut, "crawl: %v\n", withMend(err))
+		fmt.Fprintf(errOut, "crawl: %s\n", printable(withMend(err)))
 	}
 	code := exitCode(err)
 	if code == exitDiskFull {
@@ -66,15 +66,13 @@ Test a robots.txt:            crawl robots test --file robots.txt --agent mybot 
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("unknown command %q: crawl --help lists them", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(p.runCommand(), p.demoCommand(), p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand())
 	return root
 }

@@ -18,25 +18,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// progress prints one line in logfmt: what was done, what is left, and what is
-// waited for.
-func (p *program) progress(c *crawler.Crawler, now time.Time, since time.Duration) {
-	s := c.Stats()
-	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%s requests=%d queued=%d busy=%d",
-		since.Round(time.Second), s.Pages, float64(s.Pages)/since.Seconds(), size(s.Bytes), s.Requests,
-		s.Frontier.Entries, s.Frontier.Out)
-	if n := sum(s.Skips); n > 0 {
-		line += fmt.Sprintf(" skipped=%d", n)
+// paint shows a view: on a board, as a line for people, or as one in logfmt.
+func (p *program) paint(v *view, to screen) {
+	switch {
+	case to.board != nil:
+		to.board.draw(v.block(to.board.width()))
+	case to.width != nil:
+		fmt.Fprintln(p.err, v.line(to.width()))
+	default:
+		fmt.Fprintln(p.err, v.logfmt())
 	}
-	if n := sum(s.Errors); n > 0 {
-		line += fmt.Sprintf(" failed=%d", n)
-	}
-	if wait := s.Frontier.NextDue.Sub(now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
-		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)
-	} else if slow, ok := c.Longest(now); ok {
-		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", slow.Site, slow.By, slow.Due.Sub(now).Round(100*time.Millisecond))
-	}
-	fmt.Fprintln(p.err, line)
 }
 
 // summary prints what a run came to.
@@ -44,7 +35,7 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(p.out).Encode(summaryJSON(s, dir))
 	}
-	w := &lines{w: p.out}
+	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	w.line("ended", "%s", ending(s))
 	w.line("pages", "%d in this run, %d in the crawl (2xx); %s answered, %s, %d of them for robots.txt",
 		s.Pages, s.Frontier.Spent.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
@@ -54,10 +45,10 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	w.line("sites", "%d", s.Sites)
 	w.line("bytes", "%s", size(s.Bytes))
 	w.counts("answers", s.Status)
-	w.counts("not fetched", s.Skips)
-	w.counts("problems", s.Errors)
-	if s.Retries > 0 || s.Handler > 0 {
-		w.line("tried again", "%s", plural(s.Retries, "page"))
+	w.words("not fetched", inOrder(s.Skips), inWords)
+	w.words("no answer", inOrder(s.Errors), stageInWords)
+	if s.Retries > 0 {
+		w.line("tried again", "%s, after an answer or a failure that may pass", times(s.Retries))
 	}
 	if s.Cut > 0 {
 		w.line("links", "of %s the first %d were taken", plural(s.Cut, "page"), extract.MaxLinks)
@@ -104,7 +95,7 @@ func ending(s crawler.Summary) string {
 // waiting says how much is left, and lists the sites that it belongs to.
 func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	const most = 10
-	w.counts("left", s.Left)
+	w.words("left", inOrder(s.Left), inWords)
 	var private, others []frontier.SiteStatus
 	for _, st := range s.Waiting {
 		if permits(st.Given.Detail) != "" {
@@ -151,15 +142,63 @@ func why(st frontier.SiteStatus, now time.Time) string {
 
 // lines prints labelled lines and keeps the first error.
 type lines struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	width int // of the terminal that w is; 0 if it is none
+	err   error
 }
 
 func (l *lines) line(label, format string, args ...any) {
 	if l.err == nil {
-		text := fmt.Sprintf("%-12s %s", label, fmt.Sprintf(format, args...))
-		_, l.err = fmt.Fprintln(l.w, text)
+		text := printable(fmt.Sprintf("%-12s %s", label, fmt.Sprintf(format, args...)))
+		_, l.err = fmt.Fprintln(l.w, wrap(text, 13, l.width))
 	}
+}
+
+// words prints counts, the largest first, each in words.
+func (l *lines) words(label string, counts []count, in func(string) string) {
+	var parts []string
+	for _, c := range counts {
+		parts = append(parts, c.words(in))
+	}
+	if len(parts) > 0 {
+		l.line(label, "%s", strings.Join(parts, ", "))
+	}
+}
+
+// A count is how many there are of something.
+type count struct {
+	of string
+	n  int
+}
+
+// words say a count, of one link, too.
+func (c count) words(in func(string) string) string {
+	words := in(c.of)
+	if c.n == 1 {
+		first, rest, ok := strings.Cut(words, " ")
+		words = strings.TrimSuffix(first, "s")
+		if ok {
+			words += " " + rest
+		}
+	}
+	return fmt.Sprintf("%d %s", c.n, words)
+}
+
+// inOrder are the entries of m, the largest first.
+func inOrder[K ~string](m map[K]int) []count {
+	var all []count
+	for k, n := range m {
+		all = append(all, count{string(k), n})
+	}
+	slices.SortFunc(all, func(a, b count) int { return cmp.Or(b.n-a.n, cmp.Compare(a.of, b.of)) })
+	return all
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func (l *lines) counts(label string, m any) {

@@ -61,7 +61,7 @@ func (p *program) robotsCommand() *cobra.Command {
 		Short: "test, check and show robots.txt files",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("unknown command %q: crawl robots --help lists them", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},

@@ -26,6 +26,7 @@ import (
 // runFlags are the flags of crawl run, as they were given.
 type runFlags struct {
 	dir, name, scope, include, exclude          string
+	excludeFrom                                 string
 	requisites                                  string
 	bodyBudget                                  string
 	maxSize, robotsForbidden, progress, level   string
@@ -59,6 +60,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.scope, "scope", "host", "what belongs to the crawl: host, domain, prefix, list, any")
 	fs.StringVar(&f.include, "include", "", "follow only URLs that match this regular expression")
 	fs.StringVar(&f.exclude, "exclude", "", "do not follow URLs that match this regular expression")
+	fs.StringVar(&f.excludeFrom, "exclude-from", "", "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression")
 	fs.StringVar(&f.maxSize, "max-size", "16MB", "largest body, decompressed; the rest is cut and marked")
 	fs.StringVar(&f.bodyBudget, "body-budget", "24MiB", "memory for the bodies of all requests together; the others wait in temporary files")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest wait in each phase of a request; four times that for the whole")
@@ -72,7 +74,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.proxy, "proxy", "", "http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT for all sites; env: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which count for nothing otherwise")
 	fs.StringArrayVar(&f.header, "header", nil, "\"Name: value\" to be sent with every request; may be repeated")
 	fs.StringVar(&f.bandwidth, "bandwidth", "0", "bytes per second of all sites together, as in 500kB or 2MB (0: no limit)")
-	fs.StringVar(&f.progress, "progress", "auto", "progress lines: auto, plain, none")
+	fs.StringVar(&f.progress, "progress", "auto", "what to show meanwhile: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), none")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.StringVar(&f.level, "log-level", "warn", "what to report on standard error: debug, info, warn, error")
 	fs.BoolVar(&f.rescan, "rescan", false, "read the links of the archived pages again, and queue what was refused and is in scope now")
@@ -120,6 +122,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) erro
 			return err
 		}
 	}
+	show := p.screen(f.progress, f.json) // what is logged stands above the block
 	if opts.Logger, err = p.logger(f.level); err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) erro
 		defer shared.Close()
 		opts.Shared = shared
 	}
-	return p.crawl(ctx, opts, p.screen(f.progress, f.json))
+	return p.crawl(ctx, opts, show)
 }
 
 // seeds reads the arguments: files that exist, standard input, URLs and hosts.
@@ -148,6 +151,8 @@ func (p *program) seeds(args []string) ([]string, error) {
 			r = file
 		case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
 			return nil, usage("there is no file %s: a site of that name is written as https://%s/", arg, arg)
+		case err == nil && exists(filepath.Join(arg, storage.StateFile)):
+			return nil, usage("%s is a crawl: the command that began it goes on with it, or one with the same seeds: crawl run --dir %s URL|FILE", arg, arg)
 		case err == nil && info.IsDir():
 			return nil, usage("%s is a directory: give a file with one URL per line, or a URL", arg)
 		default:
@@ -217,6 +222,11 @@ func (f *runFlags) options() (crawler.Options, error) {
 	}
 	if o.Exclude, err = compile("--exclude", f.exclude); err != nil {
 		return o, err
+	}
+	if f.excludeFrom != "" {
+		if o.Exclude, err = excludeFrom(f.excludeFrom, o.Exclude); err != nil {
+			return o, err
+		}
 	}
 	if o.MaxSize, err = parseSize("--max-size", f.maxSize); err != nil {
 		return o, err

@@ -32,7 +32,7 @@ func TestASecondInterruptEndsTheProcess(t *testing.T) {
 			// The watcher. It ends once ended is closed.
 			go func() {
 				defer close(done)
-				p.watch(c, cancel, signals, ended, 0)
+				p.watch(c, cancel, signals, ended, screen{})
 			}()
 			signals <- os.Interrupt
 			synctest.Wait()

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flagError says how to mend a flag that cannot be read.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" && isNumber(invalid.GetValue()):
+		name, value := invalid.GetFlag().Name, invalid.GetValue()
+		return usage("--%s: %s has no unit: write %ss for seconds, or %sm for minutes", name, value, value, value)
+	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		name := "--" + unknown.GetSpecifiedName()
+		return usage("unknown flag %s: %s%s --help lists the flags", name, didYouMean(name, names), cmd.CommandPath())
+	}
+	return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 32)
+	return err == nil
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usage("unknown command %q: %s%s --help lists them", name, didYouMean(name, names), cmd.CommandPath())
+}
+
+// didYouMean names what is most like a name; empty if nothing is.
+func didYouMean(name string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	name = strings.ToLower(name)
+	best := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, name) }); i >= 0 {
+		best = known[i]
+	}
+	if distance(name, best) > max(1, len(strings.Trim(name, "-"))/3) && !strings.HasPrefix(best, name) {
+		return ""
+	}
+	return "did you mean " + best + "? "
+}
+
+// distance is how many letters are to be added, left out, changed, or swapped
+// with their neighbour to make b of a.
+func distance(a, b string) int {
+	before, last := []int(nil), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,8 @@
+//go:build unix
+
+package main
+
+import "os"
+
+// escapes reports whether the terminal f understands control sequences.
+func escapes(*os.File) bool { return true }

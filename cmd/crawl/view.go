@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A view is what is shown of a crawl that runs.
+type view struct {
+	stats crawler.Stats
+	since time.Duration // it runs
+	now   time.Time
+	rates []float64            // pages per second, the latest last
+	slow  *frontier.SiteStatus // the site that is waited for longest
+}
+
+// block are the lines of a view on a terminal, none wider than it.
+func (v *view) block(width int) []string {
+	f := v.stats.Frontier
+	rate := fmt.Sprintf("%.1f pages/s", v.rate())
+	if line := sparkline(v.rates); line != "" {
+		rate += " " + line
+	}
+	lines := []string{
+		v.head(), rate + ", " + size(v.stats.Bytes), v.answers(),
+	}
+	if kept := v.kept(); kept != "" {
+		lines = append(lines, kept)
+	}
+	lines = append(lines, fmt.Sprintf("%s, %d asked just now", plural(f.Sites, "site"), f.Out))
+	if wait := v.wait(); wait != "" {
+		lines = append(lines, wait)
+	}
+	for i := range lines {
+		lines[i] = fit(lines[i], width)
+	}
+	return lines
+}
+
+// line is the view as a sentence, for terminals that cannot be drawn on.
+func (v *view) line(width int) string {
+	text := v.head()
+	if wait := v.wait(); wait != "" {
+		text += "; " + wait
+	}
+	return fit(text, width)
+}
+
+func (v *view) head() string {
+	return fmt.Sprintf("%s  %s, %d left", short(v.since), plural(v.stats.Pages, "page"), v.stats.Frontier.Entries)
+}
+
+func (v *view) answers() string {
+	parts := []string{plural(v.stats.Requests, "request")}
+	if codes := listed(v.stats.Status); len(codes) > 0 {
+		parts = append(parts, "answers "+strings.Join(codes, ", "))
+	}
+	if n := sum(v.stats.Errors); n > 0 {
+		parts = append(parts, fmt.Sprintf("no answer: %d", n))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// kept says what was kept out, the commonest reasons first.
+func (v *view) kept() string {
+	if len(v.stats.Skips) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, c := range inOrder(v.stats.Skips) {
+		parts = append(parts, c.words(inWords))
+	}
+	return "kept out: " + strings.Join(parts, ", ")
+}
+
+// leastWait is shown: shorter ones are over before they are read.
+const leastWait = time.Second
+
+// wait names who is waited for, for how long, and why: nobody, while somebody is
+// asked and nobody has to wait.
+func (v *view) wait() string {
+	f := v.stats.Frontier
+	if wait := f.NextDue.Sub(v.now); f.Out == 0 && !f.NextDue.IsZero() && wait >= leastWait {
+		return waiting(f.NextSite, wait, f.NextBy)
+	}
+	if v.slow != nil && v.slow.Due.Sub(v.now) >= leastWait {
+		return waiting(v.slow.Site, v.slow.Due.Sub(v.now), v.slow.By)
+	}
+	return ""
+}
+
+func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
+	_, host, _ := strings.Cut(string(site), "://")
+	asked := string(by)
+	switch by {
+	case frontier.OwnClock:
+		asked = "own pause"
+	case frontier.RobotsClock:
+		asked = "robots.txt"
+	}
+	return fmt.Sprintf("%s: %s %s", host, asked, short(wait))
+}
+
+// short is a duration to the second; to the tenth where it is less than ten.
+func short(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// sparkline draws figures, the largest as a full block.
+func sparkline(figures []float64) string {
+	if len(figures) == 0 {
+		return ""
+	}
+	most := slices.Max(figures)
+	var b strings.Builder
+	for _, n := range figures {
+		level := 0
+		if most > 0 {
+			level = int(n / most * 7)
+		}
+		b.WriteRune('▁' + rune(min(max(level, 0), 7)))
+	}
+	return b.String()
+}
+
+// reasonWords are the reasons for which a URL is not fetched, for people.
+var reasonWords = map[crawler.Reason]string{
+	crawler.SkipScope:             "links out of scope",
+	crawler.SkipDepth:             "links beyond --depth",
+	crawler.SkipFilter:            "links excluded by --include, --exclude or --exclude-from",
+	crawler.SkipNoFollow:          "links marked nofollow",
+	crawler.SkipRedirects:         "URLs redirected too often",
+	crawler.SkipRobots:            "URLs forbidden by robots.txt",
+	crawler.SkipFailed:            "URLs failed every time",
+	crawler.SkipNarrowed:          "URLs put aside, as the scope is narrower now",
+	crawler.SkipSiteDead:          "URLs of sites that do not answer",
+	crawler.SkipRobotsUnreachable: "URLs of sites whose robots.txt cannot be had",
+	crawler.SkipBudget:            "URLs of sites whose budget is spent",
+	crawler.SkipLimit:             "URLs beyond the limit",
+	crawler.SkipWaits:             "URLs waiting for a clock",
+	crawler.SkipQueued:            "URLs queued",
+}
+
+func inWords(reason string) string {
+	return cmp.Or(reasonWords[crawler.Reason(reason)], reason)
+}
+
+// stageWords say what became of a request that was not answered.
+var stageWords = map[fetch.Stage]string{
+	fetch.StageDNS:            "names without an address",
+	fetch.StageDNSTimeout:     "names whose address was not found in time",
+	fetch.StageAddress:        "at private addresses (--allow-private permits them)",
+	fetch.StageProxy:          "no way through the proxy",
+	fetch.StageConnect:        "not connected",
+	fetch.StageConnectTimeout: "not connected in time",
+	fetch.StageTLS:            "no agreement on TLS (certificates, versions)",
+	fetch.StageTLSTimeout:     "no agreement on TLS in time",
+	fetch.StageStale:          "kept connections that the server had closed (asked again, costs nothing)",
+	fetch.StageReset:          "connections broken before the answer",
+	fetch.StageAnswerTimeout:  "not answered in time",
+	fetch.StageProtocol:       "answers that are no HTTP",
+	fetch.StageHeaderSize:     "answers with too large a header",
+	fetch.StageHeaderCount:    "answers with too many header fields",
+	fetch.StageEncoding:       "answers in an encoding that cannot be read",
+	fetch.StageTruncated:      "answers cut by the server",
+	fetch.StageBodyTimeout:    "answers that stopped coming",
+	fetch.StageTotalTimeout:   "answers that took too long",
+	fetch.StageChallenge:      "asked for a browser in the page's place",
+	fetch.StageStopped:        "broken off by us",
+}
+
+func stageInWords(stage string) string {
+	return cmp.Or(stageWords[fetch.Stage(stage)], stage)
+}
+
+// logfmt is the view for programs.
+func (v *view) logfmt() string {
+	s := v.stats
+	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%d requests=%d queued=%d busy=%d",
+		v.since.Round(time.Second), s.Pages, v.rate(), s.Bytes, s.Requests, s.Frontier.Entries, s.Frontier.Out)
+	if n := sum(s.Skips); n > 0 {
+		line += fmt.Sprintf(" skipped=%d", n)
+	}
+	if n := sum(s.Errors); n > 0 {
+		line += fmt.Sprintf(" failed=%d", n)
+	}
+	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
+		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)
+	} else if v.slow != nil {
+		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", v.slow.Site, v.slow.By, v.slow.Due.Sub(v.now).Round(100*time.Millisecond))
+	}
+	return fit(line, len(line))
+}
+
+// rate is that of the pages so far, by second.
+func (v *view) rate() float64 { return float64(v.stats.Pages) / max(v.since.Seconds(), 0.001) }
+
+// A looker makes views of a crawl, and knows those before.
+type looker struct {
+	crawler *crawler.Crawler
+	begin   time.Time
+
+	sampled time.Time // when rates was last added to
+	pages   int       // by then
+	rates   []float64
+	asked   time.Time // when slow was last found out
+	slow    *frontier.SiteStatus
+}
+
+// Between two samples of the rate, how many are kept, and between two questions
+// for the slowest site, which goes through all of them.
+const (
+	sampleEvery = time.Second
+	samples     = 16
+	slowEvery   = 2 * time.Second
+)
+
+func (l *looker) at(now time.Time) *view {
+	s := l.crawler.Stats()
+	if l.sampled.IsZero() {
+		l.sampled = l.begin
+	}
+	if took := now.Sub(l.sampled); took >= sampleEvery {
+		l.rates = append(l.rates, float64(s.Pages-l.pages)/took.Seconds())
+		l.rates = l.rates[max(0, len(l.rates)-samples):]
+		l.sampled, l.pages = now, s.Pages
+	}
+	if now.Sub(l.asked) >= slowEvery {
+		l.slow, l.asked = nil, now
+		if slow, ok := l.crawler.Longest(now); ok {
+			l.slow = &slow
+		}
+	}
+	return &view{stats: s, since: now.Sub(l.begin), now: now, rates: slices.Clone(l.rates), slow: l.slow}
+}
