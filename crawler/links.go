@@ -90,11 +90,18 @@ func (c *Crawler) unwanted(e *frontier.Entry) Reason {
 	case e.Redirects() > frontier.MaxRedirects:
 		return SkipRedirects
 	case e.FromSeed():
-		// A seed's redirects are followed wherever they lead: its host is
-		// often not the one that is meant.
+		// A seed's redirects are followed wherever they lead, but to what is
+		// excluded: its host is often not the one that is meant.
+		if c.excluded(e) {
+			return SkipFilter
+		}
 		return ""
 	}
 	return c.narrowed(e)
+}
+
+func (c *Crawler) excluded(e *frontier.Entry) bool {
+	return c.opts.Exclude != nil && c.opts.Exclude.MatchString(e.URL.String())
 }
 
 // narrowed says why e is not in scope; empty if it is.
@@ -103,7 +110,7 @@ func (c *Crawler) narrowed(e *frontier.Entry) Reason {
 	switch {
 	case o.Depth > 0 && e.Depth > o.Depth:
 		return SkipDepth
-	case o.Exclude != nil && o.Exclude.MatchString(e.URL.String()):
+	case c.excluded(e):
 		return SkipFilter
 	case o.Requisites && e.Requisite():
 		// One hop beyond the scope, so that the page can be shown.

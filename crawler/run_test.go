@@ -235,6 +235,20 @@ func TestIncludeAndExclude(t *testing.T) {
 	})
 }
 
+// What is excluded is left alone where a seed redirects there, too.
+func TestASeedRedirectsToWhatIsExcluded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Redirect("/", "http://b.example/private/").Redirect("/open", "http://b.example/open")
+		w.Site("http://b.example").Page("/private/", "").Page("/open", "")
+		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/private/`) }, "http://a.example/", "http://a.example/open")
+		wantPages(t, pages, "http://a.example/", "http://a.example/open", "http://b.example/open")
+		if sum.Skips[crawler.SkipFilter] != 1 {
+			t.Errorf("skips: %v", sum.Skips)
+		}
+	})
+}
+
 func TestNoFollow(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
