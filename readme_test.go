@@ -40,8 +40,11 @@ func sentences(t *testing.T, path, heading string) (list []string) {
 	}
 	_, section, _ := strings.Cut(string(raw), "\n"+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, part := range regexp.MustCompile(`\n(?:- |\n)`).Split(section, -1) {
+	for _, part := range regexp.MustCompile(`\n(?:- |\n+)`).Split(section, -1) {
 		part = strings.Join(strings.Fields(strings.TrimPrefix(part, "- ")), " ")
+		if strings.HasSuffix(part, ":") { // says what follows
+			continue
+		}
 		for len(part) > 0 {
 			end := len(part)
 			if at := sentenceEnd.FindStringIndex(part); at != nil {

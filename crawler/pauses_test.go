@@ -120,6 +120,9 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 	return clocks
 }
 
+// For site owners: "All of it can be checked from `crawl.log`: each request
+// says which pause it had to keep, since when, and what asked for it
+// ([docs/outputs.md](docs/outputs.md#crawllog))."
 func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "live")
 	killed := filepath.Join(t.TempDir(), "killed")

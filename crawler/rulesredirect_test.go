@@ -15,6 +15,9 @@ import (
 
 const victim = "http://victim.example/admin/delete?all=1"
 
+// For site owners: "Where it is redirected to another site it is asked for
+// there only if that is a robots.txt, too, or that site's robots.txt allows
+// it."
 func TestARobotsRedirectAsksNothingThatTheOtherSiteForbids(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -249,6 +249,7 @@ func TestASeedRedirectsToWhatIsExcluded(t *testing.T) {
 	})
 }
 
+// For site owners: "`nofollow` (rel, meta, X-Robots-Tag) is obeyed."
 func TestNoFollow(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -496,6 +497,8 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 	})
 }
 
+// For site owners: "A crawl without them does not begin, nor does one under
+// the name of a known robot or browser."
 func TestOptionErrors(t *testing.T) {
 	good := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
 	for field, change := range map[string]func(*crawler.Options){

@@ -174,22 +174,26 @@ func (h *host) load() error {
 
 // verdict answers for a URL of this site.
 func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
-	if h.group == nil {
+	return h.groupAt(now).Match(u.Target())
+}
+
+// groupAt is the group in force. It is kept, but where an old copy is in force
+// for want of a new one: that may grow too old between two requests.
+func (h *host) groupAt(now time.Time) *robots.Group {
+	if h.group == nil || h.snapshot.Copy != nil {
 		h.group = h.snapshot.Group(h.fetcher.opts.Policy, now)
 	}
-	return h.group.Match(u.Target())
+	return h.group
 }
 
 // rules is what the group in force says about time.
 func (h *host) rules(now time.Time) *frontier.Rules {
-	if h.group == nil {
-		h.group = h.snapshot.Group(h.fetcher.opts.Policy, now)
-	}
+	group := h.groupAt(now)
 	var r frontier.Rules
-	if d, ok := h.group.CrawlDelay(); ok {
+	if d, ok := group.CrawlDelay(); ok {
 		r.Gap, r.By = d, frontier.CrawlDelayClock
 	}
-	if d, ok := h.group.RequestRate(); ok && d > r.Gap {
+	if d, ok := group.RequestRate(); ok && d > r.Gap {
 		r.Gap, r.By = d, frontier.RateClock
 	}
 	return &r

@@ -86,6 +86,8 @@ func least(t *testing.T, starts []time.Time, want time.Duration) {
 	}
 }
 
+// For site owners: "With `--domain-delay` all sites of a registrable domain
+// are asked one at a time."
 func TestSitesOfADomainAreAskedOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := frontier.NewMemory()

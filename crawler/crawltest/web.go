@@ -53,13 +53,14 @@ type Web struct {
 	last      netip.Addr
 	log       []Request
 	lookups   map[string]int
+	dials     map[string]int // by host
 }
 
 // New returns an empty web. It ends with the test.
 func New(t testing.TB) *Web {
 	w := &Web{
 		t: t, ca: newAuthority(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
-		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{},
+		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{}, dials: map[string]int{},
 		// Nothing here is ever dialled, so that public addresses can stand
 		// for what they are to the crawler.
 		last: netip.MustParseAddr("16.0.0.0"),
@@ -107,6 +108,13 @@ func (w *Web) Lookups(host string) int {
 	return w.lookups[host]
 }
 
+// Dials is how many connections to a host were made.
+func (w *Web) Dials(host string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dials[host]
+}
+
 // LookupNetIP implements fetch.Network.
 func (w *Web) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
 	w.mu.Lock()
@@ -135,6 +143,9 @@ func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, err
 				site = s
 			}
 		}
+	}
+	if site != nil {
+		w.dials[site.site.Host()]++
 	}
 	w.mu.Unlock()
 	if site == nil {
