@@ -126,7 +126,7 @@ func outputNames(out []Output) string {
 func fieldNames(h http.Header) string {
 	var names []string
 	for name, values := range h {
-		sum := sha256.Sum256(fmt.Append(nil, name, values))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s%q", name, values))
 		names = append(names, fmt.Sprintf("%s#%x", name, sum[:3]))
 	}
 	if len(names) == 0 {

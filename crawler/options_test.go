@@ -216,6 +216,10 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			change: set(func(o *options) { o.Timeout = 2 * time.Second }), look: func(s *seen) any { return s.took.Round(time.Second) }, base: 31 * time.Second, want: 3 * time.Second},
 		{field: "Timeout", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Timeout = 2 * time.Second }),
 			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 68 * time.Second}, // the lease
+		{field: "Bandwidth", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Bandwidth = 16 << 20 }),
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 64*time.Second}, // the largest body of each visit
+		{field: "Bandwidth", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Bandwidth = 10_000 }),
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 6*time.Hour + 3*time.Minute},
 		{field: "Dialect", both: seeds("http://closed.example/"), change: set(func(o *options) { o.Dialect = robots.Google }),
 			look: func(s *seen) any { return s.has("http://closed.example/") }, base: false, want: true},
 		{field: "Aliases", change: set(func(o *options) { o.Aliases = []string{"oldbot"} }), look: func(s *seen) any { return s.has("http://a.example/old") }, base: true, want: false},

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -56,5 +57,39 @@ func TestRepeatsAreNotSaidTooOften(t *testing.T) {
 	}
 	if n := len(r.list()); warned != maxWarnings || n != 3*maxWarnings {
 		t.Errorf("warned %d times of %d", warned, n)
+	}
+}
+
+// A repeat that grows is said again, ten times later.
+func TestRepeatsAreSaidAtEachPowerOfTen(t *testing.T) {
+	var r repeats
+	u, err := frontier.ParseURL("http://a.example/cycle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []int
+	for range 10 * manyRepeats {
+		if one, warn := r.see(u, "the same"); warn {
+			warned = append(warned, one.Pages)
+		}
+	}
+	if !slices.Equal(warned, []int{100, 1000}) {
+		t.Errorf("warned at %v", warned)
+	}
+}
+
+func TestCommon(t *testing.T) {
+	for _, c := range [][3]string{
+		{"http://a.example/x?a=1&b=2", "http://a.example/x?a=1&c=2", "http://a.example/x?a=1&"},
+		{"http://a.example/x?a=1", "http://a.example/x?a=2", "http://a.example/x?a="},
+		{"http://a.example/x", "http://a.example/x?a=2", "http://a.example/x"},
+		{"http://a.example/xa", "http://a.example/x", "http://a.example/"},
+		{"http://a.example/x", "http://a.example/x", "http://a.example/x"},
+		{"http://a.example/x", "http://a.example/", "http://a.example/"},
+		{"x", "y", ""},
+	} {
+		if got := common(c[0], c[1]); got != c[2] {
+			t.Errorf("common(%q, %q) = %q, want %q", c[0], c[1], got, c[2])
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -517,6 +518,34 @@ func TestOptionErrors(t *testing.T) {
 		var option *crawler.OptionError
 		if !errors.As(err, &option) || option.Field != strings.TrimSpace(field) {
 			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// Less than nothing is refused, but where it means something.
+func TestNegativeOptions(t *testing.T) {
+	means := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
+	for f := range reflect.TypeFor[crawler.Options]().Fields() {
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
+		v := reflect.ValueOf(&o).Elem().FieldByIndex(f.Index)
+		switch {
+		case !f.IsExported():
+			continue
+		case v.CanInt():
+			v.SetInt(-1)
+		case v.CanFloat():
+			v.SetFloat(-1)
+		default:
+			continue
+		}
+		_, err := crawler.New(o)
+		var option *crawler.OptionError
+		if slices.Contains(means, f.Name) {
+			if err != nil {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+		} else if !errors.As(err, &option) || option.Field != f.Name {
+			t.Errorf("%s is -1: %v", f.Name, err)
 		}
 	}
 }
