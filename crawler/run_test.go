@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -570,5 +571,35 @@ func TestReadSeeds(t *testing.T) {
 	}
 	if len(bad) != 2 || bad[0].Line != 6 || bad[1].Line != 7 || !strings.HasPrefix(bad[0].Error(), "f.txt:6: ") {
 		t.Errorf("bad: %v", bad)
+	}
+}
+
+// A line that is too long to be a seed is one bad line, and no end of the file.
+func TestReadSeedsOfLongLines(t *testing.T) {
+	const most = 64 << 10
+	tagged := func(n int) string { return "a.example\t" + strings.Repeat("t", n-len("a.example\t")) }
+	for _, test := range []struct {
+		name, file string
+		seeds, bad int // the lines
+	}{
+		{"as long as may be", tagged(most) + "\nb.example\n", 2, 0},
+		{"too long", tagged(most+1) + "\nb.example\n", 1, 1},
+		{"several times", tagged(5*most) + "\nb.example\n", 1, 1},
+		{"several times, at the end", "b.example\n" + tagged(5*most), 1, 2},
+		{"exactly two", "b.example\n" + tagged(2*(most+1)), 1, 2},
+		{"a remark", "#" + tagged(5*most) + "\nb.example\n", 1, 0},
+		{"no end of line", "b.example\na.example", 2, 0},
+	} {
+		seeds, bad, err := crawler.ReadSeeds(strings.NewReader(test.file), "f.txt")
+		if err != nil || len(seeds) != test.seeds || (test.bad > 0) != (len(bad) == 1) || test.bad > 0 && bad[0].Line != test.bad {
+			t.Errorf("%s: %d seeds, bad %v, %v", test.name, len(seeds), bad, err)
+		}
+	}
+	broken := errors.New("broken")
+	for begin, at := range map[string]string{"b.example\n": "f.txt:2: ", "b.example\n" + tagged(2*most) + "\n": "f.txt:3: "} {
+		seeds, _, err := crawler.ReadSeeds(io.MultiReader(strings.NewReader(begin), iotest.ErrReader(broken)), "f.txt")
+		if !errors.Is(err, broken) || len(seeds) != 1 || !strings.HasPrefix(err.Error(), at) {
+			t.Errorf("%q, %v", seeds, err)
+		}
 	}
 }

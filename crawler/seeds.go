@@ -26,26 +26,47 @@ func (e *SeedError) Unwrap() error { return e.Err }
 // without a scheme is asked by https. Lines that are no seeds are left out and
 // reported; err is that of r. name is the file's, for the reports.
 func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err error) {
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, 64<<20)
-	n := 0
-	for s.Scan() {
-		n++
-		line := strings.TrimSpace(strings.TrimPrefix(s.Text(), "\ufeff"))
+	in := bufio.NewReaderSize(r, maxLine+1) // and the line feed
+	for n := 1; ; n++ {
+		line, long, err := readLine(in)
+		if err == io.EOF {
+			return seeds, bad, nil
+		}
+		if err != nil {
+			return seeds, bad, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		line = strings.TrimSpace(strings.TrimPrefix(line, "\ufeff"))
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if _, perr := parseSeed(line); perr != nil {
-			bad = append(bad, &SeedError{name, n, perr})
+		if _, err = parseSeed(line); long {
+			err = errLongLine
+		}
+		if err != nil {
+			bad = append(bad, &SeedError{name, n, err})
 			continue
 		}
 		seeds = append(seeds, line)
 	}
-	if err := s.Err(); err != nil {
-		return seeds, bad, fmt.Errorf("%s:%d: %w", name, n+1, err)
-	}
-	return seeds, bad, nil
 }
+
+// readLine reads a line; of a long one it returns the beginning.
+func readLine(in *bufio.Reader) (line string, long bool, err error) {
+	raw, long, err := in.ReadLine()
+	line = string(raw)
+	for rest := long; rest && err == nil; {
+		_, rest, err = in.ReadLine()
+	}
+	if long && err == io.EOF {
+		err = nil // of the next line
+	}
+	return line, long, err
+}
+
+// maxLine is how long a line of a seed file may be: many times a URL and a tag.
+const maxLine = 64 << 10
+
+var errLongLine = fmt.Errorf("longer than %d bytes: is this a seed file?", maxLine)
 
 var errBlank = errors.New("has blanks: write one URL on each line, a tag behind a tab, a blank inside a URL as %20")
 
