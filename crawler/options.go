@@ -54,7 +54,7 @@ type Options struct {
 	Requisites bool  // fetch what pages are shown with, too: one hop beyond the scope
 	MaxArchive int64 // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
-	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
+	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: fetch.DefaultMaxSize
 	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: DefaultBodyBudget
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
 	Dialect        robots.Dialect    // by which text robots.txt is read; the zero value is RFC 9309
@@ -189,7 +189,7 @@ func (o *Options) policy() robots.Policy {
 func (o *Options) lease() time.Duration {
 	d := 4*cmp.Or(o.Timeout, 30*time.Second) + time.Minute
 	if o.Bandwidth > 0 {
-		size := cmp.Or(o.MaxSize, 16<<20) * int64(o.Concurrency)
+		size := cmp.Or(o.MaxSize, fetch.DefaultMaxSize) * int64(o.Concurrency)
 		d += min(time.Duration(float64(size)/float64(o.Bandwidth)*float64(time.Second)), 6*time.Hour)
 	}
 	return d

@@ -14,6 +14,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
+// DefaultMaxSize is Options.MaxSize where that is 0.
+const DefaultMaxSize = 16 << 20
+
 // Options of a Fetcher. Policy.Token and UserAgent are required, the rest has
 // polite defaults.
 type Options struct {
@@ -40,7 +43,7 @@ type Options struct {
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause of a body; 0: 30 s
-	MaxSize int64         // bytes of a decoded body; 0: 16 MiB
+	MaxSize int64         // bytes of a decoded body; 0: DefaultMaxSize
 
 	// Bandwidth is the most that the bodies of all sites together take, in
 	// bytes per second as they come over the wire; 0: no limit. Time spent
@@ -124,7 +127,7 @@ func New(opts Options) (*Fetcher, error) {
 		opts.Snapshots = NewMemorySnapshots()
 	}
 	opts.Timeout = positive(opts.Timeout, 30*time.Second)
-	opts.MaxSize = positive(opts.MaxSize, 16<<20)
+	opts.MaxSize = positive(opts.MaxSize, DefaultMaxSize)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
 	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)

@@ -56,29 +56,30 @@ func (e *exit) Error() string {
 func (e *exit) Unwrap() error { return e.err }
 
 // mend is how a user of the command mends an error of the library, which knows
-// of no flags.
-func mend(err error) string {
+// of no flags. Those that it names are of crawl run.
+func mend(err error, crawls bool) string {
 	var identity *crawler.IdentityError
 	var inUse *storage.InUseError
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
+	fresh := "--fresh"
+	if !crawls {
+		fresh = "crawl run --fresh"
+	}
 	switch {
+	case errors.As(err, &inUse) && crawls:
+		return ": wait until it ends, or take another --dir"
 	case errors.As(err, &inUse):
-		return "wait until it ends, or take another --dir"
+		return ": wait until it ends"
 	case errors.As(err, &damaged):
-		return "restore the whole directory from a copy, or start again with --fresh"
+		return ": restore the whole directory from a copy, or start again with " + fresh
 	case errors.As(err, &version), errors.As(err, &identity):
-		return "or start again with --fresh"
+		return ", or start again with " + fresh
 	}
 	return ""
 }
 
-func withMend(err error) string {
-	if hint := mend(err); hint != "" {
-		return err.Error() + ": " + hint
-	}
-	return err.Error()
-}
+func withMend(err error, crawls bool) string { return err.Error() + mend(err, crawls) }
 
 // mendLimit is how to mend an error of exitDiskFull: what to make more of, and
 // what becomes of what was done.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/export"
 	"github.com/permesso-crawler/permesso/storage/export/parquet"
 	"github.com/permesso-crawler/permesso/storage/wacz"
@@ -197,7 +198,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	case ctx.Err() != nil:
 		return &exit{exitForced, errors.New("interrupted: the export is not whole, and a file is not written; the same command does it again")}
 	default:
-		return exportError(err)
+		return exportError(dir, err)
 	}
 	checked := ""
 	if f.check {
@@ -228,6 +229,9 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	case err != nil:
 		return nil, err
 	case kind.warc && len(source.WARCs) == 0:
+		if exists(filepath.Join(dir, storage.ArchiveDir)) {
+			return nil, usage("%s has no WARC files, and %s is made of them: no answer was archived until now", dir, kind.name)
+		}
 		return nil, usage(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
 			`"crawl run --output jsonl,warc --fresh ..." crawls again and archives every answer; without --fresh, those that are still to come`,
 			dir, kind.name)
@@ -236,11 +240,14 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 }
 
 // exportError names the exit code of what ended an export.
-func exportError(err error) error {
+func exportError(dir string, err error) error {
 	var bad *warc.Error
 	switch {
 	case errors.Is(err, export.ErrOpen):
-		return &exit{exitState, fmt.Errorf("%w: the crawl still runs, or was killed. Export when it has ended; crawl run on the directory of a killed one mends it", err)}
+		if run, held := storage.Holder(dir); held {
+			return fmt.Errorf("%w: %w", err, &storage.InUseError{Dir: dir, Run: run})
+		}
+		return &exit{exitState, fmt.Errorf("%w: the crawl was killed. The command that began it goes on with it, and finishes the file", err)}
 	case errors.As(err, &bad):
 		return &exit{exitState, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err)}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/spf13/pflag"
 )
 
@@ -137,7 +138,7 @@ func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
 	usual := parsed(t)
 	for field, want := range map[string]string{
 		"Delay": "1s", "IPDelay": "250ms", "Patience": "2m0s", "Timeout": "30s", "Depth": "0", "Concurrency": "64",
-		"MaxHostPages": "10000", "MaxSize": "16000000", "Limit": "0", "Rate": "0", "AllowForbidden": "false", "AllowPrivate": "false",
+		"MaxHostPages": "10000", "MaxSize": fmt.Sprint(fetch.DefaultMaxSize), "BodyBudget": fmt.Sprint(crawler.DefaultBodyBudget), "Limit": "0", "Rate": "0", "AllowForbidden": "false", "AllowPrivate": "false",
 	} {
 		if usual[field] != want {
 			t.Errorf("%s is %s by default, want %s", field, usual[field], want)

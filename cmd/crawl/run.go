@@ -61,7 +61,7 @@ func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.include, "include", "", "follow only URLs that match this regular expression")
 	fs.StringVar(&f.exclude, "exclude", "", "do not follow URLs that match this regular expression")
 	fs.StringVar(&f.excludeFrom, "exclude-from", "", "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression")
-	fs.StringVar(&f.maxSize, "max-size", "16MB", "largest body, decompressed; the rest is cut and marked")
+	fs.StringVar(&f.maxSize, "max-size", "16MiB", "largest body, decompressed; the rest is cut and marked")
 	fs.StringVar(&f.bodyBudget, "body-budget", "24MiB", "memory for the bodies of all requests together; the others wait in temporary files")
 	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest wait in each phase of a request; four times that for the whole")
 	fs.StringSliceVar(&f.output, "output", []string{"warc", "jsonl"}, "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none")
@@ -385,7 +385,7 @@ func parseSize(flag, s string) (int64, error) {
 		}
 		return n * u.bytes, nil
 	}
-	return 0, usage("%s: %q is no size: write it as 500kB, 16MB or 1GiB", flag, s)
+	return 0, usage("%s: %q is no size: write it as 500kB, 16MiB or 1GB", flag, s)
 }
 
 func outputs(names []string) ([]crawler.Output, error) {

@@ -148,7 +148,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	case onlyIndex:
 		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
 	}
-	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
+	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
 }
 
 func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []string) error {

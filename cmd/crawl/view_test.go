@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -192,5 +193,21 @@ func TestDidYouMean(t *testing.T) {
 	}
 	if got := flagError(&cobra.Command{Use: "crawl"}, errors.New("odd")).Error(); got != "odd: crawl --help lists the flags" {
 		t.Error(got)
+	}
+}
+
+// What is counted makes sense of one thing, too.
+func TestWordsFitOne(t *testing.T) {
+	plural := regexp.MustCompile(`\b(are|were|have)\b|^1 \w+s\b|^1 kept `)
+	see := func(of string, in func(string) string) {
+		if words := (count{of, 1}).words(in); plural.MatchString(words) {
+			t.Errorf("%s: %q", of, words)
+		}
+	}
+	for stage := range stageWords {
+		see(string(stage), stageInWords)
+	}
+	for reason := range reasonWords {
+		see(string(reason), inWords)
 	}
 }
