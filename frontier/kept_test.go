@@ -69,6 +69,28 @@ func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
 	})
 }
 
+// An entry that waits longer than any does was queued by a clock that ran ahead.
+func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
+	for wait, want := range map[time.Duration]time.Duration{24 * time.Hour: 24 * time.Hour, 24*time.Hour + 1: 0, 9 * 365 * 24 * time.Hour: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			b := knowing(t, Clocks{})
+			var e [1]Entry
+			if n, err := b.Read("http://a.example", begin, e[:]); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			if err := b.Submit(Completion{Site: "http://a.example", Entry: e[0], Fate: Fate{Code: Waiting, Until: begin.Add(wait)}}); err != nil {
+				t.Fatal(err)
+			}
+			<-b.Grown() // by an earlier run
+			log := serve(t, opened(t, b, Options{Patience: 48 * time.Hour}), true, always)
+			if len(log) != 1 || log[0].start.Sub(begin) != want {
+				t.Errorf("%v: asked %v after %v, want %v", wait, log, begin, want)
+			}
+		})
+	}
+}
+
 // The year 9999 is no time to wait for.
 func TestPausesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,9 +19,14 @@ func TestTheZeroURLResolvesAbsoluteReferencesAlone(t *testing.T) {
 }
 
 func TestNegativeOptionsAreRefused(t *testing.T) {
+	for _, spent := range []Spent{{Pages: -1}, {Bytes: -1}, {Time: -1}} {
+		if _, err := New(NewMemory(), Options{MaxSite: spent}); err == nil || !strings.Contains(err.Error(), "MaxSite") {
+			t.Errorf("%+v: %v", spent, err)
+		}
+	}
 	for name, o := range map[string]Options{
 		"PerIP": {PerIP: -1}, "DomainDelay": {DomainDelay: -1}, "Lease": {Lease: -1}, "Rate": {Rate: -1}, "Limit": {Limit: -1},
-		"MaxBytes": {MaxBytes: -1}, "MaxSite": {MaxSite: Spent{Time: -1}}, "ReadAhead": {ReadAhead: -1},
+		"MaxBytes": {MaxBytes: -1}, "ReadAhead": {ReadAhead: -1},
 	} {
 		if _, err := New(NewMemory(), o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -92,7 +92,7 @@ func (f *Frontier) absorb(g Growth) {
 // its clocks as they are now.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
-	if s.queued > 0 || s.place != placeIdle || len(s.ahead) > 0 || s.wants != nil || s.suitors > 0 || s.given.Code != Undecided ||
+	if s.queued > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given.Code != Undecided ||
 		!st.Clocks.Ended.Equal(s.clocks.Ended) || !st.Clocks.Due.Equal(s.clocks.Due) {
 		return
 	}

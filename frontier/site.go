@@ -125,10 +125,7 @@ func parseHost(host string) (string, error) {
 		if strings.IndexByte(host, '%') >= 0 {
 			host = decodeEscapes(host)
 		}
-		var err error
-		if host, err = toASCII(host); err != nil {
-			return "", ErrHost
-		}
+		host = toASCII(host)
 	}
 	// A name that ends in the root's dot is the same host.
 	host = strings.TrimSuffix(host, ".")
@@ -145,21 +142,22 @@ func parseHost(host string) (string, error) {
 	return host, nil
 }
 
-// toASCII makes A-labels. A name that is ASCII is asked for as it is, as
-// browsers do: DNS has xn-- labels that IDNA holds invalid.
-func toASCII(host string) (string, error) {
+// toASCII makes A-labels; of what is no name the empty one. A name that is ASCII
+// is asked for as it is, as browsers do: DNS has xn-- labels that IDNA holds
+// invalid.
+func toASCII(host string) string {
 	if isASCII(host) {
-		return strings.ToLower(host), nil
+		return strings.ToLower(host)
 	}
 	ascii, err := names.ToASCII(host)
 	if err != nil {
-		return "", err
+		return ""
 	}
 	// The mapping lets through names that it then refuses itself.
 	if again, err := names.ToASCII(ascii); err != nil || again != ascii {
-		return "", ErrHost
+		return ""
 	}
-	return ascii, nil
+	return ascii
 }
 
 // plainHost reports whether host is in canonical form as it stands.

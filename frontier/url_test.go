@@ -36,6 +36,9 @@ func TestParseURL(t *testing.T) {
 		{"http://127.0.0.1/", "http://127.0.0.1/"},
 		{"ftp://example.org:21/a;type=i", "ftp://example.org/a;type=i"},
 		{"http://ex%61mple.org/", "http://example.org/"},
+		{"http://%65xample.org/", "http://example.org/"},
+		{"http://example.or%67/", "http://example.org/"},
+		{"http://ab" + strings.Repeat("\u00ad", 511) + "/", "http://ab/"},
 		{"HTTP://example.org/A", "http://example.org/A"},
 		{"http://example.org/\x7f~?\x7f~", "http://example.org/%7F~?%7F~"},
 		{"https:example.org", "https://example.org/"},
@@ -76,6 +79,8 @@ func TestParseURLErrors(t *testing.T) {
 		{"http:///a", nil}, // browsers read the host from what follows
 		{"http://a..b/", ErrHost},
 		{"http://exa mple.org/", ErrHost},
+		{"http://abc" + strings.Repeat("\u00ad", 511) + "/", ErrHost}, // 1025 bytes
+		{"http://%6/", ErrHost},
 		{"http://1.2.3/", ErrHost},
 		{"http://0x7f.1/", ErrHost},
 		{"http://2130706433/", ErrHost},

@@ -1,0 +1,73 @@
+package frontier
+
+import "testing"
+
+func TestWhatHopsSayOfAnEntry(t *testing.T) {
+	for hops, want := range map[string]struct {
+		redirects           int
+		requisite, fromSeed bool
+	}{
+		"":      {0, false, true},
+		"R":     {1, false, true},
+		"RRR":   {3, false, true},
+		"L":     {0, false, false},
+		"LR":    {1, false, false},
+		"RL":    {0, false, false},
+		"M":     {0, false, false},
+		"E":     {0, true, false},
+		"LE":    {0, true, false},
+		"LERR":  {2, true, false},
+		"RE":    {0, true, false},
+		"LEE":   {0, false, false},
+		"EE":    {0, false, false},
+		"LERE":  {0, false, false},
+		"LEL":   {0, false, false},
+		"LRLER": {1, true, false},
+	} {
+		e := Entry{Hops: hops}
+		if e.Redirects() != want.redirects || e.Requisite() != want.requisite || e.FromSeed() != want.fromSeed {
+			t.Errorf("%q: %d redirects, requisite %v, from a seed %v; want %v", hops, e.Redirects(), e.Requisite(), e.FromSeed(), want)
+		}
+	}
+}
+
+func TestWhatIsFoundHasItsWayFromTheSeed(t *testing.T) {
+	seed := Entry{URL: mustParse(t, "http://a.example/"), Tag: "tag", Tries: 3, ID: 7}
+	u := mustParse(t, "http://b.example/")
+	for _, hop := range []Hop{HopLink, HopEmbed, HopRedirect, HopManifest} {
+		want := Entry{URL: u, Via: "http://a.example/", Hops: string(hop), Tag: "tag"}
+		if hop == HopLink {
+			want.Depth = 1
+		}
+		if got := seed.Found(u, hop); got != want {
+			t.Errorf("%c: %+v, want %+v", hop, got, want)
+		}
+	}
+	for depth, want := range map[int]uint8{0: 0, 7: 7, 255: 255, 256: 255, 1000: 255} {
+		if got := (Entry{Depth: depth}).Priority(); got != want {
+			t.Errorf("the priority at depth %d is %d, want %d", depth, got, want)
+		}
+	}
+}
+
+// What is a page of a budget, and how a fate is called.
+func TestFates(t *testing.T) {
+	for _, tc := range []struct {
+		fate Fate
+		page bool
+		name string
+	}{
+		{Fate{Code: Fetched, Status: 199}, false, "fetched"},
+		{Fate{Code: Fetched, Status: 200}, true, "fetched"},
+		{Fate{Code: Fetched, Status: 299}, true, "fetched"},
+		{Fate{Code: Fetched, Status: 300}, false, "fetched"},
+		{Fate{Code: Failed, Status: 200}, false, "failed"},
+		{Fate{}, false, "undecided"},
+		{Fate{Code: Waiting}, false, "waiting"},
+		{Fate{Code: Waiting + 1}, false, "unknown fate"},
+	} {
+		if tc.fate.Page() != tc.page || tc.fate.Code.String() != tc.name {
+			t.Errorf("%+v: page %v, %q", tc.fate, tc.fate.Page(), tc.fate.Code)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package frontier
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// listed is an entry in a list, as a backlog is told of it.
+type listed struct {
+	Entry
+	out, ended bool
+}
+
+// list is a Backlog of one site as its documentation reads.
+type list struct {
+	all    []*listed
+	clocks Clocks
+	given  Fate
+}
+
+// order is that in which Read returns them.
+func (l *list) order(now time.Time) (ready []*listed) {
+	for _, e := range l.all {
+		if !e.out && !e.ended && !e.Due.After(now) {
+			ready = append(ready, e)
+		}
+	}
+	slices.SortStableFunc(ready, func(a, b *listed) int {
+		switch {
+		case a.Due.IsZero() && b.Due.IsZero():
+			return cmp.Or(cmp.Compare(a.Depth, b.Depth), cmp.Compare(a.ID, b.ID))
+		case a.Due.IsZero():
+			return 1
+		case b.Due.IsZero():
+			return -1
+		}
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID))
+	})
+	return ready
+}
+
+func (l *list) state(site Site) SiteState {
+	st := SiteState{Site: site, Clocks: l.clocks, Fate: l.given}
+	for _, e := range l.all {
+		if e.ended {
+			continue
+		}
+		st.Queued++
+		switch {
+		case e.out:
+		case !e.Due.IsZero():
+			if st.Waiting.IsZero() || e.Due.Before(st.Waiting) {
+				st.Waiting = e.Due
+			}
+		case !st.Ready || e.Priority() < st.Head:
+			st.Ready, st.Head = true, e.Priority()
+		}
+	}
+	return st
+}
+
+// Other backlogs are tested against Memory; Memory against a list.
+func TestMemoryIsWhatABacklogSays(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := &walk{t: t, random: rand.New(rand.NewPCG(seed, 5)), memory: NewMemory()}
+			for range 300 {
+				switch w.random.IntN(6) {
+				case 0:
+					w.link()
+				case 1, 2:
+					w.read()
+				case 3, 4:
+					w.complete()
+				case 5:
+					if w.random.IntN(4) == 0 {
+						w.forget()
+					}
+				}
+				w.compare()
+			}
+		})
+	}
+}
+
+// walk does the same with Memory and a list.
+type walk struct {
+	t       *testing.T
+	random  *rand.Rand
+	memory  *Memory
+	list    list
+	submits int // that were not told of as settled
+}
+
+const walked = Site("http://a.example")
+
+// at is a time of the next n seconds.
+func (w *walk) at(n int) time.Time {
+	return time.Unix(1e9, 0).Add(time.Duration(w.random.IntN(n)) * time.Second)
+}
+
+func (w *walk) submit(c Completion) {
+	if err := w.memory.Submit(c); err != nil {
+		w.t.Fatal(err)
+	}
+	w.submits++
+}
+
+// link submits links; some of them are known.
+func (w *walk) link() {
+	var links []Entry
+	for range w.random.IntN(4) {
+		u := mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80)))
+		links = append(links, Entry{URL: u, Depth: w.random.IntN(3), Tries: 7, Due: w.at(10)})
+		if !slices.ContainsFunc(w.list.all, func(e *listed) bool { return e.URL == u }) {
+			e := Entry{URL: u, Depth: links[len(links)-1].Depth, ID: uint64(len(w.list.all) + 1)}
+			w.list.all = append(w.list.all, &listed{Entry: e})
+		}
+	}
+	w.submit(Completion{Links: links})
+}
+
+func (w *walk) read() {
+	now := w.at(100)
+	buf := make([]Entry, w.random.IntN(5))
+	n, err := w.memory.Read(walked, now, buf)
+	want := w.list.order(now)
+	want = want[:min(len(want), len(buf))]
+	if err != nil || n != len(want) {
+		w.t.Fatalf("%d entries are read, %v; want %d", n, err, len(want))
+	}
+	for i, e := range want {
+		if buf[i] != e.Entry {
+			w.t.Fatalf("%+v is read, want %+v", buf[i], e.Entry)
+		}
+		e.out = true
+	}
+}
+
+// complete does something with some of the entries that are out.
+func (w *walk) complete() {
+	for _, e := range w.list.all {
+		if !e.out || w.random.IntN(3) > 0 {
+			continue
+		}
+		c := Completion{Site: walked, Clocks: Clocks{Due: w.at(1000)}, Given: Fate{Code: Code(w.random.IntN(2))}, Entry: e.Entry}
+		w.list.clocks, w.list.given = c.Clocks, c.Given
+		switch w.random.IntN(3) {
+		case 0: // it stays out
+		case 1:
+			e.out, e.Tries, e.Due = false, e.Tries+1, w.at(100)
+			c.Entry.Tries, c.Fate = e.Tries, Fate{Code: Waiting, Until: e.Due}
+		case 2:
+			e.out, e.ended = false, true
+			c.Fate = Fate{Code: Fetched}
+		}
+		w.submit(c)
+		if e.ended { // once
+			w.submit(c)
+		}
+	}
+}
+
+func (w *walk) forget() {
+	w.memory.Forget()
+	for _, e := range w.list.all {
+		e.out = false
+	}
+}
+
+func (w *walk) compare() {
+	want := w.list.state(walked)
+	if st, err := w.memory.State(walked); err != nil || st != want {
+		w.t.Fatalf("%+v, %v; want %+v", st, err, want)
+	}
+	i := 0
+	for e, err := range w.memory.Queued(walked) {
+		for i < len(w.list.all) && w.list.all[i].ended {
+			i++
+		}
+		if err != nil || i == len(w.list.all) || e != w.list.all[i].Entry {
+			w.t.Fatalf("%+v is queued, %v; number %d is another", e, err, i)
+		}
+		i++
+	}
+	select {
+	case g := <-w.memory.Grown():
+		w.submits -= g.Settled
+		if n := len(g.Sites); n > 0 && g.Sites[n-1].Queued != want.Queued {
+			w.t.Fatalf("the last news are of %d entries, want %d", g.Sites[n-1].Queued, want.Queued)
+		}
+	default:
+	}
+	if w.submits != 0 {
+		w.t.Fatalf("%d submits did not settle", w.submits)
+	}
+}
+
+func TestWhatMemoryDoesNotKnow(t *testing.T) {
+	m := NewMemory()
+	if n, err := m.Read("http://a.example", time.Now(), make([]Entry, 3)); n != 0 || err != nil {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	if st, err := m.State("http://a.example"); st != (SiteState{Site: "http://a.example"}) || err != nil {
+		t.Errorf("%+v, %v", st, err)
+	}
+	for e, err := range m.Queued("http://a.example") {
+		t.Error(e, err)
+	}
+}
+
+// The latest time counts, in whatever order they come.
+func TestMemoryKeepsCommonClocks(t *testing.T) {
+	m, begin := NewMemory(), time.Unix(1e9, 0)
+	for _, c := range []CommonClock{{"ip 16.0.0.1", begin}, {"domain a.example", begin}, {"ip 16.0.0.1", begin.Add(2)}, {"ip 16.0.0.1", begin.Add(1)}} {
+		if err := m.Submit(Completion{Common: []CommonClock{c}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]time.Time{}
+	err := m.Common(func(c CommonClock) error { got[c.Name] = c.Due; return nil })
+	if err != nil || len(got) != 2 || got["ip 16.0.0.1"] != begin.Add(2) || got["domain a.example"] != begin {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,413 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the traces came to into testdata/traces; read the difference")
+
+// A trace is a crawl told line by line: what is done, and indented below it what
+// the frontier said. Times are those since its beginning.
+//
+//	open delay=1s restarted=-1m ...          over the same backlog, as a restart would
+//	open anew ...                            over an empty one
+//	add URL ... [depth=N] [hops=LER]
+//	next                                     the next turn
+//	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
+//	hop [SITE] SITE                          by the right of a turn
+//	finish [SITE] [took=1s] [status=200] ... see outcome
+//	crawl                                    next and finish with a page, to the end
+//	sleep 1s
+//	kept                                     what the backlog has
+//	stats
+func TestTraces(t *testing.T) {
+	files, err := filepath.Glob("testdata/traces/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d traces, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			defer func() {
+				if t.Failed() {
+					t.Logf("what happened:\n%s", got.String())
+				}
+			}()
+			synctest.Test(t, func(t *testing.T) {
+				r := &tracer{t: t, begin: time.Now()}
+				for line := range strings.Lines(string(text)) {
+					if strings.HasPrefix(line, "    ") {
+						continue
+					}
+					got.WriteString(line)
+					if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
+						for said := range strings.Lines(r.do(words[0], words[1:])) {
+							got.WriteString("    " + strings.TrimRight(said, "\n") + "\n")
+						}
+					}
+				}
+			})
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := strings.Split(string(text), "\n")
+			for i, line := range strings.Split(got.String(), "\n") {
+				if i >= len(want) || line != want[i] {
+					t.Fatalf("%s:%d:\n%s\nwant\n%s", file, i+1, line, strings.Join(want[min(i, len(want)):min(i+1, len(want))], ""))
+				}
+			}
+			if got.String() != string(text) {
+				t.Fatalf("%s goes on after what happens", file)
+			}
+		})
+	}
+}
+
+// tracer does what the lines of a trace say.
+type tracer struct {
+	t       *testing.T
+	backlog *Memory
+	f       *Frontier
+	begin   time.Time
+	turns   map[Site]*Turn // that are out
+	last    Site
+}
+
+func (r *tracer) do(command string, args []string) string {
+	switch command {
+	case "open":
+		return r.open(args)
+	case "add":
+		return r.add(args)
+	case "next":
+		return r.next()
+	case "bind":
+		turn, args := r.turn(args, len(args) > 0)
+		if err := turn.Bind(netip.MustParseAddr(args[0]), len(args) == 1); err != nil {
+			return r.refused(err)
+		}
+		return "bound, " + r.asked(turn)
+	case "hop":
+		turn, args := r.turn(args, len(args) == 2)
+		to, err := turn.Hop(Site(args[0]))
+		if err != nil {
+			return r.refused(err)
+		}
+		return r.took(to)
+	case "finish":
+		return r.finish(args)
+	case "crawl":
+		return r.crawl()
+	case "sleep":
+		time.Sleep(r.duration(args[0]))
+		return ""
+	case "kept":
+		return r.kept()
+	case "stats":
+		return r.stats()
+	}
+	r.t.Fatalf("%q is no command", command)
+	return ""
+}
+
+// next waits for a turn, for 100 hours at most.
+func (r *tracer) next() string {
+	ctx, cancel := context.WithTimeout(r.t.Context(), 100*time.Hour)
+	defer cancel()
+	begin := time.Now()
+	turn, err := r.f.Next(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return "nothing within 100 hours of " + r.at(begin) + "\n"
+	case err != nil:
+		return r.at(time.Now()) + " " + err.Error() + "\n"
+	}
+	return r.took(turn)
+}
+
+// option is the value of NAME=VALUE; empty if there is none.
+func option(args []string, name string) string {
+	for _, arg := range args {
+		if value, ok := strings.CutPrefix(arg, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (r *tracer) duration(s string) time.Duration {
+	if s == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d
+}
+
+func (r *tracer) number(s string) int {
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+// in is a time so long from now; zero for "".
+func (r *tracer) in(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	return time.Now().Add(r.duration(s))
+}
+
+func (r *tracer) at(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	if d := t.Sub(r.begin); d < 0 {
+		return d.String()
+	}
+	return "+" + t.Sub(r.begin).String()
+}
+
+func (r *tracer) open(args []string) string {
+	o := Options{
+		Delay: r.duration(option(args, "delay")), IPDelay: r.duration(option(args, "ipdelay")), PerIP: r.number(option(args, "perip")),
+		DomainDelay: r.duration(option(args, "domaindelay")), Patience: r.duration(option(args, "patience")),
+		Rate: rate.Limit(r.number(option(args, "rate"))), Limit: r.number(option(args, "limit")), MaxBytes: int64(r.number(option(args, "maxbytes"))),
+		MaxSite: Spent{
+			Pages: r.number(option(args, "sitepages")), Bytes: int64(r.number(option(args, "sitebytes"))), Time: r.duration(option(args, "sitetime")),
+		},
+		ReadAhead: r.number(option(args, "readahead")), Restarted: r.in(option(args, "restarted")),
+	}
+	if r.f != nil {
+		r.f.Settle(r.t.Context())
+		r.backlog.Forget()
+	}
+	if r.backlog == nil || slices.Contains(args, "anew") {
+		r.backlog = NewMemory()
+	}
+	r.turns = map[Site]*Turn{}
+	var err error
+	if r.f, err = New(r.backlog, o); err != nil {
+		return err.Error() + "\n"
+	}
+	return ""
+}
+
+func (r *tracer) add(args []string) string {
+	for _, arg := range args {
+		if !strings.Contains(arg, "://") {
+			continue
+		}
+		// One by one: of several sites in one call none is the first.
+		e := Entry{URL: mustParse(r.t, arg), Hops: option(args, "hops"), Depth: r.number(option(args, "depth"))}
+		if err := r.f.Add(e); err != nil {
+			return err.Error() + "\n"
+		}
+	}
+	return ""
+}
+
+// turn is the turn that the arguments begin with, if they do, or else the last one.
+func (r *tracer) turn(args []string, named bool) (*Turn, []string) {
+	if named && r.turns[Site(args[0])] != nil {
+		r.last, args = Site(args[0]), args[1:]
+	}
+	if r.turns[r.last] == nil {
+		r.t.Fatalf("no turn of %q is out", r.last)
+	}
+	return r.turns[r.last], args
+}
+
+func (r *tracer) took(turn *Turn) string {
+	r.last = turn.Site()
+	r.turns[r.last] = turn
+	what := "hop to " + string(r.last)
+	if e := turn.Entry(); !e.URL.IsZero() {
+		what = e.URL.String()
+		if e.Tries > 0 {
+			what += fmt.Sprintf(" after %d tries", e.Tries)
+		}
+	}
+	return fmt.Sprintf("%s %s, due %s, rested since %s, %s", r.at(time.Now()), what, r.at(turn.Due()), r.at(turn.Rested()), r.asked(turn))
+}
+
+func (r *tracer) asked(turn *Turn) string {
+	p := turn.Asked()
+	if p == (Pause{}) {
+		return "asked for no pause\n"
+	}
+	since := "its last answer"
+	if !p.Since.IsZero() {
+		since = r.at(p.Since)
+	}
+	return fmt.Sprintf("asked for %v since %s by %s\n", p.For, since, p.By)
+}
+
+func (r *tracer) refused(err error) string {
+	var n *NotYet
+	if !errors.As(err, &n) {
+		return err.Error() + "\n"
+	}
+	if n.Until.IsZero() {
+		return n.Error() + "\n"
+	}
+	return fmt.Sprintf("not yet: %s until %s\n", n.By, r.at(n.Until))
+}
+
+// outcome is what the options of finish say. With took there is a request, of as
+// many bytes; ttfb is its time to first byte.
+func (r *tracer) outcome(turn *Turn, args []string) Outcome {
+	o := Outcome{
+		Again: slices.Contains(args, "again"), Gone: slices.Contains(args, "gone"),
+		Trouble: map[string]Trouble{
+			"": NoTrouble, "page": PageTrouble, "site": SiteTrouble, "connect": ConnectTrouble, "silence": SilenceTrouble,
+		}[option(args, "trouble")],
+		RobotsFailures: r.number(option(args, "robotsfailures")), DeferBy: Clock(option(args, "by")),
+	}
+	if took := option(args, "took"); took != "" {
+		start := time.Now()
+		o.Request = &Request{Started: start, Bytes: int64(r.number(option(args, "bytes")))}
+		if ttfb := option(args, "ttfb"); ttfb != "" {
+			o.Request.FirstByte = start.Add(r.duration(ttfb))
+		}
+		time.Sleep(r.duration(took))
+		o.Request.Ended = time.Now()
+	}
+	o.RetryAfter, o.Defer = r.in(option(args, "retryafter")), r.in(option(args, "defer"))
+	if gap := option(args, "gap"); gap != "" {
+		o.Rules = &Rules{Gap: r.duration(gap), By: Clock(option(args, "gapby"))}
+	}
+	if status := option(args, "status"); status != "" {
+		o.Fate = Fate{Code: Fetched, Status: r.number(status)}
+	}
+	o.Fate.Detail = option(args, "detail")
+	if slices.Contains(args, "disallowed") {
+		o.Fate.Code = RobotsDisallowed
+	}
+	if link := option(args, "link"); link != "" {
+		o.Links = []Entry{turn.Entry().Found(mustParse(r.t, link), HopLink)}
+	}
+	return o
+}
+
+func (r *tracer) finish(args []string) string {
+	turn, args := r.turn(args, len(args) > 0)
+	fate, err := turn.Finish(r.outcome(turn, args))
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	delete(r.turns, turn.Site())
+	return r.fate(fate) + "\n" + r.site(turn.Site())
+}
+
+func (r *tracer) fate(f Fate) string {
+	s := f.Code.String()
+	if f.Status != 0 {
+		s += " " + strconv.Itoa(f.Status)
+	}
+	if f.Detail != "" {
+		s += " (" + f.Detail + ")"
+	}
+	if !f.Until.IsZero() {
+		s += " until " + r.at(f.Until)
+	}
+	if f.Code != Undecided && !f.Time.Equal(time.Now()) {
+		s += ", decided " + r.at(f.Time)
+	}
+	return s
+}
+
+func (r *tracer) site(name Site) (said string) {
+	r.f.hear()
+	r.f.Each(func(st SiteStatus) bool {
+		if st.Site != name {
+			return true
+		}
+		said = fmt.Sprintf("%s: %d queued, due %s by %q, pause %v", name, st.Queued, r.at(st.Due), st.By, st.Pause)
+		if st.Given.Code != Undecided {
+			said += ", given up: " + r.fate(st.Given)
+		}
+		if st.Over {
+			said += ", over its budget"
+		}
+		return false
+	})
+	if said == "" {
+		return ""
+	}
+	return said + "\n"
+}
+
+func (r *tracer) crawl() string {
+	var s strings.Builder
+	for {
+		said := r.next()
+		s.WriteString(said)
+		if len(r.turns) == 0 {
+			return s.String()
+		}
+		r.finish([]string{"took=0s", "status=200"})
+	}
+}
+
+func (r *tracer) kept() string {
+	r.f.Settle(r.t.Context())
+	var lines []string
+	err := r.backlog.Sites(func(st SiteState) error {
+		c := st.Clocks
+		lines = append(lines, fmt.Sprintf("%s: %d queued, due %s by %q, ended %s, ttfb %v, last %v, gap %v by %q, %d strikes, %d refusals, %d failures, %d good, public %v, retry-after %s, spent %+v, %s\n",
+			st.Site, st.Queued, r.at(c.Due), c.By, r.at(c.Ended), c.TTFB, c.LastTTFB, c.Gap, c.GapBy, c.Strikes, c.Refusals, c.Failures, c.Good,
+			c.Public, r.at(c.RetryAfter), st.Spent, r.fate(st.Fate)))
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	err = r.backlog.Common(func(c CommonClock) error {
+		lines = append(lines, fmt.Sprintf("%s: free %s\n", c.Name, r.at(c.Due)))
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+func (r *tracer) stats() string {
+	r.f.Settle(r.t.Context())
+	st := r.f.Stats()
+	next := "nothing waits"
+	if st.NextSite != "" {
+		next = fmt.Sprintf("next %s %s by %q", st.NextSite, r.at(st.NextDue), st.NextBy)
+	}
+	return fmt.Sprintf("%d entries, %d sites, %d out, spent %+v, %s\nrequests with a pause %d, early %d, least margin %v, kept Retry-After %d\n",
+		st.Entries, st.Sites, st.Out, st.Spent, next, st.Polite.Requests, st.Polite.Early, st.Polite.LeastMargin, st.Polite.RetryAfter)
+}
