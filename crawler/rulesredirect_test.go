@@ -128,3 +128,38 @@ func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 		})
 	}
 }
+
+// Whatever makes a site wait for its turn, and however long, its copy counts for
+// the page for which it was fetched.
+func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
+	for _, tc := range []struct {
+		what string
+		opts func(*crawler.Options)
+	}{
+		{"the rate of the crawl", func(o *crawler.Options) { o.Rate = 1. / 120 }},
+		{"its address", func(o *crawler.Options) { o.IPDelay = 2 * time.Minute }},
+		{"its domain", func(o *crawler.Options) { o.DomainDelay = 2 * time.Minute }},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				var seeds, want []string
+				for i := range 8 {
+					origin := fmt.Sprintf("http://s%d.example.org", i)
+					w.Site(origin).Page("/", `<a href="/1">1</a>`).Page("/1", "").Addr("93.184.216.34").
+						Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) { rw.Header().Set("Cache-Control", "max-age=300") })
+					seeds = append(seeds, origin+"/")
+					want = append(want, origin+"/", origin+"/1")
+				}
+				pages, _ := crawl(t, w, func(o *crawler.Options) {
+					o.Patience, o.MaxTime = time.Hour, 12*time.Hour
+					tc.opts(o)
+				}, seeds...)
+				wantPages(t, pages, want...)
+				if n := w.Fetched(seeds[0] + "robots.txt"); n != 2 {
+					t.Errorf("robots.txt was asked for %d times for two pages", n)
+				}
+			})
+		})
+	}
+}

@@ -91,16 +91,19 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 
 // fresh reports whether the copy of robots.txt at hand still counts. One that
 // was fetched after the last request to the site counts for the next, even if
-// the pause before that is longer than its life (RFC 9309, section 2.4, asks for
-// a copy of at most 24 hours): a site with a Crawl-delay of days would be asked
-// for nothing but its robots.txt otherwise.
+// the wait before that is longer than its life (RFC 9309, section 2.4, asks for
+// a copy of at most 24 hours): that of a pause, in another run, too, and in this
+// run that for the turn for which it was fetched. A site with a Crawl-delay of
+// days, or one of many for which a crawl has little time, would be asked for
+// nothing but its robots.txt otherwise.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
 		return false
 	}
 	unused := !turn.Rested().After(s.Fetched)
-	if unused && now.Before(turn.Due().Add(time.Minute)) && h.verdict(u, now).Access != robots.Defer {
+	waited := now.Before(turn.Due().Add(time.Minute)) || !turn.First().IsZero() && !s.Fetched.Before(turn.First())
+	if unused && waited && h.verdict(u, now).Access != robots.Defer {
 		return true
 	}
 	return now.Before(s.Expires(h.fetcher.opts.Policy))

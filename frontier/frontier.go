@@ -351,6 +351,10 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 	f.ahead--
 	t.stamp()
 	t.queued = s.due
+	if s.first.IsZero() || s.asked != t.entry.ID {
+		s.asked, s.first = t.entry.ID, f.now()
+	}
+	t.first = s.first
 	return t, nil
 }
 

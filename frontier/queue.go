@@ -38,6 +38,9 @@ type site struct {
 
 	ahead []Entry // read and not handed out, next first; but see next
 
+	asked uint64    // the entry that was handed out last, and
+	first time.Time // when it was the first time of those in a row
+
 	shares  [kinds]share // of the address it was last bound to, its domain, its host
 	machine refused      // by another process
 	wants   *site        // its robots.txt redirects there; set by want alone

@@ -37,6 +37,7 @@ type Turn struct {
 	due      time.Time     // of the latest clock that this turn had to wait for
 	pause    Pause         // that it asked for
 	queued   time.Time     // until then the site was queued
+	first    time.Time     // see First
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
 	bound    [kinds]string // to what the site has in common with others, by kind
@@ -149,6 +150,11 @@ func (t *Turn) Due() time.Time {
 	}
 	return t.due
 }
+
+// First is when the entry of the turn was handed out for the first time in this
+// run, if no other one of its site was since: what was asked of the site later
+// was asked for this entry. It is zero for a turn made by Hop.
+func (t *Turn) First() time.Time { return t.first }
 
 // Bind binds the turn to the one address that it will talk to, before any byte
 // is sent, connecting included. At a public address the clock of the address
