@@ -131,6 +131,9 @@ func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 
 // Whatever makes a site wait for its turn, and however long, its copy counts for
 // the page for which it was fetched.
+//
+// For site owners: "The copy that came for a page counts for that page, however
+// long the site then waits for its turn."
 func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 	for _, tc := range []struct {
 		what string
