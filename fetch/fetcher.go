@@ -68,9 +68,11 @@ type Options struct {
 	BodyBudget int64
 	TempDir    string // empty: the system's
 
-	MaxHosts int // per-host fetchers kept in memory; 0: 4096
+	MaxHosts int // per-host fetchers kept in memory, beside those at work; 0: 4096. They are fewer where the robots.txt of their sites are large
 	MaxIdle  int // kept connections; 0: 1024
 	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
+
+	maxRules int // set in tests
 }
 
 // Snapshots keeps the robots.txt of each site for longer than memory does.
@@ -96,15 +98,21 @@ type Fetcher struct {
 
 	mu    sync.Mutex
 	sites map[frontier.Site]*lease
-	rests list.List // *lease of hosts that no visit uses, the longest at the back
-	open  list.List // of these, those with a kept connection, in the same order
+	rests list.List // *lease of hosts that no visit uses and that may be forgotten, the longest at the back
+	open  list.List // of those that no visit uses, those with a kept connection, in the same order
+	rules int       // bytes of robots.txt that hosts in rests have
 }
+
+// maxRules is how many bytes of robots.txt resting hosts have in memory: each may
+// have two copies of 500 KiB, and what was made of them.
+const maxRules = 32 << 20
 
 // A lease is a host, and whether a visit has it.
 type lease struct {
-	host *host
-	rest *list.Element // in rests; nil while a visit has the host
-	open *list.Element // in open
+	host  *host
+	rest  *list.Element // in rests; nil while a visit has the host
+	open  *list.Element // in open
+	rules int           // of the host, in Fetcher.rules
 }
 
 // New makes a Fetcher.
@@ -131,6 +139,7 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
 	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)
+	opts.maxRules = positive(opts.maxRules, maxRules)
 	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
@@ -193,6 +202,7 @@ func (f *Fetcher) Close() {
 	clear(f.sites)
 	f.rests.Init()
 	f.open.Init()
+	f.rules = 0
 	f.decoders.close()
 }
 
@@ -206,14 +216,20 @@ func (f *Fetcher) host(site frontier.Site) *host {
 		l = &lease{host: &host{fetcher: f, site: site}}
 		f.sites[site] = l
 	}
+	f.wake(l)
+	return l.host
+}
+
+// wake takes a lease out of the lists. It requires that mu is held.
+func (f *Fetcher) wake(l *lease) {
 	if l.rest != nil {
 		f.rests.Remove(l.rest)
 	}
 	if l.open != nil {
 		f.open.Remove(l.open)
 	}
-	l.rest, l.open = nil, nil
-	return l.host
+	f.rules -= l.rules
+	l.rest, l.open, l.rules = nil, nil, 0
 }
 
 // rest gives a host back, before the right to its site is given back.
@@ -221,7 +237,12 @@ func (f *Fetcher) rest(h *host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
-	l.rest = f.rests.PushFront(l)
+	if h.chain != nil {
+		h.unload() // nobody else knows the chain, but the rules can be had again
+	} else {
+		l.rest, l.rules = f.rests.PushFront(l), h.rulesSize()
+		f.rules += l.rules
+	}
 	if h.conn != nil {
 		l.open = f.open.PushFront(l)
 	}
@@ -229,7 +250,7 @@ func (f *Fetcher) rest(h *host) {
 }
 
 // trim closes connections that are too many or were idle for too long, and
-// forgets the hosts that are too many.
+// forgets the hosts that are too many, or have too much.
 func (f *Fetcher) trim(now time.Time) {
 	for e := f.open.Back(); e != nil; e = f.open.Back() {
 		l := e.Value.(*lease)
@@ -240,16 +261,9 @@ func (f *Fetcher) trim(now time.Time) {
 		f.open.Remove(e)
 		l.open = nil
 	}
-	for n := f.rests.Len(); n > 0 && len(f.sites) > f.opts.MaxHosts; n-- {
+	for f.rests.Len() > f.opts.MaxHosts || f.rules > f.opts.maxRules {
 		l := f.rests.Back().Value.(*lease)
-		if l.host.chain != nil { // what nobody else knows
-			f.rests.MoveToFront(l.rest)
-			continue
-		}
-		f.rests.Remove(l.rest)
-		if l.open != nil {
-			f.open.Remove(l.open)
-		}
+		f.wake(l)
 		l.host.drop()
 		delete(f.sites, l.host.site)
 	}

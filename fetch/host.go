@@ -175,6 +175,21 @@ func (h *host) load() error {
 	return nil
 }
 
+// unload forgets what load has looked up.
+func (h *host) unload() { h.loaded, h.snapshot, h.group = false, nil, nil }
+
+// rulesSize is how many bytes of robots.txt the host has in memory.
+func (h *host) rulesSize() int {
+	if h.snapshot == nil {
+		return 0
+	}
+	n := len(h.snapshot.Body)
+	if h.snapshot.Copy != nil {
+		n += len(h.snapshot.Copy.Body)
+	}
+	return n
+}
+
 // verdict answers for a URL of this site.
 func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
 	return h.groupAt(now).Match(u.Target())
