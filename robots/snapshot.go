@@ -200,8 +200,8 @@ func (s *Snapshot) since() time.Time {
 //     as 404.
 //   - 408, 421, 425: unreachable; in dialect Google as 404, and so are
 //     redirects that lead nowhere.
-//   - Anything else, 429 included, is unreachable (2.3.1.4): a good copy up to 30 days old
-//     stays in force, otherwise the verdict is Defer, until Expires. It is
+//   - Anything else, 429 included, is unreachable (2.3.1.4): a good copy up to 30
+//     days old, and not from the future, stays in force, otherwise the verdict is Defer, until Expires. It is
 //     never an allow, except that dialect Google, after 30 days, goes by
 //     the last copy however old it is, or allows everything without one.
 //     Dialect Koster1996 defers in any case (3.1).
@@ -220,14 +220,20 @@ func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	if s == nil {
 		return s.fixed(p, Verdict{Reason: Unreachable})
 	}
-	if c := s.Copy; c != nil && c.outcome() == success && p.Dialect != Koster1996 &&
-		(p.Dialect == Google || now.Sub(c.Fetched) <= maxCopyAge) {
+	if c := s.Copy; c != nil && c.outcome() == success && p.Dialect != Koster1996 && (p.Dialect == Google || c.young(now)) {
 		return c.parsed(p)
 	}
 	if p.Dialect == Google && now.Sub(s.since()) > maxCopyAge {
 		return s.fixed(p, Verdict{Access: Allow, Reason: LongUnreachable})
 	}
 	return s.fixed(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
+}
+
+// young reports whether a copy is not too old at now. Nobody knows how old one
+// is that a clock has dated which ran ahead.
+func (s *Snapshot) young(now time.Time) bool {
+	age := now.Sub(s.Fetched)
+	return 0 <= age && age <= maxCopyAge
 }
 
 func (s *Snapshot) parsed(p Policy) *Group {

@@ -183,6 +183,10 @@ func TestSnapshotCopyInForce(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon.Add(30*day)), "/b", Allow, NoRule)
 	wantMatch(t, s.Group(policy, noon.Add(30*day+1)), "/b", Defer, Unreachable)
 
+	// How old a copy is that a clock has dated which ran ahead, nobody knows.
+	wantMatch(t, s.Group(policy, noon.Add(-1)), "/b", Defer, Unreachable)
+	wantMatch(t, at(attempt(503, ""), noon).After(at(attempt(200, closedA), noon.Add(5*365*day))).Group(policy, noon), "/b", Defer, Unreachable)
+
 	// Google's page: after 30 days the last copy, and without one no
 	// restrictions.
 	google := Policy{Dialect: Google, Token: "wrenbot"}
