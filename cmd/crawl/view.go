@@ -166,6 +166,7 @@ var stageWords = map[fetch.Stage]string{
 	fetch.StageTLS:            "no agreement on TLS (certificates, versions)",
 	fetch.StageTLSTimeout:     "no agreement on TLS in time",
 	fetch.StageStale:          "connections that the server had closed by then (asked again, costs nothing)",
+	fetch.StageCalm:           "asked for rest in the answer's place",
 	fetch.StageReset:          "connections broken before the answer",
 	fetch.StageAnswerTimeout:  "not answered in time",
 	fetch.StageProtocol:       "answers other than HTTP",

@@ -163,8 +163,8 @@ func TestEveryReasonHasWords(t *testing.T) {
 			t.Errorf("%s has no words", r)
 		}
 	}
-	for _, s := range []fetch.Stage{fetch.StageStale, fetch.StageReset, fetch.StageDNS, fetch.StageTLS, fetch.StageTruncated} {
-		if stageInWords(string(s)) == string(s) {
+	for _, s := range allStages(t) {
+		if stageInWords(s) == s {
 			t.Errorf("%s has no words", s)
 		}
 	}
@@ -176,6 +176,21 @@ func TestEveryReasonHasWords(t *testing.T) {
 	if want := []string{"7 new", "7 URLs forbidden by robots.txt", "1 link out of scope"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// allStages are those that the source of package fetch declares.
+func allStages(t *testing.T) (all []string) {
+	source, err := os.ReadFile("../../fetch/failure.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\tStage\w+ +Stage = "([^"]+)"`).FindAllSubmatch(source, -1) {
+		all = append(all, string(m[1]))
+	}
+	if len(all) < 20 || !slices.Contains(all, string(fetch.StageCalm)) {
+		t.Fatalf("stages %q", all)
+	}
+	return all
 }
 
 func TestDidYouMean(t *testing.T) {
