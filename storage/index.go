@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"go.etcd.io/bbolt"
 )
@@ -90,14 +91,14 @@ func (db *DB) sortIndex(part mark) (sorted mark, err error) {
 	sorter := cdxj.NewSorter(db.dir, 0)
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	marked := &marking{r: io.LimitReader(in, part.Length)}
-	lines := bufio.NewReaderSize(marked, 1<<16)
+	reader := lines.NewReader(marked)
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := reader.Next()
 		if err == io.EOF {
 			break
 		}
 		if err == nil {
-			err = sorter.AddLine(line)
+			err = sorter.AddLine(append(line, '\n'))
 		}
 		if err != nil {
 			return sorted, errors.Join(errIndexLost, err)
@@ -351,18 +352,21 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 		return err
 	}
 	defer f.Close()
-	lines := bufio.NewReaderSize(f, 1<<16)
+	reader := lines.NewReader(f)
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := reader.Next()
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
+		if err != nil && err != lines.ErrLong {
 			return err
+		}
+		if err != nil || reader.Torn() || len(line) >= cdxj.MaxLine {
+			continue // none that was written here
 		}
 		if e, err := cdxj.Parse(string(line)); err == nil && !x.present[e.Filename] {
 			x.gone[e.Filename] = true
-			if err := to.AddLine(line); err != nil {
+			if err := to.AddLine(append(line, '\n')); err != nil {
 				return err
 			}
 		}

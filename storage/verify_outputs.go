@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -266,16 +266,22 @@ func (v *verifier) lines(name string, want mark, check func(n int64, line []byte
 	if later {
 		in = io.MultiReader(counts, f)
 	}
-	lines := bufio.NewReaderSize(in, 1<<16)
+	reader := lines.NewReader(in)
+	if name == PagesFile {
+		reader = lines.NewPageReader(in)
+	}
 	for n := int64(1); ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF && (len(line) == 0 || later) {
+		line, err := reader.Next()
+		if err == io.EOF || later && reader.Torn() {
 			break // of the log, a torn last line
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && err != lines.ErrLong {
 			return err
 		}
-		if err := check(n, bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+		if err == nil {
+			err = check(n, line)
+		}
+		if err != nil {
 			v.problemOf(name, "%s:%d: %w", path, n, err)
 		}
 	}

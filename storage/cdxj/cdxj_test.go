@@ -238,7 +238,7 @@ func TestSorterErrors(t *testing.T) {
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
-	if err := s.Add(&Entry{Key: strings.Repeat("a", maxLine)}); err == nil {
+	if err := s.Add(&Entry{Key: strings.Repeat("a", MaxLine)}); err == nil {
 		t.Error("a line without bounds is taken")
 	}
 	if err := s.Close(); err != nil {

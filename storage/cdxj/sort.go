@@ -20,8 +20,8 @@ const (
 	DefaultMemory = 64 << 20
 	// maxRuns is how many files are open at a time.
 	maxRuns = 64
-	// maxLine bounds what one line may take.
-	maxLine = 1 << 20
+	// MaxLine bounds what one line may take, in bytes, with its end.
+	MaxLine = 1 << 20
 )
 
 // A Sorter puts lines in the order of their bytes (that of LC_ALL=C sort). What
@@ -69,8 +69,8 @@ func (s *Sorter) AddLine(line []byte) error {
 	if s.done {
 		return errSorted
 	}
-	if len(line) > maxLine {
-		return fmt.Errorf("CDXJ: a line of %d bytes, where %d are the most", len(line), maxLine)
+	if len(line) > MaxLine {
+		return fmt.Errorf("CDXJ: a line of %d bytes, where %d are the most", len(line), MaxLine)
 	}
 	if len(s.buf)+len(line) > s.limit && len(s.ends) > 0 {
 		if err := s.spill(); err != nil {

@@ -1,0 +1,98 @@
+package lines
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// all reads everything: a line that was read over is "long", one without an end
+// has a mark.
+func all(t *testing.T, r *Reader) (lines []string) {
+	t.Helper()
+	for {
+		line, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return lines
+		case err == ErrLong:
+			lines = append(lines, "long")
+		case err != nil:
+			t.Fatal(err)
+		case r.Torn():
+			lines = append(lines, string(line)+"...")
+		default:
+			lines = append(lines, string(line))
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	most := strings.Repeat("x", Max)
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"\n", []string{""}},
+		{"a\n\nb\n", []string{"a", "", "b"}},
+		{"a\nb", []string{"a", "b..."}},
+		{most + "\na\n", []string{most, "a"}},
+		{most + "x\na\n", []string{"long", "a"}},
+		{`{"body":"b"}` + "\n", []string{`{"body":"b"}`}},
+	} {
+		if got := all(t, NewReader(strings.NewReader(c.text))); !slices.Equal(got, c.want) {
+			t.Errorf("%.60q: %.60q", c.text, got)
+		}
+	}
+}
+
+func TestPagesWithoutBodies(t *testing.T) {
+	body := strings.Repeat(`\"x`, Max/2)
+	for text, want := range map[string]string{
+		`{"url":"u","body":"b\"\\","tag":"t"}`: `{"url":"u","body":"","tag":"t"}`,
+		`{"base64":"` + body + `"}`:            `{"base64":""}`,
+		`{"x":{"body":"b"},"title":"body"}`:    `{"x":{"body":"b"},"title":"body"}`,
+	} {
+		if got := all(t, NewPageReader(strings.NewReader(text+"\n"+text+"\n"))); !slices.Equal(got, []string{want, want}) {
+			t.Errorf("%.60q: %.60q", text, got)
+		}
+	}
+}
+
+// A hole reads as zeros.
+type hole struct{}
+
+func (hole) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func TestAHoleTakesNoMemory(t *testing.T) {
+	for _, r := range []func(io.Reader) *Reader{NewReader, NewPageReader} {
+		in := r(io.MultiReader(strings.NewReader("a\n"), io.LimitReader(hole{}, 2*Max), strings.NewReader("\nb\n")))
+		if got := all(t, in); !slices.Equal(got, []string{"a", "long", "b"}) {
+			t.Errorf("read %.60q", got)
+		}
+		if cap(in.line) > 2*Max {
+			t.Errorf("%d bytes are held", cap(in.line))
+		}
+	}
+}
+
+func TestAReaderThatFails(t *testing.T) {
+	broken := errors.New("broken")
+	r := NewReader(io.MultiReader(strings.NewReader("a\nb"), failing{broken}))
+	if line, err := r.Next(); string(line) != "a" || err != nil {
+		t.Error(string(line), err)
+	}
+	if _, err := r.Next(); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
