@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -40,7 +39,7 @@ type archivedAnswer struct {
 // rescan queues what the pages of the archive link to, is wanted now, and was
 // never queued. It ends early, without an error, when the crawl is stopped.
 func (c *Crawler) rescan(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(c.opts.Dir, storage.ArchiveDir, "*.warc.gz"))
+	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestRescanBringsRefusedLinksBack(t *testing.T) {
 		"exclude": func(o *crawler.Options) { everything(o); o.Exclude = regexp.MustCompile("same|deep|b.example") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), "no[pattern]")
 			synctest.Test(t, func(t *testing.T) {
 				w := rescanWeb(t)
 				first, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir; narrow(o) }, "http://a.example/\ttag")

@@ -232,6 +232,40 @@ func (a *archive) begin() error {
 	return nil
 }
 
+// A warcFile is one in the directory of a crawl.
+type warcFile struct {
+	name  string // without openSuffix
+	path  string
+	grows bool // it has openSuffix
+}
+
+// warcFiles are those of the crawl in dir, by name.
+func warcFiles(dir string) (all []warcFile, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, ArchiveDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		f := warcFile{path: filepath.Join(dir, ArchiveDir, e.Name())}
+		if f.name, f.grows = strings.CutSuffix(e.Name(), openSuffix); strings.HasSuffix(f.name, archiveFile) {
+			all = append(all, f)
+		}
+	}
+	return all, err
+}
+
+// ArchiveFiles are the paths of the WARC files of the crawl in dir that do not
+// grow, in the order in which they were begun. The error is one of the file system.
+func ArchiveFiles(dir string) (paths []string, err error) {
+	all, err := warcFiles(dir)
+	for _, f := range all {
+		if !f.grows {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths, err
+}
+
 func archiveKey(name string) string { return ArchiveDir + "/" + name }
 
 // finish gives files their names, which are committed as they are.
@@ -308,9 +342,11 @@ func recoverArchive(dir string, known marks, disk disk) error {
 		}
 	}
 	// Of the others nothing was committed.
-	left, err := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"+archiveFile+openSuffix))
-	for _, path := range left {
-		err = errors.Join(err, os.Remove(path))
+	left, err := warcFiles(dir)
+	for _, f := range left {
+		if f.grows {
+			err = errors.Join(err, os.Remove(f.path))
+		}
 	}
 	if _, serr := os.Stat(filepath.Join(dir, ArchiveDir)); serr == nil {
 		err = errors.Join(err, disk.syncDir(filepath.Join(dir, ArchiveDir)))

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
@@ -252,67 +251,40 @@ func (x *indexer) make() (made madeIndex, err error) {
 // files indexes the WARC files that are there.
 func (x *indexer) files() error {
 	x.present, x.gone = map[string]bool{}, map[string]bool{}
-	dir := filepath.Join(x.dir, ArchiveDir)
-	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := warcFiles(x.dir)
+	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		name, grows := strings.CutSuffix(f.Name(), openSuffix)
-		if !strings.HasSuffix(name, archiveFile) {
-			continue
-		}
 		length := int64(math.MaxInt64)
-		if grows {
-			length = x.marks[archiveKey(name)].Length
+		if f.grows {
+			length = x.marks[archiveKey(f.name)].Length
 		}
-		x.present[name] = true
-		if err := x.file(filepath.Join(dir, f.Name()), name, length); err != nil {
+		x.present[f.name] = true
+		if err := x.file(f, length); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *indexer) file(path, name string, length int64) error {
-	f, err := os.Open(path)
+// file indexes what counts of a file.
+func (x *indexer) file(f warcFile, length int64) error {
+	file, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	in := warc.NewReader(io.LimitReader(f, length))
-	for {
-		err := x.record(in, name)
-		if err == io.EOF {
-			return nil
-		}
-		var bad *warc.Error
-		if errors.As(err, &bad) {
-			x.problem(fmt.Errorf("%s: %w", path, err))
-			if _, err = in.Skip(); err == io.EOF {
-				err = nil
-			}
-		}
+	defer file.Close()
+	return cdxj.Index(io.LimitReader(file, length), f.name, func(e *cdxj.Entry) error {
+		line, err := e.Append(nil)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
-	}
-}
-
-func (x *indexer) record(in *warc.Reader, name string) error {
-	rec, err := in.Next()
-	if err != nil {
-		return err
-	}
-	e, err := cdxj.NewEntry(rec, name)
-	if err != nil || e == nil {
-		return err
-	}
-	line, err := e.Append(nil)
-	if err != nil {
-		return err
-	}
-	return x.add(line)
+		return x.add(line)
+	}, func(bad *warc.Error) error {
+		x.problem(fmt.Errorf("%s: %w", f.path, bad))
+		return nil
+	})
 }
 
 func (x *indexer) add(line []byte) error {

@@ -572,11 +572,10 @@ func orphan(path string) error {
 
 // Remains names an output of a crawl in dir, empty if there is none.
 func Remains(dir string) string {
-	paths, _ := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"+archiveFile+"*"))
-	for _, name := range []string{PagesFile, LinksFile, indexPart, LogFile} {
-		paths = append(paths, filepath.Join(dir, name))
-	}
-	for _, path := range paths {
+	// The name of dir may have characters in it that a pattern has.
+	names, _ := fs.Glob(os.DirFS(dir), ArchiveDir+"/*"+archiveFile+"*")
+	for _, name := range append(names, PagesFile, LinksFile, indexPart, LogFile) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 			return path
 		}

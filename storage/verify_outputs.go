@@ -130,30 +130,24 @@ func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) er
 // archive reads the WARC files, those that still grow up to what was committed.
 func (v *verifier) archive() error {
 	v.present, v.absent = map[string]bool{}, map[string]int{}
-	dir := filepath.Join(v.dir, ArchiveDir)
-	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files, err := warcFiles(v.dir)
+	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, f := range files {
-		name, grows := strings.CutSuffix(f.Name(), openSuffix)
-		if !strings.HasSuffix(name, archiveFile) {
-			continue
-		}
-		path := filepath.Join(dir, f.Name())
-		m, ok := v.finished[archiveKey(name)]
+		m, ok := v.finished[archiveKey(f.name)]
 		if !ok {
-			m, ok = v.marks[archiveKey(name)]
+			m, ok = v.marks[archiveKey(f.name)]
 		}
-		if !ok && grows && v.done.Unclean {
+		if !ok && f.grows && v.done.Unclean {
 			continue // it was begun and never committed: the next run takes it away
 		}
-		v.present[name] = true
+		v.present[f.name] = true
 		if !ok {
-			v.problem("%s: %s does not know this file", path, StateFile)
+			v.problem("%s: %s does not know this file", f.path, StateFile)
 		}
-		errs = append(errs, v.records(path, name, m, grows))
+		errs = append(errs, v.records(f, m))
 	}
 	for _, known := range []marks{v.finished, v.marks} {
 		for key := range known {
@@ -166,15 +160,15 @@ func (v *verifier) archive() error {
 }
 
 // records reads a WARC file: up to what counts, while it grows.
-func (v *verifier) records(path, name string, want mark, grows bool) error {
-	f, err := os.Open(path)
+func (v *verifier) records(f warcFile, want mark) error {
+	file, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	marked := &marking{r: f}
-	if grows {
-		marked.r = io.LimitReader(f, want.Length)
+	defer file.Close()
+	marked := &marking{r: file}
+	if f.grows {
+		marked.r = io.LimitReader(file, want.Length)
 	}
 	in := warc.NewReader(marked)
 	for {
@@ -184,21 +178,21 @@ func (v *verifier) records(path, name string, want mark, grows bool) error {
 		}
 		if err == nil {
 			v.done.Records++
-			err = v.record(r, name)
+			err = v.record(r, f.name)
 		}
 		if err == nil {
 			continue
 		}
-		v.problem("%s: %w", path, err)
+		v.problem("%s: %w", f.path, err)
 		var bad *warc.Error
 		if !errors.As(err, &bad) {
 			return nil
 		}
 		if _, err := in.Skip(); err != nil && err != io.EOF {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", f.path, err)
 		}
 	}
-	v.compareMark(path, marked.mark, want)
+	v.compareMark(f.path, marked.mark, want)
 	return nil
 }
 
