@@ -24,7 +24,7 @@ func (db *DB) clock() time.Time {
 // it waits as long as it had to when the crawl was last committed. The clocks of
 // sites are the frontier's to shift.
 func (db *DB) turnBack() error {
-	ahead := db.before.Sub(time.Now())
+	ahead := time.Until(db.before)
 	if ahead < muchAhead {
 		return nil
 	}
