@@ -47,6 +47,50 @@ func TestAPageThatIsNothingButACaptcha(t *testing.T) {
 	}
 }
 
+// A wall has up to so many letters and links, and is no longer than that.
+func TestTheBoundsOfACaptchaPage(t *testing.T) {
+	const head, foot = `<form><i class="h-captcha"></i></form>`, "<!-- x -->"
+	for name, pages := range map[string][2]string{
+		"letters":          {head + strings.Repeat("x", 600), head + strings.Repeat("x", 601)},
+		"letters in words": {head + strings.Repeat("xx ", 200), head + strings.Repeat("xx ", 201)},
+		"links":            {head + strings.Repeat("<a href=/>x</a>", 5), head + strings.Repeat("<a href=/>x</a>", 6)},
+		"links otherwise":  {head + strings.Repeat("<A\thref=/>x</A>", 5), head + strings.Repeat("<A\thref=/>x</A>", 6)},
+		"bytes":            {head + "<!--" + strings.Repeat("x", 131072-len(head)-4), head + "<!--" + strings.Repeat("x", 131073-len(head)-4)},
+	} {
+		if !isCaptcha([]byte(pages[0])) || isCaptcha([]byte(pages[1])) {
+			t.Errorf("%s: %t at the bound, %t beyond", name, isCaptcha([]byte(pages[0])), isCaptcha([]byte(pages[1])))
+		}
+	}
+	// Where the mark stands, and what may stand beside it.
+	for _, element := range []string{`<i class="x h-captcha y">`, `<i id=h-captcha>`, `<script src="https://hcaptcha.com/1/api.js"></script>`, `<link href=/captcha.js>`} {
+		if !isCaptcha([]byte("<form>" + element)) {
+			t.Errorf("%s is none", element)
+		}
+	}
+	for _, element := range []string{`<i data-x="h-captcha">`, `<i title="h-captcha">`, `<i>h-captcha</i>`, `<!-- class="h-captcha" -->`, `<i class="captcha">`} {
+		if isCaptcha([]byte("<form>" + element)) {
+			t.Errorf("%s is one", element)
+		}
+	}
+	for element, want := range map[string]bool{
+		`<input type=hidden name=x>`: true, `<input type=SUBMIT>`: true, `<input type=button>`: true, `<input type=image>`: true, `<input type=reset>`: true,
+		`<input name=x>`: false, `<input type=text name=x>`: false, `<input name=Captcha>`: true, `<input type=radio name=x>`: false,
+		`<select name=x></select>`: false, `<textarea name=x></textarea>`: false, `<textarea name=cf-turnstile></textarea>`: true,
+		`<textarea name=h-captcha-response></textarea>`: true, `<textarea></textarea>`: false,
+	} {
+		if got := isCaptcha([]byte(head + element + foot)); got != want {
+			t.Errorf("with %s: %t, want %t", element, got, want)
+		}
+	}
+	// Nobody sees the text of these.
+	for _, name := range []string{"script", "style", "title", "noscript", "template"} {
+		hidden := "<" + name + ">" + strings.Repeat("x", 601) + "</" + name + ">"
+		if !isCaptcha([]byte(head+hidden)) || isCaptcha([]byte(head+hidden+strings.Repeat("x", 601))) {
+			t.Errorf("text of %s", name)
+		}
+	}
+}
+
 func TestARedirectToACaptcha(t *testing.T) {
 	for location, want := range map[string]bool{
 		"https://example.com/showcaptcha?cc=1&retpath=https%3A//example.com/search%3Ftext%3Dx": true,
@@ -56,14 +100,26 @@ func TestARedirectToACaptcha(t *testing.T) {
 		"/docs/captcha?lang=en":                                                                false,
 		"/search?q=captcha":                                                                    false,
 		"/login?next=/page":                                                                    false,
-		"":                                                                                     false,
-		"http://[":                                                                             false,
+		"/captcha?x=1&to=http://b.example":                                                     true,
+		"/captcha?to=page":                                                                     false,
+		"/captcha?to=a/page":                                                                   true,
+		"/captcha?to=/" + strings.Repeat("x", 16<<10-13):                                       true,
+		"/captcha?to=/" + strings.Repeat("x", 16<<10-12):                                       false,
+		"":         false,
+		"http://[": false,
 	} {
 		if got := challengeOf(302, http.Header{"Location": {location}}, nil, "/page?x=1") != ""; got != want {
 			t.Errorf("%s: %t, want %t", location, got, want)
 		}
-		if challengeOf(200, http.Header{"Location": {location}}, nil, "/page") != "" {
-			t.Errorf("%s: without a redirect", location)
+		for _, status := range []int{200, 299, 400} {
+			if challengeOf(status, http.Header{"Location": {location}}, nil, "/page") != "" {
+				t.Errorf("%s: %d is no redirect", location, status)
+			}
+		}
+		for _, status := range []int{300, 307, 399} {
+			if got := challengeOf(status, http.Header{"Location": {location}}, nil, "/page") != ""; got != want {
+				t.Errorf("%s with %d: %t, want %t", location, status, got, want)
+			}
 		}
 	}
 }

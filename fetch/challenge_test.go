@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +51,62 @@ func TestChallenges(t *testing.T) {
 		}
 		if got := challengeOf(tc.status, header, []byte(tc.body), "/"); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// A mark counts up to a length, and with some statuses only.
+func TestTheBoundsOfChallenges(t *testing.T) {
+	html := http.Header{"Content-Type": {"text/html"}}
+	for _, tc := range []struct {
+		text, network string
+		most          int
+		statuses      []int // nil: all
+	}{
+		{"_cf_chl_opt", "Cloudflare", 131072, []int{403, 429, 503}},
+		{"captcha-delivery.com", "DataDome", 32768, []int{401, 403, 429}},
+		{"Incapsula incident ID", "Imperva", 8192, nil},
+		{"/_Incapsula_Resource?SWJIYLWA=", "Imperva", 2048, nil},
+		{`id="sec-if-cpt-container"`, "Akamai", 16384, nil},
+		{"px-captcha", "HUMAN", 65536, []int{403, 429}},
+	} {
+		longest := tc.text + strings.Repeat(" ", tc.most-len(tc.text))
+		for _, status := range []int{200, 202, 204, 400, 401, 402, 403, 404, 428, 429, 430, 500, 502, 503, 504} {
+			want := ""
+			if tc.statuses == nil || slices.Contains(tc.statuses, status) {
+				want = tc.network
+			}
+			if got := challengeOf(status, html, []byte(longest), "/"); got != want {
+				t.Errorf("%s of %d bytes with %d: %q, want %q", tc.text, tc.most, status, got, want)
+			}
+			if got := challengeOf(status, html, []byte(longest+" "), "/"); got != "" {
+				t.Errorf("%s of %d bytes with %d: %q", tc.text, tc.most+1, status, got)
+			}
+		}
+	}
+}
+
+// What people read of failures says who it was, and what to do.
+func TestErrorsSayWhatHappened(t *testing.T) {
+	cause := errors.New("cause")
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{&ChallengeError{"Imperva", 403}, "Imperva answers 403 and asks for a browser: the site wants this crawler to slow down, or not to come"},
+		{&AddressError{Host: "a.example"}, "a.example means this machine, which has no public address"},
+		{&AddressError{Host: "a.example", Addr: netip.MustParseAddr("10.0.0.1")}, "a.example is at 10.0.0.1, which is not a public address"},
+		{&ProxyError{Proxy: "http://p", Status: 407}, "the proxy http://p refuses the user and the password: give them as USER:PASSWORD@ before its host"},
+		{&ProxyError{Proxy: "http://p", Status: 502}, "the proxy http://p answers 502 Bad Gateway"},
+		{&ProxyError{Proxy: "http://p", Err: cause}, "the proxy http://p: cause"},
+		{&Error{"http://a.example/", StageTLS, cause}, "http://a.example/: tls: cause"},
+		{&spoolError{cause}, "a temporary file for a body: cause: make room there, or raise the budget of memory for bodies"},
+	} {
+		if tc.err.Error() != tc.want {
+			t.Errorf("%T: %q, want %q", tc.err, tc.err, tc.want)
+		}
+		if strings.Contains(tc.want, "cause") && !errors.Is(tc.err, cause) {
+			t.Errorf("%T does not say why", tc.err)
 		}
 	}
 }

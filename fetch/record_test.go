@@ -1,9 +1,12 @@
 package fetch
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/x509"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,6 +41,49 @@ func TestHeadsAreKeptAsTheyWereOnTheWire(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The head of one answer, however it came, is nothing to that of the next.
+func TestHeadsThatComeInPortions(t *testing.T) {
+	heads := []string{
+		"HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 300) + "\r\nContent-Length: 5\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: func(c net.Conn, _ int) {
+			in := bufio.NewReader(c)
+			for n := 0; ; n++ {
+				r, err := readRequest(in)
+				if err != nil {
+					return
+				}
+				answer := heads[n%2] + "hello"
+				if r.target == "/robots.txt" {
+					answer = heads[0] + "hello"
+				}
+				for size := n%3 + 1; answer != ""; answer = answer[min(size, len(answer)):] {
+					if n == 1 || n == 3 { // at once
+						size = len(answer)
+					}
+					io.WriteString(c, answer[:min(size, len(answer))])
+				}
+			}
+		}}
+		v := newTour(t, Options{Network: w, KeepWire: true})
+		var all []*Exchange
+		for range 4 {
+			_, more := v.visit("http://a.example/")
+			all = append(all, more...)
+		}
+		for n, x := range all {
+			if got := string(x.ResponseHead); got != heads[n%2] {
+				t.Errorf("answer %d: head %q", n, got)
+			}
+		}
+		if len(all) != 5 || len(w.dialed) != 1 {
+			t.Errorf("%d answers on %d connections", len(all), len(w.dialed))
+		}
+	})
 }
 
 func TestWhatCameOfABrokenHeadIsKept(t *testing.T) {

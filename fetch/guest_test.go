@@ -1,0 +1,222 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+func redirectTo(url string) string {
+	return "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + url + "\r\n\r\n"
+}
+
+func status(code int, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\n\r\n%s", code, http.StatusText(code), len(body), body)
+}
+
+// journey asks for http://a.example/page until it has ended; files are what is
+// had at a URL. It returns what was asked for, and when, and the last result.
+func journey(t *testing.T, files map[string]string, opts frontier.Options) (asked []string, last Result) {
+	begin := time.Now()
+	w := &wire{serve: answers(func(r *request, n int) string {
+		url := "http://" + r.header.Get("Host") + r.target
+		asked = append(asked, fmt.Sprintf("+%v %s", time.Since(begin), url))
+		if a, ok := files[url]; ok {
+			return a
+		}
+		return status(404, "")
+	})}
+	v := newTour(t, Options{Network: w})
+	front, err := frontier.New(frontier.NewMemory(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := frontier.ParseURL("http://a.example/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := front.Add(frontier.Entry{URL: u}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		turn, err := front.Next(t.Context())
+		if errors.Is(err, frontier.ErrEnd) {
+			return asked, last
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last, err = v.fetcher.Get(t.Context(), turn); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := turn.Finish(last.Outcome); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Who is asked for the robots.txt of a.example that b.example has, and when.
+func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
+	const a, b, c = "http://a.example/robots.txt", "http://b.example/robots.txt", "http://c.example/robots.txt"
+	rules := status(200, "User-agent: *\nDisallow: /page")
+	for _, tc := range []struct {
+		name    string
+		files   map[string]string
+		opts    frontier.Options
+		want    string
+		access  robots.Access
+		failure string
+	}{
+		{
+			name:  "to a robots.txt",
+			files: map[string]string{a: redirectTo(b), b: rules},
+			want:  "+0s a/robots.txt +0s b/robots.txt", access: robots.Disallow,
+		}, {
+			name:  "to a file of a site without rules",
+			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules},
+			want:  "+0s a/robots.txt +0s b/robots.txt +1s b/rules", access: robots.Disallow,
+		}, {
+			name:  "to a file that is allowed, after a pause that is asked for",
+			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules, b: status(200, "User-agent: *\nCrawl-delay: 10\nDisallow: /x")},
+			want:  "+0s a/robots.txt +0s b/robots.txt +10s b/rules", access: robots.Disallow,
+		}, {
+			name:  "to a file that is forbidden",
+			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules, b: status(200, "User-agent: *\nDisallow: /rules")},
+			want:  "+0s a/robots.txt +0s b/robots.txt +1m0s a/robots.txt +3m0s a/robots.txt", access: robots.Defer, failure: "redirect",
+		}, {
+			name:  "to a file of a site whose rules cannot be had",
+			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules, b: status(500, "")},
+			want:  "+0s a/robots.txt +0s b/robots.txt +1m0s a/robots.txt +1m0s b/robots.txt +3m0s a/robots.txt +3m0s b/robots.txt", access: robots.Defer, failure: "redirect",
+		}, {
+			name:  "and on, to a third",
+			files: map[string]string{a: redirectTo(b), b: redirectTo(c), c: rules},
+			want:  "+0s a/robots.txt +0s b/robots.txt +0s c/robots.txt", access: robots.Disallow,
+		}, {
+			name:  "and back",
+			files: map[string]string{a: redirectTo(b), b: redirectTo(a)},
+			want:  "+0s a/robots.txt +0s b/robots.txt +1m0s a/robots.txt +1m0s b/robots.txt +3m0s a/robots.txt +3m0s b/robots.txt", access: robots.Defer, failure: "redirect",
+		}, {
+			name:  "at an address that is asked once a minute: a waits for its start, too",
+			files: map[string]string{a: redirectTo(b), b: rules},
+			opts:  frontier.Options{IPDelay: time.Minute},
+			want:  "+0s a/robots.txt +2m0s b/robots.txt", access: robots.Disallow,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.opts.Patience = time.Hour
+				if tc.opts.IPDelay == 0 {
+					tc.opts.IPDelay = -1
+				}
+				asked, last := journey(t, tc.files, tc.opts)
+				got := strings.NewReplacer("http://", "", ".example", "").Replace(strings.Join(asked, " "))
+				if got != tc.want || last.Verdict.Access != tc.access || last.Rules.Failure != tc.failure {
+					t.Errorf("asked %s, verdict %v, failure %q", got, last.Verdict.Access, last.Rules.Failure)
+				}
+			})
+		})
+	}
+}
+
+// Of what comes with a redirect little is read; of rules, whatever 2xx they come
+// with, all that counts.
+func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
+	body := strings.Repeat("#", 70_000) + "\nUser-agent: *\nDisallow: /\n"
+	for code, want := range map[int]int{299: len(body), 200: len(body), 300: 64 << 10, 302: 64 << 10, 399: 64 << 10, 400: len(body)} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(func(*request, int) string { return status(code, body) })}
+			v := newTour(t, Options{Network: w})
+			v.once = true
+			_, all := v.visit("http://a.example/")
+			if n := len(all[0].Body); n != want || (all[0].Truncated != "") != (want < len(body)) {
+				t.Errorf("%d: %d bytes, cut by %q; want %d", code, n, all[0].Truncated, want)
+			}
+		})
+	}
+}
+
+// failing is a store of snapshots that cannot be read, or not written.
+type failing struct {
+	*MemorySnapshots
+	site        frontier.Site
+	read, write error
+}
+
+func (f *failing) Snapshot(s frontier.Site) (*robots.Snapshot, error) {
+	if f.read != nil && s == f.site {
+		return nil, f.read
+	}
+	return f.MemorySnapshots.Snapshot(s)
+}
+
+func (f *failing) PutSnapshot(s frontier.Site, snapshot *robots.Snapshot) error {
+	if f.write != nil && s == f.site {
+		return f.write
+	}
+	return f.MemorySnapshots.PutSnapshot(s, snapshot)
+}
+
+// Where rules cannot be kept nothing is asked for by them.
+func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
+	broken := errors.New("disk")
+	for name, store := range map[string]*failing{
+		"read":                    {site: "http://a.example", read: broken},
+		"write":                   {site: "http://a.example", write: broken},
+		"read of the other site":  {site: "http://b.example", read: broken},
+		"write of the other site": {site: "http://b.example", write: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store.MemorySnapshots = NewMemorySnapshots()
+				w := &wire{serve: answers(func(r *request, n int) string {
+					if r.header.Get("Host") == "a.example" {
+						return redirectTo("http://b.example/rules")
+					}
+					return status(200, "")
+				})}
+				if name == "write" {
+					w.serve = answers(func(*request, int) string { return status(200, "") })
+				}
+				v := newTour(t, Options{Network: w, Snapshots: store})
+				front, err := frontier.New(frontier.NewMemory(), frontier.Options{IPDelay: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				u, err := frontier.ParseURL("http://a.example/page")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := front.Add(frontier.Entry{URL: u}); err != nil {
+					t.Fatal(err)
+				}
+				for range 5 {
+					turn, err := front.Next(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					res, err := v.fetcher.Get(t.Context(), turn)
+					if err != nil {
+						if !errors.Is(err, broken) {
+							t.Errorf("%v", err)
+						}
+						return
+					}
+					if res.Page != nil {
+						t.Fatal("a page was had")
+					}
+					if _, err := turn.Finish(res.Outcome); err != nil {
+						t.Fatal(err)
+					}
+				}
+				t.Error("no error")
+			})
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// waiting lets so many wait in Next. What they get is told, and when.
+func waiting(ctx context.Context, f *Frontier, n int) <-chan string {
+	begin := time.Now()
+	told := make(chan string, n)
+	for range n {
+		go func() {
+			turn, err := f.Next(ctx)
+			if err != nil {
+				told <- fmt.Sprintf("+%v %v", time.Since(begin), err)
+				return
+			}
+			told <- fmt.Sprintf("+%v %s", time.Since(begin), turn.Site())
+		}()
+		synctest.Wait()
+	}
+	return told
+}
+
+// reads are the next n that were told.
+func reads(t *testing.T, told <-chan string, n int) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for range n {
+		select {
+		case s := <-told:
+			all[s] = true
+		case <-time.After(time.Hour):
+			t.Fatalf("only %v", all)
+		}
+	}
+	return all
+}
+
+// Whoever waits is woken as soon as there is something for him, also while all
+// that was handed out before is out.
+func TestAllWhoWaitGetTheirTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Patience: 2 * time.Hour}, "http://held.example/")
+		if _, err := f.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		told := waiting(t.Context(), f, workers)
+		time.Sleep(time.Minute)
+		var some []Entry
+		for i := range workers {
+			some = append(some, Entry{URL: mustParse(t, fmt.Sprintf("http://h%d.example/", i))})
+		}
+		if err := f.Add(some...); err != nil {
+			t.Fatal(err)
+		}
+		all := reads(t, told, workers)
+		for i := range workers {
+			if want := fmt.Sprintf("+1m0s http://h%d.example", i); !all[want] {
+				t.Errorf("%s is not among %v", want, all)
+			}
+		}
+	})
+}
+
+// The time is kept by one of those who wait, whoever leaves.
+func TestWhoLeavesHandsOnTheClock(t *testing.T) {
+	for leaving := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			f := opened(t, NewMemory(), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://a.example/2")
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := page
+			o.Request = &Request{Started: time.Now(), Ended: time.Now()}
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			var all sync.WaitGroup
+			for i := range 3 {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if i == leaving {
+					time.AfterFunc(5*time.Second, cancel)
+				}
+				all.Go(func() {
+					turn, err := f.Next(ctx)
+					switch after := time.Since(begin); {
+					case i == leaving:
+						if !errors.Is(err, context.Canceled) || after != 5*time.Second {
+							t.Errorf("who left has %v after %v", err, after)
+						}
+					case err == nil:
+						if after != 10*time.Second {
+							t.Errorf("%s is had after %v", turn.Site(), after)
+						}
+						if _, err := turn.Finish(page); err != nil {
+							t.Error(err)
+						}
+					case !errors.Is(err, ErrEnd) || after != 10*time.Second:
+						t.Errorf("%v after %v", err, after)
+					}
+				})
+				synctest.Wait()
+			}
+			all.Wait()
+		})
+	}
+}
+
+func TestStopReachesAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{}, "http://a.example/")
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := waiting(t.Context(), f, workers)
+		time.Sleep(time.Second)
+		f.Stop()
+		if all := reads(t, told, workers); len(all) != 1 || !all["+1s "+ErrStopped.Error()] {
+			t.Errorf("%v", all)
+		}
+		if fate, err := turn.Finish(page); err != nil || fate.Code != Fetched {
+			t.Errorf("a turn that was out: %+v, %v", fate, err)
+		}
+	})
+}
