@@ -102,9 +102,6 @@ func (o *output) write() error {
 	}
 	_, o.err = o.file.Write(o.buf)
 	o.buf = o.buf[:0]
-	if cap(o.buf) > 2*maxBuffer {
-		o.buf = nil
-	}
 	return o.err
 }
 
