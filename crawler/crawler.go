@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -359,10 +360,13 @@ func (c *Crawler) widen() (requeued int, err error) {
 	var panicked error
 	err = c.db.Each(keyRoot, func(raw string) error {
 		u, err := frontier.ParseURL(raw)
-		if err == nil && panicked == nil {
+		if err != nil {
+			return &storage.DamagedError{Path: filepath.Join(c.db.Dir(), storage.StateFile), Err: err}
+		}
+		if panicked == nil {
 			panicked = safely("Scope", func() { c.opts.Scope.Admit(u) })
 		}
-		return err
+		return nil
 	})
 	if err := errors.Join(panicked, err); err != nil {
 		return 0, err

@@ -12,12 +12,12 @@ import (
 // Nothing here says whether a link was new: a backlog may take note first and
 // compare later, as long as Growth tells when that has happened.
 type Backlog interface {
-	// Sites calls f for every site it knows. It is called once, before
-	// everything else.
+	// Sites calls f for every site it knows, until f returns an error: that is
+	// returned. It is called once, before everything else.
 	Sites(f func(SiteState) error) error
 
-	// Common calls f for every clock that is common to several sites, once,
-	// before everything but Sites.
+	// Common calls f for every clock that is common to several sites, as Sites
+	// does, once, before everything but that.
 	Common(f func(CommonClock) error) error
 
 	// State is what it knows of one site: as Sites would say it, with only

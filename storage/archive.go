@@ -143,7 +143,7 @@ func (c *change) putPayload(digest string, p *payload) error {
 	if bucket.Get(key) != nil { // of an answer that came at the same time
 		return nil
 	}
-	b := append(c.arena.take(32+len(p.url)), 0, 0, 0, 0)
+	b := c.arena.take(32 + len(p.url))[:checksumSize]
 	return put(bucket, key, appendString(appendTime(b, p.date), p.url))
 }
 

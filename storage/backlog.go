@@ -33,7 +33,7 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 			if err != nil {
 				return err
 			}
-			return f(st)
+			return told(f(st))
 		})
 		if err == nil && named != 0 {
 			err = v.misnamed()
@@ -51,7 +51,7 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 			if err != nil {
 				return err
 			}
-			if err := f(st); err != nil {
+			if err := told(f(st)); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 			if err != nil || db.pending.common[string(key)].After(due) {
 				return err
 			}
-			return f(frontier.CommonClock{Name: string(key), Due: due})
+			return told(f(frontier.CommonClock{Name: string(key), Due: due}))
 		})
 		for name, due := range db.pending.common {
 			if err != nil {
@@ -127,7 +127,7 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 			}
 			var is time.Time
 			if is, err = commonClock(common, []byte(name)); err == nil && due.After(is) {
-				err = f(frontier.CommonClock{Name: name, Due: due})
+				err = told(f(frontier.CommonClock{Name: name, Due: due}))
 			}
 		}
 		return err
@@ -350,13 +350,13 @@ func (db *DB) Put(key string, value any) error {
 }
 
 // Each calls f with the rest of every key that begins with prefix and that was
-// Put and committed.
+// Put and committed, until f returns an error: that is returned.
 func (db *DB) Each(prefix string, f func(rest string) error) error {
 	return db.view(func(tx *bbolt.Tx) error {
 		p := []byte("put " + prefix)
 		c := tx.Bucket(bucketMeta).Cursor()
 		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
-			if err := f(string(k[len(p):])); err != nil {
+			if err := told(f(string(k[len(p):]))); err != nil {
 				return err
 			}
 		}

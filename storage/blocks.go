@@ -174,7 +174,7 @@ func (a *arena) value(parts ...[]byte) []byte {
 	for _, p := range parts {
 		n += len(p)
 	}
-	b := append(a.take(n), 0, 0, 0, 0)
+	b := a.take(n)[:checksumSize]
 	for _, p := range parts {
 		b = append(b, p...)
 	}

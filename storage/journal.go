@@ -167,7 +167,7 @@ type rowsBuilder struct {
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
 	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
-		b.rows = append(b.rows, append(make([]byte, 0, max(b.size/4, len(e.raw)+16)), 0, 0, 0, 0))
+		b.rows = append(b.rows, make([]byte, checksumSize, max(b.size/4, len(e.raw)+16)))
 		b.last++
 		n++
 	}

@@ -353,7 +353,7 @@ func (c *change) keepCommon(clocks map[string]time.Time) error {
 		if !due.After(is) {
 			continue
 		}
-		if err := put(c.common, []byte(name), appendTime(append(c.arena.take(16), 0, 0, 0, 0), due)); err != nil {
+		if err := put(c.common, []byte(name), appendTime(c.arena.take(16)[:checksumSize], due)); err != nil {
 			return err
 		}
 	}

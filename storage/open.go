@@ -435,6 +435,10 @@ func damagedState(path string, err error, panicked any) error {
 	if panicked != nil {
 		err = fmt.Errorf("%v", panicked)
 	}
+	var theirs callersError
+	if errors.As(err, &theirs) {
+		return theirs.error
+	}
 	var inUse *InUseError
 	var version *VersionError
 	var already *DamagedError
@@ -443,6 +447,18 @@ func damagedState(path string, err error, panicked any) error {
 		return err
 	}
 	return &DamagedError{path, err}
+}
+
+// A callersError is one of who is told of what is kept: it means nothing of the
+// state file.
+type callersError struct{ error }
+
+// told is the end of a list that err, of the caller's, ends; nil if it does not.
+func told(err error) error {
+	if err == nil {
+		return nil
+	}
+	return callersError{err}
 }
 
 // DiskFull reports whether an error says that there is no more room: on the disk,

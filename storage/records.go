@@ -34,8 +34,8 @@ func (r *siteRecord) append(b []byte) []byte {
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
 }
 
-// value is the record behind room for the checksum.
-func (r *siteRecord) value(b []byte) []byte { return r.append(append(b, 0, 0, 0, 0)) }
+// value is the record behind room for the checksum, in the memory of b.
+func (r *siteRecord) value(b []byte) []byte { return r.append(b[:checksumSize]) }
 
 func (r *siteRecord) decode(key, value []byte) error {
 	raw, err := unseal(bucketStates, key, value)
