@@ -36,7 +36,7 @@ type Queue struct {
 func OpenQueue(dir string) (q *Queue, err error) {
 	path := filepath.Join(dir, StateFile)
 	if err := preflight(path); err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damagedState(path, err, nil)
 	}
 	bolt, err := bbolt.Open(path, 0o444, &bbolt.Options{ReadOnly: true, Timeout: 100 * time.Millisecond})
 	if errors.Is(err, berrors.ErrTimeout) {
@@ -44,7 +44,7 @@ func OpenQueue(dir string) (q *Queue, err error) {
 		return nil, &InUseError{dir, run}
 	}
 	if err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damagedState(path, err, nil)
 	}
 	return &Queue{path, bolt}, nil
 }

@@ -247,7 +247,7 @@ func (db *DB) open() (err error) {
 	if err := db.recoverIndex(); err != nil {
 		return err
 	}
-	if err := db.outputs.open(db.dir, &db.opts, db.marks); err != nil {
+	if err := db.outputs.open(db.dir, &db.opts, db.marks, db.unclean); err != nil {
 		return err
 	}
 	if err := db.hold(); err != nil {

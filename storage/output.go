@@ -59,6 +59,23 @@ func openOutput(path string, committed mark, disk disk) (*output, error) {
 	return &output{file: f, disk: disk, now: committed}, nil
 }
 
+// cutTail cuts the file at path to length. One that is missing or shorter is left
+// for Verify to name.
+func cutTail(path string, length int64, disk disk) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= length {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(length), disk.sync(f), f.Close())
+}
+
 // maxBuffer is what may be in memory until a flush. What is more is written
 // early, and committed no earlier.
 const maxBuffer = 1 << 20

@@ -32,7 +32,9 @@ type outputs struct {
 }
 
 // open opens the files in dir that opts asks for, and cuts them to their marks.
-func (s *outputs) open(dir string, opts *Options, known marks) (err error) {
+// After an unclean end those that are not written any more are cut, too: nobody
+// else would.
+func (s *outputs) open(dir string, opts *Options, known marks, unclean bool) (err error) {
 	for _, o := range []struct {
 		name string
 		want bool
@@ -40,10 +42,16 @@ func (s *outputs) open(dir string, opts *Options, known marks) (err error) {
 	}{
 		{PagesFile, !opts.NoPages, &s.pages}, {LinksFile, opts.Links, &s.links}, {indexPart, opts.Archive != nil, &s.indexed},
 	} {
+		path := filepath.Join(dir, o.name)
+		if !o.want && unclean {
+			err = cutTail(path, known[o.name].Length, s.disk)
+		}
+		if err != nil {
+			return err
+		}
 		if !o.want {
 			continue
 		}
-		path := filepath.Join(dir, o.name)
 		if *o.to, err = openOutput(path, known[o.name], s.disk); err != nil {
 			return err
 		}

@@ -101,6 +101,48 @@ func fits(t testing.TB, dir string, known marks) (pages []string) {
 	return pages
 }
 
+// A run that goes on after a kill, with other outputs, cuts those that it does not
+// write any more, too.
+func TestOutputsThatAreNotWrittenAnyMoreAreCut(t *testing.T) {
+	all := Options{Archive: &Archive{}, Links: true}
+	db, err := Open(t.TempDir(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	visitOf(t, db, 1)
+	if err := db.Submit(frontier.Completion{Links: visited(t, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	for name, opts := range map[string]Options{
+		"none": {NoPages: true}, "pages": {}, "links": {NoPages: true, Links: true}, "archive": {NoPages: true, Archive: &Archive{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := crash(t, db.dir)
+			for _, name := range []string{PagesFile, LinksFile, indexPart} {
+				raw, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil || len(raw) == 0 {
+					t.Fatal(name, len(raw), err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), append(raw, "what was not committed"...), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, opts := range []Options{opts, all} {
+				next, err := Open(dir, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := next.Close(); err != nil {
+					t.Fatal(err)
+				}
+				verified(t, dir)
+			}
+		})
+	}
+}
+
 // visited are the URLs of visitOf.
 func visited(t testing.TB, n int) (all []frontier.Entry) {
 	for i := range n {

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -370,5 +371,22 @@ func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
 				t.Errorf("%v, want a *DamagedError", err)
 			}
 		})
+	}
+}
+
+// What the file system refuses is told as that: nobody restores a crawl that only
+// cannot be opened.
+func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(StateFile, filepath.Join(dir, StateFile)); err != nil {
+		t.Skip(err) // Windows permits it to few
+	}
+	_, checked := openChecked(dir, false)
+	_, queue := OpenQueue(dir)
+	for _, err := range []error{checked, queue} {
+		var damaged *DamagedError
+		if errors.As(err, &damaged) || !errors.Is(err, syscall.ELOOP) {
+			t.Errorf("%v, want the error of the file system", err)
+		}
 	}
 }

@@ -146,17 +146,18 @@ func (v *verifier) readState(path string) (err error) {
 	return errors.Join(bolt.View(v.state), bolt.Close())
 }
 
-// openChecked opens a state file that may be damaged.
+// openChecked opens a state file that may be damaged. What the file system refuses
+// is no damage.
 func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 	path := filepath.Join(dir, StateFile)
 	if err := preflight(path); err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damagedState(path, err, nil)
 	}
 	if held, ok := Holder(dir); ok {
 		return nil, &InUseError{dir, held}
 	}
 	if err := checkTree(path); err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damagedState(path, err, nil)
 	}
 	bolt, err := bbolt.Open(path, 0o644, &bbolt.Options{ReadOnly: readOnly, Timeout: time.Second, PreLoadFreelist: true})
 	if errors.Is(err, berrors.ErrTimeout) {
@@ -164,7 +165,7 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 		return nil, &InUseError{dir, run}
 	}
 	if err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damagedState(path, err, nil)
 	}
 	return bolt, nil
 }

@@ -185,7 +185,7 @@ func (p *program) verified(dir string, v *storage.Verified, problems []string) e
 		fmt.Fprintf(p.out, "%s was moved away: nothing is known of it\n", name)
 	}
 	if v.Unclean {
-		fmt.Fprintln(p.out, "the last run was killed: what the next one cuts was not looked at")
+		fmt.Fprintln(p.out, "the last run broke off (a kill, a full disk): what the next one cuts was not looked at")
 	}
 	said := "all as it was written"
 	if v.Problems > 0 {
