@@ -35,6 +35,8 @@ type Crawler struct {
 	db       *storage.DB      // nil without Options.Dir
 	log      *crawllog.Writer // of db
 
+	under under
+
 	mu   sync.Mutex
 	ran  bool
 	stop bool
@@ -208,7 +210,10 @@ func (c *Crawler) worker(ctx context.Context, n int, h Handler) error {
 		if err != nil {
 			return err
 		}
-		if err := c.visit(ctx, &w, turn, h); err != nil {
+		c.under.begin(n, turn.Entry().URL.Site())
+		err = c.visit(ctx, &w, turn, h)
+		c.under.end(n)
+		if err != nil {
 			c.frontier.Stop()
 			return err
 		}

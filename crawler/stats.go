@@ -174,6 +174,47 @@ func (c *Crawler) Summary() Summary {
 	return s
 }
 
+// Oldest is the visit that has been under way for the longest time, for progress
+// lines: who does not answer, or which page a handler does not come to an end with.
+func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) { return c.under.oldest() }
+
+// under are the visits under way, by the number of the worker.
+type under struct {
+	mu     sync.Mutex
+	visits map[int]underWay
+}
+
+type underWay struct {
+	site  frontier.Site
+	since time.Time
+}
+
+func (u *under) begin(worker int, site frontier.Site) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.visits == nil {
+		u.visits = map[int]underWay{}
+	}
+	u.visits[worker] = underWay{site, time.Now()}
+}
+
+func (u *under) end(worker int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.visits, worker)
+}
+
+func (u *under) oldest() (site frontier.Site, since time.Time, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, v := range u.visits {
+		if !ok || v.since.Before(since) {
+			site, since, ok = v.site, v.since, true
+		}
+	}
+	return site, since, ok
+}
+
 // Longest is the queued site that is due last, for progress lines: who is waited
 // for, why, and until when.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {

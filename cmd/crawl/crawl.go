@@ -21,6 +21,7 @@ type screen struct {
 	json  bool          // the summary is JSON
 	board *board        // nil: lines
 	width func() int    // of lines for people; nil: they are for programs
+	most  time.Duration // that the run may take; 0: no limit
 }
 
 // screen is what the flags ask for: somebody who looks on is not left without
@@ -71,6 +72,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	done := make(chan struct{})
+	show.most = opts.MaxTime
 	// The watcher of signals and progress. It ends when the crawl has ended.
 	go func() {
 		defer close(done)
@@ -143,13 +145,18 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		defer show.board.draw(nil)
 	}
 	stopping := false
-	var forced <-chan time.Time
+	var forced, up <-chan time.Time
+	if show.every > 0 && show.most > 0 {
+		up = time.After(show.most)
+	}
 	for {
 		select {
 		case <-ended:
 			return
 		case now := <-ticks:
 			p.paint(look.at(now), show)
+		case <-up:
+			fmt.Fprintln(p.err, "crawl: the time is up; stopping after the requests under way, which are broken off after 10s")
 		case <-forced:
 			fmt.Fprintln(p.err, "crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
 			p.exit(exitForced)

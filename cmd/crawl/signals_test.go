@@ -59,3 +59,32 @@ func TestASecondInterruptEndsTheProcess(t *testing.T) {
 		})
 	}
 }
+
+// Who looks on is told why nothing new is asked when the time is up.
+func TestTheTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := crawler.New(crawler.Options{
+			Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: []string{"http://a.test/"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		p := &program{out: io.Discard, err: &said}
+		ended, done := make(chan struct{}), make(chan struct{})
+		// The watcher. It ends once ended is closed.
+		go func() {
+			defer close(done)
+			p.watch(c, nil, nil, ended, screen{every: time.Hour, most: time.Minute})
+		}()
+		for _, want := range []string{"", "crawl: the time is up; stopping after the requests under way, which are broken off after 10s\n"} {
+			time.Sleep(59 * time.Second)
+			synctest.Wait()
+			if said.String() != want {
+				t.Errorf("said %q, want %q", said.String(), want)
+			}
+		}
+		close(ended)
+		<-done
+	})
+}

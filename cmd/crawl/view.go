@@ -19,6 +19,8 @@ type view struct {
 	now   time.Time
 	rates []float64            // pages per second, the latest last
 	slow  *frontier.SiteStatus // the site that is waited for longest
+	old   frontier.Site        // the site that is asked for longest; "": none
+	asked time.Duration        // for how long
 }
 
 // block are the lines of a view on a terminal, none wider than it.
@@ -34,7 +36,11 @@ func (v *view) block(width int) []string {
 	if kept := v.kept(); kept != "" {
 		lines = append(lines, kept)
 	}
-	lines = append(lines, fmt.Sprintf("%s, %d asked just now", plural(f.Sites, "site"), f.Out))
+	sites := fmt.Sprintf("%s, %d asked just now", plural(f.Sites, "site"), f.Out)
+	if old := v.oldest(); old != "" {
+		sites += ", " + old
+	}
+	lines = append(lines, sites)
 	if wait := v.wait(); wait != "" {
 		lines = append(lines, wait)
 	}
@@ -47,6 +53,9 @@ func (v *view) block(width int) []string {
 // line is the view as a sentence, for terminals that cannot be drawn on.
 func (v *view) line(width int) string {
 	text := v.head()
+	if old := v.oldest(); old != "" {
+		text += "; asking " + old
+	}
 	if wait := v.wait(); wait != "" {
 		text += "; " + wait
 	}
@@ -94,6 +103,18 @@ func (v *view) wait() string {
 		return waiting(v.slow.Site, v.slow.Due.Sub(v.now), v.slow.By)
 	}
 	return ""
+}
+
+// longAsked is shown: most answers are there before.
+const longAsked = 2 * time.Second
+
+// oldest names who takes long to answer.
+func (v *view) oldest() string {
+	if v.old == "" || v.asked < longAsked {
+		return ""
+	}
+	_, host, _ := strings.Cut(string(v.old), "://")
+	return fmt.Sprintf("%s for %s", host, short(v.asked))
 }
 
 func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
@@ -200,6 +221,9 @@ func (v *view) logfmt() string {
 	} else if v.slow != nil {
 		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", v.slow.Site, v.slow.By, v.slow.Due.Sub(v.now).Round(100*time.Millisecond))
 	}
+	if v.asked >= longAsked {
+		line += fmt.Sprintf(" asking=%s since=%s", v.old, v.asked.Round(100*time.Millisecond))
+	}
 	return fit(line, len(line))
 }
 
@@ -242,5 +266,9 @@ func (l *looker) at(now time.Time) *view {
 			l.slow = &slow
 		}
 	}
-	return &view{stats: s, since: now.Sub(l.begin), now: now, rates: slices.Clone(l.rates), slow: l.slow}
+	v := &view{stats: s, since: now.Sub(l.begin), now: now, rates: slices.Clone(l.rates), slow: l.slow}
+	if site, since, ok := l.crawler.Oldest(); ok {
+		v.old, v.asked = site, now.Sub(since)
+	}
+	return v
 }

@@ -34,6 +34,9 @@ func views() map[string]*view {
 	waiting := *v
 	waiting.stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, NextDue: now.Add(36 * time.Second), NextSite: "https://docs.example", NextBy: frontier.BackOffClock}
 	all["waiting"] = &waiting
+	slow := *v
+	slow.old, slow.asked = "https://silent.example", 7*time.Second
+	all["slow"] = &slow
 	hostile := *v
 	hostile.slow = &frontier.SiteStatus{Site: "http://\x1b[2Ja\u202eb\r\n\u009b31m.example", Due: now.Add(1500 * time.Millisecond), By: frontier.OwnClock}
 	all["hostile"] = &hostile
@@ -44,7 +47,7 @@ func TestBlock(t *testing.T) {
 	var got strings.Builder
 	all := views()
 	for _, width := range []int{80, 40} {
-		for _, name := range []string{"begun", "busy", "waiting", "hostile"} {
+		for _, name := range []string{"begun", "busy", "waiting", "slow", "hostile"} {
 			fmt.Fprintf(&got, "%s, %d columns\n", name, width)
 			for _, line := range all[name].block(width) {
 				fmt.Fprintf(&got, "|%-*s|\n", width, line)
