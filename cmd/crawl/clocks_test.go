@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -61,5 +62,33 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 		}
 		w.AssertDelay("http://a.example", time.Second)
 		w.AssertPolite()
+	})
+}
+
+// What asks for one robots.txt keeps the pauses of the crawls, too.
+func TestRobotsCommandsShareTheClocksOfASite(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", "")
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n")
+		p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}, network: w}
+		ask := siteFlags{site: "http://a.example/", name: "testbot", contact: []string{"https://example.org/testbot"}}
+		for range 3 {
+			if _, err := p.snapshot(t.Context(), &ask); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.AssertDelay("http://a.example", time.Second)
+
+		shared := sharedClocks(slog.Default())
+		defer shared.Close()
+		if _, ok := shared.Reserve("host a.example", time.Now().Add(time.Second), time.Now().Add(time.Hour)); !ok {
+			t.Fatal("not to be had")
+		}
+		_, err := p.snapshot(t.Context(), &ask)
+		if exitCode(err) != exitLater || w.Fetched("http://a.example/robots.txt") != 3 {
+			t.Errorf("asked %d times; %v", w.Fetched("http://a.example/robots.txt"), err)
+		}
 	})
 }

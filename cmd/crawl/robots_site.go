@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -42,7 +44,9 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	if err != nil {
 		return nil, usage("--site: %v", err)
 	}
-	opts := fetch.Options{Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), AllowPrivate: f.allowPrivate}
+	opts := fetch.Options{
+		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), AllowPrivate: f.allowPrivate, Network: p.network,
+	}
 	for _, s := range f.connectTo {
 		c, err := fetch.ParseConnectTo(s)
 		if err != nil {
@@ -55,7 +59,12 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 		return nil, err
 	}
 	defer fetcher.Close()
-	front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
+	var clocks frontier.Options
+	if shared := sharedClocks(slog.New(slog.DiscardHandler)); shared != nil {
+		defer shared.Close()
+		clocks.Shared = shared
+	}
+	front, err := frontier.New(frontier.NewMemory(), clocks)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +74,9 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	// Each turn makes one request; a robots.txt that is redirected takes more.
 	for {
 		turn, err := front.Next(ctx)
+		if errors.Is(err, frontier.ErrPatience) {
+			return nil, &exit{exitLater, fmt.Errorf("%s is not to be asked for some minutes: a crawl on this machine asks it, or it wants a pause: try again later", u.Site())}
+		}
 		if err != nil {
 			return nil, err
 		}
