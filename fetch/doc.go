@@ -26,10 +26,12 @@
 //
 // # Reading the source
 //
-// host.go is the visit; rules.go the way of a robots.txt, guest.go that
-// to another site; exchange.go one request and its answer, and what it means for
-// the clocks (retryafter.go). On the way out: names.go and endpoint.go (where a
-// site is), proxy.go, dial.go and conn.go (the connection), header.go; on the
-// way back: record.go (what an archive wants), body.go, budget.go,
-// coding.go and bandwidth.go (the content), challenge.go; failure.go names what goes wrong.
+// host.go is the visit, and fetcher.go remembers the hosts that were visited
+// lately; rules.go is the way of a robots.txt, guest.go that to another site;
+// exchange.go one request and its answer, and what it means for the clocks
+// (retryafter.go). On the way out: names.go and endpoint.go (where a site is),
+// proxy.go, dial.go and conn.go (the connection), header.go; on the way back:
+// record.go (what an archive wants), body.go, budget.go, coding.go and
+// bandwidth.go (the content), media.go, challenge.go and captcha.go. watch.go
+// ends what takes too long, failure.go names what goes wrong.
 package fetch
