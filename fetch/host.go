@@ -266,15 +266,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		w.enter(phaseConnect)
 		var err error
 		if c, err = h.connect(w.ctx, ep, func() { w.enter(phaseTLS) }); err != nil {
-			if TooManyOpen(err) {
-				// Not the site's fault.
-				return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
-			}
-			if refusedByProxy(err) {
-				return nil, err
-			}
-			h.avoid(ep)
-			return x, h.fail(x, w, err)
+			return h.notConnected(x, w, ep, err)
 		}
 		h.conn = c
 	}
@@ -295,16 +287,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		h.drop()
 		return x, h.fail(x, w, errFields)
 	}
-	w.enter(phaseBody)
-	limit, budget := a.limit, h.fetcher.bodies
-	if a.robots {
-		budget = nil // such a visit may have several
-		if x.Status/100 == 3 {
-			limit = min(limit, maxRedirectBody)
-		}
-	}
-	b, err := h.fetcher.readBody(resp, budget, limit, h.fetcher.opts.Lend && !a.robots, h.progress(w))
-	resp.Body.Close()
+	b, err := h.read(w, a, x.Status, resp)
 	c.used = time.Now()
 	if err != nil || b.cut || resp.Close || !keep {
 		h.drop()
@@ -312,9 +295,35 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	return x, h.take(ctx, w, x, b, err)
 }
 
+// notConnected says what became of an exchange that has no connection.
+func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exchange, error) {
+	switch {
+	case TooManyOpen(err): // not the site's fault
+		return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
+	case refusedByProxy(err):
+		return nil, err
+	}
+	h.avoid(ep)
+	return x, h.fail(x, w, err)
+}
+
 // maxRedirectBody is how much is read of what comes with the redirect of a
 // robots.txt.
 const maxRedirectBody = 64 << 10
+
+// read reads what stands behind an answer's header.
+func (h *host) read(w *watch, a ask, status int, resp *http.Response) (*body, error) {
+	w.enter(phaseBody)
+	limit, budget := a.limit, h.fetcher.bodies
+	if a.robots {
+		budget = nil // such a visit may have several
+		if status/100 == 3 {
+			limit = min(limit, maxRedirectBody)
+		}
+	}
+	defer resp.Body.Close()
+	return h.fetcher.readBody(resp, budget, limit, h.fetcher.opts.Lend && !a.robots, h.progress(w))
+}
 
 // take makes b the body of x. err is what went wrong with it on its way.
 func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err error) error {

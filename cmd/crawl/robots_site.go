@@ -44,17 +44,7 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	if err != nil {
 		return nil, usage("--site: %v", err)
 	}
-	opts := fetch.Options{
-		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), AllowPrivate: f.allowPrivate, Network: p.network,
-	}
-	for _, s := range f.connectTo {
-		c, err := fetch.ParseConnectTo(s)
-		if err != nil {
-			return nil, usage("--connect-to %v", err)
-		}
-		opts.ConnectTo = append(opts.ConnectTo, c)
-	}
-	fetcher, err := fetch.New(opts)
+	fetcher, err := f.fetcher(id, p.network)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +84,21 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 			return nil, &exit{exitNothing, fmt.Errorf("%s: %s%s", u.Site(), detail, permits(detail))}
 		}
 	}
+}
+
+// fetcher asks as a crawl would that has these flags.
+func (f *siteFlags) fetcher(id crawler.Identity, network fetch.Network) (*fetch.Fetcher, error) {
+	opts := fetch.Options{
+		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), AllowPrivate: f.allowPrivate, Network: network,
+	}
+	for _, s := range f.connectTo {
+		c, err := fetch.ParseConnectTo(s)
+		if err != nil {
+			return nil, usage("--connect-to %v", err)
+		}
+		opts.ConnectTo = append(opts.ConnectTo, c)
+	}
+	return fetch.New(opts)
 }
 
 func seedURL(seed string) (frontier.URL, error) {
