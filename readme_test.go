@@ -93,3 +93,66 @@ func proofs(t *testing.T) map[string]string {
 	}
 	return found
 }
+
+// What the README names on the way of one URL, and behind it, is there.
+func TestTheWayOfOneURLIsTrue(t *testing.T) {
+	raw, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, way, _ := strings.Cut(string(raw), "\n## Reading the source\n")
+	names := regexp.MustCompile("(?:-> |`|    )([A-Za-z]+[.][A-Za-z]+)[` \n]").FindAllStringSubmatch(way, -1)
+	if len(names) < 15 {
+		t.Fatalf("%d names in README.md: %q", len(names), names)
+	}
+	source := functions(t)
+	for _, n := range names {
+		if !source[n[1]] {
+			t.Errorf("README.md: there is no %s", n[1])
+		}
+	}
+}
+
+// functions are those of the rooms: Type.Method, package.Function.
+func functions(t *testing.T) map[string]bool {
+	found := map[string]bool{"main.run": true}
+	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage"} {
+		files, err := filepath.Glob(filepath.Join(room, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.TypeSpec:
+					if i, ok := n.Type.(*ast.InterfaceType); ok {
+						for _, m := range i.Methods.List {
+							for _, name := range m.Names {
+								found[n.Name.Name+"."+name.Name] = true
+							}
+						}
+					}
+				case *ast.FuncDecl:
+					of := file.Name.Name
+					if n.Recv != nil {
+						receiver := n.Recv.List[0].Type
+						if star, ok := receiver.(*ast.StarExpr); ok {
+							receiver = star.X
+						}
+						of = receiver.(*ast.Ident).Name
+					}
+					found[of+"."+n.Name.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	return found
+}
