@@ -98,9 +98,9 @@ func metaCharset(z *tokenizer) string {
 		return ""
 	}
 	// HTML, section 2.4.5.
-	content := z.value(contentName)
+	content := strings.ToLower(z.value(contentName))
 	for {
-		i := strings.Index(strings.ToLower(content), "charset")
+		i := strings.Index(content, "charset")
 		if i < 0 {
 			return ""
 		}

@@ -141,3 +141,16 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A page may say "charset" as often as it likes: reading it takes no longer for
+// that than its length.
+func TestManyCharsetsInOneElement(t *testing.T) {
+	page := []byte(`<meta http-equiv=Content-Type content="` + strings.Repeat("CHARSET ", 4000) + `charset=windows-1251">` + "\xe4")
+	var name string
+	if n := testing.AllocsPerRun(1, func() { _, name = Decode(page, "text/html") }); n > 200 {
+		t.Errorf("%v allocations", n)
+	}
+	if name != "windows-1251" {
+		t.Errorf("read as %s", name)
+	}
+}
