@@ -129,7 +129,8 @@ func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets a clock that was kept.
+// restore sets a clock that was kept, for as long as it would be in this run: not
+// at all where there is none now.
 func (cs *commons) restore(name string, due, now time.Time) {
 	if due.After(now.Add(cs.gap)) { // kept by a clock that ran ahead
 		due = now.Add(cs.gap)

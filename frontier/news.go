@@ -33,10 +33,10 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 func (f *Frontier) restore() error {
 	return f.backlog.Common(func(c CommonClock) error {
 		kind, name, _ := strings.Cut(c.Name, " ")
-		switch {
-		case Clock(kind) == IPClock && f.opts.IPDelay > 0:
+		switch Clock(kind) {
+		case IPClock:
 			f.commons[byAddress].restore(name, live(c.Due, f.opened), f.opened)
-		case Clock(kind) == DomainClock && f.opts.DomainDelay > 0:
+		case DomainClock:
 			f.commons[byDomain].restore(name, live(c.Due, f.opened), f.opened)
 		}
 		return nil

@@ -32,6 +32,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //	finish [SITE] [took=1s] [status=200] ... see outcome
 //	crawl                                    next and finish with a page, to the end
 //	sleep 1s
+//	taken KEY 10s [lease]                    another process has KEY, "_" for a blank, for so long
+//	shared                                   what the machine has; only after open shared
 //	kept                                     what the backlog has
 //	stats
 func TestTraces(t *testing.T) {
@@ -89,6 +91,7 @@ type tracer struct {
 	backlog *Memory
 	f       *Frontier
 	begin   time.Time
+	shared  machine        // nil: no other process is there
 	turns   map[Site]*Turn // that are out
 	last    Site
 }
@@ -121,6 +124,11 @@ func (r *tracer) do(command string, args []string) string {
 	case "sleep":
 		time.Sleep(r.duration(args[0]))
 		return ""
+	case "taken":
+		r.shared[strings.ReplaceAll(args[0], "_", " ")] = Taken{Until: r.in(args[1]), Lease: len(args) > 2}
+		return ""
+	case "shared":
+		return r.machine()
 	case "kept":
 		return r.kept()
 	case "stats":
@@ -213,6 +221,10 @@ func (r *tracer) open(args []string) string {
 		r.backlog = NewMemory()
 	}
 	r.turns = map[Site]*Turn{}
+	if slices.Contains(args, "shared") {
+		r.shared = machine{}
+		o.Shared = r.shared
+	}
 	var err error
 	if r.f, err = New(r.backlog, o); err != nil {
 		return err.Error() + "\n"
@@ -410,4 +422,26 @@ func (r *tracer) stats() string {
 	}
 	return fmt.Sprintf("%d entries, %d sites, %d out, spent %+v, %s\nrequests with a pause %d, early %d, least margin %v, kept Retry-After %d\n",
 		st.Entries, st.Sites, st.Out, st.Spent, next, st.Polite.Requests, st.Polite.Early, st.Polite.LeastMargin, st.Polite.RetryAfter)
+}
+
+// machine is a Shared of one process and of what a trace says of others.
+type machine map[string]Taken
+
+func (m machine) Reserve(key string, now, until time.Time) (Taken, bool) {
+	if is := m[key]; is.Until.After(now) {
+		return is, false
+	}
+	m[key] = Taken{Until: until, Lease: true}
+	return Taken{}, true
+}
+
+func (m machine) Release(key string, until time.Time) { m[key] = Taken{Until: until} }
+
+func (r *tracer) machine() string {
+	var lines []string
+	for key, is := range r.shared {
+		lines = append(lines, fmt.Sprintf("%s: until %s, lease %v\n", key, r.at(is.Until), is.Lease))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
