@@ -57,6 +57,7 @@ func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
 		if one = r.old[key]; one == nil {
 			one = &Repeat{Under: strings.Clone(short(u.String()))}
 		}
+		key.site = frontier.Site(strings.Clone(string(key.site))) // it would keep the whole URL
 		r.young[key] = one
 	}
 	one.Pages++
