@@ -156,7 +156,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		case now := <-ticks:
 			p.paint(look.at(now), show)
 		case <-up:
-			fmt.Fprintln(p.err, "crawl: the time is up; stopping after the requests under way, which are broken off after 10s")
+			fmt.Fprintln(p.err, "crawl: the time is up: what is under way has 10s more")
 		case <-forced:
 			fmt.Fprintln(p.err, "crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
 			p.exit(exitForced)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +47,7 @@ func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: demoWeb(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: demoWeb(exists(filepath.Join(dir, storage.StateFile))), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	// The fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()
@@ -81,8 +82,9 @@ func demoSeeds() []string {
 	}
 }
 
-// demoWeb answers for all hosts of the demo.
-func demoWeb() http.Handler {
+// demoWeb answers for all hosts of the demo. The busy one has rested where a crawl
+// goes on.
+func demoWeb(goesOn bool) http.Handler {
 	mux := http.NewServeMux()
 	html := func(pattern, title, body string) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +128,7 @@ Allow: /drafts/published
 
 	html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
 	html("busy.demo.test/other", "Another page", "")
-	mux.Handle("busy.demo.test/report", &busyOnce{})
+	mux.Handle("busy.demo.test/report", &busyOnce{asked: goesOn})
 
 	mux.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
 	html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)

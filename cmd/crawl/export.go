@@ -223,7 +223,7 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	source, err := export.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return nil, usage("there is no directory %s: give that of a crawl, as news.crawl", dir)
+		return nil, noDirectory(dir)
 	case errors.Is(err, export.ErrNoCrawl):
 		return nil, usage("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
 	case err != nil:
@@ -237,6 +237,10 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 			dir, kind.name)
 	}
 	return source, nil
+}
+
+func noDirectory(dir string) error {
+	return usage("there is no directory %s: give that of a crawl, as news.crawl", dir)
 }
 
 // exportError names the exit code of what ended an export.
@@ -340,23 +344,39 @@ func (p *program) tell(s *export.Source, out *target, f func() (int64, error)) (
 	if err != nil {
 		return 0, err
 	}
+	var n int64
+	p.meanwhile(func(time.Duration) string {
+		return fmt.Sprintf("export: %s read of %s, %s written", size(s.Read()), size(whole), size(out.written.Load()))
+	}, func() { n, err = f() })
+	return n, err
+}
+
+// meanwhile calls f, and says how far it is when it takes long.
+func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
+	begin := time.Now()
 	// The teller. It ends when f has returned.
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(p.screen("", false).every)
+		tick := time.NewTicker(p.screen("plain", false).every)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ended:
 				return
-			case <-tick.C:
-				fmt.Fprintf(p.err, "crawl: export: %s read of %s, %s written\n", size(s.Read()), size(whole), size(out.written.Load()))
+			case now := <-tick.C:
+				fmt.Fprintln(p.err, "crawl: "+far(now.Sub(begin)))
 			}
 		}
 	}()
-	n, err := f()
+	f()
 	close(ended)
 	<-done
-	return n, err
+}
+
+// reading is what is said while dir is read.
+func reading(what, dir string) func(time.Duration) string {
+	return func(took time.Duration) string {
+		return fmt.Sprintf("%s: reading %s for %s", what, printable(dir), short(took))
+	}
 }

@@ -22,6 +22,9 @@ A run makes the index by itself when it ends. No crawl may run in the directory.
 			if len(args) != 1 {
 				return usage("crawl index takes one argument, the directory of a crawl")
 			}
+			if !exists(args[0]) {
+				return noDirectory(args[0])
+			}
 			return p.index(args[0])
 		},
 	}
@@ -29,10 +32,14 @@ A run makes the index by itself when it ends. No crawl may run in the directory.
 
 func (p *program) index(dir string) error {
 	damaged := 0
-	done, err := storage.MakeIndex(dir, func(problem error) {
-		if damaged++; damaged <= maxProblems {
-			fmt.Fprintln(p.err, problem)
-		}
+	var done storage.Indexed
+	var err error
+	p.meanwhile(reading("index", dir), func() {
+		done, err = storage.MakeIndex(dir, func(problem error) {
+			if damaged++; damaged <= maxProblems {
+				fmt.Fprintln(p.err, problem)
+			}
+		})
 	})
 	if err != nil {
 		return err

@@ -206,7 +206,7 @@ func (f *runFlags) options() (crawler.Options, error) {
 		{"--timeout", "1ms", f.timeout < time.Millisecond}, {"--concurrency", "1", f.concurrency < 1},
 	} {
 		if n.bad {
-			return o, usage("%s: is out of range: the least value is %s", n.name, n.least)
+			return o, usage("%s is out of range: the least value is %s", n.name, n.least)
 		}
 	}
 	o.Delay = noneIfZero(f.delay)

@@ -77,7 +77,7 @@ func TestTheTimeIsUp(t *testing.T) {
 			defer close(done)
 			p.watch(c, nil, nil, ended, screen{every: time.Hour, most: time.Minute})
 		}()
-		for _, want := range []string{"", "crawl: the time is up; stopping after the requests under way, which are broken off after 10s\n"} {
+		for _, want := range []string{"", "crawl: the time is up: what is under way has 10s more\n"} {
 			time.Sleep(59 * time.Second)
 			synctest.Wait()
 			if said.String() != want {
@@ -86,5 +86,21 @@ func TestTheTimeIsUp(t *testing.T) {
 		}
 		close(ended)
 		<-done
+	})
+}
+
+// What takes long is said, and nothing where nobody looks on for half a minute.
+func TestMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		p := &program{err: &said}
+		p.meanwhile(reading("verify", "a.crawl"), func() { time.Sleep(29 * time.Second) })
+		if said.Len() > 0 {
+			t.Errorf("said %q", said.String())
+		}
+		p.meanwhile(reading("verify", "a.crawl"), func() { time.Sleep(31 * time.Second) })
+		if want := "crawl: verify: reading a.crawl for 30s\n"; said.String() != want {
+			t.Errorf("said %q, want %q", said.String(), want)
+		}
 	})
 }

@@ -44,6 +44,9 @@ with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
 			if len(args) != 1 {
 				return usage("crawl verify takes one argument, the directory of a crawl")
 			}
+			if !exists(args[0]) {
+				return noDirectory(args[0])
+			}
 			if f.here {
 				return p.verify(args[0], f)
 			}
@@ -94,7 +97,7 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 	child.WaitDelay = time.Second
 	var said limited
 	child.Stdout, child.Stderr = p.out, &said
-	err = child.Run()
+	p.meanwhile(reading("verify", dir), func() { err = child.Run() })
 	var ended *exec.ExitError
 	switch {
 	case err == nil:

@@ -30,6 +30,10 @@ func reader(t *testing.T, script string) {
 
 // Damage that ends the process that reads it is one line, and damage.
 func TestAReaderThatCrashesIsOneLine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("x.crawl", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, script := range []string{
 		"echo 'panic: boom' >&2; echo 'goroutine 1 [running]:' >&2; exit 2", "kill -BUS $$", "kill -SEGV $$", "kill -KILL $$",
 	} {
