@@ -14,6 +14,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
+// maxRulesBody is the longest robots.txt that is read again, in bytes: many times
+// what a crawl takes of one, for what damage may have made of it.
+const maxRulesBody = 16 << 20
+
 // snapshotRecord is a snapshot whose body stands elsewhere, once for all
 // snapshots with the same, and whose copy is another snapshot of the site.
 type snapshotRecord struct {
@@ -65,6 +69,9 @@ func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
 
 // PutSnapshot implements fetch.Snapshots. All snapshots of a crawl are kept.
 func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+	if len(s.Body) > maxRulesBody {
+		return fmt.Errorf("robots.txt of %s: it is longer than %d bytes", site, maxRulesBody)
+	}
 	return db.enqueue(op{snapshot: s, site: site})
 }
 
@@ -126,7 +133,10 @@ func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Sna
 	if r.Body != nil {
 		z, err := gzip.NewReader(bytes.NewReader(tx.Bucket(bucketBodies).Get(r.Body)))
 		if err == nil {
-			s.Body, err = io.ReadAll(z)
+			s.Body, err = io.ReadAll(io.LimitReader(z, maxRulesBody+1))
+		}
+		if len(s.Body) > maxRulesBody {
+			err = fmt.Errorf("it is longer than %d bytes", maxRulesBody)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("bucket %s, key %x: %w", bucketBodies, r.Body, err)

@@ -125,11 +125,15 @@ func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 		return 0, 0, fmt.Errorf("it says that it is page %d", is)
 	}
 	more := uint64(binary.NativeEndian.Uint32(h[12:]))
-	if more >= t.pages-n {
+	if more >= t.pages-n || more*uint64(t.size) > t.mostOfPage() {
 		return 0, 0, fmt.Errorf("it goes on for %d pages of %d", more, t.pages)
 	}
 	return binary.NativeEndian.Uint16(h[8:]), more + 1, nil
 }
+
+// mostOfPage is how long a page can be, in bytes, with those that belong to it: far
+// more than any record of ours takes, or the number of each page.
+func (t *tree) mostOfPage() uint64 { return max(256<<20, 16*t.pages) }
 
 // page reads a page with those that belong to it, each of them once.
 func (t *tree) page(n uint64) ([]byte, error) {

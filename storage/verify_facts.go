@@ -38,7 +38,7 @@ const (
 	ofLog     source = 'c' // crawl.log
 	ofIndex   source = 'i' // index.cdxj
 	ofPart    source = 'p' // index.part
-	ofRecord  source = 'w' // a WARC file
+	ofRecord  source = 'a' // a WARC file: sorts before the next
 	ofRevisit source = 'v' // a WARC file, of what a revisit record refers to
 )
 
@@ -174,7 +174,11 @@ func (c *comparer) add(line []byte) error {
 	if len(c.all) > 0 && c.all[0].key != f.key {
 		c.group()
 	}
-	c.all = append(c.all, f)
+	// A page that is shown for everything that is not found has millions.
+	answered := len(c.all) > 0 && c.all[0].from == ofRecord || len(c.v.absent) > 0
+	if f.from != ofRevisit || !answered {
+		c.all = append(c.all, f)
+	}
 	return nil
 }
 
