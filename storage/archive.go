@@ -354,7 +354,8 @@ func recoverArchive(dir string, known marks, disk disk) error {
 	return err
 }
 
-// release says that nobody holds the crawl any more, and what it has come to.
+// release makes the index, and says that nobody holds the crawl any more and what
+// it has come to.
 func (db *DB) release() (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -363,6 +364,9 @@ func (db *DB) release() (err error) {
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if err := db.writeIndex(); err != nil {
+		return err
+	}
 	return db.bolt.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		return errors.Join(db.finished(tx), putIndex(meta, db.index), meta.Delete(keyOpen))

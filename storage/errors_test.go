@@ -2,6 +2,8 @@ package storage
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -112,12 +114,42 @@ func TestAnotherLayoutIsNoDamage(t *testing.T) {
 		}
 		_, openErr := Open(dir, Options{})
 		_, verifyErr := Check{}.Verify(dir)
-		for what, err := range map[string]error{"Open": openErr, "Verify": verifyErr} {
+		_, indexErr := MakeIndex(dir, nil)
+		for what, err := range map[string]error{"Open": openErr, "Verify": verifyErr, "MakeIndex": indexErr} {
 			var version *VersionError
 			var damaged *DamagedError
 			if !errors.As(err, &version) || version.Have != layout || errors.As(err, &damaged) {
 				t.Errorf("%s of layout %d: %v", what, layout, err)
 			}
 		}
+	}
+}
+
+// What the file system says is no damage either.
+func TestAFileThatCannotBeOpenedIsNoDamage(t *testing.T) {
+	dir := filled(t)
+	path := filepath.Join(dir, StateFile)
+	if err := errors.Join(os.Remove(path), os.Symlink(StateFile, path)); err != nil {
+		t.Skip(err)
+	}
+	_, err := OpenQueue(dir)
+	var damaged *DamagedError
+	if err == nil || errors.As(err, &damaged) {
+		t.Errorf("OpenQueue: %v", err)
+	}
+}
+
+// Where an index cannot be made nothing of it stays.
+func TestAnIndexThatFailsLeavesNothing(t *testing.T) {
+	dir := filled(t)
+	// A directory where the file is to be made.
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, IndexFile+newSuffix, "x"), 0o755), os.Mkdir(filepath.Join(dir, ArchiveDir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MakeIndex(dir, nil); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(filepath.Join(dir, indexPart+newSuffix)); err == nil {
+		t.Error("a new index.part is there")
 	}
 }

@@ -3,7 +3,6 @@ package storage
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -168,11 +167,8 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 // read reads the marks.
 func (x *indexer) read(tx *bbolt.Tx, path string) error {
 	meta := tx.Bucket(bucketMeta)
-	if meta == nil {
-		return &DamagedError{path, errors.New("not the state of a crawl")}
-	}
-	if version := meta.Get(keyVersion); len(version) != 8 || binary.BigEndian.Uint64(version) != schemaVersion {
-		return &DamagedError{path, errors.New("not the state of a crawl of this version")}
+	if _, err := layout(meta, path); err != nil {
+		return err
 	}
 	x.marks = marks{}
 	if raw := meta.Get(keyOutputs); raw != nil {
@@ -229,6 +225,12 @@ func (x *indexer) make() (made madeIndex, err error) {
 	if err != nil {
 		return made, err
 	}
+	defer func() {
+		if err != nil { // they may be what fills the disk
+			os.Remove(filepath.Join(x.dir, indexPart+newSuffix))
+			os.Remove(filepath.Join(x.dir, IndexFile+newSuffix))
+		}
+	}()
 	defer func() { err = errors.Join(err, part.Close()) }()
 	marked := &marking{w: part}
 	x.part = bufio.NewWriterSize(marked, 1<<16)

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"errors"
 	"iter"
 	"path/filepath"
 	"runtime/debug"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // leftAtOnce is how many entries are read within one transaction: while one
@@ -38,13 +36,9 @@ func OpenQueue(dir string) (q *Queue, err error) {
 	if err := preflight(path); err != nil {
 		return nil, damagedState(path, err, nil)
 	}
-	bolt, err := bbolt.Open(path, 0o444, &bbolt.Options{ReadOnly: true, Timeout: 100 * time.Millisecond})
-	if errors.Is(err, berrors.ErrTimeout) {
-		run, _ := ReadRun(dir)
-		return nil, &InUseError{dir, run}
-	}
+	bolt, err := openState(dir, &bbolt.Options{ReadOnly: true, Timeout: 100 * time.Millisecond})
 	if err != nil {
-		return nil, damagedState(path, err, nil)
+		return nil, err
 	}
 	return &Queue{path, bolt}, nil
 }

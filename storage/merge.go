@@ -80,8 +80,8 @@ func (c *change) cost(s *pendingSite) int {
 
 // merge gives what is pending for a site its effect: all completions, and as
 // many links as fit. To do it again after a kill changes nothing: the record of
-// the site says up to which commit its completions have had theirs, and a link
-// that was queued is known.
+// the site says up to which row its completions have had theirs, and a link that
+// was queued is known.
 func (c *change) merge(s *pendingSite) error {
 	n, err := c.lookUp(s)
 	if err != nil {

@@ -282,19 +282,27 @@ func (db *DB) openBolt() (*bbolt.DB, error) {
 		db.handle = f
 		return f, err
 	}
-	b, err := bbolt.Open(filepath.Join(db.dir, StateFile), 0o644, opts)
+	b, err := openState(db.dir, opts)
 	if errors.Is(err, syscall.ENOMEM) { // no room for addresses
 		opts.InitialMmapSize = 0
-		b, err = bbolt.Open(filepath.Join(db.dir, StateFile), 0o644, opts)
-	}
-	if errors.Is(err, berrors.ErrTimeout) {
-		run, _ := ReadRun(db.dir)
-		err = &InUseError{db.dir, run}
+		b, err = openState(db.dir, opts)
 	}
 	if err == nil {
 		b.AllocSize = db.step // the first growth, too
 	}
 	return b, err
+}
+
+// openState opens the state file of the crawl in dir. The error is an *InUseError,
+// a *DamagedError, or one of the file system.
+func openState(dir string, opts *bbolt.Options) (*bbolt.DB, error) {
+	path := filepath.Join(dir, StateFile)
+	b, err := bbolt.Open(path, 0o644, opts)
+	if errors.Is(err, berrors.ErrTimeout) {
+		run, _ := ReadRun(dir)
+		return nil, &InUseError{dir, run}
+	}
+	return b, damagedState(path, err, nil)
 }
 
 // closeBolt closes the state file. Where bbolt may hold its own lock, for which it
@@ -381,14 +389,10 @@ func (db *DB) prepare(path string) error {
 				return err
 			}
 		}
-		version, seed := meta.Get(keyVersion), meta.Get(keySeed)
-		if len(version) != 8 || len(seed) != 8 {
-			return errors.New("not the state of a crawl")
+		var err error
+		if db.seed, err = layout(meta, path); err != nil {
+			return err
 		}
-		if v := binary.BigEndian.Uint64(version); v != schemaVersion {
-			return &VersionError{path, v, schemaVersion}
-		}
-		db.seed = binary.BigEndian.Uint64(seed)
 		last, err := getCommit(meta)
 		if err != nil {
 			return err
@@ -420,6 +424,23 @@ func (db *DB) prepare(path string) error {
 		}
 		return nil
 	})
+}
+
+// layout checks that a state file is one of this version's, and returns the key of
+// its fingerprints. The error is a *VersionError or a *DamagedError.
+func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
+	none := &DamagedError{path, errors.New("not the state of a crawl")}
+	if meta == nil {
+		return 0, none
+	}
+	version, key := meta.Get(keyVersion), meta.Get(keySeed)
+	if len(version) != 8 || len(key) != 8 {
+		return 0, none
+	}
+	if v := binary.BigEndian.Uint64(version); v != schemaVersion {
+		return 0, &VersionError{path, v, schemaVersion}
+	}
+	return binary.BigEndian.Uint64(key), nil
 }
 
 // damaged tells errors that name their mend, and those of the file system,
@@ -518,9 +539,6 @@ func (db *DB) Close() error {
 		} else {
 			err = errors.Join(err, db.archive.close(db.committed))
 		}
-	}
-	if err == nil {
-		err = db.writeIndex()
 	}
 	if err == nil {
 		err = db.release()

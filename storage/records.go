@@ -15,7 +15,7 @@ type siteRecord struct {
 	Site    frontier.Site
 	Clocks  frontier.Clocks
 	Given   frontier.Fate
-	Merged  uint64 // the commit up to which the journal has had its effect here
+	Merged  uint64 // the row up to which the journal has had its effect here
 	Entries uint32 // numbers given
 	Queued  int    // entries that have not ended
 	Ready   int    // of these, with kindReady

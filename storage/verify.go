@@ -10,7 +10,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // Verified is what Verify has looked at.
@@ -45,8 +44,8 @@ type Check struct {
 // memory for each URL of the largest site.
 //
 // The error is an *InUseError, a *VersionError, a *DamagedError for a state file
-// of which nothing can be read, or wraps ErrNoCrawl. A state file that
-// is damaged in a certain way makes bbolt panic in a goroutine of its own, which
+// of which nothing can be read, one of the file system, or wraps ErrNoCrawl. A
+// state file that is damaged in a certain way makes bbolt panic in a goroutine of its own, which
 // ends the process: who must go on calls Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir, ends: map[uint64]frontier.Fate{}, marks: marks{}, finished: marks{}}
@@ -146,8 +145,7 @@ func (v *verifier) readState(path string) (err error) {
 	return errors.Join(bolt.View(v.state), bolt.Close())
 }
 
-// openChecked opens a state file that may be damaged. What the file system refuses
-// is no damage.
+// openChecked opens a state file that may be damaged.
 func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 	path := filepath.Join(dir, StateFile)
 	if err := preflight(path); err != nil {
@@ -159,13 +157,5 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 	if err := checkTree(path); err != nil {
 		return nil, damagedState(path, err, nil)
 	}
-	bolt, err := bbolt.Open(path, 0o644, &bbolt.Options{ReadOnly: readOnly, Timeout: time.Second, PreLoadFreelist: true})
-	if errors.Is(err, berrors.ErrTimeout) {
-		run, _ := ReadRun(dir)
-		return nil, &InUseError{dir, run}
-	}
-	if err != nil {
-		return nil, damagedState(path, err, nil)
-	}
-	return bolt, nil
+	return openState(dir, &bbolt.Options{ReadOnly: readOnly, Timeout: time.Second, PreLoadFreelist: true})
 }

@@ -60,14 +60,10 @@ func each(b *bbolt.Bucket, f func(key, value []byte)) {
 }
 
 func (v *verifier) meta(meta *bbolt.Bucket) error {
-	version, seed := meta.Get(keyVersion), meta.Get(keySeed)
-	if len(version) != 8 || len(seed) != 8 {
-		return &DamagedError{filepath.Join(v.dir, StateFile), errors.New("not the state of a crawl")}
+	var err error
+	if v.seed, err = layout(meta, filepath.Join(v.dir, StateFile)); err != nil {
+		return err
 	}
-	if have := binary.BigEndian.Uint64(version); have != schemaVersion {
-		return &VersionError{filepath.Join(v.dir, StateFile), have, schemaVersion}
-	}
-	v.seed = binary.BigEndian.Uint64(seed)
 	each(meta, func(key, value []byte) {
 		if !bytes.Equal(key, keyVersion) && !bytes.Equal(key, keySeed) {
 			_, err := unseal(bucketMeta, key, value)
@@ -84,7 +80,7 @@ func (v *verifier) meta(meta *bbolt.Bucket) error {
 	if _, err := os.Stat(filepath.Join(v.dir, RunFile)); v.done.Unclean && errors.Is(err, fs.ErrNotExist) {
 		v.problem("%s: a run has not ended, and there is no %s: that was removed, or the state is an older one", StateFile, RunFile)
 	}
-	_, err := getCommit(meta)
+	_, err = getCommit(meta)
 	v.failed(err)
 	return nil
 }
