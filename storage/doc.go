@@ -53,9 +53,10 @@
 // sift.go leaves out the links that are known, commit.go is the group commit;
 // pending.go is what is not merged, pass.go says when it is, merge.go what that
 // changes, blocks.go how fingerprints are packed. backlog.go and snapshots.go
-// read, out.go is what somebody has in hand. open.go opens, locks and recovers, once
-// preflight.go and tree.go have found no damage that would end the process; clock.go
-// puts right what a clock did that ran ahead. visit.go takes what a visit writes,
+// read, out.go is what somebody has in hand. open.go opens and recovers, once
+// preflight.go and tree.go have found no damage that would end the process; bolt.go
+// opens and closes the state file, run.go says who holds it, clock.go puts right what
+// a clock did that ran ahead. visit.go takes what a visit writes,
 // outputs.go brings it to disk as it is at one moment; output.go, pages.go and
 // archive.go are the files, index.go makes the index of the archive. verify.go compares
 // everything with everything: each record of the state (verify_state.go), each file

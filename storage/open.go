@@ -3,25 +3,20 @@ package storage
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // Names of the files of a crawl's directory.
@@ -57,53 +52,6 @@ type Bounds struct {
 	Queue int // things that were put
 	Links int // in them
 	Bytes int // of completions in them
-}
-
-// An InUseError says that another process holds the state of a crawl.
-type InUseError struct {
-	Dir string
-	Run *Run // who; nil if that is not known
-}
-
-func (e *InUseError) Error() string {
-	if e.Run == nil {
-		return fmt.Sprintf("%s is in use by another process", e.Dir)
-	}
-	return fmt.Sprintf("%s is in use by process %d, which runs since %s",
-		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
-}
-
-// A DamagedError says that a file of a crawl is not what was written.
-// Nothing was changed.
-type DamagedError struct {
-	Path string
-	Err  error
-}
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
-}
-
-func (e *DamagedError) Unwrap() error { return e.Err }
-
-// A VersionError says that a crawl was written by a version with another layout.
-type VersionError struct {
-	Path      string
-	Have, Can uint64
-}
-
-func (e *VersionError) Error() string {
-	which := "a newer"
-	if e.Have < e.Can {
-		which = "an older"
-	}
-	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
-}
-
-// A Run says which process holds a crawl.
-type Run struct {
-	PID     int       `json:"pid"`
-	Started time.Time `json:"started"`
 }
 
 // A DB is the directory of one crawl, held by this process. Its methods are
@@ -274,66 +222,6 @@ func (db *DB) hold() error {
 	})
 }
 
-func (db *DB) openBolt() (*bbolt.DB, error) {
-	// To map more waits for all readers.
-	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
-	opts.OpenFile = func(name string, flags int, mode os.FileMode) (f *os.File, err error) {
-		f, err = os.OpenFile(name, flags, mode)
-		db.handle = f
-		return f, err
-	}
-	b, err := openState(db.dir, opts)
-	if errors.Is(err, syscall.ENOMEM) { // no room for addresses
-		opts.InitialMmapSize = 0
-		b, err = openState(db.dir, opts)
-	}
-	if err == nil {
-		b.AllocSize = db.step // the first growth, too
-	}
-	return b, err
-}
-
-// openState opens the state file of the crawl in dir. The error is an *InUseError,
-// a *DamagedError, or one of the file system.
-func openState(dir string, opts *bbolt.Options) (*bbolt.DB, error) {
-	path := filepath.Join(dir, StateFile)
-	b, err := bbolt.Open(path, 0o644, opts)
-	if errors.Is(err, berrors.ErrTimeout) {
-		run, _ := ReadRun(dir)
-		return nil, &InUseError{dir, run}
-	}
-	return b, damagedState(path, err, nil)
-}
-
-// closeBolt closes the state file. Where bbolt may hold its own lock, for which it
-// would wait for ever, only the file is closed, and other processes are let in.
-func (db *DB) closeBolt() error {
-	db.file.Lock()
-	defer db.file.Unlock()
-	b := db.bolt
-	db.bolt = nil
-	switch {
-	case b != nil && !db.broken:
-		return b.Close()
-	case db.handle != nil:
-		// The memory that it is mapped to would keep it locked.
-		return errors.Join(unlock(db.handle), db.handle.Close())
-	}
-	return nil
-}
-
-// reopen closes the state file and opens it again.
-func (db *DB) reopen() error {
-	db.file.Lock()
-	defer db.file.Unlock()
-	db.bolt.Close() // what it says of its descriptor is of no more use
-	b, err := db.openBolt()
-	if err == nil {
-		db.bolt = b
-	}
-	return err
-}
-
 // replay notes what the journal holds.
 func (db *DB) replay() error {
 	return db.view(func(tx *bbolt.Tx) error {
@@ -426,69 +314,6 @@ func (db *DB) prepare(path string) error {
 	})
 }
 
-// layout checks that a state file is one of this version's, and returns the key of
-// its fingerprints. The error is a *VersionError or a *DamagedError.
-func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
-	none := &DamagedError{path, errors.New("not the state of a crawl")}
-	if meta == nil {
-		return 0, none
-	}
-	version, key := meta.Get(keyVersion), meta.Get(keySeed)
-	if len(version) != 8 || len(key) != 8 {
-		return 0, none
-	}
-	if v := binary.BigEndian.Uint64(version); v != schemaVersion {
-		return 0, &VersionError{path, v, schemaVersion}
-	}
-	return binary.BigEndian.Uint64(key), nil
-}
-
-// damaged tells errors that name their mend, and those of the file system,
-// from the ones that mean that the state file is not in order.
-func (db *DB) damaged(err error, panicked any) error {
-	if panicked == nil && errors.Is(err, berrors.ErrDatabaseNotOpen) && db.closed.Load() {
-		return ErrClosed
-	}
-	return damagedState(filepath.Join(db.dir, StateFile), err, panicked)
-}
-
-func damagedState(path string, err error, panicked any) error {
-	if panicked != nil {
-		err = fmt.Errorf("%v", panicked)
-	}
-	var theirs callersError
-	if errors.As(err, &theirs) {
-		return theirs.error
-	}
-	var inUse *InUseError
-	var version *VersionError
-	var already *DamagedError
-	var errno syscall.Errno
-	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || DiskFull(err) {
-		return err
-	}
-	return &DamagedError{path, err}
-}
-
-// A callersError is one of who is told of what is kept: it means nothing of the
-// state file.
-type callersError struct{ error }
-
-// told is the end of a list that err, of the caller's, ends; nil if it does not.
-func told(err error) error {
-	if err == nil {
-		return nil
-	}
-	return callersError{err}
-}
-
-// DiskFull reports whether an error says that there is no more room: on the disk,
-// within the quota of the user, or within the size that a file may have. A commit
-// that failed so is not on disk.
-func DiskFull(err error) bool {
-	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap this one
-}
-
 // Unclean reports whether the last process that held the crawl did not end by
 // itself.
 func (db *DB) Unclean() bool { return db.unclean }
@@ -553,40 +378,6 @@ func (db *DB) Close() error {
 	return db.disk.syncDir(db.dir)
 }
 
-// ReadRun says which process holds the crawl in dir, or held it when it was
-// killed. The error is fs.ErrNotExist where none does.
-func ReadRun(dir string) (*Run, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, RunFile))
-	if err != nil {
-		return nil, err
-	}
-	run := new(Run)
-	if err := json.Unmarshal(raw, run); err != nil {
-		return nil, &DamagedError{filepath.Join(dir, RunFile), err}
-	}
-	return run, nil
-}
-
-func (db *DB) writeRun(r Run) error {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(db.dir, RunFile)
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(raw, '\n'))
-	if err == nil {
-		err = db.disk.sync(f)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
-}
-
 // orphaned refuses to make a new crawl beside the outputs of an old one, or of
 // somebody else: they would be cut to what the new one has written, to nothing.
 func orphaned(dir string) error {
@@ -615,18 +406,4 @@ func Remains(dir string) string {
 		}
 	}
 	return ""
-}
-
-// Holder says which process holds the crawl in dir; ok is false if none does.
-func Holder(dir string) (run *Run, ok bool) {
-	f, err := os.Open(filepath.Join(dir, StateFile))
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	if !locked(f) {
-		return nil, false
-	}
-	run, _ = ReadRun(dir)
-	return run, true
 }

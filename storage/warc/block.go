@@ -1,0 +1,94 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// isHTTP says whether the block is an HTTP message.
+func (rec *Record) isHTTP() bool {
+	t, _, _ := strings.Cut(rec.Header.Get(FieldContentType), ";")
+	return strings.EqualFold(strings.TrimSpace(t), "application/http")
+}
+
+// head reads the block up to the end of the HTTP head. What was read beyond is
+// the second part.
+func (rec *Record) head() (head, rest []byte, err error) {
+	if !rec.isHTTP() {
+		return nil, nil, &Error{rec.Offset, fmt.Errorf("the block is of type %q, not application/http", clip(rec.Header.Get(FieldContentType)))}
+	}
+	var b []byte
+	for {
+		if end := headEnd(b); end >= 0 && end <= MaxHead {
+			rec.start = b[:end:end]
+			return rec.start, b[end:], nil
+		}
+		if len(b) > MaxHead {
+			return nil, nil, &Error{rec.Offset, fmt.Errorf("the HTTP head is longer than %d bytes", MaxHead)}
+		}
+		at := len(b)
+		b = append(b, make([]byte, max(4<<10, at))...)
+		n, err := rec.Read(b[at:])
+		b = b[:at+n]
+		if err == io.EOF {
+			// A revisit or a broken answer may consist of a head without end.
+			rec.start = b
+			return b, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// Response reads the block as an HTTP response; nothing of it may have been
+// read before. The body is the payload: without its transfer coding, with its
+// content coding. Of a truncated record it may end in io.ErrUnexpectedEOF.
+func (rec *Record) Response() (*http.Response, error) {
+	head, rest, err := rec.head()
+	if err != nil {
+		return nil, err
+	}
+	if headEnd(head) < 0 {
+		head = append(head, "\r\n\r\n"...)
+	}
+	in := bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(rest), rec))
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, &Error{rec.Offset, fmt.Errorf("the block is no HTTP response: %w", err)}
+	}
+	return resp, nil
+}
+
+// Fields reads a block of type application/warc-fields, as warcinfo and
+// metadata records have it, in its order. At most MaxHeader bytes are read.
+func (rec *Record) Fields() ([]Field, error) {
+	b, err := io.ReadAll(io.LimitReader(rec, MaxHeader+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > MaxHeader {
+		return nil, &Error{rec.Offset, fmt.Errorf("the block is longer than %d bytes", MaxHeader)}
+	}
+	var fields []Field
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			continue
+		}
+		if (line[0] == ' ' || line[0] == '\t') && len(fields) > 0 {
+			fields[len(fields)-1].Value += " " + strings.TrimSpace(line)
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, &Error{rec.Offset, fmt.Errorf("the line %q of the block is no field", clip(line))}
+		}
+		fields = append(fields, Field{name, strings.TrimSpace(value)})
+	}
+	return fields, nil
+}

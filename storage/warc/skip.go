@@ -1,0 +1,87 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Skip looks for the next record after one that could not be read: for a gzip
+// member that begins as a record does, or for a record that follows two line
+// ends. Next goes on there, with io.EOF if there is none. Skip returns how many
+// bytes it has passed over that belong to no record that was read.
+func (r *Reader) Skip() (int64, error) {
+	if r.current != nil && r.err == nil {
+		if _, err := r.current.Close(); err == nil {
+			return 0, nil
+		}
+	}
+	from := r.offset()
+	if e := (*Error)(nil); errors.As(r.err, &e) {
+		from = e.Offset
+	}
+	last := r.before // the four bytes before
+	for {
+		ahead, err := r.in.Peek(r.in.Size())
+		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+			return r.offset() - from, r.fail(r.offset(), err)
+		}
+		if len(ahead) == 0 {
+			break
+		}
+		// Only so much as leaves the beginning of a record in sight.
+		n := len(ahead)
+		if err == nil {
+			n = len(ahead) / 2
+		}
+		for i := range n {
+			// The record that failed may not be found again.
+			if r.offset()+int64(i) > from && r.begins(ahead[i:], last) {
+				_, err := r.in.Discard(i)
+				r.err, r.current = nil, nil
+				return r.offset() - from, err
+			}
+			last = last<<8 | uint32(ahead[i])
+		}
+		if _, err := r.in.Discard(n); err != nil {
+			return r.offset() - from, r.fail(r.offset(), err)
+		}
+	}
+	r.err, r.current = nil, nil
+	return r.offset() - from, nil
+}
+
+// begins says whether a record begins at b.
+func (r *Reader) begins(b []byte, before uint32) bool {
+	const version = "WARC/1."
+	if before == 0x0d0a0d0a && bytes.HasPrefix(b, []byte(version)) {
+		return true
+	}
+	if r.arc && before&0xff == '\n' {
+		if _, ok := lineOfARC(b); ok {
+			return true
+		}
+	}
+	// RFC 1952, section 2.3.1: magic, deflate, no reserved flag.
+	if len(b) < 4 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 || b[3]&0xe0 != 0 {
+		return false
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return false
+	}
+	start := make([]byte, len(version), 512)
+	n, _ := io.ReadFull(zip, start)
+	if string(start[:n]) == version {
+		return true
+	}
+	if bytes.ContainsFunc(start, control) {
+		return false
+	}
+	rest, _ := io.ReadAll(io.LimitReader(zip, maxARCLine))
+	_, ok := lineOfARC(append(start[:n], rest...))
+	return ok
+}
