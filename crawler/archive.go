@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -27,9 +28,19 @@ func (o *Options) archive() *storage.Archive {
 		MaxSize: o.MaxArchive,
 		Info: warc.Info{
 			Software: "permesso/" + Version, Robots: "RFC 9309", UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
-			Operator: o.Identity.Contact, Hostname: hostname, IsPartOf: filepath.Base(o.Dir),
+			Operator: o.Identity.Contact, Hostname: hostname, IsPartOf: partOf(o.Dir),
 		},
 	}
+}
+
+// partOf is the name of a directory as a field of a record may hold it.
+func partOf(dir string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(filepath.Base(dir), "_"))
 }
 
 // store keeps what a visit brought: what servers answered, robots.txt included,

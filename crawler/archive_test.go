@@ -284,3 +284,17 @@ func TestWhatCannotBeArchivedIsNoEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A crawl may have any name that a directory has.
+func TestAnyNameOfACrawl(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\x1b[31m\n\xff.crawl")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip(err) // some systems have no such names
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{crawler.OutputWARC} }, "http://a.example/")
+		wantPages(t, pages, "http://a.example/")
+	})
+}

@@ -162,6 +162,9 @@ type archive struct {
 	began  bool           // one of them was, since the directory was synced
 }
 
+// maxPrefix leaves room for the rest of a name: file systems take 255 bytes.
+const maxPrefix = 200
+
 func newArchive(dir string, opts Archive, disk disk, now time.Time) (*archive, error) {
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = 1 << 30
@@ -182,6 +185,9 @@ func newArchive(dir string, opts Archive, disk disk, now time.Time) (*archive, e
 		}
 		return '_'
 	}, a.prefix)
+	if n := len(a.prefix); n > maxPrefix { // its end is the time
+		a.prefix = a.prefix[:maxPrefix/2] + a.prefix[n-maxPrefix/2:]
+	}
 	return a, os.MkdirAll(a.dir, 0o755)
 }
 
@@ -224,8 +230,7 @@ func (a *archive) begin() error {
 		_, err = o.append(record)
 	}
 	if err != nil {
-		o.file.Close()
-		return err
+		return errors.Join(err, o.file.Close(), os.Remove(o.file.Name()))
 	}
 	a.began = true
 	a.files = append(a.files, &namedOutput{archiveKey(name), o})

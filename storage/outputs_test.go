@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,6 +141,36 @@ func TestOutputsThatAreNotWrittenAnyMoreAreCut(t *testing.T) {
 				verified(t, dir)
 			}
 		})
+	}
+}
+
+// A crawl may have any name that a directory has.
+func TestLongNamesOfCrawls(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("a", 249)+".crawl")
+	db, err := Open(dir, Options{Archive: &Archive{}, Links: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	visitOf(t, db, 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if pages := fits(t, dir, db.marks); len(pages) != 1 {
+		t.Errorf("pages %v", pages)
+	}
+}
+
+// Of a WARC file that cannot be begun nothing is left.
+func TestAnArchiveThatCannotBegin(t *testing.T) {
+	a, err := newArchive(t.TempDir(), Archive{Info: warc.Info{Software: "a\nb"}}, disk{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.append(nil); err == nil {
+		t.Error("a field of two lines is taken")
+	}
+	if left, err := os.ReadDir(a.dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
