@@ -340,7 +340,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 			t.Errorf("after a power cut: %v", err)
 			return nil
 		}
-		if !again.Unclean() || again.LostLog() > 0 {
+		if !again.Unclean() || again.LostLog() != 0 {
 			t.Errorf("after a power cut: unclean %v, %d bytes of %s lost", again.Unclean(), again.LostLog(), LogFile)
 		}
 		if err := again.Close(); err != nil {
