@@ -208,3 +208,114 @@ func TestWhatHasNoPlaceForItsFileIsNoFaultOfTheSite(t *testing.T) {
 		}
 	})
 }
+
+// Nobody waits with others for a decoder when his context has ended.
+func TestTheContextEndsTheWaitForADecoder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return encoded(t, "br", []byte("hello")) }))}
+		f := newTour(t, Options{Network: w, BodyBudget: 1 << 20, TempDir: t.TempDir()}).fetcher
+		if !f.bodies.windows.TryAcquire(maxWindows) {
+			t.Fatal("decoders are in use")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		begin := time.Now()
+		time.AfterFunc(time.Hour, cancel)
+		err := visitWith(ctx, f, "http://a.example/", func(r *Result) {
+			if x := last(r.Exchanges); !x.Robots && stage(x) != StageStopped {
+				t.Errorf("stage %q, body %q", stage(x), x.Body)
+			}
+		})
+		if took := time.Since(begin); took != time.Hour || !errors.Is(err, context.Canceled) {
+			t.Errorf("waited %v: %v", took, err)
+		}
+		if f.bodies.windows.TryAcquire(1) {
+			t.Error("a decoder was given back by one who had none")
+		}
+		f.bodies.windows.Release(maxWindows)
+	})
+}
+
+func TestAFileThatFailsIsAnErrorOfThePile(t *testing.T) {
+	for name, use := range map[string]func(*pile) error{
+		"append":          func(p *pile) error { return p.append([]byte("x")) },
+		"fill":            func(p *pile) error { return p.fill(strings.NewReader("x"), 100) },
+		"load":            func(p *pile) error { return p.load() },
+		"load of a share": func(p *pile) error { return p.share.load(context.Background(), p) },
+	} {
+		b := newBudget(1, t.TempDir())
+		p := &pile{share: &share{budget: b, full: true}}
+		if err := p.append([]byte("before")); err != nil {
+			t.Fatal(err)
+		}
+		p.file.Close()
+		if err := use(p); !isSpool(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		b.dir = filepath.Join(b.dir, "none")
+		p = &pile{share: &share{budget: b, full: true}, b: []byte("before")}
+		if err := use(p); !isSpool(err) && name != "load" {
+			t.Errorf("%s without a place for the file: %v", name, err)
+		}
+	}
+}
+
+// What is read behind a body goes on to the end, also where that is the limit.
+func TestWhatStandsBehindABodyIsReadToTheEnd(t *testing.T) {
+	for size, want := range map[int]bool{0: true, 1024: true, 1536: true, 1537: false} {
+		ended := false
+		rest := strings.NewReader(strings.Repeat("x", size))
+		r := readerFunc(func(p []byte) (int, error) {
+			n, err := rest.Read(p)
+			ended = ended || err != nil
+			return n, err
+		})
+		if drain(&source{r: r, read: func(int) {}}, 1536); ended != want {
+			t.Errorf("%d bytes: at the end %t, want %t", size, ended, want)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// What needs no room is not held up by those who wait for some.
+func TestTheFirstBytesOfABodyNeedNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10, t.TempDir())
+		if s := (&share{budget: b}); !s.grow(maxScratch+10) || s.taken != 10 {
+			t.Fatalf("no room in an empty budget: %+v", s)
+		}
+		go b.room.Acquire(t.Context(), 1)
+		synctest.Wait()
+		s := &share{budget: b}
+		if !s.grow(maxScratch-1) || !s.grow(1) || s.taken != 0 {
+			t.Errorf("held up: %+v", s)
+		}
+		if s.grow(1) || !s.full || s.grow(1) {
+			t.Errorf("there is room in a full budget: %+v", s)
+		}
+		b.room.Release(10)
+		synctest.Wait()
+		s = &share{budget: b}
+		if s.grow(maxScratch+10) || !s.full {
+			t.Errorf("one byte is taken: %+v", s)
+		}
+		if s = (&share{budget: b}); !s.grow(maxScratch+9) || s.taken != 9 || s.grow(1) || s.taken != 0 {
+			t.Errorf("what finds no room keeps none: %+v", s)
+		}
+	})
+}
+
+func TestWhatFailsGivesItsRoomBack(t *testing.T) {
+	f := newTour(t, Options{BodyBudget: 10, TempDir: t.TempDir()}).fetcher
+	b := &body{share: share{budget: f.bodies, full: true}}
+	b.plain.share, b.kept.share = &b.share, &b.share
+	if err := b.plain.append(make([]byte, maxScratch+5)); err != nil {
+		t.Fatal(err)
+	}
+	b.plain.file.Close()
+	if err := b.settle(t.Context(), f); !isSpool(err) || !f.bodies.room.TryAcquire(10) {
+		t.Errorf("%v; %d bytes are taken", err, b.share.taken)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 
 	"github.com/andybalholm/brotli"
@@ -138,6 +140,21 @@ func TestBodiesThatAreCodedBadly(t *testing.T) {
 					}
 				})
 			})
+		}
+	}
+}
+
+// What goes wrong on the wire is not put down to the coding.
+func TestTheWireIsNotTheCoding(t *testing.T) {
+	f := newTour(t, Options{}).fetcher
+	cause := errors.New("cause")
+	for _, coding := range []string{"gzip", "br", "zstd", ""} {
+		whole := coded(t, coding, text(50_000))
+		resp := response(coding, nil)
+		resp.ContentLength = -1
+		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(cause)))
+		if _, err := f.Decode(resp); err != cause {
+			t.Errorf("%q: %v", coding, err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -180,4 +182,27 @@ func TestAWebSiteLeadsToNoFTP(t *testing.T) {
 			t.Errorf("failure %q, dialled %v", res.Rules.Failure, w.dialed)
 		}
 	})
+}
+
+// The budget is for pages: a robots.txt goes without.
+func TestTheBudgetCountsForFTP(t *testing.T) {
+	long := strings.Repeat("# x\n", 75<<10)
+	for name, tc := range map[string]struct {
+		files map[string]string
+		fails bool
+	}{
+		"page":       {map[string]string{"/x": long}, true},
+		"robots.txt": {map[string]string{"/robots.txt": long, "/x": "hello"}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &ftpServer{files: tc.files, data: make(chan net.Conn)}
+			w := &wire{serve: s.serve}
+			s.wire = w
+			f := newTour(t, Options{Network: w, BodyBudget: 1, TempDir: filepath.Join(t.TempDir(), "none")}).fetcher
+			err := visitWith(t.Context(), f, "ftp://a.example/x", func(*Result) {})
+			if tc.fails && !errors.Is(err, os.ErrNotExist) || !tc.fails && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
 }

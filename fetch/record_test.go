@@ -86,6 +86,24 @@ func TestHeadsThatComeInPortions(t *testing.T) {
 	})
 }
 
+// Heads are kept whole where they are wanted; of others so much that what they
+// said counts, however it came.
+func TestHowMuchOfAHeadIsKept(t *testing.T) {
+	head := []byte("HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 10_000) + "\r\n\r\n")
+	for _, size := range []int{1, 1000, 4095, 4096, 4097, len(head)} {
+		for whole, want := range map[bool]int{true: len(head), false: 4096} {
+			r := &recorder{whole: whole}
+			r.begin()
+			for rest := head; len(rest) > 0 && r.reading; rest = rest[min(size, len(rest)):] {
+				r.keep(rest[:min(size, len(rest))])
+			}
+			if _, got := r.end(); len(got) != want || !bytes.HasPrefix(head, got) {
+				t.Errorf("in portions of %d, whole %t: %d bytes", size, whole, len(got))
+			}
+		}
+	}
+}
+
 func TestWhatCameOfABrokenHeadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return "no HTTP at all\r\n\r\n" }))}
