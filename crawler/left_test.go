@@ -13,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // Every URL that entered a crawl comes to the handler, or is told of by OnSkip;
@@ -102,6 +103,9 @@ func TestEveryURLHasAFate(t *testing.T) {
 						listed[s.Reason]++
 						if s.Reason == crawler.SkipWaits && (s.Detail == "" || !s.Until.After(time.Now())) {
 							t.Errorf("%s waits for %q, until %v", s.URL, s.Detail, s.Until)
+						}
+						if retry := test.name == "a page waits for another try"; retry && s.Detail != string(frontier.RetryClock) {
+							t.Errorf("%s waits for %q", s.URL, s.Detail)
 						}
 						if test.quiet {
 							tell(s.URL.String(), s.Reason)

@@ -484,7 +484,7 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 			t.Fatal(err)
 		}
 		var other *crawler.IdentityError
-		if _, err := run(func(o *crawler.Options) { o.Identity.Token = "otherbot" }); !errors.As(err, &other) {
+		if _, err := run(func(o *crawler.Options) { o.Identity.Token = "otherbot" }); !errors.As(err, &other) || !strings.Contains(err.Error(), dir+" was begun as benchbot (") || !strings.Contains(err.Error(), "not as otherbot (") {
 			t.Errorf("another identity: %v", err)
 		}
 		// A tighter scope applies to what is queued; the host that the seed

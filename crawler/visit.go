@@ -120,7 +120,7 @@ func (c *Crawler) keep(p *Page, res *fetch.Result) error {
 // look counts what is odd about a page, and says so.
 func (c *Crawler) look(p *Page) {
 	if p.html.Cut {
-		cut := 0
+		var cut int
 		c.counts.add(func(n *Counts) { n.Cut++; cut = n.Cut })
 		if cut <= maxWarnings {
 			c.opts.Logger.Warn("a page has more links than are taken", "url", p.URL.String(), "taken", len(p.html.Links))
