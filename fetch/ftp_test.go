@@ -206,3 +206,25 @@ func TestTheBudgetCountsForFTP(t *testing.T) {
 		})
 	}
 }
+
+// A session ends as it should; one whose file is too long is broken off.
+func TestAnFTPFileThatIsTooLongIsNotWaitedFor(t *testing.T) {
+	for size, want := range map[int]int{1000: 2, 1001: 1} { // one for robots.txt
+		synctest.Test(t, func(t *testing.T) {
+			s := &ftpServer{files: map[string]string{"/x": strings.Repeat("x", size)}, data: make(chan net.Conn)}
+			w := &wire{serve: s.serve}
+			s.wire = w
+			res, _ := newTour(t, Options{Network: w, MaxSize: 1000}).visit("ftp://a.example/x")
+			w.wait.Wait()
+			quits := 0
+			for _, c := range s.cmds {
+				if c == "QUIT" {
+					quits++
+				}
+			}
+			if quits != want || res.Page == nil || len(res.Page.Body) != 1000 {
+				t.Errorf("%d bytes: %d sessions were ended, want %d; outcome %+v", size, quits, want, res.Outcome)
+			}
+		})
+	}
+}
