@@ -28,6 +28,7 @@ func TestEveryURLHasAFate(t *testing.T) {
 		end    crawler.End
 		left   map[crawler.Reason]int
 		quiet  bool // OnSkip is not called for what is left
+		tries  bool // each page that waits does so for a try of its own
 	}{
 		{name: "nothing is left", change: func(*crawltest.Site, *crawler.Options) {}, end: crawler.EndDone},
 		{name: "budget", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 2 },
@@ -47,7 +48,11 @@ func TestEveryURLHasAFate(t *testing.T) {
 		{name: "patience", change: func(s *crawltest.Site, o *crawler.Options) { s.Robots("User-agent: *\nCrawl-delay: 400") },
 			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
 		{name: "a page waits for another try", change: func(s *crawltest.Site, o *crawler.Options) { s.Status("/1", 500); o.Patience = 5 * time.Second },
-			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
+			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}, tries: true},
+		{name: "pages wait for other tries", change: func(s *crawltest.Site, o *crawler.Options) {
+			s.Status("/1", 500).Status("/3", 500)
+			o.Patience = 5 * time.Second
+		}, end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 2}, tries: true},
 		{name: "stopped after a budget was spent", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 1 }, after: stop,
 			end: crawler.EndStopped, left: map[crawler.Reason]int{crawler.SkipBudget: 5}},
 		{name: "stopped", change: func(*crawltest.Site, *crawler.Options) {}, after: stop,
@@ -96,6 +101,7 @@ func TestEveryURLHasAFate(t *testing.T) {
 						t.Errorf("Run: %v; ended %q, left %v; want %q, %v", err, sum.End, sum.Left, test.end, test.left)
 					}
 					listed := map[crawler.Reason]int{}
+					untils := map[time.Time]bool{}
 					for s, err := range c.Left() {
 						if err != nil {
 							t.Fatal(err)
@@ -104,8 +110,11 @@ func TestEveryURLHasAFate(t *testing.T) {
 						if s.Reason == crawler.SkipWaits && (s.Detail == "" || !s.Until.After(time.Now())) {
 							t.Errorf("%s waits for %q, until %v", s.URL, s.Detail, s.Until)
 						}
-						if retry := test.name == "a page waits for another try"; retry && s.Detail != string(frontier.RetryClock) {
-							t.Errorf("%s waits for %q", s.URL, s.Detail)
+						if s.Reason == crawler.SkipWaits && test.tries {
+							if s.Detail != string(frontier.RetryClock) || untils[s.Until] {
+								t.Errorf("%s waits for %q, until %v, as another page does", s.URL, s.Detail, s.Until)
+							}
+							untils[s.Until] = true
 						}
 						if test.quiet {
 							tell(s.URL.String(), s.Reason)
