@@ -5,9 +5,8 @@ Starts from the seeds, asks a server on 127.0.0.1 for every page, and follows
 the links within the hosts of the seeds, without a limit of depth. Links are
 
   - href of a and area, src of iframe and frame, meta refresh;
-  - href of link where rel holds one of next, prev, canonical, alternate, index,
-    contents, start, help, author, license, bookmark, up, top
-    (and not stylesheet or icon);
+  - href of link where rel holds a type of link that leads to a document (LINK_RELS,
+    and not stylesheet or icon);
   - the Location of a redirect, which is a URL like any other.
 
 base href is respected, rel=nofollow, meta robots nofollow and X-Robots-Tag
@@ -27,7 +26,9 @@ import re
 import string
 import urllib.parse
 
-LINK_RELS = set("next prev canonical alternate index contents start help author license bookmark up top".split())
+LINK_RELS = set("next prev previous canonical alternate index contents start help author license bookmark up top "
+                "search home chapter section subsection appendix glossary copyright begin end first last parent toc "
+                "privacy-policy terms-of-service".split())
 UNRESERVED = set(string.ascii_letters + string.digits + "-._~")
 
 
