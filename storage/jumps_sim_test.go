@@ -88,8 +88,8 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 // directory is copied to a machine with such a clock. No pause is cut short,
 // and nothing waits for the years.
 //
-// For site owners: "A clock of the machine that was wrong, or a crawl that is
-// copied elsewhere, undercuts no pause."
+// For site owners: "A clock of the machine that is wrong by years in one run,
+// or on the machine that a crawl is copied to, undercuts no pause."
 func TestPausesOutliveClocksThatJump(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for seed := range uint64(8) {
