@@ -47,16 +47,14 @@ func mutants(file string, source []byte) ([]mutant, error) {
 	return f.found, nil
 }
 
-// number tells apart equal changes of one line.
+// number tells apart equal changes of equal lines of one function, so that an
+// entry of the list names one mutant.
 func number(list []mutant) {
-	type key struct {
-		line   int
-		change string
-	}
+	type key struct{ function, text, change string }
 	seen := map[key]int{}
 	for i := range list {
 		m := &list[i]
-		k := key{m.line, m.change}
+		k := key{m.function, m.text, m.change}
 		if seen[k]++; seen[k] > 1 {
 			m.change += " #" + strconv.Itoa(seen[k])
 		}

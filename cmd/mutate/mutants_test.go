@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -89,20 +90,52 @@ var g = func() (ok bool) { ok = true; return }
 	}
 }
 
-// Equal changes of one line are told apart.
+// An entry names one mutant: equal changes of one line are numbered, and so are
+// those of equal lines of one function.
 func TestEqualChangesAreNumbered(t *testing.T) {
-	list, err := mutants("p.go", []byte("package p\n\nvar a = f(1, 1) && g(1)\n"))
+	const source = `package p
+
+var a = f(1, 1) && g(1)
+
+func (b *box) put() {
+	b.n++
+	if b.full {
+		b.n++
+	}
+}
+
+func (b *box) get() {
+	b.n++
+}
+`
+	want := `
+3 : && to ||
+3 : 1 + 1
+3 : 1 + 1 #2
+3 : 1 + 1 #3
+3 : 1 - 1
+3 : 1 - 1 #2
+3 : 1 - 1 #3
+6 box.put: remove: b.n++
+6 box.put: return at once
+7 box.put: negate: b.full
+8 box.put: remove: b.n++ #2
+13 box.get: remove: b.n++
+13 box.get: return at once
+`
+	list, err := mutants("p.go", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
+	slices.SortFunc(list, func(a, b mutant) int {
+		return cmp.Or(a.line-b.line, strings.Compare(a.change, b.change))
+	})
+	var got strings.Builder
 	for _, m := range list {
-		got = append(got, m.change)
+		fmt.Fprintf(&got, "%d %s: %s\n", m.line, m.function, m.change)
 	}
-	slices.Sort(got)
-	want := "&& to |||1 + 1|1 + 1 #2|1 + 1 #3|1 - 1|1 - 1 #2|1 - 1 #3"
-	if strings.Join(got, "|") != want {
-		t.Errorf("%q", got)
+	if got.String() != want[1:] {
+		t.Errorf("got\n%swant%s", got.String(), want)
 	}
 }
 
