@@ -1,0 +1,215 @@
+package crawler_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// changed are the settings that are said to have changed when a crawl that was
+// begun with one setting goes on with another.
+func changed(t *testing.T, was, is func(*crawler.Options)) (all []string) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		for _, change := range []func(*crawler.Options){was, is} {
+			crawl(t, w, func(o *crawler.Options) {
+				o.Dir, o.OnStart = dir, func(s crawler.Start) {
+					for _, c := range s.Changes {
+						all = append(all, c.String())
+					}
+				}
+				change(o)
+			}, "http://a.example/")
+		}
+	})
+	return all
+}
+
+// Every setting that is not what it was is told of, with both values: those of
+// the zero Options are what a crawl does without it.
+func TestEachChangeOfASettingIsTold(t *testing.T) {
+	got := changed(t, func(*crawler.Options) {}, func(o *crawler.Options) {
+		o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { return true })
+		o.Include, o.Exclude = regexp.MustCompile("a"), regexp.MustCompile("b")
+		o.Depth, o.Limit, o.MaxBytes, o.MaxTime = 1, 1000, 1<<40, time.Hour
+		o.MaxHostPages, o.MaxHostBytes, o.MaxHostTime = -1, 1, time.Minute
+		o.Delay, o.IPDelay, o.DomainDelay, o.Rate, o.Bandwidth = 2*time.Second, -1, time.Second, 0.5, 1<<30
+		o.Concurrency, o.Patience, o.MaxSize, o.Timeout = 1, -1, 5, time.Second
+		o.Dialect, o.Aliases = robots.Google, []string{"formerbot", "oldbot"}
+		o.Header = http.Header{"X-A": {"1"}}
+		o.AllowForbidden, o.AllowPrivate, o.FollowNoFollow, o.Requisites = true, true, true, true
+		o.Output = []crawler.Output{}
+	})
+	want := []string{
+		"scope: host -> crawler.ScopeFunc", "include: none -> a", "exclude: none -> b",
+		"depth: none -> 1", "limit: none -> 1000", "max-bytes: none -> 1099511627776", "max-time: none -> 1h0m0s",
+		"max-host-pages: 10000 -> none", "max-host-bytes: none -> 1", "max-host-time: none -> 1m0s",
+		"delay: 0s -> 2s", "ip-delay: 0s -> -1ns", "domain-delay: none -> 1s", "rate: 0 -> 0.5", "bandwidth: none -> 1073741824",
+		"concurrency: 64 -> 1", "patience: 2m0s -> 0s", "max-size: 0 -> 5", "timeout: 0s -> 1s",
+		"dialect: rfc9309 -> google", "alias: none -> formerbot oldbot", "header: none -> X-A#X",
+		"robots-forbidden: no -> yes", "allow-private: no -> yes", "nofollow: yes -> no", "requisites: no -> yes", "output: warc jsonl -> none",
+	}
+	for i, c := range got {
+		got[i] = regexp.MustCompile("#[0-9a-f]{6}$").ReplaceAllString(c, "#X")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := changed(t, func(*crawler.Options) {}, func(*crawler.Options) {}); got != nil {
+		t.Errorf("nothing has changed, but %q", got)
+	}
+}
+
+// What address a site behind a proxy has is not known: no delay is no delay for
+// private addresses only.
+func TestTheLeastDelayBehindAProxy(t *testing.T) {
+	proxied := func(o *crawler.Options) {
+		o.Proxy = func(*url.URL) (*url.URL, error) { return nil, nil }
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*crawler.Options)
+		want   string // the delay after one of an hour
+	}{
+		{"none asked for", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h0m0s -> 200ms"},
+		{"a short one", func(o *crawler.Options) { proxied(o); o.Delay = time.Millisecond }, "delay: 1h0m0s -> 200ms"},
+		{"a long one", func(o *crawler.Options) { proxied(o); o.Delay = 300 * time.Millisecond }, "delay: 1h0m0s -> 300ms"},
+		{"the usual one", proxied, "delay: 1h0m0s -> 0s"},
+		{"private addresses", func(o *crawler.Options) { proxied(o); o.Delay, o.AllowPrivate = crawler.NoDelay, true }, "delay: 1h0m0s -> -1ns"},
+		{"no proxy", func(o *crawler.Options) { o.Delay = crawler.NoDelay }, "delay: 1h0m0s -> -1ns"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := changed(t, func(o *crawler.Options) { o.Delay = time.Hour }, test.change)
+			if !slices.Contains(got, test.want) {
+				t.Errorf("changes %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// Each option that is not valid is named, with a reason, and what is just valid
+// is not.
+func TestOptionsAtTheirBounds(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*crawler.Options)
+		field  string // of the error; "" for none
+		reason string
+	}{
+		{"no dialect", func(o *crawler.Options) { o.Dialect = 99 }, "Dialect", ""},
+		{"alias of no token", func(o *crawler.Options) { o.Aliases = []string{"goodbot", "old bot"} }, "Aliases", ""},
+		{"alias of another robot", func(o *crawler.Options) { o.Aliases = []string{"Googlebot"} }, "Aliases", `"Googlebot" is the name of `},
+		{"alias", func(o *crawler.Options) { o.Aliases = []string{"goodbot"} }, "", ""},
+		{"rescan of nothing", func(o *crawler.Options) { o.Rescan = true }, "Rescan", "needs the archive in a Dir"},
+		{"rescan", func(o *crawler.Options) { o.Rescan, o.Dir = true, "x" }, "", ""},
+		{"one output of two", func(o *crawler.Options) { o.Output = []crawler.Output{crawler.OutputWARC, "csv"} }, "Output", `"csv" is none of warc, jsonl, bodies, links`},
+		{"all outputs", func(o *crawler.Options) { o.Output = []crawler.Output{"warc", "jsonl", "bodies", "links"} }, "", ""},
+		{"a field of ours", func(o *crawler.Options) { o.Header = http.Header{"User-Agent": {"x"}} }, "Header", ""},
+		{"no seed", func(o *crawler.Options) { o.Seeds = []string{} }, "Seeds", "is empty: give at least one URL to start from"},
+		{"no token", func(o *crawler.Options) { o.Identity.Token = "" }, "Identity.Token", `is empty: give the crawler a name of its own, such as "titlebot"`},
+		{"no mail", func(o *crawler.Options) { o.Identity.Mail = "me" }, "Identity.Mail", `"me" is no e-mail address`},
+		{"a URL as mail", func(o *crawler.Options) { o.Identity.Mail = "https://example.org/" }, "Identity.Mail", `"https://example.org/" is no e-mail address`},
+		{"mail", func(o *crawler.Options) { o.Identity.Mail = "me@example.org" }, "", ""},
+		{"no scheme", func(o *crawler.Options) { o.Identity.Contact = "example.org/bot" }, "Identity.Contact", "is neither an http(s) URL nor an e-mail address"},
+		{"another scheme", func(o *crawler.Options) { o.Identity.Contact = "ftp://example.org/bot" }, "Identity.Contact", "is neither"},
+		{"no host", func(o *crawler.Options) { o.Identity.Contact = "https:///bot" }, "Identity.Contact", "is neither"},
+		{"no URL", func(o *crawler.Options) { o.Identity.Contact = "https://example.org:x/" }, "Identity.Contact", "is neither"},
+		{"a blank", func(o *crawler.Options) { o.Identity.Contact = "https://example.org/a b" }, "Identity.Contact", "is neither"},
+		{"a control character", func(o *crawler.Options) { o.Identity.Contact = "https://example.org/\x7f" }, "Identity.Contact", "is neither"},
+		{"end of a comment", func(o *crawler.Options) { o.Identity.Contact = "https://example.org/)" }, "Identity.Contact", "is neither"},
+		{"begin of a comment", func(o *crawler.Options) { o.Identity.Contact = "https://example.org/(" }, "Identity.Contact", "is neither"},
+		{"the first letters", func(o *crawler.Options) { o.Identity.Contact = "http://example.org/!~" }, "", ""},
+		{"an address with a name", func(o *crawler.Options) { o.Identity.Contact = "<me@example.org>" }, "Identity.Contact", "is neither"},
+	} {
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
+		test.change(&o)
+		_, err := crawler.New(o)
+		var option *crawler.OptionError
+		switch errors.As(err, &option) {
+		case true:
+			if option.Field != test.field || !strings.HasPrefix(strings.TrimPrefix(option.Reason, fmt.Sprintf("%q ", o.Identity.Contact)), test.reason) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if !strings.HasPrefix(err.Error(), "crawler: "+test.field+": ") {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		default:
+			if err != nil || test.field != "" {
+				t.Errorf("%s: %v", test.name, err)
+			}
+		}
+	}
+	// Which they are, but none at all.
+	good := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
+	cause := map[string]func(*crawler.Options){
+		"Dialect":        func(o *crawler.Options) { o.Dialect = 99 },
+		"Aliases":        func(o *crawler.Options) { o.Aliases = []string{"old bot"} },
+		"Header":         func(o *crawler.Options) { o.Header = http.Header{"User-Agent": {"x"}} },
+		"Identity.Token": func(o *crawler.Options) { o.Identity.Token = "a bot" },
+	}
+	for field, change := range cause {
+		o := good
+		change(&o)
+		_, err := crawler.New(o)
+		if errors.Unwrap(err) == nil || !strings.Contains(err.Error(), errors.Unwrap(err).Error()) {
+			t.Errorf("%s: the cause of %v is %v", field, err, errors.Unwrap(err))
+		}
+	}
+}
+
+// The files that are not asked for are not written; those that are, are.
+func TestFilesOfEachOutput(t *testing.T) {
+	for _, test := range []struct {
+		output []crawler.Output
+		want   []string
+	}{
+		{nil, []string{"index.cdxj", "pages.jsonl", "warc"}},
+		{[]crawler.Output{}, nil},
+		{[]crawler.Output{crawler.OutputWARC}, []string{"index.cdxj", "warc"}},
+		{[]crawler.Output{crawler.OutputPages}, []string{"pages.jsonl"}},
+		{[]crawler.Output{crawler.OutputBodies}, []string{"pages.jsonl"}},
+		{[]crawler.Output{crawler.OutputLinks}, []string{"links.jsonl"}},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, test.output }, "http://a.example/")
+		})
+		var got []string
+		for _, name := range []string{storage.IndexFile, storage.LinksFile, storage.PagesFile, storage.ArchiveDir} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && (info.IsDir() || info.Size() > 0) {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q: %q, want %q", test.output, got, test.want)
+		}
+		if !slices.Contains(test.want, storage.PagesFile) {
+			continue
+		}
+		for _, r := range records(t, dir) {
+			if has := len(r.Body) > 0; has != slices.Contains(test.output, crawler.OutputBodies) {
+				t.Errorf("%q: %s has its body: %v", test.output, r.URL, has)
+			}
+		}
+	}
+}

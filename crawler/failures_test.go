@@ -1,0 +1,296 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// try runs a crawl of a.example in dir and returns what it came to.
+func try(t *testing.T, w *crawltest.Web, change func(*crawler.Options), h crawler.Handler) (crawler.Summary, error) {
+	t.Helper()
+	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Logger: slog.New(slog.DiscardHandler)}
+	change(&o)
+	c, err := crawler.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Run(t.Context(), h)
+	return c.Summary(), err
+}
+
+// fullDials is a network on a machine whose open files are used up after a while.
+type fullDials struct {
+	*crawltest.Web
+	left atomic.Int32
+}
+
+func (n *fullDials) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if n.left.Add(-1) < 0 {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.EMFILE}
+	}
+	return n.Web.DialContext(ctx, network, address)
+}
+
+// What is wrong with this machine ends a crawl, with an error that is said once
+// however many visits find it; nothing is lost that a later run could not do.
+func TestNoFileToOpenEndsTheCrawl(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		var seeds []string
+		for i := range 5 {
+			host := fmt.Sprintf("http://h%d.example", i)
+			w.Site(host).Page("/", "x")
+			seeds = append(seeds, host+"/")
+		}
+		full := &fullDials{Web: w}
+		full.left.Store(2)
+		sum, err := try(t, w, func(o *crawler.Options) { o.Network, o.Seeds, o.Dir = full, seeds, dir }, nil)
+		if !errors.Is(err, syscall.EMFILE) || strings.Count(err.Error(), "\n") != 0 {
+			t.Errorf("Run: %v", err)
+		}
+		if sum.Requests != 2 || sum.Left[crawler.SkipQueued] != 5 {
+			t.Errorf("%+v; left %v", sum.Counts, sum.Left)
+		}
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, seeds...)
+		wantPages(t, pages, seeds...)
+		w.AssertPolite()
+	})
+}
+
+// A crawl that cannot be written ends with an error, and does not go on asking.
+func TestADirectoryThatIsGoneEndsTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		book(w, "http://a.example", 20)
+		w.Site("http://a.example").Page("/", "<a href=/0>0</a>")
+		dir := t.TempDir()
+		sum, err := try(t, w, func(o *crawler.Options) { o.Dir, o.MaxArchive = dir, 1 },
+			crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+				if p.URL.Target() == "/3" {
+					return os.RemoveAll(filepath.Join(dir, storage.ArchiveDir))
+				}
+				return nil
+			}))
+		if err == nil || sum.Fetched == 0 || sum.Fetched > 15 || len(sum.Left) == 0 {
+			t.Errorf("Run: %v; %+v, left %v", err, sum.Counts, sum.Left)
+		}
+	})
+}
+
+// put keeps something with the crawl in dir.
+func put(dir, key string, value any) error {
+	db, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Put(key, value), db.Close())
+}
+
+// A run does not begin over what cannot be read or written, and says what it is.
+func TestRunsThatDoNotBegin(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(dir string) error // after a first run
+		alter func(*crawler.Options)
+		said  string
+	}{
+		{"the state is no state", func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, storage.StateFile), []byte(strings.Repeat("no state ", 10_000)), 0o644)
+		}, nil, storage.StateFile},
+		{"the directory is a file", nil, func(o *crawler.Options) { o.Dir = filepath.Join(o.Dir, storage.StateFile) }, "not a directory"},
+		{"the archive is a file", func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)), os.WriteFile(filepath.Join(dir, storage.ArchiveDir), nil, 0o644))
+		}, nil, storage.ArchiveDir},
+		{"what it was asked to be is damaged", func(dir string) error { return put(dir, "job", "no job") }, nil, storage.StateFile},
+		{"a root is damaged", func(dir string) error { return put(dir, "root not a URL", true) }, nil, storage.StateFile},
+		{"another token", nil, func(o *crawler.Options) { o.Identity.Token = "otherbot" }, "not as otherbot ("},
+		{"another contact", nil, func(o *crawler.Options) { o.Identity.Contact = "https://example.org/other" }, "not as benchbot (https://example.org/other)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+				if _, err := try(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, 1 }, nil); err != nil {
+					t.Fatal(err)
+				}
+				asked := len(w.Log())
+				if test.spoil != nil {
+					if err := test.spoil(dir); err != nil {
+						t.Fatal(err)
+					}
+				}
+				sum, err := try(t, w, func(o *crawler.Options) {
+					o.Dir = dir
+					if test.alter != nil {
+						test.alter(o)
+					}
+				}, nil)
+				if err == nil || !strings.Contains(err.Error(), test.said) || len(w.Log()) != asked || sum.Requests != 0 || sum.End != "" {
+					t.Errorf("Run: %v; asked %d times; %+v", err, len(w.Log())-asked, sum)
+				}
+				if test.spoil == nil { // and nothing is held or spoilt by it
+					if sum, err := try(t, w, func(o *crawler.Options) { o.Dir = dir }, nil); err != nil || sum.Fetched != 1 {
+						t.Errorf("Run: %v; %+v", err, sum.Counts)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What is changed in the options after New is found, too.
+func TestFieldsThatAreChangedAfterNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Header: http.Header{}, Dir: t.TempDir()}
+		for range 2 { // what was opened is closed
+			o.Header.Del("User-Agent")
+			c, err := crawler.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Header.Set("User-Agent", "otherbot")
+			if err := c.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "Header") {
+				t.Errorf("Run: %v", err)
+			}
+		}
+		if n := len(w.Log()); n != 0 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+// A Scope that panics while a URL of an earlier run is looked at ends the run
+// before the URL is asked for; a mended one goes on.
+func TestAScopeThatPanicsInALaterRun(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		first func(*crawler.Options) // what leaves something for the scope
+	}{
+		{"queued", func(o *crawler.Options) { o.Limit = 1 }},
+		{"put aside", func(o *crawler.Options) { o.Scope = crawler.SeedsOnly() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/", "<a href=/1>1</a><a href=/2>2</a>").Page("/1", "x").Page("/2", "x")
+				dir := t.TempDir()
+				whole := func(o *crawler.Options) { o.Dir, o.Limit = dir, 1 }
+				if _, err := try(t, w, whole, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := try(t, w, func(o *crawler.Options) { o.Dir = dir; test.first(o) }, nil); test.name == "put aside" && err != nil {
+					t.Fatal(err)
+				}
+				asked := len(w.Log())
+				bad, calls := errors.New("a bug"), atomic.Int32{}
+				_, err := try(t, w, func(o *crawler.Options) {
+					o.Dir, o.Scope = dir, crawler.ScopeFunc(func(frontier.Entry) bool { calls.Add(1); panic(bad) })
+				}, nil)
+				var panicked *crawler.PanicError
+				if !errors.Is(err, bad) || !errors.As(err, &panicked) || panicked.Where != "Scope" || calls.Load() != 1 || len(w.Log()) != asked {
+					t.Errorf("Run: %v after %d calls; asked %d times", err, calls.Load(), len(w.Log())-asked)
+				}
+				if sum, err := try(t, w, func(o *crawler.Options) { o.Dir = dir }, nil); err != nil || sum.Fetched != 2 {
+					t.Errorf("Run: %v; %+v", err, sum.Counts)
+				}
+				w.AssertPolite()
+			})
+		})
+	}
+}
+
+// rootScope panics when what a redirect led to is brought into scope again.
+type rootScope struct {
+	crawler.Scope
+	admits *int
+}
+
+func (s rootScope) Admit(u frontier.URL) {
+	if *s.admits++; u.Host() != "a.example" {
+		panic("a bug")
+	}
+	s.Scope.Admit(u)
+}
+
+// So does one that panics as it is told of what redirects of seeds led to.
+func TestAScopeThatPanicsAtARoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Redirect("/", "http://b.example/").Redirect("/2", "http://c.example/")
+		w.Site("http://b.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+		w.Site("http://c.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+		dir := t.TempDir()
+		seeds := []string{"http://a.example/", "http://a.example/2"}
+		if _, err := try(t, w, func(o *crawler.Options) { o.Dir, o.Seeds, o.MaxHostPages = dir, seeds, 1 }, nil); err != nil {
+			t.Fatal(err)
+		}
+		admits := 0
+		_, err := try(t, w, func(o *crawler.Options) { o.Dir, o.Scope = dir, rootScope{crawler.SameHost(), &admits} }, nil)
+		var panicked *crawler.PanicError
+		if !errors.As(err, &panicked) || panicked.Where != "Scope" || admits != 2 {
+			t.Errorf("Run: %v; told of %d roots", err, admits-1)
+		}
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/")
+		wantPages(t, pages, "http://b.example/1", "http://c.example/1")
+	})
+}
+
+// A panic in OnStart ends the run before anything is asked, on disk or not.
+func TestAnOnStartThatPanics(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", "x")
+			_, err := try(t, w, func(o *crawler.Options) {
+				o.Dir, o.OnStart = dir, func(crawler.Start) { panic("a bug") }
+			}, nil)
+			var panicked *crawler.PanicError
+			if !errors.As(err, &panicked) || panicked.Error() != "OnStart panicked: a bug" || errors.Unwrap(panicked) != nil || len(w.Log()) != 0 {
+				t.Errorf("Run: %v; asked %d times", err, len(w.Log()))
+			}
+		})
+	}
+}
+
+// A run that failed has no End, however long ago that is.
+func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w,
+			MaxTime: time.Hour, Scope: crawler.ScopeFunc(func(frontier.Entry) bool { panic("a bug") })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), nil); err == nil {
+			t.Error("no error")
+		}
+		was := c.Summary().End
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if is := c.Summary().End; is != was || was == crawler.EndTime {
+			t.Errorf("ended %q, and later %q", was, is)
+		}
+	})
+}
