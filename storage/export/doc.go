@@ -28,7 +28,7 @@
 //
 // # Reading the source
 //
-// source.go finds the files. pages.go and captures.go read them, runs.go sorts,
-// join.go joins. row.go has the columns, text.go writes them, archive.go makes
+// source.go finds the files. pages.go and captures.go read them, join.go
+// sorts and joins. row.go has the columns, text.go writes them, archive.go makes
 // CDXJ and WACZ, check.go reads all of it again.
 package export

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/internal/extsort"
 )
 
 // Rows goes through the captures, sorted by the bytes of SURT, then of URL, then
@@ -28,8 +29,12 @@ func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 
 // rows calls yield until it returns false.
 func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
-	sorted := newRuns(s.Temp, s.Memory)
-	defer sorted.close()
+	memory := s.Memory
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	sorted := extsort.New(s.Temp, memory)
+	defer sorted.Close()
 	var key []byte
 	add := func(r *Row) error {
 		// As it will be written, so that the order is that of what is written.
@@ -40,7 +45,7 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 			return err
 		}
 		key = r.appendKey(key[:0])
-		return sorted.add(key, value)
+		return sorted.Add(key, value)
 	}
 	if err := s.pages(ctx, func(p *storage.PageRecord) error { return add(pageRow(p)) }); err != nil {
 		return err
@@ -49,44 +54,45 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 		return err
 	}
 
-	more := true
-	put := func(r *Row) {
-		if r != nil && more {
-			r.finish(s.Pages != "")
-			more = yield(r)
+	put := func(r *Row) error {
+		if r == nil {
+			return nil
 		}
+		r.finish(s.Pages != "")
+		if !yield(r) {
+			return errStop
+		}
+		return nil
 	}
 	var archived *Row // that the next page may belong to
-	for value, err := range sorted.all() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+	err := sorted.Each(func(_, value []byte) error {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		r, err := restore(value)
 		if err != nil {
 			return err
 		}
-		switch {
-		case !r.Page:
-			put(archived)
+		before := archived
+		archived = nil
+		if !r.Page {
 			archived = r
-		case archived != nil && archived.isOf(r):
-			r.addCapture(archived)
-			archived = nil
-			put(r)
-		default:
-			put(archived)
-			archived = nil
-			put(r)
+			return put(before)
 		}
-		if !more {
-			return nil
+		if before != nil && before.isOf(r) {
+			r.addCapture(before)
+		} else if err := put(before); err != nil {
+			return err
 		}
+		return put(r)
+	})
+	if err == nil {
+		err = put(archived)
 	}
-	put(archived)
-	return nil
+	if err == errStop {
+		return nil
+	}
+	return err
 }
 
 // isOf reports whether an archived capture is that of a page.

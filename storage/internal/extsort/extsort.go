@@ -1,0 +1,383 @@
+// Package extsort sorts more records than fit in memory.
+//
+// What does not fit goes to temporary files in sorted runs, which are written and
+// read from beginning to end. When there are as many runs of one size as are
+// merged at a time, they become one: so each record is written once for each size
+// of run, and a hundred million records keep some hundred files open at most.
+package extsort
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/storage/internal/temp"
+)
+
+const (
+	fanIn      = 64       // sources that are merged at a time
+	readBuffer = 64 << 10 // of each of them, in bytes
+	runBuffer  = 1 << 20  // of the run that is written
+)
+
+// spanSize is what a record takes in memory beside its bytes.
+const spanSize = 32
+
+// A Sorter puts records in the order of the bytes of their keys. Records with
+// equal keys keep the order in which they were added.
+//
+// It is not safe for concurrent use. Any number of them may have one directory.
+type Sorter struct {
+	dir    string
+	memory int
+	fanIn  int
+	create func() (*os.File, error)
+
+	buf  []byte // keys and values of held
+	held []span // what is in no run
+	// Runs come in the order in which their records were added: so to merge
+	// neighbours keeps it.
+	runs []run
+	out  *bufio.Writer
+	n    int64
+}
+
+// A span is a record in Sorter.buf: its key, then its value.
+type span struct {
+	from, key, end int
+	head           uint64 // of the key, see Sorter.sort
+}
+
+// A run is a file of records in order.
+type run struct {
+	file  *os.File
+	size  int64 // in bytes
+	level int   // how often its records were merged
+}
+
+// New sorts with temporary files in dir ("" is the system's). It holds memory
+// bytes of records at most, with 32 bytes for each, but always one record. While
+// the memory for them grows, as much again is in use; merging takes 64 KiB for
+// each of 64 runs, and writing a run 1 MiB. Files take the bytes of the records
+// with a few for each, and twice that while the largest runs are merged.
+//
+// Close must be called.
+func New(dir string, memory int) *Sorter {
+	return &Sorter{dir: dir, memory: memory, fanIn: fanIn, create: func() (*os.File, error) { return temp.Create(dir, "sort") }}
+}
+
+// Len is how many records were added.
+func (s *Sorter) Len() int64 { return s.n }
+
+// Add takes a record, both parts of which are copied. Of an error of a temporary
+// file nothing is lost but this record, which was not taken: once there is room
+// on the disk, it can be added again.
+func (s *Sorter) Add(key, value []byte) error {
+	if len(s.held) > 0 && len(s.buf)+len(key)+len(value)+(len(s.held)+1)*spanSize > s.memory {
+		if err := s.spill(); err != nil {
+			return s.failed(err)
+		}
+	}
+	from := len(s.buf)
+	s.buf = append(append(s.buf, key...), value...)
+	s.held = append(s.held, span{from: from, key: from + len(key), end: len(s.buf)})
+	s.n++
+	return nil
+}
+
+// Each calls f for each record in order, until it returns an error, which is then
+// that of Each. Key and value are valid until f returns; f must not use s. Each may
+// be called any number of times, also where it ended early.
+func (s *Sorter) Each(f func(key, value []byte) error) error {
+	for len(s.runs) >= s.fanIn { // memory is a source, too
+		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
+			return s.failed(err)
+		}
+	}
+	s.sort()
+	var own error // of f
+	err := each(append(s.sources(s.runs), &source{held: s.held, buf: s.buf}), func(key, value []byte) error {
+		own = f(key, value)
+		return own
+	})
+	if own != nil {
+		return own
+	}
+	return s.failed(err)
+}
+
+// Close frees memory and removes all files. The Sorter has no records then.
+func (s *Sorter) Close() error {
+	runs := s.runs
+	s.buf, s.held, s.runs, s.out, s.n = nil, nil, nil, nil, 0
+	return remove(runs)
+}
+
+func (s *Sorter) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	dir := s.dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	return fmt.Errorf("sorting, with temporary files in %s: %w", dir, err)
+}
+
+// sort puts what is in memory in order. To look at keys all over the memory takes
+// longer than all else, so eight bytes of each stand beside its place: those behind
+// what all keys begin with.
+func (s *Sorter) sort() {
+	if len(s.held) == 0 {
+		return
+	}
+	buf := s.buf
+	common := buf[s.held[0].from:s.held[0].key]
+	for _, h := range s.held {
+		key := buf[h.from:h.key]
+		n := 0
+		for n < min(len(common), len(key)) && common[n] == key[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	for i := range s.held {
+		h := &s.held[i]
+		var head [8]byte
+		copy(head[:], buf[h.from+len(common):h.key])
+		h.head = binary.BigEndian.Uint64(head[:])
+	}
+	slices.SortFunc(s.held, func(a, b span) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		if c := bytes.Compare(buf[a.from:a.key], buf[b.from:b.key]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.from, b.from)
+	})
+}
+
+// spill writes what is in memory to a run. Where it fails nothing has changed, but
+// that runs may be merged.
+func (s *Sorter) spill() error {
+	for n := len(s.runs); n >= s.fanIn && s.runs[n-s.fanIn].level == s.runs[n-1].level; n = len(s.runs) {
+		if err := s.merge(s.fanIn); err != nil {
+			return err
+		}
+	}
+	s.sort()
+	r, err := s.write(0, &source{held: s.held, buf: s.buf})
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, r)
+	s.buf, s.held = s.buf[:0], s.held[:0]
+	return nil
+}
+
+// merge makes one of the last n runs.
+func (s *Sorter) merge(n int) error {
+	from := len(s.runs) - n
+	old := slices.Clone(s.runs[from:])
+	r, err := s.write(old[0].level+1, s.sources(old)...)
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs[:from], r)
+	return remove(old)
+}
+
+// write makes a run of sources.
+func (s *Sorter) write(level int, all ...*source) (run, error) {
+	f, err := s.create()
+	if err != nil {
+		return run{}, err
+	}
+	r := run{file: f, level: level}
+	if s.out == nil {
+		s.out = bufio.NewWriterSize(nil, runBuffer)
+	}
+	s.out.Reset(f)
+	err = each(all, func(key, value []byte) error {
+		n, err := writeRecord(s.out, key, value)
+		r.size += int64(n)
+		return err
+	})
+	if err == nil {
+		err = s.out.Flush()
+	}
+	if err != nil {
+		return run{}, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func remove(runs []run) error {
+	var errs []error
+	for _, r := range runs {
+		errs = append(errs, r.file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Sorter) sources(runs []run) []*source {
+	all := make([]*source, 0, len(runs)+1)
+	for _, r := range runs {
+		all = append(all, newSource(r.file, r.size))
+	}
+	return all
+}
+
+// writeRecord writes the lengths of key and value, then both.
+func writeRecord(w *bufio.Writer, key, value []byte) (int, error) {
+	var size [2 * binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(size[:], uint64(len(key)))
+	n += binary.PutUvarint(size[n:], uint64(len(value)))
+	w.Write(size[:n])
+	w.Write(key)
+	_, err := w.Write(value) // a bufio.Writer keeps its first error
+	return n + len(key) + len(value), err
+}
+
+// A source has records in order, of a run or of memory, and the next one of them.
+type source struct {
+	key, value []byte
+	order      int // of sources with equal keys
+
+	r    *bufio.Reader // nil: held
+	left int64         // bytes in r
+	name string
+	data []byte
+
+	held []span
+	buf  []byte
+}
+
+// newSource reads a run from its beginning, wherever others are in the file.
+func newSource(f *os.File, size int64) *source {
+	return &source{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, size), readBuffer), left: size, name: f.Name()}
+}
+
+// next goes on to the next record, or says io.EOF.
+func (s *source) next() error {
+	switch {
+	case s.r != nil && s.left > 0:
+		return s.read()
+	case len(s.held) > 0:
+		h := s.held[0]
+		s.held = s.held[1:]
+		s.key, s.value = s.buf[h.from:h.key], s.buf[h.key:h.end]
+		return nil
+	}
+	return io.EOF
+}
+
+func (s *source) read() error {
+	key, err := s.length()
+	if err != nil {
+		return err
+	}
+	value, err := s.length()
+	if err != nil {
+		return err
+	}
+	if key > uint64(s.left) || value > uint64(s.left)-key {
+		return s.damaged(io.ErrUnexpectedEOF)
+	}
+	n := int(key + value)
+	s.data = slices.Grow(s.data[:0], n)[:n]
+	if _, err := io.ReadFull(s.r, s.data); err != nil {
+		return s.damaged(err)
+	}
+	s.left -= int64(n)
+	s.key, s.value = s.data[:key], s.data[key:]
+	return nil
+}
+
+func (s *source) length() (uint64, error) {
+	for shift, n := 0, uint64(0); s.left > 0 && shift < 63; shift += 7 {
+		b, err := s.r.ReadByte()
+		if err != nil {
+			return 0, s.damaged(err)
+		}
+		s.left--
+		if n |= uint64(b&0x7f) << shift; b < 0x80 {
+			return n, nil
+		}
+	}
+	return 0, s.damaged(io.ErrUnexpectedEOF)
+}
+
+// damaged names the file, which an error of the end of it does not.
+func (s *source) damaged(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("%s is not what was written: %w", s.name, err)
+}
+
+// each merges sources, those that stand first first where keys are equal.
+func each(all []*source, f func(key, value []byte) error) error {
+	open := all[:0]
+	for i, s := range all {
+		s.order = i
+		switch err := s.next(); err {
+		case nil:
+			open = append(open, s)
+		case io.EOF:
+		default:
+			return err
+		}
+	}
+	for i := len(open)/2 - 1; i >= 0; i-- {
+		sink(open, i)
+	}
+	for len(open) > 0 {
+		if err := f(open[0].key, open[0].value); err != nil {
+			return err
+		}
+		switch err := open[0].next(); err {
+		case nil:
+		case io.EOF:
+			last := len(open) - 1
+			open[0] = open[last]
+			open = open[:last]
+		default:
+			return err
+		}
+		sink(open, 0)
+	}
+	return nil
+}
+
+// sink restores a heap in which the source at i may be too far up.
+func sink(heap []*source, i int) {
+	for {
+		least := 2*i + 1
+		if least >= len(heap) {
+			return
+		}
+		if right := least + 1; right < len(heap) && heap[right].less(heap[least]) {
+			least = right
+		}
+		if !heap[least].less(heap[i]) {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+func (s *source) less(other *source) bool {
+	if c := bytes.Compare(s.key, other.key); c != 0 {
+		return c < 0
+	}
+	return s.order < other.order
+}
