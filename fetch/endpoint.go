@@ -47,6 +47,18 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 	return c, nil
 }
 
+// String returns c as ParseConnectTo takes it.
+func (c ConnectTo) String() string {
+	return bracket(c.Host) + ":" + c.Port + ":" + bracket(c.ToHost) + ":" + c.ToPort
+}
+
+func bracket(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
 func unbracket(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"golang.org/x/net/http/httpproxy"
 	"golang.org/x/net/proxy"
 )
 
@@ -37,6 +38,29 @@ func ParseProxy(raw string) (ProxyFunc, error) {
 		return nil, err
 	}
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+// EnvironmentProxy is what HTTP_PROXY, HTTPS_PROXY and NO_PROXY ask for now. They
+// must make sense, and name a proxy: otherwise sites would silently be connected
+// to directly.
+func EnvironmentProxy() (ProxyFunc, error) {
+	env := httpproxy.FromEnvironment()
+	if env.HTTPProxy == "" && env.HTTPSProxy == "" {
+		return nil, errors.New("the environment names no proxy: set HTTP_PROXY or HTTPS_PROXY, or use none")
+	}
+	for _, v := range []struct{ name, value string }{{"HTTP_PROXY", env.HTTPProxy}, {"HTTPS_PROXY", env.HTTPSProxy}} {
+		value := v.value
+		if value != "" && !strings.Contains(value, "://") {
+			value = "http://" + value
+		}
+		if value == "" {
+			continue
+		}
+		if _, err := ParseProxy(value); err != nil {
+			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+	}
+	return env.ProxyFunc(), nil
 }
 
 func checkProxy(u *url.URL) error {
