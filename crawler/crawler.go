@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -288,7 +287,7 @@ func (c *Crawler) open(h Handler) error {
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
 		Lend:  h == nil, // a handler may keep what it is given
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
-		BodyBudget: cmp.Or(o.BodyBudget, DefaultBodyBudget), TempDir: o.Dir,
+		BodyBudget: o.BodyBudget, TempDir: o.Dir,
 		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
 	})
 	if err != nil {

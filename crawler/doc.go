@@ -21,9 +21,10 @@
 // # Reading the source
 //
 // Crawler.Run opens the rooms and starts the workers; Crawler.visit is the way
-// of one URL through them. scope.go and links.go decide which links are
-// followed, page.go is what a Handler sees; archive.go and log.go write down what
-// was asked and answered. left.go says why what is left is not fetched, job.go
-// what a run does otherwise than the one before; rescan.go reads an archive again,
-// and repeats.go looks out for spaces without an end.
+// of one URL through them. settings.go is the table of what a crawl may be asked
+// for by name, values.go how that is written. scope.go and links.go decide which
+// links are followed, page.go is what a Handler sees; archive.go and log.go write
+// down what was asked and answered. left.go says why what is left is not fetched,
+// job.go what a run does otherwise than the one before; rescan.go reads an archive
+// again, and repeats.go looks out for spaces without an end.
 package crawler

@@ -1,13 +1,6 @@
 package crawler
 
-import (
-	"crypto/sha256"
-	"fmt"
-	"net/http"
-	"regexp"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // A job is what a crawl was asked to be: kept with it, so that a run that goes
 // on can say what has changed.
@@ -24,7 +17,11 @@ type Start struct {
 }
 
 // A Change is a setting that is not the same as in the last run.
-type Change struct{ Setting, Was, Is string }
+type Change struct {
+	Setting, Was, Is string
+	Way              Way
+	Effect           Effect
+}
 
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
 
@@ -39,99 +36,31 @@ func (c *Crawler) begun(s Start) error {
 	return safely("OnStart", func() { c.opts.OnStart(s) })
 }
 
-type setting struct{ name, value string }
-
-// settings are what a crawl may go on with otherwise, by name.
-func (o *Options) settings() []setting {
-	return []setting{
-		{"scope", scopeName(o.Scope)}, {"include", pattern(o.Include)}, {"exclude", pattern(o.Exclude)},
-		{"depth", number(o.Depth)}, {"limit", number(o.Limit)}, {"max-bytes", number(o.MaxBytes)}, {"max-time", number(o.MaxTime)},
-		{"max-host-pages", number(o.MaxHostPages)}, {"max-host-bytes", number(o.MaxHostBytes)}, {"max-host-time", number(o.MaxHostTime)},
-		{"delay", fmt.Sprint(o.Delay)}, {"ip-delay", fmt.Sprint(o.IPDelay)}, {"domain-delay", number(o.DomainDelay)},
-		{"rate", fmt.Sprint(o.Rate)}, {"bandwidth", number(o.Bandwidth)}, {"concurrency", fmt.Sprint(o.Concurrency)},
-		{"patience", o.patience().String()}, {"max-size", fmt.Sprint(o.MaxSize)}, {"timeout", fmt.Sprint(o.Timeout)},
-		{"dialect", o.Dialect.String()}, {"alias", aliasNames(o.Aliases)},
-		{"header", fieldNames(o.Header)}, {"robots-forbidden", yesNo(o.AllowForbidden)}, {"allow-private", yesNo(o.AllowPrivate)},
-		{"nofollow", yesNo(!o.FollowNoFollow)}, {"requisites", yesNo(o.Requisites)}, {"output", outputNames(o.Output)},
-	}
-}
-
 func (c *Crawler) job() job {
 	j := job{c.opts.Identity, map[string]string{}}
-	for _, s := range c.opts.settings() {
-		j.Settings[s.name] = s.value
+	for _, s := range c.opts.Settings() {
+		if s.Resume != ThisRun {
+			j.Settings[s.Name] = s.String()
+		}
 	}
 	return j
 }
 
-// changes are the settings that are not the same in now.
+// changes are the settings that are not the same in o. One that the last run did
+// not know of counts as the default.
 func (j job) changes(o *Options) (all []Change) {
-	for _, s := range o.settings() {
-		if was := j.Settings[s.name]; was != s.value {
-			all = append(all, Change{s.name, was, s.value})
+	usual := new(Options).Settings()
+	for i, s := range o.Settings() {
+		if s.Resume == ThisRun {
+			continue
+		}
+		was, known := j.Settings[s.Name]
+		if !known {
+			was = usual[i].String()
+		}
+		if is := s.String(); was != is {
+			all = append(all, Change{Setting: s.Name, Was: InWords(was), Is: InWords(is), Way: s.Compare(was, is), Effect: s.Resume})
 		}
 	}
 	return all
-}
-
-func scopeName(s Scope) string {
-	if named, ok := s.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return fmt.Sprintf("%T", s)
-}
-
-func pattern(r *regexp.Regexp) string {
-	if r == nil {
-		return "none"
-	}
-	return r.String()
-}
-
-// number is a bound.
-func number[T ~int | ~int64](n T) string {
-	if n <= 0 {
-		return "none"
-	}
-	return fmt.Sprint(n)
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-func aliasNames(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, " ")
-}
-
-func outputNames(out []Output) string {
-	names := make([]string, len(out))
-	for i, o := range out {
-		names[i] = string(o)
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, " ")
-}
-
-// fieldNames are the names of header fields, and a few digits that change with
-// the values: these may be secrets.
-func fieldNames(h http.Header) string {
-	var names []string
-	for name, values := range h {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s%q", name, values))
-		names = append(names, fmt.Sprintf("%s#%x", name, sum[:3]))
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	slices.Sort(names)
-	return strings.Join(names, " ")
 }

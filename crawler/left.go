@@ -112,7 +112,7 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 		return Skip{Reason: SkipBudget}
 	case end == EndLimit:
 		return Skip{Reason: SkipLimit}
-	case end == EndPatience || st.Due.After(now.Add(c.opts.patience())):
+	case end == EndPatience || st.Due.After(now.Add(max(0, c.opts.Patience))):
 		return Skip{Reason: SkipWaits, Detail: string(st.By), Until: st.Due}
 	}
 	return Skip{Reason: SkipQueued}

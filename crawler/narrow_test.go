@@ -85,9 +85,9 @@ func TestNarrowingIsNotForGood(t *testing.T) {
 				if n := sum.Skips[crawler.SkipNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
 					t.Errorf("%d URLs are put aside, want %d; ended %q", n, shelf-narrow.kept, sum.End)
 				}
-				if want := []crawler.Change{{Setting: "limit", Was: "2", Is: "none"}}; len(start.Changes) != 2 ||
-					!slices.Contains(start.Changes, want[0]) || !slices.ContainsFunc(start.Changes, func(c crawler.Change) bool {
-					return c.Setting == narrow.setting && c.Is == narrow.is
+				if want := (crawler.Change{Setting: "limit", Was: "2", Is: "none", Way: crawler.Wider, Effect: crawler.FromNowOn}); len(start.Changes) != 2 ||
+					!slices.Contains(start.Changes, want) || !slices.ContainsFunc(start.Changes, func(c crawler.Change) bool {
+					return c.Setting == narrow.setting && c.Is == narrow.is && c.Way == crawler.Tighter
 				}) {
 					t.Errorf("changes: %v", start.Changes)
 				}

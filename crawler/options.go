@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"cmp"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
@@ -75,7 +74,8 @@ type Options struct {
 	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end for those, too, that are left in the queue and not only for want of time; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
-	bounds bounds
+	proxyName string // of Proxy, where text set it
+	bounds    bounds
 }
 
 // bounds are those of what waits in memory, in all rooms: 0 is the usual one.
@@ -113,17 +113,9 @@ func (o *Options) check() error {
 	if len(o.Seeds) == 0 {
 		return &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from"}
 	}
-	for _, n := range []struct {
-		field string
-		bad   bool
-	}{
-		{"Depth", o.Depth < 0}, {"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"MaxTime", o.MaxTime < 0}, {"Rate", o.Rate < 0},
-		{"MaxHostBytes", o.MaxHostBytes < 0}, {"MaxHostTime", o.MaxHostTime < 0}, {"DomainDelay", o.DomainDelay < 0},
-		{"Concurrency", o.Concurrency < 0}, {"MaxSize", o.MaxSize < 0}, {"BodyBudget", o.BodyBudget < 0}, {"Timeout", o.Timeout < 0},
-		{"Bandwidth", o.Bandwidth < 0}, {"MaxArchive", o.MaxArchive < 0},
-	} {
-		if n.bad {
-			return &OptionError{Field: n.field, Reason: "is negative"}
+	for _, s := range o.Settings() {
+		if number, ok := s.Value.(interface{ fill() bool }); ok && !number.fill() {
+			return &OptionError{Field: s.Field, Reason: "is negative"}
 		}
 	}
 	if err := o.checkRobots(); err != nil {
@@ -136,14 +128,14 @@ func (o *Options) check() error {
 		return &OptionError{Field: "Rescan", Reason: "needs the archive in a Dir"}
 	}
 	for _, out := range o.Output {
-		if !slices.Contains([]Output{OutputWARC, OutputPages, OutputBodies, OutputLinks}, out) {
-			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is none of warc, jsonl, bodies, links", out)}
+		if !slices.Contains(outputNames, out) {
+			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is none of %s", out, join(outputNames, ", "))}
 		}
 	}
 	if o.Output == nil {
-		o.Output = []Output{OutputWARC, OutputPages}
+		o.Output = slices.Clone(usualOutputs)
 	}
-	if o.Proxy != nil && !o.AllowPrivate && o.Delay != 0 {
+	if o.Proxy != nil && !o.AllowPrivate {
 		// What address a site has is unknown; it counts as public.
 		o.Delay = max(o.Delay, frontier.PublicFloor)
 	}
@@ -151,12 +143,6 @@ func (o *Options) check() error {
 		o.Scope = SameHost()
 	}
 	o.Scope = cloned(o.Scope)
-	if o.MaxHostPages == 0 {
-		o.MaxHostPages = DefaultHostPages
-	}
-	if o.Concurrency == 0 {
-		o.Concurrency = DefaultConcurrency
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -187,15 +173,13 @@ func (o *Options) policy() robots.Policy {
 // lease is as long as a request may take: four time-outs, and what our own bound
 // on bytes per second makes of it, which is no fault of the site.
 func (o *Options) lease() time.Duration {
-	d := 4*cmp.Or(o.Timeout, 30*time.Second) + time.Minute
+	d := 4*o.Timeout + time.Minute
 	if o.Bandwidth > 0 {
-		size := cmp.Or(o.MaxSize, fetch.DefaultMaxSize) * int64(o.Concurrency)
+		size := o.MaxSize * int64(o.Concurrency)
 		d += min(time.Duration(float64(size)/float64(o.Bandwidth)*float64(time.Second)), 6*time.Hour)
 	}
 	return d
 }
-
-func (o *Options) patience() time.Duration { return max(0, cmp.Or(o.Patience, 2*time.Minute)) }
 
 func (o *Options) limit() rate.Limit { return rate.Limit(o.Rate) }
 

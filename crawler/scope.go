@@ -43,7 +43,13 @@ func SameDomain() Scope {
 func SeedsOnly() Scope { return newKeyed("list", frontier.URL.Key) }
 
 // Anywhere is the scope of everything. Bound it by depth and limits.
-func Anywhere() Scope { return ScopeFunc(func(frontier.Entry) bool { return true }) }
+func Anywhere() Scope { return anywhere{} }
+
+type anywhere struct{}
+
+func (anywhere) String() string                 { return "any" }
+func (anywhere) Admit(frontier.URL)             {}
+func (anywhere) Contains(_ frontier.Entry) bool { return true }
 
 // SamePrefix is the scope of what starts like a seed up to its last slash.
 func SamePrefix() Scope { return &prefixes{} }

@@ -1,0 +1,204 @@
+package crawler
+
+import (
+	"flag"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Setting is an option of a crawl that has a name, and a value that is text.
+// What speaks of options by name is made from settings: flags, their help, what
+// a run does otherwise than the one before, documentation.
+//
+// It is a flag.Value, that of flag.FlagSet as well as that of spf13/pflag. Set
+// refuses what is no value of the setting; where the setting is a list it adds
+// to what was Set before. String never tells a secret.
+type Setting struct {
+	Name     string     // as in max-host-pages
+	Field    string     // of Options; empty for what is not there
+	Group    Group      // under which it is listed
+	Unit     string     // of a number
+	Help     string     // what it is, in a few words
+	Larger   Way        // what a value is that is larger, or later in the list of values
+	Resume   Effect     // of a value that is not that of the last run
+	CodeOnly bool       // programs alone set it
+	Value    flag.Value // the field of Options that it is bound to
+}
+
+// A Group is a heading under which settings are listed.
+type Group string
+
+// The groups, in the order in which they are read.
+const (
+	GroupScope  Group = "What belongs to the crawl"
+	GroupPace   Group = "How fast it is"
+	GroupEnd    Group = "When it ends"
+	GroupRobots Group = "How robots.txt is read"
+	GroupWire   Group = "How sites are asked"
+	GroupOutput Group = "What is written"
+)
+
+// A Way says how a value compares with another.
+type Way string
+
+// The ways, as sites see them.
+const (
+	Tighter Way = "tighter" // less is asked of sites
+	Wider   Way = "wider"   // more is
+	Other   Way = "other"   // neither, or it cannot be told
+)
+
+// An Effect says what becomes of a setting that is not as in the last run of
+// the crawl.
+type Effect string
+
+// The effects.
+const (
+	FromNowOn Effect = "counts from now on, for what is queued, too"
+	SortsURLs Effect = "what is queued and no longer wanted is put aside, and queued again once it is wanted; links that were refused come back with rescan"
+	SortsLink Effect = "counts for the links of pages from now on; links that were refused come back with rescan"
+	NeedsNew  Effect = "begins another crawl"
+	ThisRun   Effect = "belongs to one run, and is not compared"
+)
+
+// Settings are the options that text can set, bound to o: to Set one changes o.
+// Those of the zero Options have the defaults.
+func (o *Options) Settings() []Setting {
+	return []Setting{
+		{Name: "scope", Field: "Scope", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: scopes(&o.Scope),
+			Help: "what belongs to the crawl: nothing but the seeds (list), what begins like one up to its last slash (prefix), the hosts of the seeds, their registrable domains, or any URL"},
+		{Name: "include", Field: "Include", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: pattern{&o.Include},
+			Help: "follow only URLs that match this regular expression"},
+		{Name: "exclude", Field: "Exclude", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: pattern{&o.Exclude},
+			Help: "do not follow URLs that match this regular expression"},
+		{Name: "depth", Field: "Depth", Group: GroupScope, Unit: "links", Larger: Wider, Resume: SortsURLs, Value: count(&o.Depth, 0, 0),
+			Help: "links from a seed that are followed (0: no limit)"},
+		{Name: "requisites", Field: "Requisites", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: either(&o.Requisites, "none", "page"),
+			Help: "what pages are shown with: none, or page (images, scripts and style sheets, one hop beyond the scope)"},
+		{Name: "nofollow", Field: "FollowNoFollow", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: either(&o.FollowNoFollow, "obey", "ignore"), CodeOnly: true,
+			Help: "what becomes of links that are marked nofollow"},
+		{Name: "rescan", Field: "Rescan", Group: GroupScope, Larger: Wider, Resume: ThisRun, Value: yesNo(&o.Rescan),
+			Help: "read the links of the archived pages again, and queue what was refused and is in scope now"},
+
+		{Name: "delay", Field: "Delay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.Delay, frontier.DefaultDelay, 0),
+			Help: "least pause of a site, from the end of a response; a site at a public address gets 200ms in any case"},
+		{Name: "ip-delay", Field: "IPDelay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.IPDelay, 250*time.Millisecond, 0),
+			Help: "least time between two starts at a public address (0: none)"},
+		{Name: "domain-delay", Field: "DomainDelay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.DomainDelay, 0, 0),
+			Help: "least pause of a registrable domain, whose sites are then asked one at a time (0: none)"},
+		{Name: "concurrency", Field: "Concurrency", Group: GroupPace, Unit: "visits", Larger: Wider, Resume: FromNowOn, Value: count(&o.Concurrency, DefaultConcurrency, 1),
+			Help: "visits at once, each to another site"},
+		{Name: "rate", Field: "Rate", Group: GroupPace, Unit: "requests/s", Larger: Wider, Resume: FromNowOn, Value: amount[float64]{&o.Rate, 0, 0, fractions},
+			Help: "requests per second, all sites together (0: no limit)"},
+		{Name: "bandwidth", Field: "Bandwidth", Group: GroupPace, Unit: "bytes/s", Larger: Wider, Resume: FromNowOn, Value: size(&o.Bandwidth, 0, 0),
+			Help: "bytes per second of all sites together, as in 500kB or 2MB (0: no limit)"},
+
+		{Name: "limit", Field: "Limit", Group: GroupEnd, Unit: "pages", Larger: Wider, Resume: FromNowOn, Value: count(&o.Limit, 0, 0),
+			Help: "pages of the whole crawl, not counting what they are shown with (0: no limit)"},
+		{Name: "max-bytes", Field: "MaxBytes", Group: GroupEnd, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxBytes, 0, 0),
+			Help: "bytes of answers of the whole crawl (0: no limit)"},
+		{Name: "max-time", Field: "MaxTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxTime, 0, 0),
+			Help: "stop the run after this time; what takes 10s longer is broken off (0: no limit)"},
+		{Name: "max-host-pages", Field: "MaxHostPages", Group: GroupEnd, Unit: "pages", Larger: Wider, Resume: FromNowOn, Value: count(&o.MaxHostPages, DefaultHostPages, 0),
+			Help: "pages of one site (0: no limit)"},
+		{Name: "max-host-bytes", Field: "MaxHostBytes", Group: GroupEnd, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxHostBytes, 0, 0),
+			Help: "bytes of answers of one site (0: no limit)"},
+		{Name: "max-host-time", Field: "MaxHostTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxHostTime, 0, 0),
+			Help: "time that requests to one site may take in all (0: no limit)"},
+		{Name: "patience", Field: "Patience", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: span(&o.Patience, 2*time.Minute, 0),
+			Help: "end the run when nothing falls due within this time (0: as soon as nothing is due)"},
+
+		{Name: "robots-forbidden", Field: "AllowForbidden", Group: GroupRobots, Larger: Wider, Resume: FromNowOn, Value: either(&o.AllowForbidden, "deny", "allow"),
+			Help: "what a robots.txt with status 401, 402, 403 or 451 means"},
+		{Name: "dialect", Field: "Dialect", Group: GroupRobots, Larger: Other, Resume: FromNowOn, Value: dialects(&o.Dialect),
+			Help: "text to read robots.txt by"},
+		{Name: "alias", Field: "Aliases", Group: GroupRobots, Larger: Other, Resume: FromNowOn, Value: aliases{&o.Aliases},
+			Help: "further product token of this crawler, such as an old name, whose groups count, too; may be repeated"},
+
+		{Name: "header", Field: "Header", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: fields{&o.Header},
+			Help: "\"Name: value\" to be sent with every request; may be repeated"},
+		{Name: "timeout", Field: "Timeout", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: span(&o.Timeout, 30*time.Second, time.Millisecond),
+			Help: "longest wait in each phase of a request; four times that for the whole"},
+		{Name: "max-size", Field: "MaxSize", Group: GroupWire, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxSize, fetch.DefaultMaxSize, 1),
+			Help: "largest body, decompressed; the rest is cut and marked"},
+		{Name: "body-budget", Field: "BodyBudget", Group: GroupWire, Unit: "bytes", Larger: Other, Resume: FromNowOn, Value: size(&o.BodyBudget, DefaultBodyBudget, 1),
+			Help: "memory for the bodies of all requests together; the others wait in temporary files"},
+		{Name: "allow-private", Field: "AllowPrivate", Group: GroupWire, Larger: Wider, Resume: FromNowOn, Value: yesNo(&o.AllowPrivate),
+			Help: "talk to private and loopback addresses, too"},
+		{Name: "connect-to", Field: "ConnectTo", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: detours{&o.ConnectTo},
+			Help: "HOST1:PORT1:HOST2:PORT2, as in curl: connect there instead; may be repeated"},
+		{Name: "proxy", Field: "Proxy", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: proxy{o},
+			Help: "http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT for all sites; env: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say, which count for nothing otherwise"},
+
+		{Name: "output", Field: "Output", Group: GroupOutput, Larger: Other, Resume: FromNowOn, Value: outputs{&o.Output},
+			Help: "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none"},
+		{Name: "max-archive", Field: "MaxArchive", Group: GroupOutput, Unit: "bytes", Larger: Other, Resume: FromNowOn, Value: size(&o.MaxArchive, 1<<30, 1), CodeOnly: true,
+			Help: "bytes of a WARC file, after which the next is begun"},
+	}
+}
+
+// Set implements flag.Value. The error says what is wrong with text, but not
+// of what setting it is.
+func (s Setting) Set(text string) error { return s.Value.Set(text) }
+
+// String implements flag.Value.
+func (s Setting) String() string {
+	if s.Value == nil {
+		return ""
+	}
+	return s.Value.String()
+}
+
+// IsBoolFlag reports whether a flag of that name may stand without a value.
+func (s Setting) IsBoolFlag() bool {
+	b, ok := s.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// Type says what a value looks like: duration, number, a list of words ...
+func (s Setting) Type() string {
+	if t, ok := s.Value.(interface{ Type() string }); ok {
+		return t.Type()
+	}
+	return "text"
+}
+
+// Compare says what a value is, compared with that before, both as String tells
+// them.
+func (s Setting) Compare(was, is string) Way {
+	before, known := s.width(was)
+	now, ok := s.width(is)
+	switch {
+	case s.Larger == Other || !known || !ok || before == now:
+		return Other
+	case before < now:
+		return Wider
+	}
+	return Tighter
+}
+
+// width is larger for what asks more of sites. No bound and no pause at all, +Inf,
+// ask the most.
+func (s Setting) width(text string) (float64, bool) {
+	m, ok := s.Value.(interface{ measure(string) (float64, error) })
+	if !ok {
+		return 0, false
+	}
+	n, err := m.measure(text)
+	if s.Larger == Tighter && !math.IsInf(n, 1) {
+		n = -n
+	}
+	return n, err == nil
+}
+
+// InWords is a value as String tells it, for people.
+func InWords(value string) string {
+	if n, err := strconv.ParseFloat(value, 64); value == "" || err == nil && n == 0 {
+		return "none"
+	}
+	return value
+}

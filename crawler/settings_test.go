@@ -1,0 +1,351 @@
+package crawler_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// unsaid are the options that no text can say.
+var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "RootCAs", "OnStart", "OnError", "OnSkip", "Logger"}
+
+// setting is one of o.
+func setting(t *testing.T, o *crawler.Options, name string) crawler.Setting {
+	t.Helper()
+	all := o.Settings()
+	i := slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no setting is named %s", name)
+	}
+	return all[i]
+}
+
+// sample is a value that is not the default.
+func sample(s crawler.Setting) string {
+	switch of := s.Type(); of {
+	case "number":
+		return "7"
+	case "duration":
+		return "7s"
+	case "size":
+		return "7kB"
+	case "regexp", "token":
+		return "seven"
+	case "field":
+		return "X-Seven: 7"
+	case "names":
+		return "links"
+	case "HOST1:PORT1:HOST2:PORT2":
+		return "a.example::[2001:db8::7]:7"
+	case "URL|env":
+		return "http://proxy.example:7"
+	default:
+		words := strings.Split(of, "|")
+		return words[slices.IndexFunc(words, func(w string) bool { return w != s.String() })]
+	}
+}
+
+// shown are the exported fields of o as text.
+func shown(o *crawler.Options) map[string]string {
+	fields := map[string]string{}
+	for f, v := range reflect.ValueOf(o).Elem().Fields() {
+		switch {
+		case !f.IsExported():
+		case f.Type.Kind() == reflect.Func:
+			fields[f.Name] = fmt.Sprint(!v.IsNil())
+		default:
+			fields[f.Name] = fmt.Sprint(v.Interface())
+		}
+	}
+	return fields
+}
+
+// Each option that text can say is one setting, which sets it and nothing else.
+// An option that is added wants a row in the table, or among the unsaid.
+func TestEachOptionIsASetting(t *testing.T) {
+	usual := shown(new(crawler.Options))
+	fields, names := slices.Clone(unsaid), map[string]bool{}
+	for _, row := range new(crawler.Options).Settings() {
+		if names[row.Name] || row.Field == "" || row.Group == "" || row.Help == "" || row.Larger == "" || row.Resume == "" || row.Type() == "text" {
+			t.Errorf("--%s stands twice, or is not complete: %+v", row.Name, row)
+		}
+		names[row.Name] = true
+		fields = append(fields, row.Field)
+		var o crawler.Options
+		s := setting(t, &o, row.Name)
+		if err := s.Set(sample(s)); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+		if s.String() == row.String() {
+			t.Errorf("%s is %s, as without %s", s.Name, s, sample(s))
+		}
+		for field, is := range shown(&o) {
+			if (is != usual[field]) != (field == s.Field) {
+				t.Errorf("%s %s: %s is %s, was %s", s.Name, sample(s), field, is, usual[field])
+			}
+		}
+	}
+	for f := range reflect.TypeFor[crawler.Options]().Fields() {
+		if n := len(slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name != f.Name })); f.IsExported() && n != 1 {
+			t.Errorf("Options.%s is set by %d settings, want 1", f.Name, n)
+		}
+	}
+}
+
+// What a setting tells sets the same again, but where it hides a secret, and the
+// default is a value like others.
+func TestWhatASettingTellsSetsTheSame(t *testing.T) {
+	for _, row := range new(crawler.Options).Settings() {
+		if row.Name == "header" {
+			continue
+		}
+		for _, text := range []string{row.String(), sample(row)} {
+			if row.Name == "alias" && text == "" || row.Name == "connect-to" && text == "" {
+				continue // nothing is not repeated
+			}
+			var o, again crawler.Options
+			s, copied := setting(t, &o, row.Name), setting(t, &again, row.Name)
+			if err := s.Set(text); err != nil {
+				t.Errorf("%s %q: %v", s.Name, text, err)
+			}
+			if text == row.String() && s.String() != text {
+				t.Errorf("the default of %s is told as %s, want %s", s.Name, s, text)
+			}
+			if err := copied.Set(s.String()); err != nil || copied.String() != s.String() {
+				t.Errorf("%s %q is told as %s, and that as %s (%v)", s.Name, text, s, copied, err)
+			}
+			if !reflect.DeepEqual(shown(&o), shown(&again)) {
+				t.Errorf("%s %s sets something else than %s", s.Name, s, text)
+			}
+		}
+	}
+}
+
+// Values are told as people write them.
+func TestHowSettingsAreTold(t *testing.T) {
+	for _, env := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
+		t.Setenv(env, "")
+	}
+	t.Setenv("HTTPS_PROXY", "me:secret@proxy.example:8")
+	for _, row := range []struct {
+		name string
+		set  []string
+		want string
+	}{
+		{"delay", nil, "1s"}, {"ip-delay", nil, "250ms"}, {"patience", nil, "2m"}, {"timeout", nil, "30s"}, {"domain-delay", nil, "0"},
+		{"depth", nil, "0"}, {"concurrency", nil, "64"}, {"max-host-pages", nil, "10000"}, {"max-size", nil, "16MiB"}, {"body-budget", nil, "24MiB"},
+		{"max-archive", nil, "1GiB"}, {"rate", nil, "0"}, {"scope", nil, "host"}, {"exclude", nil, ""}, {"output", nil, "warc,jsonl"},
+		{"allow-private", nil, "no"}, {"dialect", nil, "rfc9309"}, {"proxy", nil, ""}, {"header", nil, ""}, {"nofollow", nil, "obey"},
+		{"delay", []string{"0"}, "0"}, {"delay", []string{"90m"}, "1h30m"}, {"delay", []string{"120m"}, "2h"}, {"delay", []string{"10m"}, "10m"}, {"delay", []string{"1m5s"}, "1m5s"},
+		{"max-host-pages", []string{"0"}, "0"}, {"depth", []string{"0x10"}, "16"}, {"rate", []string{"0.25"}, "0.25"},
+		{"max-size", []string{"1024 KiB"}, "1MiB"}, {"max-size", []string{"1536"}, "1536B"}, {"max-size", []string{"3000kB"}, "3MB"}, {"bandwidth", []string{"0"}, "0"},
+		{"scope", []string{"any"}, "any"}, {"dialect", []string{"Google"}, "google"}, {"allow-private", []string{"true"}, "yes"}, {"allow-private", []string{"yes", "0"}, "no"},
+		{"exclude", []string{"x", ""}, ""}, {"output", []string{"none"}, "none"}, {"output", []string{""}, "none"}, {"output", []string{"links", "warc,jsonl"}, "links,warc,jsonl"},
+		{"alias", []string{"a", "b"}, "a b"}, {"connect-to", []string{"::127.0.0.1:80", "[2001:db8::1]:443:X.example:"}, "::127.0.0.1:80 [2001:db8::1]:443:X.example:"},
+		{"header", []string{"Cookies: secret", "X-A: b", "X-A: c"}, "Cookies#06ac66 X-A#94be45"},
+		{"proxy", []string{"socks5://me:secret@proxy.example:1080"}, "socks5://proxy.example:1080"}, {"proxy", []string{"http://p:1", ""}, ""},
+		{"proxy", []string{"env"}, "env: none http://proxy.example:8"},
+	} {
+		var o crawler.Options
+		s := setting(t, &o, row.name)
+		for _, text := range row.set {
+			if err := s.Set(text); err != nil {
+				t.Errorf("%s %q: %v", row.name, text, err)
+			}
+		}
+		if got := s.String(); got != row.want {
+			t.Errorf("%s %q is told as %q, want %q", row.name, row.set, got, row.want)
+		}
+	}
+	o := crawler.Options{Proxy: func(*url.URL) (*url.URL, error) { return nil, nil }, Scope: crawler.ScopeFunc(nil)}
+	if proxy, scope := setting(t, &o, "proxy").String(), setting(t, &o, "scope").String(); proxy != "a function" || scope != "crawler.ScopeFunc" {
+		t.Errorf("functions are told as %q and %q", proxy, scope)
+	}
+}
+
+// What is no value is refused, with what would be one, and changes nothing.
+func TestSettingsRefuse(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "")
+	t.Setenv("HTTPS_PROXY", "")
+	t.Setenv("http_proxy", "")
+	t.Setenv("https_proxy", "gopher://me:secret@p")
+	for _, row := range []struct{ name, text, want string }{
+		{"delay", "10", "10 has no unit: write 10s for seconds, or 10m for minutes"},
+		{"delay", "ten", `"ten" is no duration: write it as 500ms, 10s or 1h30m`},
+		{"delay", "-1s", "-1s is out of range: the least value is 0"},
+		{"timeout", "1us", "1us is out of range: the least value is 1ms"},
+		{"concurrency", "0", "0 is out of range: the least value is 1"},
+		{"limit", "many", `"many" is no whole number`},
+		{"limit", "99999999999999999999", "99999999999999999999 is out of range"},
+		{"rate", "fast", `"fast" is no number`},
+		{"rate", "NaN", "NaN is out of range: 0 to 1e9"},
+		{"rate", "1e400", "1e400 is out of range: 0 to 1e9"},
+		{"max-size", "0", "0 is out of range: the least value is 1B"},
+		{"max-size", "1TB", `"1TB" is no size: write it as 500kB, 16MiB or 1GB`},
+		{"max-size", "-1", `"-1" is no size: write it as 500kB, 16MiB or 1GB`},
+		{"max-bytes", "9999999GB", `"9999999GB" is no size: write it as 500kB, 16MiB or 1GB`},
+		{"scope", "planet", `"planet" is none of list, prefix, host, domain, any`},
+		{"allow-private", "perhaps", `"perhaps" is none of no, yes`},
+		{"include", "(", "error parsing regexp: missing closing ): `(`"},
+		{"output", "csv", `"csv" is none of warc, jsonl, bodies, links, none`},
+		{"output", "warc,none", "none goes with nothing else"},
+		{"output", "none,warc", "none goes with nothing else"},
+		{"header", "nonsense", `the header field "nonsense" has no colon: write it as "Name: value"`},
+		{"connect-to", "a:b:c:d", `"a:b:c:d": port "b" is not a number from 1 to 65535`},
+		{"proxy", "gopher://p", `"gopher" is no scheme of a proxy: write http, https or socks5, as in http://HOST:PORT; or env`},
+		{"proxy", "env", `HTTPS_PROXY: "gopher" is no scheme of a proxy: write http, https or socks5, as in http://HOST:PORT`},
+	} {
+		var o crawler.Options
+		err := setting(t, &o, row.name).Set(row.text)
+		if err == nil || err.Error() != row.want {
+			t.Errorf("%s %s: %v, want %s", row.name, row.text, err, row.want)
+		}
+		if !reflect.DeepEqual(shown(&o), shown(new(crawler.Options))) {
+			t.Errorf("%s %s changes the options", row.name, row.text)
+		}
+	}
+	var o crawler.Options
+	s := setting(t, &o, "output")
+	for _, names := range [][2]string{{"none", "warc"}, {"warc", "none"}} {
+		o.Output = nil
+		if err := s.Set(names[0]); err != nil {
+			t.Error(err)
+		}
+		if err := s.Set(names[1]); err == nil {
+			t.Errorf("output %q: %v", names, o.Output)
+		}
+	}
+}
+
+// Less for sites is tighter: none is the widest of all bounds and pauses.
+func TestSettingsCompare(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		from []string // the tightest to the widest
+	}{
+		{"delay", []string{"1h", "1s", "999ms", "0"}}, {"ip-delay", []string{"1s", "0"}}, {"domain-delay", []string{"9s", "1s", "0"}},
+		{"concurrency", []string{"1", "2", "64"}}, {"rate", []string{"0.5", "1", "0"}}, {"bandwidth", []string{"1023B", "1KiB", "1MB", "0"}},
+		{"limit", []string{"1", "2", "0"}}, {"max-bytes", []string{"1", "2", "0"}}, {"max-time", []string{"1s", "1m", "0"}},
+		{"max-host-pages", []string{"1", "10000", "0"}}, {"max-host-bytes", []string{"1", "2", "0"}}, {"max-host-time", []string{"1s", "1m", "0"}},
+		{"max-size", []string{"1MB", "1MiB"}}, {"depth", []string{"1", "2", "0"}},
+		{"scope", []string{"list", "prefix", "host", "domain", "any"}}, {"include", []string{"x", ""}}, {"exclude", []string{"x", ""}},
+		{"requisites", []string{"none", "page"}}, {"nofollow", []string{"obey", "ignore"}}, {"robots-forbidden", []string{"deny", "allow"}},
+		{"allow-private", []string{"no", "yes"}},
+	} {
+		s := setting(t, new(crawler.Options), row.name)
+		for i, was := range row.from {
+			for j, is := range row.from {
+				want := crawler.Other
+				if j < i {
+					want = crawler.Tighter
+				} else if j > i {
+					want = crawler.Wider
+				}
+				if got := s.Compare(was, is); got != want {
+					t.Errorf("%s: %s -> %s is %s, want %s", s.Name, was, is, got, want)
+				}
+			}
+		}
+	}
+	for _, row := range [][3]string{
+		{"scope", "main.Mine", "any"}, {"scope", "host", "main.Mine"}, {"exclude", "x", "y"}, {"timeout", "1s", "2s"}, {"patience", "1s", "0"},
+		{"dialect", "rfc9309", "google"}, {"proxy", "", "http://p"}, {"output", "none", "warc"}, {"delay", "unknown", "1s"},
+	} {
+		if got := setting(t, new(crawler.Options), row[0]).Compare(row[1], row[2]); got != crawler.Other {
+			t.Errorf("%s: %s -> %s is %s", row[0], row[1], row[2], got)
+		}
+	}
+}
+
+// A program may make flags of settings with the standard library, too.
+func TestSettingsAreFlags(t *testing.T) {
+	var o crawler.Options
+	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	for _, s := range o.Settings() {
+		fs.Var(s, s.Name, s.Help)
+	}
+	fs.PrintDefaults() // asks a zero Setting
+	if err := fs.Parse([]string{"-delay", "3s", "-allow-private", "-alias", "a", "-alias", "b", "http://a.example/"}); err != nil {
+		t.Fatal(err)
+	}
+	if o.Delay != 3*time.Second || !o.AllowPrivate || !slices.Equal(o.Aliases, []string{"a", "b"}) || fs.NArg() != 1 {
+		t.Errorf("%v %v %v %v", o.Delay, o.AllowPrivate, o.Aliases, fs.Args())
+	}
+}
+
+// A run that goes on tells each setting that is another, what that means for
+// sites, and no secret; it is recorded in crawl.log. A default is no change.
+func TestRunsTellTheirChanges(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		type options = crawler.Options
+		for i, run := range []struct {
+			change func(*options)
+			want   string
+		}{
+			{func(*options) {}, ""},
+			{func(o *options) {
+				o.Delay, o.BodyBudget, o.MaxHostPages, o.Scope = time.Second, crawler.DefaultBodyBudget, crawler.DefaultHostPages, crawler.SameHost()
+			}, ""},
+			{func(o *options) {
+				o.BodyBudget, o.Delay, o.Limit, o.MaxHostPages, o.AllowPrivate = 1<<20, 3*time.Second, 9, -1, true
+				o.ConnectTo = []fetch.ConnectTo{{Host: "b.example", ToHost: "c.example", ToPort: "80"}}
+				o.Scope = crawler.Anywhere()
+				if err := setting(t, o, "proxy").Set("http://me:secret@p.example:1"); err != nil {
+					t.Error(err)
+				}
+				o.ConnectTo = append(o.ConnectTo, fetch.ConnectTo{Host: "a.example"}) // not by the proxy
+			}, `scope: host -> any (wider); delay: 1s -> 3s (tighter); limit: none -> 9 (tighter); max-host-pages: 10000 -> none (wider); ` +
+				`body-budget: 24MiB -> 1MiB (other); allow-private: no -> yes (wider); connect-to: none -> b.example::c.example:80 a.example::: (other); ` +
+				`proxy: none -> http://p.example:1 (other)`},
+			{func(o *options) { o.Exclude = regexp.MustCompile("x") }, `scope: any -> host (tighter); exclude: none -> x (tighter); delay: 3s -> 1s (wider); ` +
+				`limit: 9 -> none (wider); max-host-pages: none -> 10000 (tighter); body-budget: 1MiB -> 24MiB (other); allow-private: yes -> no (tighter); ` +
+				`connect-to: b.example::c.example:80 a.example::: -> none (other); proxy: http://p.example:1 -> none (other)`},
+			{func(o *options) { o.Rescan, o.Exclude = true, regexp.MustCompile("x") }, ""},
+		} {
+			var said []string
+			crawl(t, w, func(o *options) {
+				o.Dir = dir
+				o.OnStart = func(s crawler.Start) {
+					for _, c := range s.Changes {
+						said = append(said, fmt.Sprintf("%s (%s)", c, c.Way))
+						if sorts := c.Setting == "scope" || c.Setting == "exclude"; (c.Effect == crawler.SortsURLs) != sorts {
+							t.Errorf("%s: %s", c, c.Effect)
+						}
+					}
+				}
+				run.change(o)
+			}, "http://a.example/")
+			if got := strings.Join(said, "; "); got != run.want {
+				t.Errorf("run %d: %s\nwant %s", i, got, run.want)
+			}
+		}
+	})
+	var told []string
+	for _, l := range logLines(t, dir) {
+		if l.URL == crawllog.RunURL {
+			told = append(told, l.Annotations...)
+		}
+	}
+	for _, want := range []string{"changed:body-budget:24MiB->1MiB", "changed:proxy:none->http://p.example:1", "changed:connect-to:none->b.example::c.example:80%20a.example:::"} {
+		if !slices.Contains(told, want) {
+			t.Errorf("crawl.log says %q, want %s", told, want)
+		}
+	}
+}
