@@ -19,6 +19,13 @@ var (
 	ErrStopped = errors.New("frontier: stopped")
 )
 
+// ending is why Next hands out no more turns. Both are for good: who was told of
+// an end has left, and nothing brings him back.
+type ending struct {
+	broken bool  // the backlog has said that it cannot go on: nothing more will settle
+	err    error // set once, by fail
+}
+
 // ended says which end it is where nothing is under way and nothing falls due.
 // It requires that mu is held.
 func (f *Frontier) ended() error {

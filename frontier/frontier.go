@@ -13,7 +13,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options says how polite a frontier is. The zero value is.
+// Options says how polite a frontier is. The zero value is. Patience, Rate, Limit
+// and MaxBytes are the Limits to begin with: Allow changes them.
 type Options struct {
 	Delay       time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, negative: none
 	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: no address clock
@@ -21,7 +22,7 @@ type Options struct {
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
 	Shared      Shared        // clocks of all crawls of this machine; nil: none
 	Lease       time.Duration // longest that a request takes, for Shared; 0: DefaultLease
-	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none
+	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none, Forever: endless
 	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
 	Limit       int           // pages of the whole crawl; 0: no limit
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
@@ -49,7 +50,6 @@ func (o *Options) check() error {
 
 func (o Options) withDefaults() Options {
 	o.Delay = orDefault(o.Delay, DefaultDelay)
-	o.Patience = orDefault(o.Patience, 2*time.Minute)
 	o.Lease = orDefault(o.Lease, DefaultLease)
 	if o.IPDelay == 0 {
 		o.IPDelay = 250 * time.Millisecond
@@ -75,42 +75,29 @@ func orDefault(d, def time.Duration) time.Duration {
 // Any number of workers call Next and Finish; nobody else is needed to keep
 // it going. One of the workers that wait in Next keeps the time for all.
 type Frontier struct {
-	opts    Options // with defaults; never changed
-	backlog Backlog
+	opts    Options // with defaults; never changed. What Allow may change counts in pace alone
+	backlog Backlog // asked without mu
 	opened  time.Time
-	rearm   chan struct{} // wakes the worker that keeps the time
-	follow  chan struct{} // wakes one of the others that wait in Next
 
-	// mu guards all that follows, sites and commons included. It is not held
-	// while the backlog reads or takes note, nor while anybody waits. A site that
-	// is out belongs to its turn: only that reads its entries and moves its
+	// mu guards all that follows, sites and commons included: who is out, who
+	// waits for whom, and what was spent change together or not at all. It is not
+	// held while the backlog reads or takes note, nor while anybody waits. A site
+	// that is out belongs to its turn: only that reads its entries and moves its
 	// clocks; the place of a site, and what is queued there, are anybody's.
 	mu sync.Mutex
 
 	// sites are those with something queued, out, or not yet taken note of by
-	// the backlog; all others are left to it. Each is in the place that it says.
+	// the backlog; all others are left to it. learn and Hop bring one in, leave
+	// alone takes one out. Each is in the place that it says.
 	sites   map[Site]*site
-	waiting siteHeap  // placeWaiting, by due time
-	ready   siteHeap  // placeReady: due, by priority
-	last    *site     // the one in waiting that is due last, unless it has left since
-	lastDue time.Time // no site in waiting is due later
-
 	commons [kinds]commons // what sites have in common, with the sites that are parked for it
 
-	ahead   int  // entries in site.ahead, of all
-	drained int  // sites that were asked and are not in sites
-	led     bool // a goroutine in Next watches timer and Grown for all
-	out     int  // turns handed out by Next and not finished; hops are not counted
-	pending int  // submits of which Grown has not told yet that they have settled
-	entries int  // that have not ended: the sum of site.queued
-	spent   Spent
-
-	limiter *rate.Limiter // nil for no limit
-	credit  int           // turns paid for there that made no request
-
-	politely Politeness
-	broken   bool  // the backlog has said that it cannot go on: nothing more will settle
-	err      error // why there are no more turns; set once, by fail
+	keeper // who keeps the time
+	queues // which site is next
+	motion // what is under way
+	pace   // what counts for all sites together
+	totals // sums over all sites
+	ending // why there is nothing more
 }
 
 // New opens a frontier over what backlog holds. The error is one of backlog, or
@@ -125,18 +112,16 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	opts, opened := opts.withDefaults(), time.Now()
 	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
-		opts: opts, backlog: backlog, opened: opened,
-		rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1), sites: map[Site]*site{},
-		waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst},
+		opts: opts, backlog: backlog, opened: opened, sites: map[Site]*site{},
+		keeper: keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
+		queues: queues{waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},
 		commons: [kinds]commons{
 			byAddress: newCommons(IPClock, opts.IPDelay, opts.PerIP),
 			byDomain:  newCommons(DomainClock, opts.DomainDelay, 1),
 			byHost:    newCommons(HostClock, max(opts.Delay, PublicFloor), 1),
 		},
 	}
-	if opts.Rate > 0 {
-		f.limiter = rate.NewLimiter(opts.Rate, 1)
-	}
+	f.set(Limits{Pages: opts.Limit, Bytes: opts.MaxBytes, Rate: opts.Rate, Patience: opts.Patience}, opened)
 	moved, err := f.recall()
 	if err == nil {
 		err = f.restore()
@@ -147,7 +132,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	// What the backlog had taken note of and not compared yet comes before the
 	// empty one: until it has settled nothing is at its end.
 	for _, c := range append(moved, Completion{}) {
-		f.pending++
+		f.submitted()
 		if err := backlog.Submit(c); err != nil {
 			return f, err
 		}
@@ -170,16 +155,25 @@ func checkEntries(entries []Entry) error {
 	return nil
 }
 
-// Add queues entries that the backlog has not seen. The error is ErrNoURL, or
-// one of the backlog.
+// Add queues entries that the backlog has not seen. It may be called while turns
+// are asked for: what it has queued is there before any end but ErrLimit and
+// ErrStopped. After an end it queues nothing, and the error is that end, as Next
+// returns it; of more than a thousand entries the first may be queued then.
+// Otherwise the error is ErrNoURL, or one of the backlog.
 func (f *Frontier) Add(entries ...Entry) error {
 	if err := checkEntries(entries); err != nil {
 		return err
 	}
 	for some := range slices.Chunk(entries, maxAdd) {
 		f.mu.Lock()
-		f.pending++
+		err := f.err
+		if err == nil {
+			f.submitted()
+		}
 		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
 		if err := f.backlog.Submit(Completion{Links: some}); err != nil {
 			f.mu.Lock()
 			f.fail(err)
@@ -266,12 +260,8 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
 	}
-	if b := f.opts.MaxBytes; b > 0 && f.spent.Bytes >= b {
-		f.fail(ErrLimit)
-		return nil, 0, f.err
-	}
-	if l := f.opts.Limit; l > 0 && f.spent.Pages+f.out >= l {
-		if f.spent.Pages >= l {
+	if full, used := f.full(); full {
+		if used && !f.limits.Open {
 			f.fail(ErrLimit)
 		}
 		return nil, math.MaxInt64, f.err
@@ -289,7 +279,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		s.place = placeIdle
 		if f.admit(s, now) {
 			f.pay(now)
-			f.out++
+			f.begun(&f.out)
 			return s, 0, nil
 		}
 		f.queue(s)
@@ -298,7 +288,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if len(f.waiting.sites) > 0 {
 		wait = f.waiting.sites[0].due.Sub(now)
 	}
-	if f.out == 0 && f.pending == 0 && wait > f.opts.Patience {
+	if f.still() && f.impatient(wait) && !f.limits.Open {
 		f.fail(f.ended())
 	}
 	return nil, wait, f.err
@@ -329,22 +319,24 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 }
 
 // hand makes the turn of a site that was picked: nil if it had nothing to be
-// asked after all. The site is out, so its entries are ours without the lock.
+// asked after all. The site is out, so its entries are ours while the backlog is
+// read without the lock.
 func (f *Frontier) hand(s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s}
-	if s.next() < 0 {
-		if err := f.readAhead(s); err != nil || len(s.ahead) == 0 {
-			f.mu.Lock()
-			t.adoptHeld()
-			f.refund()
-			f.release(t, f.now())
-			f.mu.Unlock()
-			return nil, err
-		}
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var err error
+	if s.next() < 0 {
+		f.mu.Unlock()
+		err = f.readAhead(s)
+		f.mu.Lock()
+	}
 	t.adoptHeld()
+	if err != nil || len(s.ahead) == 0 {
+		f.refund()
+		f.release(t, f.now())
+		return nil, err
+	}
 	i := max(0, s.next())
 	t.entry = s.ahead[i]
 	s.ahead = slices.Delete(s.ahead, i, i+1)
@@ -402,6 +394,7 @@ func (t *Turn) adoptHeld() {
 
 func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 	f.pay(now)
+	f.begun(&f.hops)
 	t := &Turn{frontier: f, site: o, hop: true}
 	t.stamp()
 	return t
@@ -410,7 +403,9 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 // release frees what t held and queues who waited for it. It requires that mu
 // is held.
 func (f *Frontier) release(t *Turn, now time.Time) {
-	if !t.hop {
+	if t.hop {
+		f.hops--
+	} else {
 		f.out--
 	}
 	if t.held != nil {

@@ -76,7 +76,7 @@ func (f *Frontier) site(name Site) *site {
 
 // absorb takes in the backlog's news. It requires that mu is held.
 func (f *Frontier) absorb(g Growth) {
-	f.pending -= g.Settled
+	f.settled(g)
 	if g.Err != nil {
 		f.broken = true
 		f.fail(g.Err)

@@ -55,6 +55,26 @@ type site struct {
 	by    Clock
 }
 
+// queues are the sites with something to be asked that nobody has: each is in
+// one of the two heaps, where its place and index say. queue, unqueue and pick
+// alone move them.
+type queues struct {
+	waiting siteHeap  // placeWaiting, by due time
+	ready   siteHeap  // placeReady: due, by priority
+	last    *site     // the one in waiting that is due last, unless it has left since
+	lastDue time.Time // no site in waiting is due later
+}
+
+// first is the site that is due first; nil if none has anything to be asked.
+func (q *queues) first() *site {
+	for _, h := range []*siteHeap{&q.ready, &q.waiting} {
+		if len(h.sites) > 0 {
+			return h.sites[0]
+		}
+	}
+	return nil
+}
+
 // dueAt computes when s can be asked and what it waits for.
 func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	due, by := s.clocks.Due, s.clocks.By

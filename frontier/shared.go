@@ -74,10 +74,11 @@ func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	}
 	s.machine.until = taken.Until
 	if taken.Lease {
+		patience := f.limits.patience()
 		gap, _ := s.clocks.steady(f.opts.Delay)
 		poll := max(gap, time.Second)
-		if now.Add(poll).Sub(s.machine.since) > f.opts.Patience {
-			poll = f.opts.Patience + time.Second
+		if now.Add(poll).Sub(s.machine.since) > patience {
+			poll = patience + time.Second
 		}
 		s.machine.until = now.Add(poll)
 	}

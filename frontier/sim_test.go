@@ -21,6 +21,7 @@ type referee struct {
 
 	mu     sync.Mutex
 	rand   *rand.Rand
+	in     force
 	out    map[Site]bool
 	sites  map[Site]*judged
 	hosts  map[string]*judged // http, https and other ports of one name
@@ -29,9 +30,6 @@ type referee struct {
 	known  map[string]bool // URLs that were added
 	busy   map[netip.Addr]int
 	start  map[netip.Addr]time.Time
-	asked  int // requests, and
-	hops   int // of these, by hops
-	first  time.Time
 }
 
 // judged is what the referee holds of a site, or of what several have in common.
@@ -47,7 +45,7 @@ type judged struct {
 
 func newReferee(t *testing.T, seed uint64, opts Options) *referee {
 	return &referee{
-		t: t, opts: opts, rand: rand.New(rand.NewPCG(seed, 1)),
+		t: t, opts: opts, rand: rand.New(rand.NewPCG(seed, 1)), in: force{rate: opts.Rate, since: time.Now()},
 		out: map[Site]bool{}, sites: map[Site]*judged{}, hosts: map[string]*judged{}, domain: map[string]*judged{},
 		done: map[string]int{}, known: map[string]bool{}, busy: map[netip.Addr]int{}, start: map[netip.Addr]time.Time{},
 	}
@@ -69,23 +67,29 @@ func (r *referee) intn(n int) int {
 }
 
 // took is called with every right that is had.
-func (r *referee) took(s Site) {
+func (r *referee) took(s Site, hop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.out[s] {
 		r.t.Errorf("two turns of %s are out", s)
 	}
 	r.out[s] = true
+	if err := r.in.took(hop); err != nil {
+		r.t.Error(err)
+	}
 }
 
-func (r *referee) gave(s Site) {
+func (r *referee) gave(s Site, hop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out[s] = false
+	if !hop {
+		r.in.out--
+	}
 }
 
 // asks is called when a request starts.
-func (r *referee) asks(s Site, addr netip.Addr, hop bool) {
+func (r *referee) asks(s Site, addr netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -105,16 +109,8 @@ func (r *referee) asks(s Site, addr netip.Addr, hop bool) {
 		r.t.Errorf("%s asked %v after its last start", addr, now.Sub(last))
 	}
 	r.start[addr] = now
-	if r.asked++; hop {
-		r.hops++
-	}
-	if r.first.IsZero() {
-		r.first = now
-	}
-	// A hop does not wait for the limit on all requests; it is paid for all the
-	// same, by as many workers as there are.
-	if most := float64(r.opts.Rate)*now.Sub(r.first).Seconds() + 1 + workers; r.opts.Rate > 0 && float64(r.asked) > most {
-		r.t.Errorf("%d requests in %v, of these %d by hops; the limit is %v a second", r.asked, now.Sub(r.first), r.hops, r.opts.Rate)
+	if err := r.in.asked(); err != nil {
+		r.t.Error(err)
 	}
 }
 
@@ -184,9 +180,12 @@ func (j *judged) take(o Outcome) {
 	}
 }
 
-func (r *referee) end(u URL) {
+func (r *referee) end(u URL, fate Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.in.ended(fate); err != nil {
+		r.t.Error(err)
+	}
 	if r.done[u.Key()]++; r.done[u.Key()] > 1 {
 		r.t.Errorf("%s ended twice", u)
 	}
@@ -208,15 +207,15 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		if err != nil {
 			return err
 		}
-		r.took(turn.Site())
+		r.took(turn.Site(), false)
 		o := r.play(turn, urls)
-		r.gave(turn.Site())
+		r.gave(turn.Site(), false)
 		fate, err := turn.Finish(o)
 		if err != nil {
 			return err
 		}
 		if fate.Code != Undecided && fate.Code != Waiting {
-			r.end(turn.Entry().URL)
+			r.end(turn.Entry().URL, fate)
 		}
 		if _, err := turn.Finish(o); !errors.Is(err, ErrFinished) {
 			r.t.Errorf("second Finish: %v", err)
@@ -234,16 +233,16 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 		if err != nil {
 			return Outcome{Again: true}
 		}
-		r.took(hop.Site())
-		o, _ := r.request(hop, addr, true)
+		r.took(hop.Site(), true)
+		o, _ := r.request(hop, addr)
 		o.Again = true
-		r.gave(hop.Site())
+		r.gave(hop.Site(), true)
 		if _, err := hop.Finish(o); err != nil {
 			r.t.Error(err)
 		}
 		return Outcome{Again: true}
 	}
-	o, bound := r.request(turn, addr, false)
+	o, bound := r.request(turn, addr)
 	if !bound {
 		return Outcome{Again: true}
 	}
@@ -260,7 +259,7 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 }
 
 // request makes one request by the right of turn.
-func (r *referee) request(turn *Turn, addr netip.Addr, hop bool) (Outcome, bool) {
+func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	if err := turn.Bind(addr, true); err != nil {
 		var notYet *NotYet
 		if !errors.As(err, &notYet) {
@@ -268,7 +267,7 @@ func (r *referee) request(turn *Turn, addr netip.Addr, hop bool) (Outcome, bool)
 		}
 		return Outcome{}, false
 	}
-	r.asks(turn.Site(), addr, hop)
+	r.asks(turn.Site(), addr)
 	start := time.Now()
 	time.Sleep(time.Duration(r.intn(700)) * time.Millisecond)
 	first := time.Now()
@@ -341,6 +340,10 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 					t.Fatal(err)
 				}
 				var all sync.WaitGroup
+				if seed%2 == 1 {
+					r.allow(f, func(l *Limits) { l.Open, l.Pages = true, 1 })
+					all.Go(func() { r.meddle(f) })
+				}
 				for range workers {
 					all.Go(func() {
 						if err := r.worker(f, urls); !errors.Is(err, ErrEnd) {
@@ -357,6 +360,9 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				st := f.Stats()
 				if st.Entries != 0 || st.Out != 0 || st.Polite.Early != 0 {
 					t.Errorf("at the end: %+v", st)
+				}
+				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity}) || rest != f.Rest() {
+					t.Errorf("at the end: %+v, %+v", rest, f.Rest())
 				}
 			})
 		})

@@ -11,6 +11,15 @@ type Politeness struct {
 	RetryAfter  int           // times a Retry-After named, kept
 }
 
+// totals are sums over all sites, those that are left to the backlog, too.
+type totals struct {
+	entries  int   // that have not ended: the sum of site.queued; learn writes it
+	ahead    int   // entries in site.ahead, of all
+	drained  int   // sites that were asked and are not in sites
+	spent    Spent // what was spent before this run, and by each Finish since
+	politely Politeness
+}
+
 // Stats is a snapshot of what a frontier holds.
 type Stats struct {
 	Entries  int   // queued, or out
@@ -28,12 +37,8 @@ func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st := Stats{Entries: f.entries, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Polite: f.politely}
-	for _, h := range []*siteHeap{&f.ready, &f.waiting} {
-		if len(h.sites) > 0 {
-			s := h.sites[0]
-			st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
-			break
-		}
+	if s := f.first(); s != nil {
+		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
 	}
 	return st
 }

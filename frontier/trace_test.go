@@ -26,11 +26,14 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //	open delay=1s restarted=-1m ...          over the same backlog, as a restart would
 //	open anew ...                            over an empty one
 //	add URL ... [depth=N] [hops=LER]
-//	next                                     the next turn
+//	next [10s]                               the next turn, waiting for so long; 100h by default
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
 //	hop [SITE] SITE                          by the right of a turn
 //	finish [SITE] [took=1s] [status=200] ... see outcome
 //	crawl                                    next and finish with a page, to the end
+//	allow [pages=3] [bytes=N] [rate=N] [turns=N] [patience=1m|forever] [open|closed]
+//	rest                                     whether anything moves
+//	stop
 //	sleep 1s
 //	taken KEY 10s [lease]                    another process has KEY, "_" for a blank, for so long
 //	shared                                   what the machine has; only after open shared
@@ -103,7 +106,7 @@ func (r *tracer) do(command string, args []string) string {
 	case "add":
 		return r.add(args)
 	case "next":
-		return r.next()
+		return r.next(args)
 	case "bind":
 		turn, args := r.turn(args, len(args) > 0)
 		if err := turn.Bind(netip.MustParseAddr(args[0]), len(args) == 1); err != nil {
@@ -121,6 +124,13 @@ func (r *tracer) do(command string, args []string) string {
 		return r.finish(args)
 	case "crawl":
 		return r.crawl()
+	case "allow":
+		return r.allow(args)
+	case "rest":
+		return r.rest()
+	case "stop":
+		r.f.Stop()
+		return ""
 	case "sleep":
 		time.Sleep(r.duration(args[0]))
 		return ""
@@ -138,15 +148,19 @@ func (r *tracer) do(command string, args []string) string {
 	return ""
 }
 
-// next waits for a turn, for 100 hours at most.
-func (r *tracer) next() string {
-	ctx, cancel := context.WithTimeout(r.t.Context(), 100*time.Hour)
+// next waits for a turn.
+func (r *tracer) next(args []string) string {
+	atMost := 100 * time.Hour
+	if len(args) > 0 {
+		atMost = r.duration(args[0])
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), atMost)
 	defer cancel()
 	begin := time.Now()
 	turn, err := r.f.Next(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return "nothing within 100 hours of " + r.at(begin) + "\n"
+		return fmt.Sprintf("nothing within %v hours of %s\n", atMost.Hours(), r.at(begin))
 	case err != nil:
 		return r.at(time.Now()) + " " + err.Error() + "\n"
 	}
@@ -164,8 +178,11 @@ func option(args []string, name string) string {
 }
 
 func (r *tracer) duration(s string) time.Duration {
-	if s == "" {
+	switch s {
+	case "":
 		return 0
+	case "forever":
+		return Forever
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -244,6 +261,38 @@ func (r *tracer) add(args []string) string {
 		}
 	}
 	return ""
+}
+
+func (r *tracer) allow(args []string) string {
+	err := r.f.Allow(func(l *Limits) {
+		for _, arg := range args {
+			switch name, value, _ := strings.Cut(arg, "="); name {
+			case "pages":
+				l.Pages = r.number(value)
+			case "bytes":
+				l.Bytes = int64(r.number(value))
+			case "rate":
+				l.Rate = rate.Limit(r.number(value))
+			case "turns":
+				l.Turns = r.number(value)
+			case "patience":
+				l.Patience = r.duration(value)
+			case "open", "closed":
+				l.Open = name == "open"
+			default:
+				r.t.Fatalf("%q is no limit", name)
+			}
+		}
+	})
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	return ""
+}
+
+func (r *tracer) rest() string {
+	rest := r.f.Rest()
+	return fmt.Sprintf("%d out, %d pending, first due %s by %q\n", rest.Out, rest.Pending, r.at(rest.NextDue), rest.NextBy)
 }
 
 // turn is the turn that the arguments begin with, if they do, or else the last one.
@@ -380,7 +429,7 @@ func (r *tracer) site(name Site) (said string) {
 func (r *tracer) crawl() string {
 	var s strings.Builder
 	for {
-		said := r.next()
+		said := r.next(nil)
 		s.WriteString(said)
 		if len(r.turns) == 0 {
 			return s.String()

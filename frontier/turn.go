@@ -265,7 +265,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero()
 	if news {
-		f.pending++
+		f.submitted()
 	}
 	f.mu.Unlock()
 

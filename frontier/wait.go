@@ -6,8 +6,14 @@ import (
 	"time"
 )
 
-// One of the goroutines that wait in Next leads: it watches the timer and the
-// backlog's news for all. The others wait until they are kicked.
+// A keeper is how those who wait in Next share one clock: one of them leads, and
+// watches the timer and the backlog's news for all. The others wait until they
+// are kicked.
+type keeper struct {
+	rearm  chan struct{} // wakes the one who leads; room for one kick, which is not lost while nobody listens
+	follow chan struct{} // wakes one of the others, in the same way
+	led    bool          // somebody leads: Next sets it, wait alone takes it back. Who leads not, must not read Grown
+}
 
 // wait returns when there may be something to do. Only the leader looks at the
 // clock and at the backlog's news: sixty-four workers need not wake for each.
