@@ -1,19 +1,18 @@
 package storage
 
 import (
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
-	"go.etcd.io/bbolt"
 )
 
 // Names of the archive in a crawl's directory.
@@ -70,12 +69,6 @@ var archiveBuffers = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept for another record.
 const maxScratch = 1 << 20
 
-// A payload is where an answer was archived first.
-type payload struct {
-	date time.Time
-	url  string
-}
-
 // smallPayload bytes are not worth a revisit record.
 const smallPayload = 64
 
@@ -89,62 +82,12 @@ func (db *DB) repeats(x *warc.Exchange) (string, error) {
 		x.PayloadDigest = warc.PayloadDigest(x.Response)
 	}
 	digest := x.PayloadDigest
-	p, err := db.payload(digest)
+	p, err := db.state.Payload(digest)
 	if err != nil || p == nil {
 		return digest, err
 	}
-	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: p.url, Date: p.date, PayloadDigest: digest}
+	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: p.URL, Date: p.Date, PayloadDigest: digest}
 	return "", nil
-}
-
-func payloadKey(digest string) []byte {
-	sum, err := base32.StdEncoding.DecodeString(strings.TrimPrefix(digest, sha1Prefix))
-	if err != nil {
-		return []byte(digest)
-	}
-	return sum
-}
-
-func (db *DB) payload(digest string) (p *payload, err error) {
-	db.mu.Lock()
-	p = db.payloads[digest]
-	db.mu.Unlock()
-	if p != nil {
-		return p, nil
-	}
-	key := payloadKey(digest)
-	err = db.view(func(tx *bbolt.Tx) error {
-		value := tx.Bucket(bucketPayloads).Get(key)
-		if value == nil {
-			return nil
-		}
-		var err error
-		p, err = getPayload(key, value)
-		return err
-	})
-	return p, err
-}
-
-func getPayload(key, value []byte) (*payload, error) {
-	raw, err := unseal(bucketPayloads, key, value)
-	if err != nil {
-		return nil, err
-	}
-	d := decoder{b: raw}
-	p := &payload{d.time(), d.string()}
-	if d.bad {
-		return nil, recordError(bucketPayloads, key, errRecord)
-	}
-	return p, nil
-}
-
-func (c *change) putPayload(digest string, p *payload) error {
-	bucket, key := c.tx.Bucket(bucketPayloads), payloadKey(digest)
-	if bucket.Get(key) != nil { // of an answer that came at the same time
-		return nil
-	}
-	b := c.arena.take(32 + len(p.url))[:checksumSize]
-	return put(bucket, key, appendString(appendTime(b, p.date), p.url))
 }
 
 // archive is the WARC files that a run writes: one that grows, and those that
@@ -154,7 +97,7 @@ type archive struct {
 	dir     string
 	prefix  string // of the names of this run's files
 	encoder *warc.Encoder
-	disk    disk
+	disk    disk.Disk
 
 	// With outputs.moment held; the committer alone takes files out.
 	serial int
@@ -165,7 +108,7 @@ type archive struct {
 // maxPrefix leaves room for the rest of a name: file systems take 255 bytes.
 const maxPrefix = 200
 
-func newArchive(dir string, opts Archive, disk disk, now time.Time) (*archive, error) {
+func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive, error) {
 	if opts.MaxSize <= 0 {
 		opts.MaxSize = 1 << 30
 	}
@@ -177,7 +120,7 @@ func newArchive(dir string, opts Archive, disk disk, now time.Time) (*archive, e
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{opts: opts, dir: filepath.Join(dir, ArchiveDir), encoder: encoder, disk: disk}
+	a := &archive{opts: opts, dir: filepath.Join(dir, ArchiveDir), encoder: encoder, disk: d}
 	a.prefix = strings.TrimSuffix(filepath.Base(name), ".crawl") + "-" + now.UTC().Format("20060102150405")
 	a.prefix = strings.Map(func(r rune) rune {
 		if 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_' {
@@ -219,7 +162,7 @@ func (a *archive) begin() error {
 			return err
 		}
 	}
-	o, err := openOutput(filepath.Join(a.dir, name+openSuffix), mark{}, a.disk)
+	o, err := openOutput(filepath.Join(a.dir, name+openSuffix), state.Mark{}, a.disk)
 	if err != nil {
 		return err
 	}
@@ -285,12 +228,12 @@ func (a *archive) finish(full []*namedOutput) error {
 		errs = append(errs, err)
 	}
 	// A name that is lost in a power cut would be that of a file nobody knows.
-	return errors.Join(append(errs, a.disk.syncDir(a.dir))...)
+	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
 // close gives what still grows its end and its name: what was not committed is
 // cut off, so that the archive can be read, whatever ended the run.
-func (a *archive) close(committed marks) error {
+func (a *archive) close(committed state.Marks) error {
 	var errs []error
 	for _, f := range a.files {
 		n := committed[f.name].Length
@@ -305,7 +248,7 @@ func (a *archive) close(committed marks) error {
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, a.disk.syncDir(a.dir))...)
+	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
 // abandon closes what still grows, and leaves it to the next run to find out
@@ -318,22 +261,22 @@ func (a *archive) abandon() {
 
 // recoverArchive gives the files that an earlier run left open their ends and
 // names: they are cut to what was committed.
-func recoverArchive(dir string, known marks, disk disk) error {
+func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	for key, m := range known {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")
 		if !ok {
 			continue
 		}
 		path := filepath.Join(dir, ArchiveDir, name)
-		switch o, err := openExisting(path+openSuffix, m, disk); {
+		switch o, err := openExisting(path+openSuffix, m, d); {
 		case errors.Is(err, fs.ErrNotExist):
 			if info, err := os.Stat(path); err != nil || info.Size() != m.Length {
-				return &DamagedError{path, fmt.Errorf("it is missing or not %d bytes long, as was written", m.Length)}
+				return &DamagedError{Path: path, Err: fmt.Errorf("it is missing or not %d bytes long, as was written", m.Length)}
 			}
 		case err != nil:
 			return err
 		default:
-			if err := errors.Join(disk.sync(o.file), o.file.Close()); err != nil {
+			if err := errors.Join(d.Sync(o.file), o.file.Close()); err != nil {
 				return err
 			}
 			if m.Length == 0 {
@@ -354,60 +297,15 @@ func recoverArchive(dir string, known marks, disk disk) error {
 		}
 	}
 	if _, serr := os.Stat(filepath.Join(dir, ArchiveDir)); serr == nil {
-		err = errors.Join(err, disk.syncDir(filepath.Join(dir, ArchiveDir)))
+		err = errors.Join(err, d.SyncDir(filepath.Join(dir, ArchiveDir)))
 	}
 	return err
 }
 
-// release makes the index, and says that nobody holds the crawl any more and what
-// it has come to.
-func (db *DB) release() (err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			db.broken = true
-			err = db.damaged(nil, panicked)
-		}
-	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if err := db.writeIndex(); err != nil {
-		return err
-	}
-	return db.bolt.Update(func(tx *bbolt.Tx) error {
-		meta := tx.Bucket(bucketMeta)
-		return errors.Join(db.finished(tx), putIndex(meta, db.index), meta.Delete(keyOpen))
-	})
-}
-
-// finished puts the marks of the files of the archive with those that are only
-// compared by Verify: who has the files elsewhere by then can go on with the
-// crawl.
-func (db *DB) finished(tx *bbolt.Tx) error {
-	for name, m := range db.marks {
-		if !strings.HasPrefix(name, ArchiveDir+"/") {
-			continue
-		}
-		if m.Length > 0 {
-			if err := putFinished(tx, name, m); err != nil {
-				return err
-			}
-		}
-		delete(db.marks, name)
-	}
-	return putMarks(tx.Bucket(bucketMeta), db.marks)
-}
-
-func putFinished(tx *bbolt.Tx, name string, m mark) error {
-	raw, err := encode(m)
-	if err != nil {
-		return err
-	}
-	return put(tx.Bucket(bucketFinished), []byte(name), raw)
-}
-
 // openExisting is openOutput for a file that must be there.
-func openExisting(path string, committed mark, disk disk) (*output, error) {
+func openExisting(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	return openOutput(path, committed, disk)
+	return openOutput(path, committed, d)
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -39,7 +38,7 @@ func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 // Every bound of what may wait for a commit is reached with everything that can
 // be put: whoever waits for room holds nothing that the committer needs.
 func TestSmallestBounds(t *testing.T) {
-	for name, bounds := range map[string]Bounds{"usual": {}, "links": {Links: 1}, "all": {1, 1, 1}} {
+	for name, bounds := range map[string]Bounds{"state.Usual": {}, "links": {Links: 1}, "all": {1, 1, 1}} {
 		t.Run(name, func(t *testing.T) {
 			const workers, pages = 24, 6
 			db, err := Open(t.TempDir(), Options{
@@ -95,54 +94,4 @@ func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 		return err
 	}
 	return db.Submit(frontier.Completion{Links: found})
-}
-
-// Whoever waits for room goes on when the run ends, though the disk does not
-// answer. What was in hand is taken all the same.
-func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
-	dir := t.TempDir()
-	const workers = 8
-	synctest.Test(t, func(t *testing.T) {
-		tiny := usual
-		tiny.queue = 1
-		var stuck atomic.Bool
-		answers := make(chan struct{})
-		db, err := Open(dir, Options{NoPages: true, Gather: -1, limits: &tiny, fault: func(err error) error {
-			if stuck.Load() {
-				<-answers
-			}
-			return err
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stuck.Store(true)
-		var ended atomic.Int64
-		for w := range workers {
-			go func() { // it ends when all it has was taken
-				for i := range 3 {
-					if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("http://h%d.example/%d", w, i))}}); err != nil {
-						t.Error(err)
-					}
-				}
-				ended.Add(1)
-			}()
-		}
-		synctest.Wait()
-		if n := ended.Load(); n == workers {
-			t.Error("nobody waits for room")
-		}
-		db.Hasten()
-		synctest.Wait()
-		if n := ended.Load(); n != workers {
-			t.Errorf("%d of %d have ended", n, workers)
-		}
-		close(answers)
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if v := verified(t, dir); v.Entries != 3*workers {
-		t.Errorf("%d entries, want %d", v.Entries, 3*workers)
-	}
 }

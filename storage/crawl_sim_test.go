@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // A referee watches a frontier over a DB for some virtual weeks, across kills.
@@ -338,8 +339,8 @@ func (r *referee) acknowledged(dir string, opts Options) {
 func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		l := usual
-		l.smallPending, l.someMerge = 0, 0
+		l := state.Usual
+		l.SmallPending, l.SomeMerge = 0, 0
 		db, err := Open(dir, Options{limits: &l})
 		if err != nil {
 			t.Fatal(err)
@@ -357,8 +358,8 @@ func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if len(db.pending.sites) != 1 {
-			t.Fatalf("%d sites in the journal alone", len(db.pending.sites))
+		if put, kept := db.state.Pending(); put != 0 || kept == 0 {
+			t.Fatalf("%d things wait for a commit, %d for a merge", put, kept)
 		}
 		f, err := frontier.New(db, frontier.Options{})
 		if err != nil {

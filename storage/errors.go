@@ -1,99 +1,41 @@
 package storage
 
-import (
-	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
+import "github.com/permesso-crawler/permesso/storage/internal/state"
 
-	berrors "go.etcd.io/bbolt/errors"
-)
+// ErrClosed is returned by methods of a DB that was closed.
+var ErrClosed = state.ErrClosed
 
-// An InUseError says that another process holds the state of a crawl.
-type InUseError struct {
-	Dir string
-	Run *Run // who; nil if that is not known
-}
+// An InUseError says that another process holds the state of a crawl: the one in
+// Dir; Run says which, and is nil if that is not known.
+type InUseError = state.InUseError
 
-func (e *InUseError) Error() string {
-	if e.Run == nil {
-		return fmt.Sprintf("%s is in use by another process", e.Dir)
-	}
-	return fmt.Sprintf("%s is in use by process %d, which runs since %s",
-		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
-}
+// A DamagedError says that the file at Path, of a crawl, is not what was written;
+// it unwraps to what is wrong. Nothing was changed.
+type DamagedError = state.DamagedError
 
-// A DamagedError says that a file of a crawl is not what was written.
-// Nothing was changed.
-type DamagedError struct {
-	Path string
-	Err  error
-}
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
-}
-
-func (e *DamagedError) Unwrap() error { return e.Err }
-
-// A VersionError says that a crawl was written by a version with another layout.
-type VersionError struct {
-	Path      string
-	Have, Can uint64
-}
-
-func (e *VersionError) Error() string {
-	which := "a newer"
-	if e.Have < e.Can {
-		which = "an older"
-	}
-	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
-}
-
-// damaged tells errors that name their mend, and those of the file system,
-// from the ones that mean that the state file is not in order.
-func (db *DB) damaged(err error, panicked any) error {
-	if panicked == nil && errors.Is(err, berrors.ErrDatabaseNotOpen) && db.closed.Load() {
-		return ErrClosed
-	}
-	return damagedState(filepath.Join(db.dir, StateFile), err, panicked)
-}
-
-func damagedState(path string, err error, panicked any) error {
-	if panicked != nil {
-		err = fmt.Errorf("%v", panicked)
-	}
-	var theirs callersError
-	if errors.As(err, &theirs) {
-		return theirs.error
-	}
-	var inUse *InUseError
-	var version *VersionError
-	var already *DamagedError
-	var errno syscall.Errno
-	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || DiskFull(err) {
-		return err
-	}
-	return &DamagedError{path, err}
-}
-
-// A callersError is one of who is told of what is kept: it means nothing of the
-// state file.
-type callersError struct{ error }
-
-// told is the end of a list that err, of the caller's, ends; nil if it does not.
-func told(err error) error {
-	if err == nil {
-		return nil
-	}
-	return callersError{err}
-}
+// A VersionError says that the state file at Path was written by a version with
+// another layout: Have, where this one reads layout Can.
+type VersionError = state.VersionError
 
 // DiskFull reports whether an error says that there is no more room: on the disk,
 // within the quota of the user, or within the size that a file may have. A commit
 // that failed so is not on disk.
-func DiskFull(err error) bool {
-	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap this one
-}
+func DiskFull(err error) bool { return state.DiskFull(err) }
+
+// A Run says which process (PID) holds a crawl, and since when (Started).
+type Run = state.Run
+
+// ReadRun says which process holds the crawl in dir, or held it when it was
+// killed. The error is fs.ErrNotExist where none does.
+func ReadRun(dir string) (*Run, error) { return state.ReadRun(dir) }
+
+// Holder says which process holds the crawl in dir; ok is false if none does.
+func Holder(dir string) (run *Run, ok bool) { return state.Holder(dir) }
+
+// A Queue reads what is left in the directory of a crawl that nobody runs. It
+// changes nothing.
+type Queue = state.Queue
+
+// OpenQueue opens the queue of the crawl in dir. The error is an *InUseError, a
+// *DamagedError, or one of the file system.
+func OpenQueue(dir string) (*Queue, error) { return state.OpenQueue(dir) }

@@ -4,27 +4,26 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
-	berrors "go.etcd.io/bbolt/errors"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // The committer dies while others wait for room: they are told why, and so is
 // everybody later.
 func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := usual
-		l.queue = 1
+		l := state.Usual
+		l.Queue = 1
 		var stuck atomic.Bool
 		dies := make(chan struct{})
 		broken := errors.New("the disk is gone")
-		db, err := Open(t.TempDir(), Options{NoPages: true, Gather: -1, limits: &l, disk: disk{func(string) error {
+		db, err := Open(t.TempDir(), Options{NoPages: true, Gather: -1, limits: &l, disk: disk.Disk{Before: func(string) error {
 			if stuck.Load() {
 				<-dies
 				return broken
@@ -74,42 +73,12 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 	})
 }
 
-// What cannot be kept fails where it is given, or ends the crawl; nothing is
-// acknowledged that is not there.
-func TestWhatCannotBeKeptIsSaid(t *testing.T) {
-	dir := t.TempDir()
-	db := open(t, dir)
-	if err := db.Put("key", make(chan int)); err == nil {
-		t.Error("a channel was put")
-	}
-	if err := db.Put(strings.Repeat("x", 40_000), 1); !errors.Is(err, berrors.ErrKeyTooLarge) {
-		t.Errorf("a key of 40,000 bytes: %v", err)
-	}
-	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
-		t.Fatal(err)
-	}
-	settle(t, db, 1)
-	// Nothing in front of the committer looks at the name of a site.
-	if err := db.PutSnapshot(frontier.Site(strings.Repeat("x", 40_000)), &robots.Snapshot{Status: 200}); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); !errors.Is(err, berrors.ErrKeyTooLarge) {
-		t.Errorf("Close: %v", err)
-	}
-	if v := verified(t, dir); v.Entries != 1 || v.Snapshots != 0 {
-		t.Errorf("%+v", v)
-	}
-}
-
 // Another layout is no damage, whoever opens the file.
 func TestAnotherLayoutIsNoDamage(t *testing.T) {
-	for _, layout := range []uint64{schemaVersion - 1, schemaVersion + 1} {
+	for _, relative := range []int{-1, 1} {
 		dir := filled(t)
-		db := open(t, dir)
-		if err := db.bolt.Update(setVersion(layout)); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Close(); err != nil {
+		layout, err := setVersion(dir, relative)
+		if err != nil {
 			t.Fatal(err)
 		}
 		_, openErr := Open(dir, Options{})

@@ -2,14 +2,24 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
+	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
 
-func setVersion(v uint64) func(*bbolt.Tx) error {
-	return func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketMeta).Put([]byte("version"), binary.BigEndian.AppendUint64(nil, v))
+// setVersion says that the state in dir has another layout, relative to its own.
+func setVersion(dir string, relative int) (v uint64, err error) {
+	b, err := bbolt.Open(filepath.Join(dir, StateFile), 0o644, nil)
+	if err != nil {
+		return 0, err
 	}
+	err = b.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket([]byte("meta"))
+		v = binary.BigEndian.Uint64(meta.Get([]byte("version"))) + uint64(relative)
+		return meta.Put([]byte("version"), binary.BigEndian.AppendUint64(nil, v))
+	})
+	return v, errors.Join(err, b.Close())
 }
 
 // PutPage writes a page of which no answer is archived.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"go.etcd.io/bbolt"
 )
@@ -24,8 +25,8 @@ import (
 func everything(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	l := usual
-	l.maxBlock = 8
+	l := state.Usual
+	l.MaxBlock = 8
 	db, err := Open(dir, Options{Gather: -1, limits: &l, Archive: &Archive{}})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,7 @@ func everything(t *testing.T) string {
 		t.Fatal(err)
 	}
 	// In the journal alone: there was a commit, and no time to merge.
-	l.smallPending, l.someMerge = 0, 0
+	l.SmallPending, l.SomeMerge = 0, 0
 	copied := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		if db, err = Open(dir, Options{limits: &l}); err != nil {
@@ -116,7 +117,7 @@ func archivedPage(at time.Time) *warc.Exchange {
 // A row is one of a bucket in a state file.
 type row struct {
 	bucket     string
-	kind       byte // in bucketEntries
+	kind       byte // of an entry
 	key, value []byte
 }
 
@@ -129,20 +130,21 @@ func rows(t *testing.T, dir string) []row {
 	defer b.Close()
 	var all []row
 	if err := b.View(func(tx *bbolt.Tx) error {
-		for _, name := range buckets {
+		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 			n := len(all)
-			each(tx.Bucket(name), func(key, value []byte) {
+			err := b.ForEach(func(key, value []byte) error {
 				r := row{bucket: string(name), key: bytes.Clone(key), value: bytes.Clone(value)}
-				if r.bucket == string(bucketEntries) {
+				if r.bucket == "entries" {
 					r.kind = key[4]
 				}
 				all = append(all, r)
+				return nil
 			})
 			if n == len(all) {
 				t.Errorf("bucket %s is empty", name)
 			}
-		}
-		return nil
+			return err
+		})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func ask(dir string) (said map[string]string, err error) {
 	check(serr)
 	said["snapshot"] = fmt.Sprintf("%+v", s)
 	page := archivedPage(time.Unix(0, 0))
-	p, perr := db.payload(warc.PayloadDigest(page.Response))
+	p, perr := db.state.Payload(warc.PayloadDigest(page.Response))
 	check(perr)
 	said["payload"] = fmt.Sprintf("%+v", p)
 	var v string
@@ -265,7 +267,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		if err != nil && !errors.As(err, &damaged) && !errors.As(err, &version) {
 			t.Errorf("bucket %s, key %x: %v, want a *DamagedError", row.bucket, row.key, err)
 		}
-		if err == nil && !maps.Equal(got, right) && !bytes.Equal(row.key, keySeed) {
+		if err == nil && !maps.Equal(got, right) && !bytes.Equal(row.key, []byte("seed")) {
 			for k := range right {
 				if got[k] != right[k] {
 					t.Errorf("bucket %s, key %x: %s is %s, which was %s", row.bucket, row.key, k, got[k], right[k])
@@ -277,7 +279,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		kinds[row.kind] = true
 		flip(row, r.IntN(len(row.key)), "key")
 		at := r.IntN(len(row.value))
-		if row.bucket == string(bucketBodies) && at > 3 && at < 10 {
+		if row.bucket == "bodies" && at > 3 && at < 10 {
 			at = 0 // the time, level and system in a gzip header mean nothing
 		}
 		flip(row, len(row.key)+at, "value")

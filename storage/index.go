@@ -14,71 +14,63 @@ import (
 	"slices"
 
 	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
-	"go.etcd.io/bbolt"
 )
 
 // What an indexer has made, in two files that have not their names yet.
 type madeIndex struct {
-	part, sorted mark
+	part, sorted state.Mark
 	lines        int64
 }
 
-// indexMarks say what index.cdxj is, and of what it was made.
-type indexMarks struct {
-	Part  mark `json:"part"`
-	Index mark `json:"index"`
-}
-
-func putIndex(meta *bbolt.Bucket, m indexMarks) error {
-	raw, err := encode(m)
-	if err != nil {
-		return err
-	}
-	return put(meta, keyIndex, raw)
+// A marksPutter keeps what the files are: the state of a crawl.
+type marksPutter interface {
+	PutMarks(growing state.Marks, index state.IndexMarks) error
 }
 
 // recoverIndex makes index.part again where a run is to append to it, and it is
 // not there. Whether it is what it was is looked at when it is sorted.
-func (db *DB) recoverIndex() error {
-	m := db.marks[indexPart]
-	if db.opts.Archive == nil || m.Length == 0 && !m.Lost {
+func (s *outputs) recoverIndex(known state.Marks) error {
+	m := known[indexPart]
+	if m.Length == 0 && !m.Lost {
 		return nil
 	}
-	if !m.Lost && wholeLine(filepath.Join(db.dir, indexPart), m) == nil {
+	if !m.Lost && wholeLine(filepath.Join(s.dir, indexPart), m) == nil {
 		return nil
 	}
-	return db.remakeIndex()
+	return s.remakeIndex(known)
 }
 
 // writeIndex makes index.cdxj, unless it is that of all that was archived. What
 // is not in index.part as it was written is read in the WARC files.
-func (db *DB) writeIndex() error {
-	part := db.committed[indexPart]
+func (s *outputs) writeIndex(committed state.Marks) error {
+	part := committed[indexPart]
 	if part.Length == 0 && !part.Lost {
 		return nil
 	}
-	path := filepath.Join(db.dir, IndexFile)
-	if info, err := os.Stat(path); err == nil && db.index.Part.same(part) && info.Size() == db.index.Index.Length {
+	path := filepath.Join(s.dir, IndexFile)
+	if info, err := os.Stat(path); err == nil && s.made.Part.Same(part) && info.Size() == s.made.Index.Length {
 		return nil
 	}
-	sorted, err := db.sortIndex(part)
+	sorted, err := s.sortIndex(part)
 	if errors.Is(err, errIndexLost) {
-		return db.remakeIndex()
+		return s.remakeIndex(committed)
 	}
 	if err == nil {
-		err = errors.Join(rename(db.dir, IndexFile), db.disk.syncDir(db.dir))
+		err = errors.Join(rename(s.dir, IndexFile), s.disk.SyncDir(s.dir))
 	}
-	db.index = indexMarks{part, sorted}
+	s.made = state.IndexMarks{Part: part, Index: sorted}
 	return err
 }
 
 var errIndexLost = errors.New(indexPart + " is not what was written")
 
 // sortIndex sorts index.part into a new file.
-func (db *DB) sortIndex(part mark) (sorted mark, err error) {
-	in, err := os.Open(filepath.Join(db.dir, indexPart))
+func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
+	in, err := os.Open(filepath.Join(s.dir, indexPart))
 	if errors.Is(err, fs.ErrNotExist) || part.Lost {
 		return sorted, errIndexLost
 	}
@@ -86,7 +78,7 @@ func (db *DB) sortIndex(part mark) (sorted mark, err error) {
 		return sorted, err
 	}
 	defer in.Close()
-	sorter := cdxj.NewSorter(db.dir, 0)
+	sorter := cdxj.NewSorter(s.dir, 0)
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	marked := &marking{r: io.LimitReader(in, part.Length)}
 	reader := lines.NewReader(marked)
@@ -102,22 +94,22 @@ func (db *DB) sortIndex(part mark) (sorted mark, err error) {
 			return sorted, errors.Join(errIndexLost, err)
 		}
 	}
-	if !marked.same(part) {
+	if !marked.Same(part) {
 		return sorted, errIndexLost
 	}
-	return writeSorted(filepath.Join(db.dir, IndexFile+newSuffix), sorter, db.disk)
+	return writeSorted(filepath.Join(s.dir, IndexFile+newSuffix), sorter, s.disk)
 }
 
 // remakeIndex makes both files again. What cannot be read of the archive is left
 // out: Verify names it.
-func (db *DB) remakeIndex() error {
-	x := &indexer{dir: db.dir, disk: db.disk, marks: db.marks, problem: func(error) {}}
+func (s *outputs) remakeIndex(known state.Marks) error {
+	x := &indexer{dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
 	made, err := x.make()
 	if err != nil {
 		return err
 	}
-	db.index = indexMarks{made.part, made.sorted}
-	return x.commit(db.bolt, db.marks, made)
+	s.made = state.IndexMarks{Part: made.part, Index: made.sorted}
+	return x.commit(s.state, made)
 }
 
 // Indexed is what MakeIndex has done.
@@ -140,15 +132,13 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	}
 	x := &indexer{dir: dir, problem: problem}
 	path := filepath.Join(dir, StateFile)
-	var bolt *bbolt.DB
+	var outline *state.Outline
 	if _, err := os.Stat(path); err == nil {
-		if bolt, err = openChecked(dir, false); err != nil {
+		if outline, err = state.OpenOutline(dir); err != nil {
 			return done, err
 		}
-		defer func() { err = errors.Join(err, bolt.Close()) }()
-		if err := bolt.View(func(tx *bbolt.Tx) error { return x.read(tx, path) }); err != nil {
-			return done, err
-		}
+		defer func() { err = errors.Join(err, outline.Close()) }()
+		x.marks = outline.Marks
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return done, err
 	}
@@ -156,43 +146,25 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 		return done, fmt.Errorf("there is no archive in %s: %w", dir, err)
 	}
 	made, err := x.make()
-	if err == nil && bolt != nil {
-		err = x.commit(bolt, x.marks, made)
+	if err == nil && outline != nil {
+		err = x.commit(outline, made)
 	} else if err == nil {
 		err = errors.Join(os.Remove(filepath.Join(dir, indexPart+newSuffix)), rename(dir, IndexFile))
 	}
 	return Indexed{made.lines, slices.Sorted(maps.Keys(x.gone))}, err
 }
 
-// read reads the marks.
-func (x *indexer) read(tx *bbolt.Tx, path string) error {
-	meta := tx.Bucket(bucketMeta)
-	if _, err := layout(meta, path); err != nil {
-		return err
-	}
-	x.marks = marks{}
-	if raw := meta.Get(keyOutputs); raw != nil {
-		if err := decode(bucketMeta, keyOutputs, raw, &x.marks); err != nil {
-			return &DamagedError{path, err}
-		}
-	}
-	return nil
-}
-
 // commit gives the new files their names. A kill in between leaves a state that
 // says that they are to be made again.
-func (x *indexer) commit(bolt *bbolt.DB, all marks, made madeIndex) error {
-	put := func(m mark) error {
-		all[indexPart] = m
-		return bolt.Update(func(tx *bbolt.Tx) error {
-			meta := tx.Bucket(bucketMeta)
-			return errors.Join(putMarks(meta, all), putIndex(meta, indexMarks{made.part, made.sorted}))
-		})
+func (x *indexer) commit(to marksPutter, made madeIndex) error {
+	put := func(m state.Mark) error {
+		x.marks[indexPart] = m
+		return to.PutMarks(x.marks, state.IndexMarks{Part: made.part, Index: made.sorted})
 	}
-	if err := put(mark{Lost: true}); err != nil {
+	if err := put(state.Mark{Lost: true}); err != nil {
 		return err
 	}
-	if err := errors.Join(rename(x.dir, indexPart), rename(x.dir, IndexFile), x.disk.syncDir(x.dir)); err != nil {
+	if err := errors.Join(rename(x.dir, indexPart), rename(x.dir, IndexFile), x.disk.SyncDir(x.dir)); err != nil {
 		return err
 	}
 	return put(made.part)
@@ -208,8 +180,8 @@ func rename(dir, name string) error {
 // that is there.
 type indexer struct {
 	dir     string
-	disk    disk
-	marks   marks       // of WARC files that grow: what counts of them
+	disk    disk.Disk
+	marks   state.Marks // of WARC files that grow: what counts of them
 	problem func(error) // is told what cannot be read, and is left out
 
 	present map[string]bool // WARC files, by name
@@ -242,10 +214,10 @@ func (x *indexer) make() (made madeIndex, err error) {
 	if err := x.moved(); err != nil {
 		return made, err
 	}
-	if err := errors.Join(x.part.Flush(), x.disk.sync(part)); err != nil {
+	if err := errors.Join(x.part.Flush(), x.disk.Sync(part)); err != nil {
 		return made, err
 	}
-	made.part, made.lines = marked.mark, x.sorter.Len()
+	made.part, made.lines = marked.Mark, x.sorter.Len()
 	made.sorted, err = writeSorted(filepath.Join(x.dir, IndexFile+newSuffix), x.sorter, x.disk)
 	return made, err
 }
@@ -371,12 +343,12 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 }
 
 // writeSorted writes all lines to a new file, and syncs it.
-func writeSorted(path string, lines *cdxj.Sorter, disk disk) (mark, error) {
+func writeSorted(path string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return mark{}, err
+		return state.Mark{}, err
 	}
 	out := &marking{w: f}
 	_, err = lines.WriteTo(out)
-	return out.mark, errors.Join(err, disk.sync(f), f.Close())
+	return out.Mark, errors.Join(err, d.Sync(f), f.Close())
 }

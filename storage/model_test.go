@@ -269,3 +269,12 @@ func TestKillBetweenAnyTwoCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func entry(t testing.TB, raw string) frontier.Entry {
+	t.Helper()
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frontier.Entry{URL: u}
+}

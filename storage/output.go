@@ -7,19 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // An output is a file that grows by whole records. What is appended is in
 // memory until flush, and counts only once its mark is committed.
 type output struct {
 	file *os.File
-	disk disk
+	disk disk.Disk
 
 	mu    sync.Mutex
 	buf   []byte
-	dirty bool  // something was appended since the last flush
-	now   mark  // of the file and buf
-	err   error // of the first write that failed: nothing counts any more
+	dirty bool       // something was appended since the last flush
+	now   state.Mark // of the file and buf
+	err   error      // of the first write that failed: nothing counts any more
 }
 
 // A namedOutput is one of which the state keeps the mark, under its name.
@@ -30,21 +33,21 @@ type namedOutput struct {
 
 // openOutput opens the file at path, made if need be, and cuts what was never
 // committed.
-func openOutput(path string, committed mark, disk disk) (*output, error) {
+func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	flags, length := os.O_RDWR|os.O_CREATE, committed.Length
 	if length > 0 {
 		flags = os.O_RDWR // what is missing is not made up for by an empty file
 	}
 	f, err := os.OpenFile(path, flags, 0o644)
 	if errors.Is(err, fs.ErrNotExist) && length > 0 {
-		return nil, &DamagedError{path, fmt.Errorf("it is missing, of which %d bytes were written", length)}
+		return nil, &DamagedError{Path: path, Err: fmt.Errorf("it is missing, of which %d bytes were written", length)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && info.Size() < length {
-		err = &DamagedError{path, fmt.Errorf("%d bytes long where %d were written", info.Size(), length)}
+		err = &DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", info.Size(), length)}
 	}
 	if err == nil {
 		err = f.Truncate(length)
@@ -56,12 +59,12 @@ func openOutput(path string, committed mark, disk disk) (*output, error) {
 		f.Close()
 		return nil, err
 	}
-	return &output{file: f, disk: disk, now: committed}, nil
+	return &output{file: f, disk: d, now: committed}, nil
 }
 
 // cutTail cuts the file at path to length. One that is missing or shorter is left
 // for Verify to name.
-func cutTail(path string, length int64, disk disk) error {
+func cutTail(path string, length int64, d disk.Disk) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= length {
 		return nil
@@ -73,7 +76,7 @@ func cutTail(path string, length int64, disk disk) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Truncate(length), disk.sync(f), f.Close())
+	return errors.Join(f.Truncate(length), d.Sync(f), f.Close())
 }
 
 // maxBuffer is what may be in memory until a flush. What is more is written
@@ -87,7 +90,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	at = o.now.Length
 	size := 0
 	for _, p := range parts {
-		o.now = o.now.plus(p)
+		o.now = o.now.Plus(p)
 		size += len(p)
 	}
 	o.dirty = true
@@ -106,7 +109,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 }
 
 // mark is that of the file with what was appended.
-func (o *output) mark() mark {
+func (o *output) mark() state.Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.now
@@ -132,40 +135,5 @@ func (o *output) flush() error {
 	if err != nil || !dirty {
 		return err
 	}
-	return o.disk.syncData(o.file)
-}
-
-// A disk syncs files and directories.
-type disk struct {
-	before func(path string) error // is told of each sync, and may let it fail, in tests; nil: nobody
-}
-
-func (d disk) ask(path string) error {
-	if d.before == nil {
-		return nil
-	}
-	return d.before(path)
-}
-
-func (d disk) sync(f *os.File) error {
-	if err := d.ask(f.Name()); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-// syncData is sync but for what is not needed to read the file again.
-func (d disk) syncData(f *os.File) error {
-	if err := d.ask(f.Name()); err != nil {
-		return err
-	}
-	return syncData(f)
-}
-
-// syncDir makes sure that the names in a directory outlast a power cut.
-func (d disk) syncDir(path string) error {
-	if err := d.ask(path); err != nil {
-		return err
-	}
-	return syncDir(path)
+	return o.disk.SyncData(o.file)
 }

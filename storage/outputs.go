@@ -9,12 +9,18 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// outputs are the files that a run writes beside the state.
+// outputs are the files that a run writes beside the state. They implement
+// state.Outputs.
 type outputs struct {
-	disk disk
+	dir   string
+	disk  disk.Disk
+	state *state.DB
+	made  state.IndexMarks // index.cdxj as it was made last
 
 	// Held to append what one visit writes, and to note the marks of all files:
 	// a commit holds all of a visit or nothing, and the lines of a page stand in
@@ -31,10 +37,11 @@ type outputs struct {
 	lostLog int64 // bytes that were committed, and were gone at open: log is never cut
 }
 
-// open opens the files in dir that opts asks for, and cuts them to their marks.
+// open opens the files that opts asks for, and cuts them to their marks.
 // After an unclean end those that are not written any more are cut, too: nobody
 // else would.
-func (s *outputs) open(dir string, opts *Options, known marks, unclean bool) (err error) {
+func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err error) {
+	dir := s.dir
 	for _, o := range []struct {
 		name string
 		want bool
@@ -124,58 +131,83 @@ func (s *outputs) archived(r *record) error {
 	return err
 }
 
-// flush brings all files to disk as they are at one moment, and returns their
-// marks of then. It returns the files of the archive that do not grow any more.
-func (s *outputs) flush() (now marks, full []*namedOutput, err error) {
+// Flush implements state.Outputs: it brings all files to disk as they are at one
+// moment.
+func (s *outputs) Flush() (state.Moment, error) {
 	s.moment.Lock()
 	files, newName := s.lines, false
+	var now state.Moment
 	if a := s.archive; a != nil {
 		files = slices.Concat(files, a.files)
-		full = slices.Clone(a.files[:max(0, len(a.files)-1)])
+		for _, f := range a.files[:max(0, len(a.files)-1)] {
+			now.Full = append(now.Full, f.name)
+		}
 		newName, a.began = a.began, false
 	}
-	now = make(marks, len(files)+1)
+	now.Marks = make(state.Marks, len(files)+1)
 	for _, f := range files {
-		now[f.name] = f.mark()
+		now.Marks[f.name] = f.mark()
 	}
 	size, sum := s.log.Sum()
-	now[LogFile] = mark{Length: size, Sum: sum}
+	now.Marks[LogFile] = state.Mark{Length: size, Sum: sum}
 	s.moment.Unlock()
 
 	for _, f := range files {
 		if err := f.flush(); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", f.file.Name(), err)
+			return now, fmt.Errorf("%s: %w", f.file.Name(), err)
 		}
 	}
 	if newName {
 		// A length must not outlast the file it is of.
-		if err := s.disk.syncDir(s.archive.dir); err != nil {
-			return nil, nil, err
+		if err := s.disk.SyncDir(s.archive.dir); err != nil {
+			return now, err
 		}
 	}
-	return now, full, s.log.Sync(s.disk.syncData)
+	return now, s.log.Sync(s.disk.SyncData)
 }
 
-// finish gives files of the archive that are committed whole their names.
-func (s *outputs) finish(full []*namedOutput) error {
-	if err := s.archive.finish(full); err != nil {
+// Finish implements state.Outputs: it gives files of the archive that are committed
+// whole their names.
+func (s *outputs) Finish(names []string) error {
+	s.moment.Lock()
+	a := s.archive
+	full := a.files[:len(names):len(names)]
+	s.moment.Unlock()
+	if err := a.finish(full); err != nil {
 		return err
 	}
 	s.moment.Lock()
 	defer s.moment.Unlock()
-	a := s.archive
-	a.files = slices.DeleteFunc(a.files, func(f *namedOutput) bool { return slices.Contains(full, f) })
+	a.files = slices.Clone(a.files[len(names):])
 	return nil
 }
 
-// close closes the files but for those of the archive.
-func (s *outputs) close() error {
+// Close implements state.Outputs: it gives the archive its ends and its index, and
+// closes the files.
+func (s *outputs) Close(end state.End) (last state.Last, err error) {
+	if s.archive != nil {
+		if end.Unknown {
+			s.archive.abandon()
+		} else {
+			err = s.archive.close(end.Committed)
+		}
+	}
+	if err == nil && !end.Failed {
+		err = s.writeIndex(end.Committed)
+	}
+	last.Growing, last.Finished = split(end.Committed)
+	last.Index = s.made
+	return last, errors.Join(err, s.closeLines())
+}
+
+// closeLines closes the files but for those of the archive.
+func (s *outputs) closeLines() error {
 	var errs []error
 	for _, o := range s.lines {
 		errs = append(errs, o.file.Close())
 	}
 	if s.log != nil {
-		errs = append(errs, s.log.Sync(s.disk.syncData), s.log.Close())
+		errs = append(errs, s.log.Sync(s.disk.SyncData), s.log.Close())
 	}
 	return errors.Join(errs...)
 }

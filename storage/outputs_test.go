@@ -18,6 +18,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -42,7 +44,7 @@ func visitOf(t testing.TB, db *DB, n int) {
 
 // fits compares the outputs in dir, as long as their marks say, with each other, and
 // returns the URLs of the pages. WARC files that have none are whole.
-func fits(t testing.TB, dir string, known marks) (pages []string) {
+func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 	t.Helper()
 	read := func(name string) []byte {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
@@ -155,14 +157,14 @@ func TestLongNamesOfCrawls(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := fits(t, dir, db.marks); len(pages) != 1 {
+	if pages := fits(t, dir, db.state.Marks()); len(pages) != 1 {
 		t.Errorf("pages %v", pages)
 	}
 }
 
 // Of a WARC file that cannot be begun nothing is left.
 func TestAnArchiveThatCannotBegin(t *testing.T) {
-	a, err := newArchive(t.TempDir(), Archive{Info: warc.Info{Software: "a\nb"}}, disk{}, time.Now())
+	a, err := newArchive(t.TempDir(), Archive{Info: warc.Info{Software: "a\nb"}}, disk.Disk{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +191,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	var n, commits atomic.Int64
 	known := visited(t, 120)
 	opts := Options{Archive: &Archive{MaxSize: 5000}, Links: true, Gather: -1}
-	opts.disk.before = func(string) error {
+	opts.disk.Before = func(string) error {
 		if db != nil && n.Load() < 100 {
 			visitOf(t, db, int(n.Add(1)))
 		}
@@ -197,7 +199,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	}
 	opts.fault = func(err error) error {
 		commits.Add(1)
-		fits(t, db.dir, db.marks)
+		fits(t, db.dir, db.state.Marks())
 		return err
 	}
 	opened, err := Open(t.TempDir(), opts)
@@ -215,7 +217,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := fits(t, db.dir, db.marks); len(pages) < 30 || commits.Load() < 12 {
+	if pages := fits(t, db.dir, db.state.Marks()); len(pages) < 30 || commits.Load() < 12 {
 		t.Errorf("%d pages in %d commits", len(pages), commits.Load())
 	}
 	verified(t, db.dir)
@@ -239,7 +241,7 @@ func TestOutputsHaveOneOrder(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := fits(t, db.dir, db.marks); len(pages) != 400 {
+	if pages := fits(t, db.dir, db.state.Marks()); len(pages) != 400 {
 		t.Errorf("%d pages", len(pages))
 	}
 }
@@ -332,7 +334,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
 	dir := t.TempDir()
 	var db *DB
-	opts := Options{Archive: &Archive{MaxSize: 1500}, Links: true, Gather: -1, disk: disk{d.before}}
+	opts := Options{Archive: &Archive{MaxSize: 1500}, Links: true, Gather: -1, disk: disk.Disk{Before: d.before}}
 	after := func() []string {
 		t.Helper()
 		again, err := Open(d.cut(dir), Options{Archive: &Archive{}, Links: true, Gather: -1})
@@ -346,7 +348,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
-		pages := fits(t, again.dir, again.marks)
+		pages := fits(t, again.dir, again.state.Marks())
 		raw, err := os.ReadFile(filepath.Join(again.dir, LogFile))
 		if err != nil {
 			t.Error(err)
@@ -408,7 +410,7 @@ func TestNoLengthWithoutASync(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := Options{Archive: &Archive{}, Links: true, Gather: -1}
 			var armed atomic.Bool
-			opts.disk.before = func(path string) error {
+			opts.disk.Before = func(path string) error {
 				if armed.Load() && (filepath.Base(path) == name || len(name) > len(openSuffix) && bytes.HasSuffix([]byte(path), []byte(name))) {
 					return broken
 				}
@@ -430,7 +432,7 @@ func TestNoLengthWithoutASync(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 			again := open(t, db.dir)
-			for name, m := range again.marks {
+			for name, m := range again.state.Marks() {
 				if m.Length > 0 {
 					t.Errorf("%d bytes of %s count", m.Length, name)
 				}

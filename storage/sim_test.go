@@ -16,16 +16,17 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 var sims = flag.Int("sims", 8, "seeds of each simulation")
 
 // small are limits with which a few links make several rows, blocks and slices.
-func small(r *rand.Rand) *limits {
-	return &limits{
-		smallPending: r.IntN(4), someMerge: 1 + r.IntN(40), fullMerge: 1 + r.IntN(80),
-		slice: 1 + r.IntN(40), maxSlice: 1 + r.IntN(6), rowSize: 1 + r.IntN(400), maxBlock: 2 + r.IntN(5),
-		queue: 1 + r.IntN(4), queueLinks: 1 + r.IntN(9), queueBytes: 1 + r.IntN(4000),
+func small(r *rand.Rand) *state.Limits {
+	return &state.Limits{
+		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
+		Slice: 1 + r.IntN(40), MaxSlice: 1 + r.IntN(6), RowSize: 1 + r.IntN(400), MaxBlock: 2 + r.IntN(5),
+		Queue: 1 + r.IntN(4), QueueLinks: 1 + r.IntN(9), QueueBytes: 1 + r.IntN(4000),
 	}
 }
 
@@ -56,6 +57,7 @@ type twin struct {
 	t     *testing.T
 	rand  *rand.Rand
 	db    *DB
+	opts  Options
 	acts  []act
 	pages []string
 	now   time.Time
@@ -115,7 +117,7 @@ func (w *twin) apply(i int) {
 		u.out, u.fate = false, c.Fate
 		u.entry.Due = time.Time{}
 		if c.Fate.Code == frontier.Waiting {
-			u.entry.Due, u.entry.Tries = time.UnixMilli(dueMillis(c.Fate.Until)), c.Entry.Tries
+			u.entry.Due, u.entry.Tries = c.Fate.Until.Add(time.Millisecond-1).Truncate(time.Millisecond), c.Entry.Tries
 		}
 	}
 	for _, s := range c.Common {
@@ -365,15 +367,13 @@ func (w *twin) settle() {
 
 // quiet reports whether nothing is left to be committed or merged.
 func (w *twin) quiet() bool {
-	w.db.merging.Lock()
-	defer w.db.merging.Unlock()
-	return w.queued() == 0 && w.db.pending.empty()
+	put, kept := w.db.state.Pending()
+	return put == 0 && kept == 0
 }
 
 func (w *twin) queued() int {
-	w.db.mu.Lock()
-	defer w.db.mu.Unlock()
-	return len(w.db.queue)
+	put, _ := w.db.state.Pending()
+	return put
 }
 
 // compare compares everything but the queue itself. It may be called at any
@@ -456,7 +456,7 @@ func (w *twin) kill() {
 	verified(w.t, dir)
 	for { // a crawl may be killed again as soon as it is open
 		var err error
-		if w.db, err = Open(dir, w.db.opts); err != nil {
+		if w.db, err = Open(dir, w.opts); err != nil {
 			w.t.Fatal(err)
 		}
 		if !w.db.Unclean() {
@@ -530,8 +530,9 @@ func TestWhatIsCommittedIsNeitherLostNorDoneTwice(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 3))
 				w := &twin{t: t, rand: r, now: time.Now()}
 				w.forget()
+				w.opts = Options{limits: small(r)}
 				var err error
-				if w.db, err = Open(t.TempDir(), Options{limits: small(r)}); err != nil {
+				if w.db, err = Open(t.TempDir(), w.opts); err != nil {
 					t.Fatal(err)
 				}
 				defer func() {

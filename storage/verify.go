@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"time"
 
-	"github.com/permesso-crawler/permesso/frontier"
-	"go.etcd.io/bbolt"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // Verified is what Verify has looked at.
@@ -48,7 +45,7 @@ type Check struct {
 // state file that is damaged in a certain way makes bbolt panic in a goroutine of its own, which
 // ends the process: who must go on calls Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
-	v := &verifier{Check: c, dir: dir, ends: map[uint64]frontier.Fate{}, marks: marks{}, finished: marks{}}
+	v := &verifier{Check: c, dir: dir}
 	path := filepath.Join(dir, StateFile)
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 || isNew(dir) {
 		if remains := Remains(dir); remains != "" {
@@ -61,7 +58,7 @@ func (c Check) Verify(dir string) (Verified, error) {
 	}
 	v.facts = newFacts(c.Temp)
 	defer v.facts.close()
-	if err := v.readState(path); err != nil {
+	if err := v.readState(); err != nil {
 		return v.done, err
 	}
 	if err := v.outputs(); err != nil {
@@ -77,25 +74,19 @@ func noCrawl(dir, why string) error { return fmt.Errorf("%w in %s: %s", ErrNoCra
 
 type verifier struct {
 	Check
-	dir      string
-	done     Verified
-	seed     uint64
-	marks    marks                    // of files that grow
-	finished marks                    // of WARC files that do not
-	made     indexMarks               // of index.cdxj
-	ends     map[uint64]frontier.Fate // of entries, by ID, which only the journal knows
-	facts    *facts
-	crawled  bool            // crawl.log says that a run began
-	indexed  bool            // index.cdxj is there, and of this state
-	present  map[string]bool // WARC files, by name
-	absent   map[string]int  // captures that are in others
-
-	setAside int // entries that ended out of scope
+	dir     string
+	done    Verified
+	state   state.Checked // what the state file says
+	facts   *facts
+	crawled bool            // crawl.log says that a run began
+	indexed bool            // index.cdxj is there, and of this state
+	present map[string]bool // WARC files, by name
+	absent  map[string]int  // captures that are in others
 }
 
 // whole reports whether every run has written an output.
 func (v *verifier) whole(output string) bool {
-	m, ok := v.marks[output]
+	m, ok := v.state.Growing[output]
 	return ok && !m.Part
 }
 
@@ -122,40 +113,17 @@ func (v *verifier) problemOf(file, format string, args ...any) {
 	v.problem("%w", err)
 }
 
-// failed reports err as a problem of the state, if there is one.
-func (v *verifier) failed(err error) bool {
-	if err != nil {
-		v.problem("%s: %w", StateFile, err)
+// readState reads the state file.
+func (v *verifier) readState() error {
+	read, err := state.Check{
+		Problem: func(err error) { v.problem("%w", err) },
+		Fate:    v.knowFate,
+		Payload: func(p state.Payload) { v.know(referredKey(p.URL, p.Date), ofPayload, 0, "") },
+	}.Read(v.dir)
+	v.state = read
+	v.done.Sites, v.done.Entries, v.done.Snapshots, v.done.Unclean = read.Sites, read.Entries, read.Snapshots, read.Unclean
+	if errors.Is(err, state.ErrEmpty) && Remains(v.dir) == "" {
+		return noCrawl(v.dir, "a run was killed before it began")
 	}
-	return err != nil
-}
-
-// readState reads the state file. What makes bbolt panic here is damage.
-func (v *verifier) readState(path string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &DamagedError{path, fmt.Errorf("%v", p)}
-		}
-	}()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	bolt, err := openChecked(v.dir, true)
-	if err != nil {
-		return err
-	}
-	return errors.Join(bolt.View(v.state), bolt.Close())
-}
-
-// openChecked opens a state file that may be damaged.
-func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
-	path := filepath.Join(dir, StateFile)
-	if err := preflight(path); err != nil {
-		return nil, damagedState(path, err, nil)
-	}
-	if held, ok := Holder(dir); ok {
-		return nil, &InUseError{dir, held}
-	}
-	if err := checkTree(path); err != nil {
-		return nil, damagedState(path, err, nil)
-	}
-	return openState(dir, &bbolt.Options{ReadOnly: readOnly, Timeout: time.Second, PreLoadFreelist: true})
+	return err
 }

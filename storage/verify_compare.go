@@ -109,7 +109,7 @@ func (v *verifier) compareCapture(at string, s said) {
 			v.wrong(PagesFile, f, "the answer at %s is another one", there)
 		}
 	}
-	v.compareLine(indexPart, s[ofPart], v.marks[indexPart].Length > 0, line, there)
+	v.compareLine(indexPart, s[ofPart], v.state.Growing[indexPart].Length > 0, line, there)
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 

@@ -16,15 +16,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // outputs reads the files beside the state.
 func (v *verifier) outputs() error {
 	err := errors.Join(
-		v.lines(PagesFile, v.marks[PagesFile], v.page),
+		v.lines(PagesFile, v.state.Growing[PagesFile], v.page),
 		v.links(),
-		v.lines(indexPart, v.marks[indexPart], v.indexLine(ofPart, nil)),
+		v.lines(indexPart, v.state.Growing[indexPart], v.indexLine(ofPart, nil)),
 		v.log(), v.index())
 	return errors.Join(err, v.archive())
 }
@@ -50,7 +51,7 @@ func (v *verifier) links() error {
 			v.know(urlKey(from), ofLinks, first, fmt.Sprint(count))
 		}
 	}
-	err := v.lines(LinksFile, v.marks[LinksFile], func(n int64, line []byte) error {
+	err := v.lines(LinksFile, v.state.Growing[LinksFile], func(n int64, line []byte) error {
 		var l LinkRecord
 		if err := json.Unmarshal(line, &l); err != nil {
 			return err
@@ -73,7 +74,7 @@ func (v *verifier) links() error {
 
 // log reads crawl.log. It is never cut: what a kill left counts, too.
 func (v *verifier) log() error {
-	return v.lines(LogFile, v.marks[LogFile], func(n int64, line []byte) error {
+	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
 		l, err := crawllog.Parse(string(line))
 		if err != nil {
@@ -93,7 +94,7 @@ func (v *verifier) index() error {
 	if v.done.Unclean {
 		return nil
 	}
-	part, path := v.marks[indexPart], filepath.Join(v.dir, IndexFile)
+	part, path := v.state.Growing[indexPart], filepath.Join(v.dir, IndexFile)
 	if part.Lost {
 		v.problemOf(indexPart, "%s was being made again, and is not whole", filepath.Join(v.dir, indexPart))
 		return nil
@@ -102,11 +103,11 @@ func (v *verifier) index() error {
 		v.problemOf(IndexFile, "%s is missing", path)
 		return nil
 	}
-	if !v.made.Part.same(part) {
+	if !v.state.Index.Part.Same(part) {
 		v.problemOf(IndexFile, "%s is not of all that was archived", path)
 	}
 	v.indexed = true
-	return v.lines(IndexFile, v.made.Index, v.indexLine(ofIndex, new([]byte)))
+	return v.lines(IndexFile, v.state.Index.Index, v.indexLine(ofIndex, new([]byte)))
 }
 
 // indexLine notes lines of an index, which come in order where before is given.
@@ -136,9 +137,9 @@ func (v *verifier) archive() error {
 	}
 	var errs []error
 	for _, f := range files {
-		m, ok := v.finished[archiveKey(f.name)]
+		m, ok := v.state.Finished[archiveKey(f.name)]
 		if !ok {
-			m, ok = v.marks[archiveKey(f.name)]
+			m, ok = v.state.Growing[archiveKey(f.name)]
 		}
 		if !ok && f.grows && v.done.Unclean {
 			continue // it was begun and never committed: the next run takes it away
@@ -149,7 +150,7 @@ func (v *verifier) archive() error {
 		}
 		errs = append(errs, v.records(f, m))
 	}
-	for _, known := range []marks{v.finished, v.marks} {
+	for _, known := range []state.Marks{v.state.Finished, v.state.Growing} {
 		for key := range known {
 			if name, ok := strings.CutPrefix(key, ArchiveDir+"/"); ok && !v.present[name] && known[key].Length > 0 {
 				v.absent[name] += 0
@@ -160,7 +161,7 @@ func (v *verifier) archive() error {
 }
 
 // records reads a WARC file: up to what counts, while it grows.
-func (v *verifier) records(f warcFile, want mark) error {
+func (v *verifier) records(f warcFile, want state.Mark) error {
 	file, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -192,12 +193,12 @@ func (v *verifier) records(f warcFile, want mark) error {
 			return fmt.Errorf("%s: %w", f.path, err)
 		}
 	}
-	v.compareMark(f.path, marked.mark, want)
+	v.compareMark(f.path, marked.Mark, want)
 	return nil
 }
 
 // compareMark compares a file with what was written.
-func (v *verifier) compareMark(path string, is, want mark) {
+func (v *verifier) compareMark(path string, is, want state.Mark) {
 	switch {
 	case is.Length != want.Length:
 		v.problemOf(filepath.Base(path), "%s is %d bytes long where %d were written", path, is.Length, want.Length)
@@ -238,7 +239,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 
 // lines checks the lines of a file: those that count, and of the log those too
 // that came later. The lines of a file that nobody writes any more are whole.
-func (v *verifier) lines(name string, want mark, check func(n int64, line []byte) error) error {
+func (v *verifier) lines(name string, want state.Mark, check func(n int64, line []byte) error) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -282,6 +283,6 @@ func (v *verifier) lines(name string, want mark, check func(n int64, line []byte
 	if info.Size() > want.Length && !v.done.Unclean {
 		counts.Length = info.Size()
 	}
-	v.compareMark(path, counts.mark, want)
+	v.compareMark(path, counts.Mark, want)
 	return nil
 }

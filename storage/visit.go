@@ -2,6 +2,7 @@ package storage
 
 import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -23,7 +24,7 @@ type Visit struct {
 // visit is committed.
 func (db *DB) PutVisit(v *Visit) (refused []*RecordError, err error) {
 	var records []*record
-	if db.archive != nil {
+	if db.outputs.archive != nil {
 		if records, refused, err = db.records(v); err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func (db *DB) PutVisit(v *Visit) (refused []*RecordError, err error) {
 			continue
 		}
 		// Behind the record: no commit holds the payload without it.
-		if err := db.enqueue(op{digest: r.digest, payload: &payload{r.x.Date, r.x.URL}}); err != nil {
+		if err := db.state.PutPayload(r.digest, state.Payload{Date: r.x.Date, URL: r.x.URL}); err != nil {
 			return refused, err
 		}
 	}
@@ -55,7 +56,7 @@ func (db *DB) records(v *Visit) (all []*record, refused []*RecordError, err erro
 		if err != nil {
 			return nil, nil, err
 		}
-		r, bad := db.archive.record(x)
+		r, bad := db.outputs.archive.record(x)
 		if bad != nil {
 			refused = append(refused, bad)
 			continue
@@ -70,7 +71,7 @@ func (db *DB) records(v *Visit) (all []*record, refused []*RecordError, err erro
 func (db *DB) write(records []*record, v *Visit) error {
 	var tail, links []byte
 	var err error
-	if p := v.Page; p != nil && db.pages != nil {
+	if p := v.Page; p != nil && db.outputs.pages != nil {
 		if len(p.Body)+len(p.Base64) > largeBody {
 			// Encoding takes several times the size of a body.
 			db.large.Lock()
@@ -80,7 +81,7 @@ func (db *DB) write(records []*record, v *Visit) error {
 			return err
 		}
 	}
-	if db.links != nil {
+	if db.outputs.links != nil {
 		if links, err = linkLines(v.Links); err != nil {
 			return err
 		}

@@ -1,0 +1,326 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/zeebo/xxh3"
+	"go.etcd.io/bbolt"
+)
+
+// Sites implements frontier.Backlog.
+func (db *DB) Sites(f func(frontier.SiteState) error) error {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	return db.file.view(func(tx *bbolt.Tx) error {
+		v := db.newView(tx)
+		named, err := namesOf(v.names)
+		if err != nil {
+			return err
+		}
+		err = v.states.ForEach(func(key, raw []byte) error {
+			var r siteRecord
+			if err := r.decode(key, raw); err != nil {
+				return err
+			}
+			named -= nameSum(r.Site, keySite(key))
+			st, err := v.state(keySite(key), &r)
+			if err != nil {
+				return err
+			}
+			return told(f(st))
+		})
+		if err == nil && named != 0 {
+			err = v.misnamed()
+		}
+		if err != nil {
+			return err
+		}
+		for _, s := range db.book.pending.sites {
+			if n, err := siteNumber(v.names, s.name); err != nil {
+				return err
+			} else if n != 0 || s.done == 0 {
+				continue
+			}
+			st, err := v.state(0, &siteRecord{Site: s.name})
+			if err != nil {
+				return err
+			}
+			if err := told(f(st)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// nameSum is what a name counts in a sum over all of them, which is the same over
+// all records of sites: a name that is gone would make its site a new one, and
+// what was queued there would never be asked for.
+func nameSum(site frontier.Site, n siteNum) uint64 {
+	return xxh3.HashStringSeed(string(site), uint64(n))
+}
+
+func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
+	err = names.ForEach(func(key, value []byte) error {
+		n, err := decodeNumber(key, value)
+		sum += nameSum(frontier.Site(key), n)
+		return err
+	})
+	return sum, err
+}
+
+// misnamed says which site has another name than its record says.
+func (v *view) misnamed() error {
+	err := v.states.ForEach(func(key, raw []byte) error {
+		var r siteRecord
+		if err := r.decode(key, raw); err != nil {
+			return err
+		}
+		if n, err := siteNumber(v.names, r.Site); err != nil || n != keySite(key) {
+			return errors.Join(err, recordError(bucketNames, []byte(r.Site), fmt.Errorf("site %d has the number %d there", keySite(key), n)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("bucket %s has sites of which bucket %s has no record", bucketNames, bucketStates)
+}
+
+// State implements frontier.Backlog.
+func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		v := db.newView(tx)
+		n, r, err := v.site(site)
+		if err == nil {
+			st, err = v.state(n, &r)
+		}
+		return err
+	})
+	return st, err
+}
+
+// Common implements frontier.Backlog.
+func (db *DB) Common(f func(frontier.CommonClock) error) error {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err := db.file.view(func(tx *bbolt.Tx) error {
+		common := tx.Bucket(bucketCommon)
+		err := common.ForEach(func(key, _ []byte) error {
+			due, err := commonClock(common, key)
+			if err != nil || db.book.pending.common[string(key)].After(due) {
+				return err
+			}
+			return told(f(frontier.CommonClock{Name: string(key), Due: due}))
+		})
+		for name, due := range db.book.pending.common {
+			if err != nil {
+				break
+			}
+			var is time.Time
+			if is, err = commonClock(common, []byte(name)); err == nil && due.After(is) {
+				err = told(f(frontier.CommonClock{Name: name, Due: due}))
+			}
+		}
+		return err
+	})
+	return err
+}
+
+// A view reads buckets together with what is pending. It requires that merging
+// is held.
+type view struct {
+	db                     *DB
+	names, states, entries *bbolt.Bucket
+	change                 *change // reads the journal
+}
+
+func (db *DB) newView(tx *bbolt.Tx) *view {
+	return &view{
+		db: db, names: tx.Bucket(bucketNames), states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries),
+		change: newChange(db, tx, db.book.row),
+	}
+}
+
+// site is the number and record of a site; 0, with only the name, if it is not
+// known.
+func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
+	r := siteRecord{Site: site}
+	n, err := siteNumber(v.names, site)
+	if n != 0 {
+		err = r.decodeOf(site, n, v.states.Get(n.key()))
+	}
+	return n, r, err
+}
+
+// state is the state of a site, whose record is r, with what is pending.
+func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
+	ended := 0
+	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
+		for _, e := range s.ends {
+			j, err := v.change.journaled(e.place)
+			if err != nil {
+				return frontier.SiteState{}, err
+			}
+			if j.fate.Code != frontier.Waiting {
+				ended++
+			}
+		}
+		j, err := v.change.journaled(s.latest)
+		if err != nil {
+			return frontier.SiteState{}, err
+		}
+		r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
+	}
+	v.db.hands.mu.Lock()
+	defer v.db.hands.mu.Unlock()
+	out := v.db.hands.sites[n]
+	st := stateOf(v.entries.Cursor(), n, r, out.count(out.has), out.has)
+	st.Queued -= ended
+	return st, nil
+}
+
+// Read implements frontier.Backlog.
+func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) (int, error) {
+	// An entry stays out until every reader who might still see it as queued
+	// has gone.
+	db.reading.RLock()
+	defer db.reading.RUnlock()
+	n := 0
+	err := db.file.view(func(tx *bbolt.Tx) error {
+		num, err := siteNumber(tx.Bucket(bucketNames), site)
+		if num == 0 || err != nil {
+			return err
+		}
+		r := reader{db: db, site: site, num: num, entries: entries}
+		rows := tx.Bucket(bucketEntries).Cursor()
+		err = r.read(rows, kindWaiting, func(key []byte) bool { return waitingDue(key) <= now.UnixMilli() })
+		if err == nil {
+			err = r.read(rows, kindReady, func([]byte) bool { return true })
+		}
+		n = r.n
+		db.hands.read(num, n, n < len(entries))
+		return err
+	})
+	if n == 0 {
+		// It has nothing else, so what is pending should not wait for company.
+		db.hands.starve(site)
+		nudge(db.queue.hurry)
+	}
+	return n, err
+}
+
+// A reader fills entries from the rows of one site.
+type reader struct {
+	db      *DB
+	site    frontier.Site
+	num     siteNum
+	entries []frontier.Entry
+	n       int
+}
+
+func (r *reader) read(rows *bbolt.Cursor, kind byte, due func(key []byte) bool) error {
+	prefix := r.num.prefix(kind)
+	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && due(key); key, value = rows.Next() {
+		if r.n == len(r.entries) {
+			return nil
+		}
+		num := lastNum(key)
+		if !r.db.hands.take(r.num, num, kind == kindReady) {
+			continue
+		}
+		e, err := rowEntry(r.site, r.num, key, value)
+		if err != nil {
+			return err
+		}
+		r.entries[r.n] = e
+		r.n++
+	}
+	return nil
+}
+
+// Submit implements frontier.Backlog.
+func (db *DB) Submit(c frontier.Completion) error {
+	e := db.encodeCompletion(&c)
+	if err := db.enqueue(op{completion: &e}); err != nil {
+		return err
+	}
+	for _, l := range e.links {
+		db.cache.note(l.fp)
+	}
+	return nil
+}
+
+// Grown implements frontier.Backlog.
+func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
+
+// Fate says how the crawl's entry for u ended. ok is false if u was never
+// queued; the fate is Undecided if it is queued, Waiting if it waits for
+// another try.
+func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		v := db.newView(tx)
+		fp := fingerprint(u, db.seed)
+		pending := db.book.pending.sites[u.Site()]
+		n, r, err := v.site(u.Site())
+		if err != nil {
+			return err
+		}
+		num := uint32(0)
+		if n != 0 {
+			if num, ok, err = seenNum(v.entries.Cursor(), n, fp); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			ok = pending != nil && slices.ContainsFunc(pending.links, func(l pendingLink) bool { return l.fp == fp })
+			return nil
+		}
+		if pending != nil {
+			for _, e := range slices.Backward(pending.ends) {
+				if e.num == num {
+					j, err := v.change.journaled(e.place)
+					fate = j.fate
+					return err
+				}
+			}
+		}
+		fate, err = v.fate(n, &r, num)
+		return err
+	})
+	return fate, ok, err
+}
+
+// fate is that of an entry, without what is pending.
+func (v *view) fate(n siteNum, r *siteRecord, num uint32) (f frontier.Fate, err error) {
+	key := endedKey(n, num)
+	if value := v.entries.Get(key); value != nil {
+		raw, err := unseal(bucketEntries, key, value)
+		d := decoder{b: raw}
+		d.skipEntry()
+		f = d.fate()
+		if err == nil && d.bad {
+			err = recordError(bucketEntries, key, errRecord)
+		}
+		return f, err
+	}
+	if r.Waiting > 0 {
+		prefix := n.prefix(kindWaiting)
+		rows := v.entries.Cursor()
+		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
+			if lastNum(key) == num {
+				return frontier.Fate{Code: frontier.Waiting, Until: time.UnixMilli(waitingDue(key))}, nil
+			}
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,337 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+func TestCloseLeavesACleanCrawl(t *testing.T) {
+	dir := filled(t)
+	if _, err := ReadRun(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("run.json after Close: %v", err)
+	}
+	db := open(t, dir)
+	defer db.Close()
+	if db.Begun().Unclean {
+		t.Error("a closed crawl opens as unclean")
+	}
+	run, err := ReadRun(dir)
+	if err != nil || run.PID != os.Getpid() {
+		t.Errorf("run.json: %+v, %v", run, err)
+	}
+}
+
+func TestACrawlHasOneHolder(t *testing.T) {
+	dir := filled(t)
+	db := open(t, dir)
+	defer db.Close()
+	_, err := start(dir, Options{})
+	var inUse *InUseError
+	if !errors.As(err, &inUse) || inUse.Run == nil || inUse.Run.PID != os.Getpid() {
+		t.Errorf("second Open: %v", err)
+	}
+}
+
+func TestSnapshotsComeBackAsTheyWere(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	at := time.Date(2030, 1, 1, 12, 0, 0, 123456789, time.UTC)
+	site, other := frontier.Site("http://a.example"), frontier.Site("http://a.example:81")
+	good := &robots.Snapshot{
+		URL: "http://a.example/robots.txt", Fetched: at, Status: 200, Body: []byte("User-agent: *\nDisallow: /x\n\xff"),
+		Header: robots.Header{CacheControl: "max-age=60", ETag: `"1"`},
+	}
+	bad := (&robots.Snapshot{URL: good.URL, Fetched: at.Add(time.Hour), Status: 503, Header: robots.Header{RetryAfter: at.Add(2 * time.Hour)}}).After(good)
+	if s, err := db.Snapshot(site); s != nil || err != nil {
+		t.Fatalf("before: %+v, %v", s, err)
+	}
+	for _, s := range []*robots.Snapshot{good, bad} {
+		if err := db.PutSnapshot(site, s); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Snapshot(site); err != nil || !reflect.DeepEqual(got, s) {
+			t.Errorf("before the commit: %+v, %v; want %+v", got, err, s)
+		}
+	}
+	if err := db.PutSnapshot(other, &robots.Snapshot{URL: "http://a.example:81/robots.txt", Fetched: at, Status: 404}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	got, err := db.Snapshot(site)
+	if err != nil || !reflect.DeepEqual(got, bad) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, bad)
+	}
+	if got, err := db.Snapshot(other); err != nil || got.Status != 404 {
+		t.Errorf("other site: %+v, %v", got, err)
+	}
+	if got, err := db.Snapshot("http://zzz.example"); got != nil || err != nil {
+		t.Errorf("unknown site: %+v, %v", got, err)
+	}
+}
+
+func TestFateSaysHowAnEntryEnded(t *testing.T) {
+	db := open(t, t.TempDir())
+	defer db.Close()
+	u, err := frontier.ParseURL("http://a.example/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(code frontier.Code, known bool) {
+		t.Helper()
+		if fate, ok, err := db.Fate(u); fate.Code != code || ok != known || err != nil {
+			t.Errorf("fate %v, known %v, %v; want %v, %v", fate.Code, ok, err, code, known)
+		}
+	}
+	want(frontier.Undecided, false)
+	db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}})
+	settle(t, db, 1)
+	want(frontier.Undecided, true)
+	var e [1]frontier.Entry
+	if n, err := db.Read(u.Site(), time.Now(), e[:]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	db.Submit(frontier.Completion{Site: u.Site(), Entry: e[0], Fate: frontier.Fate{Code: frontier.Waiting, Until: time.Now()}})
+	settle(t, db, 1)
+	want(frontier.Waiting, true)
+	if n, err := db.Read(u.Site(), time.Now().Add(time.Second), e[:]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	db.Submit(frontier.Completion{Site: u.Site(), Entry: e[0], Fate: frontier.Fate{Code: frontier.Fetched, Status: 200}})
+	settle(t, db, 1)
+	want(frontier.Fetched, true)
+}
+
+func TestPutKeepsValues(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	if err := db.Put("k", []string{"v"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Put("k", 1); !errors.Is(err, ErrClosed) {
+		t.Errorf("Put after Close: %v", err)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	var v []string
+	if ok, err := db.Get("k", &v); !ok || err != nil || v[0] != "v" {
+		t.Errorf("got %v, %v, %v", v, ok, err)
+	}
+	if ok, err := db.Get("none", &v); ok || err != nil {
+		t.Errorf("unknown key: %v, %v", ok, err)
+	}
+}
+
+// Readers see the queue as it was when they began; what ended meanwhile must
+// not come back.
+func TestNothingIsReadTwice(t *testing.T) {
+	db := open(t, t.TempDir())
+	site := frontier.Site("http://a.example")
+	const n = 2000
+	var links []frontier.Entry
+	for i := range n {
+		u, err := frontier.ParseURL(fmt.Sprintf("%s/%d", site, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, frontier.Entry{URL: u})
+	}
+	if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	var mu sync.Mutex
+	read := map[uint64]int{}
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for idle := 0; idle < 3; {
+				var buf [2]frontier.Entry
+				k, err := db.Read(site, time.Now(), buf[:])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if k == 0 {
+					idle++
+				}
+				for _, e := range buf[:k] {
+					mu.Lock()
+					read[e.ID]++
+					mu.Unlock()
+					if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	for id, k := range read {
+		if k != 1 {
+			t.Errorf("entry %d was read %d times", id, k)
+		}
+	}
+	if len(read) != n {
+		t.Errorf("%d entries were read, want %d", len(read), n)
+	}
+}
+
+// A site whose name is lost, or that has lost its record, would be a new one: what
+// was queued there would be forgotten, or be asked for twice.
+func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
+	for name, damage := range map[string]func(tx *bbolt.Tx) error{
+		"a name is lost": func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://a.example")) },
+		"a record is lost": func(tx *bbolt.Tx) error {
+			n, err := siteNumber(tx.Bucket(bucketNames), "http://a.example")
+			return errors.Join(err, tx.Bucket(bucketStates).Delete(n.key()))
+		},
+		"both are another's": func(tx *bbolt.Tx) error {
+			names := tx.Bucket(bucketNames)
+			a, err := siteNumber(names, "http://a.example")
+			b, err2 := siteNumber(names, "https://b.example")
+			return errors.Join(err, err2,
+				put(names, []byte("http://a.example"), append(make([]byte, checksumSize), b.key()...)),
+				put(names, []byte("https://b.example"), append(make([]byte, checksumSize), a.key()...)))
+		},
+		"a name of none": func(tx *bbolt.Tx) error {
+			return put(tx.Bucket(bucketNames), []byte("http://c.example"), append(make([]byte, checksumSize), siteNum(9).key()...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t)
+			db := open(t, dir)
+			if err := db.file.bolt.Update(damage); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			db = open(t, dir)
+			defer db.Close()
+			var damaged *DamagedError
+			if err := db.Sites(func(frontier.SiteState) error { return nil }); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, File) {
+				t.Errorf("%v, want a *DamagedError", err)
+			}
+		})
+	}
+}
+
+// What the file system refuses is told as that: nobody restores a crawl that only
+// cannot be opened.
+func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(File, filepath.Join(dir, File)); err != nil {
+		t.Skip(err) // Windows permits it to few
+	}
+	_, checked := openChecked(dir, false)
+	_, queue := OpenQueue(dir)
+	for _, err := range []error{checked, queue} {
+		var damaged *DamagedError
+		if errors.As(err, &damaged) || !errors.Is(err, syscall.ELOOP) {
+			t.Errorf("%v, want the error of the file system", err)
+		}
+	}
+}
+
+// What cannot be kept fails where it is given, or ends the crawl; nothing is
+// acknowledged that is not there.
+func TestWhatCannotBeKeptIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	if err := db.Put("key", make(chan int)); err == nil {
+		t.Error("a channel was put")
+	}
+	if err := db.Put(strings.Repeat("x", 40_000), 1); !errors.Is(err, berrors.ErrKeyTooLarge) {
+		t.Errorf("a key of 40,000 bytes: %v", err)
+	}
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	// Nothing in front of the committer looks at the name of a site.
+	if err := db.PutSnapshot(frontier.Site(strings.Repeat("x", 40_000)), &robots.Snapshot{Status: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); !errors.Is(err, berrors.ErrKeyTooLarge) {
+		t.Errorf("Close: %v", err)
+	}
+	if v := checked(t, dir); v.Entries != 1 || v.Snapshots != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Whoever waits for room goes on when the run ends, though the disk does not
+// answer. What was in hand is taken all the same.
+func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
+	dir := t.TempDir()
+	const workers = 8
+	synctest.Test(t, func(t *testing.T) {
+		tiny := Usual
+		tiny.Queue = 1
+		var stuck atomic.Bool
+		answers := make(chan struct{})
+		db, err := start(dir, Options{Gather: -1, Limits: &tiny, Fault: func(err error) error {
+			if stuck.Load() {
+				<-answers
+			}
+			return err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck.Store(true)
+		var ended atomic.Int64
+		for w := range workers {
+			go func() { // it ends when all it has was taken
+				for i := range 3 {
+					if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("http://h%d.example/%d", w, i))}}); err != nil {
+						t.Error(err)
+					}
+				}
+				ended.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := ended.Load(); n == workers {
+			t.Error("nobody waits for room")
+		}
+		db.Hasten()
+		synctest.Wait()
+		if n := ended.Load(); n != workers {
+			t.Errorf("%d of %d have ended", n, workers)
+		}
+		close(answers)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if v := checked(t, dir); v.Entries != 3*workers {
+		t.Errorf("%d entries, want %d", v.Entries, 3*workers)
+	}
+}

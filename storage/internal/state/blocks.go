@@ -1,0 +1,182 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"sort"
+
+	"go.etcd.io/bbolt"
+)
+
+// A block holds the fingerprints of a part of a site's URLs, sorted, each with
+// the number of its entry. The first block of a site stands at fingerprint 0,
+// every other at its first one, so that each fingerprint has one block where it
+// can be.
+type block []byte
+
+const fingerSize = 8 + 4
+
+func (b block) len() int            { return len(b) / fingerSize }
+func (b block) finger(i int) uint64 { return binary.BigEndian.Uint64(b[i*fingerSize:]) }
+func (b block) num(i int) uint32    { return binary.BigEndian.Uint32(b[i*fingerSize+8:]) }
+
+// find says where fp is, or would be.
+func (b block) find(fp uint64) (i int, ok bool) {
+	i = sort.Search(b.len(), func(i int) bool { return b.finger(i) >= fp })
+	return i, i < b.len() && b.finger(i) == fp
+}
+
+// A numbered is a fingerprint and the number of its entry.
+type numbered struct {
+	fp  uint64
+	num uint32
+}
+
+func appendNumbered(b []byte, n numbered) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, n.fp), n.num)
+}
+
+// findBlock returns the block of a site in which fp can be, the fingerprint in
+// its key, and that of the next block (last is true if there is none).
+func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, next uint64, last bool, err error) {
+	want := seenKey(n, fp)
+	prefix := want[:5]
+	key, value := c.Seek(want)
+	if !bytes.Equal(key, want) {
+		last = !bytes.HasPrefix(key, prefix)
+		if !last {
+			next = binary.BigEndian.Uint64(key[5:])
+		}
+		if key == nil {
+			key, value = c.Last()
+		} else {
+			key, value = c.Prev()
+		}
+		if !bytes.HasPrefix(key, prefix) {
+			return 0, nil, next, last, nil
+		}
+	} else if after, _ := c.Next(); bytes.HasPrefix(after, prefix) {
+		next = binary.BigEndian.Uint64(after[5:])
+	} else {
+		last = true
+	}
+	b, err = unseal(bucketEntries, key, value)
+	return binary.BigEndian.Uint64(key[5:]), b, next, last, err
+}
+
+// seenNum is the number of the entry with a fingerprint.
+func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err error) {
+	_, b, _, _, err := findBlock(c, n, fp)
+	if err != nil {
+		return 0, false, err
+	}
+	i, ok := b.find(fp)
+	if ok {
+		num = b.num(i)
+	}
+	return num, ok, nil
+}
+
+// unseen calls add for each of fps that is not in a block of the site; they are
+// sorted and distinct. add must not change the bucket.
+func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
+	for i := 0; i < len(fps); {
+		_, b, next, last, err := findBlock(c, n, fps[i].fp)
+		if err != nil {
+			return err
+		}
+		for ; i < len(fps) && (last || fps[i].fp < next); i++ {
+			if _, ok := b.find(fps[i].fp); !ok {
+				add(fps[i].i)
+			}
+		}
+	}
+	return nil
+}
+
+// insert puts fingerprints into the blocks of a site, none of which is there;
+// they are sorted. No block has more than most then, which is at least 2. Memory
+// for the blocks comes from a.
+func insert(bucket *bbolt.Bucket, n siteNum, news []numbered, most int, a *arena) error {
+	for i := 0; i < len(news); {
+		first, b, next, last, err := findBlock(bucket.Cursor(), n, news[i].fp)
+		if err != nil {
+			return err
+		}
+		j := i
+		for j < len(news) && (last || news[j].fp < next) {
+			j++
+		}
+		if err := putBlocks(bucket, n, first, mix(b, news[i:j]), most, a); err != nil {
+			return err
+		}
+		i = j
+	}
+	return nil
+}
+
+// mix is a block with more in it.
+func mix(b block, news []numbered) []byte {
+	out := make([]byte, 0, len(b)+len(news)*fingerSize)
+	at := 0
+	for _, n := range news {
+		i, _ := b.find(n.fp)
+		out = append(out, b[at:i*fingerSize]...)
+		at = i * fingerSize
+		out = appendNumbered(out, n)
+	}
+	return append(out, b[at:]...)
+}
+
+// putBlocks writes what belongs at first, as several blocks if need be.
+func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
+	parts := (b.len() + most - 1) / most
+	if parts > 1 {
+		// Room to grow in each of them.
+		parts = (b.len() + most*3/4 - 1) / (most * 3 / 4)
+	}
+	each := (b.len() + parts - 1) / parts
+	for part := range slices.Chunk(b, each*fingerSize) {
+		if err := put(bucket, seenKey(n, first), a.value(part)); err != nil {
+			return err
+		}
+		b = b[len(part):]
+		if len(b) > 0 {
+			first = b.finger(0)
+		}
+	}
+	return nil
+}
+
+// An arena holds what a transaction puts until it is over: one allocation for
+// many values. The zero arena is empty.
+type arena struct{ free []byte }
+
+const arenaSize = 256 << 10
+
+// take returns n bytes of memory, as an empty slice.
+func (a *arena) take(n int) []byte {
+	if n > arenaSize/8 {
+		return make([]byte, 0, n)
+	}
+	if n > len(a.free) {
+		a.free = make([]byte, arenaSize)
+	}
+	b := a.free[:0:n]
+	a.free = a.free[n:]
+	return b
+}
+
+// value is the concatenation of parts behind room for the checksum.
+func (a *arena) value(parts ...[]byte) []byte {
+	n := checksumSize
+	for _, p := range parts {
+		n += len(p)
+	}
+	b := a.take(n)[:checksumSize]
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	return b
+}

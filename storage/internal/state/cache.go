@@ -1,0 +1,59 @@
+package state
+
+import "sync/atomic"
+
+// A knownCache remembers fingerprints of URLs that were seen lately, so that
+// the commonest links (navigation) need not be looked up. What it knows is
+// true; it does not know everything. It has one place for each of a power of
+// two of fingerprints, and doubles with the number of URLs up to a bound.
+// It is safe for concurrent use. No fingerprint is 0.
+type knownCache struct {
+	places atomic.Pointer[[]atomic.Uint64]
+	fills  atomic.Int64 // since the last doubling
+}
+
+const (
+	firstPlaces = 1 << 12
+	maxPlaces   = 1 << 20 // 8 MiB
+)
+
+func newKnownCache() *knownCache {
+	c := &knownCache{}
+	p := make([]atomic.Uint64, firstPlaces)
+	c.places.Store(&p)
+	return c
+}
+
+// known reports whether fp was noted.
+func (c *knownCache) known(fp uint64) bool {
+	p := *c.places.Load()
+	return p[fp&uint64(len(p)-1)].Load() == fp
+}
+
+// note remembers fp. It must not be called before the completion that brings fp
+// was enqueued: another page could leave the link out, and be committed first.
+func (c *knownCache) note(fp uint64) {
+	now := c.places.Load()
+	p := *now
+	if place := &p[fp&uint64(len(p)-1)]; place.Swap(fp) == fp {
+		return
+	}
+	if len(p) < maxPlaces && c.fills.Add(1) > int64(2*len(p)) {
+		c.grow(now)
+	}
+}
+
+// grow doubles the places. Notes that others make meanwhile may be lost: they
+// are looked up again.
+func (c *knownCache) grow(now *[]atomic.Uint64) {
+	old := *now
+	p := make([]atomic.Uint64, 2*len(old))
+	for i := range old {
+		if fp := old[i].Load(); fp != 0 {
+			p[fp&uint64(len(p)-1)].Store(fp)
+		}
+	}
+	if c.places.CompareAndSwap(now, &p) {
+		c.fills.Store(0)
+	}
+}

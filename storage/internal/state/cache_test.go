@@ -1,0 +1,80 @@
+package state
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Many at once note and ask, while the places double: what was never noted is
+// never known.
+func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
+	c := newKnownCache()
+	const workers, each = 4, 20_000
+	var all sync.WaitGroup
+	for w := range uint64(workers) {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(w, 4))
+			for i := range uint64(each) {
+				fp := r.Uint64() | 1 // noted fingerprints are odd
+				c.note(fp)
+				if even := r.Uint64N(1<<40)<<1 + 2; c.known(even) {
+					t.Errorf("%d was never noted", even)
+				}
+				// The low bits say the place: the same place with another fingerprint.
+				if other := fp ^ 1<<63; i%2 == 0 && c.known(other) {
+					t.Errorf("%d is known for %d", other, fp)
+				}
+			}
+		})
+	}
+	all.Wait()
+	places := *c.places.Load()
+	if len(places) <= firstPlaces {
+		t.Errorf("%d places after %d notes", len(places), workers*each)
+	}
+	for i := range places {
+		if fp := places[i].Load(); fp != 0 && fp&uint64(len(places)-1) != uint64(i) {
+			t.Errorf("%d stands at %d", fp, i)
+		}
+	}
+}
+
+func TestTheCacheKnowsWhatWasNotedLast(t *testing.T) {
+	c := newKnownCache()
+	r := rand.New(rand.NewPCG(1, 4))
+	for range 50_000 {
+		fp := max(1, r.Uint64())
+		if c.note(fp); !c.known(fp) {
+			t.Fatalf("%d is not known at once", fp)
+		}
+	}
+}
+
+// Two pages have the same new link. The one whose turn ended later is committed
+// first; then the process is killed, before the other one.
+func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	u, err := frontier.ParseURL("http://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := frontier.Completion{Links: []frontier.Entry{{URL: u}}}
+	db.encodeCompletion(&page) // its worker goes no further
+	if err := db.Submit(page); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	again := open(t, crash(t, dir))
+	if _, ok, err := again.Fate(u); !ok || err != nil {
+		t.Errorf("the link of a page that is safe is lost: %v", err)
+	}
+	for _, db := range []*DB{db, again} {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// A Check reads a whole state file and compares all of it with itself.
+type Check struct {
+	Problem func(error)                       // told of each thing that is not as it was written; state.db is named in it
+	Fate    func(frontier.URL, frontier.Fate) // told of each URL, more than once where the journal has it, too
+	Payload func(Payload)                     // told of each answer that was archived
+}
+
+// Checked is what a Check has read.
+type Checked struct {
+	Sites, Entries, Snapshots int
+
+	Unclean  bool       // a run did not end by itself
+	Growing  Marks      // of the outputs
+	Finished Marks      // of those that do not grow any more
+	Index    IndexMarks // of the index
+}
+
+// ErrEmpty says that a state has no buckets: a run was killed before it began.
+var ErrEmpty = errors.New("no bucket was made")
+
+// Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of
+// memory for each URL of the largest site.
+//
+// The error is an *InUseError, a *VersionError, a *DamagedError for a file of which
+// nothing can be read, or one of the file system. A file that is damaged in a certain
+// way makes bbolt panic in a goroutine of its own, which ends the process.
+func (c Check) Read(dir string) (done Checked, err error) {
+	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[uint64]frontier.Fate{}}
+	r.done.Growing, r.done.Finished = Marks{}, Marks{}
+	defer func() {
+		if p := recover(); p != nil { // bbolt's, of damage
+			done, err = r.done, damaged(r.path, nil, p)
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	bolt, err := openChecked(dir, true)
+	if err != nil {
+		return r.done, err
+	}
+	err = bolt.View(r.state)
+	return r.done, errors.Join(err, bolt.Close())
+}
+
+type checker struct {
+	Check
+	path     string
+	done     Checked
+	seed     uint64
+	ends     map[uint64]frontier.Fate // of entries, by ID, which only the journal knows
+	setAside int                      // entries that ended out of scope
+}
+
+func (v *checker) problem(format string, args ...any) {
+	v.Problem(fmt.Errorf(File+": "+format, args...))
+}
+
+// failed reports err as a problem, if there is one.
+func (v *checker) failed(err error) bool {
+	if err != nil {
+		v.problem("%w", err)
+	}
+	return err != nil
+}
+
+func (v *checker) state(tx *bbolt.Tx) error {
+	for err := range tx.Check() {
+		v.failed(err)
+	}
+	if first, _ := tx.Cursor().First(); first == nil {
+		return &DamagedError{v.path, ErrEmpty}
+	}
+	for _, name := range buckets {
+		if tx.Bucket(name) == nil {
+			return &DamagedError{v.path, fmt.Errorf("bucket %s is missing", name)}
+		}
+	}
+	if err := v.meta(tx.Bucket(bucketMeta)); err != nil {
+		return err
+	}
+	each(tx.Bucket(bucketJournal), v.journal)
+	each(tx.Bucket(bucketCommon), func(key, value []byte) {
+		_, err := unseal(bucketCommon, key, value)
+		v.failed(err)
+	})
+	each(tx.Bucket(bucketFinished), func(key, value []byte) {
+		var m Mark
+		if !v.failed(decode(bucketFinished, key, value, &m)) {
+			v.done.Finished[string(key)] = m
+		}
+	})
+	each(tx.Bucket(bucketPayloads), func(key, value []byte) {
+		if p, err := getPayload(key, value); !v.failed(err) {
+			v.Payload(*p)
+		}
+	})
+	v.sites(tx)
+	v.snapshots(tx)
+	return nil
+}
+
+// each calls f with the rows of a bucket, of which none is a bucket.
+func each(b *bbolt.Bucket, f func(key, value []byte)) {
+	c := b.Cursor()
+	for key, value := c.First(); key != nil; key, value = c.Next() {
+		f(key, value)
+	}
+}
+
+func (v *checker) meta(meta *bbolt.Bucket) error {
+	var err error
+	if v.seed, err = layout(meta, v.path); err != nil {
+		return err
+	}
+	each(meta, func(key, value []byte) {
+		if !bytes.Equal(key, keyVersion) && !bytes.Equal(key, keySeed) {
+			_, err := unseal(bucketMeta, key, value)
+			v.failed(err)
+		}
+	})
+	growing, index, err := getMarks(meta)
+	if !v.failed(err) {
+		v.done.Growing, v.done.Index = growing, index
+	}
+	v.done.Unclean = meta.Get(keyOpen) != nil
+	if _, err := os.Stat(filepath.Join(filepath.Dir(v.path), RunFile)); v.done.Unclean && errors.Is(err, fs.ErrNotExist) {
+		v.problem("a run has not ended, and there is no %s: that was removed, or the state is an older one", RunFile)
+	}
+	_, err = getCommit(meta)
+	v.failed(err)
+	return nil
+}
+
+// journal notes what is not merged: the links, and the ends of entries.
+func (v *checker) journal(key, value []byte) {
+	all, _, err := decodeRow(key, value)
+	if v.failed(err) {
+		return
+	}
+	for i := range all {
+		e := &all[i]
+		if e.entry != 0 {
+			d := decoder{b: e.raw}
+			v.ends[e.entry] = d.completion().fate
+		}
+		for _, l := range e.links {
+			text := decoder{b: e.raw[l.at:]}
+			d := decoder{b: text.lengthed()}
+			if entry, err := d.entry(l.site); !v.failed(err) {
+				v.Fate(entry.URL, frontier.Fate{})
+			}
+		}
+	}
+}
+
+// sites compares each site's record, name, entries and fingerprints.
+func (v *checker) sites(tx *bbolt.Tx) {
+	states, names := tx.Bucket(bucketStates), tx.Bucket(bucketNames)
+	count := 0
+	each(names, func(key, value []byte) {
+		count++
+		n, err := siteNumber(names, frontier.Site(key))
+		if !v.failed(err) && states.Get(n.key()) == nil {
+			v.problem("site %s has the number %d and no record", key, n)
+		}
+	})
+	each(states, func(key, value []byte) {
+		count--
+		v.done.Sites++
+		var r siteRecord
+		if v.failed(r.decode(key, value)) {
+			return
+		}
+		n := keySite(key)
+		if is, err := siteNumber(names, r.Site); !v.failed(err) && is != n {
+			v.problem("site %s has the record %d and the number %d", r.Site, n, is)
+		}
+		v.site(tx, n, &r)
+	})
+	if count != 0 {
+		v.problem("there are %d more names than records of sites", count)
+	}
+	each(tx.Bucket(bucketAside), func([]byte, []byte) { v.setAside-- })
+	if v.setAside != 0 {
+		v.problem("there are %d more entries set aside than entries that ended out of scope", -v.setAside)
+	}
+	last := siteNum(names.Sequence())
+	for _, bucket := range []*bbolt.Bucket{states, tx.Bucket(bucketEntries)} {
+		if key, _ := bucket.Cursor().Last(); len(key) >= 4 && keySite(key) > last {
+			v.problem("there are rows of site %d, and only %d sites", keySite(key), last)
+		}
+	}
+}
+
+func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
+	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number
+	seen := make([]uint64, r.Entries)   // as the blocks have them
+	counts := map[byte]int{}
+	note := func(to []uint64, what string, num uint32, fp uint64) {
+		switch {
+		case num == 0 || num > r.Entries:
+			v.problem("site %s: %s %d of %d", r.Site, what, num, r.Entries)
+		case to[num-1] != 0:
+			v.problem("site %s: %s %d is there twice", r.Site, what, num)
+		default:
+			to[num-1] = fp
+		}
+	}
+	c := tx.Bucket(bucketEntries).Cursor()
+	prefix := n.key()
+	for key, value := c.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = c.Next() {
+		raw, err := unseal(bucketEntries, key, value)
+		if v.failed(err) {
+			continue
+		}
+		kind := key[4]
+		counts[kind]++
+		if kind == kindSeen {
+			b := block(raw)
+			for i := range b.len() {
+				if i > 0 && b.finger(i) <= b.finger(i-1) || b.finger(i) < binary.BigEndian.Uint64(key[5:]) {
+					v.problem("site %s: fingerprints are not in order", r.Site)
+				}
+				note(seen, "fingerprint of entry", b.num(i), b.finger(i))
+			}
+			continue
+		}
+		d := decoder{b: raw}
+		e, err := d.entry(r.Site)
+		fate := v.ends[entryID(n, lastNum(key))]
+		if kind == kindEnded {
+			if fate = d.fate(); fate.Code == frontier.OutOfScope {
+				v.aside(tx, n, lastNum(key))
+			}
+		}
+		if err == nil {
+			err = d.err()
+		}
+		if v.failed(err) {
+			continue
+		}
+		v.done.Entries++
+		v.Fate(e.URL, fate)
+		note(queued, "entry", lastNum(key), fingerprint(e.URL, v.seed))
+	}
+	for i := range queued {
+		if queued[i] != seen[i] {
+			v.problem("site %s: entry %d was not seen, or is lost", r.Site, i+1)
+		}
+	}
+	if counts[kindReady] != r.Ready || counts[kindWaiting] != r.Waiting {
+		v.problem("site %s: %d ready and %d waiting entries, its record says %d and %d",
+			r.Site, counts[kindReady], counts[kindWaiting], r.Ready, r.Waiting)
+	}
+}
+
+// aside checks that an entry that ended out of scope can come back.
+func (v *checker) aside(tx *bbolt.Tx, n siteNum, num uint32) {
+	key := rowKey(entryID(n, num))
+	value := tx.Bucket(bucketAside).Get(key)
+	if value == nil {
+		v.problem("entry %d of site %d ended out of scope and was not set aside", num, n)
+		return
+	}
+	v.setAside++
+	_, err := unseal(bucketAside, key, value)
+	v.failed(err)
+}
+
+func (v *checker) snapshots(tx *bbolt.Tx) {
+	bodies := tx.Bucket(bucketBodies)
+	snapshots := tx.Bucket(bucketSnapshots)
+	each(snapshots, func(key, value []byte) {
+		site, at, _ := bytes.Cut(key, []byte{0})
+		if len(at) == 0 {
+			last, err := unseal(bucketSnapshots, key, value)
+			if !v.failed(err) && snapshots.Get(append(bytes.Clone(key), last...)) == nil {
+				v.problem("the last robots.txt of %s is missing", site)
+			}
+			return
+		}
+		v.done.Snapshots++
+		s, err := getSnapshot(tx, frontier.Site(site), key, value)
+		if v.failed(err) || len(s.Body) == 0 {
+			return
+		}
+		sum := sha256.Sum256(s.Body)
+		if bodies.Get(sum[:]) == nil {
+			v.problem("robots.txt of %s, fetched %s, is not what was stored", site, s.Fetched.Format(time.RFC3339))
+		}
+	})
+}

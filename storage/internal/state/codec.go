@@ -1,0 +1,122 @@
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// Values are a CRC-32C of the key and of what stands behind it: bbolt does not
+// notice flipped bytes in a leaf. Lengths and numbers in them are unsigned varints,
+// times are Unix nanoseconds in 8 bytes, big-endian, 0 for the zero time.
+
+const checksumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var (
+	errChecksum = errors.New("checksum does not fit the record")
+	errTwice    = errors.New("the number of a new site is that of another one")
+	errRecord   = errors.New("record is not of the known form")
+)
+
+// checksum is that of a row. The key is part of it: priorities and due times
+// stand nowhere else.
+func checksum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value[checksumSize:])
+}
+
+// put writes a row. It fills in the checksum at the beginning of value.
+func put(bucket *bbolt.Bucket, key, value []byte) error {
+	binary.BigEndian.PutUint32(value, checksum(key, value))
+	return bucket.Put(key, value)
+}
+
+// unseal is what put was given, behind the checksum.
+func unseal(bucket, key, value []byte) ([]byte, error) {
+	if len(value) < checksumSize || checksum(key, value) != binary.BigEndian.Uint32(value) {
+		return nil, recordError(bucket, key, errChecksum)
+	}
+	return value[checksumSize:], nil
+}
+
+func recordError(bucket, key []byte, err error) error {
+	return fmt.Errorf("bucket %s, key %x: %w", bucket, key, err)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	n := int64(0)
+	if !t.IsZero() {
+		n = t.UnixNano()
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(n))
+}
+
+// A decoder reads what the append functions wrote. After the first thing that
+// is not there it reads zeros, and err says so.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) err() error {
+	if d.bad {
+		return errRecord
+	}
+	return nil
+}
+
+func (d *decoder) bytes(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	b := d.b[:n:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) uvarint() uint64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) byte() byte {
+	if b := d.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (d *decoder) uint64() uint64 {
+	if b := d.bytes(8); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+// lengthed is the bytes behind their number. They are not copied.
+func (d *decoder) lengthed() []byte { return d.bytes(d.uvarint()) }
+
+func (d *decoder) string() string { return string(d.lengthed()) }
+
+func (d *decoder) time() time.Time {
+	n := int64(d.uint64())
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n)
+}

@@ -1,0 +1,308 @@
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// A book is what the committer keeps between two commits. It alone changes it, with
+// DB.merging held, and reads it without.
+type book struct {
+	marks     Marks    // of the outputs, those too that this run does not write: as they were flushed last
+	committed Marks    // as of the last commit: never more than what is on disk
+	commits   uint64   // number of the last commit
+	row       uint64   // number of the last row that was ever in the journal: it only grows
+	pending   *pending // all that the journal holds and other buckets do not
+	pass      *pass    // over what is pending; nil: none goes on
+	unknown   bool     // the last commit failed, and may be on disk all the same: nothing is cut then
+	drained   bool     // a pass has ended since Begin; until then merge eagerly: the frontier has nothing to read
+	turning   bool     // what a clock did that ran ahead is being put right
+	workspace
+}
+
+// commit is the committer's life.
+func (db *DB) commit() {
+	defer close(db.ended)
+	for last := false; !last; {
+		quiet := false
+		last, quiet = db.wait()
+		if err := db.commitGroup(last, quiet); err != nil {
+			db.growths.Put(frontier.Growth{Err: err})
+			return
+		}
+	}
+	for !db.book.pending.empty() {
+		if err := db.commitGroup(true, true); err != nil {
+			return
+		}
+	}
+}
+
+// wait returns when there is something to commit, or time to merge.
+func (db *DB) wait() (last, quiet bool) {
+	var rest <-chan time.Time
+	if !db.book.pending.empty() {
+		d := idle
+		if db.book.pass != nil {
+			d = time.Millisecond
+		}
+		t := time.NewTimer(d)
+		defer t.Stop()
+		rest = t.C
+	}
+	select {
+	case <-db.queue.wake:
+		return db.gather(), false
+	case <-rest:
+		return false, true
+	case <-db.closing:
+		return true, true
+	}
+}
+
+// gather lets a group grow for a while, unless somebody waits for it.
+func (db *DB) gather() (last bool) {
+	select {
+	case <-db.queue.hurry:
+	default:
+	}
+	if db.opts.Gather < 0 {
+		return false
+	}
+	t := time.NewTimer(db.opts.Gather)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-db.queue.hurry:
+	case <-db.closing:
+		return true
+	}
+	return false
+}
+
+// A commitGroup is what one commit takes from the queue, with what the outputs were
+// at one moment.
+type commitGroup struct {
+	ops     []op
+	all     []encoded // completions
+	journal rowsBuilder
+	hungry  map[frontier.Site]bool
+	quiet   bool // nobody waits for the commit: there is time to merge
+	moment  Moment
+}
+
+// take takes a group from the queue.
+func (db *DB) take(last bool) *commitGroup {
+	g := &commitGroup{
+		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row},
+		ops:     db.queue.take(last), hungry: db.hands.takeHungry(),
+	}
+	for _, o := range g.ops {
+		if o.completion != nil {
+			g.all = append(g.all, *o.completion)
+			g.journal.add(o.completion)
+		}
+	}
+	return g
+}
+
+// commitGroup commits what is in the queue. After an error nothing can be committed
+// any more, and everybody is told so.
+func (db *DB) commitGroup(last, quiet bool) error {
+	err := db.file.guarded(true, func() error {
+		g := db.take(last)
+		g.quiet = quiet || db.opts.Gather < 0
+		return db.commitTaken(g)
+	})
+	if err != nil {
+		db.queue.fail(err)
+	}
+	return err
+}
+
+func (db *DB) commitTaken(g *commitGroup) (err error) {
+	if g.moment, err = db.outputs.Flush(); err != nil {
+		return err
+	}
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	b := &db.book
+	maps.Copy(b.marks, g.moment.Marks)
+	b.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
+	db.file.bolt.AllocSize = db.file.step
+	if d := db.opts.SyncDelay; d > 0 {
+		time.Sleep(2 * d) // bbolt syncs twice
+	}
+	c, err := db.transact(g)
+	if db.opts.Fault != nil {
+		err = db.opts.Fault(err)
+	}
+	if err != nil && !DiskFull(err) {
+		// It is not known whether the commit is on disk.
+		c, err = db.again(g, c, err)
+		b.unknown = err != nil && !DiskFull(err)
+	}
+	if err != nil {
+		return err
+	}
+	db.file.step = growth(c.size)
+	db.file.size.Store(c.size)
+	b.row, b.commits = g.journal.last, b.commits+1
+	b.committed = maps.Clone(b.marks)
+	db.acknowledge(g, c)
+	if len(g.moment.Full) == 0 {
+		return nil
+	}
+	if err := db.outputs.Finish(g.moment.Full); err != nil {
+		return err
+	}
+	for _, name := range g.moment.Full { // its mark is with those of finished files
+		delete(b.marks, name)
+	}
+	return nil
+}
+
+// transact commits a group, and a part of what is pending.
+func (db *DB) transact(g *commitGroup) (c *change, err error) {
+	err = db.file.bolt.Update(func(tx *bbolt.Tx) error {
+		c = newChange(db, tx, g.journal.last)
+		for i, row := range g.journal.rows {
+			c.rows[uint32(g.journal.number(i))] = row[checksumSize:]
+		}
+		for _, o := range g.ops {
+			if err := c.apply(o); err != nil {
+				return err
+			}
+		}
+		if err := c.mergeSome(g); err != nil {
+			return err
+		}
+		if c.upTo < g.journal.last {
+			c.journal.FillPercent = 1
+			for i, row := range g.journal.rows {
+				if err := put(c.journal, rowKey(g.journal.number(i)), row); err != nil {
+					return err
+				}
+			}
+		}
+		c.see()
+		for _, name := range g.moment.Full {
+			if err := putFinished(tx, name, db.book.marks[name]); err != nil {
+				return err
+			}
+		}
+		return c.finish(db.book.commits+1, db.book.marks)
+	})
+	return c, err
+}
+
+func (c *change) apply(o op) error {
+	switch {
+	case o.completion != nil:
+		return nil
+	case o.snapshot != nil:
+		return putSnapshot(c.tx, o.site, o.snapshot)
+	case o.payload != nil:
+		return c.putPayload(o.digest, o.payload)
+	case o.requeue != nil:
+		return c.requeue(o.requeue)
+	default:
+		return put(c.meta, []byte(o.key), o.value)
+	}
+}
+
+// finish writes what belongs to every commit.
+func (c *change) finish(commit uint64, now Marks) error {
+	if err := putCommit(c.meta, lastCommit{commit, c.row, c.db.clock()}); err != nil {
+		return err
+	}
+	return putMarks(c.meta, now)
+}
+
+// A lastCommit is what is kept of the last commit: its number, the last row of the
+// journal, and when it was.
+type lastCommit struct {
+	number, row uint64
+	at          time.Time
+}
+
+func putCommit(meta *bbolt.Bucket, c lastCommit) error {
+	b := binary.BigEndian.AppendUint64(make([]byte, checksumSize, 28), c.number)
+	return put(meta, keyCommit, appendTime(binary.BigEndian.AppendUint64(b, c.row), c.at))
+}
+
+func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
+	raw, err := unseal(bucketMeta, keyCommit, meta.Get(keyCommit))
+	d := decoder{b: raw}
+	c.number, c.row, c.at = d.uint64(), d.uint64(), d.time()
+	if err == nil {
+		err = d.err()
+	}
+	return c, err
+}
+
+// again tries once more to commit a group, after an error of which it is not
+// known whether it came before or after the group was safe.
+func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
+	if err := db.file.reopen(); err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	var last lastCommit
+	err := db.file.bolt.View(func(tx *bbolt.Tx) (err error) {
+		last, err = getCommit(tx.Bucket(bucketMeta))
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	if last.number == db.book.commits+1 {
+		return c, nil
+	}
+	c, err = db.transact(g)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// acknowledge tells the frontier what is safe now.
+func (db *DB) acknowledge(g *commitGroup, c *change) {
+	b := &db.book
+	for _, m := range c.merged {
+		b.pending.merged(m)
+	}
+	if b.pass = c.pass; b.pass != nil {
+		b.pass.at = c.at
+	}
+	if c.drained {
+		b.drained = true
+		clear(b.pending.common)
+		b.pending.since = time.Now()
+	}
+	settled := b.pending.settled(c.upTo)
+
+	// An entry stays out until every reader who might still see it as queued has gone.
+	db.reading.Lock()
+	db.hands.merged(c.ended)
+	db.queue.committed(g.ops)
+	db.reading.Unlock()
+	if settled > 0 || len(c.touched) > 0 {
+		db.growths.Put(frontier.Growth{Settled: settled, Sites: c.touched})
+	}
+}
+
+// Pending is how much was put and is not committed, and how many links and
+// completions are committed and not merged: Read does not know of them yet.
+func (db *DB) Pending() (put, kept int) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	db.queue.mu.Lock()
+	defer db.queue.mu.Unlock()
+	p := db.book.pending
+	return len(db.queue.ops), p.todo + len(p.common)
+}

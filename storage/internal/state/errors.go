@@ -1,0 +1,88 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+)
+
+// An InUseError says that another process holds the state of a crawl.
+type InUseError struct {
+	Dir string
+	Run *Run // who; nil if that is not known
+}
+
+func (e *InUseError) Error() string {
+	if e.Run == nil {
+		return fmt.Sprintf("%s is in use by another process", e.Dir)
+	}
+	return fmt.Sprintf("%s is in use by process %d, which runs since %s",
+		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
+}
+
+// A DamagedError says that a file of a crawl is not what was written.
+// Nothing was changed.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// A VersionError says that a crawl was written by a version with another layout.
+type VersionError struct {
+	Path      string
+	Have, Can uint64
+}
+
+func (e *VersionError) Error() string {
+	which := "a newer"
+	if e.Have < e.Can {
+		which = "an older"
+	}
+	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
+}
+
+// damaged tells errors that name their mend, and those of the file system, from the
+// ones that mean that the state file at path is not in order.
+func damaged(path string, err error, panicked any) error {
+	if panicked != nil {
+		err = fmt.Errorf("%v", panicked)
+	}
+	var theirs callersError
+	if errors.As(err, &theirs) {
+		return theirs.error
+	}
+	var inUse *InUseError
+	var version *VersionError
+	var already *DamagedError
+	var errno syscall.Errno
+	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || DiskFull(err) {
+		return err
+	}
+	return &DamagedError{path, err}
+}
+
+// A callersError is one of who is told of what is kept: it means nothing of the
+// state file.
+type callersError struct{ error }
+
+// told is the end of a list that err, of the caller's, ends; nil if it does not.
+func told(err error) error {
+	if err == nil {
+		return nil
+	}
+	return callersError{err}
+}
+
+// DiskFull reports whether an error says that there is no more room: on the disk,
+// within the quota of the user, or within the size that a file may have. A commit
+// that failed so is not on disk.
+func DiskFull(err error) bool { return disk.Full(err) }

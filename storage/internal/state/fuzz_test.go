@@ -1,0 +1,297 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+	"pgregory.net/rapid"
+)
+
+// A fuzzer of a decoder gives it any bytes: it must not panic. What it does
+// accept means the same once it was written again.
+func fuzz[T any](f *testing.F, read func(*decoder) T, write func([]byte, *T) []byte, seeds ...T) {
+	for _, s := range seeds {
+		f.Add(write(nil, &s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d := decoder{b: raw}
+		v := read(&d)
+		if d.bad {
+			if len(d.b) > 0 {
+				t.Error("a bad decoder has bytes left")
+			}
+			return
+		}
+		again := decoder{b: write(nil, &v)}
+		if w := read(&again); again.bad || len(again.b) > 0 || !reflect.DeepEqual(v, w) {
+			t.Errorf("%+v\nbecomes\n%+v, %v, %d bytes left", v, w, again.bad, len(again.b))
+		}
+	})
+}
+
+var then = time.Unix(1893456000, 123456789)
+
+func FuzzClocks(f *testing.F) {
+	fuzz(f, (*decoder).clocks, appendClocks, frontier.Clocks{}, frontier.Clocks{Public: true}, frontier.Clocks{
+		Due: then, By: frontier.RetryAfterClock, Ended: then, TTFB: 1, LastTTFB: 2, Good: 3, Gap: time.Second, GapBy: "a new one",
+		Strikes: 4, Refusals: 5, Failures: 6, RetryAfter: then, Public: true,
+	})
+}
+
+func FuzzFate(f *testing.F) {
+	fuzz(f, (*decoder).fate, appendFate, frontier.Fate{}, frontier.Fate{Code: frontier.Waiting, Until: then, Time: then}, frontier.Fate{
+		Code: frontier.Fetched, Status: 200, Detail: "x", Digest: "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", Rules: then,
+	}, frontier.Fate{Code: frontier.Failed, Digest: "sha1:abcdefghijklmnopqrstuvwxyz234567"}, frontier.Fate{Code: frontier.Failed, Digest: "sha1:A======="})
+}
+
+func FuzzSpent(f *testing.F) {
+	fuzz(f, (*decoder).spent, func(b []byte, s *frontier.Spent) []byte { return appendSpent(b, *s) }, frontier.Spent{Pages: 1, Bytes: 1 << 40, Time: time.Hour})
+}
+
+func FuzzEntry(f *testing.F) {
+	const site = "http://a.example"
+	for _, e := range []frontier.Entry{
+		entry(f, site+"/"), {URL: entry(f, site+"/x?y").URL, Via: site + "/xy", Hops: "LLR", Tag: "t", Depth: 300, Tries: 2},
+		{URL: entry(f, site+"/"+strings.Repeat("x", 7983)).URL, Via: "https://b.example/", Hops: strings.Repeat("L", 5000)},
+	} {
+		f.Add(appendEntry(nil, &e, e.Tries))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d := decoder{b: raw}
+		e, err := d.entry(site)
+		skip := decoder{b: raw}
+		if skip.skipEntry(); err == nil && (skip.bad || len(skip.b) != len(d.b)) {
+			t.Errorf("skipEntry leaves %d bytes, entry %d", len(skip.b), len(d.b))
+		}
+		entryPriority(raw)
+		retried(nil, raw, 1)
+		if err != nil || e.URL.Site() != site {
+			return // of another site: no key leads to it
+		}
+		again := decoder{b: appendEntry(nil, &e, e.Tries)}
+		if w, err := again.entry(site); err != nil || len(again.b) > 0 || w != e {
+			t.Errorf("%+v\nbecomes\n%+v, %v", e, w, err)
+		}
+		if p := entryPriority(appendEntry(nil, &e, 0)); p != e.Priority() && e.Depth >= 0 {
+			t.Errorf("priority %d, want %d", p, e.Priority())
+		}
+		more := decoder{b: retried(nil, appendEntry(nil, &e, e.Tries), 7)}
+		if w, err := more.entry(site); err != nil || w.Tries != 7 || w.URL != e.URL {
+			t.Errorf("retried: %+v, %v", w, err)
+		}
+	})
+}
+
+func FuzzSiteRecord(f *testing.F) {
+	for _, r := range []siteRecord{{}, {Site: "http://a.example", Merged: 1 << 40, Entries: 3, Ready: 1, Waiting: 1, Head: 9, Clocks: frontier.Clocks{Due: then}}} {
+		f.Add(r.append(nil))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		key := siteNum(1).key()
+		value := append(make([]byte, checksumSize), raw...)
+		binary.BigEndian.PutUint32(value, checksum(key, value))
+		var r, again siteRecord
+		if r.decode(key, value) != nil {
+			return
+		}
+		value = r.value(make([]byte, checksumSize))
+		binary.BigEndian.PutUint32(value, checksum(key, value))
+		if err := again.decode(key, value); err != nil || !reflect.DeepEqual(r, again) {
+			t.Errorf("%+v\nbecomes\n%+v, %v", r, again, err)
+		}
+		value[len(value)-1]++
+		if err := again.decode(key, value); err == nil {
+			t.Error("a record with another last byte is accepted")
+		}
+	})
+}
+
+func completions(t testing.TB) []frontier.Completion {
+	e := entry(t, "http://a.example/x")
+	e.ID = entryID(1, 2)
+	late := e
+	late.Due = time.UnixMilli(1893456000123)
+	links := []frontier.Entry{entry(t, "http://a.example/y"), entry(t, "https://b.example/"), e.Found(e.URL, frontier.HopLink)}
+	return []frontier.Completion{
+		{}, {Links: links}, {Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: then}, {Name: ""}}},
+		{Site: e.URL.Site(), Clocks: frontier.Clocks{Due: then}, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}, Links: links},
+		{Site: e.URL.Site(), Entry: late, Fate: frontier.Fate{Code: frontier.Waiting, Until: then}, Given: frontier.Fate{Code: frontier.SiteDead}},
+		{Site: e.URL.Site(), Spent: frontier.Spent{Pages: 1}},
+	}
+}
+
+func FuzzRow(f *testing.F) {
+	for _, size := range []int{1, 1 << 20} {
+		db := &DB{cache: newKnownCache()}
+		b := rowsBuilder{size: size}
+		for _, c := range completions(f) {
+			e := db.encodeCompletion(&c)
+			b.add(&e)
+		}
+		for _, row := range b.rows {
+			f.Add(row[checksumSize:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		key := rowKey(7)
+		value := append(make([]byte, checksumSize), raw...)
+		binary.BigEndian.PutUint32(value, checksum(key, value))
+		all, places, err := decodeRow(key, value)
+		if err != nil {
+			return
+		}
+		if len(all) != len(places) {
+			t.Fatalf("%d completions at %d places", len(all), len(places))
+		}
+		for i, e := range all {
+			if at := places[i].at; !bytes.HasPrefix(raw[at:], e.raw) {
+				t.Errorf("completion %d does not stand at %d", i, at)
+			}
+			for _, l := range e.links {
+				d := decoder{b: e.raw[l.at:]}
+				if d.lengthed(); d.bad {
+					t.Errorf("no entry stands at %d", l.at)
+				}
+			}
+		}
+	})
+}
+
+// What is read from the journal is what was noted when it was written.
+func TestARowIsReadAsItWasWritten(t *testing.T) {
+	db := &DB{cache: newKnownCache()}
+	for _, size := range []int{1, 100, 1 << 20} {
+		b := rowsBuilder{size: size, last: 41}
+		var want []encoded
+		for _, c := range completions(t) {
+			e := db.encodeCompletion(&c)
+			b.add(&e)
+			want = append(want, e)
+		}
+		var got []encoded
+		var places []place
+		for i, row := range b.rows {
+			key := rowKey(b.number(i))
+			binary.BigEndian.PutUint32(row, checksum(key, row))
+			all, at, err := decodeRow(key, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, places = append(got, all...), append(places, at...)
+		}
+		if n := len(b.rows); size == 1 && n != len(want) || size == 1<<20 && n != 1 {
+			t.Errorf("%d rows of size %d", n, size)
+		}
+		if !slices.Equal(places, b.places) {
+			t.Errorf("places %v, want %v", places, b.places)
+		}
+		for i := range want {
+			if g, w := fmt.Sprintf("%+v", got[i]), fmt.Sprintf("%+v", want[i]); g != w {
+				t.Errorf("completion %d:\n%s\nwant\n%s", i, g, w)
+			}
+			d := decoder{b: got[i].raw}
+			j, c := d.completion(), completions(t)[i]
+			if j.site != c.Site || j.fate.Code != c.Fate.Code || j.given.Code != c.Given.Code || j.spent != c.Spent || !j.clocks.Due.Equal(c.Clocks.Due) {
+				t.Errorf("completion %d: %+v, want %+v", i, j, c)
+			}
+		}
+	}
+}
+
+// Blocks are a map from fingerprints to numbers, however they split.
+func TestBlocksAreAMap(t *testing.T) {
+	b, err := bbolt.Open(filepath.Join(t.TempDir(), "blocks"), 0o600, &bbolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	rapid.Check(t, func(t *rapid.T) {
+		tx, err := b.Begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		bucket, err := tx.CreateBucket(bucketEntries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := rapid.IntRange(2, 9).Draw(t, "most")
+		// Few values, so that they meet; and the ends.
+		fps := rapid.OneOf(rapid.Uint64Range(1, 200), rapid.Uint64Range(1<<64-3, 1<<64-1))
+		want := map[siteNum]map[uint64]uint32{}
+		var a arena
+		next := uint32(0)
+		for range rapid.IntRange(1, 12).Draw(t, "inserts") {
+			n := siteNum(rapid.IntRange(1, 3).Draw(t, "site"))
+			if want[n] == nil {
+				want[n] = map[uint64]uint32{}
+			}
+			some := rapid.SliceOfNDistinct(fps, 0, 30, rapid.ID[uint64]).Draw(t, "fingerprints")
+			slices.Sort(some)
+			var order []finger
+			for i, fp := range some {
+				order = append(order, finger{fp, int32(i)})
+			}
+			var news []numbered
+			if err := unseen(bucket.Cursor(), n, order, func(i int32) {
+				next++
+				news = append(news, numbered{some[i], next})
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for _, fp := range some {
+				_, known := want[n][fp]
+				if fresh := slices.ContainsFunc(news, func(x numbered) bool { return x.fp == fp }); fresh == known {
+					t.Fatalf("site %d: %d is new: %v, known: %v", n, fp, fresh, known)
+				}
+			}
+			if err := insert(bucket, n, news, most, &a); err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range news {
+				want[n][x.fp] = x.num
+			}
+		}
+		got := map[siteNum]map[uint64]uint32{}
+		each(bucket, func(key, value []byte) {
+			raw, err := unseal(bucketEntries, key, value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, b := keySite(key), block(raw)
+			if got[n] == nil {
+				got[n] = map[uint64]uint32{}
+				if first := binary.BigEndian.Uint64(key[5:]); first != 0 {
+					t.Fatalf("the first block of site %d stands at %d", n, first)
+				}
+			}
+			if b.len() == 0 || b.len() > most {
+				t.Fatalf("a block of %d, at most %d fit", b.len(), most)
+			}
+			for i := range b.len() {
+				got[n][b.finger(i)] = b.num(i)
+			}
+		})
+		for n, m := range want {
+			if !maps.Equal(got[n], m) {
+				t.Fatalf("site %d: %v, want %v", n, got[n], m)
+			}
+			for _, fp := range []uint64{1, 100, 200, 1<<64 - 1} {
+				num, ok, err := seenNum(bucket.Cursor(), n, fp)
+				if w, known := m[fp]; err != nil || ok != known || num != w {
+					t.Fatalf("site %d: %d is number %d, %v, %v; want %d", n, fp, num, ok, err, w)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package state
+
+import (
+	"encoding/binary"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A row of the journal is some completions of one commit, each behind its
+// length:
+//
+//	what there is of it (flags)
+//	the site; its clocks; what was spent; why it is given up, or 0
+//	common clocks: how many; name and due of each
+//	the entry that ended: its number, where it was queued (priority, or due in
+//	Unix milliseconds), its tries, its fate
+//	links: how many; of each a zero byte, or its site; the fingerprint; the
+//	entry behind its length
+const (
+	ofSite = 1 << iota
+	ofEntry
+	wasWaiting // the entry had kindWaiting
+)
+
+// A link of a completion that was not known.
+type link struct {
+	site frontier.Site
+	fp   uint64
+	at   uint32 // offset in encoded.raw of the entry behind its length
+}
+
+// An encoded completion, and its links.
+type encoded struct {
+	raw    []byte
+	links  []link
+	site   frontier.Site // empty where there are only links
+	entry  uint64        // ID of the entry that ended; 0 if none did
+	waited bool          // that entry had kindWaiting
+	common []frontier.CommonClock
+}
+
+// encodeCompletion leaves out the links that are known.
+func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
+	e := encoded{site: c.Site, common: c.Common}
+	flags := byte(0)
+	if c.Site != "" {
+		flags |= ofSite
+		if c.Fate.Code != frontier.Undecided {
+			flags |= ofEntry
+			e.entry = c.Entry.ID
+			if !c.Entry.Due.IsZero() {
+				flags |= wasWaiting
+				e.waited = true
+			}
+		}
+	}
+	b := append(make([]byte, 0, 256+48*len(c.Links)), flags)
+	if flags&ofSite != 0 {
+		b = appendString(b, string(c.Site))
+		b = appendFate(appendSpent(appendClocks(b, &c.Clocks), c.Spent), &c.Given)
+	}
+	b = binary.AppendUvarint(b, uint64(len(c.Common)))
+	for _, s := range c.Common {
+		b = appendTime(appendString(b, s.Name), s.Due)
+	}
+	if flags&ofEntry != 0 {
+		b = binary.BigEndian.AppendUint64(b, c.Entry.ID)
+		if flags&wasWaiting != 0 {
+			b = binary.BigEndian.AppendUint64(b, uint64(dueMillis(c.Entry.Due)))
+		} else {
+			b = append(b, c.Entry.Priority())
+		}
+		b = appendFate(binary.AppendUvarint(b, uint64(c.Entry.Tries)), &c.Fate)
+	}
+	e.raw, e.links = db.encodeLinks(b, c)
+	return e
+}
+
+func (db *DB) encodeLinks(b []byte, c *frontier.Completion) ([]byte, []link) {
+	var links []link
+	var scratch []byte
+	count := len(b)
+	b = append(b, 0, 0, 0, 0)
+	for _, f := range db.mayBeNew(c) {
+		l, fp := &c.Links[f.i], f.fp
+		site := l.URL.Site()
+		if site == c.Site {
+			b = append(b, 0)
+			site = c.Site
+		} else {
+			b = appendString(b, string(site))
+		}
+		b = binary.BigEndian.AppendUint64(b, fp)
+		links = append(links, link{site, fp, uint32(len(b))})
+		scratch = appendEntry(scratch[:0], l, 0)
+		b = append(binary.AppendUvarint(b, uint64(len(scratch))), scratch...)
+	}
+	binary.BigEndian.PutUint32(b[count:], uint32(len(links)))
+	return b, links
+}
+
+// A journaled completion, as it is read again.
+type journaled struct {
+	site   frontier.Site
+	clocks frontier.Clocks
+	spent  frontier.Spent
+	given  frontier.Fate
+	common []frontier.CommonClock
+	entry  uint64
+	due    int64 // where the entry was queued; 0: among the ready ones, with priority
+	prio   uint8
+	tries  int
+	fate   frontier.Fate
+}
+
+// completion reads all but the links, in front of which it stops.
+func (d *decoder) completion() (j journaled) {
+	flags := d.byte()
+	if flags&ofSite != 0 {
+		j.site = frontier.Site(d.string())
+		j.clocks, j.spent, j.given = d.clocks(), d.spent(), d.fate()
+	}
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		j.common = append(j.common, frontier.CommonClock{Name: d.string(), Due: d.time()})
+	}
+	if flags&ofEntry != 0 {
+		j.entry = d.uint64()
+		if flags&wasWaiting != 0 {
+			j.due = int64(d.uint64())
+		} else {
+			j.prio = d.byte()
+		}
+		j.tries, j.fate = int(d.uvarint()), d.fate()
+	}
+	return j
+}
+
+// links reads what stands behind a completion of the site, that is whole bytes
+// long.
+func (d *decoder) links(site frontier.Site, whole int) []link {
+	raw := d.bytes(4)
+	if raw == nil {
+		return nil
+	}
+	var links []link
+	for n := binary.BigEndian.Uint32(raw); n > 0 && !d.bad; n-- {
+		l := link{site: site}
+		if s := d.lengthed(); len(s) > 0 {
+			l.site = frontier.Site(s)
+		}
+		l.fp = d.uint64()
+		l.at = uint32(whole - len(d.b))
+		d.lengthed()
+		links = append(links, l)
+	}
+	return links
+}
+
+// A rows builder makes rows of completions.
+type rowsBuilder struct {
+	size   int    // of a row, about
+	last   uint64 // number of the last row
+	rows   [][]byte
+	places []place // of each completion
+}
+
+func (b *rowsBuilder) add(e *encoded) {
+	n := len(b.rows)
+	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
+		b.rows = append(b.rows, make([]byte, checksumSize, max(b.size/4, len(e.raw)+16)))
+		b.last++
+		n++
+	}
+	row := binary.AppendUvarint(b.rows[n-1], uint64(len(e.raw)))
+	b.places = append(b.places, place{uint32(b.last), uint32(len(row) - checksumSize)})
+	b.rows[n-1] = append(row, e.raw...)
+}
+
+// number is the number of the i-th row.
+func (b *rowsBuilder) number(i int) uint64 { return b.last - uint64(len(b.rows)-1-i) }
+
+// decodeRow reads a row that was left in the journal, and where each completion
+// begins.
+func decodeRow(key, value []byte) (all []encoded, places []place, err error) {
+	raw, err := unseal(bucketJournal, key, value)
+	if err != nil {
+		return nil, nil, err
+	}
+	row := uint32(binary.BigEndian.Uint64(key))
+	for d := (decoder{b: raw}); len(d.b) > 0 && !d.bad; {
+		e := encoded{raw: d.lengthed()}
+		places = append(places, place{row, uint32(len(raw) - len(d.b) - len(e.raw))})
+		c := decoder{b: e.raw}
+		j := c.completion()
+		e.site, e.entry, e.waited, e.common = j.site, j.entry, j.due != 0, j.common
+		e.links = c.links(e.site, len(e.raw))
+		if d.bad || c.bad || len(c.b) > 0 {
+			return nil, nil, recordError(bucketJournal, key, errRecord)
+		}
+		all = append(all, e)
+	}
+	return all, places, nil
+}

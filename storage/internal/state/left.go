@@ -1,0 +1,130 @@
+package state
+
+import (
+	"bytes"
+	"iter"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// leftAtOnce is how many entries are read within one transaction: while one
+// lasts the file cannot use again what was freed.
+const leftAtOnce = 256
+
+// Queued are the entries of site that have not ended, those that were read, too:
+// first those that can be asked for, by priority, then those that wait. What was
+// submitted and is not merged yet is not seen.
+func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
+	return rowsOf(db.file.view, site, kindReady, kindWaiting)
+}
+
+// A Queue reads what is left in the directory of a crawl that nobody runs. It
+// changes nothing.
+type Queue struct {
+	path string
+	bolt *bbolt.DB
+}
+
+// OpenQueue opens the queue of the crawl in dir. The error is an *InUseError, a
+// *DamagedError, or one of the file system.
+func OpenQueue(dir string) (q *Queue, err error) {
+	path := filepath.Join(dir, File)
+	if err := preflight(path); err != nil {
+		return nil, damaged(path, err, nil)
+	}
+	bolt, err := openBolt(dir, &bbolt.Options{ReadOnly: true, Timeout: 100 * time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{path, bolt}, nil
+}
+
+// Close closes the queue.
+func (q *Queue) Close() error { return q.bolt.Close() }
+
+// Queued is as DB.Queued.
+func (q *Queue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
+	return rowsOf(q.view, site, kindReady, kindWaiting)
+}
+
+func (q *Queue) view(f func(*bbolt.Tx) error) (err error) {
+	defer func() { err = damaged(q.path, err, recover()) }()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	return q.bolt.View(f)
+}
+
+// rowsOf are the entries of a site in rows of some kinds.
+func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ...byte) iter.Seq2[frontier.Entry, error] {
+	return func(yield func(frontier.Entry, error) bool) {
+		for _, kind := range kinds {
+			var after []byte
+			for {
+				some, last, err := someRows(view, site, kind, after)
+				for _, e := range some {
+					if !yield(e, nil) {
+						return
+					}
+				}
+				if err != nil {
+					yield(frontier.Entry{}, err)
+					return
+				}
+				if after = last; len(some) < leftAtOnce {
+					break
+				}
+			}
+		}
+	}
+}
+
+// someRows are the next entries of a site behind the row after.
+func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind byte, after []byte) (some []frontier.Entry, last []byte, err error) {
+	err = view(func(tx *bbolt.Tx) error {
+		n, err := siteNumber(tx.Bucket(bucketNames), site)
+		if n == 0 || err != nil {
+			return err
+		}
+		prefix := n.prefix(kind)
+		rows := tx.Bucket(bucketEntries).Cursor()
+		from := prefix
+		if after != nil {
+			from = after
+		}
+		key, value := rows.Seek(from)
+		if after != nil && bytes.Equal(key, after) {
+			key, value = rows.Next()
+		}
+		for ; bytes.HasPrefix(key, prefix) && len(some) < leftAtOnce; key, value = rows.Next() {
+			e, err := rowEntry(site, n, key, value)
+			if err != nil {
+				return err
+			}
+			some, last = append(some, e), bytes.Clone(key)
+		}
+		return nil
+	})
+	return some, last, err
+}
+
+// rowEntry is the entry in a row of the queue.
+func rowEntry(site frontier.Site, n siteNum, key, value []byte) (frontier.Entry, error) {
+	raw, err := unseal(bucketEntries, key, value)
+	if err != nil {
+		return frontier.Entry{}, err
+	}
+	d := decoder{b: raw}
+	e, err := d.entry(site)
+	if err != nil {
+		return e, recordError(bucketEntries, key, err)
+	}
+	num := lastNum(key)
+	e.ID = entryID(n, num)
+	if key[4] == kindWaiting {
+		e.Due = time.UnixMilli(waitingDue(key))
+	}
+	return e, nil
+}

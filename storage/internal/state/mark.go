@@ -1,0 +1,121 @@
+package state
+
+import (
+	"hash/crc32"
+
+	"go.etcd.io/bbolt"
+)
+
+// A Mark says how much of a file counts, and what it is: the CRC-32C of its bytes
+// up to there. It is made as the file grows and goes on where it was, so that
+// nobody reads a file again to append to it. Against accidents it is enough.
+type Mark struct {
+	Length int64  `json:"length"`
+	Sum    uint32 `json:"crc32c,omitempty"`
+	Part   bool   `json:"part,omitempty"` // a run did not write this file: it is not about all of the crawl
+	Lost   bool   `json:"lost,omitempty"` // the file is being made again
+}
+
+// Marks are those of files, by their names in the directory of the crawl.
+type Marks map[string]Mark
+
+// Expect notes whether a run, which may be the first, writes a file.
+func (m Marks) Expect(name string, written, first bool) {
+	known, ok := m[name]
+	known.Part = known.Part || !written || !ok && !first
+	m[name] = known
+}
+
+// Plus is the mark of a file to which p was appended.
+func (m Mark) Plus(p []byte) Mark {
+	m.Length += int64(len(p))
+	m.Sum = crc32.Update(m.Sum, castagnoli, p)
+	return m
+}
+
+// Same reports whether two marks are of the same bytes.
+func (m Mark) Same(o Mark) bool { return m.Length == o.Length && m.Sum == o.Sum }
+
+// IndexMarks say what index.cdxj is, and of what lines it was made.
+type IndexMarks struct {
+	Part  Mark `json:"part"`
+	Index Mark `json:"index"`
+}
+
+func putMarks(meta *bbolt.Bucket, now Marks) error { return putJSON(meta, keyOutputs, now) }
+
+func putIndex(meta *bbolt.Bucket, m IndexMarks) error { return putJSON(meta, keyIndex, m) }
+
+func putFinished(tx *bbolt.Tx, name string, m Mark) error {
+	return putJSON(tx.Bucket(bucketFinished), []byte(name), m)
+}
+
+// getMarks reads what is kept of the outputs.
+func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
+	growing = Marks{}
+	if raw := meta.Get(keyOutputs); raw != nil {
+		if err := decode(bucketMeta, keyOutputs, raw, &growing); err != nil {
+			return nil, index, err
+		}
+	}
+	if raw := meta.Get(keyIndex); raw != nil {
+		err = decode(bucketMeta, keyIndex, raw, &index)
+	}
+	return growing, index, err
+}
+
+// An Outline is what the state knows of the files beside it, of a crawl that no
+// other process holds. Its user makes some of them again.
+type Outline struct {
+	Marks Marks // of files that grow
+	bolt  *bbolt.DB
+}
+
+// OpenOutline opens the state of the crawl in dir, all of whose pages are looked at
+// first. The error is an *InUseError, a *DamagedError, a *VersionError, or one of
+// the file system.
+func OpenOutline(dir string) (o *Outline, err error) {
+	bolt, err := openChecked(dir, false)
+	if err != nil {
+		return nil, err
+	}
+	o = &Outline{bolt: bolt}
+	path := bolt.Path()
+	err = bolt.View(func(tx *bbolt.Tx) (err error) {
+		meta := tx.Bucket(bucketMeta)
+		if _, err := layout(meta, path); err != nil {
+			return err
+		}
+		o.Marks, _, err = getMarks(meta)
+		return err
+	})
+	if err != nil {
+		bolt.Close()
+		return nil, damaged(path, err, nil)
+	}
+	return o, nil
+}
+
+// PutMarks notes what the files are now.
+func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
+	return updateMarks(o.bolt, growing, index)
+}
+
+// Close closes the state.
+func (o *Outline) Close() error { return o.bolt.Close() }
+
+// PutMarks notes what the files are, before Begin or once nothing is committed any
+// more.
+func (db *DB) PutMarks(growing Marks, index IndexMarks) error {
+	return db.file.guarded(true, func() error { return updateMarks(db.file.bolt, growing, index) })
+}
+
+func updateMarks(bolt *bbolt.DB, growing Marks, index IndexMarks) error {
+	return bolt.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		if err := putMarks(meta, growing); err != nil {
+			return err
+		}
+		return putIndex(meta, index)
+	})
+}

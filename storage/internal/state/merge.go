@@ -1,0 +1,416 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// A change is what one commit does to the buckets, within one transaction. What
+// it changes in memory is done by acknowledge, once the transaction is over.
+type change struct {
+	db                                            *DB
+	tx                                            *bbolt.Tx
+	meta, journal, names, states, entries, common *bbolt.Bucket
+
+	row   uint64            // the last of the journal
+	rows  map[uint32][]byte // texts of the journal that were read, by the low half of their number
+	arena arena
+
+	size    int64 // of the file, before
+	merged  []mergedSite
+	ended   []uint64             // entries that are not out any more
+	records []changedSite        // with their new records
+	touched []frontier.SiteState // of these
+	upTo    uint64               // all rows of the journal up to this one have had their effect
+	drained bool                 // clocks in common have been kept
+	pass    *pass                // the pass that this commit leaves unfinished; nil: none
+	at      int                  // of its sites: the first one that is left
+}
+
+type changedSite struct {
+	num    siteNum
+	record *siteRecord
+}
+
+type mergedSite struct {
+	*pendingSite
+	num   siteNum
+	count int // of the links, the first ones
+}
+
+func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
+	c := &change{
+		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{},
+		meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
+		states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
+	}
+	// A merge adds many rows to a leaf at once, which bbolt then cuts into
+	// leaves that are as full as this says.
+	c.entries.FillPercent = 0.75
+	c.states.FillPercent, c.names.FillPercent = 0.9, 0.9
+	return c
+}
+
+// What merging a site and ending an entry costs, in links.
+const (
+	siteCost = 4
+	endCost  = 4
+)
+
+// some are the links of s that are merged at once.
+func (c *change) some(s *pendingSite) []pendingLink {
+	return s.links[:min(len(s.links), c.db.limits.MaxSlice)]
+}
+
+// whole reports whether s is merged at once.
+func (c *change) whole(s *pendingSite) bool { return len(s.links) <= c.db.limits.MaxSlice }
+
+// cost is what it takes to merge s, or the part of it that is merged at once.
+func (c *change) cost(s *pendingSite) int {
+	return siteCost + endCost*len(s.ends) + len(c.some(s))
+}
+
+// merge gives what is pending for a site its effect: all completions, and as
+// many links as fit. To do it again after a kill changes nothing: the record of
+// the site says up to which row its completions have had theirs, and a link that
+// was queued is known.
+func (c *change) merge(s *pendingSite) error {
+	n, err := c.lookUp(s)
+	if err != nil {
+		return err
+	}
+	links := c.some(s)
+	found, err := c.unseen(n, links)
+	if err != nil {
+		return err
+	}
+	if s.done == 0 && len(found) == 0 {
+		// Nearly always so: what links to other sites is seldom new.
+		c.merged = append(c.merged, mergedSite{s, n, len(links)})
+		return nil
+	}
+	n, r, err := c.site(n, s.name)
+	if err != nil {
+		return err
+	}
+	c.merged = append(c.merged, mergedSite{s, n, len(links)})
+	if s.done > 0 && c.number(s.latest) > r.Merged {
+		if err := c.complete(s, n, r); err != nil {
+			return err
+		}
+		r.Merged = c.row
+	}
+	if err := c.link(n, r, links, found); err != nil {
+		return err
+	}
+	if r.Ready > 0 {
+		if key, _ := c.entries.Cursor().Seek(n.prefix(kindReady)); key != nil {
+			r.Head = readyPriority(key)
+		}
+	}
+	c.records = append(c.records, changedSite{n, r})
+	return put(c.states, n.key(), r.value(c.arena.take(256)))
+}
+
+// see says what became of the sites that were changed.
+func (c *change) see() {
+	c.db.hands.mu.Lock()
+	defer c.db.hands.mu.Unlock()
+	gone := make(map[uint64]bool, len(c.ended))
+	for _, id := range c.ended {
+		gone[id] = true
+	}
+	rows := c.entries.Cursor()
+	for _, s := range c.records {
+		out := c.db.hands.sites[s.num]
+		still := func(num uint32) bool { return out.has(num) && !gone[entryID(s.num, num)] }
+		c.touched = append(c.touched, stateOf(rows, s.num, s.record, out.count(still), still))
+	}
+}
+
+// complete gives the completions of a site their effect.
+func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
+	for _, e := range s.ends {
+		j, err := c.journaled(e.place)
+		if err != nil {
+			return err
+		}
+		if err := c.end(n, r, e.num, &j); err != nil {
+			return err
+		}
+	}
+	j, err := c.journaled(s.latest)
+	r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
+	return err
+}
+
+// end moves an entry out of the queue: to those that ended, or that wait.
+func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
+	from := readyKey(n, j.prio, num)
+	if j.due != 0 {
+		from = waitingKey(n, j.due, num)
+	}
+	value := c.entries.Get(from)
+	if value == nil {
+		return fmt.Errorf("entry %d of %s ended, which is not queued", num, r.Site)
+	}
+	raw, err := unseal(bucketEntries, from, value)
+	if err != nil {
+		return err
+	}
+	if err := c.entries.Delete(from); err != nil {
+		return err
+	}
+	c.ended = append(c.ended, entryID(n, num))
+	if j.due != 0 {
+		r.Waiting--
+	} else {
+		r.Ready--
+	}
+	if j.fate.Code == frontier.Waiting {
+		r.Waiting++
+		to := waitingKey(n, dueMillis(j.fate.Until), num)
+		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries)))
+	}
+	r.Queued--
+	if j.fate.Code == frontier.OutOfScope {
+		if err := c.setAside(n, num); err != nil {
+			return err
+		}
+	}
+	return put(c.entries, endedKey(n, num), c.arena.value(raw, appendFate(c.arena.take(128), &j.fate)))
+}
+
+// unseen finds the links of a site that were never seen: their places in links,
+// in order. What it returns is valid until it is called again.
+func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
+	if len(links) == 0 {
+		return nil, nil
+	}
+	w := &c.db.book.workspace
+	w.order, w.found = w.order[:0], w.found[:0]
+	for i, l := range links {
+		w.order = append(w.order, finger{l.fp, int32(i)})
+	}
+	slices.SortFunc(w.order, func(a, b finger) int { return cmp.Or(cmp.Compare(a.fp, b.fp), cmp.Compare(a.i, b.i)) })
+	w.order = slices.CompactFunc(w.order, func(a, b finger) bool { return a.fp == b.fp })
+	if n == 0 {
+		for _, f := range w.order {
+			w.found = append(w.found, f.i)
+		}
+	} else if err := unseen(c.entries.Cursor(), n, w.order, func(i int32) { w.found = append(w.found, i) }); err != nil {
+		return nil, err
+	}
+	slices.Sort(w.found)
+	return w.found, nil
+}
+
+// A workspace is memory that merging uses again and again.
+type workspace struct {
+	order []finger
+	found []int32
+	news  []numbered
+}
+
+// A finger is the fingerprint of the i-th link.
+type finger struct {
+	fp uint64
+	i  int32
+}
+
+// link queues the links that were found to be new, in the order in which they
+// were found.
+func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int32) error {
+	news := c.db.book.workspace.news[:0]
+	for _, k := range found {
+		r.Entries++
+		news = append(news, numbered{links[k].fp, r.Entries})
+		raw, err := c.entry(links[k].place)
+		if err != nil {
+			return err
+		}
+		if err := put(c.entries, readyKey(n, entryPriority(raw), r.Entries), c.arena.value(raw)); err != nil {
+			return err
+		}
+	}
+	c.db.book.workspace.news = news
+	r.Ready += len(found)
+	r.Queued += len(found)
+	slices.SortFunc(news, func(a, b numbered) int { return cmp.Compare(a.fp, b.fp) })
+	return insert(c.entries, n, news, c.db.limits.MaxBlock, &c.arena)
+}
+
+// number is the number of the row of a place: the newest with its low half.
+func (c *change) number(p place) uint64 {
+	n := c.row&^0xffffffff | uint64(p.row)
+	if n > c.row {
+		n -= 1 << 32
+	}
+	return n
+}
+
+// text is the text of the journal from a place on.
+func (c *change) text(p place) ([]byte, error) {
+	text, ok := c.rows[p.row]
+	if !ok {
+		var err error
+		key := rowKey(c.number(p))
+		if text, err = unseal(bucketJournal, key, c.journal.Get(key)); err != nil {
+			return nil, err
+		}
+		c.rows[p.row] = text
+	}
+	if int(p.at) > len(text) {
+		return nil, recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return text[p.at:], nil
+}
+
+func (c *change) journaled(p place) (journaled, error) {
+	raw, err := c.text(p)
+	d := decoder{b: raw}
+	j := d.completion()
+	if err == nil && d.bad {
+		err = recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return j, err
+}
+
+// entry is the encoded entry of a link.
+func (c *change) entry(p place) ([]byte, error) {
+	raw, err := c.text(p)
+	d := decoder{b: raw}
+	e := d.lengthed()
+	if err == nil && d.bad {
+		err = recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return e, err
+}
+
+// site is the number and record of a site, new if its number is 0.
+func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
+	r := &siteRecord{Site: name}
+	if n != 0 {
+		return n, r, r.decodeOf(name, n, c.states.Get(n.key()))
+	}
+	next, err := c.names.NextSequence()
+	if err != nil {
+		return 0, nil, err
+	}
+	n = siteNum(next)
+	if n == 0 || uint64(n) != next {
+		return 0, nil, errors.New("more sites than there are numbers")
+	}
+	if c.states.Get(n.key()) != nil {
+		return 0, nil, recordError(bucketStates, n.key(), errTwice)
+	}
+	return n, r, put(c.names, []byte(name), c.arena.value(n.key()))
+}
+
+func (c *change) lookUp(s *pendingSite) (siteNum, error) {
+	if s.num != 0 {
+		return s.num, nil
+	}
+	return siteNumber(c.names, s.name)
+}
+
+// siteNumber is 0 for a site that is not known.
+func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
+	value := names.Get([]byte(site))
+	if value == nil {
+		return 0, nil
+	}
+	return decodeNumber([]byte(site), value)
+}
+
+func decodeNumber(name, value []byte) (siteNum, error) {
+	raw, err := unseal(bucketNames, name, value)
+	if err == nil && len(raw) != 4 {
+		err = recordError(bucketNames, name, errRecord)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return siteNum(binary.BigEndian.Uint32(raw)), nil
+}
+
+// keepCommon writes the clocks that are common to several sites. Like those of
+// one journal, a clock never goes back.
+func (c *change) keepCommon(clocks map[string]time.Time) error {
+	for name, due := range clocks {
+		is, err := commonClock(c.common, []byte(name))
+		if err != nil {
+			return err
+		}
+		if !due.After(is) {
+			continue
+		}
+		if err := put(c.common, []byte(name), appendTime(c.arena.take(16)[:checksumSize], due)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commonClock is the zero time for a clock that is not known.
+func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
+	value := common.Get(name)
+	if value == nil {
+		return time.Time{}, nil
+	}
+	raw, err := unseal(bucketCommon, name, value)
+	if err != nil {
+		return time.Time{}, err
+	}
+	d := decoder{b: raw}
+	due := d.time()
+	if d.bad {
+		return due, recordError(bucketCommon, name, errRecord)
+	}
+	return due, nil
+}
+
+// forget deletes the rows of the journal up to one.
+func (c *change) forget(upTo uint64) error {
+	var keys [][]byte // a cursor does not go on behind what it deletes
+	rows := c.journal.Cursor()
+	for key, _ := rows.First(); key != nil && binary.BigEndian.Uint64(key) <= upTo; key, _ = rows.Next() {
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		if err := c.journal.Delete(key); err != nil {
+			return err
+		}
+	}
+	c.upTo = upTo
+	return nil
+}
+
+// stateOf is the state of a site of which some entries are out, ready of them
+// with kindReady.
+func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
+	st := frontier.SiteState{
+		Site: r.Site, Clocks: r.Clocks, Queued: r.Queued, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
+	}
+	if st.Ready {
+		st.Head = r.Head
+	}
+	if r.Waiting > 0 {
+		prefix := n.prefix(kindWaiting)
+		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
+			if !out(lastNum(key)) {
+				st.Waiting = time.UnixMilli(waitingDue(key))
+				break
+			}
+		}
+	}
+	return st
+}

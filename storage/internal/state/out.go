@@ -1,0 +1,127 @@
+package state
+
+import (
+	"sync"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// hands know which entries were read and not given back: Read returns none of them
+// again, though the file still says that they are queued.
+type hands struct {
+	mu     sync.Mutex // taken with queue.mu held, never the other way round
+	sites  map[siteNum]*outEntries
+	hungry map[frontier.Site]bool // sites that have nothing left to ask for: the next commit merges them
+}
+
+// outEntries are the entries of a site that were read and of which the file still
+// says that they are queued: somebody has them in hand, or their end is not merged
+// yet. A nil one has none.
+type outEntries struct {
+	ready map[uint32]bool // by number: whether it is with kindReady
+	hand  int             // how many are in hand
+	dry   bool            // the last read brought all there was
+}
+
+func (o *outEntries) has(num uint32) bool {
+	if o == nil {
+		return false
+	}
+	_, is := o.ready[num]
+	return is
+}
+
+// count is how many ready ones there are that f says something of.
+func (o *outEntries) count(f func(num uint32) bool) (n int) {
+	if o == nil {
+		return 0
+	}
+	for num, ready := range o.ready {
+		if ready && f(num) {
+			n++
+		}
+	}
+	return n
+}
+
+// take marks an entry as out, unless it is.
+func (h *hands) take(n siteNum, num uint32, ready bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o := h.sites[n]
+	if o.has(num) {
+		return false
+	}
+	if o == nil {
+		o = &outEntries{ready: map[uint32]bool{}}
+		h.sites[n] = o
+	}
+	o.ready[num] = ready
+	return true
+}
+
+// read notes that so many entries of a site are in hand now that were not, and
+// whether there are no more of them.
+func (h *hands) read(n siteNum, entries int, dry bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o := h.sites[n]; o != nil {
+		o.hand += entries
+		o.dry = dry
+	}
+}
+
+// give notes that the end of an entry was submitted. Where nobody has anything of
+// its site in hand any more, or anything to read, what is known to be found there
+// lies in the journal alone.
+func (h *hands) give(e *encoded) {
+	if e.entry == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, _ := splitID(e.entry)
+	if o := h.sites[n]; o != nil {
+		if o.hand--; o.hand <= 0 && o.dry {
+			h.starveLocked(e.site)
+		}
+	}
+}
+
+// starve has the next commit merge what is pending for a site.
+func (h *hands) starve(site frontier.Site) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.starveLocked(site)
+}
+
+func (h *hands) starveLocked(site frontier.Site) {
+	if h.hungry == nil {
+		h.hungry = map[frontier.Site]bool{}
+	}
+	h.hungry[site] = true
+}
+
+// takeHungry returns the sites that starve, and forgets them.
+func (h *hands) takeHungry() map[frontier.Site]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sites := h.hungry
+	h.hungry = nil
+	return sites
+}
+
+// merged forgets entries whose end the file knows.
+func (h *hands) merged(ids []uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		n, num := splitID(id)
+		if o := h.sites[n]; o != nil {
+			delete(o.ready, num)
+			if len(o.ready) == 0 {
+				delete(h.sites, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package state
+
+import (
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// pending is what the journal holds that is not merged yet, by site: only
+// where it stands, a few bytes for each link. Who is not the committer holds
+// DB.merging to read it.
+type pending struct {
+	sites  map[frontier.Site]*pendingSite
+	common map[string]time.Time // clocks that are common to several sites
+	todo   int                  // links and completions
+	since  time.Time            // when it was empty last
+	groups []group              // not settled, oldest first
+}
+
+// A group is the submits of one commit, which have not settled, and its last
+// row of the journal.
+type group struct {
+	row     uint64
+	submits int
+}
+
+// A pendingSite is what is pending for one site, in the order in which it came.
+type pendingSite struct {
+	name   frontier.Site
+	num    siteNum // 0 if it is not known (yet)
+	done   int     // completions
+	latest place   // the last of them
+	ends   []pendingEnd
+	links  []pendingLink
+}
+
+// A place is where something stands in the journal: the low half of the number
+// of the row, and how many bytes from the beginning of its text.
+type place struct{ row, at uint32 }
+
+func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
+
+type pendingEnd struct {
+	num    uint32
+	waited bool // it was with kindWaiting
+	place
+}
+
+type pendingLink struct {
+	fp uint64
+	place
+}
+
+func newPending() *pending {
+	return &pending{sites: map[frontier.Site]*pendingSite{}, common: map[string]time.Time{}}
+}
+
+func (p *pending) empty() bool { return len(p.sites) == 0 && len(p.common) == 0 }
+
+// site is what is pending for a site; the name of a new one is copied.
+func (p *pending) site(name frontier.Site) *pendingSite {
+	s := p.sites[name]
+	if s == nil {
+		name = frontier.Site([]byte(name))
+		s = &pendingSite{name: name}
+		p.sites[name] = s
+	}
+	return s
+}
+
+// add notes the completions of a commit, whose last row is row; places says
+// where each begins.
+func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) {
+	if len(all) == 0 {
+		return
+	}
+	if p.empty() {
+		p.since = now
+	}
+	for i := range all {
+		e := &all[i]
+		if e.site != "" {
+			s := p.site(e.site)
+			s.done++
+			s.latest = places[i]
+			if e.entry != 0 {
+				n, num := splitID(e.entry)
+				s.num = n
+				s.ends = append(s.ends, pendingEnd{num, e.waited, s.latest})
+			}
+			p.todo++
+		}
+		for _, c := range e.common {
+			if c.Due.After(p.common[c.Name]) {
+				p.common[c.Name] = c.Due
+			}
+		}
+		var s *pendingSite
+		for _, l := range e.links {
+			if s == nil || s.name != l.site {
+				s = p.site(l.site)
+			}
+			s.links = append(s.links, pendingLink{l.fp, places[i].plus(l.at)})
+		}
+		p.todo += len(e.links)
+	}
+	p.groups = append(p.groups, group{row, len(all)})
+}
+
+// first is where the first thing stands that is pending for s.
+func (s *pendingSite) first() place {
+	if len(s.links) > 0 {
+		return s.links[0].place
+	}
+	return s.latest
+}
+
+// had forgets the completions of a site that had their effect before.
+func (p *pending) had(s *pendingSite, effect func(place) bool) {
+	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
+	if s.done > 0 && effect(s.latest) {
+		p.todo -= s.done
+		s.done, s.latest = 0, place{}
+	}
+	if s.done == 0 && len(s.links) == 0 {
+		delete(p.sites, s.name)
+	}
+}
+
+// merged forgets what was merged.
+func (p *pending) merged(m mergedSite) {
+	s := m.pendingSite
+	s.num = m.num
+	p.todo -= s.done + m.count
+	s.done, s.ends, s.latest = 0, nil, place{}
+	if s.links = s.links[m.count:]; len(s.links) == 0 {
+		delete(p.sites, s.name)
+	}
+}
+
+// settled takes out the groups up to a row and counts their submits.
+func (p *pending) settled(row uint64) (n int) {
+	for len(p.groups) > 0 && p.groups[0].row <= row {
+		n += p.groups[0].submits
+		p.groups = p.groups[1:]
+	}
+	return n
+}

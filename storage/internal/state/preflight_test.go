@@ -1,0 +1,198 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// broad makes a state file whose buckets have branches.
+func broad(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := start(dir, Options{Gather: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		var links []frontier.Entry
+		for k := range 2000 {
+			links = append(links, entry(t, fmt.Sprintf("http://h%d-%d.example/%d", i, k%400, k)))
+		}
+		if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// useIt opens a crawl and does what a run does.
+func useIt(dir string) error {
+	db, err := start(dir, Options{Gather: -1})
+	if err != nil {
+		return err
+	}
+	err = db.Sites(func(frontier.SiteState) error { return nil })
+	for i := range 20 {
+		u, perr := frontier.ParseURL(fmt.Sprintf("http://h1-%d.example/%d", 13*i, 13*i))
+		if perr != nil {
+			return perr
+		}
+		_, _, ferr := db.Fate(u)
+		_, rerr := db.Read(u.Site(), time.Now(), make([]frontier.Entry, 3))
+		serr := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}})
+		err = errors.Join(err, ferr, rerr, serr)
+	}
+	return errors.Join(err, db.Close())
+}
+
+// Bits flip in the pages that lead to others: a run says so, or goes on; nothing
+// ends the process, and nothing waits for ever.
+func TestABrokenStateFileEndsNoProcess(t *testing.T) {
+	dir := broad(t)
+	path := filepath.Join(dir, File)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	var heads, leads []int // offsets: of the heads of all pages, in branches and free lists
+	for at := 0; at+page <= len(whole); at += page {
+		flags := binary.NativeEndian.Uint16(whole[at+8:])
+		if id := binary.NativeEndian.Uint64(whole[at:]); id != uint64(at/page) {
+			continue
+		}
+		heads = append(heads, at)
+		if flags == branchPage || flags == freelistPage {
+			leads = append(leads, at)
+		}
+	}
+	if len(leads) < 4 {
+		t.Fatalf("%d branches and free lists", len(leads))
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	var steps atomic.Int64
+	done := make(chan struct{})
+	bad := 0
+	// It ends with the last flip, or when one hangs, with the test.
+	go func() {
+		defer close(done)
+		for i := range 60 {
+			b := bytes.Clone(whole)
+			at := heads[r.IntN(len(heads))] + r.IntN(pageHeader)
+			if i%3 > 0 {
+				at = leads[r.IntN(len(leads))] + r.IntN(200)
+			}
+			b[at] ^= 1 << r.IntN(8)
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Error(err)
+				return
+			}
+			os.Remove(filepath.Join(dir, RunFile))
+			err := useIt(dir)
+			var damaged *DamagedError
+			if err != nil && !errors.As(err, &damaged) {
+				t.Errorf("bit of byte %d of page %d: %v, want a *DamagedError", at%page, at/page, err)
+			}
+			if err != nil {
+				bad++
+			}
+			steps.Add(1)
+		}
+	}()
+	<-done
+	t.Logf("%d of 60 are noticed", bad)
+	if bad < 10 {
+		t.Errorf("%d of 60 are noticed", bad)
+	}
+}
+
+// Pages that lead in a circle would make bbolt call itself until the process ends.
+func TestACircleOfPagesIsDamage(t *testing.T) {
+	dir := broad(t)
+	path := filepath.Join(dir, File)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, found := os.Getpagesize(), false
+	for at := 2 * page; at+page <= len(b); at += page {
+		id := binary.NativeEndian.Uint64(b[at:])
+		if id == uint64(at/page) && binary.NativeEndian.Uint16(b[at+8:]) == branchPage {
+			binary.NativeEndian.PutUint64(b[at+pageHeader+8:], id)
+			found = true
+		}
+	}
+	if !found {
+		t.Fatal("there is no branch")
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamagedError
+	if err := useIt(dir); !errors.As(err, &damaged) || damaged.Path != path {
+		t.Errorf("%v, want a *DamagedError of %s", err, path)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, b) {
+		t.Errorf("the damaged file was changed: %v", err)
+	}
+}
+
+// A transaction panics, and bbolt's own lock is never given back: Close ends, and
+// lets others in.
+func TestCloseAfterAPanicInACommit(t *testing.T) {
+	dir := filled(t)
+	var db *DB
+	var armed atomic.Bool
+	opened, err := start(dir, Options{Gather: -1, Fault: func(err error) error {
+		if armed.Load() {
+			if _, err := db.file.bolt.Begin(true); err != nil {
+				t.Error(err)
+			}
+			panic("a page is not what bbolt wrote")
+		}
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db = opened
+	armed.Store(true)
+	if err := db.Submit(frontier.Completion{}); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamagedError
+	if g := <-db.Grown(); !errors.As(g.Err, &damaged) {
+		t.Errorf("%+v, want a *DamagedError", g)
+	}
+	done := make(chan struct{})
+	// It ends with Close.
+	go func() {
+		defer close(done)
+		if err := db.Close(); !errors.As(err, &damaged) {
+			t.Errorf("Close: %v", err)
+		}
+	}()
+	<-done
+	if _, _, err := db.Fate(entry(t, "http://a.example/").URL); !errors.Is(err, ErrClosed) {
+		t.Errorf("Fate after Close: %v", err)
+	}
+	again := open(t, dir)
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	checked(t, dir)
+}

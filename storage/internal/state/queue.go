@@ -1,0 +1,146 @@
+package state
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// ErrClosed is returned by methods of a DB that was closed.
+var ErrClosed = errors.New("storage: closed")
+
+// An op is one thing to be committed.
+type op struct {
+	completion *encoded
+	snapshot   *robots.Snapshot
+	site       frontier.Site // of snapshot
+	key        string        // of value
+	value      []byte        // behind room for the checksum
+	digest     string        // of payload
+	payload    *Payload
+	requeue    []uint64 // IDs of entries that were set aside
+}
+
+// A queue is what everybody puts and the committer takes, in the order in which it
+// takes effect. What is in it is not on disk.
+type queue struct {
+	limits *Limits
+	wake   chan struct{} // there is something to commit
+	hurry  chan struct{} // somebody waits for it
+
+	// Held for what stands below; nothing is waited for, but for room, which lets go
+	// of it.
+	mu        sync.Mutex
+	room      sync.Cond                          // ops are fewer than their bounds, or these count no more
+	ops       []op                               // none after last
+	bytes     int                                // of completions in ops
+	links     int                                // in them
+	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
+	payloads  map[string]*Payload                // put and not committed, by digest
+	hasty     bool                               // the bounds count no more; for good
+	last      bool                               // the last group is being committed: nothing more is taken
+	err       error                              // why nothing can be committed any more; set once
+}
+
+func (q *queue) init(l *Limits) {
+	q.limits = l
+	q.wake, q.hurry = make(chan struct{}, 1), make(chan struct{}, 1)
+	q.snapshots, q.payloads = map[frontier.Site]*robots.Snapshot{}, map[string]*Payload{}
+	q.room.L = &q.mu
+}
+
+// nudge says something to the committer that it may know already.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// enqueue hands an op to the committer, and waits for room. Nobody who calls it
+// holds a lock.
+func (db *DB) enqueue(o op) error {
+	q := &db.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.full() && !q.hasty && q.err == nil && !q.last {
+		nudge(q.hurry)
+		q.room.Wait()
+	}
+	if q.err != nil {
+		return q.err
+	}
+	if q.last {
+		return ErrClosed
+	}
+	q.ops = append(q.ops, o)
+	switch {
+	case o.completion != nil:
+		q.bytes += len(o.completion.raw)
+		q.links += len(o.completion.links)
+		db.hands.give(o.completion)
+	case o.snapshot != nil:
+		q.snapshots[o.site] = o.snapshot
+	case o.payload != nil:
+		q.payloads[o.digest] = o.payload
+	}
+	nudge(q.wake)
+	return nil
+}
+
+// full reports whether the queue is at one of its bounds. It requires that mu is
+// held.
+func (q *queue) full() bool {
+	return len(q.ops) >= q.limits.Queue || q.links >= q.limits.QueueLinks || q.bytes >= q.limits.QueueBytes
+}
+
+// take empties the queue.
+func (q *queue) take(last bool) []op {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ops := q.ops
+	q.ops, q.bytes, q.links = nil, 0, 0
+	q.last = last
+	q.room.Broadcast()
+	return ops
+}
+
+// committed forgets what can be read in the file now.
+func (q *queue) committed(ops []op) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, o := range ops {
+		if o.snapshot != nil && q.snapshots[o.site] == o.snapshot {
+			delete(q.snapshots, o.site)
+		}
+		if o.payload != nil && q.payloads[o.digest] == o.payload {
+			delete(q.payloads, o.digest)
+		}
+	}
+}
+
+// fail ends the queue: nothing can be committed any more.
+func (q *queue) fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = err
+	q.room.Broadcast()
+}
+
+func (q *queue) failed() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+// Hasten says that the run ends: from now on nobody waits for room. Who has
+// something in hand gives it and can go; the next commit, or Close, takes it. What
+// is in memory then has no bound but what those who call have in hand.
+func (db *DB) Hasten() {
+	db.queue.mu.Lock()
+	defer db.queue.mu.Unlock()
+	db.queue.hasty = true
+	db.queue.room.Broadcast()
+}

@@ -1,0 +1,375 @@
+package state
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// siteRecord is what is kept of a site.
+type siteRecord struct {
+	Site    frontier.Site
+	Clocks  frontier.Clocks
+	Given   frontier.Fate
+	Merged  uint64 // the row up to which the journal has had its effect here
+	Entries uint32 // numbers given
+	Queued  int    // entries that have not ended
+	Ready   int    // of these, with kindReady
+	Waiting int    // of these, with kindWaiting
+	Head    uint8  // lowest priority of those with kindReady, when last merged
+	Spent   frontier.Spent
+}
+
+// Its layout: site, Merged, Entries, Ready, Waiting, Head, what was spent (pages,
+// bytes, time), clocks, given.
+func (r *siteRecord) append(b []byte) []byte {
+	b = appendString(b, string(r.Site))
+	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting), uint64(r.Head)} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
+}
+
+// value is the record behind room for the checksum, in the memory of b.
+func (r *siteRecord) value(b []byte) []byte { return r.append(b[:checksumSize]) }
+
+func (r *siteRecord) decode(key, value []byte) error {
+	raw, err := unseal(bucketStates, key, value)
+	if err != nil {
+		return err
+	}
+	d := decoder{b: raw}
+	r.Site = frontier.Site(d.string())
+	r.Merged, r.Entries = d.uvarint(), uint32(d.uvarint())
+	r.Ready, r.Waiting = int(d.uvarint()), int(d.uvarint())
+	r.Head = uint8(d.uvarint())
+	r.Queued = r.Ready + r.Waiting
+	r.Spent = d.spent()
+	r.Clocks, r.Given = d.clocks(), d.fate()
+	if err := d.err(); err != nil {
+		return recordError(bucketStates, key, err)
+	}
+	return nil
+}
+
+// decodeOf is decode of the record of a site that is known by name.
+func (r *siteRecord) decodeOf(site frontier.Site, n siteNum, value []byte) error {
+	if err := r.decode(n.key(), value); err != nil {
+		return err
+	}
+	if r.Site != site {
+		return recordError(bucketStates, n.key(), fmt.Errorf("it is of %s, not of %s", r.Site, site))
+	}
+	return nil
+}
+
+func appendSpent(b []byte, s frontier.Spent) []byte {
+	b = binary.AppendUvarint(b, uint64(s.Pages))
+	b = binary.AppendUvarint(b, uint64(s.Bytes))
+	return binary.AppendUvarint(b, uint64(s.Time))
+}
+
+func (d *decoder) spent() frontier.Spent {
+	return frontier.Spent{Pages: int(d.uvarint()), Bytes: int64(d.uvarint()), Time: time.Duration(d.uvarint())}
+}
+
+// The clocks by their place in this list, which only grows; one that is not in
+// it is a string behind the number 0.
+var clockCodes = [...]frontier.Clock{
+	1: frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock,
+	frontier.AdaptiveClock, frontier.RetryAfterClock, frontier.BackOffClock, frontier.RobotsClock,
+	frontier.IPClock, frontier.SiteClock, frontier.RestartClock, frontier.RetryClock, frontier.DomainClock,
+	frontier.MachineClock, frontier.FailuresClock, frontier.HostClock,
+}
+
+func appendClock(b []byte, c frontier.Clock) []byte {
+	for code := 1; code < len(clockCodes); code++ {
+		if clockCodes[code] == c {
+			return append(b, byte(code))
+		}
+	}
+	return appendString(append(b, 0), string(c))
+}
+
+func (d *decoder) clock() frontier.Clock {
+	code := int(d.byte())
+	if code == 0 {
+		return frontier.Clock(d.string())
+	}
+	if code >= len(clockCodes) {
+		d.bad, d.b = true, nil
+		return ""
+	}
+	return clockCodes[code]
+}
+
+// What of the clocks is there.
+const (
+	hasGap = 1 << iota
+	hasTrouble
+	hasRetryAfter
+	isPublic
+	hasClocks
+)
+
+// The layout of clocks: flags, Due, By, Ended, TTFB, LastTTFB, Good; Gap, GapBy;
+// Strikes, Refusals, Failures; RetryAfter. Those that were never set are one zero byte.
+func appendClocks(b []byte, c *frontier.Clocks) []byte {
+	if *c == (frontier.Clocks{}) {
+		return append(b, 0)
+	}
+	flags := byte(hasClocks)
+	if c.Gap != 0 || c.GapBy != "" {
+		flags |= hasGap
+	}
+	if c.Strikes != 0 || c.Refusals != 0 || c.Failures != 0 {
+		flags |= hasTrouble
+	}
+	if !c.RetryAfter.IsZero() {
+		flags |= hasRetryAfter
+	}
+	if c.Public {
+		flags |= isPublic
+	}
+	b = append(b, flags)
+	b = appendTime(appendClock(appendTime(b, c.Due), c.By), c.Ended)
+	b = binary.AppendUvarint(b, uint64(c.TTFB))
+	b = binary.AppendUvarint(b, uint64(c.LastTTFB))
+	b = binary.AppendUvarint(b, uint64(c.Good))
+	if flags&hasGap != 0 {
+		b = appendClock(binary.AppendUvarint(b, uint64(c.Gap)), c.GapBy)
+	}
+	if flags&hasTrouble != 0 {
+		for _, n := range [...]int{c.Strikes, c.Refusals, c.Failures} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+	}
+	if flags&hasRetryAfter != 0 {
+		b = appendTime(b, c.RetryAfter)
+	}
+	return b
+}
+
+func (d *decoder) clocks() (c frontier.Clocks) {
+	flags := d.byte()
+	if flags == 0 {
+		return c
+	}
+	c.Due, c.By, c.Ended = d.time(), d.clock(), d.time()
+	c.TTFB, c.LastTTFB, c.Good = time.Duration(d.uvarint()), time.Duration(d.uvarint()), int(d.uvarint())
+	if flags&hasGap != 0 {
+		c.Gap, c.GapBy = time.Duration(d.uvarint()), d.clock()
+	}
+	if flags&hasTrouble != 0 {
+		c.Strikes, c.Refusals, c.Failures = int(d.uvarint()), int(d.uvarint()), int(d.uvarint())
+	}
+	if flags&hasRetryAfter != 0 {
+		c.RetryAfter = d.time()
+	}
+	c.Public = flags&isPublic != 0
+	return c
+}
+
+// What of a fate is there.
+const (
+	hasStatus = 1 << iota
+	hasDetail
+	hasSHA1   // the digest is one that is written short
+	hasDigest // the digest is a string
+	hasRules
+	hasUntil
+	hasTime
+)
+
+const sha1Prefix = "sha1:"
+
+// The layout of a fate: code; unless that is 0, flags, and then what is there:
+// Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time.
+func appendFate(b []byte, f *frontier.Fate) []byte {
+	b = append(b, byte(f.Code))
+	if f.Code == frontier.Undecided {
+		return b
+	}
+	at := len(b)
+	b = append(b, 0)
+	flags := byte(0)
+	if f.Status != 0 {
+		flags |= hasStatus
+		b = binary.AppendUvarint(b, uint64(f.Status))
+	}
+	if f.Detail != "" {
+		flags |= hasDetail
+		b = appendString(b, f.Detail)
+	}
+	if f.Digest != "" {
+		if long, err := appendSHA1(b, f.Digest); err == nil {
+			flags |= hasSHA1
+			b = long
+		} else {
+			flags |= hasDigest
+			b = appendString(b, f.Digest)
+		}
+	}
+	if !f.Rules.IsZero() {
+		flags |= hasRules
+		b = appendTime(b, f.Rules)
+	}
+	if !f.Until.IsZero() {
+		flags |= hasUntil
+		b = appendTime(b, f.Until)
+	}
+	if !f.Time.IsZero() {
+		flags |= hasTime
+		b = appendTime(b, f.Time)
+	}
+	b[at] = flags
+	return b
+}
+
+// appendSHA1 appends the 20 bytes of a digest as crawls write it.
+func appendSHA1(b []byte, digest string) ([]byte, error) {
+	text, ok := strings.CutPrefix(digest, sha1Prefix)
+	if !ok || len(text) != 32 {
+		return nil, errRecord
+	}
+	var text32 [32]byte
+	copy(text32[:], text)
+	var sum [20]byte
+	if _, err := base32.StdEncoding.Decode(sum[:], text32[:]); err != nil {
+		return nil, err
+	}
+	return append(b, sum[:]...), nil
+}
+
+func (d *decoder) fate() (f frontier.Fate) {
+	f.Code = frontier.Code(d.byte())
+	if f.Code == frontier.Undecided {
+		return f
+	}
+	flags := d.byte()
+	if flags&hasStatus != 0 {
+		f.Status = int(d.uvarint())
+	}
+	if flags&hasDetail != 0 {
+		f.Detail = d.string()
+	}
+	if flags&hasSHA1 != 0 {
+		f.Digest = sha1Prefix + base32.StdEncoding.EncodeToString(d.bytes(20))
+	}
+	if flags&hasDigest != 0 {
+		f.Digest = d.string()
+	}
+	if flags&hasRules != 0 {
+		f.Rules = d.time()
+	}
+	if flags&hasUntil != 0 {
+		f.Until = d.time()
+	}
+	if flags&hasTime != 0 {
+		f.Time = d.time()
+	}
+	return f
+}
+
+// What of an entry is there.
+const (
+	hasVia  = 1 << iota // a URL of another site
+	hasNear             // a URL of the same site
+	hasTag
+)
+
+// The layout of an entry, of which its key says the site and the number: Tries,
+// Depth, flags, Hops, target; then what is there: the URL it was found on (of
+// the same site: how much of its target is as in the entry's own, and the
+// rest), the tag.
+func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
+	b = binary.AppendUvarint(b, uint64(tries))
+	b = binary.AppendUvarint(b, uint64(e.Depth))
+	at := len(b)
+	b = append(b, 0)
+	flags := byte(0)
+	target := e.URL.Target()
+	b = appendString(appendString(b, e.Hops), target)
+	site := string(e.URL.Site())
+	if near, ok := strings.CutPrefix(e.Via, site); ok && strings.HasPrefix(near, "/") {
+		flags |= hasNear
+		same := 0
+		for same < len(near) && same < len(target) && near[same] == target[same] {
+			same++
+		}
+		b = appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
+	} else if e.Via != "" {
+		flags |= hasVia
+		b = appendString(b, e.Via)
+	}
+	if e.Tag != "" {
+		flags |= hasTag
+		b = appendString(b, e.Tag)
+	}
+	b[at] = flags
+	return b
+}
+
+// entry reads the entry of a site, all but its number.
+func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
+	e.Tries, e.Depth = int(d.uvarint()), int(d.uvarint())
+	flags := d.byte()
+	e.Hops = d.string()
+	target := d.string()
+	if flags&hasNear != 0 {
+		same := d.uvarint()
+		rest := d.lengthed()
+		if same > uint64(len(target)) {
+			return e, errRecord
+		}
+		e.Via = string(site) + target[:same] + string(rest)
+	}
+	if flags&hasVia != 0 {
+		e.Via = d.string()
+	}
+	if flags&hasTag != 0 {
+		e.Tag = d.string()
+	}
+	if err := d.err(); err != nil {
+		return e, err
+	}
+	e.URL, err = frontier.ParseURL(string(site) + target)
+	return e, err
+}
+
+// skipEntry leaves what stands behind an entry.
+func (d *decoder) skipEntry() {
+	d.uvarint()
+	d.uvarint()
+	flags := d.byte()
+	d.lengthed()
+	d.lengthed()
+	if flags&hasNear != 0 {
+		d.uvarint()
+		d.lengthed()
+	}
+	if flags&hasVia != 0 {
+		d.lengthed()
+	}
+	if flags&hasTag != 0 {
+		d.lengthed()
+	}
+}
+
+// entryPriority is the priority of an encoded entry.
+func entryPriority(raw []byte) uint8 {
+	d := decoder{b: raw}
+	d.uvarint()
+	return frontier.Entry{Depth: int(d.uvarint())}.Priority()
+}
+
+// retried is an encoded entry with another number of tries.
+func retried(b, raw []byte, tries int) []byte {
+	d := decoder{b: raw}
+	d.uvarint()
+	return append(binary.AppendUvarint(b, uint64(tries)), d.b...)
+}

@@ -1,0 +1,68 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+)
+
+// RunFile is the name of the file that says who holds a crawl.
+const RunFile = "run.json"
+
+// A Run says which process holds a crawl.
+type Run struct {
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+}
+
+// ReadRun says which process holds the crawl in dir, or held it when it was
+// killed. The error is fs.ErrNotExist where none does.
+func ReadRun(dir string) (*Run, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, RunFile))
+	if err != nil {
+		return nil, err
+	}
+	run := new(Run)
+	if err := json.Unmarshal(raw, run); err != nil {
+		return nil, &DamagedError{filepath.Join(dir, RunFile), err}
+	}
+	return run, nil
+}
+
+// Holder says which process holds the crawl in dir; ok is false if none does.
+func Holder(dir string) (run *Run, ok bool) {
+	f, err := os.Open(filepath.Join(dir, File))
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if !locked(f) {
+		return nil, false
+	}
+	run, _ = ReadRun(dir)
+	return run, true
+}
+
+func writeRun(dir string, r Run, d disk.Disk) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, RunFile)
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err == nil {
+		err = d.Sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

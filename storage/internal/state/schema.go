@@ -1,0 +1,168 @@
+package state
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/zeebo/xxh3"
+	"go.etcd.io/bbolt"
+)
+
+// schemaVersion is the layout of the buckets below.
+const schemaVersion = 5
+
+// The buckets. Numbers in keys are big-endian, so that bytewise order is
+// numeric order. A site is named by a number given when it is first seen, an
+// entry by a number within its site; both start from 1. All values but those of
+// "version" and "seed" stand behind a checksum of key and value (codec.go);
+// those marked * are JSON, the others are laid out in records.go and journal.go.
+var (
+	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
+	// "commit" -> number of the last commit (8), of the last row that was ever in
+	// the journal (8), and when that was, by the clock of then (8); "outputs" -> *
+	// mark by name of each file that grows; "index" -> * marks of index.cdxj, and of
+	// index.part when it was made; "open" -> * true, while a process holds the crawl,
+	// or was killed; "restart" -> * time of the last open after an unclean end;
+	// "put " and a key -> *, by Put
+	bucketMeta = []byte("meta")
+
+	// row number (8) -> completions, until all of them are merged into the
+	// buckets below
+	bucketJournal = []byte("journal")
+
+	// site -> site number (4)
+	bucketNames = []byte("names")
+	// site number (4) -> siteRecord
+	bucketStates = []byte("states")
+
+	// All of a site lies together, so that a small one is a leaf:
+	// site number (4), one of
+	//   kindSeen, first fingerprint (8) -> block of fingerprints (blocks.go)
+	//   kindReady, priority (1), entry number (4) -> entry
+	//   kindWaiting, due in Unix milliseconds (8), entry number (4) -> entry
+	//   kindEnded, entry number (4) -> entry, fate
+	bucketEntries = []byte("entries")
+
+	// entry ID (8) -> nothing: entries that ended as frontier.OutOfScope, which come
+	// back when the scope is wider
+	bucketAside = []byte("aside")
+
+	// name of a clock that is common to several sites -> due
+	bucketCommon = []byte("common")
+
+	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord;
+	// site, 0 -> time of the last one put (8), where that is not the latest
+	bucketSnapshots = []byte("snapshots")
+	// path of a WARC file that does not grow any more -> * mark
+	bucketFinished = []byte("finished")
+	// SHA-1 of a payload that was archived (20) -> date and URL of its record
+	bucketPayloads = []byte("payloads")
+	// SHA-256 of a robots.txt (32) -> its bytes, gzip, without a checksum of ours
+	bucketBodies = []byte("bodies")
+)
+
+var buckets = [][]byte{
+	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
+	bucketPayloads, bucketAside, bucketFinished,
+}
+
+var (
+	keyVersion = []byte("version")
+	keySeed    = []byte("seed")
+	keyCommit  = []byte("commit")
+	keyOutputs = []byte("outputs")
+	keyRestart = []byte("restart")
+	keyIndex   = []byte("index")
+	keyOpen    = []byte("open")
+)
+
+// The kinds of rows in bucketEntries.
+const (
+	kindSeen    = 's'
+	kindReady   = 'r'
+	kindWaiting = 'w'
+	kindEnded   = 'e'
+)
+
+type siteNum uint32
+
+func (n siteNum) key() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+
+// prefix is the beginning of the keys of a kind.
+func (n siteNum) prefix(kind byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 24), uint32(n)), kind)
+}
+
+// Two URLs of one site are one if their fingerprints are equal: with a million
+// URLs on a site the chance that any two are is 3e-8.
+func seenKey(n siteNum, fp uint64) []byte {
+	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
+}
+
+func readyKey(n siteNum, priority uint8, num uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(n.prefix(kindReady), priority), num)
+}
+
+// dueMillis rounds up: an entry must not come back before it is due.
+func dueMillis(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
+
+func waitingKey(n siteNum, due int64, num uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(n.prefix(kindWaiting), uint64(due)), num)
+}
+
+func endedKey(n siteNum, num uint32) []byte {
+	return binary.BigEndian.AppendUint32(n.prefix(kindEnded), num)
+}
+
+// Parts of the keys above.
+func keySite(key []byte) siteNum   { return siteNum(binary.BigEndian.Uint32(key)) }
+func readyPriority(k []byte) uint8 { return k[5] }
+func waitingDue(key []byte) int64  { return int64(binary.BigEndian.Uint64(key[5:])) }
+func lastNum(key []byte) uint32    { return binary.BigEndian.Uint32(key[len(key)-4:]) }
+
+// An entry's ID is the number of its site and its own.
+func entryID(n siteNum, num uint32) uint64 { return uint64(n)<<32 | uint64(num) }
+
+func splitID(id uint64) (siteNum, uint32) { return siteNum(id >> 32), uint32(id) }
+
+func rowKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func snapshotKey(site frontier.Site, t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(lastPutKey(site), uint64(t.UnixNano()))
+}
+
+// lastPutKey is what all keys of a site's snapshots begin with.
+func lastPutKey(site frontier.Site) []byte { return append([]byte(site), 0) }
+
+func fingerprint(u frontier.URL, seed uint64) uint64 {
+	return max(1, xxh3.HashStringSeed(u.Key(), seed)) // 0 is no fingerprint
+}
+
+// encode is JSON behind room for the checksum.
+func encode(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return append(make([]byte, checksumSize, checksumSize+len(raw)), raw...), nil
+}
+
+func putJSON(bucket *bbolt.Bucket, key []byte, v any) error {
+	raw, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return put(bucket, key, raw)
+}
+
+func decode(bucket, key, value []byte, v any) error {
+	raw, err := unseal(bucket, key, value)
+	if err == nil {
+		if err = json.Unmarshal(raw, v); err != nil {
+			err = recordError(bucket, key, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// mayBeNew are the links of a completion that may be new: those that neither the
+// cache nor the state file knows. Nine of ten are known. This runs on the goroutine
+// that submits, many of them at once; what is found out here need not be journaled
+// and merged by the committer, of which there is one.
+func (db *DB) mayBeNew(c *frontier.Completion) []finger {
+	news := make([]finger, 0, len(c.Links))
+	for i := range c.Links {
+		if fp := fingerprint(c.Links[i].URL, db.seed); !db.cache.known(fp) {
+			news = append(news, finger{fp, int32(i)})
+		}
+	}
+	if len(news) == 0 || db.file.size.Load() < int64(db.limits.Sift) {
+		return news
+	}
+	left := news
+	err := db.file.view(func(tx *bbolt.Tx) error {
+		var err error
+		left, err = db.sift(tx, c, slices.Clone(news))
+		return err
+	})
+	if err != nil {
+		return news // what is wrong is found where it matters
+	}
+	return left
+}
+
+// sift leaves the links that the state file does not know. It uses news.
+func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finger, error) {
+	rows, names := tx.Bucket(bucketEntries).Cursor(), tx.Bucket(bucketNames)
+	site := func(f finger) frontier.Site { return c.Links[f.i].URL.Site() }
+	slices.SortFunc(news, func(a, b finger) int {
+		return cmp.Or(cmp.Compare(site(a), site(b)), cmp.Compare(a.fp, b.fp))
+	})
+	left := make([]finger, 0, len(news)/4+1)
+	for len(news) > 0 {
+		name := site(news[0])
+		end := 1
+		for end < len(news) && site(news[end]) == name {
+			end++
+		}
+		n, own := splitID(c.Entry.ID)
+		if name != c.Site || own == 0 {
+			var err error
+			if n, err = siteNumber(names, name); err != nil {
+				return nil, err
+			}
+		}
+		if n == 0 {
+			left = append(left, news[:end]...)
+		} else {
+			at := len(left)
+			err := unseen(rows, n, news[:end], func(i int32) { left = append(left, finger{i: i}) })
+			if err != nil {
+				return nil, err
+			}
+			db.noteSeen(news[:end], left[at:])
+		}
+		news = news[end:]
+	}
+	slices.SortFunc(left, func(a, b finger) int { return cmp.Compare(a.i, b.i) })
+	return left, nil
+}
+
+// noteSeen remembers the links that were found; left are those that were not, in
+// the same order, and are completed.
+func (db *DB) noteSeen(all, left []finger) {
+	k := 0
+	for _, f := range all {
+		if k < len(left) && left[k].i == f.i {
+			left[k].fp = f.fp
+			k++
+		} else {
+			db.cache.note(f.fp)
+		}
+	}
+}

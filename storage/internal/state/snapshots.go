@@ -1,0 +1,152 @@
+package state
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+)
+
+// maxRulesBody is the longest robots.txt that is read again, in bytes: many times
+// what a crawl takes of one, for what damage may have made of it.
+const maxRulesBody = 16 << 20
+
+// snapshotRecord is a snapshot whose body stands elsewhere, once for all
+// snapshots with the same, and whose copy is another snapshot of the site.
+type snapshotRecord struct {
+	Snapshot robots.Snapshot
+	Body     []byte    `json:",omitempty"` // key in bucketBodies
+	Copy     time.Time `json:",omitzero"`  // when Snapshot.Copy was fetched
+}
+
+// Snapshot implements fetch.Snapshots: it returns the last one put.
+func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
+	db.queue.mu.Lock()
+	s := db.queue.snapshots[site]
+	db.queue.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	err := db.file.view(func(tx *bbolt.Tx) error {
+		snapshots := tx.Bucket(bucketSnapshots)
+		key := newestSnapshot(snapshots.Cursor(), site)
+		if lastKey := lastPutKey(site); snapshots.Get(lastKey) != nil {
+			at, err := unseal(bucketSnapshots, lastKey, snapshots.Get(lastKey))
+			if err != nil {
+				return err
+			}
+			key = append(lastKey, at...)
+		}
+		if key == nil {
+			return nil
+		}
+		var err error
+		s, err = getSnapshot(tx, site, key, snapshots.Get(key))
+		return err
+	})
+	return s, err
+}
+
+// newestSnapshot is the key of the snapshot with the latest time; nil if there is
+// none.
+func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
+	last := c.Prev
+	if key, _ := c.Seek(append([]byte(site), 1)); key == nil {
+		last = c.Last
+	}
+	if key, _ := last(); bytes.HasPrefix(key, lastPutKey(site)) {
+		return key
+	}
+	return nil
+}
+
+// PutSnapshot implements fetch.Snapshots. All snapshots of a crawl are kept.
+func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+	if len(s.Body) > maxRulesBody {
+		return fmt.Errorf("robots.txt of %s: it is longer than %d bytes", site, maxRulesBody)
+	}
+	return db.enqueue(op{snapshot: s, site: site})
+}
+
+// putSnapshot adds the last snapshot of a site. Where a clock once ran ahead it is
+// not the one with the latest time.
+func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
+	if err := addSnapshot(tx, site, s); err != nil {
+		return err
+	}
+	snapshots := tx.Bucket(bucketSnapshots)
+	key, lastKey := snapshotKey(site, s.Fetched), lastPutKey(site)
+	if !bytes.Equal(newestSnapshot(snapshots.Cursor(), site), key) {
+		return put(snapshots, lastKey, append(make([]byte, checksumSize), key[len(lastKey):]...))
+	}
+	return snapshots.Delete(lastKey)
+}
+
+func addSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
+	r := snapshotRecord{Snapshot: *s}
+	r.Snapshot.Body, r.Snapshot.Copy = nil, nil
+	if len(s.Body) > 0 {
+		sum := sha256.Sum256(s.Body)
+		r.Body = sum[:]
+		bodies := tx.Bucket(bucketBodies)
+		if bodies.Get(r.Body) == nil {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write(s.Body)
+			if err := z.Close(); err != nil {
+				return err
+			}
+			if err := bodies.Put(r.Body, b.Bytes()); err != nil {
+				return err
+			}
+		}
+	}
+	snapshots := tx.Bucket(bucketSnapshots)
+	if s.Copy != nil {
+		r.Copy = s.Copy.Fetched
+		if snapshots.Get(snapshotKey(site, r.Copy)) == nil {
+			if err := addSnapshot(tx, site, s.Copy); err != nil {
+				return err
+			}
+		}
+	}
+	raw, err := encode(&r)
+	if err != nil {
+		return err
+	}
+	return put(snapshots, snapshotKey(site, s.Fetched), raw)
+}
+
+func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {
+	var r snapshotRecord
+	if err := decode(bucketSnapshots, key, raw, &r); err != nil {
+		return nil, err
+	}
+	s := &r.Snapshot
+	if r.Body != nil {
+		z, err := gzip.NewReader(bytes.NewReader(tx.Bucket(bucketBodies).Get(r.Body)))
+		if err == nil {
+			s.Body, err = io.ReadAll(io.LimitReader(z, maxRulesBody+1))
+		}
+		if len(s.Body) > maxRulesBody {
+			err = fmt.Errorf("it is longer than %d bytes", maxRulesBody)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bucket %s, key %x: %w", bucketBodies, r.Body, err)
+		}
+	}
+	if !r.Copy.IsZero() {
+		key := snapshotKey(site, r.Copy)
+		var err error
+		if s.Copy, err = getSnapshot(tx, site, key, tx.Bucket(bucketSnapshots).Get(key)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,119 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Each page of many sites has the only link to the next one, and so much is
+// pending that nothing else is merged: a site that has used up what was merged is
+// asked again as soon as its delay is over, also on a slow disk.
+func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
+	const (
+		sites, pages = 40, 12
+		delay        = 200 * time.Millisecond
+		took         = 5 * time.Millisecond // and up to sites times as long: something is always going on
+	)
+	for name, sync := range map[string]time.Duration{"fast": 0, "slow": 40 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := Usual
+				l.SmallPending, l.SomeMerge = 0, 0
+				db, err := start(t.TempDir(), Options{Limits: &l, SyncDelay: sync})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &chains{t: t, pages: pages, took: took, last: map[frontier.Site]time.Time{}, asked: map[frontier.Site]int{}}
+				f, err := frontier.New(db, frontier.Options{Delay: delay, IPDelay: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var seeds []frontier.Entry
+				for i := range sites {
+					seeds = append(seeds, entry(t, fmt.Sprintf("http://h%d.example/0", i)))
+				}
+				if err := f.Add(seeds...); err != nil {
+					t.Fatal(err)
+				}
+				r.crawl(f, sites)
+				// Found, it waits for the commit under way and for its own, which sync
+				// twice, and for the group to gather.
+				most := max(delay, 4*sync+30*time.Millisecond) + sites*took + 10*time.Millisecond
+				if r.longest > most {
+					t.Errorf("a site was left alone for %v, want at most %v", r.longest, most)
+				}
+				for site, n := range r.asked {
+					if n != pages {
+						t.Errorf("%s was asked for %d of %d pages", site, n, pages)
+					}
+				}
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// chains are sites whose pages lead from one to the next.
+type chains struct {
+	t       *testing.T
+	pages   int
+	took    time.Duration
+	mu      sync.Mutex
+	last    map[frontier.Site]time.Time
+	asked   map[frontier.Site]int
+	longest time.Duration // between two starts at a site
+}
+
+func (r *chains) crawl(f *frontier.Frontier, workers int) {
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for {
+				turn, err := f.Next(r.t.Context())
+				if errors.Is(err, frontier.ErrEnd) {
+					return
+				}
+				if err != nil {
+					r.t.Error(err)
+					return
+				}
+				if _, err := turn.Finish(r.ask(turn)); err != nil {
+					r.t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (r *chains) ask(turn *frontier.Turn) frontier.Outcome {
+	site, start := turn.Site(), time.Now()
+	r.mu.Lock()
+	n := r.asked[site]
+	r.asked[site]++
+	if last, ok := r.last[site]; ok {
+		r.longest = max(r.longest, start.Sub(last))
+	}
+	r.last[site] = start
+	r.mu.Unlock()
+	var h int
+	fmt.Sscanf(string(site), "http://h%d.", &h)
+	time.Sleep(time.Duration(h+1) * r.took)
+	o := frontier.Outcome{
+		Request: &frontier.Request{Started: start, FirstByte: start, Ended: time.Now()},
+		Fate:    frontier.Fate{Code: frontier.Fetched, Status: 200},
+	}
+	if n+1 < r.pages {
+		o.Links = append(o.Links, entry(r.t, fmt.Sprintf("%s/%d", site, n+1)))
+	}
+	return o
+}

@@ -1,0 +1,329 @@
+package state
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"go.etcd.io/bbolt"
+)
+
+// File is the name of the state file in the directory of a crawl.
+const File = "state.db"
+
+// Options of a DB. The zero value is what most callers want.
+type Options struct {
+	Gather time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
+	Bounds Bounds        // what may wait for a commit
+
+	// SyncDelay is added to each sync of the state file, for measuring what a
+	// slower disk would do.
+	SyncDelay time.Duration
+
+	Disk disk.Disk
+
+	// New is called before the buckets of a new state are made, and may refuse it.
+	New func() error
+
+	Limits *Limits           // nil: Usual; for tests
+	Fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
+}
+
+// Bounds say how much may wait for a commit before whoever submits more waits,
+// too. 0 stands for a bound that costs no speed; with smaller ones a crawl takes
+// less memory, and longer.
+type Bounds struct {
+	Queue int // things that were put
+	Links int // in them
+	Bytes int // of completions in them
+}
+
+// Outputs are the files that are committed together with the state. The committer
+// alone calls them, and then Close.
+type Outputs interface {
+	// Flush brings all files to disk as they are at one moment.
+	Flush() (Moment, error)
+
+	// Finish is told of the files that were Full and whose marks are committed.
+	Finish(names []string) error
+
+	// Close ends the files, once nothing is committed any more, and says what is to
+	// be kept of them.
+	Close(End) (Last, error)
+}
+
+// A Moment is what the outputs are on disk at one moment.
+type Moment struct {
+	Marks Marks    // of the files that are written
+	Full  []string // those of them that do not grow any more
+}
+
+// End is how the commits of a run have ended.
+type End struct {
+	Committed Marks
+	Unknown   bool // the last commit failed, and may be on disk all the same: nothing is to be cut
+	Failed    bool // nothing that Close returns is kept
+}
+
+// Last is what is kept of the outputs of a run that has ended.
+type Last struct {
+	Growing, Finished Marks
+	Index             IndexMarks
+}
+
+// Begun is what Open has found.
+type Begun struct {
+	First     bool       // the state was made
+	Unclean   bool       // the last process that held the crawl did not end by itself
+	Restarted time.Time  // when the crawl was last opened after such an end; zero if it never was
+	Committed time.Time  // the last commit, by the clock of then: that ran ahead, if it is later than now
+	Index     IndexMarks // of the index as it was made last
+}
+
+// A DB is the state of one crawl, held by this process. Its methods are safe for
+// concurrent use, but for Begin and Close. It implements frontier.Backlog and
+// fetch.Snapshots.
+//
+// Its locks are taken in this order, any of them left out:
+//
+//	merging   held by the committer while it changes its book, and by those who
+//	          read that
+//	reading   held by those who read the queue, and to let ended entries in again
+//	file.mu   held to use bbolt, and to replace it
+//	          (bbolt's own locks)
+//	queue.mu  held to change what was put and not committed
+//	hands.mu  held to change what is in somebody's hand
+//
+// Who waits for room, in enqueue, holds none of them: the committer takes them all
+// to make room. Every wait for room ends with Hasten or Close; what else is waited
+// for is one commit.
+type DB struct {
+	// Set by Open, never changed.
+	opts   Options
+	limits Limits
+	seed   uint64 // of the fingerprints
+	begun  Begun
+
+	file    file
+	cache   *knownCache
+	growths frontier.Growths
+	outputs Outputs // set by Begin
+	closing chan struct{}
+	ended   chan struct{} // closed by the committer when it ends: what is its own may then be read
+
+	merging sync.Mutex
+	reading sync.RWMutex
+	queue   queue
+	hands   hands
+	book    book
+}
+
+// Open opens the state of the crawl in dir, or makes it. Nothing is written to it
+// before Begin, but for a new one. The error is an *InUseError, a *DamagedError, a
+// *VersionError, that of Options.New, or one of the file system.
+func Open(dir string, opts Options) (*DB, error) {
+	if opts.Gather == 0 {
+		opts.Gather = 20 * time.Millisecond
+	}
+	if opts.Limits == nil {
+		opts.Limits = &Usual
+	}
+	db := &DB{
+		opts: opts, limits: opts.Limits.with(opts.Bounds),
+		closing: make(chan struct{}), ended: make(chan struct{}),
+		cache: newKnownCache(),
+		hands: hands{sites: map[siteNum]*outEntries{}},
+		book:  book{pending: newPending()},
+	}
+	db.file.dir, db.file.step = dir, minGrowth
+	db.queue.init(&db.limits)
+	if err := db.file.guarded(true, db.open); err != nil {
+		db.file.close()
+		return nil, err
+	}
+	return db, nil
+}
+
+func (db *DB) open() error {
+	if err := preflight(db.file.path()); err != nil {
+		return err
+	}
+	if err := db.file.open(); err != nil {
+		return err
+	}
+	if err := db.file.bolt.Update(db.prepare); err != nil {
+		return err
+	}
+	return db.file.bolt.View(db.replay)
+}
+
+// prepare makes the buckets of a new file and reads what is in an old one.
+func (db *DB) prepare(tx *bbolt.Tx) error {
+	if tx.Bucket(bucketMeta) == nil {
+		db.begun.First = true
+		if err := db.create(tx); err != nil {
+			return err
+		}
+	}
+	return db.load(tx.Bucket(bucketMeta))
+}
+
+func (db *DB) create(tx *bbolt.Tx) error {
+	if db.opts.New != nil {
+		if err := db.opts.New(); err != nil {
+			return told(err)
+		}
+	}
+	for _, name := range buckets {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	var seed [8]byte
+	rand.Read(seed[:])
+	meta := tx.Bucket(bucketMeta)
+	return errors.Join(
+		meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)),
+		meta.Put(keySeed, seed[:]),
+		putCommit(meta, lastCommit{at: time.Now()}))
+}
+
+func (db *DB) load(meta *bbolt.Bucket) (err error) {
+	if db.seed, err = layout(meta, db.file.path()); err != nil {
+		return err
+	}
+	last, err := getCommit(meta)
+	if err != nil {
+		return err
+	}
+	db.book.commits, db.book.row, db.begun.Committed = last.number, last.row, last.at
+	if db.book.marks, db.begun.Index, err = getMarks(meta); err != nil {
+		return err
+	}
+	if db.begun.Unclean = meta.Get(keyOpen) != nil; db.begun.Unclean {
+		// Kept beyond this run: it may end before it has asked anybody.
+		db.begun.Restarted = time.Now()
+		return putJSON(meta, keyRestart, db.begun.Restarted)
+	}
+	if raw := meta.Get(keyRestart); raw != nil {
+		return decode(bucketMeta, keyRestart, raw, &db.begun.Restarted)
+	}
+	return nil
+}
+
+// replay notes what the journal holds.
+func (db *DB) replay(tx *bbolt.Tx) error {
+	p := db.book.pending
+	err := tx.Bucket(bucketJournal).ForEach(func(key, value []byte) error {
+		all, places, err := decodeRow(key, value)
+		p.add(binary.BigEndian.Uint64(key), all, places, time.Now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.groups = nil // nobody waits for them any more
+	v := db.newView(tx)
+	for _, s := range p.sites {
+		n, r, err := v.site(s.name)
+		if err != nil {
+			return err
+		}
+		p.had(s, func(at place) bool { return v.change.number(at) <= r.Merged })
+		for _, e := range s.ends {
+			db.hands.take(n, e.num, !e.waited)
+		}
+	}
+	return nil
+}
+
+// Begun is what Open has found.
+func (db *DB) Begun() Begun { return db.begun }
+
+// Marks are those of the outputs as they were flushed last. It is for those who know
+// that nothing is committed meanwhile: before Begin, after Close, and in Outputs.
+func (db *DB) Marks() Marks { return maps.Clone(db.book.marks) }
+
+// Begin says that this process has the crawl, whose outputs are what growing and
+// finished say: from here on a kill or a power cut is seen as one, and takes no file
+// away. Then it begins to commit.
+func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
+	db.outputs = outputs
+	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)
+	err := db.file.guarded(true, func() error {
+		// The state says it last, so that where it does run.json is there.
+		run := Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)}
+		if err := errors.Join(writeRun(db.file.dir, run, db.opts.Disk), db.opts.Disk.SyncDir(db.file.dir)); err != nil {
+			return err
+		}
+		err := db.file.bolt.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(keepOutputs(tx, growing, finished), putJSON(tx.Bucket(bucketMeta), keyOpen, true))
+		})
+		if err != nil {
+			return err
+		}
+		return db.turnBack()
+	})
+	if err != nil {
+		return err
+	}
+	// The committer. It ends when Close closes db.closing.
+	go db.commit()
+	return nil
+}
+
+// keepOutputs writes what is known of the outputs.
+func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
+	for name, m := range finished {
+		if err := putFinished(tx, name, m); err != nil {
+			return err
+		}
+	}
+	return putMarks(tx.Bucket(bucketMeta), growing)
+}
+
+// Abandon closes the file of a DB that did not Begin.
+func (db *DB) Abandon() error { return db.file.close() }
+
+// Close commits what is left, ends the outputs, and releases the directory. A second
+// Close returns ErrClosed.
+func (db *DB) Close() error {
+	if db.file.closed.Swap(true) {
+		return ErrClosed
+	}
+	close(db.closing)
+	<-db.ended
+	err := db.queue.failed()
+	last, outputs := db.outputs.Close(End{db.book.committed, db.book.unknown, err != nil})
+	err = errors.Join(err, outputs)
+	if err == nil {
+		err = db.release(last)
+	}
+	if err = errors.Join(err, db.file.close()); err != nil {
+		return err
+	}
+	dir := db.file.dir
+	if err := os.Remove(filepath.Join(dir, RunFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return db.opts.Disk.SyncDir(dir)
+}
+
+// release says that nobody holds the crawl any more, and what it has come to.
+func (db *DB) release(last Last) error {
+	db.book.marks = last.Growing
+	return db.file.guarded(true, func() error {
+		return db.file.bolt.Update(func(tx *bbolt.Tx) error {
+			meta := tx.Bucket(bucketMeta)
+			return errors.Join(keepOutputs(tx, last.Growing, last.Finished), putIndex(meta, last.Index), meta.Delete(keyOpen))
+		})
+	})
+}

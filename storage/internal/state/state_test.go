@@ -1,0 +1,101 @@
+package state
+
+import (
+	"os"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// none are outputs of which there are none.
+type none struct{}
+
+func (none) Flush() (Moment, error) { return Moment{}, nil }
+
+func (none) Finish([]string) error { return nil }
+
+func (none) Close(end End) (Last, error) { return Last{Growing: end.Committed}, nil }
+
+// start opens a state beside which nothing is written.
+func start(dir string, opts Options) (*DB, error) {
+	db, err := Open(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Begin(none{}, db.Marks(), nil); err != nil {
+		db.Abandon()
+		return nil, err
+	}
+	return db, nil
+}
+
+// open opens a crawl whose commits are made one by one, when settle waits for
+// them.
+func open(t testing.TB, dir string) *DB {
+	t.Helper()
+	db, err := start(dir, Options{Gather: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// settle waits until n submits are acknowledged and returns what grew.
+func settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
+	t.Helper()
+	sites := map[frontier.Site]frontier.SiteState{}
+	for n > 0 {
+		g := <-b.Grown()
+		if g.Err != nil {
+			t.Fatal(g.Err)
+		}
+		n -= g.Settled
+		for _, st := range g.Sites {
+			sites[st.Site] = st
+		}
+	}
+	return sites
+}
+
+// crash returns a copy of a crawl's directory as a kill would leave it.
+func crash(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// checked fails the test for each thing in the state that is not as it should be.
+func checked(t testing.TB, dir string) Checked {
+	t.Helper()
+	done, err := Check{
+		Problem: func(err error) { t.Errorf("Check: %v", err) },
+		Fate:    func(frontier.URL, frontier.Fate) {}, Payload: func(Payload) {},
+	}.Read(dir)
+	if err != nil {
+		t.Fatalf("Check: %v", err)
+	}
+	return done
+}
+
+func filled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	db := open(t, dir)
+	var links []frontier.Entry
+	for _, raw := range []string{"http://a.example/", "http://a.example/1", "https://b.example/"} {
+		e := entry(t, raw)
+		e.Tag = "t"
+		links = append(links, e)
+	}
+	if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,58 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+// A disk was full when the crawl was begun: the same command begins it.
+func TestAStateFileThatWasNeverWhole(t *testing.T) {
+	for size := 0; size < 4*os.Getpagesize(); size += os.Getpagesize() / 2 {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, StateFile), bytes.Repeat([]byte{1}, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var damaged *DamagedError
+		if _, err := (Check{}).Verify(dir); err == nil || errors.As(err, &damaged) {
+			t.Errorf("%d bytes: Verify says %v", size, err)
+		}
+		if err := open(t, dir).Close(); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		verified(t, dir)
+	}
+}
+
+// A state file without buckets is a new one only where it stands alone.
+func TestAStateWithoutBucketsTakesNoOutputs(t *testing.T) {
+	dir := t.TempDir()
+	b, err := bbolt.Open(filepath.Join(dir, StateFile), 0o644, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pages := filepath.Join(dir, PagesFile)
+	if err := os.WriteFile(pages, []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamagedError
+	if _, err := Open(dir, Options{}); !errors.As(err, &damaged) || damaged.Path != pages {
+		t.Errorf("%v, want a *DamagedError of %s", err, pages)
+	}
+	if raw, err := os.ReadFile(pages); err != nil || len(raw) != 3 {
+		t.Errorf("%q, %v", raw, err)
+	}
+	if err := os.Remove(pages); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, dir).Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package storage
-
-import "os"
-
-// syncData has the device write what is in f. On macOS that is F_FULLFSYNC,
-// which empties the cache of the device, too, and is slow.
-func syncData(f *os.File) error { return f.Sync() }
