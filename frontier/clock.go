@@ -140,7 +140,7 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	trouble := NoTrouble
 	switch {
-	case c.Good > 0 || c.Failures == 0:
+	case c.Failures == 0:
 	case c.Strikes > 0:
 		trouble = SiteTrouble
 	default:

@@ -204,25 +204,22 @@ func (t *Turn) unbind(now time.Time) {
 			continue
 		}
 		cs := &f.commons[i]
-		switch {
-		case i == byDomain:
-			cs.hold(name, now, now.Add(cs.gap))
-		case i == byHost && t.requested:
+		if i == byHost && t.requested {
 			cs.hold(name, t.site.clocks.Ended, t.rested)
 		}
 		for _, s := range cs.leave(name, now) {
 			f.unpark(s)
 		}
 	}
-	t.bound = [kinds]string{}
 }
 
-// keptCommon are the clocks that t moves, besides those of its site, and that
-// are not known from those of the sites. It requires that mu is held.
+// keptCommon moves the clock of the domain, which counts from the end of a turn,
+// and returns the clocks that t moves, besides those of its site, and that are
+// not known from those of the sites. It requires that mu is held.
 func (t *Turn) keptCommon(now time.Time) []CommonClock {
 	var clocks []CommonClock
 	f := t.frontier
-	if name := t.bound[byAddress]; name != "" && f.commons[byAddress].gap > 0 {
+	if name := t.bound[byAddress]; name != "" {
 		clocks = append(clocks, f.commons[byAddress].kept(name))
 	}
 	if name := t.bound[byDomain]; name != "" {

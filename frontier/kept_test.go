@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -25,25 +26,34 @@ func knowing(t *testing.T, c Clocks) *Memory {
 // has another clock, not from each run.
 func TestAPauseThatWasMovedIsNotMovedAgain(t *testing.T) {
 	for name, away := range map[string]time.Duration{"ahead": 5 * 365 * 24 * time.Hour, "long ago": -5 * 365 * 24 * time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begin := time.Now()
-				end := begin.Add(away)
-				until := end.Add(3 * time.Hour)
-				b := knowing(t, Clocks{Ended: end, Due: until, RetryAfter: until, By: RetryAfterClock})
-				for time.Since(begin) < 24*time.Hour {
-					for _, s := range serve(t, opened(t, b, Options{}), true, always) {
-						if after := s.start.Sub(begin); after < 3*time.Hour || after > 4*time.Hour {
-							t.Errorf("asked after %v, want three hours", after)
-						}
-						return
+		for _, named := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, named), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					begin := time.Now()
+					end := begin.Add(away)
+					c := Clocks{Ended: end, Due: end.Add(3 * time.Hour), By: OwnClock}
+					if named {
+						c.RetryAfter, c.By = c.Due, RetryAfterClock
 					}
-					b.Forget()
-					time.Sleep(time.Hour)
-				}
-				t.Error("never asked")
+					b := knowing(t, c)
+					for time.Since(begin) < 24*time.Hour {
+						f := opened(t, b, Options{})
+						for _, s := range serve(t, f, true, always) {
+							if after := s.start.Sub(begin); after < 3*time.Hour || after > 4*time.Hour {
+								t.Errorf("asked after %v, want three hours", after)
+							}
+							if kept := f.Stats().Polite.RetryAfter; kept == 1 != named {
+								t.Errorf("a Retry-After was kept %d times", kept)
+							}
+							return
+						}
+						b.Forget()
+						time.Sleep(time.Hour)
+					}
+					t.Error("never asked")
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -187,6 +188,9 @@ func (w *walk) compare() {
 		}
 		i++
 	}
+	if i < len(w.list.all) && slices.ContainsFunc(w.list.all[i:], func(e *listed) bool { return !e.ended }) {
+		w.t.Fatalf("%+v is not among those that are queued", w.list.all[i])
+	}
 	select {
 	case g := <-w.memory.Grown():
 		w.submits -= g.Settled
@@ -225,5 +229,35 @@ func TestMemoryKeepsCommonClocks(t *testing.T) {
 	err := m.Common(func(c CommonClock) error { got[c.Name] = c.Due; return nil })
 	if err != nil || len(got) != 2 || got["ip 16.0.0.1"] != begin.Add(2) || got["domain a.example"] != begin {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Who has seen enough of it is asked for no more.
+func TestMemoryIsReadToTheFirstError(t *testing.T) {
+	m, enough := NewMemory(), errors.New("enough")
+	var links []Entry
+	for _, raw := range []string{"http://a.example/1", "http://a.example/2", "http://b.example/"} {
+		links = append(links, Entry{URL: mustParse(t, raw)})
+	}
+	due := time.Unix(1e9, 0)
+	if err := m.Submit(Completion{Links: links, Common: []CommonClock{{"ip 16.0.0.1", due}, {"ip 16.0.0.2", due}}}); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	if err := m.Sites(func(SiteState) error { calls++; return enough }); err != enough || calls != 1 {
+		t.Errorf("Sites: %v after %d calls", err, calls)
+	}
+	calls = 0
+	if err := m.Common(func(CommonClock) error { calls++; return enough }); err != enough || calls != 1 {
+		t.Errorf("Common: %v after %d calls", err, calls)
+	}
+	for e, err := range m.Queued("http://a.example") {
+		if calls++; err != nil || e.ID != 1 {
+			t.Errorf("%+v, %v", e, err)
+		}
+		break
+	}
+	if calls != 2 {
+		t.Errorf("%d calls", calls)
 	}
 }

@@ -116,3 +116,132 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 		longest("http://b.example")
 	})
 }
+
+// Also of more sites than are looked at with the lock held.
+func TestTheLastOfManySites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{})
+		if st, ok := f.Longest(time.Now()); ok {
+			t.Errorf("of no sites: %+v", st)
+		}
+		for i := range 2*somePage + 1 {
+			if err := f.Add(Entry{URL: mustParse(t, fmt.Sprintf("http://h%d.example/", i))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var late *Turn
+		for i := range 2*somePage + 1 {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				late = turn
+				continue
+			}
+			if _, err := turn.Finish(Outcome{Again: true, Defer: time.Now().Add(time.Duration(i) * time.Second)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := late.Finish(Outcome{Again: true, Defer: time.Now().Add(time.Hour), Gone: true}); err != nil {
+			t.Fatal(err)
+		}
+		want := 2 * somePage * time.Second
+		if st, ok := f.Longest(time.Now()); !ok || time.Until(st.Due) != want {
+			t.Errorf("%v, %+v, want %v", ok, st, want)
+		}
+		if st, ok := f.Longest(time.Now().Add(want)); ok {
+			t.Errorf("when it is due: %+v", st)
+		}
+		time.Sleep(want)
+		for range 2 * somePage {
+			if _, err := f.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if st, ok := f.Longest(time.Now().Add(-time.Hour)); ok {
+			t.Errorf("all are out: %+v", st)
+		}
+	})
+}
+
+// What was kept of the pauses is counted as it was.
+func TestPolitenessIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Delay: 10 * time.Second}, pagesOf([]string{"http://a.example"}, 6)...)
+		for i, tc := range []struct {
+			margin time.Duration // between Due and the start
+			want   Politeness
+		}{
+			{0, Politeness{}}, // the first request has no pause to keep
+			{3 * time.Second, Politeness{Requests: 1, LeastMargin: 3 * time.Second}},
+			{time.Second, Politeness{Requests: 2, LeastMargin: time.Second}},
+			{2 * time.Second, Politeness{Requests: 3, LeastMargin: time.Second}},
+			{0, Politeness{Requests: 4}},
+			{-1, Politeness{Requests: 5, Early: 1, LeastMargin: -1}},
+		} {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now().Add(tc.margin)
+			time.Sleep(5 * time.Second)
+			o := page
+			o.Request = &Request{Started: start, Ended: time.Now()}
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Stats().Polite; got != tc.want {
+				t.Errorf("after request %d: %+v, want %+v", i, got, tc.want)
+			}
+		}
+	})
+}
+
+// A site that has nothing left and was left in peace is counted, not held; one that
+// is to be left in peace is held.
+func TestWhatIsHeldOfKeptSites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, now := NewMemory(), time.Now()
+		for _, c := range []Completion{
+			{Site: "http://rested.example", Clocks: Clocks{Ended: now.Add(-time.Hour), Due: now, By: OwnClock}},
+			{Site: "http://resting.example", Clocks: Clocks{Ended: now, Due: now.Add(1), By: OwnClock}},
+			{Site: "http://never.example"},
+			{Site: "http://queued.example", Clocks: Clocks{Ended: now.Add(-time.Hour), Due: now}, Links: []Entry{{URL: mustParse(t, "http://queued.example/")}}},
+		} {
+			if err := b.Submit(c); err != nil {
+				t.Fatal(err)
+			}
+			<-b.Grown() // by an earlier run
+		}
+		f := opened(t, b, Options{})
+		held := map[Site]bool{}
+		f.Each(func(st SiteStatus) bool { held[st.Site] = true; return true })
+		if len(held) != 2 || !held["http://resting.example"] || !held["http://queued.example"] {
+			t.Errorf("held are %v", held)
+		}
+		if n := f.Stats().Sites; n != 3 {
+			t.Errorf("%d sites are counted, want 3", n)
+		}
+	})
+}
+
+// A site that was given up is asked as often as a new one until it is again.
+func TestASiteThatWasGivenUpGetsAWholeChance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		f := opened(t, knowing(t, Clocks{Ended: now, Due: now, Refusals: maxRefusals, Failures: maxRefusals, Strikes: maxRefusals}), Options{Patience: 100 * time.Hour})
+		for i := range maxRefusals {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			if _, err := turn.Finish(Outcome{Request: &Request{Started: time.Now(), Ended: time.Now()}, Trouble: SilenceTrouble, Again: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if turn, err := f.Next(t.Context()); err != ErrUnasked {
+			t.Error(turn, err)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,16 @@ func TestParseURL(t *testing.T) {
 		{"http://xn--ls8h.example/", "http://xn--ls8h.example/"},
 		{"http://xn--BCHER-kva.example/", "http://xn--bcher-kva.example/"},
 		{"http://ab--c.-d.e-.example/", "http://ab--c.-d.e-.example/"},
+		{"http://example.org:65535/", "http://example.org:65535/"},
+		{"http://example.org:1/", "http://example.org:1/"},
+		{"http://@example.org/", "http://example.org/"},
+		{"http://example.org/a/%2d/%2D%2d/%2f", "http://example.org/a/%2d/%2D%2d/%2f"},
+		{"http://example.org/a/%3e/%2", "http://example.org/a/%3e/%2"},
+		{"http://az09-_.Az09-_/", "http://az09-_.az09-_/"},
+		{"http://0xg/", "http://0xg/"},
+		{"http://1.x0/", "http://1.x0/"},
+		{"http://" + strings.Repeat("a", 63) + ".example/", "http://" + strings.Repeat("a", 63) + ".example/"},
+		{"http://" + strings.Repeat("a.", 125) + "abc/", "http://" + strings.Repeat("a.", 125) + "abc/"}, // 253 bytes
 	} {
 		u, err := ParseURL(tc.raw)
 		if err != nil {
@@ -83,6 +94,18 @@ func TestParseURLErrors(t *testing.T) {
 		{"http://%6/", ErrHost},
 		{"http://1.2.3/", ErrHost},
 		{"http://0x7f.1/", ErrHost},
+		{"http://1.0x0/", ErrHost},
+		{"http://1.0xaF9/", ErrHost},
+		{"http://0x/", ErrHost},
+		{"http://a.0/", ErrHost},
+		{"http://a.9/", ErrHost},
+		{"http://a`b/", ErrHost},
+		{"http://a{b/", ErrHost},
+		{"http://a/b:c@d..e/", nil},
+		{"http://a%2fb/", ErrHost},
+		{"http://a%3ab/", ErrHost},
+		{"http://" + strings.Repeat("a", 64) + ".example/", ErrHost},
+		{"http://" + strings.Repeat("a.", 125) + "abcd/", ErrHost},
 		{"http://2130706433/", ErrHost},
 		{"http://[::1/", ErrHost},
 		{"http://[fe80::1%25eth0]/", ErrHost},
@@ -223,6 +246,11 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 		{"http://a.example/a|b[c]{d}^e`", "http://a.example/a%7cb%5Bc%5D%7Bd%7D%5Ee%60"},
 		{"http://a.example/[", "http://a.example/%5B"},
 		{"http://a.example/%0a%a0", "http://a.example/%0A%A0"},
+		{"http://a.example/%4g", "http://a.example/%254g"},
+		{"http://a.example/%g4", "http://a.example/%25g4"},
+		{"http://a.example/%4", "http://a.example/%254"},
+		{"http://a.example/%", "http://a.example/%25"},
+		{"http://a.example/%41", "http://a.example/A"},
 		{"http://a.example/%30%39%41%5a%61%7A%2d%2E%5f%7e", "http://a.example/09AZaz-._~"},
 	} {
 		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a != b {
@@ -242,6 +270,23 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 	} {
 		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a == b {
 			t.Errorf("%s and %s have the same key", pair[0], pair[1])
+		}
+	}
+}
+
+// Of all octets only the unreserved ones are decoded; the others have one spelling.
+func TestTheKeyOfEveryOctet(t *testing.T) {
+	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+	for c := range 256 {
+		want := fmt.Sprintf("http://a.example/x%%%02X", c)
+		if strings.IndexByte(unreserved, byte(c)) >= 0 {
+			want = "http://a.example/x" + string(rune(c))
+		}
+		for _, form := range []string{"%02x", "%02X"} {
+			raw := "http://a.example/x%" + fmt.Sprintf(form, c)
+			if got := mustParse(t, raw).Key(); got != want {
+				t.Errorf("the key of %s is %s, want %s", raw, got, want)
+			}
 		}
 	}
 }

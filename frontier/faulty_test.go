@@ -1,0 +1,223 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var errDisk = errors.New("the disk is full")
+
+// faulty is a backlog of which one method fails, once it is told to.
+type faulty struct {
+	*Memory
+	fails string
+	reads []int // how many entries were asked for, in the order of the calls
+}
+
+func (b *faulty) err(method string) error {
+	if b.fails == method {
+		return errDisk
+	}
+	return nil
+}
+
+func (b *faulty) Sites(f func(SiteState) error) error {
+	return errors.Join(b.Memory.Sites(f), b.err("Sites"))
+}
+
+func (b *faulty) Common(f func(CommonClock) error) error {
+	return errors.Join(b.Memory.Common(f), b.err("Common"))
+}
+
+func (b *faulty) State(s Site) (SiteState, error) {
+	st, _ := b.Memory.State(s)
+	return st, b.err("State")
+}
+
+func (b *faulty) Submit(c Completion) error {
+	if err := b.err("Submit"); err != nil {
+		return err
+	}
+	return b.Memory.Submit(c)
+}
+
+func (b *faulty) Read(s Site, now time.Time, entries []Entry) (int, error) {
+	b.reads = append(b.reads, len(entries))
+	if err := b.err("Read"); err != nil {
+		return 0, err
+	}
+	return b.Memory.Read(s, now, entries)
+}
+
+// An error of the backlog is told to whom it hits, and ends the crawl.
+func TestErrorsOfTheBacklog(t *testing.T) {
+	for _, method := range []string{"Sites", "Common", "Submit"} {
+		if _, err := New(&faulty{Memory: NewMemory(), fails: method}, Options{}); !errors.Is(err, errDisk) {
+			t.Errorf("%s: New: %v", method, err)
+		}
+	}
+	start := func() (*faulty, *Frontier, *Turn) {
+		b := &faulty{Memory: NewMemory()}
+		f := opened(t, b, Options{}, "http://a.example/", "http://b.example/")
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b, f, turn
+	}
+	ended := func(what string, f *Frontier) {
+		for range 2 {
+			if turn, err := f.Next(t.Context()); !errors.Is(err, errDisk) {
+				t.Errorf("%s: Next: %v, %v", what, turn, err)
+			}
+		}
+	}
+	b, f, _ := start()
+	b.fails = "Read"
+	ended("Read", f)
+
+	b, f, _ = start()
+	b.fails = "Submit"
+	if err := f.Add(Entry{URL: mustParse(t, "http://c.example/")}); !errors.Is(err, errDisk) {
+		t.Errorf("Add: %v", err)
+	}
+	ended("Add", f)
+
+	b, f, turn := start()
+	b.fails = "Submit"
+	if _, err := turn.Finish(page); !errors.Is(err, errDisk) {
+		t.Errorf("Finish: %v", err)
+	}
+	ended("Finish", f)
+
+	// Whose right cannot be had is no reason to end.
+	b, f, turn = start()
+	b.fails = "State"
+	if _, err := turn.Hop("http://c.example"); !errors.Is(err, errDisk) {
+		t.Errorf("Hop: %v", err)
+	}
+	b.fails = ""
+	if _, err := turn.Finish(page); err != nil {
+		t.Error(err)
+	}
+	if turn, err := f.Next(t.Context()); err != nil || turn.Site() != "http://b.example" {
+		t.Error(turn, err)
+	}
+}
+
+// A backlog that cannot go on says so with its news. Nothing settles then.
+func TestABacklogThatCannotGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewMemory()
+		f := opened(t, b, Options{}, "http://a.example/")
+		f.mu.Lock()
+		f.pending++ // what is lost
+		f.mu.Unlock()
+		b.growths.Put(Growth{Err: errDisk})
+		f.Settle(t.Context())
+		for range 2 {
+			if _, err := f.Next(t.Context()); !errors.Is(err, errDisk) {
+				t.Errorf("Next: %v", err)
+			}
+		}
+	})
+}
+
+// A turn that was given back is good for nothing more.
+func TestAFinishedTurn(t *testing.T) {
+	f := opened(t, NewMemory(), Options{}, "http://a.example/")
+	turn, err := f.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := turn.Finish(page); err != nil {
+		t.Fatal(err)
+	}
+	if err := turn.Bind(oneAddr, true); !errors.Is(err, ErrFinished) {
+		t.Errorf("Bind: %v", err)
+	}
+	if hop, err := turn.Hop("http://b.example"); !errors.Is(err, ErrFinished) || hop != nil {
+		t.Errorf("Hop: %v, %v", hop, err)
+	}
+	if fate, err := turn.Finish(page); !errors.Is(err, ErrFinished) || fate != (Fate{}) {
+		t.Errorf("Finish: %v, %v", fate, err)
+	}
+	if st := f.Stats(); st.Out != 0 || st.Spent.Pages != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestNotYetSaysWhatAndWhen(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
+	for want, err := range map[string]error{
+		"frontier: not yet: site is in use":                        &NotYet{By: SiteClock},
+		"frontier: not yet: ip until 2026-01-02T03:04:05.0000006Z": &NotYet{IPClock, at},
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
+
+// When mostAhead entries are in memory each site reads one at a time, until there
+// is room again.
+func TestWhatIsReadAheadIsBounded(t *testing.T) {
+	const ahead = 5 // one of them is handed out at once
+	b := &faulty{Memory: NewMemory()}
+	f := opened(t, b, Options{ReadAhead: ahead, Delay: -1})
+	next := func(site Site) *Turn {
+		t.Helper()
+		turn, err := f.Next(t.Context())
+		if err != nil || site != "" && turn.Site() != site {
+			t.Fatal(turn, err)
+		}
+		return turn
+	}
+	add := func(site string) {
+		var all [ahead]Entry
+		for n := range all {
+			all[n].URL = mustParse(t, fmt.Sprintf("%s/%d", site, n))
+		}
+		if err := f.Add(all[:]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The last of these reads is that by which there are more.
+	var turn *Turn
+	for i := range mostAhead/(ahead-1) + 1 {
+		add(fmt.Sprintf("http://h%d.example", i))
+		if taken := next(""); i == 0 {
+			turn = taken
+		}
+	}
+	if i := slices.IndexFunc(b.reads, func(n int) bool { return n != ahead }); i >= 0 {
+		t.Fatalf("read %d is of %d entries", i, b.reads[i])
+	}
+	again := func(o Outcome) {
+		t.Helper()
+		if _, err := turn.Finish(o); err != nil {
+			t.Fatal(err)
+		}
+		turn = next("http://h0.example")
+	}
+	read := func(site Site, want int) {
+		t.Helper()
+		add(string(site))
+		if next(site); b.reads[len(b.reads)-1] != want {
+			t.Errorf("%s reads %d entries, want %d", site, b.reads[len(b.reads)-1], want)
+		}
+	}
+	// What is offered again is in memory again; what is handed out leaves it.
+	again(Outcome{Again: true})
+	again(Outcome{Again: true})
+	again(page)
+	again(page)
+	again(page)
+	read("http://x.example", 1)
+	again(page)
+	read("http://y.example", ahead)
+}
