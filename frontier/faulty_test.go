@@ -16,6 +16,8 @@ type faulty struct {
 	*Memory
 	fails string
 	reads []int // how many entries were asked for, in the order of the calls
+
+	submits int
 }
 
 func (b *faulty) err(method string) error {
@@ -39,6 +41,7 @@ func (b *faulty) State(s Site) (SiteState, error) {
 }
 
 func (b *faulty) Submit(c Completion) error {
+	b.submits++
 	if err := b.err("Submit"); err != nil {
 		return err
 	}
@@ -220,4 +223,53 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	read("http://x.example", 1)
 	again(page)
 	read("http://y.example", ahead)
+}
+
+// A site reads as many entries at once as it may, and no more before they are used up.
+func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
+	for n, want := range map[int]string{0: "[8 8]", 1: "[1 1 1 1 1 1 1 1 1 1]", 3: "[3 3 3 3]", 7: "[7 7]", 8: "[8 8]", 9: "[8 8]"} {
+		b := &faulty{Memory: NewMemory()}
+		f := opened(t, b, Options{ReadAhead: n, Delay: -1}, pagesOf([]string{"http://a.example"}, 10)...)
+		for range 10 {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := turn.Finish(page); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := fmt.Sprint(b.reads); got != want {
+			t.Errorf("ReadAhead %d: reads of %s, want %s", n, got, want)
+		}
+	}
+}
+
+// The backlog is told of what has changed, and of nothing else.
+func TestWhatTheBacklogIsTold(t *testing.T) {
+	now := time.Now()
+	asked := &Request{Started: now, Ended: now}
+	for _, tc := range []struct {
+		o    Outcome
+		want int
+	}{
+		{Outcome{Again: true}, 0},
+		{Outcome{Again: true, RobotsFailures: maxRobotsFails - 1}, 0},
+		{Outcome{Again: true, RobotsFailures: maxRobotsFails}, 1},
+		{Outcome{Again: true, Gone: true}, 1},
+		{Outcome{Again: true, Defer: now.Add(time.Hour)}, 1},
+		{Outcome{Again: true, Request: asked}, 1},
+		{Outcome{Trouble: PageTrouble}, 1},
+		{page, 1},
+	} {
+		b := &faulty{Memory: NewMemory()}
+		turn, err := opened(t, b, Options{}, "http://a.example/").Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := b.submits
+		if _, err := turn.Finish(tc.o); err != nil || b.submits-before != tc.want {
+			t.Errorf("%+v: %d submits, want %d; %v", tc.o, b.submits-before, tc.want, err)
+		}
+	}
 }

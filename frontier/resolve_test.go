@@ -73,6 +73,7 @@ func TestMostReferencesArePlain(t *testing.T) {
 		"/":                          "/",
 		"/a/b.c?d=e&f=%41":           "/a/b.c?d=e&f=%41",
 		"?y":                         "/dir/page?y",
+		"?y:z":                       "/dir/page?y:z",
 		"?../y:z//":                  "/dir/page?../y:z//",
 		"http://a.example/z":         "/z",
 		"http://a.example//z:1?http": "//z:1?http",

@@ -245,3 +245,96 @@ func TestASiteThatWasGivenUpGetsAWholeChance(t *testing.T) {
 		}
 	})
 }
+
+// The least budget is one, too.
+func TestBudgetsOfOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		o    Options
+		want error
+	}{
+		"pages of a site": {Options{MaxSite: Spent{Pages: 1}}, ErrUnasked},
+		"bytes of a site": {Options{MaxSite: Spent{Bytes: 1}}, ErrUnasked},
+		"time of a site":  {Options{MaxSite: Spent{Time: 1}}, ErrUnasked},
+		"pages":           {Options{Limit: 1}, ErrLimit},
+		"bytes":           {Options{MaxBytes: 1}, ErrLimit},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := opened(t, NewMemory(), tc.o, "http://a.example/1", "http://a.example/2")
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			o := page
+			o.Request = &Request{Started: time.Now(), Ended: time.Now().Add(1), Bytes: 1}
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			if turn, err := f.Next(t.Context()); err != tc.want {
+				t.Errorf("%s: %v, %v", name, turn, err)
+			}
+		})
+	}
+}
+
+// First is when an entry was handed out first, of those turns that are in a row.
+func TestFirstIsThatOfTurnsInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Delay: -1, Patience: time.Hour}, "http://a.example/1", "http://a.example/2")
+		begin := time.Now()
+		for i, tc := range []struct {
+			o     Outcome
+			first time.Duration
+		}{
+			{Outcome{Again: true}, 0},
+			{Outcome{Again: true}, 0},
+			{Outcome{Trouble: PageTrouble}, 0}, // at 2 s; the other one goes first
+			{Outcome{Again: true}, 3 * time.Second},
+			{page, 3 * time.Second},
+			{page, 17 * time.Second},
+		} {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := turn.First().Sub(begin); got != tc.first {
+				t.Errorf("turn %d, of %s: first at %v, want %v", i, turn.Entry().URL, got, tc.first)
+			}
+			if hop, err := turn.Hop("http://b.example"); err != nil || !hop.First().IsZero() {
+				t.Errorf("a hop: %v, %v", hop, err)
+			} else if _, err := hop.Finish(Outcome{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := turn.Finish(tc.o); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// A site is left to the backlog if nothing of it is known here alone.
+func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
+	now := time.Now()
+	for name, change := range map[string]func(s *site){
+		"":                           func(*site) {},
+		"something is queued":        func(s *site) { s.queued = 1 },
+		"it is out":                  func(s *site) { s.place = placeOut },
+		"it is parked":               func(s *site) { s.place = placeParked },
+		"it wants another":           func(s *site) { s.wants = &site{} },
+		"another wants it":           func(s *site) { s.suitors = 1 },
+		"it was given up":            func(s *site) { s.given.Code = SiteDead },
+		"it has ended since":         func(s *site) { s.clocks.Ended = now.Add(1) },
+		"it is due at another time":  func(s *site) { s.clocks.Due = now.Add(2) },
+		"it was asked here, only so": func(s *site) { s.clocks.Ended, s.clocks.Due = now.Add(1), now.Add(2) },
+	} {
+		f := opened(t, NewMemory(), Options{})
+		s := f.site("http://a.example")
+		s.clocks.Ended, s.clocks.Due = now, now.Add(1)
+		st := SiteState{Site: s.name, Clocks: s.clocks}
+		change(s)
+		f.leave(st)
+		if left := f.sites[s.name] == nil; left != (name == "") || f.drained == 1 != left {
+			t.Errorf("%q: left %v, %d are drained", name, left, f.drained)
+		}
+	}
+}

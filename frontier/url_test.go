@@ -52,6 +52,7 @@ func TestParseURL(t *testing.T) {
 		{"http://ab--c.-d.e-.example/", "http://ab--c.-d.e-.example/"},
 		{"http://example.org:65535/", "http://example.org:65535/"},
 		{"http://example.org:1/", "http://example.org:1/"},
+		{"http://%30%61%4A.example/", "http://0aj.example/"},
 		{"http://@example.org/", "http://example.org/"},
 		{"http://example.org/a/%2d/%2D%2d/%2f", "http://example.org/a/%2d/%2D%2d/%2f"},
 		{"http://example.org/a/%3e/%2", "http://example.org/a/%3e/%2"},
@@ -95,6 +96,15 @@ func TestParseURLErrors(t *testing.T) {
 		{"http://1.2.3/", ErrHost},
 		{"http://0x7f.1/", ErrHost},
 		{"http://1.0x0/", ErrHost},
+		{"http://[1.2.3.4]/", ErrHost},
+		{"http://[a.example]/", ErrHost},
+		{"http://::1]/", ErrHost},
+		{"http://[::1]x/", ErrHost},
+		{"az://a.example/", ErrScheme},
+		{"@a://a.example/", ErrRelative},
+		{"[a://a.example/", ErrRelative},
+		{"a@://a.example/", ErrRelative},
+		{"a/://a.example/", ErrRelative},
 		{"http://1.0xaF9/", ErrHost},
 		{"http://0x/", ErrHost},
 		{"http://a.0/", ErrHost},
@@ -267,6 +277,8 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 		{"http://a.example/?a=b&c", "http://a.example/?a=b%26c"},
 		{"http://a.example/?a;b", "http://a.example/?a%3Bb"},
 		{"http://a.example/%5b", "http://a.example/%255b"},
+		{"http://a.example/?%41", "http://a.example/?%42"},
+		{"http://a.example/%41", "http://a.example/%42"},
 	} {
 		if a, b := mustParse(t, pair[0]).Key(), mustParse(t, pair[1]).Key(); a == b {
 			t.Errorf("%s and %s have the same key", pair[0], pair[1])
@@ -302,7 +314,11 @@ func TestSite(t *testing.T) {
 		"http://localhost/":          {"localhost", "localhost", "localhost", 80},
 		"http://192.0.2.1/":          {"192.0.2.1", "192.0.2.1", "192.0.2.1", 80},
 	} {
-		s := mustParse(t, raw).Site()
+		u := mustParse(t, raw)
+		s := u.Site()
+		if u.Host() != want.host || !strings.HasPrefix(raw, u.Scheme()+"://") || u.Scheme() != s.Scheme() {
+			t.Errorf("%s: host %q, scheme %q", raw, u.Host(), u.Scheme())
+		}
 		if s.Host() != want.host || s.Authority() != want.authority || s.Domain() != want.domain || s.Port() != want.port {
 			t.Errorf("%s: %q %q %q %d, want %v", raw, s.Host(), s.Authority(), s.Domain(), s.Port(), want)
 		}
