@@ -101,7 +101,7 @@ func TestHeaderPreferences(t *testing.T) {
 func TestDictionary(t *testing.T) {
 	for _, ok := range []string{"", " ", "a", "a=1", "a=-1.5", "a=b", "a=*b/c:d", `a="x\"\\y"`, "a=:YWJj:", "a=?1", "a=@1659578233", `a=%"f%c3%bc"`,
 		`a="~ !"`, `a=%"~ !"`, `a=%"%41"`, "a=123456789012345", "a=123456789012.1", "a=1.123", "a=0.0", "a=-0", "a=?0", "a=:+/=09azAZ:", "a=::", `a=""`, `a=%""`,
-		"a=(1 b \"c\")", "a=()", "a=( 1 );x;y=2", "a;b=c", "*a_-.*=1", "a=1 ,\tb=2", "a=(a;x b)"} {
+		"a=(1 b \"c\")", "a=()", "a=( 1 );x;y=2", "a;b=c", "a; b=c;  d", "a=b!", "a=b/:~|`_^.-+*'&%$#!", "a=A", "a=Zz", "*a_-.*=1", "a=1 ,\tb=2", "a=(a;x b)"} {
 		if !parseDictionary(ok, func(string, string) {}) {
 			t.Errorf("%q is refused", ok)
 		}
