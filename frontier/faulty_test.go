@@ -273,3 +273,28 @@ func TestWhatTheBacklogIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A pause that a wrong clock had moved is told the backlog, if it is long.
+func TestWhatTheBacklogIsToldAtOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		for _, tc := range []struct {
+			ended, pause time.Duration
+			want         int // besides the one that has nothing in it
+		}{
+			{0, time.Hour, 0},
+			{time.Second, time.Minute, 0},
+			{time.Second, time.Minute + 1, 1},
+			{-longSleep, time.Hour, 0},
+			{-longSleep - 1, time.Hour, 1},
+			{-longSleep - 1, time.Second, 0},
+		} {
+			end := now.Add(tc.ended)
+			b := &faulty{Memory: knowing(t, Clocks{Ended: end, Due: end.Add(tc.pause), By: OwnClock})}
+			opened(t, b, Options{})
+			if got := b.submits - 1; got != tc.want {
+				t.Errorf("ended %v from now, due %v later: %d submits, want %d", tc.ended, tc.pause, got, tc.want)
+			}
+		}
+	})
+}
