@@ -183,3 +183,113 @@ func TestWindowsAtTheEdges(t *testing.T) {
 		}
 	}
 }
+
+// What each status means (RFC 9309, 2.3.1).
+func TestEachStatus(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for status := range 1000 {
+		want := Verdict{Access: Defer, Reason: Unreachable, Until: now.Add(time.Minute)}
+		switch {
+		case status == 401 || status == 402 || status == 403 || status == 451:
+			want = Verdict{Access: Disallow, Reason: Forbidden}
+		case status == 408 || status == 421 || status == 425 || status == 429:
+		case status/100 == 4:
+			want = Verdict{Access: Allow, Reason: Missing}
+		case status/100 == 2:
+			want = Verdict{Access: Allow, Reason: NoGroup}
+		}
+		s := &Snapshot{URL: "https://robots.test/robots.txt", Status: status, Fetched: now}
+		if got := s.Group(Policy{Token: "wrenbot"}, now).Match("/"); got != want {
+			t.Errorf("%d: %+v, want %+v", status, got, want)
+		}
+	}
+}
+
+// Only an answer with rules in it is a copy to go by.
+func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for _, d := range []Dialect{RFC9309, Google} {
+		for _, status := range []int{404, 403, 500} {
+			s := &Snapshot{URL: "https://robots.test/robots.txt", Failure: "dns", Fetched: now, Copy: &Snapshot{Status: status, Fetched: now}}
+			if v := s.Group(Policy{Dialect: d, Token: "wrenbot"}, now).Match("/"); v.Access != Defer {
+				t.Errorf("%v, a copy of %d: %+v", d, status, v)
+			}
+		}
+	}
+}
+
+// A single wildcard that is longer than the literal decides among many, too.
+func TestTheOnlyLongerWildcard(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("User-agent: *\nAllow: /some/path\nDisallow: /*a-wildcard-that-is-longer\n")
+	for i := range manyWilds {
+		fmt.Fprintf(&b, "Disallow: /*%d\n", i)
+	}
+	asks(t, RFC9309, b.String(), "wrenbot", "/some/path/a-wildcard-that-is-longer disallow 3 \n /some/path/1 allow 2 \n /1 disallow 5 \n /x allow")
+}
+
+// Preferences are those of the page that is asked for, however it is written.
+func TestPreferencesOfOtherSpellings(t *testing.T) {
+	g := Parse([]byte("User-agent: *\nContent-Usage: /a/b train-ai=n\n"), RFC9309).Group("wrenbot")
+	for target, want := range map[string]string{
+		"/a/b": "train-ai=n", "a/b": "train-ai=n", "/a/./b": "train-ai=n", "/x/../a/b": "train-ai=n", "/%61/%2e/b": "train-ai=n", "/a": "", "": "", "/x/a/b": "",
+	} {
+		if got := g.Preferences(target).String(); got != want {
+			t.Errorf("%q: %q, want %q", target, got, want)
+		}
+	}
+}
+
+// The record of 1996 begins with the first of its names.
+func TestKosterRecordsBeginWithTheirFirstName(t *testing.T) {
+	for _, before := range []string{"", "User-agent: finchbot\nDisallow: /x\n\n"} {
+		f := Parse([]byte(before+"User-agent: wrenbot\nUser-agent: larkbot\nDisallow: /\n"), Koster1996)
+		for _, token := range []string{"wrenbot", "larkbot"} {
+			g := f.Group(token)
+			if g.Line() != 1+strings.Count(before, "\n") || strings.Join(g.Names(), " ") != "wrenbot larkbot" {
+				t.Errorf("%s: line %d, %q", token, g.Line(), g.Names())
+			}
+		}
+	}
+}
+
+// The ends of a window are within it, also where it spans midnight.
+func TestTheEndsOfAWindow(t *testing.T) {
+	at := func(h, m, s, n int) time.Time { return time.Date(2026, 3, 4, h, m, s, n, time.UTC) }
+	for _, c := range []struct {
+		w    Window
+		t    time.Time
+		want bool
+	}{
+		{Window{60, 120}, at(0, 59, 59, 999999999), false}, {Window{60, 120}, at(1, 0, 0, 0), true},
+		{Window{60, 120}, at(2, 0, 0, 0), true}, {Window{60, 120}, at(2, 0, 0, 1), false},
+		{Window{1380, 60}, at(22, 59, 59, 0), false}, {Window{1380, 60}, at(23, 0, 0, 0), true},
+		{Window{1380, 60}, at(1, 0, 0, 0), true}, {Window{1380, 60}, at(1, 0, 0, 1), false},
+		{Window{60, 60}, at(1, 0, 0, 0), true}, {Window{60, 60}, at(1, 0, 0, 1), false}, {Window{60, 60}, at(0, 59, 0, 0), false},
+	} {
+		if got := c.w.Contains(c.t); got != c.want {
+			t.Errorf("%v contains %v: %v", c.w, c.t, got)
+		}
+	}
+}
+
+// A limit of -1 says that there is none; what is less says nothing.
+func TestLimitsOfDirectives(t *testing.T) {
+	for arg, want := range map[string]Limit{"-2": {}, "-1": {true, -1}, "0": {true, 0}, "1": {true, 1}, "x": {}, "": {}, "1x": {}} {
+		d := MetaDirectives("wrenbot", "robots", "max-snippet:"+arg+", max-video-preview: "+arg)
+		if d.MaxSnippet != want || d.MaxVideoPreview != want || d.NoSnippet != (arg == "0") {
+			t.Errorf("%q: %+v", arg, d)
+		}
+	}
+}
+
+// Dates of a header are read with white space around them.
+func TestDatesAreTrimmed(t *testing.T) {
+	now := time.Unix(1e9, 0).UTC()
+	for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
+		s := &Snapshot{Status: 200, Fetched: now, Header: Header{Expires: " \t" + now.Add(2*time.Hour).Format(form) + " "}}
+		if got := s.Expires(Policy{}).Sub(now); got != 2*time.Hour {
+			t.Errorf("%s: %v", form, got)
+		}
+	}
+}

@@ -218,11 +218,10 @@ func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	l.reportRule(e, "redundant", fmt.Sprintf("%s of line %d covers it already", quote(f.value(&f.entries[set.literals[up].rank.index()])), f.entries[set.literals[up].rank.index()].line), "remove it")
 }
 
-// reportRule reports a problem of a rule that is not on the current line.
+// reportRule reports a problem of a rule that is not on the current line. It is
+// called when all lines were looked at.
 func (l *linter) reportRule(e *entry, code, message, hint string) {
-	line, begin := l.line, l.begin
 	l.line = int(e.line)
 	l.begin = strings.LastIndexAny(l.file.text[:e.start], "\r\n") + 1
 	l.report(int(e.start), code, message, hint)
-	l.line, l.begin = line, begin
 }
