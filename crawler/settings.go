@@ -59,9 +59,9 @@ type Effect string
 // The effects.
 const (
 	FromNowOn Effect = "counts from now on, for what is queued, too"
-	SortsURLs Effect = "what is queued and no longer wanted is put aside, and queued again once it is wanted; links that were refused come back with rescan"
-	SortsLink Effect = "counts for the links of pages from now on; links that were refused come back with rescan"
-	NeedsNew  Effect = "begins another crawl"
+	SortsURLs Effect = "what is queued and no longer wanted is put aside, and queued again once it is wanted; links that were refused come back with a rescan"
+	SortsLink Effect = "counts for the links of pages from now on; links that were refused come back with a rescan"
+	NeedsNew  Effect = "is refused: it takes a new crawl"
 	ThisRun   Effect = "belongs to one run, and is not compared"
 )
 
@@ -70,7 +70,7 @@ const (
 func (o *Options) Settings() []Setting {
 	return []Setting{
 		{Name: "scope", Field: "Scope", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: scopes(&o.Scope),
-			Help: "what belongs to the crawl: nothing but the seeds (list), what begins like one up to its last slash (prefix), the hosts of the seeds, their registrable domains, or any URL"},
+			Help: "URLs of the crawl: the seeds alone (list), what begins like one up to its last slash (prefix), their hosts, their registrable domains, or any"},
 		{Name: "include", Field: "Include", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: pattern{&o.Include},
 			Help: "follow only URLs that match this regular expression"},
 		{Name: "exclude", Field: "Exclude", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: pattern{&o.Exclude},
@@ -85,7 +85,7 @@ func (o *Options) Settings() []Setting {
 			Help: "read the links of the archived pages again, and queue what was refused and is in scope now"},
 
 		{Name: "delay", Field: "Delay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.Delay, frontier.DefaultDelay, 0),
-			Help: "least pause of a site, from the end of a response; a site at a public address gets 200ms in any case"},
+			Help: "least pause of a site, from the end of a response; no less than 200ms at public addresses"},
 		{Name: "ip-delay", Field: "IPDelay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.IPDelay, 250*time.Millisecond, 0),
 			Help: "least time between two starts at a public address (0: none)"},
 		{Name: "domain-delay", Field: "DomainDelay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.DomainDelay, 0, 0),
@@ -110,7 +110,7 @@ func (o *Options) Settings() []Setting {
 		{Name: "max-host-time", Field: "MaxHostTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxHostTime, 0, 0),
 			Help: "time that requests to one site may take in all (0: no limit)"},
 		{Name: "patience", Field: "Patience", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: span(&o.Patience, 2*time.Minute, 0),
-			Help: "end the run when nothing falls due within this time (0: as soon as nothing is due)"},
+			Help: "end the run when nothing falls due within this time (0: when nothing is due)"},
 
 		{Name: "robots-forbidden", Field: "AllowForbidden", Group: GroupRobots, Larger: Wider, Resume: FromNowOn, Value: either(&o.AllowForbidden, "deny", "allow"),
 			Help: "what a robots.txt with status 401, 402, 403 or 451 means"},

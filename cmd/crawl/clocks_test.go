@@ -40,7 +40,7 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 		var both sync.WaitGroup
 		for i := range 2 {
 			both.Go(func() {
-				var f runFlags
+				f := usualFlags()
 				fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 				f.register(fs)
 				if err := fs.Parse([]string{
@@ -51,7 +51,7 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 				}
 				var out, said bytes.Buffer
 				p := &program{out: &out, err: &said, network: w}
-				if err := p.runCrawl(t.Context(), &f, []string{"http://a.example/"}); err != nil {
+				if err := p.runCrawl(t.Context(), f, []string{"http://a.example/"}); err != nil {
 					t.Errorf("%v: %s%s", err, out.String(), said.String())
 				}
 			})

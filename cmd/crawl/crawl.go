@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -108,17 +107,31 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
 		fmt.Fprintln(p.err, wrap(line, len("crawl: "), show.columns()))
 	}
+	refused := false
 	for _, c := range s.Changes {
-		fmt.Fprintf(p.err, "crawl: not as in the last run: --%s\n", printable(c.String()))
+		fmt.Fprintf(p.err, "crawl: not as in the last run: %s\n", printable(change(c)))
+		refused = refused || c.Way != crawler.Tighter && (c.Effect == crawler.SortsURLs || c.Effect == crawler.SortsLink)
 	}
-	if slices.ContainsFunc(s.Changes, func(c crawler.Change) bool {
-		return slices.Contains([]string{"scope", "include", "exclude", "depth", "nofollow", "requisites"}, c.Setting)
-	}) && !opts.Rescan {
+	if refused && !opts.Rescan {
 		fmt.Fprintln(p.err, "crawl: links that were refused before come back with --rescan only")
 	}
 	if s.Requeued > 0 {
 		fmt.Fprintf(p.err, "crawl: %s put aside by a narrower scope, and queued again\n", were(s.Requeued, "URL"))
 	}
+}
+
+// change says what a flag was and is, and what that means for sites.
+func change(c crawler.Change) string {
+	text := c.String()
+	for _, s := range new(crawler.Options).Settings() {
+		if s.Name == c.Setting && !s.CodeOnly {
+			text = "--" + text
+		}
+	}
+	if c.Way != crawler.Other {
+		text += " (" + string(c.Way) + ")"
+	}
+	return text
 }
 
 func were(n int, noun string) string {

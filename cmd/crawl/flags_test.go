@@ -1,24 +1,27 @@
 package main
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/spf13/pflag"
 )
 
 // parsed are the options that flags ask for, by field, as text.
 func parsed(t *testing.T, args ...string) map[string]string {
 	t.Helper()
-	var f runFlags
+	f := usualFlags()
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.register(fs)
 	if err := fs.Parse(args); err != nil {
@@ -28,9 +31,13 @@ func parsed(t *testing.T, args ...string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return asText(o)
+}
+
+// asText are the fields of o as text.
+func asText(o crawler.Options) map[string]string {
 	fields := map[string]string{}
-	v := reflect.ValueOf(o)
-	for field, value := range v.Fields() {
+	for field, value := range reflect.ValueOf(o).Fields() {
 		switch {
 		case !field.IsExported():
 		case field.Name == "Proxy":
@@ -39,6 +46,8 @@ func parsed(t *testing.T, args ...string) map[string]string {
 				to, err := o.Proxy(&url.URL{Scheme: "http", Host: "a.test"})
 				fields[field.Name] = fmt.Sprint(to, err)
 			}
+		case value.Kind() == reflect.Slice && value.IsNil():
+			fields[field.Name] = "usual"
 		default:
 			fields[field.Name] = fmt.Sprint(value.Interface())
 		}
@@ -63,14 +72,14 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"max-host-pages", "3", "MaxHostPages", "3"}, {"max-host-pages", "0", "MaxHostPages", "-1"},
 		{"max-host-bytes", "3kB", "MaxHostBytes", "3000"}, {"max-host-time", "3s", "MaxHostTime", "3s"},
 		{"patience", "3s", "Patience", "3s"}, {"patience", "0", "Patience", "-1ns"}, {"rate", "3", "Rate", "3"}, {"depth", "3", "Depth", "3"},
-		{"scope", "domain", "Scope", "domain"}, {"scope", "prefix", "Scope", "prefix"}, {"scope", "list", "Scope", "list"},
+		{"scope", "domain", "Scope", "domain"}, {"scope", "prefix", "Scope", "prefix"}, {"scope", "list", "Scope", "list"}, {"scope", "any", "Scope", "any"},
 		{"include", "x", "Include", "x"}, {"exclude", "x", "Exclude", "x"},
 		{"exclude-from", "testdata/places.txt", "Exclude", `^http://a\.test/a|(?:/calendar/\d+$)`},
 		{"max-size", "3MB", "MaxSize", "3000000"}, {"body-budget", "3MB", "BodyBudget", "3000000"}, {"timeout", "3s", "Timeout", "3s"},
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},
 		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"},
-		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[{  127.0.0.1 80}]"},
+		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[::127.0.0.1:80]"},
 		{"proxy", "http://127.0.0.1:3128", "Proxy", "http://127.0.0.1:3128 <nil>"}, {"header", "X-A: b", "Header", "map[X-A:[b]]"},
 		{"rescan", "true", "Rescan", "true"}, {"bandwidth", "3kB", "Bandwidth", "3000"},
 	} {
@@ -96,52 +105,175 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 }
 
 func flags(each func(*pflag.Flag)) {
-	var f runFlags
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f.register(fs)
+	usualFlags().register(fs)
 	fs.VisitAll(each)
 }
 
-// The defaults are those that README.md says.
-func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
+// Who gives no flag has what a program has that sets no option.
+func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
+	zero := asText(crawler.Options{})
+	for field, is := range parsed(t) {
+		if is != zero[field] {
+			t.Errorf("%s is %s without a flag, want %s", field, is, zero[field])
+		}
+	}
+}
+
+// What flags, examples and documents say is made from one table of settings.
+var rewrite = flag.Bool("rewrite", false, "write what the settings say into the documents")
+
+// same compares a file with what it should be, or writes it.
+func same(t *testing.T, name, want string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || string(got) != want {
+		t.Errorf("%s does not say what the settings are (%v): go test ./cmd/crawl -run Settings -rewrite, and read the difference\n%s", name, err, want)
+	}
+}
+
+// Each setting of the command says all that the documents need.
+func TestSettingsAreComplete(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range usualFlags().settings() {
+		if names[s.Name] || !slices.Contains(groups, s.Group) || s.Help == "" || s.Larger == "" || s.Resume == "" || s.Type() == "" || s.CodeOnly {
+			t.Errorf("--%s stands twice, or is not complete: %+v", s.Name, s)
+		}
+		names[s.Name] = true
+	}
+}
+
+// The help is read before anything else: it is kept to be read in review.
+func TestSettingsStandInTheHelp(t *testing.T) {
+	var out bytes.Buffer
+	if code := run([]string{"run", "--delay", "9s", "--help"}, nil, &out, &out); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	same(t, "testdata/help.txt", out.String())
+	for n, line := range strings.Split(out.String(), "\n") {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("line %d is wider than a terminal: %s", n+1, line)
+		}
+	}
+}
+
+// What the help gives to be copied is understood.
+func TestExamplesOfTheHelpAreUnderstood(t *testing.T) {
+	cmd := (&program{}).runCommand()
+	examples := regexp.MustCompile(`(?m)^  crawl run (.*)$`).FindAllStringSubmatch(cmd.Example, -1)
+	if len(examples) < 5 {
+		t.Errorf("%d examples", len(examples))
+	}
+	for _, e := range examples {
+		fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+		usualFlags().register(fs)
+		if err := fs.Parse(strings.Fields(e[1])); err != nil || fs.NArg() != 1 {
+			t.Errorf("%s: %v, arguments %q", e[0], err, fs.Args())
+		}
+	}
+}
+
+func TestSettingsStandInTheDocuments(t *testing.T) {
+	same(t, "../../docs/settings.md", settingsPage())
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(readme), -1) {
-		said[row[1]] = strings.Trim(row[2], "` ")
+	rows := map[string]string{}
+	for _, s := range usualFlags().settings() {
+		rows[s.Name] = fmt.Sprintf("| `--%s` | %s | %s |", s.Name, crawler.InWords(s.String()), cell(s.Help))
 	}
-	if len(said) < 12 {
-		t.Fatalf("README.md says %d defaults: %v", len(said), said)
-	}
-	flags(func(f *pflag.Flag) {
-		is := f.DefValue
-		if d, err := time.ParseDuration(is); err == nil && d > 0 {
-			is = strings.TrimSuffix(d.String(), "0s")
-			if !strings.HasSuffix(is, "m") {
-				is = d.String()
-			}
+	named := 0
+	want := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| .*$").ReplaceAllStringFunc(string(readme), func(row string) string {
+		named++
+		name, _, _ := strings.Cut(strings.TrimPrefix(row, "| `--"), "`")
+		if rows[name] == "" {
+			t.Errorf("README.md names --%s, which is no flag", name)
 		}
-		if is == "0" || is == "0s" || is == "" {
-			is = "none"
-		}
-		if want, ok := said[f.Name]; ok && is != want {
-			t.Errorf("--%s is %s by default, README.md says %s", f.Name, is, want)
-		}
-		delete(said, f.Name)
+		return rows[name]
 	})
-	for name := range said {
-		t.Errorf("README.md names --%s, which is no flag", name)
+	if named < 12 {
+		t.Errorf("README.md says %d defaults", named)
 	}
-	// What the command does by default is what the library does.
-	usual := parsed(t)
-	for field, want := range map[string]string{
-		"Delay": "1s", "IPDelay": "250ms", "Patience": "2m0s", "Timeout": "30s", "Depth": "0", "Concurrency": "64",
-		"MaxHostPages": "10000", "MaxSize": fmt.Sprint(fetch.DefaultMaxSize), "BodyBudget": fmt.Sprint(crawler.DefaultBodyBudget), "Limit": "0", "Rate": "0", "AllowForbidden": "false", "AllowPrivate": "false",
-	} {
-		if usual[field] != want {
-			t.Errorf("%s is %s by default, want %s", field, usual[field], want)
+	same(t, "../../README.md", want)
+}
+
+// cell is a text that stands in a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+
+// settingsPage is docs/settings.md.
+func settingsPage() string {
+	var b strings.Builder
+	b.WriteString(`# Settings
+
+Each is a flag of ` + "`crawl run`" + `, and most are a field of ` + "`crawler.Options`" + `, which a
+program sets itself or by text (` + "`Options.Settings`" + `). A duration is written as 500ms,
+10s or 1h30m; a size as 500kB, 16MiB or 1GB, or as a number of bytes. 0 takes a bound
+or a pause away, but for ` + "`--concurrency`, `--timeout`, `--max-size` and `--body-budget`" + `,
+which are never without.
+
+*Tighter* is what asks less of sites. When a run goes on with another value than the
+last one, the difference is listed at its start, tighter or wider, and recorded in
+` + "`crawl.log`" + ` ([outputs](outputs.md#crawllog)).
+
+This page is made from the table of settings in crawler/settings.go and
+cmd/crawl/settings.go: ` + "`go test ./cmd/crawl -run Settings -rewrite`" + `.
+`)
+	var effects []crawler.Effect
+	by := map[crawler.Effect][]string{}
+	var group crawler.Group
+	for _, s := range usualFlags().settings() {
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n## %s\n\n| flag | value | default | | tighter | `crawler.Options` |\n|---|---|---|---|---|---|\n", group)
 		}
+		field := ""
+		if s.Field != "" {
+			field = "`" + s.Field + "`"
+		}
+		row := fmt.Sprintf("| `--%s` | %s | %s | %s | %s | %s |\n", s.Name, valueOf(s), crawler.InWords(s.String()), cell(s.Help), tighter(s), field)
+		b.WriteString(strings.ReplaceAll(row, "|  ", "| "))
+		if !slices.Contains(effects, s.Resume) {
+			effects = append(effects, s.Resume)
+		}
+		by[s.Resume] = append(by[s.Resume], "`--"+s.Name+"`")
 	}
+	b.WriteString("\n## Another value than in the last run\n\n| what it does | flags |\n|---|---|\n")
+	for _, e := range effects {
+		fmt.Fprintf(&b, "| %s | %s |\n", e, strings.Join(by[e], " "))
+	}
+	return b.String()
+}
+
+// valueOf says what the values of a setting are.
+func valueOf(s crawler.Setting) string {
+	of := s.Type()
+	switch {
+	case s.Unit != "" && of == "number":
+		of += " of " + s.Unit
+	case strings.HasSuffix(s.Unit, "/s"):
+		of += " per second"
+	}
+	return strings.ReplaceAll(of, "|", ", ")
+}
+
+// tighter says which values ask less of sites.
+func tighter(s crawler.Setting) string {
+	first, _, choice := strings.Cut(s.Type(), "|")
+	switch {
+	case s.Larger == crawler.Other:
+		return ""
+	case choice:
+		return first
+	case s.Type() == "regexp":
+		return "any"
+	case s.Larger == crawler.Tighter:
+		return "more"
+	}
+	return "less"
 }

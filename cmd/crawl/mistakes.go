@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,9 +14,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
-	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" && isNumber(invalid.GetValue()):
-		name, value := invalid.GetFlag().Name, invalid.GetValue()
-		return usage("--%s: %s has no unit: write %ss for seconds, or %sm for minutes", name, value, value, value)
+	case errors.As(err, &invalid) && isSetting(invalid.GetFlag()):
+		return usage("--%s: %w", invalid.GetFlag().Name, invalid.Unwrap())
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -27,9 +25,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
 }
 
-func isNumber(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 32)
-	return err == nil
+// isSetting reports whether a flag is one whose errors say how to mend them.
+func isSetting(f *pflag.Flag) bool {
+	_, ok := f.Value.(flagValue)
+	return ok
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {

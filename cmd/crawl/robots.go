@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
@@ -24,35 +25,29 @@ type testFlags struct {
 
 // readFlags say by which text a robots.txt is read, and for whom.
 type readFlags struct {
-	agent, dialect string
-	aliases        []string
+	agent string
+	as    crawler.Options // how it is read
 }
 
 func (f *readFlags) register(fs *pflag.FlagSet, agent string) {
 	fs.StringVar(&f.agent, "agent", "", agent)
-	fs.StringArrayVar(&f.aliases, "alias", nil, "further product token of the same crawler, such as an old name; may be repeated")
-	fs.StringVar(&f.dialect, "dialect", "rfc9309", dialectHelp)
+	borrow(fs, &f.as, "", "alias", "dialect")
 }
-
-const dialectHelp = "text to read it by: rfc9309, google, koster1996"
 
 // policy is what the flags ask for; the agent may still be missing.
 func (f *readFlags) policy() (robots.Policy, error) {
-	dialect, err := robots.ParseDialect(f.dialect)
-	if err != nil {
-		return robots.Policy{}, usage("--dialect: %v", err)
-	}
+	dialect := f.as.Dialect
 	if f.agent != "" {
 		if err := dialect.CheckToken(f.agent); err != nil {
 			return robots.Policy{}, usage("--agent: %v", err)
 		}
 	}
-	for _, alias := range f.aliases {
+	for _, alias := range f.as.Aliases {
 		if err := dialect.CheckToken(alias); err != nil {
 			return robots.Policy{}, usage("--alias: %v", err)
 		}
 	}
-	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.aliases}, nil
+	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.as.Aliases}, nil
 }
 
 func (p *program) robotsCommand() *cobra.Command {

@@ -38,7 +38,7 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		got, c, err := runCase(line, f.dialect)
+		got, c, err := runCase(line, f.as.Dialect)
 		switch {
 		case err != nil: // a case that cannot be run has not passed
 			failed++
@@ -62,8 +62,8 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 	return nil
 }
 
-func runCase(line []byte, defaultDialect string) (robots.Verdict, *testCase, error) {
-	c := &testCase{Dialect: defaultDialect}
+func runCase(line []byte, usual robots.Dialect) (robots.Verdict, *testCase, error) {
+	c := &testCase{Dialect: usual.String()}
 	if err := json.Unmarshal(line, c); err != nil {
 		return robots.Verdict{}, nil, err
 	}

@@ -16,17 +16,16 @@ import (
 
 // siteFlags say which site's robots.txt is wanted, and how to get it.
 type siteFlags struct {
-	site, name         string
-	allowPrivate       bool
-	contact, connectTo []string
+	site, name string
+	contact    []string
+	way        crawler.Options // how the site is reached
 }
 
 func (f *siteFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.site, "site", "", "site whose robots.txt is to be fetched")
 	fs.StringVar(&f.name, "name", "", "with --site: product token to ask under (or $CRAWL_NAME)")
 	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: URL or e-mail address to ask under, or both (or $CRAWL_CONTACT)")
-	fs.BoolVar(&f.allowPrivate, "allow-private", false, "with --site: talk to private addresses, too")
-	fs.StringArrayVar(&f.connectTo, "connect-to", nil, "with --site: HOST1:PORT1:HOST2:PORT2, as in curl")
+	borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
 }
 
 // snapshot asks a site for its robots.txt, as a crawl would: with the same
@@ -88,17 +87,10 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 
 // fetcher asks as a crawl would that has these flags.
 func (f *siteFlags) fetcher(id crawler.Identity, network fetch.Network) (*fetch.Fetcher, error) {
-	opts := fetch.Options{
-		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), AllowPrivate: f.allowPrivate, Network: network,
-	}
-	for _, s := range f.connectTo {
-		c, err := fetch.ParseConnectTo(s)
-		if err != nil {
-			return nil, usage("--connect-to %v", err)
-		}
-		opts.ConnectTo = append(opts.ConnectTo, c)
-	}
-	return fetch.New(opts)
+	return fetch.New(fetch.Options{
+		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), Network: network,
+		AllowPrivate: f.way.AllowPrivate, ConnectTo: f.way.ConnectTo,
+	})
 }
 
 func seedURL(seed string) (frontier.URL, error) {

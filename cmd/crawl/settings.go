@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/spf13/pflag"
+)
+
+// runFlags are the flags of crawl run: the settings of a crawl, and what is the
+// command's own.
+type runFlags struct {
+	opts                              crawler.Options // as the settings are
+	dir, name, excludeFrom, show, log string
+	contact                           []string
+	json, fresh                       bool
+}
+
+// usualFlags are those that nobody has given.
+func usualFlags() *runFlags { return &runFlags{show: "auto", log: "warn"} }
+
+// Groups of what is the command's own.
+const (
+	groupWho  crawler.Group = "Who asks"
+	groupShow crawler.Group = "What is shown"
+)
+
+// groups are the headings of the help, in their order.
+var groups = []crawler.Group{
+	groupWho, crawler.GroupScope, crawler.GroupPace, crawler.GroupEnd, crawler.GroupRobots, crawler.GroupWire, crawler.GroupOutput, groupShow,
+}
+
+// own are the settings that are no options of a crawl.
+func (f *runFlags) own() []crawler.Setting {
+	return []crawler.Setting{
+		{Name: "name", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: word{&f.name, "token", nil},
+			Help: "product token that robots.txt names this crawler by (or $CRAWL_NAME)"},
+		{Name: "contact", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: words{&f.contact, "URL|ADDRESS"},
+			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
+		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, "file", nil},
+			Help: "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression"},
+		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.dir, "directory", nil},
+			Help: "where the crawl lives (default: named after the first seed, seeds.txt -> seeds.crawl)"},
+		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.fresh},
+			Help: "start again: what is in the directory is moved aside"},
+		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.show, "", []string{"auto", "plain", "none"}},
+			Help: "what to show meanwhile: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), none"},
+		{Name: "json", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.json},
+			Help: "print the summary as JSON"},
+		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.log, "debug|info|warn|error", nil},
+			Help: "what to report on standard error"},
+	}
+}
+
+// settings are all that have a flag, group by group.
+func (f *runFlags) settings() []crawler.Setting {
+	all := slices.Concat(f.opts.Settings(), f.own())
+	all = slices.DeleteFunc(all, func(s crawler.Setting) bool { return s.CodeOnly })
+	slices.SortStableFunc(all, func(a, b crawler.Setting) int { return slices.Index(groups, a.Group) - slices.Index(groups, b.Group) })
+	return all
+}
+
+func (f *runFlags) register(fs *pflag.FlagSet) {
+	for _, s := range f.settings() {
+		addFlag(fs, s)
+	}
+}
+
+// borrow makes flags of settings of a crawl for a command that does not crawl.
+func borrow(fs *pflag.FlagSet, o *crawler.Options, when string, names ...string) {
+	for _, s := range o.Settings() {
+		if slices.Contains(names, s.Name) {
+			s.Help = when + s.Help
+			addFlag(fs, s)
+		}
+	}
+}
+
+func addFlag(fs *pflag.FlagSet, s crawler.Setting) {
+	short := ""
+	if s.Name == "dir" {
+		short = "d"
+	}
+	flag := fs.VarPF(flagValue{s}, s.Name, short, s.Help)
+	if s.IsBoolFlag() {
+		flag.NoOptDefVal, flag.DefValue = "true", "false"
+	}
+}
+
+// A flagValue is a setting whose type pflag knows where it must.
+type flagValue struct{ crawler.Setting }
+
+func (v flagValue) Type() string {
+	if v.IsBoolFlag() {
+		return "bool"
+	}
+	return v.Setting.Type()
+}
+
+// options are what the flags ask for.
+func (f *runFlags) options() (o crawler.Options, err error) {
+	o = f.opts
+	if f.excludeFrom != "" {
+		o.Exclude, err = excludeFrom(f.excludeFrom, o.Exclude)
+	}
+	return o, err
+}
+
+// A word is a text, or one of a few.
+type word struct {
+	to    *string
+	of    string
+	known []string
+}
+
+func (w word) String() string { return *w.to }
+
+func (w word) Type() string {
+	if w.known != nil {
+		return strings.Join(w.known, "|")
+	}
+	return w.of
+}
+
+func (w word) Set(text string) error {
+	if w.known != nil && !slices.Contains(w.known, text) {
+		return fmt.Errorf("%q is none of %s", text, strings.Join(w.known, ", "))
+	}
+	*w.to = text
+	return nil
+}
+
+type words struct {
+	to *[]string
+	of string
+}
+
+func (w words) String() string { return strings.Join(*w.to, " ") }
+
+func (w words) Type() string { return w.of }
+
+func (w words) Set(text string) error {
+	*w.to = append(*w.to, text)
+	return nil
+}
+
+type toggle struct{ to *bool }
+
+func (toggle) Type() string { return "no|yes" }
+
+func (toggle) IsBoolFlag() bool { return true }
+
+func (t toggle) String() string {
+	if *t.to {
+		return "yes"
+	}
+	return "no"
+}
+
+func (t toggle) Set(text string) error {
+	switch text {
+	case "yes", "true", "1":
+		*t.to = true
+	case "no", "false", "0":
+		*t.to = false
+	default:
+		return fmt.Errorf("%q is none of no, yes", text)
+	}
+	return nil
+}
