@@ -35,7 +35,7 @@ type Options struct {
 	Limit        int           // pages of the whole crawl; 0: no limit
 	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
 	MaxTime      time.Duration // after which the run is stopped; what takes longer than 10 s to end is then broken off; 0: no limit
-	MaxHostPages int           // pages of one site; 0: DefaultHostPages, negative: no limit
+	MaxHostPages int           // pages of one site; 0: 10000, negative: no limit
 	MaxHostBytes int64         // of answers of one site; 0: no limit
 	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit
 
@@ -53,8 +53,8 @@ type Options struct {
 	Requisites bool  // fetch what pages are shown with, too: one hop beyond the scope
 	MaxArchive int64 // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
-	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: fetch.DefaultMaxSize
-	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: DefaultBodyBudget
+	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
+	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: 24 MiB
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
 	Dialect        robots.Dialect    // by which text robots.txt is read; the zero value is RFC 9309
 	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups count, too

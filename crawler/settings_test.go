@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -129,6 +130,26 @@ func TestWhatASettingTellsSetsTheSame(t *testing.T) {
 			}
 			if !reflect.DeepEqual(shown(&o), shown(&again)) {
 				t.Errorf("%s %s sets something else than %s", s.Name, s, text)
+			}
+		}
+	}
+}
+
+// What the documentation of Options says of a zero value is what a crawl does.
+func TestDefaultsAreThoseOfTheComments(t *testing.T) {
+	source, err := os.ReadFile("options.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\w+) .*// .*; 0: ([^,;\n]+)`).FindAllStringSubmatch(string(source), -1) {
+		said[m[1]] = strings.NewReplacer(" min", "m", "no limit", "none", " ", "").Replace(m[2])
+	}
+	for _, s := range new(crawler.Options).Settings() {
+		switch s.Type() {
+		case "number", "duration", "size":
+			if is := crawler.InWords(s.String()); said[s.Field] != is {
+				t.Errorf("%s is %s by default, its comment says %q", s.Field, is, said[s.Field])
 			}
 		}
 	}
