@@ -59,13 +59,12 @@ func TestEachChangeOfASettingIsTold(t *testing.T) {
 		o.Output = []crawler.Output{}
 	})
 	want := []string{
-		"scope: host -> crawler.ScopeFunc", "include: none -> a", "exclude: none -> b",
-		"depth: none -> 1", "limit: none -> 1000", "max-bytes: none -> 1099511627776", "max-time: none -> 1h0m0s",
-		"max-host-pages: 10000 -> none", "max-host-bytes: none -> 1", "max-host-time: none -> 1m0s",
-		"delay: 0s -> 2s", "ip-delay: 0s -> -1ns", "domain-delay: none -> 1s", "rate: 0 -> 0.5", "bandwidth: none -> 1073741824",
-		"concurrency: 64 -> 1", "patience: 2m0s -> 0s", "max-size: 0 -> 5", "timeout: 0s -> 1s",
-		"dialect: rfc9309 -> google", "alias: none -> formerbot oldbot", "header: none -> X-A#X",
-		"robots-forbidden: no -> yes", "allow-private: no -> yes", "nofollow: yes -> no", "requisites: no -> yes", "output: warc jsonl -> none",
+		"scope: host -> crawler.ScopeFunc", "include: none -> a", "exclude: none -> b", "depth: none -> 1", "requisites: none -> page", "nofollow: obey -> ignore",
+		"delay: 1s -> 2s", "ip-delay: 250ms -> none", "domain-delay: none -> 1s", "concurrency: 64 -> 1", "rate: none -> 0.5", "bandwidth: none -> 1GiB",
+		"limit: none -> 1000", "max-bytes: none -> 1024GiB", "max-time: none -> 1h",
+		"max-host-pages: 10000 -> none", "max-host-bytes: none -> 1B", "max-host-time: none -> 1m", "patience: 2m -> none",
+		"robots-forbidden: deny -> allow", "dialect: rfc9309 -> google", "alias: none -> formerbot oldbot", "header: none -> X-A#X",
+		"timeout: 30s -> 1s", "max-size: 16MiB -> 5B", "allow-private: no -> yes", "output: warc,jsonl -> none",
 	}
 	for i, c := range got {
 		got[i] = regexp.MustCompile("#[0-9a-f]{6}$").ReplaceAllString(c, "#X")
@@ -89,12 +88,12 @@ func TestTheLeastDelayBehindAProxy(t *testing.T) {
 		change func(*crawler.Options)
 		want   string // the delay after one of an hour
 	}{
-		{"none asked for", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h0m0s -> 200ms"},
-		{"a short one", func(o *crawler.Options) { proxied(o); o.Delay = time.Millisecond }, "delay: 1h0m0s -> 200ms"},
-		{"a long one", func(o *crawler.Options) { proxied(o); o.Delay = 300 * time.Millisecond }, "delay: 1h0m0s -> 300ms"},
-		{"the usual one", proxied, "delay: 1h0m0s -> 0s"},
-		{"private addresses", func(o *crawler.Options) { proxied(o); o.Delay, o.AllowPrivate = crawler.NoDelay, true }, "delay: 1h0m0s -> -1ns"},
-		{"no proxy", func(o *crawler.Options) { o.Delay = crawler.NoDelay }, "delay: 1h0m0s -> -1ns"},
+		{"none asked for", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h -> 200ms"},
+		{"a short one", func(o *crawler.Options) { proxied(o); o.Delay = time.Millisecond }, "delay: 1h -> 200ms"},
+		{"a long one", func(o *crawler.Options) { proxied(o); o.Delay = 300 * time.Millisecond }, "delay: 1h -> 300ms"},
+		{"the usual one", proxied, "delay: 1h -> 1s"},
+		{"private addresses", func(o *crawler.Options) { proxied(o); o.Delay, o.AllowPrivate = crawler.NoDelay, true }, "delay: 1h -> none"},
+		{"no proxy", func(o *crawler.Options) { o.Delay = crawler.NoDelay }, "delay: 1h -> none"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := changed(t, func(o *crawler.Options) { o.Delay = time.Hour }, test.change)
