@@ -146,6 +146,9 @@ func functions(t *testing.T) map[string]bool {
 						if star, ok := receiver.(*ast.StarExpr); ok {
 							receiver = star.X
 						}
+						if generic, ok := receiver.(*ast.IndexExpr); ok {
+							receiver = generic.X
+						}
 						of = receiver.(*ast.Ident).Name
 					}
 					found[of+"."+n.Name.Name] = true
