@@ -33,6 +33,27 @@ func TestBandwidthIsSharedByAllSites(t *testing.T) {
 	})
 }
 
+// Who reads nothing waits for nobody.
+func TestWhatAReadCosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch(t.Context(), time.Hour)
+		defer w.stop()
+		for n, want := range map[int]time.Duration{0: 0, 1: 10*time.Second + time.Millisecond, 2000: 12 * time.Second} {
+			th := newThrottle(1000)
+			th.limiter.ReserveN(time.Now(), portion) // all that is there
+			th.limiter.ReserveN(time.Now(), 10_000)  // of somebody else
+			begin := time.Now()
+			th.pay(w, n)
+			if took := time.Since(begin).Round(time.Microsecond); took != want {
+				t.Errorf("%d bytes took %v, want %v", n, took, want)
+			}
+		}
+		if newThrottle(0) != nil || newThrottle(-1) != nil || newThrottle(1).limiter.Burst() != 16384 {
+			t.Error("0 and less are no limit")
+		}
+	})
+}
+
 func TestOurOwnThrottleIsNoTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// At this rate a portion takes longer than a phase may, and the body

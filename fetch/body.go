@@ -96,18 +96,14 @@ func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, len
 // decode reads what src has. What stands behind the end of the coding is read,
 // too, if drained is set.
 func (f *Fetcher) decode(b *body, coding string, src source, limit int64, lend, drained bool) error {
-	d, err := f.decoders.get(coding)
-	if err != nil {
-		return err
-	}
+	d := f.decoders.get(coding)
 	defer f.decoders.put(d)
 	if f.opts.KeepWire {
 		src.keep = &b.kept
 	}
 	d.src = src
-	if err = d.begin(); err == nil {
-		err = b.read(&guarded{d: d}, limit, -1, lend)
-	}
+	d.begin()
+	err := b.read(&guarded{d: d}, limit, -1, lend)
 	switch {
 	case isSpool(err):
 	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
@@ -148,14 +144,7 @@ func (b *body) decodeRaw(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	defer b.share.budget.windows.Release(1)
-	n, cut := b.n, b.raw.size() >= b.raw.most
-	src := source{r: b.raw.reader(), read: func(int) {}}
-	if cut {
-		src.end = n
-	}
-	err := b.later(src)
-	b.n = n
-	return err
+	return b.later(source{r: b.raw.reader(), read: func(int) {}, end: b.raw.most})
 }
 
 // free gives back what the body holds. Nothing may use it any more.

@@ -241,7 +241,7 @@ func (p *pile) spill() error {
 	}
 	os.Remove(file.Name())
 	b := p.b
-	p.file, p.b = file, nil
+	p.file, p.b, p.n = file, nil, 0
 	return p.took(b)
 }
 
@@ -253,11 +253,9 @@ func (p *pile) load() error {
 	if p.file == nil {
 		return nil
 	}
-	if p.n > 0 {
-		p.b = make([]byte, p.n)
-		if _, err := io.ReadFull(p.reader(), p.b); err != nil {
-			return &spoolError{err}
-		}
+	p.b = make([]byte, p.n)
+	if _, err := io.ReadFull(p.reader(), p.b); err != nil {
+		return &spoolError{err}
 	}
 	p.free()
 	return nil
@@ -268,6 +266,6 @@ func (p *pile) free() {
 	if p.file != nil {
 		p.file.Close()
 		os.Remove(p.file.Name()) // where it could not be removed before
-		p.file, p.n, p.page = nil, 0, nil
+		p.file, p.page = nil, nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,5 +318,45 @@ func TestWhatFailsGivesItsRoomBack(t *testing.T) {
 	b.plain.file.Close()
 	if err := b.settle(t.Context(), f); !isSpool(err) || !f.bodies.room.TryAcquire(10) {
 		t.Errorf("%v; %d bytes are taken", err, b.share.taken)
+	}
+}
+
+func TestWhatABudgetIs(t *testing.T) {
+	if newBudget(0, "") != nil || newBudget(-1, "") != nil || newBudget(1, "") == nil {
+		t.Error("0 and less are no bound, more is one")
+	}
+	b := newBudget(1, "")
+	free := 0
+	for b.window("zstd") {
+		free++
+	}
+	if free != maxWindows || !b.window("gzip") {
+		t.Errorf("%d decoders at once, want %d, and any number of gzip", free, maxWindows)
+	}
+}
+
+// What is read back takes the room that its size asks for, and leaves no file.
+func TestTheRoomOfWhatIsReadBack(t *testing.T) {
+	for size, want := range map[int]int64{0: 0, 1: 0, maxScratch: 0, maxScratch + 1: 1, maxScratch + 5: 5, maxScratch + 10: 10, maxScratch + 11: 10} {
+		b := newBudget(10, t.TempDir())
+		s := &share{budget: b, full: true}
+		plain, kept := &pile{share: s}, &pile{share: s}
+		if err := plain.fill(strings.NewReader(strings.Repeat("x", size)), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(b.dir, ".body-*")); len(left) > 0 && runtime.GOOS != "windows" {
+			t.Errorf("the file has the name %v", left)
+		}
+		file := plain.file
+		b.dir = filepath.Join(b.dir, "none") // what is empty needs no file
+		if err := s.load(t.Context(), plain, kept); err != nil || s.taken != want || len(plain.b) != size || plain.size() != int64(size) || kept.b != nil {
+			t.Errorf("%d bytes: %d are there, of these %d need room, want %d: %v", size, len(plain.b), s.taken, want, err)
+		}
+		if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%d bytes: the file is open", size)
+		}
+		if s.release(); !b.room.TryAcquire(10) {
+			t.Errorf("%d bytes: not all room was given back", size)
+		}
 	}
 }

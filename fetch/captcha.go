@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -27,11 +28,14 @@ var widgets = []string{
 	"frc-captcha", "smart-captcha", "smartcaptcha.yandexcloud.net", "captcha.js", "arkoselabs.com", "geetest.com",
 }
 
+// makers are pieces of the widgets: nearly every page that is none has none of
+// them.
+var makers = []string{"captcha", "turnstile", "arkoselabs", "geetest"}
+
 // isCaptcha reports whether an HTML page is nothing but a captcha: one in a
 // form, with nothing else to fill in and next to no text.
 func isCaptcha(body []byte) bool {
-	if len(body) > maxCaptcha || hasMany(body, "<a ", maxCaptchaWays) || // of nearly every page that is none
-		!bytes.Contains(body, []byte("captcha")) && !bytes.Contains(body, []byte("turnstile")) {
+	if len(body) > maxCaptcha || !slices.ContainsFunc(makers, func(m string) bool { return bytes.Contains(body, []byte(m)) }) {
 		return false
 	}
 	var seen struct {
@@ -67,18 +71,6 @@ func isCaptcha(body []byte) bool {
 		}
 	}
 	return false
-}
-
-// hasMany reports whether mark stands in b more than n times.
-func hasMany(b []byte, mark string, n int) bool {
-	for ; n >= 0; n-- {
-		i := bytes.Index(b, []byte(mark))
-		if i < 0 {
-			return false
-		}
-		b = b[i+len(mark):]
-	}
-	return true
 }
 
 // toFillIn reports whether an element waits for somebody's words: the answer to

@@ -82,12 +82,20 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 			t.Errorf("with %s: %t, want %t", element, got, want)
 		}
 	}
+	for _, w := range widgets {
+		if !isCaptcha([]byte(`<form><script src="` + w + `"></script>`)) {
+			t.Errorf("%s is none", w)
+		}
+	}
 	// Nobody sees the text of these.
 	for _, name := range []string{"script", "style", "title", "noscript", "template"} {
 		hidden := "<" + name + ">" + strings.Repeat("x", 601) + "</" + name + ">"
 		if !isCaptcha([]byte(head+hidden)) || isCaptcha([]byte(head+hidden+strings.Repeat("x", 601))) {
 			t.Errorf("text of %s", name)
 		}
+	}
+	if inner := "<template><p></p>" + strings.Repeat("x", 601) + "</template>"; !isCaptcha([]byte(head + inner)) {
+		t.Error("text of an element of a template")
 	}
 }
 

@@ -71,7 +71,7 @@ func challengeOf(status int, header http.Header, body []byte, target string) str
 			return c.network
 		}
 	}
-	if len(body) == 0 || len(body) > longestChallenge {
+	if len(body) > longestChallenge {
 		return ""
 	}
 	mediaType := ParseMediaType(header["Content-Type"]).Type

@@ -100,6 +100,7 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 		{&ProxyError{Proxy: "http://p", Status: 502}, "the proxy http://p answers 502 Bad Gateway"},
 		{&ProxyError{Proxy: "http://p", Err: cause}, "the proxy http://p: cause"},
 		{&Error{"http://a.example/", StageTLS, cause}, "http://a.example/: tls: cause"},
+		{&decodeError{cause}, "cause"},
 		{&spoolError{cause}, "a temporary file for a body: cause: make room there, or raise the budget of memory for bodies"},
 	} {
 		if tc.err.Error() != tc.want {

@@ -39,11 +39,7 @@ type decoder struct {
 // codingOf is the content coding of an answer: empty where the body stands as
 // it is.
 func codingOf(h http.Header) (string, error) {
-	fields := h["Content-Encoding"]
-	if len(fields) == 0 {
-		return "", nil
-	}
-	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(fields, ","))); coding {
+	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(h["Content-Encoding"], ","))); coding {
 	case "", "identity":
 		return "", nil
 	case "gzip", "x-gzip": // RFC 9110, section 8.4.1.3
@@ -60,7 +56,7 @@ func codingOf(h http.Header) (string, error) {
 	}
 }
 
-func newDecoder(coding string) (*decoder, error) {
+func newDecoder(coding string) *decoder {
 	d := &decoder{coding: coding}
 	switch coding {
 	case "gzip":
@@ -68,24 +64,18 @@ func newDecoder(coding string) (*decoder, error) {
 	case "br":
 		d.undo = new(brotli.Reader)
 	default:
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return nil, err
-		}
-		d.undo = z
+		// Only options out of their bounds are an error.
+		d.undo, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	}
-	return d, nil
+	return d
 }
 
-// begin starts on the body that src has. io.EOF says that it is empty.
-func (d *decoder) begin() error {
-	if err := d.undo.Reset(&d.src); err != nil {
-		return err
-	}
+// begin starts on the body that src has.
+func (d *decoder) begin() {
+	d.undo.Reset(&d.src) // its error is that of the first Read, too
 	if z, ok := d.undo.(*gzip.Reader); ok {
 		z.Multistream(false) // what comes behind it is no part of the body
 	}
-	return nil
 }
 
 func (d *decoder) close() {
@@ -100,7 +90,7 @@ type decoders struct {
 	idle map[string][]*decoder
 }
 
-func (p *decoders) get(coding string) (*decoder, error) {
+func (p *decoders) get(coding string) *decoder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	idle := p.idle[coding]
@@ -109,7 +99,7 @@ func (p *decoders) get(coding string) (*decoder, error) {
 	}
 	d := idle[len(idle)-1]
 	p.idle[coding] = idle[:len(idle)-1]
-	return d, nil
+	return d
 }
 
 func (p *decoders) put(d *decoder) {

@@ -150,11 +150,13 @@ func TestTheWireIsNotTheCoding(t *testing.T) {
 	cause := errors.New("cause")
 	for _, coding := range []string{"gzip", "br", "zstd", ""} {
 		whole := coded(t, coding, text(50_000))
-		resp := response(coding, nil)
-		resp.ContentLength = -1
-		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), iotest.ErrReader(cause)))
-		if _, err := f.Decode(resp); err != cause {
-			t.Errorf("%q: %v", coding, err)
+		for _, n := range []int{0, 1, len(whole) / 2} {
+			resp := response(coding, nil)
+			resp.ContentLength = -1
+			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(cause)))
+			if _, err := f.Decode(resp); err != cause {
+				t.Errorf("%q after %d bytes: %v", coding, n, err)
+			}
 		}
 	}
 }
@@ -262,11 +264,7 @@ func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 	var p decoders
 	var used []*decoder
 	for range idleDecoders + 3 {
-		d, err := p.get("zstd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		used = append(used, d)
+		used = append(used, p.get("zstd"))
 	}
 	for _, d := range used {
 		p.put(d)
@@ -274,7 +272,74 @@ func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 	if n := len(p.idle["zstd"]); n != idleDecoders {
 		t.Errorf("%d decoders are kept, want %d", n, idleDecoders)
 	}
+	first, second := p.get("zstd"), p.get("zstd")
+	if first == second || p.get("br") == nil || len(p.idle["zstd"]) != 0 {
+		t.Error("a decoder is used twice")
+	}
+	p.put(first)
+	p.put(second)
 	p.close()
+	for _, d := range used { // those that were too many, too
+		if _, err := d.undo.Read(make([]byte, 1)); err != zstd.ErrDecoderClosed {
+			t.Errorf("a decoder that is not used is open: %v", err)
+		}
+	}
+	if !p.mu.TryLock() || len(p.idle) != 0 {
+		t.Error("the decoders are locked, or some are there")
+	}
+}
+
+func TestCodingsOfAnAnswer(t *testing.T) {
+	for field, want := range map[string]string{
+		"": "", "identity": "", " GZip ": "gzip", "x-gzip": "gzip", "br": "br", "zstd": "zstd",
+		"utf-8": "", "none": "", // of servers that mean something else
+	} {
+		if got, err := codingOf(http.Header{"Content-Encoding": {field}}); got != want || err != nil {
+			t.Errorf("%q = %q, %v", field, got, err)
+		}
+	}
+	for _, fields := range [][]string{{"compress"}, {"x-compress"}, {"deflate"}, {"gzip, br"}, {"gzip", "br"}, {"utf-8, gzip"}} {
+		got, err := codingOf(http.Header{"Content-Encoding": fields})
+		if _, ok := err.(*decodeError); !ok || got != "" {
+			t.Errorf("%q = %q, %v", fields, got, err)
+		}
+	}
+	if got, err := codingOf(http.Header{}); got != "" || err != nil {
+		t.Errorf("no field: %q, %v", got, err)
+	}
+}
+
+// zeros is a decoder of a body of zeros.
+type zeros struct{ asked []int }
+
+func (z *zeros) Reset(io.Reader) error { return nil }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	z.asked = append(z.asked, len(p))
+	return len(p), nil
+}
+
+func TestTheBoundsOfTheBombGuard(t *testing.T) {
+	for _, tc := range []struct {
+		before, wire int64
+		want         error
+	}{
+		{freeBytes - 1, 0, nil}, {freeBytes, 0, errRatio}, {freeBytes, freeBytes/maxRatio + 1, nil},
+		{100*50_000 - 1, 50_000, nil}, {100 * 50_000, 50_000, errRatio},
+	} {
+		g := &guarded{d: &decoder{undo: &zeros{}, src: source{n: tc.wire}}, n: tc.before}
+		if n, err := g.Read(make([]byte, 1)); n != 1 || err != tc.want {
+			t.Errorf("%d bytes and one from %d: %d, %v, want %v", tc.before, tc.wire, n, err, tc.want)
+		}
+	}
+	z := &zeros{}
+	g := &guarded{d: &decoder{undo: z}}
+	for _, size := range []int{1, 64 << 10, 64<<10 + 1, 1 << 20} {
+		g.Read(make([]byte, size))
+	}
+	if got := fmt.Sprint(z.asked); got != "[1 65536 65536 65536]" || freeBytes != 4<<20 || maxRatio != 100 {
+		t.Errorf("portions %s, %d bytes free, ratio %d", got, freeBytes, maxRatio)
+	}
 }
 
 func FuzzContentEncoding(f *testing.F) {

@@ -93,7 +93,7 @@ func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil
 	}
-	if h.conn.Err() != nil || h.conn.Available() == 0 || time.Since(h.conn.used) > idleTime {
+	if h.conn.Available() == 0 || time.Since(h.conn.used) > idleTime {
 		h.drop()
 		return nil
 	}

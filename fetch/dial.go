@@ -60,11 +60,7 @@ func (d *dialing) dialTLS(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, _, err := net.SplitHostPort(d.target)
-	if err != nil {
-		raw.Close()
-		return nil, err
-	}
+	host, _, _ := net.SplitHostPort(d.target) // connect has joined them
 	d.onTLS()
 	c := tls.Client(raw, &tls.Config{RootCAs: d.opts.RootCAs, ServerName: host, NextProtos: []string{"h2", "http/1.1"}})
 	if err := c.HandshakeContext(ctx); err != nil {
