@@ -115,7 +115,7 @@ func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named
 			host, named = c.ToHost, true
 		}
 		if c.ToPort != "" {
-			n, _ := strconv.ParseUint(c.ToPort, 10, 16)
+			n, _ := strconv.Atoi(c.ToPort)
 			port = uint16(n)
 		}
 		break
@@ -143,10 +143,5 @@ var guard = ssrf.New(ssrf.WithAnyPort())
 // special-purpose registries: not private, loopback, link-local, shared, or
 // another network's gateway.
 func Public(a netip.Addr) bool {
-	a = a.Unmap()
-	network := "tcp6"
-	if a.Is4() {
-		network = "tcp4"
-	}
-	return a.Zone() == "" && guard.Safe(network, netip.AddrPortFrom(a, 80).String(), nil) == nil
+	return a.IsValid() && a.Zone() == "" && guard.SafeAddr(a.Unmap()) == nil
 }

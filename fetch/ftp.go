@@ -45,7 +45,6 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 	}
 	w.enter(phaseConnect)
 	s := ftpSession{ctx: w.ctx, network: h.fetcher.opts.Network, to: ep}
-	defer s.close()
 	c, err := ftp.Dial(ep.addr.String(), ftp.DialWithDialFunc(s.dial), ftp.DialWithShutTimeout(5*time.Second))
 	if err == nil {
 		w.enter(phaseAnswer)
@@ -89,38 +88,26 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 	return h.take(ctx, w, x, b, err)
 }
 
-// An ftpSession opens the connections of one exchange, and closes them with it.
+// An ftpSession opens the connections of one exchange. They are closed with ctx.
 type ftpSession struct {
 	ctx     context.Context
 	network Network
 	to      endpoint
-	conns   []net.Conn
-	stops   []func() bool
+	control bool // that connection is there
 }
 
 func (s *ftpSession) dial(network, address string) (net.Conn, error) {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
+	_, port, _ := net.SplitHostPort(address) // the client has joined them
 	c, err := s.network.DialContext(s.ctx, network, net.JoinHostPort(s.to.addr.Addr().String(), port))
 	if err != nil {
 		return nil, err
 	}
-	s.conns = append(s.conns, c)
-	s.stops = append(s.stops, context.AfterFunc(s.ctx, func() { c.Close() }))
+	context.AfterFunc(s.ctx, func() { c.Close() })
 	conn := &ftpConn{Conn: c, remote: net.TCPAddrFromAddrPort(s.to.addr)}
-	if len(s.conns) == 1 {
-		conn.most = maxReply
+	if !s.control {
+		s.control, conn.most = true, maxReply
 	}
 	return conn, nil
-}
-
-func (s *ftpSession) close() {
-	for i, c := range s.conns {
-		s.stops[i]()
-		c.Close()
-	}
 }
 
 // maxReply is the most that is read of what a server says to one command: the

@@ -35,7 +35,7 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Re
 		access, err = other.admits(ctx, hop, a.url, res, &end)
 	}
 	switch {
-	case err != nil || access == robots.Defer:
+	case access == robots.Defer: // also where err is set
 	case access == robots.Disallow:
 		x, failure = &Exchange{URL: a.url, Status: h.chain.status, Ended: time.Now()}, failRedirect
 	default:

@@ -34,17 +34,7 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options) (aske
 		return status(404, "")
 	})}
 	v := newTour(t, Options{Network: w})
-	front, err := frontier.New(frontier.NewMemory(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := frontier.ParseURL("http://a.example/page")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := front.Add(frontier.Entry{URL: u}); err != nil {
-		t.Fatal(err)
-	}
+	front := frontOf(t, opts, "http://a.example/page")
 	for {
 		turn, err := front.Next(t.Context())
 		if errors.Is(err, frontier.ErrEnd) {
@@ -185,17 +175,7 @@ func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
 					w.serve = answers(func(*request, int) string { return status(200, "") })
 				}
 				v := newTour(t, Options{Network: w, Snapshots: store})
-				front, err := frontier.New(frontier.NewMemory(), frontier.Options{IPDelay: -1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				u, err := frontier.ParseURL("http://a.example/page")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := front.Add(frontier.Entry{URL: u}); err != nil {
-					t.Fatal(err)
-				}
+				front := frontOf(t, frontier.Options{IPDelay: -1}, "http://a.example/page")
 				for range 5 {
 					turn, err := front.Next(t.Context())
 					if err != nil {

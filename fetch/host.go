@@ -274,9 +274,9 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	resp, err := c.ask(h.request(w.ctx, a, c), a.url.Target(), x)
 	if err != nil {
 		h.drop()
-		err = h.fail(x, w, err)
+		h.fail(x, w, err)
 		h.lost(x)
-		return x, err
+		return x, nil
 	}
 	keep := h.answered(x)
 	if c.absolute() && x.Status == http.StatusProxyAuthRequired {
@@ -373,7 +373,6 @@ func (h *host) progress(w *watch) func(int) {
 func (h *host) request(ctx context.Context, a ask, c *conn) *http.Request {
 	req := (&http.Request{
 		Method: http.MethodGet, Host: h.site.Authority(), Header: a.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	req.URL = wireURL(a.url, c.absolute())
 	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {

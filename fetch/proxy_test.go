@@ -242,17 +242,7 @@ func TestWrongCredentialsEndTheVisitWithAnError(t *testing.T) {
 				return "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
 			})}
 			v := newTour(t, Options{Network: w, Proxy: mustProxy(t, "http://me:secret@proxy.test:3128")})
-			front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			u, err := frontier.ParseURL(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := front.Add(frontier.Entry{URL: u}); err != nil {
-				t.Fatal(err)
-			}
+			front := frontOf(t, frontier.Options{}, raw)
 			turn, err := front.Next(context.Background())
 			if err != nil {
 				t.Fatal(err)

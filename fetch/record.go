@@ -21,25 +21,19 @@ type recorder struct {
 	net.Conn
 	whole bool
 
-	mu        sync.Mutex
-	on        bool // an exchange is under way
-	reading   bool // the answer's header is not complete
-	request   []byte
-	response  []byte
-	unscanned int // of response
+	mu       sync.Mutex
+	reading  bool // the answer's header is not complete
+	request  []byte
+	response []byte
+	from     int // where the end of the header may be in response
 }
 
 // begin says that a request is sent next.
 func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unscanned = 0
-	if r.whole {
-		r.request, r.response = make([]byte, 0, 512), make([]byte, 0, 1024)
-	} else {
-		r.response = r.response[:0]
-	}
-	r.on, r.reading = true, true
+	r.response, r.from = r.response[:0], 0
+	r.reading = true
 }
 
 // end returns what was captured since begin. It counts until the next begin.
@@ -47,7 +41,7 @@ func (r *recorder) end() (request, response []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	request, response = r.request, r.response
-	r.on, r.reading = false, false
+	r.reading = false
 	if r.whole {
 		r.request, r.response = nil, nil
 	}
@@ -56,7 +50,7 @@ func (r *recorder) end() (request, response []byte) {
 
 func (r *recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
-	if r.on && r.whole {
+	if r.whole {
 		r.request = append(r.request, p...)
 	}
 	r.mu.Unlock()
@@ -78,26 +72,27 @@ const beginning = 4 << 10
 
 // keep takes what was read. It requires that mu is held.
 func (r *recorder) keep(p []byte) {
-	if !r.whole && len(r.response)+len(p) > beginning {
-		p = p[:beginning-len(r.response)]
+	came := len(p)
+	if !r.whole {
+		p = p[:min(came, beginning-len(r.response))]
 	}
 	r.response = append(r.response, p...)
 	r.scan()
-	r.reading = r.reading && (r.whole || len(r.response) < beginning)
+	r.reading = r.reading && len(p) == came // nothing is put behind a gap
 }
 
 // scan looks for the end of the header. It requires that mu is held.
 func (r *recorder) scan() {
 	for r.reading {
-		end := headEnd(r.response, max(0, r.unscanned-3))
+		end := headEnd(r.response, r.from)
 		switch {
-		case end < 0:
-			r.unscanned = len(r.response)
+		case end == -1:
+			r.from = max(0, len(r.response)-2)
 			// net/http gives up there.
 			r.reading = len(r.response) <= maxHeaderBytes
 			return
 		case isInterim(r.response):
-			r.response, r.unscanned = append(r.response[:0], r.response[end:]...), 0
+			r.response, r.from = append(r.response[:0], r.response[end:]...), 0
 		default:
 			r.response, r.reading = r.response[:end:end], false
 		}

@@ -25,19 +25,14 @@ func ParseRetryAfter(value string, now time.Time) time.Time {
 	rest := value[:min(len(value), maxRetryValue)]
 	for rest != "" {
 		item, after, _ := strings.Cut(rest, ",")
-		if isWeekday(item) { // the comma behind it is the date's
-			item, after, _ = strings.Cut(after, ",")
-		}
-		rest = after
+		rest = after // behind a weekday comes its date
 		item, _, _ = strings.Cut(item, ";")
 		item = strings.Trim(item, " \t\"'")
 		t, ok := parseDate(item)
 		if d, isDelay := parseDelay(item); isDelay {
 			t, ok = now.Add(d), true
 		}
-		if ok && t.Sub(now) > maxRetryAfter {
-			t = now.Add(maxRetryAfter)
-		}
+		t = now.Add(min(t.Sub(now), maxRetryAfter))
 		if ok && !t.Before(now) && t.After(latest) {
 			latest = t
 		}
@@ -46,13 +41,12 @@ func ParseRetryAfter(value string, now time.Time) time.Time {
 }
 
 func isWeekday(s string) bool {
-	s = strings.Trim(s, " \t\"'")
-	if len(s) < 3 || len(s) > 9 {
+	if len(s) < 3 {
 		return false
 	}
 	switch strings.ToLower(s[:3]) {
 	case "mon", "tue", "wed", "thu", "fri", "sat", "sun":
-		return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+		return true
 	}
 	return false
 }
@@ -84,10 +78,7 @@ func parseDelay(s string) (time.Duration, bool) {
 	for i, weight := 0, 0.1; i < len(fraction); i, weight = i+1, weight/10 {
 		n += float64(fraction[i]-'0') * weight
 	}
-	if n >= float64(maxRetryAfter/unit) {
-		return maxRetryAfter, true
-	}
-	return time.Duration(n * float64(unit)), true
+	return time.Duration(min(n, float64(maxRetryAfter/unit)) * float64(unit)), true
 }
 
 // dateForms are those of dates without the weekday and the name of a zone.
@@ -120,9 +111,6 @@ func parseDate(s string) (time.Time, bool) {
 		}
 	}
 	end := strings.LastIndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) + 1
-	if end == 0 || end == len(s) {
-		return time.Time{}, false
-	}
 	west := latestTimeZone // of a zone that is not known, the latest that it may be
 	if hours, known := zones[strings.ToUpper(s[end:])]; known {
 		west = -hours * time.Hour

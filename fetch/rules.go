@@ -36,10 +36,7 @@ type purpose struct {
 // refresh asks for robots.txt. The entry of the turn stays undecided.
 func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
-		at, err := frontier.ParseURL(string(h.site) + rulesTarget)
-		if err != nil {
-			return Result{}, err
-		}
+		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // a site is the beginning of a URL
 		h.chain = &chain{at: at, seen: map[string]bool{at.Key(): true}}
 	}
 	res := Result{Rules: h.snapshot, Outcome: frontier.Outcome{Again: true}}
@@ -129,10 +126,7 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 // conclude makes a snapshot of the chain's end, and takes the verdict on u from
 // it.
 func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result) error {
-	at, err := robots.Locate(string(h.site) + rulesTarget)
-	if err != nil {
-		return err
-	}
+	at, _ := robots.Locate(string(h.site) + rulesTarget)
 	s := &robots.Snapshot{
 		URL: at, Fetched: x.Ended, Status: x.Status, Failure: failure,
 		Body: x.Body, Cut: x.Truncated == "length",

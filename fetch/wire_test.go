@@ -145,20 +145,29 @@ func newTour(t testing.TB, opts Options) *tour {
 	return &tour{t: t, fetcher: f}
 }
 
+// frontOf is a frontier with entries.
+func frontOf(t testing.TB, opts frontier.Options, urls ...string) *frontier.Frontier {
+	t.Helper()
+	front, err := frontier.New(frontier.NewMemory(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range urls {
+		u, err := frontier.ParseURL(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := front.Add(frontier.Entry{URL: u}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return front
+}
+
 // visit takes turns for a URL until it has ended, or its site is given up. It returns the last result and all exchanges.
 func (v *tour) visit(raw string) (Result, []*Exchange) {
 	v.t.Helper()
-	u, err := frontier.ParseURL(raw)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	front, err := frontier.New(frontier.NewMemory(), frontier.Options{Delay: v.delay, Patience: 10 * time.Minute})
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	if err := front.Add(frontier.Entry{URL: u}); err != nil {
-		v.t.Fatal(err)
-	}
+	front := frontOf(v.t, frontier.Options{Delay: v.delay, Patience: 10 * time.Minute}, raw)
 	var last Result
 	var all []*Exchange
 	for {

@@ -1,0 +1,395 @@
+package fetch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+func TestWhoseFaultAnAnswerIs(t *testing.T) {
+	for status := 100; status < 700; status++ {
+		want := frontier.NoTrouble
+		switch {
+		case status == 429 || status == 503:
+			want = frontier.SiteTrouble
+		case status == 408 || status == 421 || status == 425 || status >= 500 && status <= 599:
+			want = frontier.PageTrouble
+		}
+		if got := (&Exchange{Status: status}).trouble(); got != want {
+			t.Errorf("%d: %v, want %v", status, got, want)
+		}
+		failed := &Exchange{Status: status, Err: &Error{Stage: StageReset}}
+		if want != frontier.SiteTrouble {
+			want = frontier.ConnectTrouble
+		}
+		if got := failed.trouble(); got != want {
+			t.Errorf("%d, and broken: %v, want %v", status, got, want)
+		}
+	}
+}
+
+// What is known of an answer counts, and its broken head only where that is all.
+func TestWhatAnAnswerSaid(t *testing.T) {
+	broken := []byte("HTTP/1.1 503 No\r\nRetry-After: 7\r\nRetry-After: 9\r\nRetry-After: 8\r\nX")
+	now := time.Now()
+	for _, tc := range []struct {
+		x      Exchange
+		status int
+		rest   time.Duration
+	}{
+		{Exchange{}, 0, 0},
+		{Exchange{broken: broken}, 503, 9 * time.Second},
+		{Exchange{Status: 200, broken: broken}, 200, 0},
+		{Exchange{Status: 200, Header: http.Header{"Retry-After": {"5"}}, broken: broken}, 200, 5 * time.Second},
+		{Exchange{Status: 1, Header: http.Header{"Retry-After": {"soon", "5", "2"}}, broken: broken}, 1, 5 * time.Second},
+	} {
+		tc.x.Ended = now
+		status, _ := tc.x.answer()
+		rest := tc.x.retryAfter()
+		if status != tc.status || rest.IsZero() != (tc.rest == 0) || !rest.IsZero() && rest.Sub(now) != tc.rest {
+			t.Errorf("%+v: %d, rest until %v", tc.x, status, rest)
+		}
+	}
+}
+
+func TestWhatAHeadThatBrokeOffSays(t *testing.T) {
+	for head, want := range map[string]string{
+		"HTTP/1.1 429 Busy\r\nA: 1\r\nb:2 \r\nC: 3":  "429 map[A:[1] B:[2]]",
+		"HTTP/1.1 429\nA: 1\nA: 2\n":                 "429 map[A:[1 2]]",
+		"HTTP/1.1  429 Busy\r\nno field\r\nA: 1\r\n": "429 map[A:[1]]",
+		"HTTP/1.1 4290 Busy\r\n":                     "429 map[]",
+		"HTTP/1.1 429":                               "429 map[]",
+		"HTTP/1.1 100\r\n":                           "100 map[]",
+		"HTTP/1.1 99\r\nA: 1\r\n":                    "0 map[]",
+		"HTTP/1.1 099\r\n":                           "0 map[]",
+		"HTTP/1.1 4x9\r\nA: 1\r\n":                   "0 map[]",
+		"HTTP/1.1 42":                                "0 map[]",
+		"HTTP/1.1":                                   "0 map[]",
+		"ICY 429 Busy\r\nA: 1\r\n":                   "0 map[]",
+		"":                                           "0 map[]",
+	} {
+		status, header := readHead([]byte(head))
+		if got := fmt.Sprint(status, " ", map[string][]string(header)); got != want {
+			t.Errorf("%q: %s, want %s", head, got, want)
+		}
+		if status == 0 && head != "" && header != nil {
+			t.Errorf("%q: a header without an answer", head)
+		}
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	for version, want := range map[[2]int]string{{2, 0}: "h2", {1, 1}: "http/1.1", {1, 2}: "http/1.1", {1, 0}: "http/1.0", {0, 9}: "http/1.0"} {
+		if got := protocol(&http.Response{ProtoMajor: version[0], ProtoMinor: version[1]}); got != want {
+			t.Errorf("%v: %s", version, got)
+		}
+	}
+}
+
+// What a server does to its connections counts until it answers.
+func TestLostConnectionsAreForgiven(t *testing.T) {
+	stale := func(reused bool) *Exchange { return &Exchange{Reused: reused, Err: &Error{Stage: StageStale}} }
+	fresh, kept := &Exchange{}, &Exchange{Reused: true}
+	h := &host{}
+	for range maxLost - 1 {
+		h.lost(stale(true))
+	}
+	if !h.answered(fresh) {
+		t.Error("not kept, though few were lost")
+	}
+	if h.lost(stale(true)); h.answered(fresh) {
+		t.Error("kept, though many were lost in a row")
+	}
+	h.answered(kept)
+	for range maxLost - 1 {
+		h.lost(stale(true))
+	}
+	if !h.answered(fresh) {
+		t.Error("an answer on a kept connection forgives nothing")
+	}
+	if h.lost(stale(true)); h.answered(fresh) {
+		t.Error("an answer on a kept connection forgives too much")
+	}
+	h = &host{}
+	for round := range 3 {
+		for i := range maxRefused + 1 {
+			x := stale(false)
+			if h.lost(x); (stage(x) == StageReset) != (i == maxRefused) {
+				t.Errorf("round %d: request %d is %s", round, i, stage(x))
+			}
+		}
+		h.answered(fresh)
+	}
+	if h.lost(&Exchange{Err: &Error{Stage: StageProtocol}}); h.refused+h.lostKept > 0 {
+		t.Error("what was processed counts")
+	}
+}
+
+// A connection is kept for thirty seconds after its last byte.
+func TestHowLongAConnectionIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: func(c net.Conn, n int) {
+			answers(noRobots(func(*request, int) string { return page("hello") }))(slow{c}, n)
+		}}
+		v := newTour(t, Options{Network: w})
+		v.delay = -1
+		for i, tc := range []struct {
+			pause time.Duration
+			want  int
+		}{{0, 1}, {25 * time.Second, 1}, {idleTime, 1}, {idleTime + 1, 2}, {idleTime, 2}} {
+			time.Sleep(tc.pause)
+			if v.visit("http://a.example/"); len(w.dialed) != tc.want {
+				t.Errorf("visit %d: %d connections, want %d", i, len(w.dialed), tc.want)
+			}
+		}
+	})
+}
+
+// slow writes the last byte after ten seconds.
+type slow struct{ net.Conn }
+
+func (s slow) Write(b []byte) (int, error) {
+	if _, err := s.Conn.Write(b[:len(b)-1]); err != nil {
+		return 0, err
+	}
+	time.Sleep(10 * time.Second)
+	_, err := s.Conn.Write(b[len(b)-1:])
+	return len(b), err
+}
+
+// What is not whole, or must not be kept, leaves no connection open.
+func TestConnectionsThatAreNotKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer string
+		open   int
+	}{
+		"whole":           {page("hello"), 1},
+		"HTTP/1.0":        {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0},
+		"to be closed":    {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 0},
+		"too long":        {page(strings.Repeat("x", 1001)), 0},
+		"a bad chunk":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0},
+		"bad coding":      {"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 1\r\n\r\nx", 0},
+		"too many fields": {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", maxFields) + "Content-Length: 0\r\n\r\n", 0},
+		"fields":          {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", maxFields-1) + "Content-Length: 0\r\n\r\n", 1},
+		"no HTTP":         {"hello\r\n\r\n", 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(func(*request, int) string { return tc.answer })}
+			v := newTour(t, Options{Network: w, MaxSize: 1000})
+			front := frontOf(t, frontier.Options{}, "http://a.example/")
+			turn, err := front.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The page, without its robots.txt, by the right of the turn.
+			h := v.fetcher.host(turn.Site())
+			x, err := h.exchange(t.Context(), turn, ask{url: turn.Entry().URL, limit: 1000, header: http.Header{}})
+			v.fetcher.rest(h)
+			if open := v.fetcher.open.Len(); open != tc.open || err != nil {
+				t.Errorf("%s: %d connections are open, want %d: %v, %v", name, open, tc.open, err, x.Err)
+			}
+			if strings.Contains(name, "HTTP/1.0") && x.Proto != "http/1.0" {
+				t.Errorf("protocol %s", x.Proto)
+			}
+			synctest.Wait()
+		})
+	}
+}
+
+// What went wrong is told as it was.
+func TestAFailureHasItsCause(t *testing.T) {
+	config, pool := certified(t)
+	config.NextProtos = []string{"http/1.1"}
+	silent := func(c net.Conn, n int) { io.Copy(io.Discard, c) }
+	for _, tc := range []struct {
+		name, url string
+		w         *wire
+		opts      Options
+		want      Stage
+		is        func(error) bool
+	}{
+		{"refused", "http://a.example/", &wire{refuse: map[string]bool{"16.0.0.1:80": true}}, Options{}, StageConnect, isRefused},
+		{"refused by HTTPS", "https://a.example/", &wire{refuse: map[string]bool{"16.0.0.1:443": true}}, Options{}, StageConnect, isRefused},
+		{"another name", "https://other.example/", &wire{serve: func(c net.Conn, n int) { site(c, config, new([]*request)) }}, Options{RootCAs: pool}, StageTLS, isTLS},
+		{"silence", "http://a.example/", &wire{serve: silent}, Options{}, StageAnswerTimeout, func(err error) bool { return errors.Is(err, errPhase) }},
+		{"closed at once", "http://a.example/", &wire{serve: func(c net.Conn, n int) { readOnce(c) }}, Options{}, StageReset, isBroken},
+		{"nothing behind the header", "http://a.example/", &wire{serve: func(c net.Conn, n int) {
+			readOnce(c)
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+			silent(c, n)
+		}}, Options{}, StageBodyTimeout, func(err error) bool { return errors.Is(err, errPhase) }},
+		{"byte after byte", "http://a.example/", &wire{serve: func(c net.Conn, n int) {
+			readOnce(c)
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+			for err := error(nil); err == nil; _, err = io.WriteString(c, "x") {
+				time.Sleep(20 * time.Second)
+			}
+		}}, Options{Bandwidth: 1 << 20}, StageTotalTimeout, func(err error) bool { return errors.Is(err, errTotal) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.opts.Network = tc.w
+				v := newTour(t, tc.opts)
+				v.once = true
+				_, all := v.visit(tc.url)
+				if x := all[0]; stage(x) != tc.want || !tc.is(x.Err.Err) {
+					t.Errorf("stage %q, want %q: %v", stage(x), tc.want, x.Err)
+				}
+			})
+		})
+	}
+}
+
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func readOnce(c net.Conn) { c.Read(make([]byte, 4096)) }
+
+func TestStagesOfFailures(t *testing.T) {
+	at := map[phase]Stage{
+		phaseResolve: StageDNSTimeout, phaseConnect: StageConnectTimeout, phaseTLS: StageTLSTimeout,
+		phaseAnswer: StageAnswerTimeout, phaseBody: StageBodyTimeout,
+	}
+	for p, want := range at {
+		if got := stageOf(t.Context(), p, false, fmt.Errorf("a time-out of the system: %w", os.ErrDeadlineExceeded)); got != want {
+			t.Errorf("a time-out is %s, want %s", got, want)
+		}
+	}
+	for _, tc := range []struct {
+		err  error
+		want Stage // before the answer
+	}{
+		{io.EOF, StageReset}, {io.ErrUnexpectedEOF, StageReset}, {io.ErrClosedPipe, StageReset}, {net.ErrClosed, StageReset},
+		{&net.OpError{Op: "read", Err: errors.New("x")}, StageReset}, {errors.New("http: server closed idle connection"), StageReset},
+		{errors.New("malformed"), StageProtocol},
+		{errors.New("net/http: server response headers exceeded 1 bytes; aborted"), StageHeaderSize},
+		{errors.New("http2: response header list larger than advertised limit"), StageHeaderSize},
+		{streamError{Code: codeRefusedStream}, StageStale}, {streamError{Code: codeEnhanceYourCalm}, StageCalm}, {streamError{Code: 2}, StageProtocol},
+		{errors.New("GOAWAY ... ErrCode:ENHANCE_YOUR_CALM, debug"), StageCalm},
+		{errors.New("server sent GOAWAY; LastStreamID=1, ErrCode=ENHANCE_YOUR_CALM, debug=x"), StageCalm},
+		{errors.New("http2: Transport received Server's graceful shutdown GOAWAY"), StageStale},
+		{errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR"), StageStale},
+		{errReply, StageProtocol}, {errFields, StageHeaderCount}, {&decodeError{io.EOF}, StageEncoding},
+	} {
+		if got := stageOf(t.Context(), phaseAnswer, false, fmt.Errorf("wrapped: %w", tc.err)); got != tc.want {
+			t.Errorf("%v is %s, want %s", tc.err, got, tc.want)
+		}
+		kept := tc.want
+		if kept == StageReset {
+			kept = StageStale
+		}
+		if got := stageOf(t.Context(), phaseAnswer, true, tc.err); got != kept {
+			t.Errorf("%v on a kept connection is %s, want %s", tc.err, got, kept)
+		}
+	}
+}
+
+// An archive's head of one exchange stays as it is when the next is recorded, and
+// what comes between two is no part of either.
+func TestARecorderIsUsedAgain(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		client, server := net.Pipe()
+		go io.Copy(io.Discard, server) // what is sent; it ends with the pipe
+		r := &recorder{Conn: client, whole: whole}
+		var heads []string
+		var kept [][]byte
+		for i := range 3 {
+			head := fmt.Sprintf("HTTP/1.1 20%d OK\r\n\r\n", i)
+			r.begin()
+			r.Write([]byte("GET " + head))
+			r.keep([]byte(head))
+			request, response := r.end()
+			if want := map[bool]string{true: "GET " + head, false: ""}[whole]; string(request) != want || string(response) != head || r.reading {
+				t.Errorf("whole %t: request %q, response %q", whole, request, response)
+			}
+			if whole {
+				heads, kept = append(heads, head), append(kept, response)
+			}
+			go server.Write([]byte("between"))
+			io.ReadFull(r, make([]byte, 7))
+		}
+		for i := range kept {
+			if string(kept[i]) != heads[i] {
+				t.Errorf("head %d has become %q", i, kept[i])
+			}
+		}
+		client.Close()
+		server.Close()
+	}
+	// A head that broke off says nothing of the next, nor is it read on.
+	r := &recorder{whole: true}
+	r.begin()
+	r.keep([]byte("HTTP/1.1 200"))
+	if r.end(); r.reading {
+		t.Error("reads on")
+	}
+	if r.begin(); len(r.response) > 0 || r.from != 0 {
+		t.Errorf("begins with %q", r.response)
+	}
+}
+
+// Nothing is put together over a gap: of what comes before the answer, so much is
+// read at once that the answer's beginning is lost.
+func TestAHeadHasNoGaps(t *testing.T) {
+	early := "HTTP/1.1 103 Early Hints\r\nLink: <" + strings.Repeat("x", 3000) + ">\r\n\r\n"
+	final := "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("y", 3000) + "\r\n\r\n"
+	r := &recorder{}
+	r.begin()
+	for _, p := range []string{(early + final)[:5000], (early + final)[5000:]} {
+		if r.reading {
+			r.keep([]byte(p))
+		}
+	}
+	if _, got := r.end(); !strings.HasPrefix(final, string(got)) || len(got) == 0 {
+		t.Errorf("%.60q... of %d bytes is no beginning of the answer", got, len(got))
+	}
+}
+
+func TestWhereAHeadEnds(t *testing.T) {
+	for s, want := range map[string]int{"A\n\nbody": 3, "A\r\n\r\nbody": 5, "A\n\r\nb": 4, "\n\nb": 2, "A\r\n": -1, "A\n\r": -1, "": -1} {
+		if got := headEnd([]byte(s), 0); got != want {
+			t.Errorf("%q ends at %d, want %d", s, got, want)
+		}
+		if want < 0 {
+			continue
+		}
+		r := &recorder{reading: true}
+		for i := range len(s) { // one byte after the other
+			if r.reading {
+				r.keep([]byte(s[i : i+1]))
+			}
+		}
+		if string(r.response) != s[:want] || r.reading {
+			t.Errorf("%q in portions: %q", s, r.response)
+		}
+	}
+	for line, want := range map[string]bool{
+		"HTTP/1.1 100": true, "HTTP/1.1 103 Early Hints\r\n\r\n": true, "HTTP/1.1  199 x": true, "HTTP/1.1 101 Switching\r\n": false, "HTTP/1.1 101": false,
+		"HTTP/1.1 10": false, "HTTP/1.1": false, "HTTP/1.1 200 OK": false, "": false,
+	} {
+		if got := isInterim([]byte(line)); got != want {
+			t.Errorf("%q is interim: %t", line, got)
+		}
+	}
+	// A head without end is kept up to where net/http gives up.
+	r := &recorder{whole: true}
+	r.begin()
+	if r.keep(bytes.Repeat([]byte("x"), 262144)); !r.reading {
+		t.Error("gives up too early")
+	}
+	if r.keep([]byte("x")); r.reading {
+		t.Error("does not give up")
+	}
+}
