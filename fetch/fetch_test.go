@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -218,6 +219,8 @@ func TestOnlyCheckedAddressesAreDialled(t *testing.T) {
 		{"gateway to IPv4", [][]netip.Addr{{netip.MustParseAddr("64:ff9b::7f00:1")}}, "[]"},
 		{"rebinding", [][]netip.Addr{{public}, {private}}, "[16.0.0.9:80]"},
 		{"both", [][]netip.Addr{{private, public}}, "[16.0.0.9:80]"},
+		{"mapped public", [][]netip.Addr{{netip.MustParseAddr("::ffff:16.0.0.9")}}, "[16.0.0.9:80]"},
+		{"with a zone", [][]netip.Addr{{netip.MustParseAddr("2606:4700::1%eth0")}}, "[[2606:4700::1]:80]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -247,9 +250,34 @@ func TestConnectTo(t *testing.T) {
 			t.Errorf("%q = %+v, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "a", "a:80", "a:80:b", "a:x:b:80", "a:80:b:0", "a:80:b:65536", "[::1:80:b:80"} {
+	for _, s := range []string{"", "a", "a:80", "a:80:b", "a:x:b:80", "a:80:b:0", "a:80:b:65536", "[::1:80:b:80", "[::80", "a:8a:b:80", "a:80:b:8a"} {
 		if c, err := ParseConnectTo(s); err == nil {
 			t.Errorf("%q = %+v, want an error", s, c)
+		}
+	}
+	// An address counts as shared where DNS gave it, and as public by what it is.
+	for _, tc := range []struct {
+		to     []ConnectTo
+		addr   string
+		opts   Options
+		want   string
+		public bool
+	}{
+		{nil, "16.0.0.9", Options{}, "16.0.0.9:80", true},
+		{nil, "10.0.0.9", Options{AllowPrivate: true}, "10.0.0.9:80", false},
+		{[]ConnectTo{{ToHost: "b.example"}}, "16.0.0.9", Options{}, "16.0.0.9:80", false},
+		{[]ConnectTo{{ToHost: "b.example"}}, "10.0.0.9", Options{}, "10.0.0.9:80", false},
+		{[]ConnectTo{{ToPort: "65535"}}, "16.0.0.9", Options{}, "16.0.0.9:65535", true},
+		{[]ConnectTo{{"", "", "b.example", "1"}, {"", "", "c.example", "2"}}, "16.0.0.9", Options{}, "16.0.0.9:1", false},
+		{[]ConnectTo{{"b.example", "", "", "1"}, {"", "81", "", "2"}, {"a.example", "80", "", "3"}}, "16.0.0.9", Options{}, "16.0.0.9:3", true},
+	} {
+		tc.opts.ConnectTo = tc.to
+		tc.opts.Network = &resolver{answer: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr(tc.addr)}, nil
+		}}
+		eps, err := newTour(t, tc.opts).fetcher.resolve(t.Context(), "http://a.example")
+		if err != nil || len(eps) != 1 || eps[0].addr.String() != tc.want || eps[0].public != tc.public {
+			t.Errorf("%v, %s: %+v, %v", tc.to, tc.addr, eps, err)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -424,6 +452,20 @@ func TestNewChecksItsOptions(t *testing.T) {
 	}
 	if _, err := New(Options{Policy: robots.Policy{Token: "bot"}}); err == nil {
 		t.Error("no user agent: no error")
+	}
+}
+
+func TestWhatIsPublic(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"16.0.0.9": true, "::ffff:16.0.0.9": true, "2606:4700::1": true,
+		"10.0.0.1": false, "::ffff:10.0.0.1": false, "127.0.0.1": false, "::1": false, "fe80::1": false, "2606:4700::1%eth0": false,
+	} {
+		if Public(netip.MustParseAddr(addr)) != want {
+			t.Errorf("%s is public: %t", addr, !want)
+		}
+	}
+	if Public(netip.Addr{}) {
+		t.Error("no address is public")
 	}
 }
 

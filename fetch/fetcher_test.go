@@ -2,9 +2,12 @@ package fetch
 
 import (
 	"fmt"
+	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Large robots.txt of many sites do not stay in memory; what was forgotten is
@@ -19,7 +22,7 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 			asked++
 			return page("User-agent: *\nDisallow: /no\n" + strings.Repeat("#", 71))
 		})}
-		v := newTour(t, Options{Network: w, maxRules: 350})
+		v := newTour(t, Options{Network: w, maxRules: 3 * 100})
 		f := v.fetcher
 		for range 2 {
 			for i := range 8 {
@@ -28,7 +31,7 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 				for _, l := range f.sites {
 					size += l.host.rulesSize()
 				}
-				if size > 350 || f.rules != size {
+				if size > 300 || f.rules != size {
 					t.Fatalf("hosts have %d bytes of robots.txt; counted %d", size, f.rules)
 				}
 			}
@@ -43,20 +46,102 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 // again and again, nor to forget others.
 func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
 		w := &wire{serve: answers(func(r *request, n int) string {
-			if strings.HasPrefix(r.header.Get("Host"), "moved") && r.target == rulesTarget {
-				return "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
+			if strings.HasPrefix(r.header.Get("Host"), "moved") && time.Since(begin) > time.Hour {
+				return redirectTo(r.target + "/on")
 			}
-			return page("")
+			return page("User-agent: *")
 		})}
 		v := newTour(t, Options{Network: w, MaxHosts: 2})
 		v.once = true
-		for i := range 5 {
-			v.visit(fmt.Sprintf("http://moved%d.example/", i))
-			v.visit(fmt.Sprintf("http://h%d.example/", i))
+		for i := range 15 {
+			if i == 5 { // the rules are out of date
+				time.Sleep(25 * time.Hour)
+			}
+			v.visit(fmt.Sprintf("http://moved%d.example/", i%5))
+			v.visit(fmt.Sprintf("http://h%d.example/", i%5))
 		}
-		if f := v.fetcher; f.rests.Len() != 2 || len(f.sites) != 7 {
-			t.Errorf("%d hosts are remembered, of these %d rest", len(f.sites), f.rests.Len())
+		f := v.fetcher
+		size := 0
+		for _, l := range f.sites {
+			if size += l.host.rulesSize(); l.host.chain != nil && (l.host.loaded || l.host.snapshot != nil) {
+				t.Error("a host whose robots.txt is on its way has an old one in memory")
+			}
+		}
+		if f.rests.Len() != 2 || len(f.sites) != 7 || f.rules != size {
+			t.Errorf("%d hosts are remembered, of these %d rest with %d bytes of robots.txt; counted %d", len(f.sites), f.rests.Len(), size, f.rules)
 		}
 	})
+}
+
+// Connections are kept up to a number, and for their time; what is closed is
+// closed for the server, too.
+func TestKeptConnectionsHaveABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed := 0
+		w := &wire{serve: func(c net.Conn, n int) {
+			answers(noRobots(func(*request, int) string { return page("") }))(c, n)
+			closed++
+		}}
+		v := newTour(t, Options{Network: w, MaxIdle: 2})
+		v.delay = -1
+		visit := func(host string, pause time.Duration, kept, gone int) {
+			t.Helper()
+			time.Sleep(pause)
+			v.visit("http://" + host + ".example/")
+			synctest.Wait()
+			if got := v.fetcher.open.Len(); got != kept || closed != gone {
+				t.Errorf("%s: %d connections are kept, %d closed; want %d, %d", host, got, closed, kept, gone)
+			}
+		}
+		visit("a", 0, 1, 0)
+		visit("b", 0, 2, 0)
+		visit("c", 0, 2, 1) // a's
+		visit("b", 10*time.Second, 2, 1)
+		visit("b", 20*time.Second, 2, 1) // c's is thirty seconds old
+		visit("b", 1, 1, 2)
+		visit("c", 0, 2, 2)
+	})
+}
+
+func TestAFetcherThatIsClosedHasNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(func(r *request, n int) string {
+			if strings.HasPrefix(r.header.Get("Host"), "moved") {
+				return "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
+			}
+			return answer("gzip", gzipped([]byte("User-agent: *")), false)
+		})}
+		v := newTour(t, Options{Network: w})
+		v.once = true
+		f := v.fetcher
+		for range 2 {
+			v.visit("http://a.example/")
+			v.visit("http://moved.example/")
+			if f.rules == 0 || f.rests.Len() != 1 || f.open.Len() != 2 || len(f.decoders.idle) == 0 {
+				t.Errorf("%d hosts rest with %d bytes of robots.txt, %d connections", f.rests.Len(), f.rules, f.open.Len())
+			}
+			f.Close()
+			w.wait.Wait() // no connection is left
+			if f.rules != 0 || f.rests.Len() != 0 || f.open.Len() != 0 || len(f.sites) != 0 || len(f.decoders.idle) != 0 || !f.mu.TryLock() {
+				t.Fatalf("%d hosts, %d rest with %d bytes of robots.txt, %d connections", len(f.sites), f.rests.Len(), f.rules, f.open.Len())
+			}
+			f.mu.Unlock()
+		}
+	})
+}
+
+func TestWhatIsNotSaidHasADefault(t *testing.T) {
+	for n, want := range map[int]Options{
+		-1: {MaxHosts: 4096, MaxIdle: 1024, MaxNames: 16384, MaxSize: 16777216, Timeout: 30 * time.Second, maxRules: 33554432},
+		0:  {MaxHosts: 4096, MaxIdle: 1024, MaxNames: 16384, MaxSize: 16777216, Timeout: 30 * time.Second, maxRules: 33554432},
+		1:  {MaxHosts: 1, MaxIdle: 1, MaxNames: 1, MaxSize: 1, Timeout: 1, maxRules: 1},
+	} {
+		f := newTour(t, Options{MaxHosts: n, MaxIdle: n, MaxNames: n, MaxSize: int64(n), Timeout: time.Duration(n), maxRules: n}).fetcher
+		got := Options{MaxHosts: f.opts.MaxHosts, MaxIdle: f.opts.MaxIdle, MaxNames: f.names.most, MaxSize: f.opts.MaxSize, Timeout: f.opts.Timeout, maxRules: f.opts.maxRules}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%d: %+v", n, got)
+		}
+	}
 }

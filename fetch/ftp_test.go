@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -227,4 +228,162 @@ func TestAnFTPFileThatIsTooLongIsNotWaitedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestFTPRepliesInTermsOfHTTP(t *testing.T) {
+	for code := 100; code < 700; code++ {
+		want := 404
+		switch {
+		case code == 530 || code == 532:
+			want = 401
+		case code >= 400 && code <= 499:
+			want = 503
+		}
+		if got := statusOfReply(code); got != want {
+			t.Errorf("%d is %d, want %d", code, got, want)
+		}
+	}
+}
+
+// What an exchange tells of a file, and of one that is not there.
+func TestWhatAnFTPExchangeTells(t *testing.T) {
+	for target, want := range map[string]string{
+		"/a.html":       "200 text/html; charset=utf-8 hello",
+		"/a":            "200  hello",
+		"/~":            "200  hello",
+		"/%C2%80":       "200  hello",
+		"/none":         "404  ",
+		"/none.html":    "404  ",
+		"/a;type=i":     "200  hello",
+		"/a?x;y":        "200  hello",
+		"/x%0Ay":        "protocol",
+		"/x%7F":         "protocol",
+		"/x%1f":         "protocol",
+		"/%zz":          "protocol",
+		"/a%20b.html":   "200 text/html; charset=utf-8 hello",
+		"/robots.txt%0": "protocol",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &ftpServer{files: map[string]string{"/a.html": "hello", "/a": "hello", "/~": "hello", "/\u0080": "hello", "/a b.html": "hello"}, data: make(chan net.Conn)}
+			w := &wire{serve: s.serve}
+			s.wire = w
+			v := newTour(t, Options{Network: w})
+			_, all := v.visit("ftp://a.example" + target)
+			x := all[1]
+			got := string(stage(x))
+			if x.Err == nil {
+				got = fmt.Sprint(x.Status, " ", x.Header.Get("Content-Type"), " ", string(x.Body))
+				if x.FirstByte.IsZero() || x.Ended.Before(x.FirstByte) || x.Proto != "ftp" || x.WireBytes != int64(len(x.Body)) || x.Addr.Port() != 21 {
+					t.Errorf("%s: %+v", target, x)
+				}
+			}
+			if got != want {
+				t.Errorf("%s: %s, want %s: %v", target, got, want, x.Err)
+			}
+		})
+	}
+}
+
+// A server that stops is waited for as long as a phase may take; one that has sent
+// the file has five seconds to say so.
+func TestAnFTPServerThatStops(t *testing.T) {
+	login := []string{"220 hello", "331 password", "230 in", "502 what", "200 ok", "502 what"}
+	for _, tc := range []struct {
+		name    string
+		replies []string
+		data    string // of the file; empty: none comes
+		want    Stage
+		after   time.Duration
+	}{
+		{"greeting", nil, "", StageConnectTimeout, 30 * time.Second},
+		{"name", login[:1], "", StageAnswerTimeout, 30 * time.Second},
+		{"password", login[:2], "", StageAnswerTimeout, 30 * time.Second},
+		{"command", login[:3], "", StageAnswerTimeout, 30 * time.Second},
+		{"file", append(login[:len(login):len(login)], "227 here (10,0,0,1,4,1)", "150 it comes"), "", StageBodyTimeout, 30 * time.Second},
+		{"end of the file", append(login[:len(login):len(login)], "227 here (10,0,0,1,4,1)", "150 it comes"), "hello", StageBodyTimeout, 5 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &wire{}
+				w.serve = func(c net.Conn, n int) {
+					w.mu.Lock()
+					data := strings.HasSuffix(w.dialed[n-1], ":1025")
+					w.mu.Unlock()
+					if data {
+						if io.WriteString(c, tc.data); tc.data == "" {
+							io.Copy(io.Discard, c)
+						}
+						return
+					}
+					lines := bufio.NewReader(c)
+					for i, reply := range tc.replies {
+						if i > 0 {
+							if line, _ := lines.ReadString('\n'); i > 3 && strings.HasPrefix(line, "TYPE") != (reply == "200 ok") {
+								reply = "502 what" + reply[3:]
+							}
+						}
+						fmt.Fprint(c, reply+"\r\n")
+					}
+					io.Copy(io.Discard, c)
+				}
+				v := newTour(t, Options{Network: w})
+				v.once = true
+				_, all := v.visit("ftp://a.example/")
+				if x := all[0]; stage(x) != tc.want || x.Ended.Sub(x.Started) != tc.after {
+					t.Errorf("stage %q after %v, want %q after %v: %v", stage(x), x.Ended.Sub(x.Started), tc.want, tc.after, x.Err)
+				}
+				w.wait.Wait() // each connection ends with the exchange
+			})
+		})
+	}
+}
+
+// The bound is that of one reply.
+func TestLongRepliesOfAnFTPServer(t *testing.T) {
+	const line = "230-in\r\n"
+	for _, tc := range []struct {
+		name  string
+		lines int // before the last one, of the reply to the password
+		last  string
+		want  Stage
+	}{
+		{"long", 7000, "230 in\r\n", ""},
+		{"as long as may be", maxReply/len(line) - 1, "230 in\r\n", ""},
+		{"too long", maxReply / len(line), "230 in\r\n", StageProtocol},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &ftpServer{data: make(chan net.Conn)}
+			w := &wire{}
+			s.wire = w
+			w.serve = func(c net.Conn, n int) { s.serve(&wordy{c, strings.Repeat(line, tc.lines) + tc.last}, n) }
+			v := newTour(t, Options{Network: w})
+			v.once = true
+			_, all := v.visit("ftp://a.example/")
+			if x := all[0]; stage(x) != tc.want {
+				t.Errorf("%s: stage %q: %v", tc.name, stage(x), x.Err)
+			}
+		})
+	}
+}
+
+// wordy says more than the server behind it, and the last byte of it alone.
+type wordy struct {
+	net.Conn
+	welcome string
+}
+
+func (w *wordy) Write(b []byte) (int, error) {
+	say := string(b)
+	switch say {
+	case "220 hello\r\n":
+		say = strings.Repeat("220-hello\r\n", 5000) + say
+	case "230 in\r\n":
+		say = w.welcome
+	}
+	for _, piece := range []string{say[:len(say)-1], say[len(say)-1:]} {
+		if _, err := io.WriteString(w.Conn, piece); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,21 +24,36 @@ func status(code int, body string) string {
 
 // journey asks for http://a.example/page until it has ended; files are what is
 // had at a URL. It returns what was asked for, and when, and the last result.
-func journey(t *testing.T, files map[string]string, opts frontier.Options) (asked []string, last Result) {
+func journey(t *testing.T, files map[string]string, opts frontier.Options, snapshots Snapshots) (asked []string, last Result) {
 	begin := time.Now()
+	var urls []string
 	w := &wire{serve: answers(func(r *request, n int) string {
 		url := "http://" + r.header.Get("Host") + r.target
+		urls = append(urls, url)
 		asked = append(asked, fmt.Sprintf("+%v %s", time.Since(begin), url))
 		if a, ok := files[url]; ok {
 			return a
 		}
 		return status(404, "")
 	})}
-	v := newTour(t, Options{Network: w})
+	v := newTour(t, Options{Network: w, Snapshots: snapshots})
 	front := frontOf(t, opts, "http://a.example/page")
+	var told []string
 	for {
 		turn, err := front.Next(t.Context())
 		if errors.Is(err, frontier.ErrEnd) {
+			if !slices.Equal(told, urls) {
+				t.Errorf("told of %v, asked for %v", told, urls)
+			}
+			waiting := 0
+			for _, l := range v.fetcher.sites {
+				if l.host.chain != nil {
+					waiting++
+				}
+			}
+			if v.fetcher.rests.Len()+waiting != len(v.fetcher.sites) {
+				t.Errorf("%d of %d hosts rest, %d wait", v.fetcher.rests.Len(), len(v.fetcher.sites), waiting)
+			}
 			return asked, last
 		}
 		if err != nil {
@@ -45,6 +61,9 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options) (aske
 		}
 		if last, err = v.fetcher.Get(t.Context(), turn); err != nil {
 			t.Fatal(err)
+		}
+		for _, x := range last.Exchanges {
+			told = append(told, x.URL.String())
 		}
 		if _, err := turn.Finish(last.Outcome); err != nil {
 			t.Fatal(err)
@@ -63,6 +82,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 		want    string
 		access  robots.Access
 		failure string
+		before  string // the robots.txt of b.example that is at hand
 	}{
 		{
 			name:  "to a robots.txt",
@@ -97,6 +117,26 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 			files: map[string]string{a: redirectTo(b), b: rules},
 			opts:  frontier.Options{IPDelay: time.Minute},
 			want:  "+0s a/robots.txt +2m0s b/robots.txt", access: robots.Disallow,
+		}, {
+			name:   "to a file that leads on, within the pause of rules at hand",
+			before: "User-agent: *\nCrawl-delay: 10\nDisallow: /x",
+			files:  map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": redirectTo("/more"), "http://b.example/more": rules},
+			want:   "+0s a/robots.txt +0s b/rules +10s b/more", access: robots.Disallow,
+		}, {
+			name:   "to a file that rules at hand forbid",
+			before: "User-agent: *\nDisallow: /rules",
+			files:  map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules},
+			want:   "+0s a/robots.txt +1m0s a/robots.txt +3m0s a/robots.txt", access: robots.Defer, failure: "redirect",
+		}, {
+			name:   "to a file of a site with a visit time",
+			before: "User-agent: *\nVisit-time: 0010-0300",
+			files:  map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules},
+			want:   "+0s a/robots.txt +10m0s b/rules", access: robots.Disallow,
+		}, {
+			name:  "to a file of a site at an address that is asked once a minute",
+			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules},
+			opts:  frontier.Options{IPDelay: time.Minute},
+			want:  "+0s a/robots.txt +2m0s b/robots.txt +3m0s b/rules", access: robots.Disallow,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -105,7 +145,11 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 				if tc.opts.IPDelay == 0 {
 					tc.opts.IPDelay = -1
 				}
-				asked, last := journey(t, tc.files, tc.opts)
+				snapshots := NewMemorySnapshots()
+				if tc.before != "" {
+					snapshots.PutSnapshot("http://b.example", &robots.Snapshot{URL: b, Status: 200, Fetched: time.Now().Add(-time.Hour), Body: []byte(tc.before)})
+				}
+				asked, last := journey(t, tc.files, tc.opts, snapshots)
 				got := strings.NewReplacer("http://", "", ".example", "").Replace(strings.Join(asked, " "))
 				if got != tc.want || last.Verdict.Access != tc.access || last.Rules.Failure != tc.failure {
 					t.Errorf("asked %s, verdict %v, failure %q", got, last.Verdict.Access, last.Rules.Failure)

@@ -33,6 +33,32 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
+func TestHowManyFieldsThereAre(t *testing.T) {
+	for want, h := range map[int]http.Header{0: nil, 1: {"A": {""}}, 3: {"A": {"1", "2"}, "B": {"3"}, "C": {}}} {
+		if got := fields(h); got != want {
+			t.Errorf("%v: %d, want %d", h, got, want)
+		}
+	}
+}
+
+func TestFromGoesOutIfThereIsOne(t *testing.T) {
+	for _, from := range []string{"", "crawl@example.org"} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			w := &wire{serve: answers(func(r *request, _ int) string {
+				n++
+				if _, there := r.header["From"]; r.header.Get("From") != from || there != (from != "") {
+					t.Errorf("From: %q", r.header["From"])
+				}
+				return page("")
+			})}
+			if newTour(t, Options{Network: w, From: from}).visit("http://a.example/"); n != 2 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
 func TestFurtherFieldsGoOutWithEveryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		accept := map[string]string{}
@@ -59,6 +85,8 @@ func TestRevalidate(t *testing.T) {
 		{"tag", Validators{ETag: `"1"`}, `"1"`, "", 304},
 		{"date", Validators{LastModified: "Sat, 01 Jan 2000 00:00:00 GMT"}, "", "Sat, 01 Jan 2000 00:00:00 GMT", 304},
 		{"none", Validators{}, "", "", 200},
+		{"long", Validators{ETag: strings.Repeat("x", 1024)}, strings.Repeat("x", 1024), "", 304},
+		{"too long", Validators{ETag: strings.Repeat("x", 1025)}, "", "", 200},
 		{"not sendable", Validators{ETag: "a\r\nX: b", LastModified: strings.Repeat("x", maxValidator+1)}, "", "", 200},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -75,6 +103,9 @@ func TestRevalidate(t *testing.T) {
 				}))}
 				v := newTour(t, Options{Network: w})
 				v.have = tc.have
+				if plain := v.fetcher.pageHeader; tc.have.condition(plain) == nil || plain.Get("If-None-Match")+plain.Get("If-Modified-Since") != "" {
+					t.Error("the header of other pages was changed")
+				}
 				for range 2 { // the connection is kept
 					res, _ := v.visit("http://a.example/")
 					x := res.Page

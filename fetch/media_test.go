@@ -3,7 +3,9 @@ package fetch
 import (
 	"math/rand/v2"
 	"mime"
+	"strings"
 	"testing"
+	"unicode"
 )
 
 func TestParseMediaType(t *testing.T) {
@@ -33,10 +35,44 @@ func TestParseMediaType(t *testing.T) {
 		{[]string{"text/html, */*"}, MediaType{"text/html", ""}},
 		{[]string{"text/html, cannot-parse"}, MediaType{"text/html", ""}},
 		{[]string{`text/html;a=",", text/plain`}, MediaType{"text/plain", ""}},
+		{[]string{"text/plain", "text/html"}, MediaType{"text/html", ""}},
+		{[]string{",text/html"}, MediaType{"text/html", ""}}, {[]string{`",",text/html`}, MediaType{"text/html", ""}}, {[]string{"*/*"}, MediaType{}},
+		// Values: what may stand in them, and how they are quoted.
+		{[]string{`text/html;charset="a b"`}, MediaType{"text/html", "a b"}},
+		{[]string{"text/html;charset=\"a\tb\""}, MediaType{"text/html", "a\tb"}},
+		{[]string{"text/html;charset=a\x1f"}, MediaType{"text/html", ""}},
+		{[]string{"text/html;charset=a~"}, MediaType{"text/html", "a~"}},
+		{[]string{"text/html;charset=a\x7f"}, MediaType{"text/html", ""}},
+		{[]string{`text/html;a="\";charset=x";charset=utf-8`}, MediaType{"text/html", "utf-8"}},
+		{[]string{`text/html;charset="x\y`}, MediaType{"text/html", "xy"}},
+		{[]string{`text/html;charset="utf-8\`}, MediaType{"text/html", `utf-8\`}},
 		{[]string{"text"}, MediaType{}}, {[]string{"text/"}, MediaType{}}, {[]string{"te xt/html"}, MediaType{}}, {[]string{""}, MediaType{}},
 	} {
 		if got := ParseMediaType(tc.fields); got != tc.want {
 			t.Errorf("%q = %q, want %q", tc.fields, got, tc.want)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	const others = "!#$%&'*+-.^_`|~" // RFC 9110, section 5.6.2
+	for c := range 256 {
+		want := c < 0x80 && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) || strings.ContainsRune(others, rune(c)))
+		if s := string([]byte{byte(c)}); isToken(s) != want || isToken("a"+s) != want || isToken(s+"a") != want {
+			t.Errorf("%q: %t, want %t", s, isToken(s), want)
+		}
+	}
+	if isToken("") {
+		t.Error("nothing is one")
+	}
+}
+
+func TestMediaTypesAreWritten(t *testing.T) {
+	for want, m := range map[string]MediaType{
+		"": {}, "text/html": {Type: "text/html"}, "text/html; charset=utf-8": {"text/html", "utf-8"}, `text/html; charset="a b"`: {"text/html", "a b"},
+	} {
+		if m.String() != want {
+			t.Errorf("%q, want %q", m, want)
 		}
 	}
 }

@@ -70,6 +70,9 @@ func TestNamesAreKeptForTheirTime(t *testing.T) {
 				ask(2)
 				c.forget("a.example")
 				ask(3)
+				if c.recent.Len() != 1 || len(c.known) != 1 {
+					t.Errorf("%d answers are kept of %d names", c.recent.Len(), len(c.known))
+				}
 			})
 		})
 	}
@@ -124,6 +127,49 @@ func TestALookupThatNobodyWaitsForIsCancelled(t *testing.T) {
 			t.Errorf("the look-up ended after %v, %d names are known", ended, len(c.known))
 		}
 	})
+}
+
+// Whoever comes after all have left has a look-up of his own, and what the first
+// one brings after all is nobody's.
+func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var contexts []context.Context
+		r := &resolver{}
+		r.answer = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			contexts = append(contexts, ctx)
+			if len(contexts) == 1 {
+				time.Sleep(time.Hour) // whatever ctx says
+				return nil, errors.New("late")
+			}
+			return someAddrs, nil
+		}
+		c := newNames(r, 10)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.lookup(ctx, "a.example"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		for range 2 {
+			if addrs, err := c.lookup(t.Context(), "a.example"); len(addrs) != 2 || err != nil {
+				t.Errorf("%v, %v", addrs, err)
+			}
+			time.Sleep(2 * time.Hour)
+		}
+		if len(r.asked) != 3 {
+			t.Errorf("%d look-ups", len(r.asked))
+		}
+		for i, ctx := range contexts {
+			if ctx.Err() == nil {
+				t.Errorf("the context of look-up %d goes on", i)
+			}
+		}
+	})
+}
+
+func TestTheNetworkOfThisMachineKnowsAddresses(t *testing.T) {
+	if addrs, err := new(Direct).LookupNetIP(t.Context(), "ip", "192.0.2.1"); err != nil || len(addrs) != 1 || addrs[0].Unmap() != netip.MustParseAddr("192.0.2.1") {
+		t.Errorf("%v, %v", addrs, err)
+	}
 }
 
 func TestNamesAreBounded(t *testing.T) {

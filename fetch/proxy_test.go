@@ -99,7 +99,7 @@ func TestTunnels(t *testing.T) {
 			return false
 		}
 		*asked = fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Host, " ", r.UserAgent() != "", " ", r.Header.Get("Proxy-Authorization"))
-		_, err = io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
+		_, err = io.WriteString(c, "HTTP/1.1 299 Connection established\r\n\r\n")
 		return err == nil
 	}
 	// socks answers RFC 1928 with a user and a password.
@@ -204,6 +204,9 @@ func TestProxiesThatFail(t *testing.T) {
 		{"speaks nonsense", says("hello\r\n\r\n"), 0},
 		{"header without end", says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 100_000)), 0},
 		{"hangs up", says(""), 0},
+		{"begins to say something", says("HTTP/1.1 100 Continue\r\n\r\n"), 0},
+		{"redirects", says("HTTP/1.1 300 Choose\r\n\r\n"), 0},
+		{"says one byte", says("HTTP/1.1 200 OK\r\n\r\nh"), 0},
 		{"speaks first", says("HTTP/1.1 200 OK\r\n\r\nhello"), 0},
 		{"silent", silent, 30 * time.Second},
 		{"no connection", nil, 30 * time.Second},
@@ -249,6 +252,9 @@ func TestWrongCredentialsEndTheVisitWithAnError(t *testing.T) {
 			}
 			_, err = v.fetcher.Get(context.Background(), turn)
 			var refused *ProxyError
+			if v.fetcher.open.Len() > 0 {
+				t.Error("the connection to the proxy is kept")
+			}
 			if !errors.As(err, &refused) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "USER:PASSWORD@") {
 				t.Errorf("%s: error %v", raw, err)
 			}
@@ -277,10 +283,11 @@ func TestWhatGoesAroundTheProxy(t *testing.T) {
 		"http://a.example/":        "16.0.0.1:3128",
 		"http://direct.example/":   "16.0.0.1:80",
 		"http://replaced.example/": "127.0.0.1:8080",
+		"http://ported.example/":   "16.0.0.1:8081",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
-			opts := Options{Network: w, Proxy: env.ProxyFunc(), ConnectTo: []ConnectTo{{"replaced.example", "", "127.0.0.1", "8080"}}}
+			opts := Options{Network: w, Proxy: env.ProxyFunc(), ConnectTo: []ConnectTo{{"replaced.example", "", "127.0.0.1", "8080"}, {"ported.example", "", "", "8081"}}}
 			newTour(t, opts).visit(raw)
 			if len(w.dialed) == 0 || w.dialed[0] != want {
 				t.Errorf("%s: dialled %v, want %s", raw, w.dialed, want)
@@ -305,10 +312,49 @@ func TestWhatGoesAroundTheProxy(t *testing.T) {
 	})
 }
 
+// A proxy that is none is not dialled, and one that speaks no TLS is hung up on.
+func TestProxiesThatAreNone(t *testing.T) {
+	for raw, dialled := range map[string]int{"ftp://p": 0, "http://p:0": 0, "http://p/x": 0, "https://p": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			ended := false
+			w := &wire{serve: func(c net.Conn, n int) {
+				readOnce(c)
+				io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
+				io.Copy(io.Discard, c)
+				ended = true
+			}}
+			v := newTour(t, Options{Network: w, Proxy: func(*url.URL) (*url.URL, error) { return url.Parse(raw) }})
+			v.once = true
+			_, all := v.visit("http://a.example/")
+			synctest.Wait()
+			var wrong *ProxyError
+			if x := all[0]; stage(x) != StageProxy || !errors.As(x.Err, &wrong) || wrong.Err == nil || len(w.dialed) != dialled || ended != (dialled > 0) {
+				t.Errorf("%s: stage %q, dialled %v, hung up %t: %v", raw, stage(x), w.dialed, ended, x.Err)
+			}
+			if dialled > 0 && !isTLS(wrong.Err) {
+				t.Errorf("%s: %v", raw, wrong.Err)
+			}
+		})
+	}
+}
+
 func TestParseProxy(t *testing.T) {
-	for _, raw := range []string{"http://p:1", "https://p", "socks5://u:p@[::1]:1080", "socks5h://p/", "http://user@p"} {
-		if _, err := ParseProxy(raw); err != nil {
+	for raw, want := range map[string]string{
+		"http://p:1": "http://p:1", "http://p": "http://p:80", "https://p": "https://p:443", "socks5://u:p@[::1]:1081": "socks5://[::1]:1081",
+		"socks5h://p/": "socks5h://p:1080", "socks5://p": "socks5://p:1080", "http://user@p:65535": "http://p:65535",
+	} {
+		p, err := ParseProxy(raw)
+		if err != nil {
 			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		if u, _ := p(nil); proxyName(u) != want {
+			t.Errorf("%s is %s, want %s", raw, proxyName(u), want)
+		}
+	}
+	for host, want := range map[string]bool{"localhost": true, "localhost.": true, "a.localhost.": true, "a.localhost": true, "localhost.example": false, "notlocalhost": false} {
+		if isLocalName(host) != want {
+			t.Errorf("%s is local: %t", host, !want)
 		}
 	}
 	for _, raw := range []string{"", "p:3128", "ftp://p", "http://", "http://p:0", "http://p:65536", "http://p/x", "http://p?q", "http://me:secret@p:x", "http://me:secret@%zz", "env"} {

@@ -159,6 +159,13 @@ func TestParseRetryAfter(t *testing.T) {
 		"2030-01-01 00:10:00":                    10 * time.Minute,
 		"2030-01-01 00:10:00 UTC":                10 * time.Minute,
 		"2030-01-02":                             24 * time.Hour,
+		"2030-01-01 00:10:00 z":                  10 * time.Minute,
+		"Wednesday, 02-Jan-30 00:00:00 GMT":      24 * time.Hour,
+		"Wednesday 2 Jan 2030 00:00:00":          24 * time.Hour,
+		"79300000":                               79300000 * time.Second,
+		"254040 hours":                           maxRetryAfter,
+		"254041 hours":                           maxRetryAfter,
+		"914543999":                              maxRetryAfter - time.Second,
 		"Tue, 01 Jan 2030 00:10:00 GMT, 60":      10 * time.Minute,
 		"60, Tue, 01 Jan 2030 00:10:00 GMT":      10 * time.Minute,
 		"Fri, 31 Dec 9999 23:59:59 GMT":          maxRetryAfter,
@@ -171,7 +178,7 @@ func TestParseRetryAfter(t *testing.T) {
 	if got := ParseRetryAfter("0", now); !got.Equal(now) {
 		t.Errorf("0 = %v", got)
 	}
-	for _, value := range []string{"", "soon", "-3", "3x", "1.2.3", ".", "Mon, 01 Jan 2001 00:00:00 GMT", "٣", "GMT", ",", "Tue", "2029-12-31", "1e9"} {
+	for _, value := range []string{"", "soon", "-3", "3x", "1.2.3", ".", "Mon, 01 Jan 2001 00:00:00 GMT", "٣", "GMT", ",", "Tue", "2029-12-31", "1e9", "Mo 1 Jan 2031 00:10:00", "Xyz 1 Jan 2031 00:10:00"} {
 		if got := ParseRetryAfter(value, now); !got.IsZero() {
 			t.Errorf("%q = %v, want none", value, got)
 		}
