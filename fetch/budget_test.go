@@ -330,14 +330,29 @@ func TestWhatABudgetIs(t *testing.T) {
 	for b.window("zstd") {
 		free++
 	}
-	if free != maxWindows || !b.window("gzip") {
-		t.Errorf("%d decoders at once, want %d, and any number of gzip", free, maxWindows)
+	if free != 4 || !b.window("gzip") {
+		t.Errorf("%d decoders at once, want 4, and any number of gzip", free)
+	}
+}
+
+// Memory grows from a page on by the double; files are written in larger pieces.
+func TestHowAPileGrows(t *testing.T) {
+	p := &pile{share: &share{}}
+	for _, tc := range []struct{ size, want int }{{1, 4096}, {4096, 4096}, {4097, 8192}, {8193, 16384}} {
+		if err := p.append(make([]byte, tc.size-len(p.b))); err != nil || cap(p.b) != tc.want {
+			t.Errorf("%d bytes in %d, want %d: %v", len(p.b), cap(p.b), tc.want, err)
+		}
+	}
+	p = &pile{share: &share{budget: newBudget(1, t.TempDir()), full: true}}
+	defer p.free()
+	if room, err := p.room(1 << 20); len(room) != 32768 || err != nil {
+		t.Errorf("%d bytes at once: %v", len(room), err)
 	}
 }
 
 // What is read back takes the room that its size asks for, and leaves no file.
 func TestTheRoomOfWhatIsReadBack(t *testing.T) {
-	for size, want := range map[int]int64{0: 0, 1: 0, maxScratch: 0, maxScratch + 1: 1, maxScratch + 5: 5, maxScratch + 10: 10, maxScratch + 11: 10} {
+	for size, want := range map[int]int64{0: 0, 1: 0, 262144: 0, 262145: 1, 262149: 5, 262154: 10, 262155: 10} {
 		b := newBudget(10, t.TempDir())
 		s := &share{budget: b, full: true}
 		plain, kept := &pile{share: s}, &pile{share: s}

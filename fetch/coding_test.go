@@ -157,6 +157,14 @@ func TestTheWireIsNotTheCoding(t *testing.T) {
 			if _, err := f.Decode(resp); err != cause {
 				t.Errorf("%q after %d bytes: %v", coding, n, err)
 			}
+			// Nor where it waits for a decoder.
+			busy := newBudget(1, t.TempDir())
+			busy.windows.TryAcquire(maxWindows)
+			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(cause)))
+			b, err := f.readBody(resp, busy, 1<<20, false, func(int) {})
+			if b.free(); err != cause {
+				t.Errorf("%q after %d bytes, without a decoder: %v", coding, n, err)
+			}
 		}
 	}
 }
@@ -260,6 +268,19 @@ func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
+// RFC 9659, section 3: windows of up to 8 MiB.
+func TestWindowsOfZstd(t *testing.T) {
+	for window, want := range map[byte]bool{0x67: true, 0x68: true, 0x69: false} { // 7.5, 8 and 9 MiB (RFC 8878, section 3.1.1.1.2)
+		f := &Fetcher{opts: Options{MaxSize: 100}}
+		wire := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, window, 5<<3 | 1, 0, 0}, "hello"...)
+		b, err := f.Decode(response("zstd", wire))
+		if (err == nil) != want || want && string(b) != "hello" {
+			t.Errorf("window %x: %q, %v", window, b, err)
+		}
+		f.decoders.close()
+	}
+}
+
 func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 	var p decoders
 	var used []*decoder
@@ -269,7 +290,7 @@ func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 	for _, d := range used {
 		p.put(d)
 	}
-	if n := len(p.idle["zstd"]); n != idleDecoders {
+	if n := len(p.idle["zstd"]); n != 2 {
 		t.Errorf("%d decoders are kept, want %d", n, idleDecoders)
 	}
 	first, second := p.get("zstd"), p.get("zstd")

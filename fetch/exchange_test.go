@@ -67,6 +67,7 @@ func TestWhatAHeadThatBrokeOffSays(t *testing.T) {
 		"HTTP/1.1 429 Busy\r\nA: 1\r\nb:2 \r\nC: 3":  "429 map[A:[1] B:[2]]",
 		"HTTP/1.1 429\nA: 1\nA: 2\n":                 "429 map[A:[1 2]]",
 		"HTTP/1.1  429 Busy\r\nno field\r\nA: 1\r\n": "429 map[A:[1]]",
+		"HTTP/1.1 429 Busy: yes\r\nA: 1\r\n":         "429 map[A:[1]]",
 		"HTTP/1.1 4290 Busy\r\n":                     "429 map[]",
 		"HTTP/1.1 429":                               "429 map[]",
 		"HTTP/1.1 100\r\n":                           "100 map[]",
@@ -146,13 +147,42 @@ func TestHowLongAConnectionIsKept(t *testing.T) {
 		for i, tc := range []struct {
 			pause time.Duration
 			want  int
-		}{{0, 1}, {25 * time.Second, 1}, {idleTime, 1}, {idleTime + 1, 2}, {idleTime, 2}} {
+		}{{0, 1}, {25 * time.Second, 1}, {30 * time.Second, 1}, {30*time.Second + 1, 2}, {30 * time.Second, 2}} {
 			time.Sleep(tc.pause)
 			if v.visit("http://a.example/"); len(w.dialed) != tc.want {
 				t.Errorf("visit %d: %d connections, want %d", i, len(w.dialed), tc.want)
 			}
 		}
 	})
+}
+
+// One that the server has closed meanwhile is not used again.
+func TestAConnectionThatWasClosedIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: func(c net.Conn, n int) {
+			answers(noRobots(func(*request, int) string { return page("hello") }))(dropping{c}, n)
+		}}
+		v := newTour(t, Options{Network: w})
+		v.delay = -1
+		for i := range 3 {
+			_, all := v.visit("http://a.example/")
+			if x := last(all); x.Err != nil || x.Reused != (i == 0) || len(w.dialed) != i+1 {
+				t.Errorf("visit %d: %d connections, kept one %t: %v", i, len(w.dialed), x.Reused, x.Err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+	})
+}
+
+// dropping is closed a second after a page.
+type dropping struct{ net.Conn }
+
+func (d dropping) Write(b []byte) (int, error) {
+	n, err := d.Conn.Write(b)
+	if strings.Contains(string(b), "hello") {
+		time.AfterFunc(time.Second, func() { d.Conn.Close() })
+	}
+	return n, err
 }
 
 // slow writes the last byte after ten seconds.
@@ -179,8 +209,8 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 		"too long":        {page(strings.Repeat("x", 1001)), 0},
 		"a bad chunk":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0},
 		"bad coding":      {"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 1\r\n\r\nx", 0},
-		"too many fields": {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", maxFields) + "Content-Length: 0\r\n\r\n", 0},
-		"fields":          {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", maxFields-1) + "Content-Length: 0\r\n\r\n", 1},
+		"too many fields": {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 1000) + "Content-Length: 0\r\n\r\n", 0},
+		"fields":          {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 999) + "Content-Length: 0\r\n\r\n", 1},
 		"no HTTP":         {"hello\r\n\r\n", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -225,6 +255,7 @@ func TestAFailureHasItsCause(t *testing.T) {
 		{"closed at once", "http://a.example/", &wire{serve: func(c net.Conn, n int) { readOnce(c) }}, Options{}, StageReset, isBroken},
 		{"nothing behind the header", "http://a.example/", &wire{serve: func(c net.Conn, n int) {
 			readOnce(c)
+			time.Sleep(20 * time.Second)
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
 			silent(c, n)
 		}}, Options{}, StageBodyTimeout, func(err error) bool { return errors.Is(err, errPhase) }},
@@ -242,6 +273,9 @@ func TestAFailureHasItsCause(t *testing.T) {
 				v := newTour(t, tc.opts)
 				v.once = true
 				_, all := v.visit(tc.url)
+				if x := all[0]; stage(x) == StageBodyTimeout && x.Ended.Sub(x.Started) != 50*time.Second {
+					t.Errorf("ended after %v", x.Ended.Sub(x.Started))
+				}
 				if x := all[0]; stage(x) != tc.want || !tc.is(x.Err.Err) {
 					t.Errorf("stage %q, want %q: %v", stage(x), tc.want, x.Err)
 				}
@@ -381,6 +415,12 @@ func TestWhereAHeadEnds(t *testing.T) {
 	} {
 		if got := isInterim([]byte(line)); got != want {
 			t.Errorf("%q is interim: %t", line, got)
+		}
+	}
+	for s, want := range map[string]string{"HTTP/1.1 103\n\n\n\nx": "\n\n", "HTTP/1.1 103\r\n\r\nHTTP/1.1 200\n\nx": "HTTP/1.1 200\n\n"} {
+		r := &recorder{reading: true}
+		if r.keep([]byte(s)); string(r.response) != want || r.reading {
+			t.Errorf("%q: %q, want %q", s, r.response, want)
 		}
 	}
 	// A head without end is kept up to where net/http gives up.

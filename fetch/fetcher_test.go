@@ -20,7 +20,7 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 				return page("")
 			}
 			asked++
-			return page("User-agent: *\nDisallow: /no\n" + strings.Repeat("#", 71))
+			return page("User-agent: *\nDisallow: /no\n" + strings.Repeat("#", 72))
 		})}
 		v := newTour(t, Options{Network: w, maxRules: 3 * 100})
 		f := v.fetcher
@@ -130,6 +130,14 @@ func TestAFetcherThatIsClosedHasNothing(t *testing.T) {
 			f.mu.Unlock()
 		}
 	})
+}
+
+// What a server may send before anybody reads it.
+func TestTheBoundsOfTheTransport(t *testing.T) {
+	tr := newTransport()
+	if tr.MaxResponseHeaderBytes != 262144 || tr.HTTP2.MaxReceiveBufferPerStream != 524288 || tr.HTTP2.MaxReceiveBufferPerConnection != 1048576 {
+		t.Errorf("%d, %+v", tr.MaxResponseHeaderBytes, tr.HTTP2)
+	}
 }
 
 func TestWhatIsNotSaidHasADefault(t *testing.T) {

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"math"
 	"mime"
 	"net"
 	"net/http"
@@ -103,7 +104,7 @@ func (s *ftpSession) dial(network, address string) (net.Conn, error) {
 		return nil, err
 	}
 	context.AfterFunc(s.ctx, func() { c.Close() })
-	conn := &ftpConn{Conn: c, remote: net.TCPAddrFromAddrPort(s.to.addr)}
+	conn := &ftpConn{Conn: c, remote: net.TCPAddrFromAddrPort(s.to.addr), most: math.MaxInt}
 	if !s.control {
 		s.control, conn.most = true, maxReply
 	}
@@ -120,7 +121,7 @@ var errReply = errors.New("the server's reply is longer than 64 KiB")
 type ftpConn struct {
 	net.Conn
 	remote *net.TCPAddr
-	most   int // bytes of one reply; 0: no limit
+	most   int // bytes of one reply
 	read   int // since the last command
 }
 
@@ -132,7 +133,7 @@ func (c *ftpConn) Write(p []byte) (int, error) {
 }
 
 func (c *ftpConn) Read(p []byte) (int, error) {
-	if c.most > 0 && c.read >= c.most {
+	if c.read >= c.most {
 		c.Conn.Close() // the client would say good-bye, and wait for what is said to that
 		return 0, errReply
 	}

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -310,9 +311,11 @@ func TestAnFTPServerThatStops(t *testing.T) {
 					data := strings.HasSuffix(w.dialed[n-1], ":1025")
 					w.mu.Unlock()
 					if data {
-						if io.WriteString(c, tc.data); tc.data == "" {
-							io.Copy(io.Discard, c)
+						if tc.data != "" {
+							io.WriteString(c, tc.data)
+							return
 						}
+						io.Copy(io.Discard, c)
 						return
 					}
 					lines := bufio.NewReader(c)
@@ -332,10 +335,47 @@ func TestAnFTPServerThatStops(t *testing.T) {
 				if x := all[0]; stage(x) != tc.want || x.Ended.Sub(x.Started) != tc.after {
 					t.Errorf("stage %q after %v, want %q after %v: %v", stage(x), x.Ended.Sub(x.Started), tc.want, tc.after, x.Err)
 				}
+				if x := all[0]; tc.after == 30*time.Second && !errors.Is(x.Err, errPhase) {
+					t.Errorf("error %v", x.Err)
+				}
 				w.wait.Wait() // each connection ends with the exchange
 			})
 		})
 	}
+}
+
+// A file whose connection breaks is not whole, whatever the server says of it.
+func TestAnFTPFileThatBreaksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}
+		w := &wire{serve: s.serve}
+		s.wire = w
+		_, all := newTour(t, Options{Network: brittle{w}}).visit("ftp://a.example/x")
+		if x := all[1]; stage(x) != StageTruncated || string(x.Body) != "hello" || x.Truncated != "disconnect" {
+			t.Errorf("stage %q, body %q, truncated %q", stage(x), x.Body, x.Truncated)
+		}
+	})
+}
+
+// brittle is a network on which files end with an error.
+type brittle struct{ *wire }
+
+func (b brittle) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := b.wire.DialContext(ctx, network, address)
+	if strings.HasSuffix(address, ":1025") {
+		return brittleConn{c}, err
+	}
+	return c, err
+}
+
+type brittleConn struct{ net.Conn }
+
+func (b brittleConn) Read(p []byte) (int, error) {
+	n, err := b.Conn.Read(p)
+	if err != nil {
+		err = errors.New("connection reset by peer")
+	}
+	return n, err
 }
 
 // The bound is that of one reply.
@@ -348,8 +388,8 @@ func TestLongRepliesOfAnFTPServer(t *testing.T) {
 		want  Stage
 	}{
 		{"long", 7000, "230 in\r\n", ""},
-		{"as long as may be", maxReply/len(line) - 1, "230 in\r\n", ""},
-		{"too long", maxReply / len(line), "230 in\r\n", StageProtocol},
+		{"as long as may be", 65536/len(line) - 1, "230 in\r\n", ""},
+		{"too long", 65536 / len(line), "230 in\r\n", StageProtocol},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &ftpServer{data: make(chan net.Conn)}

@@ -62,6 +62,10 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 		if last, err = v.fetcher.Get(t.Context(), turn); err != nil {
 			t.Fatal(err)
 		}
+		if h := v.fetcher.sites["http://a.example"].host; h.chain != nil && h.chain.at.Site() != h.site && len(last.Exchanges) > 0 &&
+			last.Exchanges[len(last.Exchanges)-1].URL.Site() == h.site && !last.Outcome.Defer.After(time.Now()) {
+			t.Errorf("another site could not be asked, and nothing says how long to wait: %+v", last.Outcome)
+		}
 		for _, x := range last.Exchanges {
 			told = append(told, x.URL.String())
 		}

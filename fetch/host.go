@@ -363,10 +363,7 @@ func (h *host) progress(w *watch) func(int) {
 	if t == nil {
 		return func(int) { w.enter(phaseBody) }
 	}
-	return func(n int) {
-		w.enter(phaseBody)
-		t.pay(w, n)
-	}
+	return func(n int) { t.pay(w, n) }
 }
 
 // request is a on the wire: the target goes out as it was written.

@@ -220,6 +220,40 @@ func TestWhatAnExchangeTells(t *testing.T) {
 			t.Errorf("asked for %+v", x.Asked)
 		}
 	})
+	// What sites at one address share is asked for, too.
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
+		v := newTour(t, Options{Network: w})
+		front := frontOf(t, frontier.Options{IPDelay: 7 * time.Second, Patience: time.Hour}, "http://a.example/", "http://b.example/")
+		var asked []frontier.Pause
+		for {
+			turn, err := front.Next(t.Context())
+			if errors.Is(err, frontier.ErrEnd) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := v.fetcher.Get(t.Context(), turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range res.Exchanges {
+				asked = append(asked, x.Asked)
+			}
+			if _, err := turn.Finish(res.Outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, p := range asked {
+			if i > 0 && (p.For != 7*time.Second || p.By != frontier.IPClock) {
+				t.Errorf("request %d was asked to wait for %+v", i, p)
+			}
+		}
+		if len(asked) != 4 {
+			t.Errorf("%d requests", len(asked))
+		}
+	})
 	// Where there is no address, too.
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -311,6 +345,16 @@ func TestAddressesThatFail(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		if got := fmt.Sprint(w.dialed); got != "[16.0.0.1:80 16.0.0.2:80 16.0.0.1:80 16.0.0.2:80 16.0.0.1:80]" {
+			t.Errorf("dialled %s", got)
+		}
+		// The first one is the first again once it answers.
+		w.serve = answers(noRobots(func(*request, int) string { return page("") }))
+		delete(w.refuse, "16.0.0.1:80")
+		for range 3 {
+			v.visit("http://a.example/")
+			time.Sleep(time.Hour)
+		}
+		if got := fmt.Sprint(w.dialed[5:]); got != "[16.0.0.2:80 16.0.0.1:80 16.0.0.1:80]" {
 			t.Errorf("dialled %s", got)
 		}
 		h := &host{fetcher: v.fetcher}

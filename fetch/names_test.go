@@ -40,9 +40,9 @@ func TestNamesAreKeptForTheirTime(t *testing.T) {
 		err   error
 		keep  time.Duration
 	}{
-		{"addresses", someAddrs, nil, keepName},
-		{"no such name", nil, notFound, keepNoName},
-		{"no address", nil, nil, keepNoName},
+		{"addresses", someAddrs, nil, 5 * time.Minute},
+		{"no such name", nil, notFound, time.Minute},
+		{"no address", nil, nil, time.Minute},
 		{"failure", nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
