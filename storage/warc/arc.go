@@ -18,7 +18,8 @@ import (
 //	version 2: URL IP-address date content-type status checksum location offset filename length
 //
 // Both may stand in one file, and URLs with spaces were written as they came: a
-// line is read from its end.
+// line is read from its end. Of a control character no URL was made: bytes before a
+// gzip member that stores its line as it is are no part of one.
 
 // arcDate is the form of its date.
 const arcDate = "20060102150405"
@@ -40,7 +41,7 @@ func parseARC(line string) (version string, h Header, ok bool) {
 		url := strings.Join(f[:at-1], " ")
 		date, err := time.Parse(arcDate, f[at])
 		length := f[len(f)-1]
-		if _, lengthErr := strconv.ParseUint(length, 10, 63); err != nil || lengthErr != nil || !strings.Contains(url, ":") {
+		if _, lengthErr := strconv.ParseUint(length, 10, 63); err != nil || lengthErr != nil || !strings.Contains(url, ":") || strings.ContainsFunc(url, control) {
 			continue
 		}
 		h := Header{{FieldTargetURI, url}, {FieldDate, date.Format(time.RFC3339)}, {FieldContentLength, length}}
@@ -82,9 +83,7 @@ func (r *Reader) readARC(rec *Record) error {
 	}
 	rec.Version, rec.Header, _ = parseARC(strings.TrimRight(string(line), "\r\n"))
 	r.arc, rec.arc = true, true
-	if _, err := r.source().Discard(len(line)); err != nil {
-		return err
-	}
+	r.source().Discard(len(line)) // what was peeked at is there
 	return rec.mandatory()
 }
 

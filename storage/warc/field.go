@@ -127,7 +127,7 @@ func newID(random io.Reader) (string, error) {
 	u[6] = u[6]&0x0f | 0x40
 	u[8] = u[8]&0x3f | 0x80
 	const digits = "0123456789abcdef"
-	b := append(make([]byte, 0, 45), "urn:uuid:"...)
+	b := []byte("urn:uuid:")
 	for i, c := range u {
 		if i == 4 || i == 6 || i == 8 || i == 10 {
 			b = append(b, '-')

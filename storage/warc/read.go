@@ -98,7 +98,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // NewReader reads a file from its first byte.
 func NewReader(r io.Reader) *Reader {
 	rd := &Reader{count: counter{r: r}}
-	rd.in = bufio.NewReaderSize(&rd.count, 64<<10)
+	rd.in = bufio.NewReaderSize(&rd.count, MaxHeader)
 	return rd
 }
 
@@ -179,7 +179,7 @@ func (r *Reader) openMember() error {
 		if err != nil {
 			return err
 		}
-		r.zip, r.member = zip, bufio.NewReaderSize(zip, 16<<10)
+		r.zip, r.member = zip, bufio.NewReaderSize(zip, maxARCLine)
 	} else if err := r.zip.Reset(r.in); err != nil {
 		return err
 	}
@@ -393,9 +393,7 @@ func (r *Reader) end() error {
 	if !bytes.Equal(b, recordEnd) {
 		return fmt.Errorf("%w: %q follows", ErrEnd, b)
 	}
-	if _, err := r.source().Discard(len(recordEnd)); err != nil {
-		return err
-	}
+	r.source().Discard(len(recordEnd)) // what was peeked at is there
 	if !r.inside {
 		return nil
 	}
