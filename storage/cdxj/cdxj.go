@@ -146,9 +146,9 @@ func (e *Entry) Append(b []byte) ([]byte, error) {
 // have are passed over. Numbers may stand for the strings status, length and
 // offset, as some writers have them.
 func Parse(line string) (*Entry, error) {
-	key, rest, ok := strings.Cut(line, " ")
-	stamp, object, ok2 := strings.Cut(rest, " ")
-	if !ok || !ok2 || key == "" {
+	key, rest, _ := strings.Cut(line, " ")
+	stamp, object, ok := strings.Cut(rest, " ")
+	if !ok || key == "" {
 		return nil, fmt.Errorf("CDXJ: the line %q is not a key, a time and an object", clip(line))
 	}
 	e := &Entry{Key: key}

@@ -67,11 +67,10 @@ func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	// A metadata record follows the answer that it is about.
 	var last *Row
 	flush := func() error {
-		row := last
-		if last = nil; row == nil {
+		if last == nil {
 			return nil
 		}
-		return f(row)
+		return f(last)
 	}
 	err := s.records(ctx, func(rec *warc.Record, name string) error {
 		if rec.Type == warc.Metadata && last != nil && strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") == last.WARCID {
@@ -123,20 +122,12 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	if ip, err := netip.ParseAddr(rec.Header.Get(warc.FieldIPAddress)); err == nil {
 		row.IP = ip
 	}
-	switch {
-	case rec.Type == warc.Resource:
+	if rec.Type == warc.Resource {
 		row.SentType = mediaType(rec.Header.Get(warc.FieldContentType))
-	case rec.Size > 0:
-		resp, err := rec.Response()
-		var unreadable *warc.Error
-		switch {
-		case err == nil:
-			row.Status, row.SentType = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
-			if row.Status/100 == 3 {
-				row.Location = resp.Header.Get("Location")
-			}
-		case !errors.As(err, &unreadable):
-			return nil, err
+	} else if resp, err := rec.Response(); err == nil { // of a file that cannot be read Close tells
+		row.Status, row.SentType = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
+		if row.Status/100 == 3 {
+			row.Location = resp.Header.Get("Location")
 		}
 	}
 	length, err := rec.Close()

@@ -47,7 +47,7 @@ func CheckJSONL(r io.Reader) (int64, error) {
 }
 
 func checkLines(r io.Reader, check func([]byte) error) (int64, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
+	in := bufio.NewReaderSize(r, bufferSize)
 	var n int64
 	for {
 		line, err := in.ReadBytes('\n')

@@ -65,7 +65,6 @@ func parsePage(line []byte, p *storage.PageRecord) error {
 	if err := json.Unmarshal(line, p); err != nil {
 		return err
 	}
-	p.Body, p.Base64 = nil, nil
 	switch {
 	case p.URL == "":
 		return errors.New("the line has no url")

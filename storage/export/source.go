@@ -18,6 +18,9 @@ import (
 // to a temporary file.
 const DefaultMemory = 32 << 20
 
+// bufferSize is how much of a table is read or written at a time, in bytes.
+const bufferSize = 64 << 10
+
 var (
 	// ErrNoCrawl is returned for a directory with neither pages nor captures.
 	ErrNoCrawl = errors.New("neither pages.jsonl nor warc/*.warc.gz in it")
@@ -109,21 +112,19 @@ func (s *Source) open(path string) (io.ReadCloser, error) {
 	return &countedFile{f, &s.read}, nil
 }
 
+// A countedFile is no *os.File: what is copied from one would not count.
 type countedFile struct {
-	*os.File
-	n *atomic.Int64
+	file *os.File
+	n    *atomic.Int64
 }
 
 func (f *countedFile) Read(p []byte) (int, error) {
-	n, err := f.File.Read(p)
+	n, err := f.file.Read(p)
 	f.n.Add(int64(n))
 	return n, err
 }
 
-// WriteTo hides that of os.File, which would not count.
-func (f *countedFile) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(w, struct{ io.Reader }{f})
-}
+func (f *countedFile) Close() error { return f.file.Close() }
 
 // A Damage is a part of a file that cannot be read.
 type Damage struct {

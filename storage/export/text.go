@@ -12,7 +12,7 @@ import (
 // that have nothing to say are left out, but for surt, url, time and status. It
 // returns how many rows it has written.
 func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
-	out := bufio.NewWriterSize(w, 64<<10)
+	out := bufio.NewWriterSize(w, bufferSize)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	var n int64
@@ -41,7 +41,7 @@ type CSV struct {
 // 4180, with CR LF, in UTF-8 without a byte order mark. What is not UTF-8
 // becomes U+FFFD. It returns how many rows it has written.
 func (c CSV) Write(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
-	out := bufio.NewWriterSize(w, 64<<10)
+	out := bufio.NewWriterSize(w, bufferSize)
 	out.WriteString(strings.Join(Columns(), ",") + "\r\n")
 	var n int64
 	for r, err := range rows {
