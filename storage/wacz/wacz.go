@@ -313,12 +313,8 @@ func (b *blockWriter) flush() error {
 	}
 	b.zipped.Reset()
 	zip := gzip.NewWriter(&b.zipped)
-	if _, err := zip.Write(b.block); err != nil {
-		return err
-	}
-	if err := zip.Close(); err != nil {
-		return err
-	}
+	zip.Write(b.block) // to memory, which takes everything
+	zip.Close()
 	key, _, _ := bytes.Cut(b.block, []byte(" {"))
 	sum := sha256.Sum256(b.zipped.Bytes())
 	fmt.Fprintf(b.index, `%s {"offset":%d,"length":%d,"digest":%q,"filename":%q}`+"\n",

@@ -3,6 +3,7 @@ package wacz
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ var day = time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC)
 // crawl writes a WARC file of n pages.
 func crawl(t *testing.T, path string, n int) string {
 	t.Helper()
-	e, err := warc.NewEncoder(warc.Options{})
+	e, err := warc.NewEncoder(warc.Options{Plain: strings.HasSuffix(path, ".warc")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +159,13 @@ func TestPackage(t *testing.T) {
 
 func TestALargeIndexIsInBlocks(t *testing.T) {
 	dir := t.TempDir()
-	const n = PlainIndex + 1
-	path := pack(t, &Package{WARCs: []string{crawl(t, filepath.Join(dir, "1.warc.gz"), n)}, Created: day, Temp: dir})
+	const n = 20_001
+	most := crawl(t, filepath.Join(dir, "1.warc"), n-1)
+	one := crawl(t, filepath.Join(dir, "2.warc"), 1)
+	if _, text, _ := contents(t, pack(t, &Package{WARCs: []string{most}, Created: day, Temp: dir})); strings.Count(text[plainName], "\n") != n-1 || text[blocksName] != "" {
+		t.Errorf("an index of %d lines is not plain", n-1)
+	}
+	path := pack(t, &Package{WARCs: []string{most, one}, Created: day, Temp: dir})
 	if err := Verify(path); err != nil {
 		t.Error(err)
 	}
@@ -188,7 +194,8 @@ func TestALargeIndexIsInBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := strings.SplitAfter(strings.TrimSuffix(string(block), "\n"), "\n")
-		if first, err := cdxj.Parse(part[0]); err != nil || first.Key != e.Key || len(part) > blockLines {
+		if first, err := cdxj.Parse(part[0]); err != nil || first.Key != e.Key || !first.Time.Equal(e.Time) || len(part) != min(3000, n-len(lines)) ||
+			e.Filename != "index.cdx.gz" || e.Digest != hash256(text[blocksName][e.Offset:e.Offset+e.Length]) {
 			t.Errorf("block %d has %d lines from %+v, %v", i, len(part), first, err)
 		}
 		part[len(part)-1] += "\n"
@@ -197,6 +204,11 @@ func TestALargeIndexIsInBlocks(t *testing.T) {
 	if len(lines) != n || !slices.IsSorted(lines) {
 		t.Errorf("%d lines, want %d in order", len(lines), n)
 	}
+}
+
+func hash256(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return fmt.Sprintf("sha256:%x", sum)
 }
 
 func TestWhatCannotBePacked(t *testing.T) {

@@ -1,0 +1,347 @@
+package wacz
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+var errFull = errors.New("disk full")
+
+// little takes so many bytes.
+type little struct{ left int }
+
+func (l *little) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	if l.left -= n; n < len(p) {
+		return n, errFull
+	}
+	return n, nil
+}
+
+// A disk that is full at any byte is an error: no package is said to be whole.
+func TestADiskThatIsFull(t *testing.T) {
+	dir := t.TempDir()
+	file := crawl(t, filepath.Join(dir, "1.warc"), 100) // more than is buffered
+	p := &Package{WARCs: []string{file}, Created: day, Title: "t", Pages: pages(Page{URL: "http://a.example/", Time: day})}
+	var whole bytes.Buffer
+	if err := Write(&whole, p); err != nil {
+		t.Fatal(err)
+	}
+	for left := 0; left < whole.Len(); left += 97 {
+		if err := Write(&little{left}, p); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "WACZ: ") {
+			t.Fatalf("room for %d of %d bytes: %v", left, whole.Len(), err)
+		}
+	}
+	if err := Write(&little{whole.Len() - 1}, p); !errors.Is(err, errFull) {
+		t.Errorf("room for all but a byte: %v", err)
+	}
+	if err := Write(&little{whole.Len()}, p); err != nil {
+		t.Errorf("room for all: %v", err)
+	}
+	if err := p.pages(&little{}); !errors.Is(err, errFull) {
+		t.Errorf("the first line: %v", err)
+	}
+	if err := p.pages(&little{70}); !errors.Is(err, errFull) {
+		t.Errorf("a page: %v", err)
+	}
+}
+
+// Blocks are cut at the line, however the lines come.
+func TestBlocks(t *testing.T) {
+	line := `a 20300102030405 {"url":"u"}` + "\n"
+	for _, n := range []int{0, 1, 2999, 3000, 3001, 6000} {
+		for _, step := range []int{1 << 20, 1000, 7} {
+			text := strings.Repeat(line, n)
+			var out, index bytes.Buffer
+			b := &blockWriter{out: &out, index: &index}
+			for rest := text; rest != ""; {
+				k := min(step, len(rest))
+				if m, err := b.Write([]byte(rest[:k])); m != k || err != nil {
+					t.Fatal(m, err)
+				}
+				rest = rest[k:]
+			}
+			if err := b.flush(); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(index.String(), "\n"); got != (n+2999)/3000 || got != strings.Count(index.String(), `a 20300102030405 {"offset":`) {
+				t.Errorf("%d lines, %d bytes at a time: %d blocks: %s", n, step, got, index.Bytes())
+			}
+			if n == 0 {
+				continue
+			}
+			in, err := gzip.NewReader(&out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(in); string(got) != text || err != nil {
+				t.Errorf("%d lines, %d bytes at a time: %d bytes of %d, %v", n, step, len(got), len(text), err)
+			}
+		}
+	}
+	for _, lines := range []int{1, 3000} {
+		b := &blockWriter{out: &little{}, index: new(bytes.Buffer)}
+		n, err := b.Write([]byte(strings.Repeat(line, lines)))
+		if err == nil {
+			err = b.flush()
+		}
+		if !errors.Is(err, errFull) || lines == 3000 && n != 0 {
+			t.Errorf("%d lines on a full disk: %d, %v", lines, n, err)
+		}
+	}
+}
+
+// A file that goes away while it is packed ends that.
+func TestAFileThatGoesAway(t *testing.T) {
+	dir := t.TempDir()
+	file := crawl(t, filepath.Join(dir, "1.warc"), 1)
+	p := &Package{WARCs: []string{file}, Created: day, Pages: func(func(Page, error) bool) {
+		if err := os.Remove(file); err != nil {
+			t.Skip("a file that is read cannot be removed here: ", err)
+		}
+	}}
+	if err := Write(io.Discard, p); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("packed all the same: %v", err)
+	}
+}
+
+func TestPagesOfAPackage(t *testing.T) {
+	for _, c := range []struct {
+		page Page
+		line string // empty: an error
+	}{
+		{Page{URL: "u", Time: time.Date(2030, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600))}, `{"url":"u","ts":"2030-01-02T03:04:05.000000006Z"}`},
+		{Page{ID: "i", URL: "a&<", Time: day, Title: "t"}, `{"id":"i","url":"a&<","ts":"2030-01-02T03:04:05.678Z","title":"t"}`},
+		{Page{URL: "u"}, ""}, {Page{Time: day}, ""},
+	} {
+		var b bytes.Buffer
+		err := (&Package{Pages: pages(c.page)}).pages(&b)
+		want := `{"format":"json-pages-1.0","id":"pages","title":"All Pages"}` + "\n" + c.line + "\n"
+		if c.line == "" && (err == nil || !strings.Contains(err.Error(), "must have a URL and a time")) || c.line != "" && (err != nil || b.String() != want) {
+			t.Errorf("%+v: %q, %v", c.page, b.String(), err)
+		}
+	}
+}
+
+// Temporary files of a large index go to the directory that is given.
+func TestTemp(t *testing.T) {
+	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day, Temp: filepath.Join(t.TempDir(), "none")}
+	if err := Write(io.Discard, p); err != nil {
+		t.Errorf("a small index takes none: %v", err)
+	}
+}
+
+// part is a file of a package.
+type part struct {
+	name, text string
+	method     uint16
+}
+
+// spoiled is a small package that change has changed, with all that follows from
+// it: what the change says of the files is told as it is, with a digest that fits.
+func spoiled(t *testing.T, change func(p *dataPackage, d *packageDigest, parts *[]part)) string {
+	t.Helper()
+	names, text, method := contents(t, pack(t, &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day}))
+	var p dataPackage
+	if err := json.Unmarshal([]byte(text[packageName]), &p); err != nil {
+		t.Fatal(err)
+	}
+	var parts []part
+	for _, name := range names[:len(names)-2] {
+		parts = append(parts, part{name, text[name], method[name]})
+	}
+	d := packageDigest{Path: packageName}
+	change(&p, &d, &parts)
+	raw, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Hash == "" {
+		d.Hash = hash256(string(raw))
+	}
+	digest, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.wacz")
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, f := range append(parts, part{packageName, string(raw), zip.Deflate}, part{digestName, string(digest), zip.Deflate}) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: f.name, Method: f.method})
+		if err == nil {
+			_, err = io.WriteString(w, f.text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestVerifyLooksAtEachThing(t *testing.T) {
+	listed := func(p *dataPackage, name string) *resource {
+		i := slices.IndexFunc(p.Resources, func(r resource) bool { return r.Path == name })
+		return &p.Resources[i]
+	}
+	unlist := func(p *dataPackage, parts *[]part, prefix string) {
+		p.Resources = slices.DeleteFunc(p.Resources, func(r resource) bool { return strings.HasPrefix(r.Path, prefix) })
+		*parts = slices.DeleteFunc(*parts, func(f part) bool { return strings.HasPrefix(f.name, prefix) })
+	}
+	const must = "a package must have WARC files in archive/, an index in indexes/ and pages/pages.jsonl"
+	for name, c := range map[string]struct {
+		change func(p *dataPackage, d *packageDigest, parts *[]part)
+		want   []string // all that is said; none: it is good
+	}{
+		"nothing":         {func(*dataPackage, *packageDigest, *[]part) {}, nil},
+		"another 1.x":     {func(p *dataPackage, _ *packageDigest, _ *[]part) { p.WACZVersion = "1.0.0" }, nil},
+		"version 2":       {func(p *dataPackage, _ *packageDigest, _ *[]part) { p.WACZVersion = "2.0.0" }, []string{`profile "data-package" and wacz_version "2.0.0", where data-package and 1.1.1 are wanted`}},
+		"profile":         {func(p *dataPackage, _ *packageDigest, _ *[]part) { p.Profile = "x" }, []string{`profile "x"`}},
+		"path of digest":  {func(_ *dataPackage, d *packageDigest, _ *[]part) { d.Path = "x" }, []string{"datapackage-digest.json names x with sha256:"}},
+		"hash of digest":  {func(_ *dataPackage, d *packageDigest, _ *[]part) { d.Hash = "sha256:0" }, []string{"names datapackage.json with sha256:0, but its hash is sha256:"}},
+		"a directory":     {func(_ *dataPackage, _ *packageDigest, parts *[]part) { *parts = append(*parts, part{"x/", "", 0}) }, nil},
+		"not listed":      {func(_ *dataPackage, _ *packageDigest, parts *[]part) { *parts = append(*parts, part{"x", "", 0}) }, []string{"x is not listed in datapackage.json"}},
+		"twice":           {func(_ *dataPackage, _ *packageDigest, parts *[]part) { *parts = append(*parts, (*parts)[0]) }, []string{"pages/pages.jsonl is there twice"}},
+		"one byte more":   {func(p *dataPackage, _ *packageDigest, _ *[]part) { listed(p, pagesName).Bytes-- }, []string{"pages/pages.jsonl has 61 bytes, where 60 are listed"}},
+		"one byte less":   {func(p *dataPackage, _ *packageDigest, _ *[]part) { listed(p, pagesName).Bytes++ }, []string{"pages/pages.jsonl has 61 bytes, where 62 are listed"}},
+		"many bytes more": {func(p *dataPackage, _ *packageDigest, _ *[]part) { listed(p, pagesName).Bytes = 10 }, []string{"pages/pages.jsonl has 11 bytes, where 10 are listed"}},
+		"below nothing":   {func(p *dataPackage, _ *packageDigest, _ *[]part) { listed(p, pagesName).Bytes = -5 }, []string{"pages/pages.jsonl has 1 bytes, where -5 are listed"}},
+		"hash":            {func(p *dataPackage, _ *packageDigest, _ *[]part) { listed(p, pagesName).Hash = "x" }, []string{"pages/pages.jsonl has the hash sha256:"}},
+		"index is zipped": {func(_ *dataPackage, _ *packageDigest, parts *[]part) { (*parts)[1].method = zip.Deflate }, []string{"indexes/index.cdx is compressed by ZIP"}},
+		"WARC is zipped":  {func(_ *dataPackage, _ *packageDigest, parts *[]part) { (*parts)[2].method = zip.Deflate }, []string{"archive/1.warc.gz is compressed by ZIP"}},
+		"pages are not":   {func(_ *dataPackage, _ *packageDigest, parts *[]part) { (*parts)[0].method = zip.Store }, nil},
+		"no archive":      {func(p *dataPackage, _ *packageDigest, parts *[]part) { unlist(p, parts, "archive/") }, []string{must}},
+		"no index":        {func(p *dataPackage, _ *packageDigest, parts *[]part) { unlist(p, parts, "indexes/") }, []string{must}},
+		"no pages":        {func(p *dataPackage, _ *packageDigest, parts *[]part) { unlist(p, parts, "pages/") }, []string{must}},
+		"missing":         {func(_ *dataPackage, _ *packageDigest, parts *[]part) { *parts = (*parts)[:2] }, []string{"archive/1.warc.gz is listed and missing", must}},
+	} {
+		path := spoiled(t, c.change)
+		err := Verify(path)
+		if len(c.want) == 0 {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "WACZ "+path+": ") || strings.Count(err.Error(), "\n") != len(c.want)-1 {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		}
+	}
+}
+
+// What ZIP cannot read is told with the name of the file.
+func TestVerifyOfWhatCannotBeRead(t *testing.T) {
+	raw, err := os.ReadFile(spoiled(t, func(*dataPackage, *packageDigest, *[]part) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		at, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spoil := range []func([]byte){
+			func(b []byte) { b[at+int64(f.CompressedSize64)/2] ^= 0xff },
+			// The method, in the central directory.
+			func(b []byte) {
+				i := bytes.LastIndex(b, []byte(f.Name))
+				b[i-46+10] = 99
+			},
+		} {
+			b := bytes.Clone(raw)
+			spoil(b)
+			path := filepath.Join(t.TempDir(), "a.wacz")
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := Verify(path); err == nil || !strings.Contains(err.Error(), f.Name) {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+		}
+	}
+	if err := Verify(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "WACZ ") {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// What is read into memory has a bound.
+func TestTheLongestDescription(t *testing.T) {
+	const most = 64 << 20
+	text := bytes.Repeat([]byte(" "), most+1)
+	copy(text, `{"path":"x"}`)
+	for _, over := range []int{0, 1} {
+		var b bytes.Buffer
+		b.Grow(most + 1<<10)
+		out := zip.NewWriter(&b)
+		w, err := out.CreateHeader(&zip.FileHeader{Name: digestName})
+		if err == nil {
+			_, err = w.Write(text[:most+over])
+		}
+		if err := errors.Join(err, out.Close()); err != nil {
+			t.Fatal(err)
+		}
+		in, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d packageDigest
+		_, err = readJSON(map[string]*zip.File{digestName: in.File[0]}, digestName, &d)
+		if over == 0 && (err != nil || d.Path != "x") || over == 1 && (err == nil || !strings.Contains(err.Error(), digestName+": longer than 67108864 bytes")) {
+			t.Errorf("%d bytes over: %+v, %v", over, d, err)
+		}
+	}
+}
+
+// openFiles is how many files this process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc to count files in: ", err)
+	}
+	return len(all)
+}
+
+// No file stays open, neither where all is well nor where it is not.
+func TestFilesAreClosed(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	file := crawl(t, filepath.Join(t.TempDir(), "1.warc"), 1)
+	p := &Package{WARCs: []string{file}, Created: day}
+	path := pack(t, p)
+	before := openFiles(t)
+	for range 10 {
+		if err := errors.Join(Write(io.Discard, p), Verify(path)); err != nil {
+			t.Fatal(err)
+		}
+		if Write(&little{}, p) == nil || Verify(file) == nil {
+			t.Fatal("no error")
+		}
+	}
+	if after := openFiles(t); after > before+5 {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
+}
