@@ -101,15 +101,7 @@ func (s *Sorter) Each(f func(key, value []byte) error) error {
 		}
 	}
 	s.sort()
-	var own error // of f
-	err := each(append(s.sources(s.runs), &source{held: s.held, buf: s.buf}), func(key, value []byte) error {
-		own = f(key, value)
-		return own
-	})
-	if own != nil {
-		return own
-	}
-	return s.failed(err)
+	return each(append(s.sources(s.runs), &source{held: s.held, buf: s.buf}), f)
 }
 
 // Close frees memory and removes all files. The Sorter has no records then.
@@ -119,15 +111,9 @@ func (s *Sorter) Close() error {
 	return remove(runs)
 }
 
+// failed names the directory that wants room.
 func (s *Sorter) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	dir := s.dir
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	return fmt.Errorf("sorting, with temporary files in %s: %w", dir, err)
+	return fmt.Errorf("sorting, with temporary files in %s: %w", cmp.Or(s.dir, os.TempDir()), err)
 }
 
 // sort puts what is in memory in order. To look at keys all over the memory takes

@@ -86,9 +86,9 @@ func drawn(random *rand.Rand, n int) []record {
 // and however few runs are merged at a time.
 func TestOrderIsThatOfASortInMemory(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, memory := range []int{0, 100, 1000, 1 << 20} {
+	for _, memory := range []int{0, 200, 1 << 20} {
 		for _, fanIn := range []int{2, 3, 64} {
-			for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 64, 65, 66, 200} {
+			for _, n := range []int{0, 1, 2, 3, 5, 8, 9, 66} {
 				all := drawn(random, n)
 				s := small(t, memory, fanIn)
 				add(t, s, all...)

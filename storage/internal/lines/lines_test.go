@@ -30,7 +30,7 @@ func all(t *testing.T, r *Reader) (lines []string) {
 }
 
 func TestLines(t *testing.T) {
-	most := strings.Repeat("x", Max)
+	most := strings.Repeat("x", 8<<20)
 	for _, c := range []struct {
 		text string
 		want []string
@@ -41,6 +41,9 @@ func TestLines(t *testing.T) {
 		{"a\nb", []string{"a", "b..."}},
 		{most + "\na\n", []string{most, "a"}},
 		{most + "x\na\n", []string{"long", "a"}},
+		{most, []string{most + "..."}},
+		{most + "x", []string{"long"}},
+		{strings.Repeat("x", 200_000) + "\n", []string{strings.Repeat("x", 200_000)}},
 		{`{"body":"b"}` + "\n", []string{`{"body":"b"}`}},
 	} {
 		if got := all(t, NewReader(strings.NewReader(c.text))); !slices.Equal(got, c.want) {
@@ -52,9 +55,23 @@ func TestLines(t *testing.T) {
 func TestPagesWithoutBodies(t *testing.T) {
 	body := strings.Repeat(`\"x`, Max/2)
 	for text, want := range map[string]string{
-		`{"url":"u","body":"b\"\\","tag":"t"}`: `{"url":"u","body":"","tag":"t"}`,
-		`{"base64":"` + body + `"}`:            `{"base64":""}`,
-		`{"x":{"body":"b"},"title":"body"}`:    `{"x":{"body":"b"},"title":"body"}`,
+		`{"url":"u","body":"b\"\\","tag":"t"}`:    `{"url":"u","body":"","tag":"t"}`,
+		`{"base64":"` + body + `"}`:               `{"base64":""}`,
+		`{"x":{"body":"b"},"title":"body"}`:       `{"x":{"body":"b"},"title":"body"}`,
+		`{"base64x":"b","bodyx":"c","bod":"d"}`:   `{"base64x":"b","bodyx":"c","bod":"d"}`,
+		`{"a":{"b":1},"body":"b","c":"body"}`:     `{"a":{"b":1},"body":"","c":"body"}`,
+		`[{"body":"b"}]`:                          `[{"body":"b"}]`,
+		`["body","b"]`:                            `["body","b"]`,
+		`{"x":["body","b",{"a":"b"}],"body":"c"}`: `{"x":["body","b",{"a":"b"}],"body":""}`,
+		`{"x":"a\"\\","body":"b\\\"c"}`:           `{"x":"a\"\\","body":""}`,
+		`{"n":1,"body" : "b" , "m":"n"}`:          `{"n":1,"body" : "" , "m":"n"}`,
+		`{"body":null,"title":"t"}`:               `{"body":null,"title":"t"}`,
+		`{"body":{"body":"b"},"base64":"c"}`:      `{"body":{"body":"b"},"base64":""}`,
+		`{"\u0062ody":"b"}`:                       `{"\u0062ody":"b"}`,
+		`{"bo\"dy":"b"}`:                          `{"bo\"dy":"b"}`,
+		`{"":"b","body":""}`:                      `{"":"b","body":""}`,
+		`"body":"b"`:                              `"body":"b"`,
+		`{"a":"` + body + `","body":"b"}`:         "long",
 	} {
 		if got := all(t, NewPageReader(strings.NewReader(text+"\n"+text+"\n"))); !slices.Equal(got, []string{want, want}) {
 			t.Errorf("%.60q: %.60q", text, got)
