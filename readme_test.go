@@ -117,9 +117,13 @@ func TestTheWayOfOneURLIsTrue(t *testing.T) {
 func functions(t *testing.T) map[string]bool {
 	found := map[string]bool{"main.run": true}
 	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage"} {
-		files, err := filepath.Glob(filepath.Join(room, "*.go"))
-		if err != nil {
-			t.Fatal(err)
+		var files []string
+		for _, floor := range []string{"", "*", "*/*"} {
+			some, err := filepath.Glob(filepath.Join(room, floor, "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, some...)
 		}
 		for _, path := range files {
 			if strings.HasSuffix(path, "_test.go") {
