@@ -39,9 +39,7 @@ func (c *Crawler) begun(s Start) error {
 func (c *Crawler) job() job {
 	j := job{c.opts.Identity, map[string]string{}}
 	for _, s := range c.opts.Settings() {
-		if s.Resume != ThisRun {
-			j.Settings[s.Name] = s.String()
-		}
+		j.Settings[s.Name] = s.String()
 	}
 	return j
 }

@@ -3,7 +3,6 @@ package crawler_test
 import (
 	"flag"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"reflect"
@@ -125,6 +124,11 @@ func TestWhatASettingTellsSetsTheSame(t *testing.T) {
 			if text == row.String() && s.String() != text {
 				t.Errorf("the default of %s is told as %s, want %s", s.Name, s, text)
 			}
+			o.Identity, o.Seeds, o.Dir = testIdentity, []string{"http://a.example/"}, "a.crawl"
+			if _, err := crawler.New(o); err != nil {
+				t.Errorf("%s %q: %v", s.Name, text, err)
+			}
+			o.Identity, o.Seeds, o.Dir = crawler.Identity{}, nil, ""
 			if err := copied.Set(s.String()); err != nil || copied.String() != s.String() {
 				t.Errorf("%s %q is told as %s, and that as %s (%v)", s.Name, text, s, copied, err)
 			}
@@ -219,6 +223,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"max-size", "-1", `"-1" is no size: write it as 500kB, 16MiB or 1GB`},
 		{"max-bytes", "9999999GB", `"9999999GB" is no size: write it as 500kB, 16MiB or 1GB`},
 		{"scope", "planet", `"planet" is none of list, prefix, host, domain, any`},
+		{"requisites", "true", `"true" is none of none, page`},
 		{"allow-private", "perhaps", `"perhaps" is none of no, yes`},
 		{"include", "(", "error parsing regexp: missing closing ): `(`"},
 		{"output", "csv", `"csv" is none of warc, jsonl, bodies, links, none`},
@@ -295,11 +300,14 @@ func TestSettingsCompare(t *testing.T) {
 func TestSettingsAreFlags(t *testing.T) {
 	var o crawler.Options
 	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
+	var help strings.Builder
+	fs.SetOutput(&help)
 	for _, s := range o.Settings() {
 		fs.Var(s, s.Name, s.Help)
 	}
-	fs.PrintDefaults() // asks a zero Setting
+	if fs.PrintDefaults(); !strings.Contains(help.String(), "-delay") || strings.Contains(help.String(), "panic") {
+		t.Errorf("the help: %s", help.String())
+	}
 	if err := fs.Parse([]string{"-delay", "3s", "-allow-private", "-alias", "a", "-alias", "b", "http://a.example/"}); err != nil {
 		t.Fatal(err)
 	}

@@ -162,6 +162,19 @@ func TestSettingsStandInTheHelp(t *testing.T) {
 	}
 }
 
+// A setting that programs alone set is not said as a flag.
+func TestChangesAreSaidAsFlags(t *testing.T) {
+	for want, c := range map[string]crawler.Change{
+		"--depth: 1 -> 2 (wider)":            {Setting: "depth", Was: "1", Is: "2", Way: crawler.Wider},
+		"--dialect: rfc9309 -> google":       {Setting: "dialect", Was: "rfc9309", Is: "google", Way: crawler.Other},
+		"nofollow: ignore -> obey (tighter)": {Setting: "nofollow", Was: "ignore", Is: "obey", Way: crawler.Tighter},
+	} {
+		if got := change(c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // What the help gives to be copied is understood.
 func TestExamplesOfTheHelpAreUnderstood(t *testing.T) {
 	cmd := (&program{}).runCommand()
