@@ -45,13 +45,14 @@ func partOf(dir string) string {
 
 // store keeps what a visit brought: what servers answered, robots.txt included,
 // and the page; p is nil where there is none.
-func (c *Crawler) store(e frontier.Entry, res *fetch.Result, p *Page) error {
-	if c.db == nil {
+func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
+	db := j.db(e)
+	if db == nil {
 		return nil
 	}
 	var v storage.Visit
 	for _, x := range res.Exchanges {
-		if x.Status == 0 || !c.opts.writes(OutputWARC) {
+		if x.Status == 0 || !j.opts.writes(OutputWARC) {
 			continue
 		}
 		record := archived(e, x, res)
@@ -64,14 +65,14 @@ func (c *Crawler) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 		v.Exchanges = append(v.Exchanges, record)
 	}
 	if p != nil {
-		v.Page = p.record(res.Rules, c.opts.writes(OutputBodies))
-		if c.opts.writes(OutputLinks) {
+		v.Page = p.record(res.Rules, j.opts.writes(OutputBodies))
+		if j.opts.writes(OutputLinks) {
 			v.Links = p.edges()
 		}
 	}
-	refused, err := c.db.PutVisit(&v)
+	refused, err := db.PutVisit(&v)
 	for _, r := range refused { // what a server sent must not end the crawl
-		c.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
+		j.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
 	}
 	return err
 }

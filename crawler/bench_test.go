@@ -13,7 +13,7 @@ import (
 
 func BenchmarkNext(b *testing.B) {
 	u, _ := frontier.ParseURL("http://a.example/dir/page")
-	c, err := New(Options{Identity: Identity{Token: "testbot", Contact: "https://example.org/"}, Seeds: []string{u.String()}})
+	j, err := NewJob(Options{Identity: Identity{Token: "testbot", Contact: "https://example.org/"}, Seeds: []string{u.String()}}, nil, Rooms{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func BenchmarkNext(b *testing.B) {
 	found := newFindings()
 	b.ReportAllocs()
 	for b.Loop() {
-		if all, err := c.next(p, found); len(all) != 50 || err != nil {
+		if all, err := j.next(p, found); len(all) != 50 || err != nil {
 			b.Fatal(len(all), err)
 		}
 	}

@@ -8,10 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // Keys of what a crawl keeps about itself.
@@ -20,44 +18,63 @@ const (
 	keyJob  = "job"   // what the crawl was asked to be
 )
 
-// A Crawler is one crawl. Run it once.
+// A Crawler is one crawl on one machine: a Job, and around it a frontier, workers
+// and a directory. Run it once.
 type Crawler struct {
-	opts    Options
-	seeds   []frontier.Entry
-	counts  counts
-	repeats repeats
-	started chan struct{} // closed by Run once storage, fetcher and frontier are open
+	opts  Options // checked; never changed
+	seeds []frontier.Entry
 
+	// What Run opens. It is written before started is closed, and read after that.
+	started  chan struct{}
+	visits   *Job
 	frontier *frontier.Frontier
-	fetcher  *fetch.Fetcher
-	queue    queue            // of frontier's backlog; nil once that is closed
-	db       *storage.DB      // nil without Options.Dir
-	log      *crawllog.Writer // of db
+	db       *storage.DB // nil without Options.Dir
 
-	under under
-
-	mu   sync.Mutex
-	ran  bool
-	stop bool
-	end  End
-	over time.Time // when the run ended
+	// mu guards what follows: who stopped the run, and what is still to be read
+	// of it, is asked from any goroutine.
+	mu     sync.Mutex
+	queue  queue // of frontier's backlog; nil once that is closed
+	ran    bool
+	seeded bool      // the seeds are queued: the frontier may be stopped
+	stop   bool      // the run is to be stopped, or was
+	end    End       // set by the first who ends it
+	over   time.Time // when the workers had ended
 }
 
 // New checks the options. The error is an *OptionError.
 func New(opts Options) (*Crawler, error) {
-	if err := opts.check(); err != nil {
+	seeds, err := opts.prepare()
+	if err != nil {
 		return nil, err
 	}
-	c := &Crawler{opts: opts, started: make(chan struct{})}
-	for i, s := range opts.Seeds {
+	return &Crawler{opts: opts, seeds: seeds, started: make(chan struct{})}, nil
+}
+
+// prepare checks the options, fills in the defaults, and brings the surroundings
+// of the seeds into scope.
+func (o *Options) prepare() (seeds []frontier.Entry, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	for i, s := range o.Seeds {
 		e, err := parseSeed(s)
 		if err != nil {
 			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", s, i, err), Err: err}
 		}
-		c.seeds = append(c.seeds, e)
-		opts.Scope.Admit(e.URL)
+		seeds = append(seeds, e)
+		o.Scope.Admit(e.URL)
 	}
-	return c, nil
+	return seeds, nil
+}
+
+// running reports whether Run has opened what it works with.
+func (c *Crawler) running() bool {
+	select {
+	case <-c.started:
+		return true
+	default:
+		return false
+	}
 }
 
 // ErrRan is returned by a second call of Run.
@@ -90,25 +107,33 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		defer context.AfterFunc(ctx, c.db.Hasten)()
 	}
 	close(c.started)
-	c.mu.Lock()
-	if c.stop {
-		c.frontier.Stop()
-	}
-	c.mu.Unlock()
-	if err := c.frontier.Add(c.seeds...); err != nil {
+	if err := c.begin(); err != nil {
 		return err
 	}
 	if c.opts.Rescan {
 		err = c.rescan(ctx)
 	}
 	if err == nil {
-		err = c.work(ctx, h)
+		err = c.work(ctx)
 	}
 	if err == nil {
 		c.frontier.Settle(whole)
 		err = c.tellLeft()
 	}
 	return distinct(err, c.logGivenUp())
+}
+
+// begin queues the seeds. What stops the run meanwhile counts after that: they are
+// kept, also by a run that asks for none of them.
+func (c *Crawler) begin() error {
+	err := c.frontier.Add(c.seeds...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seeded = true
+	if c.stop {
+		c.frontier.Stop()
+	}
+	return err
 }
 
 var errTime = errors.New("crawler: the time of the run is up")
@@ -134,14 +159,15 @@ func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 }
 
 // work runs the workers and returns why they ended.
-func (c *Crawler) work(ctx context.Context, h Handler) error {
+func (c *Crawler) work(ctx context.Context) error {
 	errs := make([]error, c.opts.Concurrency)
 	var workers sync.WaitGroup
 	for i := range errs {
 		// A worker. It ends when the frontier hands out no more turns.
 		workers.Go(func() {
+			defer c.frontier.Stop()
 			errs[i] = errGoexit
-			errs[i] = c.worker(ctx, i, h)
+			errs[i] = c.worker(ctx)
 		})
 	}
 	workers.Wait()
@@ -202,18 +228,13 @@ func distinct(errs ...error) error {
 
 var errGoexit = errors.New("crawler: the handler ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
-func (c *Crawler) worker(ctx context.Context, n int, h Handler) error {
-	w := worker{number: n, found: newFindings()}
+func (c *Crawler) worker(ctx context.Context) error {
 	for {
 		turn, err := c.frontier.Next(ctx)
 		if err != nil {
 			return err
 		}
-		c.under.begin(n, turn.Entry().URL.Site())
-		err = c.visit(ctx, &w, turn, h)
-		c.under.end(n)
-		if err != nil {
-			c.frontier.Stop()
+		if err := c.visits.Visit(ctx, turn); err != nil {
 			return err
 		}
 	}
@@ -228,7 +249,7 @@ func (c *Crawler) stopFor(end End) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stop = true
-	if c.frontier != nil {
+	if c.seeded {
 		c.frontier.Stop()
 	}
 }
@@ -251,45 +272,35 @@ func (c *Crawler) ended(end End) {
 
 // open opens the rooms.
 func (c *Crawler) open(h Handler) error {
+	o := &c.opts
 	var backlog interface {
 		frontier.Backlog
 		queue
 	}
-	var snapshots fetch.Snapshots
+	rooms := Rooms{Stop: c.Stop}
 	var restarted time.Time
-	if dir := c.opts.Dir; dir != "" {
-		db, err := storage.Open(dir, storage.Options{
-			NoPages: !c.opts.writes(OutputPages) && !c.opts.writes(OutputBodies), Links: c.opts.writes(OutputLinks), Archive: c.opts.archive(),
-			Bounds: c.opts.bounds.storage, SyncDelay: c.opts.bounds.syncDelay,
+	if o.Dir != "" {
+		db, err := storage.Open(o.Dir, storage.Options{
+			NoPages: !o.writes(OutputPages) && !o.writes(OutputBodies), Links: o.writes(OutputLinks), Archive: o.archive(),
+			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay,
 		})
 		if err != nil {
 			return err
 		}
-		c.db, backlog, snapshots, restarted = db, db, db, db.Restarted()
-		c.log = db.Log()
-		if err := c.logBegin(); err != nil {
-			return err
-		}
-		if err := c.resume(); err != nil {
-			return err
-		}
+		c.db, backlog, restarted = db, db, db.Restarted()
+		rooms.Snapshots, rooms.DB = db, func(frontier.Site) *storage.DB { return db }
 	} else {
-		backlog, snapshots = frontier.NewMemory(), fetch.NewMemorySnapshots()
-		if err := c.begun(Start{}); err != nil {
-			return err
-		}
+		backlog = frontier.NewMemory()
 	}
-	o := &c.opts
-	fetcher, err := fetch.New(fetch.Options{
-		Policy:    o.policy(),
-		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
-		Network: o.Network, Snapshots: snapshots, RootCAs: o.RootCAs,
-		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: o.Dir != "" && o.writes(OutputWARC),
-		Lend:  h == nil, // a handler may keep what it is given
-		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
-		BodyBudget: o.BodyBudget, TempDir: o.Dir,
-		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
-	})
+	var err error
+	if c.visits, err = newJob(c.opts, h, rooms); err != nil {
+		return err
+	}
+	if c.db == nil {
+		err = c.begun(Start{})
+	} else if err = c.logBegin(); err == nil {
+		err = c.resume()
+	}
 	if err != nil {
 		return err
 	}
@@ -304,14 +315,14 @@ func (c *Crawler) open(h Handler) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fetcher, c.frontier, c.queue = fetcher, front, backlog
+	c.frontier, c.queue = front, backlog
 	return nil
 }
 
 // close closes what open opened.
 func (c *Crawler) close() error {
-	if c.fetcher != nil {
-		c.fetcher.Close()
+	if c.visits != nil {
+		c.visits.Close()
 	}
 	if c.db == nil {
 		return nil
@@ -377,7 +388,7 @@ func (c *Crawler) widen() (requeued int, err error) {
 	}
 	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
 		if panicked == nil {
-			panicked = safely("Scope", func() { wanted = c.narrowed(&e) == "" })
+			panicked = safely("Scope", func() { wanted = c.visits.narrowed(&e) == "" })
 		}
 		return wanted
 	})

@@ -20,8 +20,9 @@
 //
 // # Reading the source
 //
-// Crawler.Run opens the rooms and starts the workers; Crawler.visit is the way
-// of one URL through them. settings.go is the table of what a crawl may be asked
+// Job.Visit is the way of one URL; rooms.go is what it needs for that. Crawler.Run
+// opens a directory and a frontier around a Job and starts the workers.
+// settings.go is the table of what a crawl may be asked
 // for by name, values.go how that is written. scope.go and links.go decide which
 // links are followed, page.go is what a Handler sees; archive.go and log.go write
 // down what was asked and answered. left.go says why what is left is not fetched,

@@ -23,9 +23,7 @@ type queue interface {
 // those of Run.
 func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	return func(yield func(Skip, error) bool) {
-		select {
-		case <-c.started:
-		default:
+		if !c.running() {
 			return
 		}
 		q, done, err := c.openQueue()

@@ -29,13 +29,13 @@ func (f *findings) clear() {
 
 // next are the entries that a page leads to, each once, in scope. They are valid
 // until f is used for another page.
-func (c *Crawler) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
-	err = safely("Scope or OnSkip", func() { entries = c.wantedOf(p, f, c.skip) })
+func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
+	err = safely("Scope or OnSkip", func() { entries = j.wantedOf(p, f, j.skip) })
 	return entries, err
 }
 
 // wantedOf tells of each link that is not wanted.
-func (c *Crawler) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
+func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	links := p.Links()
 	seen, entries := f.seen, f.entries
@@ -52,7 +52,7 @@ func (c *Crawler) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Ent
 			found, by = p.Entry.Found(u, hop), hop
 		}
 		found.URL = u
-		if reason := c.unwanted(&found); reason != "" {
+		if reason := j.unwanted(&found); reason != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: reason})
 		} else {
 			entries = append(entries, found)
@@ -65,12 +65,12 @@ func (c *Crawler) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Ent
 		l := &links[i]
 		if l.Hop == frontier.HopEmbed {
 			// It is no link that a robot could follow: the page is shown with it.
-			if c.opts.Requisites {
+			if j.opts.Requisites {
 				add(l.URL, l.Hop)
 			}
 			continue
 		}
-		if (l.NoFollow || p.Directives.NoFollow) && !c.opts.FollowNoFollow {
+		if (l.NoFollow || p.Directives.NoFollow) && !j.opts.FollowNoFollow {
 			tell(Skip{URL: l.URL, Via: p.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
 			continue
 		}
@@ -85,32 +85,32 @@ func (c *Crawler) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Ent
 
 // unwanted says why an entry that was found does not enter the frontier; empty
 // if it does.
-func (c *Crawler) unwanted(e *frontier.Entry) Reason {
+func (j *Job) unwanted(e *frontier.Entry) Reason {
 	switch {
 	case e.Redirects() > frontier.MaxRedirects:
 		return SkipRedirects
 	case e.FromSeed():
 		// A seed's redirects are followed wherever they lead, but to what is
 		// excluded: its host is often not the one that is meant.
-		if c.excluded(e) {
+		if j.excluded(e) {
 			return SkipFilter
 		}
 		return ""
 	}
-	return c.narrowed(e)
+	return j.narrowed(e)
 }
 
-func (c *Crawler) excluded(e *frontier.Entry) bool {
-	return c.opts.Exclude != nil && c.opts.Exclude.MatchString(e.URL.String())
+func (j *Job) excluded(e *frontier.Entry) bool {
+	return j.opts.Exclude != nil && j.opts.Exclude.MatchString(e.URL.String())
 }
 
 // narrowed says why e is not in scope; empty if it is.
-func (c *Crawler) narrowed(e *frontier.Entry) Reason {
-	o := &c.opts
+func (j *Job) narrowed(e *frontier.Entry) Reason {
+	o := &j.opts
 	switch {
 	case o.Depth > 0 && e.Depth > o.Depth:
 		return SkipDepth
-	case c.excluded(e):
+	case j.excluded(e):
 		return SkipFilter
 	case o.Requisites && e.Requisite():
 		// One hop beyond the scope, so that the page can be shown.
@@ -125,19 +125,20 @@ func (c *Crawler) narrowed(e *frontier.Entry) Reason {
 
 // admit brings the host into scope on which a chain of redirects from a seed
 // ends, and keeps it with the crawl.
-func (c *Crawler) admit(p *Page) error {
+func (j *Job) admit(p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil
 	}
 	known := false
 	err := safely("Scope", func() {
-		if known = c.opts.Scope.Contains(e); !known {
-			c.opts.Scope.Admit(e.URL)
+		if known = j.opts.Scope.Contains(e); !known {
+			j.opts.Scope.Admit(e.URL)
 		}
 	})
-	if known || c.db == nil || err != nil {
+	db := j.db(e)
+	if known || db == nil || err != nil {
 		return err
 	}
-	return c.db.Put(keyRoot+e.URL.String(), true)
+	return db.Put(keyRoot+e.URL.String(), true)
 }

@@ -18,10 +18,10 @@ func (c *Crawler) logBegin() error {
 		notes[0] = "begin:unclean"
 	}
 	if lost := c.db.LostLog(); lost > 0 {
-		c.opts.Logger.Warn("the log of requests was removed or cut since the last run: it proves nothing of that time", "file", c.log.Name(), "bytes lost", lost)
+		c.opts.Logger.Warn("the log of requests was removed or cut since the last run: it proves nothing of that time", "file", c.db.Log().Name(), "bytes lost", lost)
 		notes = append(notes, "lost:"+strconv.FormatInt(lost, 10))
 	}
-	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
+	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
 // logStart notes what a run does otherwise than the one before.
@@ -36,18 +36,19 @@ func (c *Crawler) logStart(s Start) error {
 	if notes == nil {
 		return nil
 	}
-	return c.log.Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
+	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
 // logVisit writes a line for each request of a visit, or one for an entry that
 // ends without.
-func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
-	if c.log == nil {
+func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
+	db := j.db(e)
+	if db == nil {
 		return nil
 	}
 	var errs []error
 	for _, x := range res.Exchanges {
-		errs = append(errs, c.log.Write(exchangeLine(worker, e, x, res)))
+		errs = append(errs, db.Log().Write(exchangeLine(worker, e, x, res)))
 	}
 	if fate := res.Outcome.Fate; len(res.Exchanges) == 0 && !res.Outcome.Again && fate.Code != frontier.Undecided {
 		l := &crawllog.Line{
@@ -60,7 +61,7 @@ func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result) erro
 		} else {
 			l.Annotations = append(l.Annotations, "error:"+fate.Detail)
 		}
-		errs = append(errs, c.log.Write(l))
+		errs = append(errs, db.Log().Write(l))
 	}
 	return errors.Join(errs...)
 }
@@ -68,13 +69,13 @@ func (c *Crawler) logVisit(worker int, e frontier.Entry, res *fetch.Result) erro
 // logGivenUp writes a line for each site that was given up: one fate for all
 // that is queued there.
 func (c *Crawler) logGivenUp() error {
-	if c.log == nil {
+	if c.db == nil {
 		return nil
 	}
 	var errs []error
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
 		if st.Given.Code != frontier.Undecided {
-			errs = append(errs, c.log.Write(&crawllog.Line{
+			errs = append(errs, c.db.Log().Write(&crawllog.Line{
 				Time: st.Given.Time, Status: fateStatus(st.Given), Size: -1, URL: string(st.Site) + "/",
 				Annotations: []string{"error:" + st.Given.Detail, "queued:" + strconv.Itoa(st.Queued)},
 			}))

@@ -38,7 +38,7 @@ type bodyKey struct {
 // were seen lately: in two generations, of which the older is forgotten when the
 // younger is full. What is a repeat is not forgotten.
 type repeats struct {
-	mu         sync.Mutex
+	mu         sync.Mutex // guards all: every visit with a page looks here once
 	young, old map[bodyKey]*Repeat
 	said       int // warnings
 }

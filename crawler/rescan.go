@@ -110,7 +110,7 @@ func (r *rescan) record(rec *warc.Record) error {
 			return err
 		}
 		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header}
-		if x.Body, err = r.c.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
+		if x.Body, err = r.c.visits.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
 			return nil // as it was when it was fetched
 		}
 		if _, err := rec.Close(); err != nil { // its checksum comes last
@@ -186,10 +186,13 @@ func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	x.URL = e.URL
 	page := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
 	var entries []frontier.Entry
-	err := safely("Scope", func() { entries = c.wantedOf(page, r.found, func(Skip) {}) })
+	err := safely("Scope", func() { entries = c.visits.wantedOf(page, r.found, func(Skip) {}) })
 	if err != nil {
 		return err
 	}
-	c.counts.add(func(n *Counts) { n.Rescanned++ })
-	return c.frontier.Add(entries...)
+	c.visits.counts.add(func(n *Counts) { n.Rescanned++ })
+	if err := c.frontier.Add(entries...); !errors.Is(err, frontier.ErrStopped) {
+		return err
+	}
+	return nil
 }

@@ -45,9 +45,9 @@ type Skip struct {
 	Until  time.Time // of SkipWaits
 }
 
-func (c *Crawler) skip(s Skip) {
-	c.counts.skip(s.Reason)
-	if c.opts.OnSkip != nil {
-		c.opts.OnSkip(s)
+func (j *Job) skip(s Skip) {
+	j.counts.skip(s.Reason)
+	if j.opts.OnSkip != nil {
+		j.opts.OnSkip(s)
 	}
 }

@@ -44,7 +44,7 @@ type Counts struct {
 
 // counts are Counts under a lock.
 type counts struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards n, so that what one visit counts is seen at once
 	n  Counts
 }
 
@@ -110,13 +110,10 @@ type Stats struct {
 
 // Stats counts. It may be called at any time, from any goroutine.
 func (c *Crawler) Stats() Stats {
-	s := Stats{Counts: c.counts.snapshot()}
-	select {
-	case <-c.started:
-		s.Frontier = c.frontier.Stats()
-	default:
+	if !c.running() {
+		return Stats{}
 	}
-	return s
+	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats()}
 }
 
 // A Summary says what a run came to.
@@ -152,15 +149,14 @@ func (s Summary) String() string {
 // Summary may be called once Run has returned.
 func (c *Crawler) Summary() Summary {
 	s := Summary{Stats: c.Stats()}
-	s.Sites, s.Repeats = s.Frontier.Sites, c.repeats.list()
+	s.Sites = s.Frontier.Sites
 	c.mu.Lock()
 	s.End = c.end
 	c.mu.Unlock()
-	select {
-	case <-c.started:
-	default:
+	if !c.running() {
 		return s
 	}
+	s.Repeats = c.visits.repeats.list()
 	s.Waiting = c.unfinished()
 	for _, st := range s.Waiting {
 		if s.Left == nil {
@@ -176,52 +172,18 @@ func (c *Crawler) Summary() Summary {
 
 // Oldest is the visit that has been under way for the longest time, for progress
 // lines: who does not answer, or which page a handler does not come to an end with.
-func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) { return c.under.oldest() }
-
-// under are the visits under way, by the number of the worker.
-type under struct {
-	mu     sync.Mutex
-	visits map[int]underWay
-}
-
-type underWay struct {
-	site  frontier.Site
-	since time.Time
-}
-
-func (u *under) begin(worker int, site frontier.Site) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.visits == nil {
-		u.visits = map[int]underWay{}
+func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
+	if !c.running() {
+		return "", time.Time{}, false
 	}
-	u.visits[worker] = underWay{site, time.Now()}
-}
-
-func (u *under) end(worker int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.visits, worker)
-}
-
-func (u *under) oldest() (site frontier.Site, since time.Time, ok bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, v := range u.visits {
-		if !ok || v.since.Before(since) {
-			site, since, ok = v.site, v.since, true
-		}
-	}
-	return site, since, ok
+	return c.visits.Oldest()
 }
 
 // Longest is the queued site that is due last, for progress lines: who is waited
 // for, why, and until when.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
-	select {
-	case <-c.started:
-		return c.frontier.Longest(now)
-	default:
+	if !c.running() {
 		return frontier.SiteStatus{}, false
 	}
+	return c.frontier.Longest(now)
 }

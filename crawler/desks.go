@@ -1,0 +1,65 @@
+package crawler
+
+import (
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A desk is where one visit works. What lies there is the visit's alone, until
+// the next one sits down.
+type desk struct {
+	number int // as it stands in the log
+	found  *findings
+
+	site  frontier.Site // of the visit; empty while nobody is here
+	since time.Time
+	nth   int // of all visits
+}
+
+// desks are used in turn: each of them says in the log what came between.
+type desks struct {
+	most int // that are usual; there are more where there are more visits at once
+
+	mu     sync.Mutex // guards what follows, and all of a desk but what a visit found
+	all    []*desk
+	visits int
+}
+
+// take gives a visit a desk, the one that was left to itself for longest.
+func (d *desks) take(site frontier.Site) *desk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var one *desk
+	for _, o := range d.all {
+		if o.site == "" && (one == nil || o.nth < one.nth) {
+			one = o
+		}
+	}
+	if one == nil || len(d.all) < d.most {
+		one = &desk{number: len(d.all), found: newFindings()}
+		d.all = append(d.all, one)
+	}
+	d.visits++
+	one.site, one.since, one.nth = site, time.Now(), d.visits
+	return one
+}
+
+func (d *desks) leave(one *desk) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one.site = ""
+}
+
+// oldest is the visit that has been under way for the longest time.
+func (d *desks) oldest() (site frontier.Site, since time.Time, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.all {
+		if one.site != "" && (!ok || one.since.Before(since)) {
+			site, since, ok = one.site, one.since, true
+		}
+	}
+	return site, since, ok
+}

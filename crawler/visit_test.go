@@ -1,0 +1,171 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A job makes the visits; what hands out its turns is anybody's.
+func ExampleJob() {
+	front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	job, err := crawler.NewJob(crawler.Options{
+		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
+		Seeds:    []string{"https://example.org/"},
+	}, nil, crawler.Rooms{Stop: front.Stop})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer job.Close()
+	seed, err := frontier.ParseURL("https://example.org/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := front.Add(frontier.Entry{URL: seed}); err != nil {
+		log.Fatal(err)
+	}
+	for {
+		turn, err := front.Next(context.Background())
+		if errors.Is(err, frontier.ErrEnd) {
+			break
+		}
+		if err == nil {
+			err = job.Visit(context.Background(), turn)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// visits makes the visits of a frontier, several at once, to its end.
+func visits(t *testing.T, job *crawler.Job, f *frontier.Frontier) {
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			for {
+				turn, err := f.Next(t.Context())
+				if errors.Is(err, frontier.ErrEnd) || errors.Is(err, frontier.ErrStopped) {
+					return
+				}
+				if err == nil {
+					err = job.Visit(t.Context(), turn)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// One job serves two frontiers, each with a directory of its own.
+func TestAJobOfTwoDirectories(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		hosts := []string{"a.example", "b.example"}
+		var seeds []string
+		for _, host := range hosts {
+			w.Site("http://"+host).Page("/", `<a href="/1">1</a>`).Page("/1", "x")
+			seeds = append(seeds, "http://"+host+"/")
+		}
+		dbs := map[frontier.Site]*storage.DB{}
+		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w}, nil,
+			crawler.Rooms{DB: func(s frontier.Site) *storage.DB { return dbs[s] }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fronts []*frontier.Frontier
+		for i, host := range hosts {
+			db, err := storage.Open(filepath.Join(dir, host), storage.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := frontier.New(db, frontier.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := mustURL(t, seeds[i])
+			if err := f.Add(frontier.Entry{URL: u}); err != nil {
+				t.Fatal(err)
+			}
+			dbs[u.Site()], fronts = db, append(fronts, f)
+		}
+		var all sync.WaitGroup
+		for _, f := range fronts {
+			all.Go(func() { visits(t, job, f) })
+		}
+		all.Wait()
+		job.Close()
+		for _, db := range dbs {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := job.Counts(); n.Pages != 4 || n.Requests != 6 {
+			t.Errorf("%+v", n)
+		}
+		w.AssertPolite()
+	})
+	for _, host := range []string{"a.example", "b.example"} {
+		for _, file := range []string{"pages.jsonl", "crawl.log"} {
+			text, err := os.ReadFile(filepath.Join(dir, host, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), "http://"+host+"/1") || strings.Count(string(text), ".example/1") != strings.Count(string(text), host+"/1") {
+				t.Errorf("%s of %s:\n%s", file, host, text)
+			}
+		}
+	}
+}
+
+// Whoever hands out the turns hears of ErrStop while the turn is still out, and of
+// options that are not valid at once.
+func TestAJobTellsWhoHandsOutItsTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", `<a href="/1">1</a>`).Page("/1", "x")
+		f, err := frontier.New(frontier.NewMemory(), frontier.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w}
+		stop := crawler.HandlerFunc(func(context.Context, *crawler.Page) error { return crawler.ErrStop })
+		out := 0
+		job, err := crawler.NewJob(opts, stop, crawler.Rooms{Stop: func() { out += f.Stats().Out; f.Stop() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer job.Close()
+		if err := f.Add(frontier.Entry{URL: mustURL(t, "http://a.example/")}); err != nil {
+			t.Fatal(err)
+		}
+		visits(t, job, f)
+		if st := f.Stats(); out != 1 || st.Out != 0 || st.Entries != 1 {
+			t.Errorf("%d turns were out; now %+v", out, st)
+		}
+		opts.Seeds = []string{"no seed"}
+		var bad *crawler.OptionError
+		if _, err := crawler.NewJob(opts, nil, crawler.Rooms{}); !errors.As(err, &bad) || bad.Field != "Seeds" {
+			t.Error(err)
+		}
+	})
+}
