@@ -30,15 +30,22 @@ type Crawler struct {
 	frontier *frontier.Frontier
 	db       *storage.DB // nil without Options.Dir
 
-	// mu guards what follows: who stopped the run, and what is still to be read
-	// of it, is asked from any goroutine.
+	// gate is held for reading while seeds are added: the directory is not closed
+	// under them. It comes before mu.
+	gate sync.RWMutex
+
+	// mu guards what follows: whether the run goes on, and under which limits, is
+	// said and asked from any goroutine. What is called with it held takes locks of
+	// the frontier at most.
 	mu     sync.Mutex
 	queue  queue // of frontier's backlog; nil once that is closed
 	ran    bool
-	seeded bool      // the seeds are queued: the frontier may be stopped
-	stop   bool      // the run is to be stopped, or was
-	end    End       // set by the first who ends it
-	over   time.Time // when the workers had ended
+	early  []frontier.Entry // added before seeded; each is taken by begin
+	seeded bool             // the seeds are queued: the frontier may be stopped, and added to
+	stop   bool             // the run is to be stopped, or was
+	end    End              // set by the first who ends it
+	over   time.Time        // when the workers had ended
+	allowed
 }
 
 // New checks the options. The error is an *OptionError.
@@ -47,7 +54,7 @@ func New(opts Options) (*Crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Crawler{opts: opts, seeds: seeds, started: make(chan struct{})}, nil
+	return &Crawler{opts: opts, seeds: seeds, started: make(chan struct{}), allowed: allowed{limits: opts.limits()}}, nil
 }
 
 // prepare checks the options, fills in the defaults, and brings the surroundings
@@ -56,12 +63,10 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	for i, s := range o.Seeds {
-		e, err := parseSeed(s)
-		if err != nil {
-			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", s, i, err), Err: err}
-		}
-		seeds = append(seeds, e)
+	if seeds, err = parseSeeds(o.Seeds); err != nil {
+		return nil, err
+	}
+	for _, e := range seeds {
 		o.Scope.Admit(e.URL)
 	}
 	return seeds, nil
@@ -121,41 +126,6 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		err = c.tellLeft()
 	}
 	return distinct(err, c.logGivenUp())
-}
-
-// begin queues the seeds. What stops the run meanwhile counts after that: they are
-// kept, also by a run that asks for none of them.
-func (c *Crawler) begin() error {
-	err := c.frontier.Add(c.seeds...)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seeded = true
-	if c.stop {
-		c.frontier.Stop()
-	}
-	return err
-}
-
-var errTime = errors.New("crawler: the time of the run is up")
-
-// timeGrace is how long requests that are under way may go on once the time of
-// a run is up.
-const timeGrace = 10 * time.Second
-
-// bounded stops the crawl when its time is up, and a little later breaks off
-// what is still under way.
-func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
-	if c.opts.MaxTime == 0 {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := time.AfterFunc(c.opts.MaxTime, func() { c.stopFor(EndTime) })
-	breakOff := time.AfterFunc(c.opts.MaxTime+timeGrace, func() { cancel(errTime) })
-	return ctx, func() {
-		stop.Stop()
-		breakOff.Stop()
-		cancel(nil)
-	}
 }
 
 // work runs the workers and returns why they ended.
@@ -242,12 +212,17 @@ func (c *Crawler) worker(ctx context.Context) error {
 
 // Stop ends the crawl gracefully: visits under way are finished, no new one is
 // begun. It may be called at any time, also before Run.
-func (c *Crawler) Stop() { c.stopFor(EndStopped) }
-
-func (c *Crawler) stopFor(end End) {
-	c.ended(end)
+func (c *Crawler) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.halt(EndStopped)
+}
+
+// halt requires that mu is held.
+func (c *Crawler) halt(end End) {
+	if c.end == "" {
+		c.end = end
+	}
 	c.stop = true
 	if c.seeded {
 		c.frontier.Stop()
@@ -305,8 +280,7 @@ func (c *Crawler) open(h Handler) error {
 		return err
 	}
 	front, err := frontier.New(backlog, frontier.Options{
-		Delay: o.Delay, IPDelay: o.IPDelay, Patience: o.Patience, Rate: o.limit(),
-		Limit: o.Limit, MaxBytes: o.MaxBytes, Restarted: restarted,
+		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
 		DomainDelay: o.DomainDelay, Shared: o.Shared, Lease: o.lease(), ReadAhead: o.bounds.readAhead,
 	})
@@ -316,20 +290,25 @@ func (c *Crawler) open(h Handler) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.frontier, c.queue = front, backlog
-	return nil
+	return front.Allow(c.limits.put)
 }
 
-// close closes what open opened.
+// close closes what open opened, once nobody adds seeds any more.
 func (c *Crawler) close() error {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.mu.Lock()
+	c.stop = true
+	if c.db != nil {
+		c.queue = nil
+	}
+	c.mu.Unlock()
 	if c.visits != nil {
 		c.visits.Close()
 	}
 	if c.db == nil {
 		return nil
 	}
-	c.mu.Lock()
-	c.queue = nil
-	c.mu.Unlock()
 	return c.db.Close()
 }
 

@@ -96,7 +96,7 @@ func (c *Crawler) unfinished() []frontier.SiteStatus {
 // ended.
 func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	c.mu.Lock()
-	end, now := c.end, c.over
+	end, now, patience := c.end, c.over, c.limits.patience()
 	c.mu.Unlock()
 	if now.IsZero() {
 		now = time.Now()
@@ -110,7 +110,7 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 		return Skip{Reason: SkipBudget}
 	case end == EndLimit:
 		return Skip{Reason: SkipLimit}
-	case end == EndPatience || st.Due.After(now.Add(max(0, c.opts.Patience))):
+	case end == EndPatience || st.Due.After(now.Add(patience)):
 		return Skip{Reason: SkipWaits, Detail: string(st.By), Until: st.Due}
 	}
 	return Skip{Reason: SkipQueued}

@@ -13,7 +13,6 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"golang.org/x/time/rate"
 )
 
 // NoDelay asks for no pause between two requests to a site, where a zero
@@ -180,8 +179,6 @@ func (o *Options) lease() time.Duration {
 	}
 	return d
 }
-
-func (o *Options) limit() rate.Limit { return rate.Limit(o.Rate) }
 
 // embeds reports whether anybody wants to know what pages are shown with.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }

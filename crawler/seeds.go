@@ -88,6 +88,89 @@ func parseSeed(line string) (frontier.Entry, error) {
 	return frontier.Entry{URL: u, Tag: tag}, err
 }
 
+// parseSeeds reads seeds that were given one by one. The error is an *OptionError.
+func parseSeeds(lines []string) ([]frontier.Entry, error) {
+	seeds := make([]frontier.Entry, 0, len(lines))
+	for i, s := range lines {
+		e, err := parseSeed(s)
+		if err != nil {
+			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", s, i, err), Err: err}
+		}
+		seeds = append(seeds, e)
+	}
+	return seeds, nil
+}
+
+// Add queues further seeds, written as those in Options, and brings their
+// surroundings into scope. It may be called at any time, from any goroutine, from
+// a Handler, too; before Run the seeds are queued by that. A crawl in a directory
+// keeps them: another run need not name them again. It waits only where the disk
+// is behind.
+//
+// A seed that was queued is fetched, or Left says why not: also when the run is
+// about to end. After that the error is ErrEnded, and nothing is queued; of more
+// than a thousand seeds the first may be. For what is no seed it is an
+// *OptionError, and nothing is queued; any other error ends the run.
+func (c *Crawler) Add(seeds ...string) error {
+	entries, err := parseSeeds(seeds)
+	if err != nil {
+		return err
+	}
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	c.mu.Lock()
+	stop, seeded := c.stop, c.seeded
+	if !stop && !seeded {
+		c.early = append(c.early, entries...)
+	}
+	c.mu.Unlock()
+	switch {
+	case stop:
+		return ErrEnded
+	case !seeded:
+		return nil
+	}
+	return tooLate(c.plant(entries))
+}
+
+// plant queues seeds that Options does not have: the crawl keeps that they are its
+// roots. Where the frontier refuses them at the last moment they are roots all the
+// same.
+func (c *Crawler) plant(entries []frontier.Entry) error {
+	for _, e := range entries {
+		if err := safely("Scope", func() { c.opts.Scope.Admit(e.URL) }); err != nil {
+			return err
+		}
+		if c.db == nil {
+			continue
+		}
+		if err := c.db.Put(keyRoot+e.URL.String(), true); err != nil {
+			return err
+		}
+	}
+	return c.frontier.Add(entries...)
+}
+
+// begin queues the seeds. What stops the run meanwhile counts after that: they are
+// kept, also by a run that asks for none of them.
+func (c *Crawler) begin() error {
+	err := c.frontier.Add(c.seeds...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for err == nil && len(c.early) > 0 {
+		early := c.early
+		c.early = nil
+		c.mu.Unlock()
+		err = c.plant(early)
+		c.mu.Lock()
+	}
+	c.seeded = true
+	if c.stop {
+		c.frontier.Stop()
+	}
+	return err
+}
+
 // looksLikeHost reports whether the first part of raw has a dot, or a port, or
 // is localhost: words are no seeds.
 func looksLikeHost(raw string) bool {

@@ -1,0 +1,154 @@
+package crawler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"golang.org/x/time/rate"
+)
+
+// Limits are what a run may take, and how long it waits: those of Options to begin
+// with. Allow changes them.
+type Limits struct {
+	Pages    int           // of the whole crawl; 0: no limit
+	Bytes    int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
+	Time     time.Duration // from the start of Run; 0: no limit
+	Rate     float64       // requests per second, all sites together; 0: no limit
+	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once, frontier.Forever: when nothing waits any more
+	Open     bool          // where it would end, or has used up Pages or Bytes, the run waits for Add or Allow; Stop and Time end it
+}
+
+func (o *Options) limits() Limits {
+	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
+}
+
+// put puts them in the place of those of a frontier.
+func (l *Limits) put(f *frontier.Limits) {
+	*f = frontier.Limits{Pages: l.Pages, Bytes: l.Bytes, Rate: rate.Limit(l.Rate), Patience: l.Patience, Open: l.Open}
+}
+
+func (l *Limits) check() error {
+	for _, n := range []struct {
+		field string
+		bad   bool
+	}{
+		{"Pages", l.Pages < 0}, {"Bytes", l.Bytes < 0}, {"Time", l.Time < 0}, {"Rate", l.Rate < 0},
+	} {
+		if n.bad {
+			return &OptionError{Field: "Limits." + n.field, Reason: "is negative"}
+		}
+	}
+	return nil
+}
+
+func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
+
+// ErrEnded is returned by Add and Allow when a run has ended, or ends: nothing has
+// changed, and nothing will come of it. A crawl in a directory goes on by another
+// run.
+var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
+
+// tooLate says so where it is the frontier that has found an end.
+func tooLate(err error) error {
+	for _, end := range []error{frontier.ErrEnd, frontier.ErrLimit, frontier.ErrStopped} {
+		if errors.Is(err, end) {
+			return fmt.Errorf("%w: %w", ErrEnded, err)
+		}
+	}
+	return err
+}
+
+// Limits are those in force.
+func (c *Crawler) Limits() Limits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits
+}
+
+// Allow changes the limits: change is given those in force, and no other change
+// comes between; it must not call c. It may be called at any time, from any
+// goroutine, from a Handler, too. The new ones count from the next visit on: a
+// limit below what the crawl has taken already ends the run. They count for this
+// run alone: another one begins with its Options.
+//
+// Where the error is nil the run does not end by a limit that was lifted. It is
+// ErrEnded where that has happened, and an *OptionError for a negative limit;
+// nothing is changed then.
+func (c *Crawler) Allow(change func(*Limits)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop {
+		return ErrEnded
+	}
+	l := c.limits
+	change(&l)
+	if err := l.check(); err != nil {
+		return err
+	}
+	if c.frontier != nil {
+		if err := c.frontier.Allow(l.put); err != nil {
+			return tooLate(err)
+		}
+	}
+	c.limits = l
+	c.arm()
+	return nil
+}
+
+// allowed are the limits of a run, and the clock of its time. Crawler.mu guards it.
+type allowed struct {
+	limits   Limits
+	began    time.Time   // zero before Run
+	timer    *time.Timer // calls timeUp; nil before Run
+	breakOff *time.Timer // nil until the time is up
+}
+
+// arm sets the clock of the run, if it runs.
+func (a *allowed) arm() {
+	if a.timer == nil {
+		return
+	}
+	if a.timer.Stop(); a.limits.Time > 0 {
+		a.timer.Reset(a.limits.Time - time.Since(a.began))
+	}
+}
+
+var errTime = errors.New("crawler: the time of the run is up")
+
+// timeGrace is how long requests that are under way may go on once the time of
+// a run is up.
+const timeGrace = 10 * time.Second
+
+// bounded stops the crawl when its time is up, and a little later breaks off
+// what is still under way.
+func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.began = time.Now()
+	c.timer = time.AfterFunc(frontier.Forever, func() { c.timeUp(cancel) })
+	c.arm()
+	return ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.timer.Stop()
+		if c.breakOff != nil {
+			c.breakOff.Stop()
+		}
+		cancel(nil)
+	}
+}
+
+func (c *Crawler) timeUp(cancel context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.breakOff != nil {
+		return // more was allowed while the clock struck
+	}
+	c.halt(EndTime)
+	c.breakOff = time.AfterFunc(timeGrace, func() { cancel(errTime) })
+}
