@@ -2,7 +2,9 @@ package crawltest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -88,6 +90,9 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 //   - less than the Crawl-delay between two requests, or a request before the
 //     time that a Retry-After named;
 //   - requests under different names.
+//
+// A host name at public addresses has one clock, whatever the schemes and ports:
+// two requests at once, or too early, are seen there, too.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {
@@ -104,6 +109,9 @@ func (w *Web) violations() []string {
 		}
 		found = append(found, siteViolations(reqs)...)
 	}
+	for _, reqs := range w.byPublicHost() {
+		found = append(found, hostViolations(reqs)...)
+	}
 	if len(names) > 1 {
 		found = append(found, fmt.Sprintf("requests came under %d names", len(names)))
 	}
@@ -114,22 +122,11 @@ func (w *Web) violations() []string {
 func siteViolations(reqs []Request) (found []string) {
 	var group *robots.Group
 	note := func(r Request, format string, args ...any) {
-		found = append(found, r.Start.Format(time.TimeOnly)+" "+r.URL()+" "+fmt.Sprintf(format, args...))
+		found = append(found, r.violation(format, args...))
 	}
 	for i, r := range reqs {
 		if i > 0 {
-			prev := reqs[i-1]
-			if prev.End.IsZero() || r.Start.Before(prev.End) {
-				note(r, "came while %s was being answered", prev.URL())
-			}
-			if group != nil {
-				if d, ok := group.CrawlDelay(); ok && r.Start.Sub(prev.End) < d {
-					note(r, "came %v after the answer before; Crawl-delay is %v", r.Start.Sub(prev.End), d)
-				}
-			}
-			if until := fetch.ParseRetryAfter(prev.RetryAfter, prev.End); r.Start.Before(until) {
-				note(r, "came %v before the end of a Retry-After", until.Sub(r.Start))
-			}
+			found = append(found, early(r, reqs[i-1], group)...)
 		}
 		switch {
 		case r.Target == "/robots.txt":
@@ -141,6 +138,41 @@ func siteViolations(reqs []Request) (found []string) {
 		}
 	}
 	return found
+}
+
+// hostViolations are those between two sites of one host.
+func hostViolations(reqs []Request) (found []string) {
+	groups := map[frontier.Site]*robots.Group{}
+	for i, r := range reqs {
+		if i > 0 && reqs[i-1].Site != r.Site {
+			found = append(found, early(r, reqs[i-1], groups[reqs[i-1].Site])...)
+		}
+		if r.Target == "/robots.txt" {
+			groups[r.Site] = rules(r, groups[r.Site])
+		}
+	}
+	return found
+}
+
+// early says why r should not have come so soon after prev, whose site has the
+// rules of group.
+func early(r, prev Request, group *robots.Group) (found []string) {
+	if prev.End.IsZero() || r.Start.Before(prev.End) {
+		found = append(found, r.violation("came while %s was being answered", prev.URL()))
+	}
+	if group != nil {
+		if d, ok := group.CrawlDelay(); ok && r.Start.Sub(prev.End) < d {
+			found = append(found, r.violation("came %v after the answer before; Crawl-delay is %v", r.Start.Sub(prev.End), d))
+		}
+	}
+	if until := fetch.ParseRetryAfter(prev.RetryAfter, prev.End); r.Start.Before(until) {
+		found = append(found, r.violation("came %v before the end of a Retry-After", until.Sub(r.Start)))
+	}
+	return found
+}
+
+func (r Request) violation(format string, args ...any) string {
+	return r.Start.Format(time.TimeOnly) + " " + r.URL() + " " + fmt.Sprintf(format, args...)
 }
 
 // rules are the rules after an answer to robots.txt: old where it is none.
@@ -166,4 +198,19 @@ func (w *Web) bySite() map[frontier.Site][]Request {
 		sites[r.Site] = append(sites[r.Site], r)
 	}
 	return sites
+}
+
+// byPublicHost leaves out hosts at private addresses, each of whose ports may be
+// another machine.
+func (w *Web) byPublicHost() map[string][]Request {
+	hosts := map[string][]Request{}
+	for _, r := range w.Log() {
+		hosts[r.Site.Host()] = append(hosts[r.Site.Host()], r)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(hosts, func(host string, _ []Request) bool {
+		return slices.ContainsFunc(w.addrs[host], func(a netip.Addr) bool { return a.IsPrivate() || !a.IsGlobalUnicast() })
+	})
+	return hosts
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // The assertions are worth what they find: each kind of rudeness must be seen.
@@ -43,6 +45,51 @@ func TestSiteViolations(t *testing.T) {
 			got := strings.Join(siteViolations(tc.reqs), "\n")
 			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) || strings.Contains(got, "\n") {
 				t.Errorf("violations %q, want one with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A host name has one clock, whatever the schemes and ports.
+func TestHostViolations(t *testing.T) {
+	at := func(s float64) time.Time { return time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))) }
+	page := func(site frontier.Site, start, end float64) Request {
+		return Request{Site: site, Target: "/", UserAgent: "bot", Start: at(start), End: at(end), Status: 200}
+	}
+	slow := page("http://a.example", 0, 1)
+	slow.Target, slow.Body = "/robots.txt", []byte("User-agent: *\nCrawl-delay: 5")
+	busy := page("http://a.example", 0, 1)
+	busy.Status, busy.RetryAfter = 503, "10"
+	for _, tc := range []struct {
+		name  string
+		other Request
+		first Request
+		want  string // part of the one violation; empty for none
+	}{
+		{"polite", page("https://a.example", 1, 2), page("http://a.example", 0, 1), ""},
+		{"two at once", page("https://a.example", 0.5, 2), page("http://a.example", 0, 1), "came while http://a.example/ was being answered"},
+		{"two ports at once", page("http://a.example:8080", 0.5, 2), page("http://a.example", 0, 1), "came while"},
+		{"Crawl-delay", page("https://a.example", 5, 6), slow, "Crawl-delay is 5s"},
+		{"Crawl-delay kept", page("https://a.example", 6, 7), slow, ""},
+		{"Retry-After", page("https://a.example", 10, 11), busy, "before the end of a Retry-After"},
+		{"Retry-After kept", page("https://a.example", 11, 12), busy, ""},
+		{"another host", page("https://b.example", 0.5, 1), busy, ""},
+		{"a private address", page("http://192.168.1.1:8080", 0.5, 1), page("http://192.168.1.1", 0, 1), ""},
+		{"one site is judged once", page("http://a.example", 10, 11), busy, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := New(t)
+			for _, r := range []Request{tc.first, tc.other} {
+				w.Site(string(r.Site))
+				w.log = append(w.log, r)
+			}
+			var found []string
+			for _, reqs := range w.byPublicHost() {
+				found = append(found, hostViolations(reqs)...)
+			}
+			all := strings.Join(w.violations(), "\n")
+			if got := strings.Join(found, "\n"); tc.want == "" && got != "" || !strings.Contains(got, tc.want) || strings.Contains(got, "\n") || !strings.Contains(all, got) {
+				t.Errorf("violations %q of %q, want one with %q", got, all, tc.want)
 			}
 		})
 	}
