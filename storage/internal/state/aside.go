@@ -13,11 +13,11 @@ const requeueAtOnce = 4096
 
 // Requeue queues those entries again that ended as frontier.OutOfScope and that
 // are wanted now, and says how many. What was submitted and is not merged yet is
-// not looked at.
+// not looked at; what is queued again can be read once the next commit is over.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	var after []byte
 	for {
-		var ids []uint64
+		var back []asideSite
 		looked := 0
 		err := db.file.view(func(tx *bbolt.Tx) error {
 			rows := tx.Bucket(bucketAside).Cursor()
@@ -33,20 +33,39 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 				if err != nil {
 					return err
 				}
-				if wanted(e) {
-					ids = append(ids, binary.BigEndian.Uint64(key))
+				if !wanted(e) {
+					continue
 				}
+				n++
+				site, num := splitID(e.ID)
+				if len(back) == 0 || back[len(back)-1].num != site {
+					back = append(back, asideSite{name: e.URL.Site(), num: site})
+				}
+				last := &back[len(back)-1]
+				last.back = append(last.back, named{fingerprint(e.URL, db.seed), num})
 			}
 			return nil
 		})
-		if err == nil && len(ids) > 0 {
-			n += len(ids)
-			err = db.enqueue(op{requeue: ids})
+		for _, s := range back {
+			if err != nil {
+				break
+			}
+			e := encodeBack(s.name, s.num, s.back)
+			err = db.enqueue(op{completion: &e})
+			db.hands.starve(s.name)
+			nudge(db.queue.wake)
 		}
 		if err != nil || looked < requeueAtOnce {
 			return n, err
 		}
 	}
+}
+
+// An asideSite is a site whose entries come back.
+type asideSite struct {
+	name frontier.Site
+	num  siteNum
+	back []named
 }
 
 // asideEntry is the entry that a row of bucketAside names.
@@ -72,32 +91,12 @@ func (c *change) setAside(n siteNum, num uint32) error {
 	return put(c.tx.Bucket(bucketAside), rowKey(entryID(n, num)), c.arena.value())
 }
 
-// requeue moves entries back into the queue that were set aside.
-func (c *change) requeue(ids []uint64) error {
-	aside := c.tx.Bucket(bucketAside)
-	for same := range sameSite(ids) {
-		n, _ := splitID(same[0])
-		var r siteRecord
-		if err := r.decode(n.key(), c.states.Get(n.key())); err != nil {
-			return err
-		}
-		for _, id := range same {
-			if err := c.backToReady(aside, n, &r, id); err != nil {
-				return err
-			}
-		}
-		key, _ := c.entries.Cursor().Seek(n.prefix(kindReady))
-		r.Head = readyPriority(key)
-		c.records = append(c.records, changedSite{n, &r})
-		if err := put(c.states, n.key(), r.value(c.arena.take(256))); err != nil {
-			return err
-		}
+// requeue moves an entry back into the queue that was set aside.
+func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
+	aside, id := c.tx.Bucket(bucketAside), rowKey(entryID(n, num))
+	if aside.Get(id) == nil {
+		return nil // it was asked for twice
 	}
-	return nil
-}
-
-func (c *change) backToReady(aside *bbolt.Bucket, n siteNum, r *siteRecord, id uint64) error {
-	_, num := splitID(id)
 	from := endedKey(n, num)
 	raw, err := unseal(bucketEntries, from, c.entries.Get(from))
 	if err != nil {
@@ -109,27 +108,10 @@ func (c *change) backToReady(aside *bbolt.Bucket, n siteNum, r *siteRecord, id u
 	if err := c.entries.Delete(from); err != nil {
 		return err
 	}
-	if err := aside.Delete(rowKey(id)); err != nil {
+	if err := aside.Delete(id); err != nil {
 		return err
 	}
 	r.Ready++
 	r.Queued++
 	return put(c.entries, readyKey(n, entryPriority(raw), num), c.arena.value(raw))
-}
-
-// sameSite are the runs of IDs that belong to one site each.
-func sameSite(ids []uint64) func(func([]uint64) bool) {
-	return func(yield func([]uint64) bool) {
-		for len(ids) > 0 {
-			n, _ := splitID(ids[0])
-			end := slices.IndexFunc(ids, func(id uint64) bool { is, _ := splitID(id); return is != n })
-			if end < 0 {
-				end = len(ids)
-			}
-			if !yield(ids[:end]) {
-				return
-			}
-			ids = ids[end:]
-		}
-	}
 }

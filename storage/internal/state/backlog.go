@@ -169,15 +169,20 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 			if err != nil {
 				return frontier.SiteState{}, err
 			}
-			if j.fate.Code != frontier.Waiting {
+			switch {
+			case e.back:
+				ended--
+			case j.fate.Code != frontier.Waiting:
 				ended++
 			}
 		}
-		j, err := v.change.journaled(s.latest)
-		if err != nil {
-			return frontier.SiteState{}, err
+		if s.clocks != (place{}) {
+			j, err := v.change.journaled(s.clocks)
+			if err != nil {
+				return frontier.SiteState{}, err
+			}
+			r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
 		}
-		r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
 	}
 	v.db.hands.mu.Lock()
 	defer v.db.hands.mu.Unlock()
@@ -287,7 +292,7 @@ func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 		}
 		if pending != nil {
 			for _, e := range slices.Backward(pending.ends) {
-				if e.num == num {
+				if e.fp == fp {
 					j, err := v.change.journaled(e.place)
 					fate = j.fate
 					return err

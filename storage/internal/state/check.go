@@ -43,7 +43,7 @@ var ErrEmpty = errors.New("no bucket was made")
 // nothing can be read, or one of the file system. A file that is damaged in a certain
 // way makes bbolt panic in a goroutine of its own, which ends the process.
 func (c Check) Read(dir string) (done Checked, err error) {
-	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[uint64]frontier.Fate{}}
+	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
 	r.done.Growing, r.done.Finished = Marks{}, Marks{}
 	defer func() {
 		if p := recover(); p != nil { // bbolt's, of damage
@@ -59,13 +59,19 @@ func (c Check) Read(dir string) (done Checked, err error) {
 	return r.done, errors.Join(err, bolt.Close())
 }
 
+// A siteEntry is an entry as the journal names it.
+type siteEntry struct {
+	site frontier.Site
+	fp   uint64
+}
+
 type checker struct {
 	Check
 	path     string
 	done     Checked
 	seed     uint64
-	ends     map[uint64]frontier.Fate // of entries, by ID, which only the journal knows
-	setAside int                      // entries that ended out of scope
+	ends     map[siteEntry]frontier.Fate // of entries, which only the journal knows
+	setAside int                         // entries that ended out of scope
 }
 
 func (v *checker) problem(format string, args ...any) {
@@ -156,9 +162,12 @@ func (v *checker) journal(key, value []byte) {
 	}
 	for i := range all {
 		e := &all[i]
-		if e.entry != 0 {
+		if e.entry.fp != 0 {
 			d := decoder{b: e.raw}
-			v.ends[e.entry] = d.completion().fate
+			v.ends[siteEntry{e.site, e.entry.fp}] = d.completion().fate
+		}
+		for _, b := range e.back {
+			v.ends[siteEntry{e.site, b.fp}] = frontier.Fate{}
 		}
 		for _, l := range e.links {
 			text := decoder{b: e.raw[l.at:]}
@@ -244,7 +253,7 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 		}
 		d := decoder{b: raw}
 		e, err := d.entry(r.Site)
-		fate := v.ends[entryID(n, lastNum(key))]
+		fate := v.ends[siteEntry{r.Site, fingerprint(e.URL, v.seed)}]
 		if kind == kindEnded {
 			if fate = d.fate(); fate.Code == frontier.OutOfScope {
 				v.aside(tx, n, lastNum(key))

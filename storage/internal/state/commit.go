@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -16,6 +17,7 @@ type book struct {
 	marks     Marks    // of the outputs, those too that this run does not write: as they were flushed last
 	committed Marks    // as of the last commit: never more than what is on disk
 	commits   uint64   // number of the last commit
+	position  uint64   // of the last group, in the log that others have
 	row       uint64   // number of the last row that was ever in the journal: it only grows
 	pending   *pending // all that the journal holds and other buckets do not
 	pass      *pass    // over what is pending; nil: none goes on
@@ -89,19 +91,23 @@ func (db *DB) gather() (last bool) {
 // at one moment.
 type commitGroup struct {
 	ops     []op
+	own     []op      // those that were not applied
 	all     []encoded // completions
 	journal rowsBuilder
 	hungry  map[frontier.Site]bool
 	quiet   bool // nobody waits for the commit: there is time to merge
 	moment  Moment
+
+	after, position uint64 // the group before it, and itself, in the log that others have; 0: none
 }
 
 // take takes a group from the queue.
 func (db *DB) take(last bool) *commitGroup {
 	g := &commitGroup{
 		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row},
-		ops:     db.queue.take(last), hungry: db.hands.takeHungry(),
+		ops:     db.queue.take(last), hungry: db.hands.takeHungry(), after: db.book.position,
 	}
+	g.flatten()
 	for _, o := range g.ops {
 		if o.completion != nil {
 			g.all = append(g.all, *o.completion)
@@ -109,6 +115,26 @@ func (db *DB) take(last bool) *commitGroup {
 		}
 	}
 	return g
+}
+
+// flatten puts what was applied where it stands.
+func (g *commitGroup) flatten() {
+	g.own = g.ops
+	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
+		return
+	}
+	g.own = nil
+	var flat []op
+	for _, o := range g.ops {
+		if o.applied == nil {
+			flat, g.own = append(flat, o), append(g.own, o)
+			continue
+		}
+		if a := o.applied; a.position > max(g.position, g.after) {
+			flat, g.position = append(flat, a.ops...), a.position
+		}
+	}
+	g.ops = flat
 }
 
 // commitGroup commits what is in the queue. After an error nothing can be committed
@@ -129,11 +155,17 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	if g.moment, err = db.outputs.Flush(); err != nil {
 		return err
 	}
+	if err := db.tell(g); err != nil {
+		return err
+	}
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	b := &db.book
 	maps.Copy(b.marks, g.moment.Marks)
 	b.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
+	if err := db.withholdApplied(g); err != nil {
+		return err
+	}
 	db.file.bolt.AllocSize = db.file.step
 	if d := db.opts.SyncDelay; d > 0 {
 		time.Sleep(2 * d) // bbolt syncs twice
@@ -152,7 +184,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	}
 	db.file.step = growth(c.size)
 	db.file.size.Store(c.size)
-	b.row, b.commits = g.journal.last, b.commits+1
+	b.row, b.commits, b.position = g.journal.last, b.commits+1, max(b.position, g.position)
 	b.committed = maps.Clone(b.marks)
 	db.acknowledge(g, c)
 	if len(g.moment.Full) == 0 {
@@ -165,6 +197,33 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 		delete(b.marks, name)
 	}
 	return nil
+}
+
+// withholdApplied keeps Read from returning entries of which the group says that they
+// have ended elsewhere.
+func (db *DB) withholdApplied(g *commitGroup) error {
+	var sites []*pendingSite
+	for i := range g.all {
+		if e := &g.all[i]; e.entry.fp != 0 && e.entry.num == 0 {
+			sites = append(sites, db.book.pending.sites[e.site])
+		}
+	}
+	if sites == nil {
+		return nil
+	}
+	return db.file.bolt.View(func(tx *bbolt.Tx) error {
+		v := db.newView(tx)
+		for _, s := range sites {
+			n, err := siteNumber(v.names, s.name)
+			if err == nil {
+				err = db.withhold(v, s, n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // transact commits a group, and a part of what is pending.
@@ -196,6 +255,11 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 				return err
 			}
 		}
+		if g.position != 0 {
+			if err := putPosition(c.meta, g.position); err != nil {
+				return err
+			}
+		}
 		return c.finish(db.book.commits+1, db.book.marks)
 	})
 	return c, err
@@ -209,8 +273,6 @@ func (c *change) apply(o op) error {
 		return putSnapshot(c.tx, o.site, o.snapshot)
 	case o.payload != nil:
 		return c.putPayload(o.digest, o.payload)
-	case o.requeue != nil:
-		return c.requeue(o.requeue)
 	default:
 		return put(c.meta, []byte(o.key), o.value)
 	}

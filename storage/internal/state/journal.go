@@ -12,14 +12,21 @@ import (
 //	what there is of it (flags)
 //	the site; its clocks; what was spent; why it is given up, or 0
 //	common clocks: how many; name and due of each
-//	the entry that ended: its number, where it was queued (priority, or due in
+//	the entry that ended: its fingerprint, where it was queued (rank, or due in
 //	Unix milliseconds), its tries, its fate
+//	the site of entries that are queued again after they were set aside; how many;
+//	the fingerprint of each
 //	links: how many; of each a zero byte, or its site; the fingerprint; the
 //	entry behind its length
+//
+// An entry is named by its site and fingerprint, not by the number that it gets when
+// it is merged: what a completion says is the same for every file with the same
+// seed.
 const (
 	ofSite = 1 << iota
 	ofEntry
 	wasWaiting // the entry had kindWaiting
+	ofBack     // there are entries that are queued again
 )
 
 // A link of a completion that was not known.
@@ -34,20 +41,31 @@ type encoded struct {
 	raw    []byte
 	links  []link
 	site   frontier.Site // empty where there are only links
-	entry  uint64        // ID of the entry that ended; 0 if none did
+	num    siteNum       // of site in this file; 0 where it is not known (yet)
+	entry  named         // that ended; zero if none did
 	waited bool          // that entry had kindWaiting
+	back   []named       // entries of site that are queued again; without site's clocks then
 	common []frontier.CommonClock
+	own    bool // was submitted to this DB, which is told when it has settled
+}
+
+// A named entry of a site.
+type named struct {
+	fp  uint64 // its fingerprint
+	num uint32 // its number in this file; 0 where it is not known (yet)
 }
 
 // encodeCompletion leaves out the links that are known.
 func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
-	e := encoded{site: c.Site, common: c.Common}
+	e := encoded{site: c.Site, common: c.Common, own: true}
 	flags := byte(0)
 	if c.Site != "" {
 		flags |= ofSite
 		if c.Fate.Code != frontier.Undecided {
 			flags |= ofEntry
-			e.entry = c.Entry.ID
+			var num uint32
+			e.num, num = splitID(c.Entry.ID)
+			e.entry = named{fingerprint(c.Entry.URL, db.seed), num}
 			if !c.Entry.Due.IsZero() {
 				flags |= wasWaiting
 				e.waited = true
@@ -64,7 +82,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 		b = appendTime(appendString(b, s.Name), s.Due)
 	}
 	if flags&ofEntry != 0 {
-		b = binary.BigEndian.AppendUint64(b, c.Entry.ID)
+		b = binary.BigEndian.AppendUint64(b, e.entry.fp)
 		if flags&wasWaiting != 0 {
 			b = binary.BigEndian.AppendUint64(b, uint64(dueMillis(c.Entry.Due)))
 		} else {
@@ -74,6 +92,17 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 	}
 	e.raw, e.links = db.encodeLinks(b, c)
 	return e
+}
+
+// encodeBack encodes that entries of a site are queued again.
+func encodeBack(site frontier.Site, n siteNum, back []named) encoded {
+	b := append(make([]byte, 0, 64+8*len(back)), ofBack)
+	b = binary.AppendUvarint(b, 0) // common clocks
+	b = binary.AppendUvarint(appendString(b, string(site)), uint64(len(back)))
+	for _, e := range back {
+		b = binary.BigEndian.AppendUint64(b, e.fp)
+	}
+	return encoded{raw: binary.BigEndian.AppendUint32(b, 0), site: site, num: n, back: back}
 }
 
 func (db *DB) encodeLinks(b []byte, c *frontier.Completion) ([]byte, []link) {
@@ -106,11 +135,12 @@ type journaled struct {
 	spent  frontier.Spent
 	given  frontier.Fate
 	common []frontier.CommonClock
-	entry  uint64
-	due    int64 // where the entry was queued; 0: among the ready ones, with priority
+	entry  uint64 // its fingerprint; 0: none ended
+	due    int64  // where the entry was queued; 0: among the ready ones, with priority
 	prio   uint8
 	tries  int
 	fate   frontier.Fate
+	back   []named // entries of site that are queued again
 }
 
 // completion reads all but the links, in front of which it stops.
@@ -131,6 +161,12 @@ func (d *decoder) completion() (j journaled) {
 			j.prio = d.byte()
 		}
 		j.tries, j.fate = int(d.uvarint()), d.fate()
+	}
+	if flags&ofBack != 0 {
+		j.site = frontier.Site(d.string())
+		for n := d.uvarint(); n > 0 && !d.bad; n-- {
+			j.back = append(j.back, named{fp: d.uint64()})
+		}
 	}
 	return j
 }
@@ -188,16 +224,22 @@ func decodeRow(key, value []byte) (all []encoded, places []place, err error) {
 	}
 	row := uint32(binary.BigEndian.Uint64(key))
 	for d := (decoder{b: raw}); len(d.b) > 0 && !d.bad; {
-		e := encoded{raw: d.lengthed()}
-		places = append(places, place{row, uint32(len(raw) - len(d.b) - len(e.raw))})
-		c := decoder{b: e.raw}
-		j := c.completion()
-		e.site, e.entry, e.waited, e.common = j.site, j.entry, j.due != 0, j.common
-		e.links = c.links(e.site, len(e.raw))
-		if d.bad || c.bad || len(c.b) > 0 {
+		text := d.lengthed()
+		places = append(places, place{row, uint32(len(raw) - len(d.b) - len(text))})
+		e, ok := decodeCompletion(text)
+		if d.bad || !ok {
 			return nil, nil, recordError(bucketJournal, key, errRecord)
 		}
 		all = append(all, e)
 	}
 	return all, places, nil
+}
+
+// decodeCompletion is what encodeCompletion made, but for the numbers of entries.
+func decodeCompletion(raw []byte) (e encoded, ok bool) {
+	d := decoder{b: raw}
+	j := d.completion()
+	e = encoded{raw: raw, site: j.site, entry: named{fp: j.entry}, waited: j.due != 0, back: j.back, common: j.common}
+	e.links = d.links(e.site, len(raw))
+	return e, !d.bad && len(d.b) == 0
 }

@@ -65,13 +65,19 @@ const (
 	endCost  = 4
 )
 
-// some are the links of s that are merged at once.
+// some are the links of s that are merged at once: all of them where one may be that
+// of an entry that ended.
 func (c *change) some(s *pendingSite) []pendingLink {
-	return s.links[:min(len(s.links), c.db.limits.MaxSlice)]
+	if c.whole(s) {
+		return s.links
+	}
+	return s.links[:c.db.limits.MaxSlice]
 }
 
 // whole reports whether s is merged at once.
-func (c *change) whole(s *pendingSite) bool { return len(s.links) <= c.db.limits.MaxSlice }
+func (c *change) whole(s *pendingSite) bool {
+	return len(s.links) <= c.db.limits.MaxSlice || s.unnamed > 0
+}
 
 // cost is what it takes to merge s, or the part of it that is merged at once.
 func (c *change) cost(s *pendingSite) int {
@@ -102,14 +108,15 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	c.merged = append(c.merged, mergedSite{s, n, len(links)})
-	if s.done > 0 && c.number(s.latest) > r.Merged {
+	// First the links: of an entry that was read elsewhere they may bring the entry.
+	if err := c.link(n, r, links, found); err != nil {
+		return err
+	}
+	if s.done > 0 && c.number(s.last) > r.Merged {
 		if err := c.complete(s, n, r); err != nil {
 			return err
 		}
 		r.Merged = c.row
-	}
-	if err := c.link(n, r, links, found); err != nil {
-		return err
 	}
 	if r.Ready > 0 {
 		if key, _ := c.entries.Cursor().Seek(n.prefix(kindReady)); key != nil {
@@ -138,16 +145,31 @@ func (c *change) see() {
 
 // complete gives the completions of a site their effect.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
-	for _, e := range s.ends {
-		j, err := c.journaled(e.place)
-		if err != nil {
-			return err
-		}
-		if err := c.end(n, r, e.num, &j); err != nil {
+	if s.unnamed > 0 {
+		rows := c.entries.Cursor()
+		if err := s.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(rows, n, fp) }); err != nil {
 			return err
 		}
 	}
-	j, err := c.journaled(s.latest)
+	for _, e := range s.ends {
+		j, err := c.journaled(e.place)
+		switch {
+		case err != nil:
+		case e.num == 0:
+			err = fmt.Errorf("an entry of %s ended, with the fingerprint %x, that was never queued", r.Site, e.fp)
+		case e.back:
+			err = c.requeue(n, r, e.num)
+		default:
+			err = c.end(n, r, e.num, &j)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.clocks == (place{}) {
+		return nil
+	}
+	j, err := c.journaled(s.clocks)
 	r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
 	return err
 }
@@ -159,6 +181,11 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 		from = waitingKey(n, j.due, num)
 	}
 	value := c.entries.Get(from)
+	if value == nil && j.due != 0 {
+		// What waits was put right here, after a clock that ran ahead, and not where
+		// the entry ended, or the other way round.
+		from, value = c.waiting(n, num)
+	}
 	if value == nil {
 		return fmt.Errorf("entry %d of %s ended, which is not queued", num, r.Site)
 	}
@@ -187,6 +214,17 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 		}
 	}
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, appendFate(c.arena.take(128), &j.fate)))
+}
+
+// waiting is the row of an entry that waits, whenever it is due; nil if there is none.
+func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
+	rows, prefix := c.entries.Cursor(), n.prefix(kindWaiting)
+	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
+		if lastNum(key) == num {
+			return bytes.Clone(key), value
+		}
+	}
+	return nil, nil
 }
 
 // unseen finds the links of a site that were never seen: their places in links,

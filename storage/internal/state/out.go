@@ -75,13 +75,12 @@ func (h *hands) read(n siteNum, entries int, dry bool) {
 // its site in hand any more, or anything to read, what is known to be found there
 // lies in the journal alone.
 func (h *hands) give(e *encoded) {
-	if e.entry == 0 {
+	if e.entry.fp == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n, _ := splitID(e.entry)
-	if o := h.sites[n]; o != nil {
+	if o := h.sites[e.num]; o != nil {
 		if o.hand--; o.hand <= 0 && o.dry {
 			h.starveLocked(e.site)
 		}

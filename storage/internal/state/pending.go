@@ -27,12 +27,14 @@ type group struct {
 
 // A pendingSite is what is pending for one site, in the order in which it came.
 type pendingSite struct {
-	name   frontier.Site
-	num    siteNum // 0 if it is not known (yet)
-	done   int     // completions
-	latest place   // the last of them
-	ends   []pendingEnd
-	links  []pendingLink
+	name    frontier.Site
+	num     siteNum // 0 if it is not known (yet)
+	done    int     // completions
+	last    place   // of them
+	clocks  place   // the last one with the clocks of the site; zero if none has them
+	ends    []pendingEnd
+	unnamed int // of ends: their entries may be among links
+	links   []pendingLink
 }
 
 // A place is where something stands in the journal: the low half of the number
@@ -41,9 +43,11 @@ type place struct{ row, at uint32 }
 
 func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
 
+// A pendingEnd is the end of an entry, or its coming back to the queue.
 type pendingEnd struct {
-	num    uint32
+	named
 	waited bool // it was with kindWaiting
+	back   bool
 	place
 }
 
@@ -78,17 +82,14 @@ func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) 
 	if p.empty() {
 		p.since = now
 	}
+	submits := 0
 	for i := range all {
 		e := &all[i]
+		if e.own {
+			submits++
+		}
 		if e.site != "" {
-			s := p.site(e.site)
-			s.done++
-			s.latest = places[i]
-			if e.entry != 0 {
-				n, num := splitID(e.entry)
-				s.num = n
-				s.ends = append(s.ends, pendingEnd{num, e.waited, s.latest})
-			}
+			p.site(e.site).complete(e, places[i])
 			p.todo++
 		}
 		for _, c := range e.common {
@@ -105,7 +106,53 @@ func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) 
 		}
 		p.todo += len(e.links)
 	}
-	p.groups = append(p.groups, group{row, len(all)})
+	if submits > 0 {
+		p.groups = append(p.groups, group{row, submits})
+	}
+}
+
+// complete notes a completion of the site, which stands at a place.
+func (s *pendingSite) complete(e *encoded, at place) {
+	s.done++
+	s.last = at
+	if e.num != 0 {
+		s.num = e.num
+	}
+	if e.back == nil {
+		s.clocks = at
+	}
+	if e.entry.fp != 0 {
+		s.end(pendingEnd{e.entry, e.waited, false, at})
+	}
+	for _, b := range e.back {
+		s.end(pendingEnd{b, false, true, at})
+	}
+}
+
+func (s *pendingSite) end(e pendingEnd) {
+	if e.num == 0 {
+		s.unnamed++
+	}
+	s.ends = append(s.ends, e)
+}
+
+// resolve gives the entries that ended their numbers, where number knows them.
+func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err error)) error {
+	for i := range s.ends {
+		e := &s.ends[i]
+		if e.num != 0 {
+			continue
+		}
+		num, ok, err := number(e.fp)
+		if err != nil {
+			return err
+		}
+		if ok {
+			e.num = num
+			s.unnamed--
+		}
+	}
+	return nil
 }
 
 // first is where the first thing stands that is pending for s.
@@ -113,15 +160,21 @@ func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
 	}
-	return s.latest
+	return s.last
 }
 
 // had forgets the completions of a site that had their effect before.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
-	if s.done > 0 && effect(s.latest) {
+	s.unnamed = 0
+	for _, e := range s.ends {
+		if e.num == 0 {
+			s.unnamed++
+		}
+	}
+	if s.done > 0 && effect(s.last) {
 		p.todo -= s.done
-		s.done, s.latest = 0, place{}
+		s.done, s.last, s.clocks = 0, place{}, place{}
 	}
 	if s.done == 0 && len(s.links) == 0 {
 		delete(p.sites, s.name)
@@ -133,7 +186,7 @@ func (p *pending) merged(m mergedSite) {
 	s := m.pendingSite
 	s.num = m.num
 	p.todo -= s.done + m.count
-	s.done, s.ends, s.latest = 0, nil, place{}
+	s.done, s.ends, s.unnamed, s.last, s.clocks = 0, nil, 0, place{}, place{}
 	if s.links = s.links[m.count:]; len(s.links) == 0 {
 		delete(p.sites, s.name)
 	}

@@ -20,7 +20,7 @@ type op struct {
 	value      []byte        // behind room for the checksum
 	digest     string        // of payload
 	payload    *Payload
-	requeue    []uint64 // IDs of entries that were set aside
+	applied    *applied // alone
 }
 
 // A queue is what everybody puts and the committer takes, in the order in which it
@@ -39,6 +39,7 @@ type queue struct {
 	links     int                                // in them
 	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
 	payloads  map[string]*Payload                // put and not committed, by digest
+	own       bool                               // something was put since Open that was not applied
 	hasty     bool                               // the bounds count no more; for good
 	last      bool                               // the last group is being committed: nothing more is taken
 	err       error                              // why nothing can be committed any more; set once
@@ -75,19 +76,38 @@ func (db *DB) enqueue(o op) error {
 	if q.last {
 		return ErrClosed
 	}
+	if o.applied == nil {
+		q.own = true
+		q.count(&o)
+	} else if q.own {
+		return ErrNotAlone
+	} else {
+		for i := range o.applied.ops {
+			q.count(&o.applied.ops[i])
+		}
+	}
 	q.ops = append(q.ops, o)
+	if o.completion != nil {
+		db.hands.give(o.completion)
+	}
+	nudge(q.wake)
+	return nil
+}
+
+// ErrNotAlone is returned by Apply where something else was put.
+var ErrNotAlone = errors.New("storage: a group can only be applied before anything is put")
+
+// count notes what is in an op. It requires that mu is held.
+func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
 		q.bytes += len(o.completion.raw)
 		q.links += len(o.completion.links)
-		db.hands.give(o.completion)
 	case o.snapshot != nil:
 		q.snapshots[o.site] = o.snapshot
 	case o.payload != nil:
 		q.payloads[o.digest] = o.payload
 	}
-	nudge(q.wake)
-	return nil
 }
 
 // full reports whether the queue is at one of its bounds. It requires that mu is

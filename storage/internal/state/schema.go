@@ -24,7 +24,8 @@ var (
 	// the journal (8), and when that was, by the clock of then (8); "outputs" -> *
 	// mark by name of each file that grows; "index" -> * marks of index.cdxj, and of
 	// index.part when it was made; "open" -> * true, while a process holds the crawl,
-	// or was killed; "restart" -> * time of the last open after an unclean end;
+	// or was killed; "position" -> that of the last group in the log that others have
+	// (8), if there is one; "restart" -> * time of the last open after an unclean end;
 	// "put " and a key -> *, by Put
 	bucketMeta = []byte("meta")
 
@@ -69,13 +70,14 @@ var buckets = [][]byte{
 }
 
 var (
-	keyVersion = []byte("version")
-	keySeed    = []byte("seed")
-	keyCommit  = []byte("commit")
-	keyOutputs = []byte("outputs")
-	keyRestart = []byte("restart")
-	keyIndex   = []byte("index")
-	keyOpen    = []byte("open")
+	keyVersion  = []byte("version")
+	keySeed     = []byte("seed")
+	keyCommit   = []byte("commit")
+	keyOutputs  = []byte("outputs")
+	keyRestart  = []byte("restart")
+	keyIndex    = []byte("index")
+	keyOpen     = []byte("open")
+	keyPosition = []byte("position")
 )
 
 // The kinds of rows in bucketEntries.

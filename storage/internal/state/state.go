@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,6 +30,8 @@ type Options struct {
 	SyncDelay time.Duration
 
 	Disk disk.Disk
+	Seed uint64 // of the fingerprints of a new crawl; 0: a random one
+	Log  Log    // is told of each group before it is committed; nil: nobody is
 
 	// New is called before the buckets of a new state are made, and may refuse it.
 	New func() error
@@ -187,12 +190,14 @@ func (db *DB) create(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	var seed [8]byte
-	rand.Read(seed[:])
+	seed := binary.BigEndian.AppendUint64(nil, db.opts.Seed)
+	if db.opts.Seed == 0 {
+		rand.Read(seed)
+	}
 	meta := tx.Bucket(bucketMeta)
 	return errors.Join(
 		meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)),
-		meta.Put(keySeed, seed[:]),
+		meta.Put(keySeed, seed),
 		putCommit(meta, lastCommit{at: time.Now()}))
 }
 
@@ -200,11 +205,17 @@ func (db *DB) load(meta *bbolt.Bucket) (err error) {
 	if db.seed, err = layout(meta, db.file.path()); err != nil {
 		return err
 	}
+	if want := db.opts.Seed; want != 0 && want != db.seed {
+		return told(fmt.Errorf("the fingerprints of %s have another seed than Options.Seed", db.file.path()))
+	}
 	last, err := getCommit(meta)
 	if err != nil {
 		return err
 	}
 	db.book.commits, db.book.row, db.begun.Committed = last.number, last.row, last.at
+	if db.book.position, err = getPosition(meta); err != nil {
+		return err
+	}
 	if db.book.marks, db.begun.Index, err = getMarks(meta); err != nil {
 		return err
 	}
@@ -238,7 +249,25 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 			return err
 		}
 		p.had(s, func(at place) bool { return v.change.number(at) <= r.Merged })
-		for _, e := range s.ends {
+		if err := db.withhold(v, s, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withhold keeps Read from returning entries that have ended, though nobody read them
+// here. One whose link is not merged cannot be read.
+func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
+	if n == 0 || s.unnamed == 0 {
+		return nil
+	}
+	rows := v.entries.Cursor()
+	if err := s.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(rows, n, fp) }); err != nil {
+		return err
+	}
+	for _, e := range s.ends {
+		if e.num != 0 && !e.back {
 			db.hands.take(n, e.num, !e.waited)
 		}
 	}

@@ -1,0 +1,66 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// Dump says all that the state in dir says of the crawl, a line each, sorted. Two
+// files to which the same groups were given have the same lines, once all of them are
+// merged: nothing in them depends on when that was. It is for comparing small ones.
+// The error is that of OpenQueue.
+func Dump(dir string) (lines []string, err error) {
+	q, err := OpenQueue(dir)
+	if err != nil {
+		return nil, err
+	}
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	err = q.view(func(tx *bbolt.Tx) error {
+		names := map[siteNum]frontier.Site{}
+		err := tx.Bucket(bucketStates).ForEach(func(key, value []byte) error {
+			var r siteRecord
+			if err := r.decode(key, value); err != nil {
+				return err
+			}
+			if names[keySite(key)] = r.Site; r.Ready == 0 {
+				r.Head = 0
+			}
+			r.Merged = 0
+			say("site %+v", r)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		each(tx.Bucket(bucketEntries), func(key, value []byte) {
+			site, row := names[keySite(key)], key[4:]
+			if key[4] != kindSeen {
+				say("entry %s %x %x", site, row, value[checksumSize:])
+				return
+			}
+			for b := block(value[checksumSize:]); len(b) > 0; b = b[fingerSize:] {
+				say("seen %s %x is %d", site, b.finger(0), b.num(0))
+			}
+		})
+		each(tx.Bucket(bucketAside), func(key, _ []byte) {
+			say("aside %s %x", names[keySite(key)], key[4:])
+		})
+		each(tx.Bucket(bucketMeta), func(key, value []byte) {
+			if bytes.HasPrefix(key, []byte(valuePrefix)) {
+				say("value %s %s", key, value[checksumSize:])
+			}
+		})
+		for _, name := range [][]byte{bucketCommon, bucketSnapshots, bucketPayloads, bucketJournal} {
+			each(tx.Bucket(name), func(key, value []byte) { say("%s %x %x", name, key, value[checksumSize:]) })
+		}
+		each(tx.Bucket(bucketBodies), func(key, value []byte) { say("%s %x %x", bucketBodies, key, value) })
+		return nil
+	})
+	slices.Sort(lines)
+	return lines, errors.Join(err, q.Close())
+}

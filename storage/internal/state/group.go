@@ -1,0 +1,170 @@
+package state
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+)
+
+// A Log is told of each group of what was put before it is committed. It is kept
+// elsewhere: Apply brings another file to the same state. Only the committer calls
+// it, so its calls follow each other.
+type Log interface {
+	// Append adds a group behind the one at position after, 0 for the first, and
+	// returns its own position, which is larger. The group is committed together with
+	// that position. An error refuses it: nothing of it is committed, nothing can be
+	// committed any more, and everybody is told the error. Group must not be kept.
+	Append(after uint64, group []byte) (position uint64, err error)
+}
+
+// A group is a byte that says in which form it is; the seed of the fingerprints (8);
+// and then, each behind its kind and its length, what was put, in the order in which
+// it takes effect:
+//
+//	c  a completion, as in a row of the journal
+//	r  site, time and body of a robots.txt: the site behind its length, and JSON
+//	v  a value: its key behind its length, and JSON
+//	p  an answer that was archived: its digest behind its length, when, its URL
+const (
+	groupForm = 1
+	groupHead = 1 + 8
+
+	groupCompletion = 'c'
+	groupSnapshot   = 'r'
+	groupValue      = 'v'
+	groupPayload    = 'p'
+)
+
+// encodeGroup is what a Log is told.
+func encodeGroup(seed uint64, ops []op) ([]byte, error) {
+	b := binary.BigEndian.AppendUint64([]byte{groupForm}, seed)
+	for _, o := range ops {
+		kind, content := byte(groupValue), appendString(nil, o.key)
+		switch {
+		case o.completion != nil:
+			kind, content = groupCompletion, o.completion.raw
+		case o.snapshot != nil:
+			raw, err := json.Marshal(o.snapshot)
+			if err != nil {
+				return nil, err
+			}
+			kind, content = groupSnapshot, append(appendString(nil, string(o.site)), raw...)
+		case o.payload != nil:
+			kind = groupPayload
+			content = append(appendTime(appendString(nil, o.digest), o.payload.Date), o.payload.URL...)
+		default:
+			content = append(content, o.value[checksumSize:]...)
+		}
+		b = append(binary.AppendUvarint(append(b, kind), uint64(len(content))), content...)
+	}
+	return b, nil
+}
+
+// decodeGroup is what encodeGroup was given.
+func decodeGroup(seed uint64, group []byte) (ops []op, err error) {
+	if len(group) < groupHead || group[0] != groupForm {
+		return nil, errors.New("it is not of the form that this version reads")
+	}
+	if is := binary.BigEndian.Uint64(group[1:]); is != seed {
+		return nil, fmt.Errorf("its fingerprints have the seed %x, those of this file %x: a file that is to be the same is made with Options.Seed", is, seed)
+	}
+	for d := (decoder{b: group[groupHead:]}); len(d.b) > 0; {
+		kind, content := d.byte(), d.lengthed()
+		o, ok := decodeOp(kind, content)
+		if d.bad || !ok {
+			return nil, fmt.Errorf("what stands before byte %d of it is not as it was written", len(group)-len(d.b))
+		}
+		ops = append(ops, o)
+	}
+	return ops, nil
+}
+
+func decodeOp(kind byte, content []byte) (o op, ok bool) {
+	content = append([]byte(nil), content...) // it is put long after the caller has its memory back
+	d := decoder{b: content}
+	switch kind {
+	case groupCompletion:
+		e, ok := decodeCompletion(content)
+		return op{completion: &e}, ok
+	case groupSnapshot:
+		o.site, o.snapshot = frontier.Site(d.string()), new(robots.Snapshot)
+		return o, !d.bad && json.Unmarshal(d.b, o.snapshot) == nil && len(o.snapshot.Body) <= maxRulesBody
+	case groupValue:
+		o.key = d.string()
+		o.value = append(make([]byte, checksumSize, checksumSize+len(d.b)), d.b...)
+		return o, !d.bad && len(o.key) <= bbolt.MaxKeySize && json.Valid(d.b)
+	case groupPayload:
+		o.digest = d.string()
+		o.payload = &Payload{Date: d.time(), URL: string(d.b)}
+		return o, !d.bad
+	}
+	return o, false
+}
+
+// Position is that of the last group that was committed, as Options.Log or who called
+// Apply has named it; 0 if there is none.
+func (db *DB) Position() uint64 {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	return db.book.position
+}
+
+// An applied group was committed by somebody else.
+type applied struct {
+	ops      []op
+	position uint64
+}
+
+// Apply does what another DB has done with a group, whose Log has said its position.
+// It does not wait until that is safe: Position says so, or Close. Groups come in
+// their order; one whose position is not larger than that of the one before is left
+// out. Apply is for who has put nothing of its own since Open; Log is not told of
+// what was applied.
+func (db *DB) Apply(position uint64, group []byte) error {
+	ops, err := decodeGroup(db.seed, group)
+	if err != nil {
+		return fmt.Errorf("group %d: %w", position, err)
+	}
+	return db.enqueue(op{applied: &applied{ops, position}})
+}
+
+// tell tells the Log of a group, before it is committed.
+func (db *DB) tell(g *commitGroup) error {
+	if db.opts.Log == nil || len(g.own) == 0 {
+		return nil
+	}
+	group, err := encodeGroup(db.seed, g.own)
+	if err != nil {
+		return err
+	}
+	after := max(g.after, g.position)
+	g.position, err = db.opts.Log.Append(after, group)
+	if err == nil && g.position <= after {
+		err = fmt.Errorf("Options.Log gave a group the position %d behind %d", g.position, after)
+	}
+	return told(err)
+}
+
+func putPosition(meta *bbolt.Bucket, position uint64) error {
+	return put(meta, keyPosition, binary.BigEndian.AppendUint64(make([]byte, checksumSize, checksumSize+8), position))
+}
+
+// getPosition is 0 where none was put.
+func getPosition(meta *bbolt.Bucket) (uint64, error) {
+	value := meta.Get(keyPosition)
+	if value == nil {
+		return 0, nil
+	}
+	raw, err := unseal(bucketMeta, keyPosition, value)
+	d := decoder{b: raw}
+	position := d.uint64()
+	if err == nil {
+		err = d.err()
+	}
+	return position, err
+}

@@ -1,0 +1,397 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+var replicas = flag.Int("replicas", 12, "crawls whose groups are applied to others")
+
+// A tape is a Log that keeps everything.
+type tape struct {
+	groups [][]byte // that of position i+1 is the i-th
+	refuse error
+}
+
+func (l *tape) Append(after uint64, group []byte) (uint64, error) {
+	if l.refuse != nil {
+		return 0, l.refuse
+	}
+	if after != uint64(len(l.groups)) {
+		return 0, fmt.Errorf("the last group is %d, not %d", len(l.groups), after)
+	}
+	l.groups = append(l.groups, bytes.Clone(group))
+	return after + 1, nil
+}
+
+// together is several groups as one.
+func together(groups [][]byte) []byte {
+	all := bytes.Clone(groups[0])
+	for _, g := range groups[1:] {
+		all = append(all, g[groupHead:]...)
+	}
+	return all
+}
+
+// tiny are limits with which a few links make several rows, blocks and slices.
+func tiny(r *rand.Rand) *Limits {
+	return &Limits{
+		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
+		Slice: 1 + r.IntN(40), MaxSlice: 1 + r.IntN(6), RowSize: 1 + r.IntN(400), MaxBlock: 2 + r.IntN(5),
+		Sift: r.IntN(2) << 30, Queue: 1 + r.IntN(4), QueueLinks: 1 + r.IntN(9), QueueBytes: 1 + r.IntN(4000),
+	}
+}
+
+const testSeed = 7
+
+// An original is a crawl of random visits whose groups are on tape.
+type original struct {
+	t    *testing.T
+	rand *rand.Rand
+	dir  string
+	db   *DB
+	tape *tape
+	now  time.Time
+	hand []frontier.Entry
+}
+
+// open opens the crawl, and gives it the groups that its log has and its file not.
+func (o *original) open() {
+	var err error
+	if o.db, err = start(o.dir, Options{Seed: testSeed, Log: o.tape, Limits: tiny(o.rand)}); err != nil {
+		o.t.Fatal(err)
+	}
+	for at := o.db.Position(); at < uint64(len(o.tape.groups)); at++ {
+		if err := o.db.Apply(at+1, o.tape.groups[at]); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+	o.hand = nil
+}
+
+// kill goes on with what a kill would have left.
+func (o *original) kill() {
+	synctest.Wait() // a copy is of one moment, as what a kill leaves is
+	copied := crash(o.t, o.dir)
+	kept := len(o.tape.groups)
+	if err := o.db.Close(); err != nil {
+		o.t.Fatal(err)
+	}
+	// What the old process still got into the log was in it before it was killed.
+	if o.rand.IntN(2) == 0 {
+		o.tape.groups = o.tape.groups[:kept]
+	}
+	o.dir = copied
+	o.open()
+}
+
+func (o *original) url() frontier.URL {
+	return entry(o.t, fmt.Sprintf("http://h%d.example/%d", o.rand.IntN(4), o.rand.IntN(60))).URL
+}
+
+func (o *original) links() (all []frontier.Entry) {
+	for range o.rand.IntN(25) {
+		all = append(all, frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Hops: "L", Via: "http://h0.example/"})
+	}
+	return all
+}
+
+func (o *original) act() error {
+	r, at := o.rand, o.now.Add(time.Duration(o.rand.IntN(1e6))*time.Microsecond)
+	o.now = o.now.Add(time.Second)
+	switch n := r.IntN(20); {
+	case n < 3:
+		return o.db.Submit(frontier.Completion{Links: o.links()})
+	case n < 8:
+		some := make([]frontier.Entry, 1+r.IntN(5))
+		n, err := o.db.Read(o.url().Site(), o.now, some)
+		o.hand = append(o.hand, some[:n]...)
+		return err
+	case n < 14 && len(o.hand) > 0:
+		i := r.IntN(len(o.hand))
+		e := o.hand[i]
+		o.hand = slices.Delete(o.hand, i, i+1)
+		c := frontier.Completion{
+			Site: e.URL.Site(), Entry: e, Spent: frontier.Spent{Pages: r.IntN(100)}, Links: o.links(),
+			Clocks: frontier.Clocks{Due: at, By: frontier.OwnClock}, Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: at}},
+		}
+		switch r.IntN(4) {
+		case 0:
+			c.Entry.Tries++
+			c.Fate = frontier.Fate{Code: frontier.Waiting, Until: at}
+		case 1:
+			c.Fate = frontier.Fate{Code: frontier.OutOfScope}
+		default:
+			c.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200, Time: at}
+		}
+		return o.db.Submit(c)
+	case n < 15:
+		_, err := o.db.Requeue(func(e frontier.Entry) bool { return len(e.URL.Target())%2 == 0 })
+		return err
+	case n < 16:
+		return o.db.Put(fmt.Sprint("key", r.IntN(3)), at)
+	case n < 17:
+		return o.db.PutSnapshot(o.url().Site(), &robots.Snapshot{Fetched: at, Status: 200, Body: fmt.Appendf(nil, "Disallow: /%d", r.IntN(3))})
+	case n < 18:
+		return o.db.PutPayload("sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ23456"+string(rune('A'+r.IntN(26))), Payload{at, o.url().String()})
+	}
+	time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond) // virtual
+	synctest.Wait()
+	return nil
+}
+
+// replay applies the groups to another file, in other groups, with reads and kills in
+// between.
+func replay(t *testing.T, r *rand.Rand, groups [][]byte, now time.Time) string {
+	dir := t.TempDir()
+	opts := Options{Seed: testSeed, Limits: tiny(r)}
+	db, err := start(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(groups); {
+		n := min(1+r.IntN(9), len(groups)-at)
+		if err := db.Apply(uint64(at+n), together(groups[at:at+n])); err != nil {
+			t.Fatal(err)
+		}
+		at += n
+		switch r.IntN(8) {
+		case 0, 1, 2:
+			site := frontier.Site(fmt.Sprintf("http://h%d.example", r.IntN(4)))
+			if _, err := db.Read(site, now, make([]frontier.Entry, 1+r.IntN(9))); err != nil {
+				t.Fatal(err)
+			}
+		case 3, 4:
+			time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+			synctest.Wait()
+		case 5:
+			if r.IntN(3) == 0 {
+				synctest.Wait()
+				copied := crash(t, dir)
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				dir, opts.Limits = copied, tiny(r)
+			} else if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if db, err = start(dir, opts); err != nil {
+				t.Fatal(err)
+			}
+			if at = int(db.Position()); at > len(groups) {
+				t.Fatalf("position %d of %d", at, len(groups))
+			}
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func dump(t *testing.T, dir string) []string {
+	t.Helper()
+	lines, err := Dump(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// Whatever groups the same things come in, and whatever is read, merged, killed or
+// closed meanwhile: two files to which they were given say the same.
+func TestGroupsMakeTheSameState(t *testing.T) {
+	for seed := range uint64(*replicas) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(seed, 11))
+				o := &original{t: t, rand: r, dir: t.TempDir(), tape: &tape{}, now: time.Now()}
+				o.open()
+				for range 300 {
+					if err := o.act(); err != nil {
+						t.Fatal(err)
+					}
+					if r.IntN(80) == 0 {
+						o.kill()
+					}
+				}
+				if err := o.db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				checked(t, o.dir)
+				want := dump(t, o.dir)
+				if len(o.tape.groups) < 30 || len(want) < 100 {
+					t.Fatalf("%d groups, %d lines: not much of a crawl", len(o.tape.groups), len(want))
+				}
+				for range 3 {
+					dir := replay(t, r, o.tape.groups, o.now)
+					checked(t, dir)
+					got := dump(t, dir)
+					for i := range min(len(got), len(want)) {
+						if got[i] != want[i] {
+							t.Fatalf("line %d:\ngot  %s\nwant %s", i, got[i], want[i])
+						}
+					}
+					if len(got) != len(want) {
+						t.Fatalf("%d lines, want %d", len(got), len(want))
+					}
+				}
+			})
+		})
+	}
+}
+
+// A group that is refused is not committed, and everybody is told why.
+func TestARefusedGroupNeverHappened(t *testing.T) {
+	dir := t.TempDir()
+	log := &tape{}
+	db, err := start(dir, Options{Gather: -1, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := func(url string) {
+		t.Helper()
+		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, url)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("http://a.example/1")
+	settle(t, db, 1)
+	if got := db.Position(); got != 1 {
+		t.Errorf("position %d", got)
+	}
+	log.refuse = errors.New("somebody else goes on with this crawl")
+	submit("http://a.example/2")
+	var damaged *DamagedError
+	if g := <-db.Grown(); !errors.Is(g.Err, log.refuse) || errors.As(g.Err, &damaged) {
+		t.Errorf("Grown: %v", g.Err)
+	}
+	if err := db.Put("key", 1); !errors.Is(err, log.refuse) {
+		t.Errorf("Put: %v", err)
+	}
+	if err := db.Close(); !errors.Is(err, log.refuse) {
+		t.Errorf("Close: %v", err)
+	}
+	if done := checked(t, dir); done.Entries != 1 || !done.Unclean {
+		t.Errorf("%+v", done)
+	}
+	again, err := start(dir, Options{Gather: -1, Log: &tape{groups: log.groups}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Position(); got != 1 {
+		t.Errorf("position %d after it was opened again", got)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(log.groups) != 1 {
+		t.Errorf("%d groups, of which one has anything in it", len(log.groups))
+	}
+}
+
+// What cannot be applied is said, and changes nothing.
+func TestWhatCannotBeApplied(t *testing.T) {
+	whole := binary.BigEndian.AppendUint64([]byte{groupForm}, testSeed)
+	other := binary.BigEndian.AppendUint64([]byte{groupForm}, testSeed+1)
+	for name, c := range map[string]struct {
+		group []byte
+		want  string
+	}{
+		"empty":          {nil, "not of the form"},
+		"a later form":   {append([]byte{groupForm + 1}, whole[1:]...), "not of the form"},
+		"another seed":   {other, "Options.Seed"},
+		"cut":            {append(bytes.Clone(whole), groupValue, 9, 1), "before byte 12 of it is not as it was written"},
+		"unknown kind":   {append(bytes.Clone(whole), 'x', 0), "not as it was written"},
+		"no completion":  {append(bytes.Clone(whole), groupCompletion, 1, 0xff), "not as it was written"},
+		"no JSON":        {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '{'), "not as it was written"},
+		"no snapshot":    {append(bytes.Clone(whole), groupSnapshot, 3, 1, 's', '{'), "not as it was written"},
+		"no payload":     {append(bytes.Clone(whole), groupPayload, 2, 1, 'd'), "not as it was written"},
+		"behind another": {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '1', groupValue), "not as it was written"},
+	} {
+		db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Apply(1, c.group); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "group 1") {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err := db.Apply(1, whole); err != nil {
+			t.Errorf("a group of nothing: %v", err)
+		}
+		if err := db.Put("key", 1); err != nil {
+			t.Error(err)
+		}
+		if err := db.Apply(2, whole); !errors.Is(err, ErrNotAlone) {
+			t.Errorf("after Put: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestASeedIsKept(t *testing.T) {
+	dir := t.TempDir()
+	for _, seed := range []uint64{testSeed, 0, testSeed} {
+		db, err := start(dir, Options{Seed: seed})
+		if err != nil || db.seed != testSeed {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var damaged *DamagedError
+	if _, err := Open(dir, Options{Seed: 8}); err == nil || errors.As(err, &damaged) {
+		t.Errorf("another seed: %v", err)
+	}
+}
+
+// Any bytes are refused or are a group that means the same once it was written again.
+func FuzzGroup(f *testing.F) {
+	db := &DB{cache: newKnownCache(), seed: testSeed}
+	var ops []op
+	for _, c := range completions(f) {
+		e := db.encodeCompletion(&c)
+		ops = append(ops, op{completion: &e})
+	}
+	back := encodeBack("http://a.example", 1, []named{{7, 1}, {8, 2}})
+	value, err := encode("v")
+	if err != nil {
+		f.Fatal(err)
+	}
+	ops = append(ops, op{completion: &back}, op{key: "k", value: value}, op{digest: "d", payload: &Payload{then, "http://a.example/"}},
+		op{site: "http://a.example", snapshot: &robots.Snapshot{Status: 200, Body: []byte("x")}})
+	group, err := encodeGroup(testSeed, ops)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(group)
+	f.Fuzz(func(t *testing.T, group []byte) {
+		ops, err := decodeGroup(testSeed, group)
+		if err != nil {
+			return
+		}
+		again, err := encodeGroup(testSeed, ops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := decodeGroup(testSeed, again)
+		if err != nil || len(same) != len(ops) {
+			t.Errorf("%d things of %d, %v", len(same), len(ops), err)
+		}
+	})
+}
