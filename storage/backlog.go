@@ -55,6 +55,20 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	return db.state.Requeue(wanted)
 }
 
+// Position is that of the last group that was committed, as Options.Log or who called
+// Apply has named it; 0 if there is none.
+func (db *DB) Position() uint64 { return db.state.Position() }
+
+// Apply does to the state what that of another directory did with a group, whose Log
+// has said its position. It does not wait until that is safe: Position says so, or
+// Close. Groups come in their order; one whose position is not larger than that of the
+// one before is left out. What they say of files of the other directory is not
+// checked.
+//
+// Apply is for who has put nothing of its own since Open: else it returns
+// ErrNotAlone. Log is not told of what was applied.
+func (db *DB) Apply(position uint64, group []byte) error { return db.state.Apply(position, group) }
+
 // Put keeps a value of the crawl under key, after what was submitted before
 // and before what is submitted later. The value is stored as JSON.
 func (db *DB) Put(key string, value any) error { return db.state.Put(key, value) }

@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -196,7 +198,8 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					ended: map[frontier.Site]time.Time{}, not: map[frontier.Site]time.Time{}, rests: map[frontier.Site]*rests{},
 					asked: map[string]int{}, links: map[string][]frontier.URL{}, known: map[string]bool{},
 				}
-				opts := Options{limits: small(random), NoPages: true}
+				log := &groups{}
+				opts := Options{limits: small(random), NoPages: true, Log: log, Seed: 1}
 				dir := t.TempDir()
 				begin, seeded := time.Now(), false
 				for end := false; !end; r.run++ {
@@ -204,6 +207,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					log.all = log.all[:db.Position()] // what came after a kill never was
 					f, err := frontier.New(db, frontier.Options{Delay: r.delay, Patience: 30 * 24 * time.Hour, Restarted: db.Restarted()})
 					if err != nil {
 						t.Fatal(err)
@@ -284,8 +288,57 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					r.acknowledged(dir, opts)
 				}
 				t.Logf("%d lives in %v, %d URLs", r.run, time.Since(begin), len(r.known))
+				log.compare(t, dir, Options{limits: small(random), Seed: 1})
 			})
 		})
+	}
+}
+
+// groups is a Log in memory.
+type groups struct{ all [][]byte }
+
+func (l *groups) Append(after uint64, group []byte) (uint64, error) {
+	if after != uint64(len(l.all)) {
+		return 0, fmt.Errorf("group %d comes behind %d", len(l.all)+1, after)
+	}
+	l.all = append(l.all, bytes.Clone(group))
+	return after + 1, nil
+}
+
+// compare applies the groups of the crawl in dir to a new one, which says the same
+// then.
+func (l *groups) compare(t *testing.T, dir string, opts Options) {
+	t.Helper()
+	second := t.TempDir()
+	db, err := Open(second, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range l.all {
+		if err := db.Apply(uint64(i+1), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err = Open(dir, Options{NoPages: true, limits: opts.limits}) // merges what is left
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := state.Dump(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := state.Dump(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d groups say %d lines, the crawl %d, and they are not the same", len(l.all), len(got), len(want))
 	}
 }
 
@@ -294,6 +347,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 func (r *referee) acknowledged(dir string, opts Options) {
 	r.t.Helper()
 	copied := crash(r.t, dir)
+	opts.Log = nil
 	db, err := Open(copied, opts)
 	if err != nil {
 		r.t.Fatal(err)

@@ -5,6 +5,9 @@ import "github.com/permesso-crawler/permesso/storage/internal/state"
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
 
+// ErrNotAlone is returned by DB.Apply where something else was put.
+var ErrNotAlone = state.ErrNotAlone
+
 // An InUseError says that another process holds the state of a crawl: the one in
 // Dir; Run says which, and is nil if that is not known.
 type InUseError = state.InUseError

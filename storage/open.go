@@ -34,9 +34,23 @@ type Options struct {
 	// slower disk would do.
 	SyncDelay time.Duration
 
+	Seed uint64 // of the fingerprints of a new crawl; 0: a random one. Files that are to be the same have the same
+	Log  Log    // is told of each group of what was put before it is committed; nil: nobody is
+
 	disk   disk.Disk
 	limits *state.Limits     // nil: usual; for tests
 	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
+}
+
+// A Log is told of each group of what was put before it is committed. It keeps groups
+// elsewhere: DB.Apply brings the state of another directory to the same. Only one
+// goroutine calls it, so its calls follow each other.
+type Log interface {
+	// Append adds a group behind the one at position after, 0 for the first, and
+	// returns its own position, which is larger. The group is committed together with
+	// that position. An error refuses it: nothing of it is committed, nothing can be
+	// committed any more, and everybody is told the error. Group must not be kept.
+	Append(after uint64, group []byte) (position uint64, err error)
 }
 
 // Bounds say how much may wait for a commit before whoever submits more waits,
@@ -82,7 +96,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	}
 	st, err := state.Open(dir, state.Options{
 		Gather: opts.Gather, Bounds: state.Bounds(opts.Bounds), SyncDelay: opts.SyncDelay, Disk: opts.disk,
-		Limits: opts.limits, Fault: opts.fault,
+		Seed: opts.Seed, Log: opts.Log, Limits: opts.limits, Fault: opts.fault,
 		New: func() error { return remains(dir) },
 	})
 	if err != nil {
