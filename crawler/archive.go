@@ -56,8 +56,10 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 			continue
 		}
 		record := archived(e, x, res)
-		if p != nil && x == res.Page {
+		if !x.Robots {
 			v.Answer = record
+		}
+		if p != nil && x == res.Page {
 			if len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
 				record.PayloadDigest = p.digest // nothing was decoded
 			}
@@ -71,6 +73,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 		}
 	}
 	refused, err := db.PutVisit(&v)
+	res.Outcome.Fate.Answer = v.Place
 	for _, r := range refused { // what a server sent must not end the crawl
 		j.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
 	}

@@ -167,6 +167,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 		}
 	}
 	e.Depth = strings.Count(e.Hops, string(frontier.HopLink))
+	e.Rank = frontier.RankOf(e.Depth)
 	switch {
 	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // a robots.txt
 		return nil

@@ -24,7 +24,7 @@ type Backlog interface {
 	// the name for a site that it does not know.
 	State(Site) (SiteState, error)
 
-	// Read fills entries with the next ones of site, by priority and then by
+	// Read fills entries with the next ones of site, by rank and then by
 	// age, those first whose Due has come by now; the others stay. It never
 	// returns an entry twice, unless a Completion in between said Waiting.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
@@ -46,7 +46,7 @@ type SiteState struct {
 	Clocks  Clocks
 	Queued  int       // entries that have not ended
 	Ready   bool      // Read would return one of them, that need not wait
-	Head    uint8     // if Ready: the priority of the first of them, or of one that is out
+	Head    uint8     // if Ready: the rank of the first of them, or of one that is out
 	Waiting time.Time // earliest Due of those that wait; zero if none does
 	Spent   Spent
 	Fate    Fate // why the site was given up; zero if it was not

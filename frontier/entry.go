@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -28,17 +29,19 @@ type Entry struct {
 	Hops  string    // path of Hop letters from the seed; empty for a seed
 	Tag   string    // the seed's tag, inherited by all that is found from it
 	Depth int       // number of L hops
+	Rank  uint8     // orders the entries of one site: lower first, then in the order in which they were found
 	Tries int       // attempts so far that failed by the page's own fault
 	Due   time.Time // not to be asked before; zero where only the site's clocks count
 	ID    uint64    // the backlog's name for it within its site; zero until it was read
 }
 
-// Found is the entry of a URL found on e by hop.
+// Found is the entry of a URL found on e by hop. Its rank is that of its depth.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
 		f.Depth++
 	}
+	f.Rank = RankOf(f.Depth)
 	return f
 }
 
@@ -62,6 +65,6 @@ func (e Entry) Requisite() bool {
 // alone.
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
 
-// Priority orders the entries of one site: lower first, then in the order in
-// which they were found. What is near a seed comes first.
-func (e Entry) Priority() uint8 { return uint8(min(e.Depth, 255)) }
+// RankOf is the rank of an entry whose depth alone counts: what is near a seed comes
+// first.
+func RankOf(depth int) uint8 { return uint8(max(0, min(depth, math.MaxUint8))) }

@@ -37,15 +37,15 @@ func TestWhatIsFoundHasItsWayFromTheSeed(t *testing.T) {
 	for _, hop := range []Hop{HopLink, HopEmbed, HopRedirect, HopManifest} {
 		want := Entry{URL: u, Via: "http://a.example/", Hops: string(hop), Tag: "tag"}
 		if hop == HopLink {
-			want.Depth = 1
+			want.Depth, want.Rank = 1, 1
 		}
 		if got := seed.Found(u, hop); got != want {
 			t.Errorf("%c: %+v, want %+v", hop, got, want)
 		}
 	}
 	for depth, want := range map[int]uint8{0: 0, 7: 7, 255: 255, 256: 255, 1000: 255} {
-		if got := (Entry{Depth: depth}).Priority(); got != want {
-			t.Errorf("the priority at depth %d is %d, want %d", depth, got, want)
+		if got := RankOf(depth); got != want {
+			t.Errorf("the rank at depth %d is %d, want %d", depth, got, want)
 		}
 	}
 }

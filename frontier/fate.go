@@ -39,6 +39,14 @@ type Fate struct {
 	Rules  time.Time `json:",omitzero"`  // when the robots.txt in force was fetched
 	Time   time.Time // when it was decided
 	Until  time.Time `json:",omitzero"` // of Waiting
+	Answer Place     `json:",omitzero"` // where the last answer is archived
+}
+
+// A Place is where the record of an answer begins in an archive. The zero Place is
+// that of an answer that is not archived.
+type Place struct {
+	File   string // name of the file
+	Offset int64  // bytes
 }
 
 // Page reports whether the fate is that of a page: an answer with a 2xx

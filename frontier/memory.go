@@ -196,7 +196,7 @@ func (s *memorySite) complete(c Completion) {
 func (s *memorySite) summary() SiteState {
 	st := s.state
 	if len(s.ready) > 0 {
-		st.Ready, st.Head = true, s.ready[0].Priority()
+		st.Ready, st.Head = true, s.ready[0].Rank
 	}
 	if len(s.waiting) > 0 {
 		st.Waiting = s.waiting[0].Due
@@ -215,7 +215,7 @@ func (h entryHeap) Less(i, j int) bool {
 	if !a.Due.Equal(b.Due) {
 		return a.Due.Before(b.Due)
 	}
-	if p, q := a.Priority(), b.Priority(); p != q && a.Due.IsZero() {
+	if p, q := a.Rank, b.Rank; p != q && a.Due.IsZero() {
 		return p < q
 	}
 	return a.ID < b.ID

@@ -33,7 +33,7 @@ func (l *list) order(now time.Time) (ready []*listed) {
 	slices.SortStableFunc(ready, func(a, b *listed) int {
 		switch {
 		case a.Due.IsZero() && b.Due.IsZero():
-			return cmp.Or(cmp.Compare(a.Depth, b.Depth), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.ID, b.ID))
 		case a.Due.IsZero():
 			return 1
 		case b.Due.IsZero():
@@ -57,8 +57,8 @@ func (l *list) state(site Site) SiteState {
 			if st.Waiting.IsZero() || e.Due.Before(st.Waiting) {
 				st.Waiting = e.Due
 			}
-		case !st.Ready || e.Priority() < st.Head:
-			st.Ready, st.Head = true, e.Priority()
+		case !st.Ready || e.Rank < st.Head:
+			st.Ready, st.Head = true, e.Rank
 		}
 	}
 	return st
@@ -116,9 +116,9 @@ func (w *walk) link() {
 	var links []Entry
 	for range w.random.IntN(4) {
 		u := mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80)))
-		links = append(links, Entry{URL: u, Depth: w.random.IntN(3), Tries: 7, Due: w.at(10)})
+		links = append(links, Entry{URL: u, Depth: w.random.IntN(3), Rank: uint8(w.random.IntN(3)), Tries: 7, Due: w.at(10)})
 		if !slices.ContainsFunc(w.list.all, func(e *listed) bool { return e.URL == u }) {
-			e := Entry{URL: u, Depth: links[len(links)-1].Depth, ID: uint64(len(w.list.all) + 1)}
+			e := Entry{URL: u, Depth: links[len(links)-1].Depth, Rank: links[len(links)-1].Rank, ID: uint64(len(w.list.all) + 1)}
 			w.list.all = append(w.list.all, &listed{Entry: e})
 		}
 	}

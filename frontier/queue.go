@@ -12,7 +12,7 @@ type place uint8
 const (
 	placeIdle    place = iota // has nothing to be asked
 	placeWaiting              // in the queue, by due time
-	placeReady                // is due: in the queue by priority
+	placeReady                // is due: in the queue by rank
 	placeParked               // waits for another's release: of an address or a site
 	placeOut                  // a Turn has it
 )
@@ -32,7 +32,7 @@ type site struct {
 	// What the backlog has, as it said last: learn writes it.
 	queued int       // entries that have not ended
 	more   bool      // it may have entries to read that need not wait
-	head   uint8     // priority of the first of them
+	head   uint8     // rank of the first of them
 	retry  time.Time // when the first of its waiting entries is due
 	kept   time.Time // the same, as the backlog has it
 
@@ -60,7 +60,7 @@ type site struct {
 // alone move them.
 type queues struct {
 	waiting siteHeap  // placeWaiting, by due time
-	ready   siteHeap  // placeReady: due, by priority
+	ready   siteHeap  // placeReady: due, by rank
 	last    *site     // the one in waiting that is due last, unless it has left since
 	lastDue time.Time // no site in waiting is due later
 }
@@ -185,24 +185,24 @@ func (s *site) next() int {
 	return min(len(s.ahead), 1) - 1
 }
 
-// priority is that of the entry that s would be asked for.
-func (s *site) priority() uint8 {
+// rank is that of the entry that s would be asked for.
+func (s *site) rank() uint8 {
 	if len(s.ahead) > 0 {
-		return s.ahead[0].Priority()
+		return s.ahead[0].Rank
 	}
 	return s.head
 }
 
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
-// headFirst orders sites that are due: by the priority of what they would be
+// headFirst orders sites that are due: by the rank of what they would be
 // asked for, then by due time. A site that waits for another's right goes
 // before all: that one would otherwise always be out when it asks.
 func headFirst(a, b *site) bool {
 	if first := a.wants != nil; first != (b.wants != nil) {
 		return first
 	}
-	if p, q := a.priority(), b.priority(); p != q {
+	if p, q := a.rank(), b.rank(); p != q {
 		return p < q
 	}
 	return a.due.Before(b.due)

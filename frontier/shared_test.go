@@ -243,7 +243,7 @@ func TestWhatIsNearASeedComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, frontier.NewMemory(), frontier.Options{Delay: time.Minute})
 		deep, middle, near := entries(t, "http://deep.example/"), entries(t, "http://middle.example/"), entries(t, "http://near.example/")
-		deep[0].Depth, middle[0].Depth = 5, 2
+		deep[0].Rank, middle[0].Rank = frontier.RankOf(5), frontier.RankOf(2)
 		for _, e := range [][]frontier.Entry{deep, middle, near} {
 			if err := f.Add(e...); err != nil {
 				t.Fatal(err)

@@ -256,6 +256,7 @@ func (r *tracer) add(args []string) string {
 		}
 		// One by one: of several sites in one call none is the first.
 		e := Entry{URL: mustParse(r.t, arg), Hops: option(args, "hops"), Depth: r.number(option(args, "depth"))}
+		e.Rank = RankOf(e.Depth)
 		if err := r.f.Add(e); err != nil {
 			return err.Error() + "\n"
 		}

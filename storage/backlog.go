@@ -42,7 +42,7 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) { return db.state.Fate(u) }
 
 // Queued are the entries of site that have not ended, those that were read, too:
-// first those that can be asked for, by priority, then those that wait. What was
+// first those that can be asked for, by rank, then those that wait. What was
 // submitted and is not merged yet is not seen.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return db.state.Queued(site)
@@ -61,7 +61,7 @@ func (db *DB) Position() uint64 { return db.state.Position() }
 
 // Apply does to the state what that of another directory did with a group, whose Log
 // has said its position. It does not wait until that is safe: Position says so, or
-// Close. Groups come in their order; one whose position is not larger than that of the
+// Close; before that an entry that has ended there can still be read here. Groups come in their order; one whose position is not larger than that of the
 // one before is left out. What they say of files of the other directory is not
 // checked.
 //

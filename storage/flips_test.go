@@ -58,9 +58,17 @@ func everything(t *testing.T) string {
 			Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: now.Add(time.Second)}},
 		}
 	}
+	page := archivedPage(now)
+	visit := &Visit{Exchanges: []*warc.Exchange{page}, Answer: page}
+	if _, err := db.PutVisit(visit); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 9 {
 		site := frontier.Site(fmt.Sprintf("http://h%d.example", i%3))
 		f := frontier.Fate{Code: frontier.Fetched, Status: 200, Digest: "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"}
+		if i == 0 { // of the URL that page is about
+			f.Answer = visit.Place
+		}
 		if i%2 == 1 {
 			f = frontier.Fate{Code: frontier.Waiting, Until: now.Add(time.Hour)}
 		}
@@ -70,9 +78,6 @@ func everything(t *testing.T) string {
 		submit(end(site, f))
 	}
 	if err := db.Put("key", "value"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.PutVisit(&Visit{Exchanges: []*warc.Exchange{archivedPage(now)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.PutSnapshot("http://h0.example", &robots.Snapshot{

@@ -100,7 +100,7 @@ func same(a, b frontier.SiteState) bool {
 func (s *script) add() {
 	var links []frontier.Entry
 	for range s.rand.IntN(5) {
-		links = append(links, frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Hops: "L", Via: "http://via.example/"})
+		links = append(links, frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: "L", Via: "http://via.example/"})
 	}
 	s.submit(frontier.Completion{Links: links}, 0)
 }

@@ -176,7 +176,7 @@ func (w *twin) site() frontier.Site { return w.url().Site() }
 func (w *twin) links(n int) []frontier.Entry {
 	var links []frontier.Entry
 	for range w.rand.IntN(n + 1) {
-		e := frontier.Entry{URL: w.url(), Depth: w.rand.IntN(3), Hops: "LLR"[:w.rand.IntN(4)]}
+		e := frontier.Entry{URL: w.url(), Depth: w.rand.IntN(3), Rank: uint8(w.rand.IntN(3)), Hops: "LLR"[:w.rand.IntN(4)]}
 		switch w.rand.IntN(3) {
 		case 0:
 			e.Via = w.url().String()
@@ -203,7 +203,7 @@ func (w *twin) readable(site frontier.Site, now time.Time) (ready, waiting []*tw
 		}
 	}
 	slices.SortFunc(ready, func(a, b *twinURL) int {
-		return cmp.Or(cmp.Compare(a.entry.Priority(), b.entry.Priority()), cmp.Compare(a.order, b.order))
+		return cmp.Or(cmp.Compare(a.entry.Rank, b.entry.Rank), cmp.Compare(a.order, b.order))
 	})
 	slices.SortFunc(waiting, func(a, b *twinURL) int {
 		return cmp.Or(a.entry.Due.Compare(b.entry.Due), cmp.Compare(a.order, b.order))
@@ -394,7 +394,7 @@ func (w *twin) compare() {
 		if !w.quiet() {
 			continue
 		}
-		if st.Ready != (len(ready) > 0) || st.Ready && st.Head > ready[0].entry.Priority() || st.Waiting.IsZero() != (len(waiting) == 0) ||
+		if st.Ready != (len(ready) > 0) || st.Ready && st.Head > ready[0].entry.Rank || st.Waiting.IsZero() != (len(waiting) == 0) ||
 			len(waiting) > 0 && !st.Waiting.Equal(waiting[0].entry.Due) {
 			w.t.Fatalf("%s: got %+v\nwant %d ready and %d waiting", site, st, len(ready), len(waiting))
 		}

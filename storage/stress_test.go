@@ -85,6 +85,7 @@ func TestTheLargestOfEverything(t *testing.T) {
 	site := frontier.Site("http://a.example")
 	long := entry(t, string(site)+"/"+strings.Repeat("l", 8000-len(site)-1))
 	long.Via, long.Hops, long.Tag, long.Depth = long.URL.String(), strings.Repeat("L", 5000), strings.Repeat("t", 1000), 5000
+	long.Rank = frontier.RankOf(long.Depth)
 	links := []frontier.Entry{long}
 	for i := range many {
 		links = append(links, entry(t, fmt.Sprintf("%s/%d", site, i)))

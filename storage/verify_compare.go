@@ -109,6 +109,11 @@ func (v *verifier) compareCapture(at string, s said) {
 			v.wrong(PagesFile, f, "the answer at %s is another one", there)
 		}
 	}
+	for _, f := range s[ofAnswer] {
+		if is := strings.Fields(record); len(is) < 3 || is[2] != f.value {
+			v.problem("%s: the answer at %s is not that of %s", StateFile, there, f.value)
+		}
+	}
 	v.compareLine(indexPart, s[ofPart], v.state.Growing[indexPart].Length > 0, line, there)
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
@@ -133,6 +138,9 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 	if !v.present[name] {
 		v.absent[name]++
 		return
+	}
+	for _, f := range s[ofAnswer] {
+		v.problem("%s: the answer of %s is not at %s", StateFile, f.value, there)
 	}
 	for _, f := range s[ofPage] {
 		v.wrong(PagesFile, f, "there is no answer at %s", there)

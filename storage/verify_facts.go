@@ -32,6 +32,7 @@ type source byte
 
 const (
 	ofFate    source = 'f' // the state, of a URL
+	ofAnswer  source = 'e' // the state, of where an answer is archived
 	ofPayload source = 's' // the state, of an answer that was archived
 	ofPage    source = 'g' // pages.jsonl
 	ofLinks   source = 'l' // links.jsonl
@@ -106,6 +107,9 @@ func parseFact(line []byte) (f fact) {
 // The values of facts.
 
 func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
+	if f.Answer != (frontier.Place{}) {
+		v.know(captureKey(f.Answer.File, f.Answer.Offset), ofAnswer, 0, u.String())
+	}
 	value := ""
 	if f.Code == frontier.Fetched {
 		value = fmt.Sprintf("%d %s", f.Status, f.Digest)

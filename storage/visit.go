@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -10,9 +11,11 @@ import (
 // not at all: a line of pages.jsonl never speaks of a record that is not there.
 type Visit struct {
 	Exchanges []*warc.Exchange // to be archived, in the order in which they were made
-	Answer    *warc.Exchange   // the one of them that Page is about
+	Answer    *warc.Exchange   // the one of them that the entry was asked for, which Page is about
 	Page      *PageRecord      // nil: no page came of it. Where its answer stands is filled in
 	Links     []LinkRecord     // that are on the page
+
+	Place frontier.Place // set by PutVisit: where the record of Answer is; it holds once the visit is committed
 }
 
 // PutVisit writes a visit, before its completion is submitted. What no output is
@@ -38,6 +41,9 @@ func (db *DB) PutVisit(v *Visit) (refused []*RecordError, err error) {
 		return refused, err
 	}
 	for _, r := range records {
+		if r.ofPage {
+			v.Place = frontier.Place{File: r.at.File, Offset: r.at.Offset}
+		}
 		if r.digest == "" || r.at.Revisit {
 			continue
 		}

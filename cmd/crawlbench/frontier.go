@@ -237,7 +237,7 @@ func (g *growth) page(r *rand.Rand, e frontier.Entry, host int) []frontier.Entry
 		default:
 			page = r.IntN(known)
 		}
-		links[i] = frontier.Entry{URL: g.url(to, page), Via: via, Hops: "LL", Depth: min(page/8, 5)}
+		links[i] = frontier.Entry{URL: g.url(to, page), Via: via, Hops: "LL", Depth: min(page/8, 5), Rank: uint8(min(page/8, 5))}
 	}
 	return links
 }

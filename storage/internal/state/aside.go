@@ -113,5 +113,5 @@ func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	}
 	r.Ready++
 	r.Queued++
-	return put(c.entries, readyKey(n, entryPriority(raw), num), c.arena.value(raw))
+	return put(c.entries, readyKey(n, entryRank(raw), num), c.arena.value(raw))
 }

@@ -20,7 +20,7 @@ func TestWhatIsOutOfScopeIsOnlySetAside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			links = append(links, frontier.Entry{URL: u, Hops: "LL", Depth: 2, Via: "http://via.example/", Tag: "tag"})
+			links = append(links, frontier.Entry{URL: u, Hops: "LL", Depth: 2, Rank: 3, Via: "http://via.example/", Tag: "tag"})
 		}
 	}
 	submits := 0
@@ -74,7 +74,7 @@ func TestWhatIsOutOfScopeIsOnlySetAside(t *testing.T) {
 	}
 	submit(frontier.Completion{})
 	for site, st := range wait() {
-		if site != last && (st.Queued != each/2 || !st.Ready || st.Head != 2) || site == last && st.Queued != 0 {
+		if site != last && (st.Queued != each/2 || !st.Ready || st.Head != 3) || site == last && st.Queued != 0 {
 			t.Errorf("%+v", st)
 		}
 	}

@@ -138,13 +138,14 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 // is held.
 type view struct {
 	db                     *DB
+	tx                     *bbolt.Tx
 	names, states, entries *bbolt.Bucket
 	change                 *change // reads the journal
 }
 
 func (db *DB) newView(tx *bbolt.Tx) *view {
 	return &view{
-		db: db, names: tx.Bucket(bucketNames), states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries),
+		db: db, tx: tx, names: tx.Bucket(bucketNames), states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries),
 		change: newChange(db, tx, db.book.row),
 	}
 }
@@ -312,9 +313,9 @@ func (v *view) fate(n siteNum, r *siteRecord, num uint32) (f frontier.Fate, err 
 		raw, err := unseal(bucketEntries, key, value)
 		d := decoder{b: raw}
 		d.skipEntry()
-		f = d.fate()
-		if err == nil && d.bad {
-			err = recordError(bucketEntries, key, errRecord)
+		f, wrong := d.ended(v.tx.Bucket(bucketArchives))
+		if err == nil && wrong != nil {
+			err = recordError(bucketEntries, key, wrong)
 		}
 		return f, err
 	}

@@ -112,6 +112,8 @@ func (v *checker) state(tx *bbolt.Tx) error {
 			v.done.Finished[string(key)] = m
 		}
 	})
+	_, err := loadArchives(tx)
+	v.failed(err)
 	each(tx.Bucket(bucketPayloads), func(key, value []byte) {
 		if p, err := getPayload(key, value); !v.failed(err) {
 			v.Payload(*p)
@@ -255,8 +257,12 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 		e, err := d.entry(r.Site)
 		fate := v.ends[siteEntry{r.Site, fingerprint(e.URL, v.seed)}]
 		if kind == kindEnded {
-			if fate = d.fate(); fate.Code == frontier.OutOfScope {
+			var wrong error
+			if fate, wrong = d.ended(tx.Bucket(bucketArchives)); fate.Code == frontier.OutOfScope {
 				v.aside(tx, n, lastNum(key))
+			}
+			if err == nil && wrong != nil {
+				err = recordError(bucketEntries, key, wrong)
 			}
 		}
 		if err == nil {

@@ -24,7 +24,7 @@ var (
 	errRecord   = errors.New("record is not of the known form")
 )
 
-// checksum is that of a row. The key is part of it: priorities and due times
+// checksum is that of a row. The key is part of it: ranks and due times
 // stand nowhere else.
 func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value[checksumSize:])

@@ -14,16 +14,17 @@ import (
 // A book is what the committer keeps between two commits. It alone changes it, with
 // DB.merging held, and reads it without.
 type book struct {
-	marks     Marks    // of the outputs, those too that this run does not write: as they were flushed last
-	committed Marks    // as of the last commit: never more than what is on disk
-	commits   uint64   // number of the last commit
-	position  uint64   // of the last group, in the log that others have
-	row       uint64   // number of the last row that was ever in the journal: it only grows
-	pending   *pending // all that the journal holds and other buckets do not
-	pass      *pass    // over what is pending; nil: none goes on
-	unknown   bool     // the last commit failed, and may be on disk all the same: nothing is cut then
-	drained   bool     // a pass has ended since Begin; until then merge eagerly: the frontier has nothing to read
-	turning   bool     // what a clock did that ran ahead is being put right
+	marks     Marks             // of the outputs, those too that this run does not write: as they were flushed last
+	committed Marks             // as of the last commit: never more than what is on disk
+	commits   uint64            // number of the last commit
+	position  uint64            // of the last group, in the log that others have
+	row       uint64            // number of the last row that was ever in the journal: it only grows
+	pending   *pending          // all that the journal holds and other buckets do not
+	pass      *pass             // over what is pending; nil: none goes on
+	archived  map[string]uint32 // number of each WARC file that an entry that ended names
+	unknown   bool              // the last commit failed, and may be on disk all the same: nothing is cut then
+	drained   bool              // a pass has ended since Begin; until then merge eagerly: the frontier has nothing to read
+	turning   bool              // what a clock did that ran ahead is being put right
 	workspace
 }
 
@@ -186,6 +187,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	db.file.size.Store(c.size)
 	b.row, b.commits, b.position = g.journal.last, b.commits+1, max(b.position, g.position)
 	b.committed = maps.Clone(b.marks)
+	maps.Copy(b.archived, c.archived)
 	db.acknowledge(g, c)
 	if len(g.moment.Full) == 0 {
 		return nil

@@ -39,7 +39,15 @@ func Dump(dir string) (lines []string, err error) {
 		}
 		each(tx.Bucket(bucketEntries), func(key, value []byte) {
 			site, row := names[keySite(key)], key[4:]
-			if key[4] != kindSeen {
+			switch {
+			case key[4] == kindEnded:
+				d := decoder{b: value[checksumSize:]}
+				d.skipEntry()
+				entry := value[checksumSize : len(value)-len(d.b)]
+				fate, err := d.ended(tx.Bucket(bucketArchives))
+				say("entry %s %x %x %+v %v", site, row, entry, fate, err)
+				return
+			case key[4] != kindSeen:
 				say("entry %s %x %x", site, row, value[checksumSize:])
 				return
 			}

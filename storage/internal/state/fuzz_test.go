@@ -50,7 +50,7 @@ func FuzzClocks(f *testing.F) {
 
 func FuzzFate(f *testing.F) {
 	fuzz(f, (*decoder).fate, appendFate, frontier.Fate{}, frontier.Fate{Code: frontier.Waiting, Until: then, Time: then}, frontier.Fate{
-		Code: frontier.Fetched, Status: 200, Detail: "x", Digest: "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", Rules: then,
+		Code: frontier.Fetched, Status: 200, Detail: "x", Digest: "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", Rules: then, Answer: frontier.Place{File: "x.warc.gz", Offset: 1 << 40},
 	}, frontier.Fate{Code: frontier.Failed, Digest: "sha1:abcdefghijklmnopqrstuvwxyz234567"}, frontier.Fate{Code: frontier.Failed, Digest: "sha1:A======="})
 }
 
@@ -73,7 +73,7 @@ func FuzzEntry(f *testing.F) {
 		if skip.skipEntry(); err == nil && (skip.bad || len(skip.b) != len(d.b)) {
 			t.Errorf("skipEntry leaves %d bytes, entry %d", len(skip.b), len(d.b))
 		}
-		entryPriority(raw)
+		entryRank(raw)
 		retried(nil, raw, 1)
 		if err != nil || e.URL.Site() != site {
 			return // of another site: no key leads to it
@@ -82,8 +82,8 @@ func FuzzEntry(f *testing.F) {
 		if w, err := again.entry(site); err != nil || len(again.b) > 0 || w != e {
 			t.Errorf("%+v\nbecomes\n%+v, %v", e, w, err)
 		}
-		if p := entryPriority(appendEntry(nil, &e, 0)); p != e.Priority() && e.Depth >= 0 {
-			t.Errorf("priority %d, want %d", p, e.Priority())
+		if p := entryRank(appendEntry(nil, &e, 0)); p != e.Rank {
+			t.Errorf("rank %d, want %d", p, e.Rank)
 		}
 		more := decoder{b: retried(nil, appendEntry(nil, &e, e.Tries), 7)}
 		if w, err := more.entry(site); err != nil || w.Tries != 7 || w.URL != e.URL {

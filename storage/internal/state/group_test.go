@@ -78,6 +78,10 @@ func (o *original) open() {
 			o.t.Fatal(err)
 		}
 	}
+	for o.db.Position() < uint64(len(o.tape.groups)) { // what has ended there must not be read here
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+	}
 	o.hand = nil
 }
 
@@ -103,7 +107,7 @@ func (o *original) url() frontier.URL {
 
 func (o *original) links() (all []frontier.Entry) {
 	for range o.rand.IntN(25) {
-		all = append(all, frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Hops: "L", Via: "http://h0.example/"})
+		all = append(all, frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Rank: uint8(o.rand.IntN(3)), Hops: "L", Via: "http://h0.example/"})
 	}
 	return all
 }
@@ -135,6 +139,9 @@ func (o *original) act() error {
 			c.Fate = frontier.Fate{Code: frontier.OutOfScope}
 		default:
 			c.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200, Time: at}
+			if r.IntN(3) > 0 {
+				c.Fate.Answer = frontier.Place{File: fmt.Sprintf("crawl-%05d.warc.gz", r.IntN(9)), Offset: int64(r.IntN(1e6))}
+			}
 		}
 		return o.db.Submit(c)
 	case n < 15:

@@ -86,7 +86,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 		if flags&wasWaiting != 0 {
 			b = binary.BigEndian.AppendUint64(b, uint64(dueMillis(c.Entry.Due)))
 		} else {
-			b = append(b, c.Entry.Priority())
+			b = append(b, c.Entry.Rank)
 		}
 		b = appendFate(binary.AppendUvarint(b, uint64(c.Entry.Tries)), &c.Fate)
 	}
@@ -136,8 +136,8 @@ type journaled struct {
 	given  frontier.Fate
 	common []frontier.CommonClock
 	entry  uint64 // its fingerprint; 0: none ended
-	due    int64  // where the entry was queued; 0: among the ready ones, with priority
-	prio   uint8
+	due    int64  // where the entry was queued; 0: among the ready ones, with its rank
+	rank   uint8
 	tries  int
 	fate   frontier.Fate
 	back   []named // entries of site that are queued again
@@ -158,7 +158,7 @@ func (d *decoder) completion() (j journaled) {
 		if flags&wasWaiting != 0 {
 			j.due = int64(d.uint64())
 		} else {
-			j.prio = d.byte()
+			j.rank = d.byte()
 		}
 		j.tries, j.fate = int(d.uvarint()), d.fate()
 	}

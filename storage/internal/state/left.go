@@ -16,7 +16,7 @@ import (
 const leftAtOnce = 256
 
 // Queued are the entries of site that have not ended, those that were read, too:
-// first those that can be asked for, by priority, then those that wait. What was
+// first those that can be asked for, by rank, then those that wait. What was
 // submitted and is not merged yet is not seen.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return rowsOf(db.file.view, site, kindReady, kindWaiting)

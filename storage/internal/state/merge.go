@@ -24,15 +24,16 @@ type change struct {
 	rows  map[uint32][]byte // texts of the journal that were read, by the low half of their number
 	arena arena
 
-	size    int64 // of the file, before
-	merged  []mergedSite
-	ended   []uint64             // entries that are not out any more
-	records []changedSite        // with their new records
-	touched []frontier.SiteState // of these
-	upTo    uint64               // all rows of the journal up to this one have had their effect
-	drained bool                 // clocks in common have been kept
-	pass    *pass                // the pass that this commit leaves unfinished; nil: none
-	at      int                  // of its sites: the first one that is left
+	size     int64             // of the file, before
+	archived map[string]uint32 // new ones of book.archived
+	merged   []mergedSite
+	ended    []uint64             // entries that are not out any more
+	records  []changedSite        // with their new records
+	touched  []frontier.SiteState // of these
+	upTo     uint64               // all rows of the journal up to this one have had their effect
+	drained  bool                 // clocks in common have been kept
+	pass     *pass                // the pass that this commit leaves unfinished; nil: none
+	at       int                  // of its sites: the first one that is left
 }
 
 type changedSite struct {
@@ -120,7 +121,7 @@ func (c *change) merge(s *pendingSite) error {
 	}
 	if r.Ready > 0 {
 		if key, _ := c.entries.Cursor().Seek(n.prefix(kindReady)); key != nil {
-			r.Head = readyPriority(key)
+			r.Head = readyRank(key)
 		}
 	}
 	c.records = append(c.records, changedSite{n, r})
@@ -176,7 +177,7 @@ func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 
 // end moves an entry out of the queue: to those that ended, or that wait.
 func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
-	from := readyKey(n, j.prio, num)
+	from := readyKey(n, j.rank, num)
 	if j.due != 0 {
 		from = waitingKey(n, j.due, num)
 	}
@@ -213,7 +214,11 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 			return err
 		}
 	}
-	return put(c.entries, endedKey(n, num), c.arena.value(raw, appendFate(c.arena.take(128), &j.fate)))
+	ended, err := c.appendEnded(c.arena.take(160), j.fate)
+	if err != nil {
+		return err
+	}
+	return put(c.entries, endedKey(n, num), c.arena.value(raw, ended))
 }
 
 // waiting is the row of an entry that waits, whenever it is due; nil if there is none.
@@ -275,7 +280,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 		if err != nil {
 			return err
 		}
-		if err := put(c.entries, readyKey(n, entryPriority(raw), r.Entries), c.arena.value(raw)); err != nil {
+		if err := put(c.entries, readyKey(n, entryRank(raw), r.Entries), c.arena.value(raw)); err != nil {
 			return err
 		}
 	}

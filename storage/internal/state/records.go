@@ -20,7 +20,7 @@ type siteRecord struct {
 	Queued  int    // entries that have not ended
 	Ready   int    // of these, with kindReady
 	Waiting int    // of these, with kindWaiting
-	Head    uint8  // lowest priority of those with kindReady, when last merged
+	Head    uint8  // lowest rank of those with kindReady, when last merged
 	Spent   frontier.Spent
 }
 
@@ -183,12 +183,14 @@ const (
 	hasRules
 	hasUntil
 	hasTime
+	hasAnswer // in the journal: elsewhere places.go says it
 )
 
 const sha1Prefix = "sha1:"
 
 // The layout of a fate: code; unless that is 0, flags, and then what is there:
-// Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time.
+// Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, the answer's
+// file and offset.
 func appendFate(b []byte, f *frontier.Fate) []byte {
 	b = append(b, byte(f.Code))
 	if f.Code == frontier.Undecided {
@@ -225,6 +227,10 @@ func appendFate(b []byte, f *frontier.Fate) []byte {
 	if !f.Time.IsZero() {
 		flags |= hasTime
 		b = appendTime(b, f.Time)
+	}
+	if f.Answer != (frontier.Place{}) {
+		flags |= hasAnswer
+		b = binary.AppendUvarint(appendString(b, f.Answer.File), uint64(f.Answer.Offset))
 	}
 	b[at] = flags
 	return b
@@ -272,6 +278,9 @@ func (d *decoder) fate() (f frontier.Fate) {
 	if flags&hasTime != 0 {
 		f.Time = d.time()
 	}
+	if flags&hasAnswer != 0 {
+		f.Answer = frontier.Place{File: d.string(), Offset: int64(d.uvarint())}
+	}
 	return f
 }
 
@@ -283,12 +292,12 @@ const (
 )
 
 // The layout of an entry, of which its key says the site and the number: Tries,
-// Depth, flags, Hops, target; then what is there: the URL it was found on (of
+// Depth, Rank (1), flags, Hops, target; then what is there: the URL it was found on (of
 // the same site: how much of its target is as in the entry's own, and the
 // rest), the tag.
 func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	b = binary.AppendUvarint(b, uint64(tries))
-	b = binary.AppendUvarint(b, uint64(e.Depth))
+	b = append(binary.AppendUvarint(b, uint64(e.Depth)), e.Rank)
 	at := len(b)
 	b = append(b, 0)
 	flags := byte(0)
@@ -316,7 +325,7 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 
 // entry reads the entry of a site, all but its number.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
-	e.Tries, e.Depth = int(d.uvarint()), int(d.uvarint())
+	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
 	flags := d.byte()
 	e.Hops = d.string()
 	target := d.string()
@@ -345,6 +354,7 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 func (d *decoder) skipEntry() {
 	d.uvarint()
 	d.uvarint()
+	d.byte()
 	flags := d.byte()
 	d.lengthed()
 	d.lengthed()
@@ -360,11 +370,12 @@ func (d *decoder) skipEntry() {
 	}
 }
 
-// entryPriority is the priority of an encoded entry.
-func entryPriority(raw []byte) uint8 {
+// entryRank is the rank of an encoded entry.
+func entryRank(raw []byte) uint8 {
 	d := decoder{b: raw}
 	d.uvarint()
-	return frontier.Entry{Depth: int(d.uvarint())}.Priority()
+	d.uvarint()
+	return d.byte()
 }
 
 // retried is an encoded entry with another number of tries.

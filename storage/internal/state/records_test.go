@@ -21,6 +21,8 @@ func filledFields[T any](t *testing.T, also func(*T)) []T {
 		switch f := one.Addr().Interface().(type) {
 		case *time.Time:
 			*f = time.Unix(0, int64(i)+1)
+		case *frontier.Place:
+			*f = frontier.Place{File: "x.warc.gz", Offset: 1}
 		case *frontier.URL:
 			*f = entry(t, "http://a.example/x/y").URL
 		default:

@@ -11,7 +11,7 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
@@ -41,9 +41,10 @@ var (
 	// All of a site lies together, so that a small one is a leaf:
 	// site number (4), one of
 	//   kindSeen, first fingerprint (8) -> block of fingerprints (blocks.go)
-	//   kindReady, priority (1), entry number (4) -> entry
+	//   kindReady, rank (1), entry number (4) -> entry
 	//   kindWaiting, due in Unix milliseconds (8), entry number (4) -> entry
-	//   kindEnded, entry number (4) -> entry, fate
+	//   kindEnded, entry number (4) -> entry, fate, where its answer is archived
+	//   (places.go)
 	bucketEntries = []byte("entries")
 
 	// entry ID (8) -> nothing: entries that ended as frontier.OutOfScope, which come
@@ -56,6 +57,8 @@ var (
 	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord;
 	// site, 0 -> time of the last one put (8), where that is not the latest
 	bucketSnapshots = []byte("snapshots")
+	// number of a WARC file that answers of ended entries are in (4) -> its name
+	bucketArchives = []byte("archives")
 	// path of a WARC file that does not grow any more -> * mark
 	bucketFinished = []byte("finished")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
@@ -66,7 +69,7 @@ var (
 
 var buckets = [][]byte{
 	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
-	bucketPayloads, bucketAside, bucketFinished,
+	bucketPayloads, bucketAside, bucketFinished, bucketArchives,
 }
 
 var (
@@ -103,8 +106,8 @@ func seenKey(n siteNum, fp uint64) []byte {
 	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
 }
 
-func readyKey(n siteNum, priority uint8, num uint32) []byte {
-	return binary.BigEndian.AppendUint32(append(n.prefix(kindReady), priority), num)
+func readyKey(n siteNum, rank uint8, num uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(n.prefix(kindReady), rank), num)
 }
 
 // dueMillis rounds up: an entry must not come back before it is due.
@@ -119,10 +122,10 @@ func endedKey(n siteNum, num uint32) []byte {
 }
 
 // Parts of the keys above.
-func keySite(key []byte) siteNum   { return siteNum(binary.BigEndian.Uint32(key)) }
-func readyPriority(k []byte) uint8 { return k[5] }
-func waitingDue(key []byte) int64  { return int64(binary.BigEndian.Uint64(key[5:])) }
-func lastNum(key []byte) uint32    { return binary.BigEndian.Uint32(key[len(key)-4:]) }
+func keySite(key []byte) siteNum  { return siteNum(binary.BigEndian.Uint32(key)) }
+func readyRank(k []byte) uint8    { return k[5] }
+func waitingDue(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[5:])) }
+func lastNum(key []byte) uint32   { return binary.BigEndian.Uint32(key[len(key)-4:]) }
 
 // An entry's ID is the number of its site and its own.
 func entryID(n siteNum, num uint32) uint64 { return uint64(n)<<32 | uint64(num) }

@@ -233,7 +233,11 @@ func (db *DB) load(meta *bbolt.Bucket) (err error) {
 // replay notes what the journal holds.
 func (db *DB) replay(tx *bbolt.Tx) error {
 	p := db.book.pending
-	err := tx.Bucket(bucketJournal).ForEach(func(key, value []byte) error {
+	var err error
+	if db.book.archived, err = loadArchives(tx); err != nil {
+		return err
+	}
+	err = tx.Bucket(bucketJournal).ForEach(func(key, value []byte) error {
 		all, places, err := decodeRow(key, value)
 		p.add(binary.BigEndian.Uint64(key), all, places, time.Now())
 		return err
