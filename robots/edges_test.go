@@ -293,3 +293,37 @@ func TestDatesAreTrimmed(t *testing.T) {
 		}
 	}
 }
+
+// A mark without anything behind it is one.
+func TestAMarkAlone(t *testing.T) {
+	for body, want := range map[string]bool{"\xFF\xFE": true, "\xFE\xFF": true, "\xFF": false, "": false} {
+		if f := Parse([]byte(body), RFC9309); f.utf16 != want || f.text != "" && want {
+			t.Errorf("%q: UTF-16 %v, text %q", body, f.utf16, f.text)
+		}
+	}
+}
+
+// A window that is over today begins tomorrow, also at the end of a month.
+func TestTheNextVisitIsTomorrow(t *testing.T) {
+	g := Parse([]byte("User-agent: *\nVisit-time: 0600-0845\n"), RFC9309).Group("wrenbot")
+	for now, want := range map[time.Time]time.Time{
+		time.Date(2026, 3, 4, 9, 0, 0, 0, time.UTC):   time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC),
+		time.Date(2026, 12, 31, 9, 0, 0, 0, time.UTC): time.Date(2027, 1, 1, 6, 0, 0, 0, time.UTC),
+		time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC):   time.Date(2026, 3, 4, 6, 0, 0, 0, time.UTC),
+		time.Date(2026, 3, 4, 7, 0, 0, 0, time.UTC):   time.Date(2026, 3, 4, 7, 0, 0, 0, time.UTC),
+	} {
+		if got := g.NextVisit(now); !got.Equal(want) {
+			t.Errorf("at %v: %v, want %v", now, got, want)
+		}
+	}
+}
+
+// An error names 200 octets of the URL at most.
+func TestErrorsNameTheURLInShort(t *testing.T) {
+	for _, n := range []int{1, 200, 201, 1000} {
+		want := fmt.Sprintf("robots: URL %q: w", strings.Repeat("x", min(n, 200))+strings.Repeat("...", min(n/201, 1)))
+		if got := (&URLError{URL: strings.Repeat("x", n), Want: "w"}).Error(); got != want {
+			t.Errorf("%d octets: %s", n, got)
+		}
+	}
+}

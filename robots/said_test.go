@@ -31,7 +31,7 @@ func TestWhatIsSaid(t *testing.T) {
 		"User-agent: *\nDisallow: /a\nAllow: /a\nDisallow: /a/b\nDisallow: /b\nDisallow: /b/c\nDisallow: /b\nAllow: /*.html\n",
 		"User-agent: *\nDisallow: /b\nDisallow: /b/c\nAllow: /*\nUser-agent: wren\nDisallow: /b\nDisallow: /b/c\nAllow: /b*\n",
 		"Disallow: /\nUser-agent:\nUser-agent: * all\nUser-agent: 7\nUser-agent: wren/1\nUser-agent: Wren\nDisallow: https://robots.test/a\nAllow: a\n",
-		"User-agent: *\nDisallow: %zz\nDisallow: /%\nDisallow: /%4\nDisallow: *://robots.test/\nDisallow: /://\nDisallow: /same\nDisallow: /same\nDisallow: /same\n",
+		"User-agent: *\nDisallow: **\nDisallow: %zz\nDisallow: /%\nDisallow: /%4\nDisallow: *://robots.test/\nDisallow: /://\nDisallow: /same\nDisallow: /same\nDisallow: /same\n",
 		"\x00User-agent: *\nContent-Usage: x=z\nContent-Usage: train-ai\nContent-Usage: a=\nContent-Usage: /a b=n\nContent-Signal: x\n",
 	}
 	for _, name := range names {
