@@ -246,8 +246,8 @@ func TestConnectTo(t *testing.T) {
 		":::":                           {},
 		"a.example:443:127.0.0.1:44300": {"a.example", "443", "127.0.0.1", "44300"},
 	} {
-		if got, err := ParseConnectTo(s); err != nil || got != want {
-			t.Errorf("%q = %+v, %v", s, got, err)
+		if got, err := ParseConnectTo(s); err != nil || got != want || got.String() != strings.ToLower(s) {
+			t.Errorf("%q = %+v, %v, written %s", s, got, err, got)
 		}
 	}
 	for _, s := range []string{"", "a", "a:80", "a:80:b", "a:x:b:80", "a:80:b:0", "a:80:b:65536", "[::1:80:b:80", "[::80", "a:8a:b:80", "a:80:b:8a"} {

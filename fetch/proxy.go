@@ -50,11 +50,11 @@ func EnvironmentProxy() (ProxyFunc, error) {
 	}
 	for _, v := range []struct{ name, value string }{{"HTTP_PROXY", env.HTTPProxy}, {"HTTPS_PROXY", env.HTTPSProxy}} {
 		value := v.value
-		if value != "" && !strings.Contains(value, "://") {
-			value = "http://" + value
-		}
 		if value == "" {
 			continue
+		}
+		if !strings.Contains(value, "://") {
+			value = "http://" + value
 		}
 		if _, err := ParseProxy(value); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.name, err)

@@ -312,6 +312,39 @@ func TestWhatGoesAroundTheProxy(t *testing.T) {
 	})
 }
 
+// What the environment says counts, and makes sense or is an error.
+func TestTheProxyOfTheEnvironment(t *testing.T) {
+	for _, tc := range []struct {
+		plain, secure, no string
+		want              string // the proxies of http and https; what the error says
+	}{
+		{"http://p:1", "", "", "http://p:1 <nil>"},
+		{"", "https://p:2", "", "<nil> https://p:2"},
+		{"p:1", "socks5://q", "", "http://p:1 socks5://q"},
+		{"http://p:1", "http://q:2", "a.example", "<nil> <nil>"},
+		{"", "", "", "names no proxy"},
+		{"ftp://p", "", "", "HTTP_PROXY: "},
+		{"http://p", "http://p:0", "", "HTTPS_PROXY: "},
+		{"", "p/x", "", "HTTPS_PROXY: "},
+	} {
+		for name, value := range map[string]string{"HTTP_PROXY": tc.plain, "HTTPS_PROXY": tc.secure, "NO_PROXY": tc.no, "http_proxy": "", "https_proxy": "", "no_proxy": "", "REQUEST_METHOD": ""} {
+			t.Setenv(name, value)
+		}
+		p, err := EnvironmentProxy()
+		if err != nil {
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%+v: %v", tc, err)
+			}
+			continue
+		}
+		plain, _ := p(&url.URL{Scheme: "http", Host: "a.example"})
+		secure, _ := p(&url.URL{Scheme: "https", Host: "a.example"})
+		if got := fmt.Sprint(plain, " ", secure); got != tc.want {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
 // A proxy that is none is not dialled, and one that speaks no TLS is hung up on.
 func TestProxiesThatAreNone(t *testing.T) {
 	for raw, dialled := range map[string]int{"ftp://p": 0, "http://p:0": 0, "http://p/x": 0, "https://p": 1} {
