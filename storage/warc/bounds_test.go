@@ -95,7 +95,13 @@ func TestLongestHeads(t *testing.T) {
 			t.Errorf("%q, %v, %+v", body, err, p)
 		}
 	}
-	// One that is not said to end is no longer than the block.
+	// Of one without an end the block is the bound.
+	for _, over := range []int{0, 1} {
+		_, err := first(t, answerRecord(start+strings.Repeat("y", most+over-len(start)))).Response()
+		if over == 0 && err != nil || over == 1 && !said(err, 0, "longer than 1048576 bytes") {
+			t.Errorf("without an end, %d bytes over: %v", over, err)
+		}
+	}
 	for _, over := range []int{0, 1} {
 		x := page("")
 		x.Response = &HTTP{Head: []byte(start + strings.Repeat("y", most+over-len(start)-4) + "\r\n\r\n")}
@@ -863,6 +869,8 @@ func TestSkipFindsTheNextRecord(t *testing.T) {
 		{"at the end of what is looked at", strings.Repeat("x", 40_000) + member, 40_000},
 		{"beyond", strings.Repeat("x", 200_001) + member, 200_001},
 		{"over the border", strings.Repeat("x", 32<<10-2) + "\r\n\r\n" + whole, 32<<10 + 2},
+		{"cut by the far border", strings.Repeat("x", 64<<10-10) + "\r\n\r\n" + whole, 64<<10 - 6},
+		{"a member at the far border", strings.Repeat("x", 64<<10-20) + member, 64<<10 - 20},
 		{"over the far border", strings.Repeat("x", 64<<10-2) + "\r\n\r\n" + whole, 64<<10 + 2},
 		{"no member: of text", "x" + zipped("some text\nand more"), -1},
 		{"no member: of nothing", "x" + zipped(""), -1},
