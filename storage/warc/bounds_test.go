@@ -218,6 +218,10 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
+	each, err := encoder(t, Options{Random: strings.NewReader("\x01\x12\x23\x34\x45\x56\x67\x78\x89\x9a\xab\xbc\xcd\xde\xef\xf0")}).NewID()
+	if each != "urn:uuid:01122334-4556-4778-899a-abbccddeeff0" || err != nil {
+		t.Errorf("%s, %v", each, err)
+	}
 	got, err := encoder(t, Options{Random: bytes.NewReader(make([]byte, 15))}).NewID()
 	if got != "" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("of 15 bytes: %q, %v", got, err)
