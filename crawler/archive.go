@@ -20,10 +20,7 @@ func (o *Options) archive() *storage.Archive {
 	if !o.writes(OutputWARC) {
 		return nil
 	}
-	hostname, err := os.Hostname()
-	if err != nil {
-		hostname = ""
-	}
+	hostname, _ := os.Hostname() // empty where there is none
 	return &storage.Archive{
 		MaxSize: o.MaxArchive,
 		Info: warc.Info{

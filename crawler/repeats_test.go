@@ -3,6 +3,7 @@ package crawler
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -91,5 +92,125 @@ func TestCommon(t *testing.T) {
 		if got := common(c[0], c[1]); got != c[2] {
 			t.Errorf("common(%q, %q) = %q, want %q", c[0], c[1], got, c[2])
 		}
+	}
+}
+
+// repeated counts pages and says what is a repeat, at each page.
+type repeated struct {
+	t *testing.T
+	r repeats
+}
+
+func (r *repeated) see(n int, url, digest string) (last Repeat, warned []int) {
+	r.t.Helper()
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for range n {
+		one, warn := r.r.see(u, digest)
+		if last = one; warn {
+			warned = append(warned, one.Pages)
+		}
+	}
+	return last, warned
+}
+
+// From a hundred pages on a body is a repeat; the most come first, then by name.
+func TestWhatIsARepeat(t *testing.T) {
+	r := repeated{t: t}
+	if got := r.r.list(); got != nil {
+		t.Errorf("before any page: %v", got)
+	}
+	for _, s := range []struct {
+		url, digest string
+		pages       int
+	}{
+		{"http://b.example/x", "1", 100}, {"http://a.example/x", "1", 100}, {"http://c.example/x", "1", 101}, {"http://d.example/x", "1", 99},
+		{"http://a.example/y", "2", 102}, {"http://a.example/z", "3", 1},
+	} {
+		if last, _ := r.see(s.pages, s.url, s.digest); last != (Repeat{s.url, s.pages}) {
+			t.Errorf("%+v", last)
+		}
+	}
+	want := []Repeat{{"http://a.example/y", 102}, {"http://c.example/x", 101}, {"http://a.example/x", 100}, {"http://b.example/x", 100}}
+	if got := r.r.list(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if last, warned := r.see(1, "http://d.example/x", "1"); last.Pages != 100 || !slices.Equal(warned, []int{100}) {
+		t.Errorf("%+v, warned at %v", last, warned)
+	}
+	if _, warned := r.see(10_000, "http://d.example/x", "1"); !slices.Equal(warned, []int{1000, 10_000}) {
+		t.Errorf("warned at %v", warned)
+	}
+}
+
+// Of long URLs the beginning is compared, and kept.
+func TestRepeatsOfLongURLs(t *testing.T) {
+	r := repeated{t: t}
+	long := "http://a.example/" + strings.Repeat("x", 256-len("http://a.example/"))
+	if last, _ := r.see(1, long+"1/", "1"); last.Under != long {
+		t.Errorf("%d octets are kept", len(last.Under))
+	}
+	if last, _ := r.see(1, long+"2/", "1"); last.Under != long {
+		t.Errorf("%q", last.Under)
+	}
+	if last, _ := r.see(1, long[:255], "1"); last.Under != "http://a.example/" {
+		t.Errorf("%q", last.Under)
+	}
+}
+
+// A generation holds 4,096 bodies: what was seen in this one or the one before
+// counts on, what is older begins anew. Repeats are not forgotten, unless there
+// are more of them than half a generation.
+func TestGenerationsOfBodies(t *testing.T) {
+	r := repeated{t: t}
+	fill := func(from, n int) {
+		for i := range n {
+			r.see(1, "http://a.example/", fmt.Sprint("filler ", from+i))
+		}
+	}
+	r.see(100, "http://a.example/repeat", "repeat")
+	r.see(99, "http://a.example/none", "none") // one too few
+	fill(0, 4094)
+	if n := len(r.r.young); n != 4096 || len(r.r.old) != 0 {
+		t.Fatalf("%d and %d bodies", n, len(r.r.old))
+	}
+	r.see(1, "http://a.example/", "filler 4093") // is among them
+	if n := len(r.r.young); n != 4096 {
+		t.Fatalf("%d bodies", n)
+	}
+	fill(4094, 1)
+	if n := len(r.r.young); n != 2 || len(r.r.old) != 4096 { // with the repeat
+		t.Fatalf("%d and %d bodies", n, len(r.r.old))
+	}
+	if last, _ := r.see(1, "http://a.example/none", "none"); last.Pages != 100 {
+		t.Errorf("what the last generation has seen: %+v", last)
+	}
+	if last, _ := r.see(1, "http://a.example/", "filler 0"); last.Pages != 2 {
+		t.Errorf("what the last generation has seen: %+v", last)
+	}
+	fill(10_000, 4096-4)
+	fill(20_000, 1)
+	if last, _ := r.see(1, "http://a.example/", "filler 1"); last.Pages != 1 {
+		t.Errorf("what an older generation has seen: %+v", last)
+	}
+	for range 3 {
+		fill(30_000, 5000)
+		fill(40_000, 5000)
+	}
+	if got := r.r.list(); !slices.Equal(got, []Repeat{{"http://a.example/none", 100}, {"http://a.example/repeat", 100}}) {
+		t.Errorf("%v", got)
+	}
+	many := repeated{t: t}
+	for i := range 4096 {
+		many.see(100, "http://a.example/", fmt.Sprint("repeat ", i))
+	}
+	many.see(1, "http://a.example/", "one more")
+	if n := len(many.r.young); n != 2048+1 {
+		t.Errorf("%d repeats and a body are taken over", n)
+	}
+	if n := len(many.r.list()); n != 4096 {
+		t.Errorf("%d repeats are listed", n)
 	}
 }

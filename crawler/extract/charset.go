@@ -144,7 +144,7 @@ func xmlEncoding(body []byte) string {
 // its end. What switches to other characters by escape sequences is not.
 func isUTF8(body []byte) bool {
 	for i := max(0, len(body)-utf8.UTFMax+1); i < len(body); i++ {
-		if body[i] >= 0xc0 && !utf8.FullRune(body[i:]) {
+		if !utf8.FullRune(body[i:]) {
 			body = body[:i]
 		}
 	}

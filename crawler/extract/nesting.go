@@ -121,7 +121,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 		return
 	}
 	top := o.top()
-	within := traits(0)
+	var within traits
 	if top.space == htmlSpace {
 		within = traitsOf[top.name]
 	}
