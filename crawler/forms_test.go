@@ -192,19 +192,26 @@ func TestWhatScopesHold(t *testing.T) {
 	}
 }
 
-// answered crawls one page that is answered by h and returns it as the handler
-// saw it, and as it stands in pages.jsonl.
-func answered(t *testing.T, h http.HandlerFunc, look func(*crawler.Page)) (record storage.PageRecord) {
+// answered crawls n pages that are answered by h; look is shown each as the
+// handler sees it. It returns their lines in pages.jsonl.
+func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look func(i int, p *crawler.Page)) []storage.PageRecord {
 	t.Helper()
 	dir := t.TempDir()
+	path := func(i int) string { return fmt.Sprintf("/%d", i) }
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
-		w.Site("http://a.example").Func("/", h)
+		numbers := map[string]int{}
+		var seeds []string
+		for i := range n {
+			w.Site("http://a.example").Func(path(i), func(rw http.ResponseWriter, _ *http.Request) { h(rw, i) })
+			seeds = append(seeds, "http://a.example"+path(i))
+			numbers[path(i)] = i
+		}
 		_, err := try(t, w, func(o *crawler.Options) {
-			o.Dir, o.Output, o.Scope = dir, []crawler.Output{crawler.OutputBodies}, crawler.SeedsOnly()
+			o.Dir, o.Output, o.Seeds, o.Scope = dir, []crawler.Output{crawler.OutputBodies}, seeds, crawler.SeedsOnly()
 		}, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-			if p.URL.Target() == "/" { // and not where it leads
-				look(p)
+			if i, ok := numbers[p.URL.Target()]; ok { // and not where it leads
+				look(i, p)
 			}
 			return nil
 		}))
@@ -212,19 +219,22 @@ func answered(t *testing.T, h http.HandlerFunc, look func(*crawler.Page)) (recor
 			t.Fatal(err)
 		}
 	})
+	lines := make([]storage.PageRecord, n)
 	for _, r := range records(t, dir) {
-		if r.URL == "http://a.example/" {
-			record = r
+		for i := range lines {
+			if r.URL == "http://a.example"+path(i) {
+				lines[i] = r
+			}
 		}
 	}
-	return record
+	return lines
 }
 
 // What a page is, and how its body is kept, depends on its type: the one that is
 // said, or one that its first bytes tell.
 func TestTypesOfPages(t *testing.T) {
-	const html = `<title>T</title><a href="/1">1</a>`
-	for _, test := range []struct {
+	const html = `<title>T</title><a href="/x">x</a>`
+	tests := []struct {
 		contentType string // "" for none
 		body        string
 		is          string
@@ -247,15 +257,17 @@ func TestTypesOfPages(t *testing.T) {
 		{"", "x", "text/plain", false, true},
 		{"", "", "", false, false},
 		{"text/html", "", "text/html", false, false},
-	} {
-		var seen crawler.Page
-		r := answered(t, func(rw http.ResponseWriter, _ *http.Request) {
-			rw.Header()["Content-Type"] = nil // or the server would guess one
-			if test.contentType != "" {
-				rw.Header().Set("Content-Type", test.contentType)
-			}
-			io.WriteString(rw, test.body)
-		}, func(p *crawler.Page) { seen = *p })
+	}
+	seen := make([]crawler.Page, len(tests))
+	lines := answered(t, len(tests), func(rw http.ResponseWriter, i int) {
+		rw.Header()["Content-Type"] = nil // or the server would guess one
+		if is := tests[i].contentType; is != "" {
+			rw.Header().Set("Content-Type", is)
+		}
+		io.WriteString(rw, tests[i].body)
+	}, func(i int, p *crawler.Page) { seen[i] = *p })
+	for i, test := range tests {
+		seen, r := seen[i], lines[i]
 		if seen.Type != test.is || r.Type != test.is || (len(seen.Links()) == 1) != test.links || (seen.Title() == "T") != test.links {
 			t.Errorf("%q, %q: type %q, in pages.jsonl %q; links %v", test.contentType, test.body, seen.Type, r.Type, seen.Links())
 		}
@@ -273,7 +285,7 @@ func TestTypesOfPages(t *testing.T) {
 
 // Only a redirect leads elsewhere, and only a page has links.
 func TestStatusesOfPages(t *testing.T) {
-	for _, test := range []struct {
+	tests := []struct {
 		status          int
 		location        string
 		redirect, links bool
@@ -281,16 +293,18 @@ func TestStatusesOfPages(t *testing.T) {
 		{200, "", false, true}, {200, "/x", false, true}, {203, "", false, true}, {299, "", false, true},
 		{300, "/x", true, false}, {301, "/x", true, false}, {399, "/x", true, false}, {302, "", false, false}, {302, "gopher://a/", false, false},
 		{400, "/x", false, false}, {404, "", false, false},
-	} {
-		var seen crawler.Page
-		r := answered(t, func(rw http.ResponseWriter, _ *http.Request) {
-			if test.location != "" {
-				rw.Header().Set("Location", test.location)
-			}
-			rw.Header().Set("Content-Type", "text/html")
-			rw.WriteHeader(test.status)
-			io.WriteString(rw, `<a href="/1">1</a>`)
-		}, func(p *crawler.Page) { seen = *p })
+	}
+	seen := make([]crawler.Page, len(tests))
+	lines := answered(t, len(tests), func(rw http.ResponseWriter, i int) {
+		if tests[i].location != "" {
+			rw.Header().Set("Location", tests[i].location)
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		rw.WriteHeader(tests[i].status)
+		fmt.Fprintf(rw, `<a href="/x">%d</a>`, i)
+	}, func(i int, p *crawler.Page) { seen[i] = *p })
+	for i, test := range tests {
+		seen, r := seen[i], lines[i]
 		want := ""
 		if test.redirect {
 			want = "http://a.example/x"
@@ -303,26 +317,27 @@ func TestStatusesOfPages(t *testing.T) {
 
 // A document is parsed once, from the text of the page whatever its encoding.
 func TestDocOfAPage(t *testing.T) {
-	answered(t, func(rw http.ResponseWriter, _ *http.Request) {
+	answered(t, 2, func(rw http.ResponseWriter, i int) {
+		if i == 1 {
+			io.WriteString(rw, strings.Repeat("<div>", 600)+"<a href=/1>1</a>")
+			return
+		}
 		rw.Header().Set("Content-Type", "text/plain; charset=windows-1252")
 		io.WriteString(rw, "<p>Caf\xe9</p>")
-	}, func(p *crawler.Page) {
+	}, func(i int, p *crawler.Page) {
 		doc, err := p.Doc()
+		if i == 1 {
+			if again, err2 := p.Doc(); err == nil || doc != nil || err2 == nil || again != nil || len(p.Links()) != 1 {
+				t.Errorf("600 elements deep: %v, %v, %d links", err, err2, len(p.Links()))
+			}
+			return
+		}
 		if err != nil || doc.Find("p").Text() != "Café" || string(p.Text()) != "<p>Café</p>" {
 			t.Errorf("%q, %v", p.Text(), err)
 		}
 		p.Body = []byte("<p>changed</p>")
 		if again, err := p.Doc(); err != nil || again != doc || string(p.Text()) != "<p>Café</p>" {
 			t.Errorf("it was parsed again: %q, %v", p.Text(), err)
-		}
-	})
-	answered(t, func(rw http.ResponseWriter, _ *http.Request) {
-		io.WriteString(rw, strings.Repeat("<div>", 600)+"<a href=/1>1</a>")
-	}, func(p *crawler.Page) {
-		for range 2 {
-			if doc, err := p.Doc(); err == nil || doc != nil || len(p.Links()) != 1 {
-				t.Errorf("600 elements deep: %v, %v, %d links", doc, err, len(p.Links()))
-			}
 		}
 	})
 }

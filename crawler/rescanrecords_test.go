@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
@@ -71,6 +72,17 @@ const archiveName = "x-20200101000000-00000.warc.gz"
 func TestRescanOfRecords(t *testing.T) {
 	const a, b, link = "http://a.example/", "http://b.example/dir/", `<a href="to">x</a>`
 	page := answerRecord("1", a, "200", "", link)
+	site := func(t *testing.T) *crawltest.Web {
+		w := crawltest.New(t)
+		for _, host := range []string{"http://a.example", "http://b.example", "http://c.example"} {
+			w.Site(host).Default(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "x") })
+		}
+		return w
+	}
+	begun := t.TempDir() // a crawl that has fetched a, and archived nothing
+	synctest.Test(t, func(t *testing.T) {
+		crawl(t, site(t), func(o *crawler.Options) { o.Dir, o.Output = begun, []crawler.Output{} }, a)
+	})
 	for _, test := range []struct {
 		name    string
 		records []string
@@ -120,12 +132,12 @@ func TestRescanOfRecords(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			var said bytes.Buffer
+			if err := os.CopyFS(dir, os.DirFS(begun)); err != nil {
+				t.Fatal(err)
+			}
 			synctest.Test(t, func(t *testing.T) {
-				w := crawltest.New(t)
-				for _, host := range []string{"http://a.example", "http://b.example", "http://c.example"} {
-					w.Site(host).Default(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "x") })
-				}
-				crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{} }, a)
+				time.Sleep(time.Hour) // the clock of begun has gone on
+				w := site(t)
 				writeArchive(t, dir, test.records...)
 				pages, sum := crawl(t, w, func(o *crawler.Options) {
 					o.Dir, o.Output, o.Scope, o.Rescan = dir, []crawler.Output{}, crawler.Anywhere(), true
