@@ -84,6 +84,7 @@ type bounds struct {
 	syncDelay          time.Duration // as of a slow disk
 	readAhead          int           // entries of a site
 	hosts, idle, names int           // of the fetcher
+	repeated           int           // pages of a rescan
 }
 
 // An Output is a file that a crawl writes.

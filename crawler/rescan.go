@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 		return nil
 	case a.exchange != nil:
 		return r.page(e, a.exchange)
-	case len(r.bodies) >= maxRepeated:
+	case len(r.bodies) >= cmp.Or(r.c.opts.bounds.repeated, maxRepeated):
 		r.lost++
 		return nil
 	}
@@ -184,7 +185,6 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 // page queues what a page links to and is wanted.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
-	x.URL = e.URL
 	page := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
 	var entries []frontier.Entry
 	err := safely("Scope", func() { entries = c.visits.wantedOf(page, r.found, func(Skip) {}) })

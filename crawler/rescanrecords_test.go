@@ -126,6 +126,12 @@ func TestRescanOfRecords(t *testing.T) {
 			pages: b + "to", read: 1, said: "cannot be read again"},
 		{name: "no answer", records: []string{warcRecord("response", "1", a, "no answer", "Content-Type: application/http; msgtype=response"), metadataRecord("1", a, ""), answerRecord("2", b, "200", "", link), metadataRecord("2", b, "")},
 			pages: b + "to", read: 1, said: "cannot be read again"},
+		{name: "damaged at the end", records: []string{page, metadataRecord("1", a, ""), damaged + answerRecord("2", b, "200", "", link)},
+			pages: a + "to", read: 1, said: "cannot be read again"},
+		{name: "metadata of one before a damaged revisit", records: []string{page, damaged + revisitRecord("2", b, a), metadataRecord("1", a, "")}, said: "cannot be read again"},
+		{name: "more revisits than are remembered", records: []string{page, revisitRecord("2", b, a), metadataRecord("2", b, ""),
+			revisitRecord("3", b+"3", "http://c.example/"), metadataRecord("3", b+"3", "")},
+			change: func(o *crawler.Options) { crawler.SetSmallestBounds(o, 0) }, pages: b + "to", read: 1, said: "were not read again: their bodies stand in the archive under other URLs\" pages=1\n"},
 		{name: "just not too deep", records: []string{page, metadataRecord("1", a, "hopsFromSeed: LRLE\r\n")}, change: func(o *crawler.Options) { o.Depth = 3 }, pages: a + "to", read: 1},
 		{name: "too deep", records: []string{page, metadataRecord("1", a, "hopsFromSeed: LRLEL\r\n")}, change: func(o *crawler.Options) { o.Depth = 3 }, read: 1},
 	} {
@@ -160,14 +166,18 @@ func TestRescanOfRecords(t *testing.T) {
 
 // An archive that cannot be read at all ends the run, with its name.
 func TestRescanOfWhatCannotBeRead(t *testing.T) {
-	for name, spoil := range map[string]func(archive string) error{
-		"a file that is a directory": func(archive string) error { return os.MkdirAll(filepath.Join(archive, archiveName), 0o755) },
-		"a file that is not there": func(archive string) error {
+	for _, test := range []struct {
+		name  string
+		spoil func(archive string) error
+		said  string
+	}{
+		{"a file that is a directory", func(archive string) error { return os.MkdirAll(filepath.Join(archive, archiveName), 0o755) }, archiveName},
+		{"a file that is not there", func(archive string) error {
 			return errors.Join(os.Mkdir(archive, 0o755), os.Symlink("nowhere", filepath.Join(archive, archiveName)))
-		},
-		"a directory that is a file": func(archive string) error { return os.WriteFile(archive, nil, 0o644) },
+		}, "open "},
+		{"a directory that is a file", func(archive string) error { return os.WriteFile(archive, nil, 0o644) }, storage.ArchiveDir},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				w := crawltest.New(t)
@@ -178,10 +188,10 @@ func TestRescanOfWhatCannotBeRead(t *testing.T) {
 				}
 				asked := len(w.Log())
 				archive := filepath.Join(dir, storage.ArchiveDir)
-				if err := spoil(archive); err != nil {
+				if err := test.spoil(archive); err != nil {
 					t.Skip(err)
 				}
-				if sum, err := try(t, w, bare, nil); err == nil || !strings.Contains(err.Error(), archive) || len(w.Log()) != asked {
+				if sum, err := try(t, w, bare, nil); err == nil || !strings.Contains(err.Error(), archive) || !strings.Contains(err.Error(), test.said) || len(w.Log()) != asked {
 					t.Errorf("Run: %v; asked %d times; %s", err, len(w.Log())-asked, sum)
 				}
 			})
