@@ -273,24 +273,65 @@ func TestAnOnStartThatPanics(t *testing.T) {
 	}
 }
 
-// A run that failed has no End, however long ago that is.
+// A run that failed before its first visit has no End, however long ago that is.
 func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
+	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
-		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w,
-			MaxTime: time.Hour, Scope: crawler.ScopeFunc(func(frontier.Entry) bool { panic("a bug") })})
+		w.Site("http://a.example").Page("/", "x")
+		bare := func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{} }
+		if _, err := try(t, w, bare, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, storage.ArchiveDir), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, MaxTime: time.Hour, Rescan: true}
+		bare(&o)
+		c, err := crawler.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Run(t.Context(), nil); err == nil {
-			t.Error("no error")
+		if err := c.Run(t.Context(), nil); err == nil || c.Summary().End != "" {
+			t.Errorf("Run: %v; ended %q", err, c.Summary().End)
 		}
-		was := c.Summary().End
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		if is := c.Summary().End; is != was || was == crawler.EndTime {
-			t.Errorf("ended %q, and later %q", was, is)
+		if end := c.Summary().End; end != "" {
+			t.Errorf("ended %q later", end)
 		}
 	})
+}
+
+// What only an archive needs is not kept for a handler, nor is a site's budget
+// bound by a negative number.
+func TestWhatAHandlerIsGiven(t *testing.T) {
+	for _, test := range []struct {
+		dir    bool
+		output []crawler.Output
+		wire   bool
+	}{
+		{false, nil, false}, {true, nil, true}, {true, []crawler.Output{crawler.OutputPages}, false}, {true, []crawler.Output{}, false},
+	} {
+		dir := ""
+		if test.dir {
+			dir = t.TempDir()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+			n := 0
+			_, err := try(t, w, func(o *crawler.Options) { o.Dir, o.Output, o.MaxHostPages = dir, test.output, -1 },
+				crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+					n++
+					if (p.Exchange.Wire != nil) != test.wire || (p.Exchange.RequestHead != nil) != test.wire || len(p.Body) == 0 {
+						t.Errorf("on disk %v, %q: %d octets as sent", test.dir, test.output, len(p.Exchange.Wire))
+					}
+					return nil
+				}))
+			if err != nil || n != 2 {
+				t.Errorf("Run: %v; %d pages", err, n)
+			}
+		})
+	}
 }

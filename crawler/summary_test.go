@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,6 +226,22 @@ func TestWhatIsPutAsideHasALine(t *testing.T) {
 			t.Errorf("last line: %+v", l)
 		}
 		w.AssertNeverFetched("http://a.example/1")
+		// One that comes back is told of, too.
+		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/\tnews")
+		var said []string
+		for _, l := range logLines(t, dir) {
+			if l.URL == crawllog.RunURL {
+				said = append(said, l.Annotations...)
+				if l.Size != -1 || l.Status != 0 || !l.Start.IsZero() || l.Time.IsZero() {
+					t.Errorf("%+v", l)
+				}
+			}
+		}
+		want := []string{"begin:clean", "begin:clean", "changed:scope:host->list", "changed:limit:1->none", "begin:clean", "changed:scope:list->host", "requeued:1"}
+		if !slices.Equal(said, want) {
+			t.Errorf("%q, want %q", said, want)
+		}
+		w.AssertFetched("http://a.example/1")
 	})
 }
 
@@ -248,6 +265,22 @@ func TestLinesSayByWhichWay(t *testing.T) {
 		}
 		if !maps.Equal(workers, map[int]bool{0: true, 1: true}) {
 			t.Errorf("workers: %v", workers)
+		}
+	})
+}
+
+// A request that went through a proxy says through which.
+func TestLinesNameTheProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		w.Site("http://proxy.example")
+		lines := lastLines(t, w, func(o *crawler.Options) {
+			o.Proxy = func(*url.URL) (*url.URL, error) { return url.Parse("http://proxy.example") }
+		}, "http://a.example/")
+		l := lines["http://a.example/"]
+		if proxy, _ := l.Annotation("proxy"); l.Status != 200 || !strings.Contains(proxy, "proxy.example") || w.Dials("a.example") != 0 {
+			t.Errorf("%+v: %d dials past the proxy", l, w.Dials("a.example"))
 		}
 	})
 }

@@ -86,10 +86,8 @@ func (z *tokenizer) skipEscapedScript(element string) bool {
 			return true
 		default:
 			z.pos++
-			if n := z.pos + len(element); n < len(z.buf) && equalLower(z.buf[z.pos:n], []byte(element)) && endsName[z.buf[n]] {
-				z.pos = n + 1
-				inner = true
-			}
+			n := z.pos + len(element)
+			inner = n < len(z.buf) && equalLower(z.buf[z.pos:n], []byte(element)) && endsName[z.buf[n]]
 		}
 		dashes = 0
 	}
