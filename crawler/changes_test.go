@@ -56,15 +56,14 @@ func TestEachChangeOfASettingIsTold(t *testing.T) {
 		o.Dialect, o.Aliases = robots.Google, []string{"formerbot", "oldbot"}
 		o.Header = http.Header{"X-A": {"1"}}
 		o.AllowForbidden, o.AllowPrivate, o.FollowNoFollow, o.Requisites = true, true, true, true
-		o.Output = []crawler.Output{}
+		o.Output, o.BodyBudget, o.MaxArchive = []crawler.Output{}, 1<<20, 1<<20
 	})
 	want := []string{
 		"scope: host -> crawler.ScopeFunc", "include: none -> a", "exclude: none -> b", "depth: none -> 1", "requisites: none -> page", "nofollow: obey -> ignore",
 		"delay: 1s -> 2s", "ip-delay: 250ms -> none", "domain-delay: none -> 1s", "concurrency: 64 -> 1", "rate: none -> 0.5", "bandwidth: none -> 1GiB",
-		"limit: none -> 1000", "max-bytes: none -> 1024GiB", "max-time: none -> 1h",
-		"max-host-pages: 10000 -> none", "max-host-bytes: none -> 1B", "max-host-time: none -> 1m", "patience: 2m -> none",
-		"robots-forbidden: deny -> allow", "dialect: rfc9309 -> google", "alias: none -> formerbot oldbot", "header: none -> X-A#X",
-		"timeout: 30s -> 1s", "max-size: 16MiB -> 5B", "allow-private: no -> yes", "output: warc,jsonl -> none",
+		"limit: none -> 1000", "max-bytes: none -> 1024GiB", "max-time: none -> 1h", "max-host-pages: 10000 -> none", "max-host-bytes: none -> 1B", "max-host-time: none -> 1m",
+		"patience: 2m -> none", "robots-forbidden: deny -> allow", "dialect: rfc9309 -> google", "alias: none -> formerbot oldbot", "header: none -> X-A#X",
+		"timeout: 30s -> 1s", "max-size: 16MiB -> 5B", "body-budget: 24MiB -> 1MiB", "allow-private: no -> yes", "output: warc,jsonl -> none", "max-archive: 1GiB -> 1MiB",
 	}
 	for i, c := range got {
 		got[i] = regexp.MustCompile("#[0-9a-f]{6}$").ReplaceAllString(c, "#X")
