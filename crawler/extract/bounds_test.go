@@ -299,6 +299,18 @@ func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	}
 }
 
+// The end tag of a template closes it and all within it, wherever it stands.
+func TestTemplatesAreClosed(t *testing.T) {
+	for page, want := range map[string]int{
+		"<template></template>": 0, "<template><p></template>": 0, "<template>": 1, "<div><template><p></template>": 1,
+		"<template><template></template>": 1, "</template><p>": 1, "<template><svg><g></template>": 0,
+	} {
+		if open, _ := ourStack([]byte(page), true); len(open.stack) != want {
+			t.Errorf("%s: open %v, want %d elements", page, open.stack, want)
+		}
+	}
+}
+
 // A reference is resolved as the document's own, also behind its links.
 func TestResolve(t *testing.T) {
 	d := HTML([]byte("<base href=/b/><a href=1>"), parse(t, testPage), "text/html", Options{Charset: "windows-1252"})

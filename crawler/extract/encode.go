@@ -86,10 +86,7 @@ func fullWidth() []string {
 
 // singleByte is the table of an encoding of one byte a character.
 func singleByte(name string) (*charmap.Charmap, bool) {
-	e, err := htmlindex.Get(name)
-	if err != nil {
-		return nil, false
-	}
+	e, _ := htmlindex.Get(name)
 	table, ok := e.(*charmap.Charmap)
 	return table, ok
 }
