@@ -309,6 +309,19 @@ func TestTemplatesAreClosed(t *testing.T) {
 			t.Errorf("%s: open %v, want %d elements", page, open.stack, want)
 		}
 	}
+	// Where none is open it closes nothing.
+	for page, want := range map[string]string{
+		"<svg></template><style><a href=1>":                                        "L a/href /dir/1",
+		"<svg><desc></template><style><a href=1></style><a href=2>":                "L a/href /dir/2",
+		"<template></template></template><svg></template><style><a href=1>":        "L a/href /dir/1",
+		"<template><svg></template><style><a href=1></style><a href=2>":            "L a/href /dir/2",
+		"<template></template><svg></template></svg><style><a href=1></style>":     "",
+		"<template><base href=/b/></template></template><base href=/c/><a href=1>": "L a/href /c/1",
+	} {
+		if got := linksOf(t, page, Options{}); got != want {
+			t.Errorf("%s: %q, want %q", page, got, want)
+		}
+	}
 }
 
 // A reference is resolved as the document's own, also behind its links.

@@ -145,7 +145,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 				o.stack = slices.Delete(o.stack, i, i+1)
 			}
 		}
-	case name == atom.Nobr && o.find(atom.Nobr, endsScope) >= 0:
+	case name == atom.Nobr:
 		o.adopt(atom.Nobr)
 	}
 	o.push(element{name: name}, z)
