@@ -171,6 +171,11 @@ func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("behind its end: %q", got)
 	}
+	// The end of one that was not noted closes nothing else.
+	page = "<svg>" + strings.Repeat("<g>", 510) + "<desc><desc></desc><style><a href=1></style><a href=2>"
+	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
+		t.Errorf("behind one too many: %q", got)
+	}
 }
 
 // Where the encoding of a document is read from, and in which form.
