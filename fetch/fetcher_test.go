@@ -5,6 +5,7 @@ import (
 	"net"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,10 +80,10 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 // closed for the server, too.
 func TestKeptConnectionsHaveABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		closed := 0
+		var closed atomic.Int64
 		w := &wire{serve: func(c net.Conn, n int) {
 			answers(noRobots(func(*request, int) string { return page("") }))(c, n)
-			closed++
+			closed.Add(1)
 		}}
 		v := newTour(t, Options{Network: w, MaxIdle: 2})
 		v.delay = -1
@@ -91,8 +92,8 @@ func TestKeptConnectionsHaveABound(t *testing.T) {
 			time.Sleep(pause)
 			v.visit("http://" + host + ".example/")
 			synctest.Wait()
-			if got := v.fetcher.open.Len(); got != kept || closed != gone {
-				t.Errorf("%s: %d connections are kept, %d closed; want %d, %d", host, got, closed, kept, gone)
+			if got := v.fetcher.open.Len(); got != kept || closed.Load() != int64(gone) {
+				t.Errorf("%s: %d connections are kept, %d closed; want %d, %d", host, got, closed.Load(), kept, gone)
 			}
 		}
 		visit("a", 0, 1, 0)

@@ -133,11 +133,15 @@ func TestALookupThatNobodyWaitsForIsCancelled(t *testing.T) {
 // one brings after all is nobody's.
 func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var contexts []context.Context
 		r := &resolver{}
 		r.answer = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			mu.Lock()
 			contexts = append(contexts, ctx)
-			if len(contexts) == 1 {
+			first := len(contexts) == 1
+			mu.Unlock()
+			if first {
 				time.Sleep(time.Hour) // whatever ctx says
 				return nil, errors.New("late")
 			}
