@@ -48,7 +48,7 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	if c.queue != nil {
 		return c.queue, func() error { return nil }, nil
 	}
-	q, err := storage.OpenQueue(c.opts.Dir)
+	q, err := storage.OpenReader(c.opts.Dir)
 	if err != nil {
 		return nil, nil, err
 	}

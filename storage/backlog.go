@@ -8,13 +8,13 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Sites implements frontier.Backlog.
+// Sites implements frontier.Backlog. What is called in f must not call a method here.
 func (db *DB) Sites(f func(frontier.SiteState) error) error { return db.state.Sites(f) }
 
 // State implements frontier.Backlog.
 func (db *DB) State(site frontier.Site) (frontier.SiteState, error) { return db.state.State(site) }
 
-// Common implements frontier.Backlog.
+// Common implements frontier.Backlog. What is called in f must not call a method here.
 func (db *DB) Common(f func(frontier.CommonClock) error) error { return db.state.Common(f) }
 
 // Read implements frontier.Backlog.

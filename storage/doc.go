@@ -33,7 +33,8 @@
 //
 // Package internal/state is the state file: the queue, the journal, the committer.
 // This package is the directory around it. open.go opens and closes both; backlog.go
-// is what the state does for those who have a DB. visit.go takes what a visit writes,
+// is what the state does for those who have a DB, reader.go for those who only read.
+// visit.go takes what a visit writes,
 // outputs.go brings it to disk as it is at one moment; output.go, pages.go and
 // archive.go are the files, mark.go says what they are, index.go makes the index of
 // the archive. verify.go compares everything with everything: the state

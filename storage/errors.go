@@ -34,11 +34,3 @@ func ReadRun(dir string) (*Run, error) { return state.ReadRun(dir) }
 
 // Holder says which process holds the crawl in dir; ok is false if none does.
 func Holder(dir string) (run *Run, ok bool) { return state.Holder(dir) }
-
-// A Queue reads what is left in the directory of a crawl that nobody runs. It
-// changes nothing.
-type Queue = state.Queue
-
-// OpenQueue opens the queue of the crawl in dir. The error is an *InUseError, a
-// *DamagedError, or one of the file system.
-func OpenQueue(dir string) (*Queue, error) { return state.OpenQueue(dir) }

@@ -101,10 +101,10 @@ func TestAFileThatCannotBeOpenedIsNoDamage(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Symlink(StateFile, path)); err != nil {
 		t.Skip(err)
 	}
-	_, err := OpenQueue(dir)
+	_, err := OpenReader(dir)
 	var damaged *DamagedError
 	if err == nil || errors.As(err, &damaged) {
-		t.Errorf("OpenQueue: %v", err)
+		t.Errorf("OpenReader: %v", err)
 	}
 }
 

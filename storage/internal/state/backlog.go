@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Sites implements frontier.Backlog.
+// Sites implements frontier.Backlog. What is called in f must not call a method here.
 func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -107,7 +107,7 @@ func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
 	return st, err
 }
 
-// Common implements frontier.Backlog.
+// Common implements frontier.Backlog. What is called in f must not call a method here.
 func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	db.merging.Lock()
 	defer db.merging.Unlock()

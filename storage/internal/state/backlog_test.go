@@ -250,7 +250,7 @@ func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
 		t.Skip(err) // Windows permits it to few
 	}
 	_, checked := openChecked(dir, false)
-	_, queue := OpenQueue(dir)
+	_, queue := OpenReader(dir)
 	for _, err := range []error{checked, queue} {
 		var damaged *DamagedError
 		if errors.As(err, &damaged) || !errors.Is(err, syscall.ELOOP) {

@@ -13,25 +13,25 @@ import (
 // Dump says all that the state in dir says of the crawl, a line each, sorted. Two
 // files to which the same groups were given have the same lines, once all of them are
 // merged: nothing in them depends on when that was. It is for comparing small ones.
-// The error is that of OpenQueue.
+// The error is that of OpenReader.
 func Dump(dir string) (lines []string, err error) {
-	q, err := OpenQueue(dir)
+	r, err := OpenReader(dir)
 	if err != nil {
 		return nil, err
 	}
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	err = q.view(func(tx *bbolt.Tx) error {
+	err = r.db.file.view(func(tx *bbolt.Tx) error {
 		names := map[siteNum]frontier.Site{}
 		err := tx.Bucket(bucketStates).ForEach(func(key, value []byte) error {
-			var r siteRecord
-			if err := r.decode(key, value); err != nil {
+			var s siteRecord
+			if err := s.decode(key, value); err != nil {
 				return err
 			}
-			if names[keySite(key)] = r.Site; r.Ready == 0 {
-				r.Head = 0
+			if names[keySite(key)] = s.Site; s.Ready == 0 {
+				s.Head = 0
 			}
-			r.Merged = 0
-			say("site %+v", r)
+			s.Merged = 0
+			say("site %+v", s)
 			return nil
 		})
 		if err != nil {
@@ -70,5 +70,5 @@ func Dump(dir string) (lines []string, err error) {
 		return nil
 	})
 	slices.Sort(lines)
-	return lines, errors.Join(err, q.Close())
+	return lines, errors.Join(err, r.Close())
 }

@@ -23,6 +23,7 @@ type file struct {
 	closed atomic.Bool  // Close was called: who reads still, and finds nothing, is told so
 	broken atomic.Bool  // a transaction that writes has panicked: bbolt may hold its own lock for ever
 	step   int          // by which it grows when it must; the committer's
+	reads  bool         // it is not written to, and others may read it meanwhile
 
 	mu     sync.RWMutex // held to use bolt, and to replace it. bbolt's own locks come after it
 	bolt   *bbolt.DB    // replaced by the committer alone, which needs no lock to use it; nil once it is closed
@@ -35,6 +36,9 @@ func (f *file) path() string { return filepath.Join(f.dir, File) }
 func (f *file) open() (err error) {
 	// To map more waits for all readers.
 	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
+	if f.reads {
+		opts = &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true}
+	}
 	opts.OpenFile = func(name string, flags int, mode os.FileMode) (h *os.File, err error) {
 		h, err = os.OpenFile(name, flags, mode)
 		f.handle = h

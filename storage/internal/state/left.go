@@ -3,8 +3,6 @@ package state
 import (
 	"bytes"
 	"iter"
-	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -20,41 +18,6 @@ const leftAtOnce = 256
 // submitted and is not merged yet is not seen.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return rowsOf(db.file.view, site, kindReady, kindWaiting)
-}
-
-// A Queue reads what is left in the directory of a crawl that nobody runs. It
-// changes nothing.
-type Queue struct {
-	path string
-	bolt *bbolt.DB
-}
-
-// OpenQueue opens the queue of the crawl in dir. The error is an *InUseError, a
-// *DamagedError, or one of the file system.
-func OpenQueue(dir string) (q *Queue, err error) {
-	path := filepath.Join(dir, File)
-	if err := preflight(path); err != nil {
-		return nil, damaged(path, err, nil)
-	}
-	bolt, err := openBolt(dir, &bbolt.Options{ReadOnly: true, Timeout: 100 * time.Millisecond})
-	if err != nil {
-		return nil, err
-	}
-	return &Queue{path, bolt}, nil
-}
-
-// Close closes the queue.
-func (q *Queue) Close() error { return q.bolt.Close() }
-
-// Queued is as DB.Queued.
-func (q *Queue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
-	return rowsOf(q.view, site, kindReady, kindWaiting)
-}
-
-func (q *Queue) view(f func(*bbolt.Tx) error) (err error) {
-	defer func() { err = damaged(q.path, err, recover()) }()
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	return q.bolt.View(f)
 }
 
 // rowsOf are the entries of a site in rows of some kinds.

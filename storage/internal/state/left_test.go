@@ -73,13 +73,13 @@ func TestQueuedAreAllThatHaveNotEnded(t *testing.T) {
 		t.Errorf("a site that is not known has %v", got)
 	}
 	var inUse *InUseError
-	if _, err := OpenQueue(dir); !errors.As(err, &inUse) {
-		t.Errorf("OpenQueue of a crawl that runs: %v", err)
+	if _, err := OpenReader(dir); !errors.As(err, &inUse) {
+		t.Errorf("OpenReader of a crawl that runs: %v", err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	q, err := OpenQueue(dir)
+	q, err := OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

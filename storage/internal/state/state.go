@@ -139,6 +139,15 @@ func Open(dir string, opts Options) (*DB, error) {
 	if opts.Limits == nil {
 		opts.Limits = &Usual
 	}
+	db := newDB(dir, opts)
+	if err := db.file.guarded(true, db.open); err != nil {
+		db.file.close()
+		return nil, err
+	}
+	return db, nil
+}
+
+func newDB(dir string, opts Options) *DB {
 	db := &DB{
 		opts: opts, limits: opts.Limits.with(opts.Bounds),
 		closing: make(chan struct{}), ended: make(chan struct{}),
@@ -148,11 +157,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	}
 	db.file.dir, db.file.step = dir, minGrowth
 	db.queue.init(&db.limits)
-	if err := db.file.guarded(true, db.open); err != nil {
-		db.file.close()
-		return nil, err
-	}
-	return db, nil
+	return db
 }
 
 func (db *DB) open() error {
@@ -176,7 +181,16 @@ func (db *DB) prepare(tx *bbolt.Tx) error {
 			return err
 		}
 	}
-	return db.load(tx.Bucket(bucketMeta))
+	meta := tx.Bucket(bucketMeta)
+	if err := db.load(meta); err != nil {
+		return err
+	}
+	if db.begun.Unclean {
+		// Kept beyond this run: it may end before it has asked anybody.
+		db.begun.Restarted = time.Now()
+		return putJSON(meta, keyRestart, db.begun.Restarted)
+	}
+	return nil
 }
 
 func (db *DB) create(tx *bbolt.Tx) error {
@@ -201,6 +215,7 @@ func (db *DB) create(tx *bbolt.Tx) error {
 		putCommit(meta, lastCommit{at: time.Now()}))
 }
 
+// load reads what is kept of the crawl as a whole.
 func (db *DB) load(meta *bbolt.Bucket) (err error) {
 	if db.seed, err = layout(meta, db.file.path()); err != nil {
 		return err
@@ -219,11 +234,7 @@ func (db *DB) load(meta *bbolt.Bucket) (err error) {
 	if db.book.marks, db.begun.Index, err = getMarks(meta); err != nil {
 		return err
 	}
-	if db.begun.Unclean = meta.Get(keyOpen) != nil; db.begun.Unclean {
-		// Kept beyond this run: it may end before it has asked anybody.
-		db.begun.Restarted = time.Now()
-		return putJSON(meta, keyRestart, db.begun.Restarted)
-	}
+	db.begun.Unclean = meta.Get(keyOpen) != nil
 	if raw := meta.Get(keyRestart); raw != nil {
 		return decode(bucketMeta, keyRestart, raw, &db.begun.Restarted)
 	}

@@ -1,0 +1,193 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// What a DB and a Reader both say.
+type says interface {
+	Sites(func(frontier.SiteState) error) error
+	State(frontier.Site) (frontier.SiteState, error)
+	Common(func(frontier.CommonClock) error) error
+	Fate(frontier.URL) (frontier.Fate, bool, error)
+	Get(string, any) (bool, error)
+	Each(string, func(string) error) error
+}
+
+// saidBy is all that somebody says of a crawl of original's.
+func saidBy(t *testing.T, s says) map[string]string {
+	t.Helper()
+	said := map[string]string{}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sites []frontier.SiteState
+	check(s.Sites(func(st frontier.SiteState) error {
+		sites = append(sites, st)
+		return nil
+	}))
+	for _, st := range sites {
+		said["site "+string(st.Site)] = fmt.Sprintf("%+v", st)
+		again, err := s.State(st.Site)
+		check(err)
+		if again != st {
+			t.Errorf("State says %+v, Sites %+v", again, st)
+		}
+	}
+	check(s.Common(func(c frontier.CommonClock) error {
+		said["clock "+c.Name] = fmt.Sprint(c.Due)
+		return nil
+	}))
+	for h := range 4 {
+		for i := range 60 {
+			u := entry(t, fmt.Sprintf("http://h%d.example/%d", h, i)).URL
+			fate, ok, err := s.Fate(u)
+			check(err)
+			said["fate "+u.String()] = fmt.Sprintf("%+v %v", fate, ok)
+		}
+	}
+	check(s.Each("", func(key string) error {
+		var value any
+		_, err := s.Get(key, &value)
+		said["value "+key] = fmt.Sprint(value)
+		return err
+	}))
+	return said
+}
+
+// Of a crawl that was killed with a journal that is not merged a Reader says what the
+// next DB says, and changes nothing.
+func TestAReaderSaysWhatIsCommitted(t *testing.T) {
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			o := &original{t: t, rand: rand.New(rand.NewPCG(seed, 12)), dir: t.TempDir(), tape: &tape{}, now: time.Now()}
+			o.open()
+			for range 120 {
+				if err := o.act(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			dir := crash(t, o.dir)
+			if err := o.db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(filepath.Join(dir, File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := OpenReader(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			two, err := OpenReader(dir)
+			if err != nil {
+				t.Fatalf("a second one: %v", err)
+			}
+			got := saidBy(t, one)
+			if !maps.Equal(got, saidBy(t, two)) || len(got) < 240 {
+				t.Errorf("two say %d things, and not the same", len(got))
+			}
+			if b := one.Begun(); !b.Unclean || one.Position() == 0 {
+				t.Errorf("%+v at %d", b, one.Position())
+			}
+			var inUse *InUseError
+			if _, err := Open(dir, Options{}); !errors.As(err, &inUse) {
+				t.Errorf("Open beside a reader: %v", err)
+			}
+			if err := errors.Join(one.Close(), two.Close()); err != nil {
+				t.Error(err)
+			}
+			if _, err := one.State("http://h0.example"); !errors.Is(err, ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+			if after, err := os.ReadFile(filepath.Join(dir, File)); err != nil || !bytes.Equal(after, before) {
+				t.Errorf("the file was changed: %v", err)
+			}
+			l := Usual
+			l.SmallPending, l.SomeMerge = 0, 0
+			db, err := start(dir, Options{Limits: &l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range saidBy(t, db) {
+				if got[key] != want {
+					t.Errorf("%s: %s, a DB says %s", key, got[key], want)
+				}
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// All copies of a robots.txt are there, whatever the clock did, and no other site's.
+func TestAReaderHasAllSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, hours := range []int{1, 5, 3, 4} { // the clock ran ahead
+		for _, site := range []frontier.Site{"http://a.example", "http://a.example:81", "http://b.example"} {
+			s := &robots.Snapshot{Fetched: at.Add(time.Duration(hours) * time.Hour), Status: 200, Body: fmt.Appendf(nil, "%s %d", site, hours)}
+			if err := db.PutSnapshot(site, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := func(site frontier.Site, most int) (all []string) {
+		for s, err := range r.Snapshots(site) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all = append(all, string(s.Body)); len(all) == most {
+				break
+			}
+		}
+		return all
+	}
+	for _, c := range []struct {
+		site frontier.Site
+		most int
+		want []string
+	}{
+		{"http://a.example", 9, []string{"http://a.example 1", "http://a.example 3", "http://a.example 4", "http://a.example 5"}},
+		{"http://b.example", 2, []string{"http://b.example 1", "http://b.example 3"}},
+		{"http://c.example", 9, nil}, {"http://a", 9, nil},
+	} {
+		if got := bodies(c.site, c.most); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.site, got, c.want)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range r.Snapshots("http://a.example") {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"iter"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+// A Reader reads the state of a crawl that nobody runs, and changes nothing. Of one
+// that was killed it says what is committed. Several may read at once, in any process;
+// as long as one does, the crawl cannot be opened to go on. Its methods are safe for
+// concurrent use, but for Close, and return ErrClosed after it.
+type Reader struct{ state *state.Reader }
+
+// OpenReader opens the state of the crawl in dir. The error is an *InUseError where a
+// process runs the crawl (bbolt lets nobody read meanwhile), a *DamagedError, a
+// *VersionError, or one of the file system.
+func OpenReader(dir string) (*Reader, error) {
+	r, err := state.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{r}, nil
+}
+
+// Close lets others run the crawl.
+func (r *Reader) Close() error { return r.state.Close() }
+
+// Unclean reports whether the last process that held the crawl did not end by
+// itself.
+func (r *Reader) Unclean() bool { return r.state.Begun().Unclean }
+
+// LastCommit is when the crawl was last committed, by the clock of then.
+func (r *Reader) LastCommit() time.Time { return r.state.Begun().Committed }
+
+// Sites calls f for every site that the crawl knows, until f returns an error: that is
+// returned. What is called in f must not call a method here.
+func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.state.Sites(f) }
+
+// State is what is known of one site: only the name of one that is not known.
+func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.state.State(site) }
+
+// Common calls f for every clock that is common to several sites, as Sites does.
+func (r *Reader) Common(f func(frontier.CommonClock) error) error { return r.state.Common(f) }
+
+// Fate says how the crawl's entry for u ended, as DB.Fate does.
+func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
+	return r.state.Fate(u)
+}
+
+// Queued are the entries of site that have not ended, as DB.Queued says them.
+func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
+	return r.state.Queued(site)
+}
+
+// Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
+// order of their times: which one was in force when.
+func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
+	return r.state.Snapshots(site)
+}
+
+// Get reads what was Put. It reports whether there is anything.
+func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.state.Get(key, value) }
+
+// Each calls f with the rest of every key that begins with prefix and that was Put,
+// until f returns an error: that is returned.
+func (r *Reader) Each(prefix string, f func(rest string) error) error { return r.state.Each(prefix, f) }
+
+// Position is that of the last group, as DB.Position says it.
+func (r *Reader) Position() uint64 { return r.state.Position() }
