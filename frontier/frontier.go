@@ -76,14 +76,16 @@ func orDefault(d, def time.Duration) time.Duration {
 // it going. One of the workers that wait in Next keeps the time for all.
 type Frontier struct {
 	opts    Options // with defaults; never changed. What Allow may change counts in pace alone
-	backlog Backlog // asked without mu
+	backlog Backlog // asked without mu, but by Hop
 	opened  time.Time
 
 	// mu guards all that follows, sites and commons included: who is out, who
 	// waits for whom, and what was spent change together or not at all. It is not
-	// held while the backlog reads or takes note, nor while anybody waits. A site
-	// that is out belongs to its turn: only that reads its entries and moves its
-	// clocks; the place of a site, and what is queued there, are anybody's.
+	// held while the backlog reads or takes note, nor while anybody waits; but Hop
+	// asks it for the state of a site with mu held, so that nobody else brings that
+	// into memory meanwhile. A site that is out belongs to its turn: only that reads
+	// its entries and moves its clocks; the place of a site, and what is queued there,
+	// are anybody's.
 	mu sync.Mutex
 
 	// sites are those with something queued, out, or not yet taken note of by
