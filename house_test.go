@@ -5,8 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,47 +28,101 @@ var rank = map[string]int{
 
 func TestArrowsOfTheHouse(t *testing.T) {
 	rooms := map[string]bool{}
+	eachImport(t, func(path, target string) {
+		room, _, _ := strings.Cut(path, "/")
+		if _, known := rank[room]; !known {
+			t.Errorf("%s: %s is no room of the house", path, room)
+			return
+		}
+		rooms[room] = true
+		to, ours := strings.CutPrefix(target, module)
+		to, _, _ = strings.Cut(to, "/")
+		switch {
+		case !ours && room == "robots" && !strings.HasSuffix(path, "_test.go") && strings.Contains(target, "."):
+			t.Errorf("%s imports %s: robots stands on the standard library alone", path, target)
+		case ours && room != to && rank[to] >= rank[room]:
+			t.Errorf("%s imports %s: time belongs to frontier, the wire to fetch, the disk to storage, the law to robots, the story to crawler", path, target)
+		}
+	})
+	if len(rooms) != len(rank) {
+		t.Errorf("rooms with Go files: %v, want those of %v", rooms, rank)
+	}
+}
+
+// The arrows in docs/architecture.md are those of the packages, each points down,
+// and of each package the promise is told.
+func TestTheArrowsAreDrawn(t *testing.T) {
+	raw, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, plan, _ := strings.Cut(string(raw), "\n## Arrows\n")
+	plan, promises, _ := strings.Cut(plan, "\n## What each package promises\n")
+	var order []string
+	drawn, imported := map[string][]string{}, map[string][]string{}
+	for _, line := range regexp.MustCompile("(?m)^    (.*)$").FindAllStringSubmatch(plan, -1) {
+		to := strings.Fields(strings.Replace(line[1], " -> ", " ", 1))
+		if line[1][0] != ' ' {
+			order, to = append(order, to[0]), to[1:]
+		}
+		last := order[len(order)-1]
+		drawn[last] = append(drawn[last], to...)
+	}
+	eachImport(t, func(file, target string) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		from := path.Dir(file)
+		to, ours := strings.CutPrefix(target, module)
+		if imported[from] = slices.Grow(imported[from], 1); ours && !slices.Contains(imported[from], to) {
+			imported[from] = append(imported[from], to)
+		}
+		if ours && slices.Index(order, to) < slices.Index(order, from) {
+			t.Errorf("%s imports %s, which is drawn above it", from, to)
+		}
+	})
+	for from, to := range imported {
+		slices.Sort(to)
+		if is, ok := drawn[from]; !ok || !slices.Equal(is, to) {
+			t.Errorf("%s is drawn with the arrows %q, want %q", from, is, to)
+		}
+		if !strings.Contains(promises, "\n- `"+from+"`") {
+			t.Errorf("nothing says what %s promises", from)
+		}
+	}
+	if len(drawn) != len(imported) {
+		t.Errorf("%d packages are drawn, there are %d", len(drawn), len(imported))
+	}
+}
+
+// eachImport calls f with each import of each Go file in a room.
+func eachImport(t *testing.T, f func(file, target string)) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") {
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
-		room, _, nested := strings.Cut(filepath.ToSlash(path), "/")
-		if !nested || !strings.HasSuffix(path, ".go") {
+		if path = filepath.ToSlash(path); !strings.Contains(path, "/") || !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		if _, known := rank[room]; !known {
-			t.Errorf("%s: %s is no room of the house", path, room)
-			return nil
-		}
-		rooms[room] = true
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
-		for _, spec := range f.Imports {
+		for _, spec := range file.Imports {
 			target, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				return err
 			}
-			to, ours := strings.CutPrefix(target, module)
-			to, _, _ = strings.Cut(to, "/")
-			switch {
-			case !ours && room == "robots" && !strings.HasSuffix(path, "_test.go") && strings.Contains(target, "."):
-				t.Errorf("%s imports %s: robots stands on the standard library alone", path, target)
-			case ours && room != to && rank[to] >= rank[room]:
-				t.Errorf("%s imports %s: time belongs to frontier, the wire to fetch, the disk to storage, the law to robots, the story to crawler", path, target)
-			}
+			f(path, target)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(rooms) != len(rank) {
-		t.Errorf("rooms with Go files: %v, want those of %v", rooms, rank)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // where it is not true.
 func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 	proofs := proofs(t)
-	sentences := sentences(t, "README.md", "## For site owners")
+	sentences := sentences(t, "README.md", "For site owners")
 	if len(sentences) < 10 {
 		t.Fatalf("%d sentences in README.md: the section was not found", len(sentences))
 	}
@@ -34,13 +33,7 @@ func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 
 // sentences are those of a section: of its list items and paragraphs.
 func sentences(t *testing.T, path, heading string) (list []string) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(raw), "\n"+heading+"\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, part := range regexp.MustCompile(`\n(?:- |\n+)`).Split(section, -1) {
+	for _, part := range regexp.MustCompile(`\n(?:- |\n+)`).Split(section(t, path, heading), -1) {
 		part = strings.Join(strings.Fields(strings.TrimPrefix(part, "- ")), " ")
 		if strings.HasSuffix(part, ":") { // says what follows
 			continue
@@ -96,70 +89,15 @@ func proofs(t *testing.T) map[string]string {
 
 // What the README names on the way of one URL, and behind it, is there.
 func TestTheWayOfOneURLIsTrue(t *testing.T) {
-	raw, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, way, _ := strings.Cut(string(raw), "\n## Reading the source\n")
+	way := section(t, "README.md", "Reading the source")
 	names := regexp.MustCompile("(?:-> |`|    )([A-Za-z]+[.][A-Za-z]+)[` \n]").FindAllStringSubmatch(way, -1)
 	if len(names) < 15 {
 		t.Fatalf("%d names in README.md: %q", len(names), names)
 	}
-	source := functions(t)
+	source := declarations(t)
 	for _, n := range names {
-		if !source[n[1]] {
+		if source[n[1]] == nil {
 			t.Errorf("README.md: there is no %s", n[1])
 		}
 	}
-}
-
-// functions are those of the rooms: Type.Method, package.Function.
-func functions(t *testing.T) map[string]bool {
-	found := map[string]bool{"main.run": true}
-	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage"} {
-		var files []string
-		for _, floor := range []string{"", "*", "*/*"} {
-			some, err := filepath.Glob(filepath.Join(room, floor, "*.go"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, some...)
-		}
-		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.TypeSpec:
-					if i, ok := n.Type.(*ast.InterfaceType); ok {
-						for _, m := range i.Methods.List {
-							for _, name := range m.Names {
-								found[n.Name.Name+"."+name.Name] = true
-							}
-						}
-					}
-				case *ast.FuncDecl:
-					of := file.Name.Name
-					if n.Recv != nil {
-						receiver := n.Recv.List[0].Type
-						if star, ok := receiver.(*ast.StarExpr); ok {
-							receiver = star.X
-						}
-						if generic, ok := receiver.(*ast.IndexExpr); ok {
-							receiver = generic.X
-						}
-						of = receiver.(*ast.Ident).Name
-					}
-					found[of+"."+n.Name.Name] = true
-				}
-				return true
-			})
-		}
-	}
-	return found
 }
