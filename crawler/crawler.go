@@ -245,7 +245,7 @@ func (c *Crawler) ended(end End) {
 	}
 }
 
-// open opens the rooms.
+// open opens the directory, and what works on it: storage, fetcher and frontier.
 func (c *Crawler) open(h Handler) error {
 	o := &c.opts
 	var backlog interface {

@@ -39,7 +39,7 @@ func TestPassedHostsStayOutOfScope(t *testing.T) {
 }
 
 // What a narrower setting puts aside comes back with a wider one: nothing is
-// dropped for good. The settings that changed are told of, and recorded.
+// lost. The settings that changed are told of, and recorded.
 func TestNarrowingIsNotForGood(t *testing.T) {
 	const shelf, hub = 40, "http://a.example/"
 	for _, narrow := range []struct {

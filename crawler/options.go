@@ -77,7 +77,8 @@ type Options struct {
 	bounds    bounds
 }
 
-// bounds are those of what waits in memory, in all rooms: 0 is the usual one.
+// bounds are those of what waits in memory, in storage, fetcher and frontier: 0 is
+// the usual one.
 // They are set in tests, where each must be reached.
 type bounds struct {
 	storage            storage.Bounds

@@ -65,7 +65,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 	return nil
 }
 
-// file reads one file of the archive. What is damaged is told of and read over.
+// file reads one file of the archive. What is damaged is told of and skipped.
 func (r *rescan) file(ctx context.Context, path string) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -12,14 +12,19 @@ import (
 // the handler, where the answers go, and the counts. Where its turns come from is
 // not its business: a Crawler is a Job with a frontier, a directory and workers
 // around it, on one machine.
+//
+// Visits run side by side. What they share is either never changed, or has a lock of
+// its own, held for no longer than a look or a count: so a Job needs none.
 type Job struct {
-	opts    Options // checked; never changed
+	// Set by newJob, and never changed.
+	opts    Options // checked
 	handler Handler // nil: none
 	rooms   Rooms
-	fetcher *fetch.Fetcher
-	counts  counts
-	repeats repeats
-	desks   desks
+	fetcher *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
+
+	counts  counts  // each adds to them as it comes to something; nothing is taken away
+	repeats repeats // of pages that were fetched: every visit with a page adds its own
+	desks   desks   // of the visits under way: the visit that took one gives it back
 }
 
 // Rooms are what a Job does not make itself, since they outlive it or are not for

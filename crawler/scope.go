@@ -62,10 +62,12 @@ func cloned(s Scope) Scope {
 	return s
 }
 
-// keyed is the scope of the URLs that share a key with a root.
+// keyed is the scope of the URLs whose key is that of a root.
 type keyed struct {
 	name string
 	key  func(frontier.URL) string
+
+	// mu guards keys: a seed's redirect may end, and Admit, while visits ask.
 	mu   sync.RWMutex
 	keys map[string]bool
 }
@@ -94,8 +96,9 @@ func (k *keyed) Contains(e frontier.Entry) bool {
 	return k.keys[k.key(e.URL)]
 }
 
+// prefixes is the scope of the URLs below the directory of a root.
 type prefixes struct {
-	mu  sync.RWMutex
+	mu  sync.RWMutex // guards all, as in keyed
 	all map[string]bool
 }
 

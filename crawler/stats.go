@@ -30,7 +30,7 @@ const (
 type Counts struct {
 	Requests  int            // robots.txt included
 	Robots    int            // of these, for robots.txt
-	Fetched   int            // URLs that a server answered for good
+	Fetched   int            // URLs that a server answered and that are not asked again
 	Pages     int            // of these, with a 2xx status, but for what pages are shown with
 	Bytes     int64          // of bodies, as they came over the wire
 	Status    map[int]int    // answers by HTTP status

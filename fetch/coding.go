@@ -86,7 +86,7 @@ func (d *decoder) close() {
 
 // decoders are those that no body uses. It is safe for concurrent use.
 type decoders struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards idle: visits take and give back side by side
 	idle map[string][]*decoder
 }
 

@@ -17,20 +17,34 @@ import (
 )
 
 // A host is the per-host fetcher of one site. Whoever has the right to the
-// site, by its turn or by a hop, has the host to himself: it needs no lock.
+// site, by its turn or by a hop, has the host to himself: it needs no lock. Between
+// two visits only the Fetcher touches it, to close its connection or forget it.
 type host struct {
 	fetcher *Fetcher
 	site    frontier.Site
 
+	// conn is the one connection to the site: kept between visits, nil where the last
+	// was closed. exchange opens it and drop alone closes it, so that no answer is
+	// read from one whose last answer was not read to its end.
 	conn     *conn
-	lostKept int          // kept connections in a row that died under a request
-	refused  int          // requests in a row that were not processed on a new one
-	failed   []netip.Addr // to which connecting failed; not all that are known
+	lostKept int // kept connections in a row that died under a request
+	refused  int // requests in a row that were not processed on a new one
 
-	loaded   bool             // snapshot was looked up
-	snapshot *robots.Snapshot // last known; nil if robots.txt was never asked
-	group    *robots.Group    // of snapshot; nil until it is needed
-	chain    *chain           // redirects of a robots.txt that is being fetched
+	// failed are addresses to which connecting failed; never all that are known:
+	// endpoint clears it then. avoid alone adds to it.
+	failed []netip.Addr
+
+	// What is known of robots.txt. loaded says that snapshot was looked up: before
+	// that nil means nothing, then that robots.txt was never asked. Who changes
+	// snapshot clears group, which is compiled from it when it is needed.
+	loaded   bool
+	snapshot *robots.Snapshot
+	group    *robots.Group
+
+	// chain is the redirects of a robots.txt that is being fetched, over several
+	// turns: nothing else is asked of the site while it is set, and the Fetcher does
+	// not forget the host, as nobody else knows it.
+	chain *chain
 }
 
 // A Result is what a visit to a site came to.

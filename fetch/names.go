@@ -29,6 +29,8 @@ type names struct {
 	network Network
 	most    int // names that are kept
 
+	// mu guards what follows, and each name until it is done. It is not held while
+	// the resolver is asked: who wants the same name waits for that answer.
 	mu     sync.Mutex
 	known  map[string]*name
 	recent list.List // *name with an answer, the longest unused at the back

@@ -21,6 +21,8 @@ type recorder struct {
 	net.Conn
 	whole bool
 
+	// mu guards what follows: net/http writes a request and reads the answer on two
+	// goroutines of its own, and the visit asks for both.
 	mu       sync.Mutex
 	reading  bool // the answer's header is not complete
 	request  []byte

@@ -9,7 +9,7 @@ import (
 
 // MemorySnapshots keeps snapshots as long as the process lives.
 type MemorySnapshots struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards last: each site has one visit, all of them one map
 	last map[frontier.Site]*robots.Snapshot
 }
 

@@ -22,7 +22,7 @@ import (
 // wire is a Network of pipes to one handler of connections, for the faults
 // that no well-behaved server makes.
 type wire struct {
-	addrs map[string][][]netip.Addr // answers by host, the last one for good
+	addrs map[string][][]netip.Addr // answers by host, the last one again and again
 	serve func(c net.Conn, n int)   // n counts connections
 
 	refuse map[string]bool // addresses that take no connection

@@ -16,7 +16,7 @@
 // seen; Next hands it out in a Turn when its site is due; Finish moves the
 // clocks, frees the site and submits what became of the entry. A run is over
 // when nothing is in flight and nothing falls due within the patience, or a limit
-// is used up. Add and Allow work while it runs: until an end, which is for good.
+// is used up. Add and Allow work while it runs, and not after its end.
 // A frontier whose [Limits] are Open has none but Stop; Rest tells whoever is to
 // decide whether anything moves in it.
 //

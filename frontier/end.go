@@ -19,8 +19,8 @@ var (
 	ErrStopped = errors.New("frontier: stopped")
 )
 
-// ending is why Next hands out no more turns. Both are for good: who was told of
-// an end has left, and nothing brings him back.
+// ending is why Next hands out no more turns. Neither is ever taken
+// back: who was told of an end has left, and nothing brings him back.
 type ending struct {
 	broken bool  // the backlog has said that it cannot go on: nothing more will settle
 	err    error // set once, by fail

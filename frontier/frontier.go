@@ -189,7 +189,7 @@ func (f *Frontier) Add(entries ...Entry) error {
 
 // Next waits until a site is due and returns the turn for its next entry. It
 // returns ErrEnd or one of its kinds, ErrLimit, ErrStopped, the error of ctx, or
-// that of the backlog; all but the error of ctx are for good.
+// that of the backlog; after any but the error of ctx it never returns a turn again.
 func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -439,7 +439,7 @@ func (f *Frontier) free(s *site) {
 	f.queue(s)
 }
 
-// fail ends the handing out for good.
+// fail ends the handing out; the first reason stays.
 func (f *Frontier) fail(err error) {
 	if f.err == nil {
 		f.err = err

@@ -14,10 +14,12 @@ import (
 // directory, and as the plain model that other backlogs are tested against. The
 // zero value is empty.
 type Memory struct {
+	// mu guards all that follows: what one Submit changes is read whole or not at
+	// all. Nothing is waited for with it held.
 	mu      sync.Mutex
-	sites   map[Site]*memorySite
-	seen    map[string]bool
-	common  map[string]time.Time
+	sites   map[Site]*memorySite // every site that was ever named; none is dropped
+	seen    map[string]bool      // keys of all URLs that were ever submitted
+	common  map[string]time.Time // due times by name; Submit only moves them on
 	growths Growths
 }
 

@@ -89,7 +89,7 @@ func (p *pace) set(l Limits, now time.Time) {
 }
 
 // full reports whether a limit forbids another turn for now, and whether one is
-// used up for good. A page that is under way may turn out to be none.
+// used up, whatever comes of the pages under way: those may turn out to be none.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || l.Pages > 0 && f.spent.Pages >= l.Pages

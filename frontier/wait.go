@@ -12,7 +12,7 @@ import (
 type keeper struct {
 	rearm  chan struct{} // wakes the one who leads; room for one kick, which is not lost while nobody listens
 	follow chan struct{} // wakes one of the others, in the same way
-	led    bool          // somebody leads: Next sets it, wait alone takes it back. Who leads not, must not read Grown
+	led    bool          // a goroutine in Next leads: Next sets it, wait alone takes it back. The others must not read Grown
 }
 
 // wait returns when there may be something to do. Only the leader looks at the

@@ -109,7 +109,7 @@ func descriptor(t *testing.T, path string) int {
 func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	lose := func(path string, flags int) func(*testing.T, *DB, *error) {
 		return func(t *testing.T, db *DB, _ *error) {
-			// What is lost is lost for good: to keep it would keep the lock.
+			// What is lost cannot be kept to be put back: to keep it would keep the lock.
 			state := filepath.Join(db.Dir(), StateFile)
 			fd := descriptor(t, state)
 			other, err := syscall.Open(cmp.Or(path, state), flags|syscall.O_CLOEXEC, 0)

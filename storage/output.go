@@ -18,11 +18,15 @@ type output struct {
 	file *os.File
 	disk disk.Disk
 
+	// mu guards what follows, and the end of the file: append writes them, of any
+	// visit, and the committer in flush. What is in buf or behind the committed mark
+	// is lost at a crash, so nobody is told that it is there before the commit. The
+	// sync is done without mu.
 	mu    sync.Mutex
 	buf   []byte
 	dirty bool       // something was appended since the last flush
 	now   state.Mark // of the file and buf
-	err   error      // of the first write that failed: nothing counts any more
+	err   error      // of the first write that failed: every later one fails with it
 }
 
 // A namedOutput is one of which the state keeps the mark, under its name.

@@ -15,12 +15,14 @@ import (
 )
 
 // outputs are the files that a run writes beside the state. They implement
-// state.Outputs.
+// state.Outputs. Which there are is settled by open and not changed before close,
+// so that visits and the committer read it without a lock; what an output holds is
+// guarded by the output itself, and its files of the archive by moment.
 type outputs struct {
 	dir   string
 	disk  disk.Disk
 	state *state.DB
-	made  state.IndexMarks // index.cdxj as it was made last
+	made  state.IndexMarks // index.cdxj as it was made last. Open and Close alone use it
 
 	// Held to append what one visit writes, and to note the marks of all files:
 	// a commit holds all of a visit or nothing, and the lines of a page stand in

@@ -15,8 +15,8 @@ type board struct {
 	w     io.Writer
 	width func() int // of the terminal, in characters
 
-	mu    sync.Mutex
-	drawn []int // how long the lines are that stand there
+	mu    sync.Mutex // guards drawn, and the terminal: a line never stands inside the block
+	drawn []int      // how long the lines are that stand there
 }
 
 // Write takes the block away; the next draw sets it under what is written.

@@ -309,8 +309,8 @@ func (t *target) check(kind *format, n int64) error {
 	return nil
 }
 
-// commit gives the file its name, which it has for good then, whatever happens
-// to the machine.
+// commit gives the file its name, which it then keeps, whatever happens to the
+// machine.
 func (t *target) commit() error {
 	if t.file == nil {
 		return nil

@@ -17,8 +17,10 @@ import (
 type authority struct {
 	pool *x509.CertPool
 
-	cert  *x509.Certificate
-	key   *ecdsa.PrivateKey
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+
+	// mu guards leafs: handshakes run side by side, and a host has one certificate.
 	mu    sync.Mutex
 	leafs map[string]*tls.Certificate
 }

@@ -21,6 +21,8 @@ type Site struct {
 	web  *Web
 	site frontier.Site
 
+	// mu guards what follows: a test changes its site while the crawl reads it. It
+	// is not held while a handler runs.
 	mu      sync.Mutex
 	pages   map[string]http.Handler // by target
 	other   http.Handler            // for everything else

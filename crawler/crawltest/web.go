@@ -46,6 +46,9 @@ type Web struct {
 	t  testing.TB
 	ca *authority
 
+	// mu guards what follows: the test, the crawl and every connection come here
+	// from goroutines of their own. No handler and no lock of a Site is waited for
+	// with it held.
 	mu        sync.Mutex
 	sites     map[frontier.Site]*Site
 	addrs     map[string][]netip.Addr // by host

@@ -123,7 +123,7 @@ func (s *scanner) foreign() {
 
 func (s *scanner) element(tag tag) {
 	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// Nothing is inside; in HTML the slash counts for nothing.
+		// Nothing is inside; in HTML the slash says nothing.
 		s.z.rawText = ""
 		if tag == titleTag {
 			return

@@ -60,7 +60,7 @@ func (s *oracle) run() {
 			name, more := s.z.TagName()
 			tag := atom.Lookup(name)
 			if s.xhtml {
-				// Nothing is inside; in HTML the slash counts for nothing.
+				// Nothing is inside; in HTML the slash says nothing.
 				s.z.NextIsNotRawText()
 			}
 			if !s.xhtml || tag != atom.Title {

@@ -11,7 +11,7 @@ type tokenizer struct {
 	pos int // of the first byte that was not read
 
 	// rawText is the element whose text holds no tags and comes next; empty
-	// if none does. Where the element belongs to SVG, or is XML, it is emptied.
+	// if none does. The scanner clears it where the element is of SVG or XML.
 	rawText string
 	cdata   bool // CDATA sections may come, as in SVG and MathML
 	embeds  bool // references of img and source matter, too

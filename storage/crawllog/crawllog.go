@@ -240,6 +240,8 @@ type Writer struct {
 	file    *os.File
 	buffers sync.Pool // of *[]byte, in which lines are made
 
+	// mu guards what follows, and the file's end: a line is written whole before the
+	// next. Sync does not hold it, so that nobody waits for the disk with it.
 	mu     sync.Mutex
 	size   int64  // of the file: whole lines
 	sum    uint32 // CRC-32C of them

@@ -92,7 +92,7 @@ func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	return flush()
 }
 
-// capture makes a row of a record, whose block it reads over. It is nil for a
+// capture makes a row of a record, whose block it skips. It is nil for a
 // record that is no capture.
 func capture(rec *warc.Record, name string) (*Row, error) {
 	switch rec.Type {

@@ -19,7 +19,7 @@
 // temporary files without names: they are written and read from beginning to
 // end, which a B+ tree with random keys is not. Memory is that of
 // [Source.Memory], whatever the size of the crawl; temporary files take some 700
-// bytes a capture. Bodies in pages.jsonl are read over and never held.
+// bytes a capture. Bodies in pages.jsonl are skipped and never held.
 //
 // # Damage
 //

@@ -15,7 +15,7 @@ import (
 type Fate string
 
 const (
-	// Fetched: the answer was taken for good, and stands in pages.jsonl.
+	// Fetched: the answer was the last one, and stands in pages.jsonl.
 	Fetched Fate = "fetched"
 	// RobotsTxt: the answer to the question for robots.txt.
 	RobotsTxt Fate = "robots.txt"

@@ -13,7 +13,7 @@ import (
 )
 
 // What is taken is so before its time, and free at it; what lies a day ahead or
-// more counts for nothing.
+// more does not count.
 func TestTimesAtTheirBounds(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {

@@ -38,6 +38,8 @@ const (
 type Table struct {
 	mem []byte
 
+	// mu guards reserved alone: places in mem are changed by atomic operations, since
+	// other processes know no lock of this one.
 	mu       sync.Mutex
 	reserved map[string]int64 // what this table has written, by name
 }

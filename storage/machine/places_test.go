@@ -178,8 +178,8 @@ func TestWhatAShortFileSaysCounts(t *testing.T) {
 	}
 }
 
-// A time beyond what a place can hold counts for nothing; it does not become
-// another one.
+// A time beyond what a place can hold does not count, nor does it become another
+// one.
 func TestTimesWithoutAnEnd(t *testing.T) {
 	table := open(t, filepath.Join(t.TempDir(), "clocks"))
 	now := time.Now()

@@ -121,7 +121,7 @@ func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 // offset is how many bytes of the file were consumed.
 func (r *Reader) offset() int64 { return r.count.n - int64(r.in.Buffered()) }
 
-// Next is the next record; what is left of the one before is read over. At the
+// Next is the next record; what is left of the one before is skipped. At the
 // end of the file the error is io.EOF. Any other is an *Error, and stays until
 // Skip is called.
 func (r *Reader) Next() (*Record, error) {
@@ -338,7 +338,7 @@ func (rec *Record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close reads over what is left of the block, checks that the record ends as
+// Close skips what is left of the block, checks that the record ends as
 // it must, the checksum of its gzip member included, and returns its length as
 // it is stored, in bytes. More calls return the same.
 func (rec *Record) Close() (int64, error) {

@@ -12,7 +12,7 @@ import (
 // Max is the longest line of a crawl, without the body of a page, in bytes.
 const Max = 8 << 20
 
-// ErrLong is that of a line that is longer than Max, and was read over.
+// ErrLong is that of a line that is longer than Max, and was skipped.
 var ErrLong = fmt.Errorf("the line is longer than %d bytes, the body of a page not counted", Max)
 
 // A Reader reads lines, none of which takes more memory than Max bytes and what
@@ -40,7 +40,7 @@ func NewPageReader(r io.Reader) *Reader {
 func (l *Reader) Torn() bool { return l.torn }
 
 // Next is the next line, without its end, valid until the next call. The error
-// is ErrLong for a line that was read over, and io.EOF where there is no more.
+// is ErrLong for a line that was skipped, and io.EOF where there is no more.
 func (l *Reader) Next() ([]byte, error) {
 	l.line = l.line[:0]
 	var scan bodyScanner

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// all reads everything: a line that was read over is "long", one without an end
+// all reads everything: a line that was skipped is "long", one without an end
 // has a mark.
 func all(t *testing.T, r *Reader) (lines []string) {
 	t.Helper()

@@ -40,7 +40,7 @@ type queue struct {
 	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
 	payloads  map[string]*Payload                // put and not committed, by digest
 	own       bool                               // something was put since Open that was not applied
-	hasty     bool                               // the bounds count no more; for good
+	hasty     bool                               // the bounds count no more, from Hasten on
 	last      bool                               // the last group is being committed: nothing more is taken
 	err       error                              // why nothing can be committed any more; set once
 }
