@@ -64,7 +64,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 		v.Exchanges = append(v.Exchanges, record)
 	}
 	if p != nil {
-		v.Page = p.record(res.Rules, j.opts.writes(OutputBodies))
+		v.Page = p.record(res.Snapshot, j.opts.writes(OutputBodies))
 		if j.opts.writes(OutputLinks) {
 			v.Links = p.edges()
 		}
@@ -118,8 +118,8 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	add("hopsFromSeed", hops)
 	add("fetchTimeMs", strconv.FormatInt(x.Ended.Sub(x.Started).Milliseconds(), 10))
 	add("seedTag", e.Tag)
-	if !x.Robots && res.Rules != nil {
-		add("robotsFetched", res.Rules.Fetched.UTC().Format(time.RFC3339Nano))
+	if !x.Robots && res.Snapshot != nil {
+		add("robotsFetched", res.Snapshot.Fetched.UTC().Format(time.RFC3339Nano))
 		if rule := res.Verdict.Rule; rule.Line > 0 {
 			add("robotsRule", "line "+strconv.Itoa(rule.Line)+": Allow: "+rule.Pattern)
 		}

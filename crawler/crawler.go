@@ -282,7 +282,8 @@ func (c *Crawler) open(h Handler) error {
 	front, err := frontier.New(backlog, frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
-		DomainDelay: o.DomainDelay, Shared: o.Shared, Lease: o.lease(), ReadAhead: o.bounds.readAhead,
+		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.bounds.readAhead,
+		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
 	})
 	if err != nil {
 		return err

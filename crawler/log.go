@@ -131,8 +131,8 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	if x.Truncated != "" {
 		notes.text("trunc", x.Truncated)
 	}
-	if !x.Robots && res.Rules != nil {
-		notes.time("robots", res.Rules.Fetched)
+	if !x.Robots && res.Snapshot != nil {
+		notes.time("robots", res.Snapshot.Fetched)
 	}
 	l.Annotations = notes.list()
 	return l

@@ -171,17 +171,6 @@ func (o *Options) policy() robots.Policy {
 	return robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 }
 
-// lease is as long as a request may take: four time-outs, and what our own bound
-// on bytes per second makes of it, which is no fault of the site.
-func (o *Options) lease() time.Duration {
-	d := 4*o.Timeout + time.Minute
-	if o.Bandwidth > 0 {
-		size := o.MaxSize * int64(o.Concurrency)
-		d += min(time.Duration(float64(size)/float64(o.Bandwidth)*float64(time.Second)), 6*time.Hour)
-	}
-	return d
-}
-
 // embeds reports whether anybody wants to know what pages are shown with.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 

@@ -96,23 +96,26 @@ type Fetcher struct {
 
 	pageHeader, rulesHeader, plainHeader http.Header
 
-	mu    sync.Mutex
-	sites map[frontier.Site]*lease
-	rests list.List // *lease of hosts that no visit uses and that may be forgotten, the longest at the back
-	open  list.List // of those that no visit uses, those with a kept connection, in the same order
-	rules int       // bytes of robots.txt that hosts in rests have
+	// mu guards what follows, and the lists that a host is in. The host itself is its
+	// visit's; without one trim may close its connection, with mu held, so that no
+	// visit begins meanwhile.
+	mu     sync.Mutex
+	sites  map[frontier.Site]*listed // all hosts that are remembered
+	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest at the back
+	open   list.List                 // of those that no visit uses, those with a kept connection, in the same order
+	rules  int                       // bytes of robots.txt that hosts in unused have
 }
 
-// maxRules is how many bytes of robots.txt resting hosts have in memory: each may
+// maxRules is how many bytes of robots.txt unused hosts have in memory: each may
 // have two copies of 500 KiB, and what was made of them.
 const maxRules = 32 << 20
 
-// A lease is a host, and whether a visit has it.
-type lease struct {
-	host  *host
-	rest  *list.Element // in rests; nil while a visit has the host
-	open  *list.Element // in open
-	rules int           // of the host, in Fetcher.rules
+// A listed is a host, and its place in the lists of the Fetcher.
+type listed struct {
+	host   *host
+	unused *list.Element // in unused; nil while a visit has the host
+	open   *list.Element // in open
+	rules  int           // of the host, in Fetcher.rules
 }
 
 // New makes a Fetcher.
@@ -140,7 +143,7 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)
 	opts.maxRules = positive(opts.maxRules, maxRules)
-	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*lease{}}
+	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*listed{}}
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)
@@ -188,8 +191,20 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 // answer on its own.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	h := f.host(turn.Site())
-	defer f.rest(h)
+	defer f.giveBack(h)
 	return h.get(ctx, turn, copy)
+}
+
+// Longest is how long one request may take, where so many visits are under way at
+// once: the time-outs, and what [Options.Bandwidth] makes of that, which is no fault
+// of the site. Whoever reserves a site for a request reserves it for as long.
+func (f *Fetcher) Longest(visits int) time.Duration {
+	d := totalTimeouts * f.opts.Timeout
+	if f.opts.Bandwidth > 0 {
+		size := float64(f.opts.MaxSize * int64(visits))
+		d += min(time.Duration(size/float64(f.opts.Bandwidth)*float64(time.Second)), 6*time.Hour)
+	}
+	return d
 }
 
 // Close closes the kept connections. No visit may be under way.
@@ -200,7 +215,7 @@ func (f *Fetcher) Close() {
 		l.host.drop()
 	}
 	clear(f.sites)
-	f.rests.Init()
+	f.unused.Init()
 	f.open.Init()
 	f.rules = 0
 	f.decoders.close()
@@ -213,34 +228,34 @@ func (f *Fetcher) host(site frontier.Site) *host {
 	defer f.mu.Unlock()
 	l := f.sites[site]
 	if l == nil {
-		l = &lease{host: &host{fetcher: f, site: site}}
+		l = &listed{host: &host{fetcher: f, site: site}}
 		f.sites[site] = l
 	}
-	f.wake(l)
+	f.unlist(l)
 	return l.host
 }
 
-// wake takes a lease out of the lists. It requires that mu is held.
-func (f *Fetcher) wake(l *lease) {
-	if l.rest != nil {
-		f.rests.Remove(l.rest)
+// unlist takes a host out of the lists. It requires that mu is held.
+func (f *Fetcher) unlist(l *listed) {
+	if l.unused != nil {
+		f.unused.Remove(l.unused)
 	}
 	if l.open != nil {
 		f.open.Remove(l.open)
 	}
 	f.rules -= l.rules
-	l.rest, l.open, l.rules = nil, nil, 0
+	l.unused, l.open, l.rules = nil, nil, 0
 }
 
-// rest gives a host back, before the right to its site is given back.
-func (f *Fetcher) rest(h *host) {
+// giveBack gives a host back, before the right to its site is given back.
+func (f *Fetcher) giveBack(h *host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
 	if h.chain != nil {
 		h.unload() // nobody else knows the chain, but the rules can be had again
 	} else {
-		l.rest, l.rules = f.rests.PushFront(l), h.rulesSize()
+		l.unused, l.rules = f.unused.PushFront(l), h.rulesSize()
 		f.rules += l.rules
 	}
 	if h.conn != nil {
@@ -253,7 +268,7 @@ func (f *Fetcher) rest(h *host) {
 // forgets the hosts that are too many, or have too much.
 func (f *Fetcher) trim(now time.Time) {
 	for e := f.open.Back(); e != nil; e = f.open.Back() {
-		l := e.Value.(*lease)
+		l := e.Value.(*listed)
 		if f.open.Len() <= f.opts.MaxIdle && now.Sub(l.host.conn.used) <= idleTime {
 			break
 		}
@@ -261,9 +276,9 @@ func (f *Fetcher) trim(now time.Time) {
 		f.open.Remove(e)
 		l.open = nil
 	}
-	for f.rests.Len() > f.opts.MaxHosts || f.rules > f.opts.maxRules {
-		l := f.rests.Back().Value.(*lease)
-		f.wake(l)
+	for f.unused.Len() > f.opts.MaxHosts || f.rules > f.opts.maxRules {
+		l := f.unused.Back().Value.(*listed)
+		f.unlist(l)
 		l.host.drop()
 		delete(f.sites, l.host.site)
 	}

@@ -37,8 +37,8 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 				}
 			}
 		}
-		if len(f.sites) != 3 || f.rests.Len() != 3 || asked != 8 {
-			t.Errorf("%d hosts are remembered, %d rest; robots.txt was asked for %d times", len(f.sites), f.rests.Len(), asked)
+		if len(f.sites) != 3 || f.unused.Len() != 3 || asked != 8 {
+			t.Errorf("%d hosts are remembered, %d unused; robots.txt was asked for %d times", len(f.sites), f.unused.Len(), asked)
 		}
 	})
 }
@@ -70,8 +70,8 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 				t.Error("a host whose robots.txt is on its way has an old one in memory")
 			}
 		}
-		if f.rests.Len() != 2 || len(f.sites) != 7 || f.rules != size {
-			t.Errorf("%d hosts are remembered, of these %d rest with %d bytes of robots.txt; counted %d", len(f.sites), f.rests.Len(), size, f.rules)
+		if f.unused.Len() != 2 || len(f.sites) != 7 || f.rules != size {
+			t.Errorf("%d hosts are remembered, of these %d unused with %d bytes of robots.txt; counted %d", len(f.sites), f.unused.Len(), size, f.rules)
 		}
 	})
 }
@@ -120,13 +120,13 @@ func TestAFetcherThatIsClosedHasNothing(t *testing.T) {
 		for range 2 {
 			v.visit("http://a.example/")
 			v.visit("http://moved.example/")
-			if f.rules == 0 || f.rests.Len() != 1 || f.open.Len() != 2 || len(f.decoders.idle) == 0 {
-				t.Errorf("%d hosts rest with %d bytes of robots.txt, %d connections", f.rests.Len(), f.rules, f.open.Len())
+			if f.rules == 0 || f.unused.Len() != 1 || f.open.Len() != 2 || len(f.decoders.idle) == 0 {
+				t.Errorf("%d unused hosts with %d bytes of robots.txt, %d connections", f.unused.Len(), f.rules, f.open.Len())
 			}
 			f.Close()
 			w.wait.Wait() // no connection is left
-			if f.rules != 0 || f.rests.Len() != 0 || f.open.Len() != 0 || len(f.sites) != 0 || len(f.decoders.idle) != 0 || !f.mu.TryLock() {
-				t.Fatalf("%d hosts, %d rest with %d bytes of robots.txt, %d connections", len(f.sites), f.rests.Len(), f.rules, f.open.Len())
+			if f.rules != 0 || f.unused.Len() != 0 || f.open.Len() != 0 || len(f.sites) != 0 || len(f.decoders.idle) != 0 || !f.mu.TryLock() {
+				t.Fatalf("%d hosts, %d unused with %d bytes of robots.txt, %d connections", len(f.sites), f.unused.Len(), f.rules, f.open.Len())
 			}
 			f.mu.Unlock()
 		}
@@ -151,6 +151,24 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 		got := Options{MaxHosts: f.opts.MaxHosts, MaxIdle: f.opts.MaxIdle, MaxNames: f.names.most, MaxSize: f.opts.MaxSize, Timeout: f.opts.Timeout, maxRules: f.opts.maxRules}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%d: %+v", n, got)
+		}
+	}
+}
+
+// How long a request may take follows from the time-outs and from our own bound on
+// bytes per second, as far as that goes.
+func TestTheLongestRequest(t *testing.T) {
+	for _, tc := range []struct {
+		opts Options
+		want time.Duration
+	}{
+		{Options{}, 2 * time.Minute},
+		{Options{Timeout: time.Second}, 4 * time.Second},
+		{Options{Timeout: time.Second, Bandwidth: 1000, MaxSize: 500}, 9 * time.Second},
+		{Options{Timeout: time.Second, Bandwidth: 1}, 6*time.Hour + 4*time.Second},
+	} {
+		if got := newTour(t, tc.opts).fetcher.Longest(10); got != tc.want {
+			t.Errorf("Timeout %v, Bandwidth %d, MaxSize %d: %v, want %v", tc.opts.Timeout, tc.opts.Bandwidth, tc.opts.MaxSize, got, tc.want)
 		}
 	}
 }

@@ -180,8 +180,8 @@ func TestAWebSiteLeadsToNoFTP(t *testing.T) {
 		v := newTour(t, Options{Network: w})
 		v.once = true
 		res, _ := v.visit("http://a.example/")
-		if res.Rules.Failure != failRedirect || fmt.Sprint(w.dialed) != "[16.0.0.1:80]" {
-			t.Errorf("failure %q, dialled %v", res.Rules.Failure, w.dialed)
+		if res.Snapshot.Failure != failRedirect || fmt.Sprint(w.dialed) != "[16.0.0.1:80]" {
+			t.Errorf("failure %q, dialled %v", res.Snapshot.Failure, w.dialed)
 		}
 	})
 }

@@ -100,8 +100,8 @@ func TestARobotsRedirectThatCannotBeRead(t *testing.T) {
 			v := newTour(t, Options{Network: w})
 			v.once = true
 			res, all := v.visit("http://a.example/")
-			if res.Rules == nil || res.Rules.Failure != failRedirect || res.Verdict.Access != robots.Defer || len(all) != 1 {
-				t.Errorf("%q: %+v, %d requests", to, res.Rules, len(all))
+			if res.Snapshot == nil || res.Snapshot.Failure != failRedirect || res.Verdict.Access != robots.Defer || len(all) != 1 {
+				t.Errorf("%q: %+v, %d requests", to, res.Snapshot, len(all))
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Re
 			res.add(x, &end)
 		}
 	}
-	h.fetcher.rest(other)
+	h.fetcher.giveBack(other)
 	_, ferr := hop.Finish(end)
 	return x, failure, errors.Join(err, ferr)
 }
@@ -60,7 +60,7 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	}
 	now := time.Now()
 	if h.chain == nil && h.fresh(hop, u, now) {
-		end.Rules = h.rules(now)
+		end.Gap = h.gap(now)
 		if h.verdict(u, now).Access != robots.Allow {
 			return robots.Disallow, nil
 		}

@@ -51,8 +51,8 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 					waiting++
 				}
 			}
-			if v.fetcher.rests.Len()+waiting != len(v.fetcher.sites) {
-				t.Errorf("%d of %d hosts rest, %d wait", v.fetcher.rests.Len(), len(v.fetcher.sites), waiting)
+			if v.fetcher.unused.Len()+waiting != len(v.fetcher.sites) {
+				t.Errorf("%d of %d hosts unused, %d wait", v.fetcher.unused.Len(), len(v.fetcher.sites), waiting)
 			}
 			return asked, last
 		}
@@ -155,8 +155,8 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 				}
 				asked, last := journey(t, tc.files, tc.opts, snapshots)
 				got := strings.NewReplacer("http://", "", ".example", "").Replace(strings.Join(asked, " "))
-				if got != tc.want || last.Verdict.Access != tc.access || last.Rules.Failure != tc.failure {
-					t.Errorf("asked %s, verdict %v, failure %q", got, last.Verdict.Access, last.Rules.Failure)
+				if got != tc.want || last.Verdict.Access != tc.access || last.Snapshot.Failure != tc.failure {
+					t.Errorf("asked %s, verdict %v, failure %q", got, last.Verdict.Access, last.Snapshot.Failure)
 				}
 			})
 		})

@@ -52,7 +52,7 @@ type Result struct {
 	Exchanges []*Exchange      // every request that was made, robots.txt included, in order
 	Page      *Exchange        // of these, the entry's own, if the server answered it
 	Verdict   robots.Verdict   // on the entry; Defer where robots.txt had to be asked first
-	Rules     *robots.Snapshot // the robots.txt that Verdict was taken from
+	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
 	Outcome   frontier.Outcome // for the turn; a page's links are missing
 }
 
@@ -76,8 +76,8 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	if h.chain != nil || !h.fresh(turn, entry.URL, now) {
 		return h.refresh(ctx, turn, purpose{url: entry.URL})
 	}
-	res := Result{Verdict: h.verdict(entry.URL, now), Rules: h.snapshot}
-	res.Outcome.Rules = h.rules(now)
+	res := Result{Verdict: h.verdict(entry.URL, now), Snapshot: h.snapshot}
+	res.Outcome.Gap = h.gap(now)
 	switch res.Verdict.Access {
 	case robots.Allow:
 		if opens := h.group.NextVisit(now); opens.After(now) {
@@ -218,17 +218,17 @@ func (h *host) groupAt(now time.Time) *robots.Group {
 	return h.group
 }
 
-// rules is what the group in force says about time.
-func (h *host) rules(now time.Time) *frontier.Rules {
+// gap is what the group in force asks, the longer of its two ways to say it.
+func (h *host) gap(now time.Time) *frontier.Gap {
 	group := h.groupAt(now)
-	var r frontier.Rules
+	var gap frontier.Gap
 	if d, ok := group.CrawlDelay(); ok {
-		r.Gap, r.By = d, frontier.CrawlDelayClock
+		gap = frontier.Gap{For: d, By: frontier.CrawlDelayClock}
 	}
-	if d, ok := group.RequestRate(); ok && d > r.Gap {
-		r.Gap, r.By = d, frontier.RateClock
+	if d, ok := group.RequestRate(); ok && d > gap.For {
+		gap = frontier.Gap{For: d, By: frontier.RateClock}
 	}
-	return &r
+	return &gap
 }
 
 // ask is what is to be asked of a site.

@@ -18,14 +18,14 @@ import (
 )
 
 // What robots.txt says of time comes with the outcome of each turn.
-func TestTheOutcomeHasTheRulesOfTime(t *testing.T) {
-	for rules, want := range map[string]frontier.Rules{
+func TestTheOutcomeHasTheGap(t *testing.T) {
+	for rules, want := range map[string]frontier.Gap{
 		"":                                        {},
-		"Crawl-delay: 7":                          {Gap: 7 * time.Second, By: frontier.CrawlDelayClock},
-		"Request-rate: 1/9":                       {Gap: 9 * time.Second, By: frontier.RateClock},
-		"Crawl-delay: 7\nRequest-rate: 1/9":       {Gap: 9 * time.Second, By: frontier.RateClock},
-		"Crawl-delay: 9\nRequest-rate: 1/9":       {Gap: 9 * time.Second, By: frontier.CrawlDelayClock},
-		"Crawl-delay: 9\nRequest-rate: 1/7":       {Gap: 9 * time.Second, By: frontier.CrawlDelayClock},
+		"Crawl-delay: 7":                          {For: 7 * time.Second, By: frontier.CrawlDelayClock},
+		"Request-rate: 1/9":                       {For: 9 * time.Second, By: frontier.RateClock},
+		"Crawl-delay: 7\nRequest-rate: 1/9":       {For: 9 * time.Second, By: frontier.RateClock},
+		"Crawl-delay: 9\nRequest-rate: 1/9":       {For: 9 * time.Second, By: frontier.CrawlDelayClock},
+		"Crawl-delay: 9\nRequest-rate: 1/7":       {For: 9 * time.Second, By: frontier.CrawlDelayClock},
 		"Request-rate: 0/9\nDisallow: /elsewhere": {},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTheOutcomeHasTheRulesOfTime(t *testing.T) {
 			v := newTour(t, Options{Network: w})
 			for _, target := range []string{"/", "/", "/no"} {
 				res, _ := v.visit("http://a.example" + target)
-				if got := res.Outcome.Rules; got == nil || *got != want {
+				if got := res.Outcome.Gap; got == nil || *got != want {
 					t.Errorf("%q, %s: %+v, want %+v", rules, target, got, want)
 				}
 			}
@@ -140,7 +140,7 @@ func TestWhichRuleForbids(t *testing.T) {
 			if want == (robots.Verdict{}).Reason.String() {
 				want = res.Verdict.Reason.String()
 			}
-			if f := res.Outcome.Fate; f.Detail != want || want == "" || f.Code != frontier.RobotsDisallowed || !f.Rules.Equal(res.Rules.Fetched) {
+			if f := res.Outcome.Fate; f.Detail != want || want == "" || f.Code != frontier.RobotsDisallowed || !f.Rules.Equal(res.Snapshot.Fetched) {
 				t.Errorf("%+v, want %q", f, want)
 			}
 		})
@@ -382,7 +382,7 @@ func TestWhatIsLentIsTakenBack(t *testing.T) {
 			for _, x := range all {
 				x.Release()
 			}
-			if (res.Page.Body == nil) != lend || string(all[0].Body) != rules || string(res.Rules.Body) != rules {
+			if (res.Page.Body == nil) != lend || string(all[0].Body) != rules || string(res.Snapshot.Body) != rules {
 				t.Errorf("lent %t: page %q, rules %q", lend, res.Page.Body, all[0].Body)
 			}
 		})
@@ -539,7 +539,7 @@ func TestASnapshotIsWhatWasHad(t *testing.T) {
 			v := newTour(t, Options{Network: w})
 			v.once = true
 			res, _ := v.visit("http://a.example/")
-			if s := res.Rules; s.Cut != tc.cut || len(s.Body) != min(tc.size, robots.MaxBytes) || s.Header.ObjectStore != tc.store || s.URL != "http://a.example/robots.txt" || s.Final != "" {
+			if s := res.Snapshot; s.Cut != tc.cut || len(s.Body) != min(tc.size, robots.MaxBytes) || s.Header.ObjectStore != tc.store || s.URL != "http://a.example/robots.txt" || s.Final != "" {
 				t.Errorf("%s: cut %t, %d bytes, store %q", name, s.Cut, len(s.Body), s.Header.ObjectStore)
 			}
 		})
@@ -554,7 +554,7 @@ func TestWhatWasStoppedIsNoRobotsTxt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		visitWith(ctx, v.fetcher, "http://a.example/", func(r *Result) {
-			if r.Rules != nil || !r.Outcome.Again || stage(last(r.Exchanges)) != StageStopped {
+			if r.Snapshot != nil || !r.Outcome.Again || stage(last(r.Exchanges)) != StageStopped {
 				t.Errorf("%+v, stage %q", r, stage(last(r.Exchanges)))
 			}
 		})

@@ -39,7 +39,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // a site is the beginning of a URL
 		h.chain = &chain{at: at, seen: map[string]bool{at.Key(): true}}
 	}
-	res := Result{Rules: h.snapshot, Outcome: frontier.Outcome{Again: true}}
+	res := Result{Snapshot: h.snapshot, Outcome: frontier.Outcome{Again: true}}
 	for {
 		c := h.chain
 		own := c.at.Site() == h.site
@@ -147,10 +147,10 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 		return err
 	}
 	h.snapshot, h.group = s, nil
-	res.Rules = s
+	res.Snapshot = s
 	now := time.Now()
 	res.Verdict = h.verdict(u, now)
-	res.Outcome.Rules = h.rules(now)
+	res.Outcome.Gap = h.gap(now)
 	if res.Verdict.Access == robots.Defer {
 		res.Outcome.Defer = res.Verdict.Until
 		res.Outcome.RobotsFailures = s.Failures

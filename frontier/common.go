@@ -33,9 +33,9 @@ type common struct {
 	waiting []*site   // parked until a turn here ends; in no other queue
 }
 
-// A share is a site's part in a common: which one, and the start that it was
+// A part is what a site has of a common: which one, and the start that it was
 // promised there.
-type share struct {
+type part struct {
 	name  string // empty: none
 	start time.Time
 }
@@ -44,61 +44,61 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
 
-// promise gives sh a start, now or later: the next free one, or the one it was
+// promise gives own a start, now or later: the next free one, or the one it was
 // promised before, put off where the pause has become longer since.
-func (c *common) promise(sh *share, now time.Time, gap time.Duration) {
-	if sh.start.IsZero() {
-		sh.start = now
+func (c *common) promise(own *part, now time.Time, gap time.Duration) {
+	if own.start.IsZero() {
+		own.start = now
 		if c.next.After(now) {
-			sh.start = c.next
+			own.start = c.next
 		}
-		c.next = sh.start.Add(gap)
+		c.next = own.start.Add(gap)
 	}
-	if sh.start.Before(c.free) {
-		sh.start = c.free
+	if own.start.Before(c.free) {
+		own.start = c.free
 	}
 }
 
-// admit says whether a site may be handed out for what is known of its share.
+// admit says whether a site may be handed out for what is known of its part.
 // If not, the site is parked, or has a later start.
-func (cs *commons) admit(s *site, sh *share, now time.Time) bool {
-	if sh.name == "" {
+func (cs *commons) admit(s *site, own *part, now time.Time) bool {
+	if own.name == "" {
 		return true
 	}
-	c := cs.get(sh.name)
+	c := cs.get(own.name)
 	if c.busy >= cs.most {
 		c.waiting = append(c.waiting, s)
 		s.place = placeParked
 		return false
 	}
-	c.promise(sh, now, cs.gap)
-	return !sh.start.After(now)
+	c.promise(own, now, cs.gap)
+	return !own.start.After(now)
 }
 
-// may says whether a turn may be bound to what sh names.
-func (cs *commons) may(sh *share, now time.Time) error {
-	if sh.name == "" {
+// may says whether a turn may be bound to what own names.
+func (cs *commons) may(own *part, now time.Time) error {
+	if own.name == "" {
 		return nil
 	}
-	c := cs.get(sh.name)
+	c := cs.get(own.name)
 	if c.busy >= cs.most {
 		return &NotYet{By: cs.clock}
 	}
-	c.promise(sh, now, cs.gap)
-	if sh.start.After(now) {
-		return &NotYet{cs.clock, sh.start}
+	c.promise(own, now, cs.gap)
+	if own.start.After(now) {
+		return &NotYet{cs.clock, own.start}
 	}
 	return nil
 }
 
 // enter binds a turn that may be bound, and returns the pause that it had to
 // keep.
-func (cs *commons) enter(sh *share) (p Pause) {
-	if sh.name == "" {
+func (cs *commons) enter(own *part) (p Pause) {
+	if own.name == "" {
 		return p
 	}
-	c := cs.get(sh.name)
-	sh.start = time.Time{}
+	c := cs.get(own.name)
+	own.start = time.Time{}
 	c.busy++
 	if !c.from.IsZero() {
 		p = Pause{By: cs.clock, Since: c.from, For: c.free.Sub(c.from)}
@@ -163,11 +163,11 @@ func (cs *commons) forget(now time.Time) {
 	cs.sweep = max(1024, 2*len(cs.all))
 }
 
-// share names what a site has in common with others when it is served at addr.
+// served names what a site has in common with others when it is served at addr.
 // It requires that mu is held.
-func (f *Frontier) share(s *site, addr netip.Addr, public bool) {
+func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	s.clocks.Public = public
-	names := [kinds]string{byDomain: s.shares[byDomain].name}
+	names := [kinds]string{byDomain: s.parts[byDomain].name}
 	if public {
 		names[byHost] = s.name.Host()
 		if f.commons[byAddress].gap >= 0 {
@@ -175,8 +175,8 @@ func (f *Frontier) share(s *site, addr netip.Addr, public bool) {
 		}
 	}
 	for i, name := range names {
-		if s.shares[i].name != name {
-			s.shares[i] = share{name: name}
+		if s.parts[i].name != name {
+			s.parts[i] = part{name: name}
 		}
 	}
 }
@@ -187,8 +187,8 @@ func (t *Turn) bind(now time.Time) {
 	f, s := t.frontier, t.site
 	for i := range f.commons {
 		cs := &f.commons[i]
-		t.bound[i] = s.shares[i].name
-		t.wait(cs.enter(&s.shares[i]))
+		t.bound[i] = s.parts[i].name
+		t.wait(cs.enter(&s.parts[i]))
 		if i == byAddress && t.bound[i] != "" {
 			cs.hold(t.bound[i], now, now.Add(cs.gap))
 		}

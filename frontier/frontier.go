@@ -309,7 +309,7 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 		}
 	}
 	for i := range f.commons {
-		if !f.commons[i].admit(s, &s.shares[i], now) {
+		if !f.commons[i].admit(s, &s.parts[i], now) {
 			return false
 		}
 	}

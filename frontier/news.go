@@ -64,7 +64,7 @@ func (f *Frontier) site(name Site) *site {
 	if s == nil {
 		s = &site{name: name}
 		if f.opts.DomainDelay > 0 {
-			s.shares[byDomain].name = name.Domain()
+			s.parts[byDomain].name = name.Domain()
 		}
 		if !f.opts.Restarted.IsZero() {
 			s.clocks.raise(f.opts.Restarted.Add(f.opts.Delay), RestartClock)
@@ -121,7 +121,7 @@ func (f *Frontier) learn(st SiteState) {
 			s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
 		}
 		if s.clocks.Public {
-			s.shares[byHost].name = s.name.Host()
+			s.parts[byHost].name = s.name.Host()
 			if free := s.clocks.rested(s.name, f.opts.Delay); free.After(f.now()) {
 				f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, free)
 			}

@@ -41,11 +41,11 @@ type site struct {
 	asked uint64    // the entry that was handed out last, and
 	first time.Time // when it was the first time of those in a row
 
-	shares  [kinds]share // of the address it was last bound to, its domain, its host
-	machine refused      // by another process
-	wants   *site        // its robots.txt redirects there; set by want alone
-	suitors int          // sites that want this one
-	wanted  []*site      // parked until this site is released
+	parts   [kinds]part // of the address it was last bound to, its domain, its host
+	machine refused     // by another process
+	wants   *site       // its robots.txt redirects there; set by want alone
+	suitors int         // sites that want this one
+	wanted  []*site     // parked until this site is released
 
 	// place says where it is. While it waits or is ready index is where in that
 	// queue, and due and by are what dueAt said when it was put there.
@@ -87,7 +87,7 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 		later(s.retry, RetryClock)
 	}
 	for i := range f.commons {
-		later(s.shares[i].start, f.commons[i].clock)
+		later(s.parts[i].start, f.commons[i].clock)
 	}
 	later(s.machine.until, MachineClock)
 	if s.wants != nil {

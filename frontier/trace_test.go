@@ -364,7 +364,7 @@ func (r *tracer) outcome(turn *Turn, args []string) Outcome {
 	}
 	o.RetryAfter, o.Defer = r.in(option(args, "retryafter")), r.in(option(args, "defer"))
 	if gap := option(args, "gap"); gap != "" {
-		o.Rules = &Rules{Gap: r.duration(gap), By: Clock(option(args, "gapby"))}
+		o.Gap = &Gap{For: r.duration(gap), By: Clock(option(args, "gapby"))}
 	}
 	if status := option(args, "status"); status != "" {
 		o.Fate = Fate{Code: Fetched, Status: r.number(status)}

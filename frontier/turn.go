@@ -60,7 +60,7 @@ type Outcome struct {
 	Request    *Request  // the one request that was made of the turn's site; nil moves no clock
 	Trouble    Trouble   // of Request
 	RetryAfter time.Time // the site asked not to be asked before; more than a year counts as a year
-	Rules      *Rules    // what the robots.txt in force asks; nil leaves what is known
+	Gap        *Gap      // that the robots.txt in force asks; nil leaves what is known
 
 	Again          bool      // the entry is undecided: offer it again when the site is due
 	Defer          time.Time // with Again: the site is not to be asked before
@@ -72,9 +72,10 @@ type Outcome struct {
 	Links []Entry // found on the page, in scope
 }
 
-// Rules is what robots.txt says about time.
-type Rules struct {
-	Gap time.Duration
+// A Gap is the pause between two requests that a robots.txt asks; zero where it asks
+// none.
+type Gap struct {
+	For time.Duration
 	By  Clock
 }
 
@@ -169,9 +170,9 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 		return ErrFinished
 	}
 	now := f.now()
-	f.share(t.site, addr, public)
+	f.served(t.site, addr, public)
 	for i := range f.commons {
-		if err := f.commons[i].may(&t.site.shares[i], now); err != nil {
+		if err := f.commons[i].may(&t.site.parts[i], now); err != nil {
 			return err
 		}
 	}
@@ -235,8 +236,8 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	s, now := t.site, f.now()
 	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
 	f.account(t, o)
-	if o.Rules != nil {
-		s.clocks.Gap, s.clocks.GapBy = o.Rules.Gap, o.Rules.By
+	if o.Gap != nil {
+		s.clocks.Gap, s.clocks.GapBy = o.Gap.For, o.Gap.By
 	}
 	if o.Request != nil {
 		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)

@@ -38,15 +38,15 @@ type Archived struct {
 	Revisit        bool   // it refers to an earlier answer with the same payload
 }
 
-// A RecordError says that an exchange cannot be written as WARC records.
-type RecordError struct {
+// An ArchiveError says that an exchange cannot be written as WARC records.
+type ArchiveError struct {
 	URL string
 	Err error
 }
 
-func (e *RecordError) Error() string { return fmt.Sprintf("archive %s: %v", e.URL, e.Err) }
+func (e *ArchiveError) Error() string { return fmt.Sprintf("archive %s: %v", e.URL, e.Err) }
 
-func (e *RecordError) Unwrap() error { return e.Err }
+func (e *ArchiveError) Unwrap() error { return e.Err }
 
 // encode makes the records of x. If it cannot make all of them, it makes that of
 // the response alone.

@@ -25,7 +25,7 @@ type Visit struct {
 // An exchange that cannot be written as WARC records is refused: it is left out,
 // and everything else is written. What Page says of its place holds once the
 // visit is committed.
-func (db *DB) PutVisit(v *Visit) (refused []*RecordError, err error) {
+func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	var records []*record
 	if db.outputs.archive != nil {
 		if records, refused, err = db.records(v); err != nil {
@@ -56,7 +56,7 @@ func (db *DB) PutVisit(v *Visit) (refused []*RecordError, err error) {
 }
 
 // records makes the records of a visit.
-func (db *DB) records(v *Visit) (all []*record, refused []*RecordError, err error) {
+func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {
 		digest, err := db.repeats(x)
 		if err != nil {
@@ -107,7 +107,7 @@ type record struct {
 	at     Archived
 }
 
-func (a *archive) record(x *warc.Exchange) (*record, *RecordError) {
+func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 	r := &record{x: x, buf: archiveBuffers.Get().(*[]byte)}
 	raw, placed, err := a.encode((*r.buf)[:0], x)
 	if err == nil {
@@ -119,7 +119,7 @@ func (a *archive) record(x *warc.Exchange) (*record, *RecordError) {
 	}
 	if err != nil {
 		r.release()
-		return nil, &RecordError{x.URL, err}
+		return nil, &ArchiveError{x.URL, err}
 	}
 	return r, nil
 }

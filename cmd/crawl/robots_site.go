@@ -76,8 +76,8 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 		switch {
 		case err != nil:
 			return nil, err
-		case res.Rules != nil:
-			return res.Rules, nil
+		case res.Snapshot != nil:
+			return res.Snapshot, nil
 		case !res.Outcome.Again || res.Outcome.Gone:
 			detail := res.Outcome.Fate.Detail
 			return nil, &exit{exitNothing, fmt.Errorf("%s: %s%s", u.Site(), detail, permits(detail))}
