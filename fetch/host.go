@@ -284,6 +284,11 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		}
 		h.conn = c
 	}
+	return h.talk(ctx, w, x, a, c)
+}
+
+// talk asks over c, and makes the answer that of x.
+func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
 	resp, err := c.ask(h.request(w.ctx, a, c), a.url.Target(), x)
 	if err != nil {

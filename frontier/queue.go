@@ -29,12 +29,7 @@ type site struct {
 	spent  Spent
 	given  Fate // why it is not asked any more in this run
 
-	// What the backlog has, as it said last: learn writes it.
-	queued int       // entries that have not ended
-	more   bool      // it may have entries to read that need not wait
-	head   uint8     // rank of the first of them
-	retry  time.Time // when the first of its waiting entries is due
-	kept   time.Time // the same, as the backlog has it
+	stock // what the backlog has
 
 	ahead []Entry // read and not handed out, next first; but see next
 
@@ -53,6 +48,16 @@ type site struct {
 	index int
 	due   time.Time
 	by    Clock
+}
+
+// A stock is what the backlog has of a site, as it said last. learn writes it, and
+// readAhead, which takes from it.
+type stock struct {
+	queued int       // entries that have not ended
+	more   bool      // it may have entries to read that need not wait
+	head   uint8     // rank of the first of them
+	retry  time.Time // when the first of its waiting entries is due
+	kept   time.Time // the same, as the backlog has it
 }
 
 // queues are the sites with something to be asked that nobody has: each is in

@@ -236,20 +236,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	s, now := t.site, f.now()
 	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
 	f.account(t, o)
-	if o.Gap != nil {
-		s.clocks.Gap, s.clocks.GapBy = o.Gap.For, o.Gap.By
-	}
-	if o.Request != nil {
-		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
-		s.since, t.requested, t.rested = time.Time{}, true, s.clocks.Due
-		cost := Spent{Bytes: o.Request.Bytes, Time: o.Request.Ended.Sub(o.Request.Started)}
-		s.spent.add(cost)
-		f.spent.add(cost)
-	}
-	if o.DeferBy == NoClock {
-		o.DeferBy = RobotsClock
-	}
-	s.clocks.raise(o.Defer, o.DeferBy)
+	t.moveClocks(&o)
 	given := giveUp(&s.clocks, o, now)
 	fate := Fate{}
 	if !t.hop {
@@ -285,6 +272,27 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f.kickLocked()
 	f.mu.Unlock()
 	return fate, err
+}
+
+// moveClocks moves the clocks of the site, and adds up what the request has cost. It
+// requires that mu is held.
+func (t *Turn) moveClocks(o *Outcome) {
+	f, s := t.frontier, t.site
+	if o.Gap != nil {
+		s.clocks.Gap, s.clocks.GapBy = o.Gap.For, o.Gap.By
+	}
+	if o.Request != nil {
+		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
+		s.since, t.requested, t.rested = time.Time{}, true, s.clocks.Due
+		cost := Spent{Bytes: o.Request.Bytes, Time: o.Request.Ended.Sub(o.Request.Started)}
+		s.spent.add(cost)
+		f.spent.add(cost)
+	}
+	by := o.DeferBy
+	if by == NoClock {
+		by = RobotsClock
+	}
+	s.clocks.raise(o.Defer, by)
 }
 
 // check refuses an outcome that cannot be one. It requires that mu is held.

@@ -82,60 +82,46 @@ func demoSeeds() []string {
 	}
 }
 
+// A demoSites answers for the hosts of the demo.
+type demoSites struct{ *http.ServeMux }
+
+func (w demoSites) html(pattern, title, body string) {
+	w.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, "<!doctype html><title>%s</title>\n<h1>%s</h1>\n%s\n", title, title, body)
+	})
+}
+
+func (w demoSites) rules(host, body string) {
+	w.HandleFunc(host+"/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprint(w, body)
+	})
+}
+
 // demoWeb answers for all hosts of the demo. The busy one has rested where a crawl
 // goes on.
 func demoWeb(goesOn bool) http.Handler {
-	mux := http.NewServeMux()
-	html := func(pattern, title, body string) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			fmt.Fprintf(w, "<!doctype html><title>%s</title>\n<h1>%s</h1>\n%s\n", title, title, body)
-		})
-	}
-	rules := func(host, body string) {
-		mux.HandleFunc(host+"/robots.txt", func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			fmt.Fprint(w, body)
-		})
-	}
+	w := demoSites{http.NewServeMux()}
+	w.library()
 
-	rules("library.demo.test", `User-agent: *
-Disallow: /private/
-Disallow: /*?sort=
-Disallow: /drafts
-Allow: /drafts/published
-`)
-	shelves := ""
-	for i := 1; i <= 12; i++ {
-		shelves += fmt.Sprintf("<a href=\"/book/%d\">Book %d</a>\n", i, i)
-		html(fmt.Sprintf("library.demo.test/book/%d", i), fmt.Sprintf("Book %d", i),
-			fmt.Sprintf(`<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, i%12+1, i))
-	}
-	html("library.demo.test/{$}", "The library", shelves+`
-<a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
-<a href="/go">A redirect</a> <a href="/ads" rel="nofollow">An advertisement</a>
-<a href="http://elsewhere.demo.test/">Another host</a>`)
-	html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
-	// A redirect into what robots.txt forbids: the redirect is asked for, its target is not.
-	mux.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
-
-	rules("slow.demo.test", "User-agent: *\nCrawl-delay: 1\n")
-	html("slow.demo.test/{$}", "One second, please",
+	w.rules("slow.demo.test", "User-agent: *\nCrawl-delay: 1\n")
+	w.html("slow.demo.test/{$}", "One second, please",
 		`<a href="/1">1</a> <a href="/2">2</a> <a href="/3">3</a> <a href="/4">4</a> <a href="/5">5</a>`)
 	for i := 1; i <= 5; i++ {
-		html(fmt.Sprintf("slow.demo.test/%d", i), fmt.Sprintf("Page %d", i), "")
+		w.html(fmt.Sprintf("slow.demo.test/%d", i), fmt.Sprintf("Page %d", i), "")
 	}
 
-	html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
-	html("busy.demo.test/other", "Another page", "")
-	mux.Handle("busy.demo.test/report", &busyOnce{asked: goesOn})
+	w.html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
+	w.html("busy.demo.test/other", "Another page", "")
+	w.Handle("busy.demo.test/report", &busyOnce{asked: goesOn})
 
-	mux.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
-	html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
-	html("www.moved.demo.test/about", "About", "")
+	w.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
+	w.html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
+	w.html("www.moved.demo.test/about", "About", "")
 
 	// A calendar without an end: the budget of pages and the depth end it.
-	mux.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+	w.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
 			return
@@ -146,10 +132,34 @@ Allow: /drafts/published
 	})
 
 	// A robots.txt that fails is no permission: nothing else is asked for.
-	mux.HandleFunc("broken.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+	w.HandleFunc("broken.demo.test/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the database is away", http.StatusInternalServerError)
 	})
-	return mux
+	return w
+}
+
+// library has what robots.txt allows and forbids, a redirect, and links that are not
+// followed.
+func (w demoSites) library() {
+	w.rules("library.demo.test", `User-agent: *
+Disallow: /private/
+Disallow: /*?sort=
+Disallow: /drafts
+Allow: /drafts/published
+`)
+	shelves := ""
+	for i := 1; i <= 12; i++ {
+		shelves += fmt.Sprintf("<a href=\"/book/%d\">Book %d</a>\n", i, i)
+		w.html(fmt.Sprintf("library.demo.test/book/%d", i), fmt.Sprintf("Book %d", i),
+			fmt.Sprintf(`<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, i%12+1, i))
+	}
+	w.html("library.demo.test/{$}", "The library", shelves+`
+<a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
+<a href="/go">A redirect</a> <a href="/ads" rel="nofollow">An advertisement</a>
+<a href="http://elsewhere.demo.test/">Another host</a>`)
+	w.html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
+	// A redirect into what robots.txt forbids: the redirect is asked for, its target is not.
+	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
 }
 
 // busyOnce asks for three seconds of rest, the first time.

@@ -172,20 +172,11 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	var out *target
-	switch {
-	case f.output != "-":
-		if out, err = createTarget(f.output, f.force); err != nil {
-			return err
-		}
-		defer out.discard()
-	case f.check:
-		return usage("--check reads the file again, and standard output is none: give --output FILE")
-	case kind.binary && isTerminal(p.out):
-		return usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
-	default:
-		out = &target{w: p.out}
+	out, err := p.target(f, kind)
+	if err != nil {
+		return err
 	}
+	defer out.discard()
 	n, err := p.tell(source, out, func() (int64, error) { return kind.write(ctx, source, out, f) })
 	if err == nil && f.check {
 		err = out.check(kind, n)
@@ -200,6 +191,24 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	default:
 		return exportError(dir, err)
 	}
+	return p.exported(f, kind, n, out, damaged)
+}
+
+// target is what the flags name to write to.
+func (p *program) target(f *exportFlags, kind *format) (*target, error) {
+	switch {
+	case f.output != "-":
+		return createTarget(f.output, f.force)
+	case f.check:
+		return nil, usage("--check reads the file again, and standard output is none: give --output FILE")
+	case kind.binary && isTerminal(p.out):
+		return nil, usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
+	}
+	return &target{w: p.out}, nil
+}
+
+// exported tells what an export came to. The error is that of the damaged parts.
+func (p *program) exported(f *exportFlags, kind *format, n int64, out *target, damaged int) error {
 	checked := ""
 	if f.check {
 		checked = "; read again, and whole"
@@ -334,6 +343,9 @@ func (t *target) commit() error {
 
 // discard removes what has not got its name.
 func (t *target) discard() {
+	if t.file == nil {
+		return
+	}
 	t.file.Close()
 	os.Remove(t.file.Name())
 }

@@ -75,7 +75,8 @@ type shown struct {
 	Body       string    `json:"body,omitempty"`
 }
 
-func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) error {
+// shownOf is what show prints of a snapshot, and the verdict on "/".
+func shownOf(s *robots.Snapshot, policy robots.Policy) (shown, robots.Verdict) {
 	g := s.Group(policy, s.Fetched)
 	v := g.Match("/")
 	out := shown{
@@ -97,6 +98,11 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 	if f := s.File(policy.Dialect); f != nil && s.Status/100 == 2 {
 		out.Sitemaps, out.Problems = f.Sitemaps(), len(f.Problems())
 	}
+	return out, v
+}
+
+func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) error {
+	out, v := shownOf(s, policy)
 	if asJSON {
 		return json.NewEncoder(p.out).Encode(out)
 	}

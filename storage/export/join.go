@@ -35,6 +35,17 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 	}
 	sorted := extsort.New(s.Temp, memory)
 	defer sorted.Close()
+	if err := s.sort(ctx, sorted); err != nil {
+		return err
+	}
+	if err := s.join(ctx, sorted, yield); err != errStop {
+		return err
+	}
+	return nil
+}
+
+// sort adds a row for each page and each capture.
+func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
 	var key []byte
 	add := func(r *Row) error {
 		// As it will be written, so that the order is that of what is written.
@@ -50,10 +61,12 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 	if err := s.pages(ctx, func(p *storage.PageRecord) error { return add(pageRow(p)) }); err != nil {
 		return err
 	}
-	if err := s.captures(ctx, add); err != nil {
-		return err
-	}
+	return s.captures(ctx, add)
+}
 
+// join yields the sorted rows, a page and its capture as one. The error is errStop if
+// yield returns false.
+func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*Row) bool) error {
 	put := func(r *Row) error {
 		if r == nil {
 			return nil
@@ -88,9 +101,6 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 	})
 	if err == nil {
 		err = put(archived)
-	}
-	if err == errStop {
-		return nil
 	}
 	return err
 }

@@ -272,14 +272,22 @@ func (e *Encoder) exchange(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
+// check refuses what no records can be made of.
+func (x *Exchange) check() error {
 	switch {
 	case x.Response != nil && x.File != nil:
-		return nil, errors.New("both Response and File are set: an answer is one of them")
+		return errors.New("both Response and File are set: an answer is one of them")
 	case x.Revisit != nil && x.Response == nil:
-		return nil, errors.New("a Revisit without the Response whose head it keeps")
+		return errors.New("a Revisit without the Response whose head it keeps")
 	case x.URL == "" || strings.ContainsFunc(x.URL, func(r rune) bool { return r <= ' ' }):
-		return nil, errors.New("the URL is empty or has white space in it: escape it (section 5.14)")
+		return errors.New("the URL is empty or has white space in it: escape it (section 5.14)")
+	}
+	return nil
+}
+
+func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
+	if err := x.check(); err != nil {
+		return nil, err
 	}
 	placed := make([]Placed, 0, 3)
 	first := "" // the record that the others are concurrent to
@@ -319,14 +327,11 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		}
 	}
 	if x.Request != nil {
-		head, err := x.Request.appendHead(s.head[:0])
-		s.head = head
-		if err != nil {
-			return nil, fmt.Errorf("request: %w", err)
+		r, err := s.request(x.Request)
+		if err == nil {
+			err = add(r)
 		}
-		r := &record{Type: Request, contentType: "application/http; msgtype=request", head: head, body: x.Request.Body}
-		r.payload, r.chunked = len(x.Request.Body) > 0, x.Request.chunked()
-		if err := add(r); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -344,6 +349,18 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		return nil, errNothing
 	}
 	return placed, nil
+}
+
+// request makes the record of a request.
+func (s *state) request(m *HTTP) (*record, error) {
+	head, err := m.appendHead(s.head[:0])
+	s.head = head
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	r := &record{Type: Request, contentType: "application/http; msgtype=request", head: head, body: m.Body}
+	r.payload, r.chunked = len(m.Body) > 0, m.chunked()
+	return r, nil
 }
 
 // response makes the response or revisit record of x.
@@ -426,6 +443,19 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 		}
 	}
 
+	header, err := s.header(r, block, p.PayloadDigest)
+	if err == nil {
+		err = e.compress(s, header, r.head, r.body, recordEnd)
+	}
+	if err == nil {
+		p.Length = s.count - p.Offset
+	}
+	return p, err
+}
+
+// header makes the header of r, with the empty line behind it, from the digests of its
+// block and of its payload. It is valid until the next record.
+func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	b := append(s.warc[:0], "WARC/1.1\r\n"...)
 	var err error
 	field := func(name, value string) {
@@ -460,40 +490,38 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	}
 	field(FieldTruncated, string(r.truncated))
 	field(FieldIdentifiedType, r.payloadType)
-	field(FieldPayloadDigest, p.PayloadDigest)
+	field(FieldPayloadDigest, payload)
 	field(FieldBlockDigest, block)
 	field(FieldContentType, r.contentType)
 	var length [20]byte
 	field(FieldContentLength, string(strconv.AppendInt(length[:0], int64(len(r.head)+len(r.body)), 10)))
 	b = append(b, "\r\n"...)
 	s.warc = b
-	if err != nil {
-		return p, err
-	}
+	return b, err
+}
 
+// compress writes parts as one gzip member, or as they are.
+func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	var w io.Writer = s
 	if !e.plain {
 		if s.zip == nil {
 			if s.zip, err = gzip.NewWriterLevel(s, e.level); err != nil {
-				return p, err
+				return err
 			}
 		} else {
 			s.zip.Reset(s)
 		}
 		w = s.zip
 	}
-	for _, part := range [...][]byte{b, r.head, r.body, recordEnd} {
+	for _, part := range parts {
 		if _, err := w.Write(part); err != nil {
-			return p, err
+			return err
 		}
 	}
 	if !e.plain {
-		if err := s.zip.Close(); err != nil {
-			return p, err
-		}
+		return s.zip.Close()
 	}
-	p.Length = s.count - p.Offset
-	return p, nil
+	return nil
 }
 
 // recordEnd follows every block (section 4).
