@@ -2,6 +2,7 @@ package warc
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha1"
 	"encoding/base32"
@@ -318,11 +319,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		}
 	}
 	if x.File != nil {
-		r := &record{Type: Resource, contentType: x.File.Type, body: x.File.Body, payload: true, truncated: x.Truncated, payloadType: x.PayloadType}
-		if r.contentType == "" {
-			r.contentType = "application/octet-stream"
-		}
-		if err := add(r); err != nil {
+		if err := add(x.resource()); err != nil {
 			return nil, err
 		}
 	}
@@ -349,6 +346,14 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		return nil, errNothing
 	}
 	return placed, nil
+}
+
+// resource makes the record of a file, which has no head.
+func (x *Exchange) resource() *record {
+	return &record{
+		Type: Resource, contentType: cmp.Or(x.File.Type, "application/octet-stream"), body: x.File.Body,
+		payload: true, truncated: x.Truncated, payloadType: x.PayloadType,
+	}
 }
 
 // request makes the record of a request.
