@@ -18,7 +18,8 @@ type desk struct {
 	nth   int // of all visits
 }
 
-// desks are used in turn: each of them says in the log what came between.
+// desks are what Heritrix's log calls threads: numbers for the visits of one time.
+// They are used in turn: each of them says in the log what came between.
 type desks struct {
 	most int // that are usual; there are more where there are more visits at once
 

@@ -72,7 +72,8 @@ func (id Identity) From() string {
 
 const mailto = "mailto:"
 
-// contactURL is the contact as a URL.
+// contactURL makes a mail address a mailto: URL, and refuses what would end the comment
+// of the User-Agent that it stands in.
 func contactURL(contact string) (string, bool) {
 	if strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' || r == '(' || r == ')' }) {
 		return "", false

@@ -40,7 +40,7 @@ type bodyKey struct {
 type repeats struct {
 	mu         sync.Mutex // guards all: every visit with a page looks here once
 	young, old map[bodyKey]*Repeat
-	said       int // warnings
+	said       int // warnings so far, which are not to fill the log
 }
 
 // see counts a page. It reports whether it is time to say something: at the

@@ -18,7 +18,7 @@ const (
 type conn struct {
 	*http.ClientConn
 	*dialing
-	used                  time.Time // last
+	used                  time.Time // when the last answer had come; the server closes what is idle for long
 	tlsVersion, tlsCipher string
 }
 

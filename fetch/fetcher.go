@@ -102,7 +102,7 @@ type Fetcher struct {
 	mu     sync.Mutex
 	sites  map[frontier.Site]*listed // all hosts that are remembered
 	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest at the back
-	open   list.List                 // of those that no visit uses, those with a kept connection, in the same order
+	open   list.List                 // of the hosts that no visit uses, those with a kept connection, in the same order: their number is bounded by itself
 	rules  int                       // bytes of robots.txt that hosts in unused have
 }
 

@@ -34,7 +34,7 @@ func (s Site) Host() string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// Port is the effective port.
+// Port is the port that is connected to: that of the scheme where none is named.
 func (s Site) Port() uint16 {
 	_, port := s.split()
 	if port == "" {

@@ -37,7 +37,7 @@ type Turn struct {
 	due      time.Time     // of the latest clock that this turn had to wait for
 	pause    Pause         // that it asked for
 	queued   time.Time     // until then the site was queued
-	first    time.Time     // see First
+	first    time.Time     // the entry was handed out, the first time of those in a row
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
 	bound    [kinds]string // to what the site has in common with others, by kind

@@ -104,7 +104,7 @@ func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// problemOf is a problem of a file.
+// problemOf tells a problem of a file; one of the index can be mended, and says so.
 func (v *verifier) problemOf(file, format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if file == IndexFile || file == indexPart {
@@ -113,7 +113,8 @@ func (v *verifier) problemOf(file, format string, args ...any) {
 	v.problem("%w", err)
 }
 
-// readState reads the state file.
+// readState checks the state file by itself, and notes what the outputs must have
+// because it says so.
 func (v *verifier) readState() error {
 	read, err := state.Check{
 		Problem: func(err error) { v.problem("%w", err) },

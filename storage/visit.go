@@ -124,7 +124,8 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 	return r, nil
 }
 
-// line is the line of the index.
+// line is the record's line of the index, once it is known where it stands; nil for a
+// record that the index leaves out.
 func (r *record) line() ([]byte, error) {
 	if r.entry == nil {
 		return nil, nil
@@ -133,7 +134,8 @@ func (r *record) line() ([]byte, error) {
 	return r.entry.Append(nil)
 }
 
-// release gives the memory of a record back.
+// release gives the memory of a record back; a large one is left to the collector, so
+// that one large page does not make every buffer as large.
 func (r *record) release() {
 	if cap(r.raw) <= maxScratch && r.raw != nil {
 		*r.buf = r.raw

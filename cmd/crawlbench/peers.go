@@ -21,7 +21,7 @@ const idle = 2 * time.Second
 
 // urlSet remembers URLs, for peers that do not.
 type urlSet struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards urls: the callbacks of a peer run side by side
 	urls map[string]bool
 }
 

@@ -115,8 +115,8 @@ type report struct {
 	limit   int
 	known   []equivalent
 
-	mu    sync.Mutex
-	next  int // of all
+	mu    sync.Mutex // guards next and fates: mutants are tried side by side
+	next  int        // of all
 	fates map[int]fate
 }
 

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// decodeText decodes the text of a title.
+// decodeText is what the text of a title means: it may hold references, and no
+// elements. A parser replaces a NUL.
 func decodeText(raw []byte) string {
 	s := strings.ReplaceAll(string(raw), "\x00", "\ufffd")
 	return html.UnescapeString(s)
@@ -23,7 +24,8 @@ func plainValue(raw []byte) bool {
 	return true
 }
 
-// decodeValue decodes the value of an attribute.
+// decodeValue is what the value of an attribute means. An & that begins no reference
+// stands for itself: URLs in pages are full of them.
 func decodeValue(raw []byte) string {
 	s := string(raw)
 	if plainValue(raw) {
