@@ -50,17 +50,9 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 				s.cases[i].concurrency = *concurrency
 			}
 		}
-		list, err := takePart(&s, *who)
+		t, err := b.table(ctx, s, *who, *rounds)
 		if err != nil {
 			return err
-		}
-		t := table{Scenario: s, Rounds: *rounds}
-		for i := range s.cases {
-			rows, err := b.measure(ctx, &s.cases[i], list, *rounds)
-			if err != nil {
-				return err
-			}
-			t.Rows = append(t.Rows, rows...)
 		}
 		tables = append(tables, t)
 	}
@@ -75,6 +67,23 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 		err = errors.Join(err, os.WriteFile(*svg, renderSVG(tables), 0o644))
 	}
 	return err
+}
+
+// table measures the cases of a scenario.
+func (b *bench) table(ctx context.Context, s scenario, who string, rounds int) (table, error) {
+	list, err := takePart(&s, who)
+	if err != nil {
+		return table{}, err
+	}
+	t := table{Scenario: s, Rounds: rounds}
+	for i := range s.cases {
+		rows, err := b.measure(ctx, &s.cases[i], list, rounds)
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+	return t, nil
 }
 
 func choose(names string, all []scenario) ([]scenario, error) {
