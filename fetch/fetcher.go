@@ -113,7 +113,7 @@ const maxRules = 32 << 20
 // A listed is a host, and its place in the lists of the Fetcher.
 type listed struct {
 	host   *host
-	unused *list.Element // in unused; nil while a visit has the host
+	unused *list.Element // in unused; nil while a visit has the host, or only the host knows its chain
 	open   *list.Element // in open
 	rules  int           // of the host, in Fetcher.rules
 }

@@ -18,15 +18,15 @@ const (
 // be asked by a hundred of its sites at once.
 type commons struct {
 	clock Clock
-	gap   time.Duration // between the starts that are promised to sites; negative: there is no such clock
-	most  int           // turns at once
-	all   map[string]*common
-	sweep int // forget is worth its while from so many on
+	gap   time.Duration      // between the starts that are promised to sites; negative: there is no such clock
+	most  int                // turns at once
+	all   map[string]*common // by address, domain or host name; forget alone takes one out
+	sweep int                // forget is worth its while from so many on
 }
 
 // A common is one address, domain or host name.
 type common struct {
-	busy    int
+	busy    int       // turns that are bound to it: enter adds one, leave takes it away
 	from    time.Time // what free is counted from: a start, or an end
 	free    time.Time // no start before
 	next    time.Time // the first slot not given to a site
