@@ -292,9 +292,11 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 	}
 	placed := make([]Placed, 0, 3)
 	first := "" // the record that the others are concurrent to
-	add := func(r *record) error {
+	add := func(r *record, err error) error {
+		if err != nil {
+			return err
+		}
 		r.date, r.url = x.Date, x.URL
-		var err error
 		if r.id, err = e.NewID(); err != nil {
 			return err
 		}
@@ -310,25 +312,17 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		return nil
 	}
 	if x.Response != nil {
-		r, err := s.response(x)
-		if err == nil {
-			err = add(r)
-		}
-		if err != nil {
+		if err := add(s.response(x)); err != nil {
 			return nil, err
 		}
 	}
 	if x.File != nil {
-		if err := add(x.resource()); err != nil {
+		if err := add(x.resource(), nil); err != nil {
 			return nil, err
 		}
 	}
 	if x.Request != nil {
-		r, err := s.request(x.Request)
-		if err == nil {
-			err = add(r)
-		}
-		if err != nil {
+		if err := add(s.request(x.Request)); err != nil {
 			return nil, err
 		}
 	}
@@ -338,7 +332,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		if err != nil {
 			return nil, fmt.Errorf("metadata: %w", err)
 		}
-		if err := add(&record{Type: Metadata, contentType: warcFields, body: text}); err != nil {
+		if err := add(&record{Type: Metadata, contentType: warcFields, body: text}, nil); err != nil {
 			return nil, err
 		}
 	}
