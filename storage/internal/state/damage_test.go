@@ -1,0 +1,435 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+const (
+	richSite   = frontier.Site("http://a.example")
+	richDigest = "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	richAnswer = "warc/1.warc.gz"
+)
+
+// submitted submits c and waits until it has settled.
+func submitted(t *testing.T, db *DB, c frontier.Completion) {
+	t.Helper()
+	if err := db.Submit(c); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+}
+
+// readAll reads what is left of a site.
+func readAll(t *testing.T, db *DB, site frontier.Site) []frontier.Entry {
+	t.Helper()
+	buf := make([]frontier.Entry, 9)
+	n, err := db.Read(site, time.Now().AddDate(1, 0, 0), buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf[:n]
+}
+
+// rich makes a crawl with rows of every kind: of a.example /ended has ended, /waiting
+// waits, /aside is out of scope, and /ready and /more are queued.
+func rich(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	db := open(t, dir)
+	at := time.Now().Truncate(time.Second)
+	var links []frontier.Entry
+	for _, path := range []string{"/ended", "/waiting", "/aside", "/ready", "/more"} {
+		links = append(links, entry(t, string(richSite)+path))
+	}
+	submitted(t, db, frontier.Completion{Links: append(links, entry(t, "http://b.example/"))})
+	for _, e := range readAll(t, db, richSite) {
+		c := frontier.Completion{Site: richSite, Entry: e, Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: at}}}
+		switch e.URL.Target() {
+		case "/ended":
+			c.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200, Answer: frontier.Place{File: richAnswer, Offset: 7}}
+		case "/waiting":
+			c.Fate = frontier.Fate{Code: frontier.Waiting, Until: at.Add(time.Hour)}
+		case "/aside":
+			c.Fate = frontier.Fate{Code: frontier.OutOfScope}
+		default:
+			continue
+		}
+		submitted(t, db, c)
+	}
+	for _, after := range []time.Duration{time.Hour, 0} { // the last one is not the latest
+		s := &robots.Snapshot{URL: "http://a.example/robots.txt", Fetched: at.Add(after), Status: 200, Body: []byte("User-agent: *\n")}
+		if err := db.PutSnapshot(richSite, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Put("k", "v"), db.PutPayload(richDigest, Payload{at, "http://a.example/ended"}), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// reads are ways to read a state, by name.
+func reads(t *testing.T) map[string]func(*DB) error {
+	fate := func(path string) func(*DB) error {
+		return func(db *DB) error {
+			_, _, err := db.Fate(entry(t, string(richSite)+path).URL)
+			return err
+		}
+	}
+	return map[string]func(*DB) error{
+		"sites":  func(db *DB) error { return db.Sites(func(frontier.SiteState) error { return nil }) },
+		"common": func(db *DB) error { return db.Common(func(frontier.CommonClock) error { return nil }) },
+		"state":  func(db *DB) error { _, err := db.State(richSite); return err },
+		"read": func(db *DB) error {
+			clear(db.hands.sites) // what was read before is read again
+			_, err := db.Read(richSite, time.Now().AddDate(1, 0, 0), make([]frontier.Entry, 9))
+			return err
+		},
+		"fate of ended": fate("/ended"), "fate of waiting": fate("/waiting"), "fate of ready": fate("/ready"),
+		"queued": func(db *DB) (err error) {
+			for _, is := range db.Queued(richSite) {
+				err = errors.Join(err, is)
+			}
+			return err
+		},
+		"snapshot": func(db *DB) error { _, err := db.Snapshot(richSite); return err },
+		"payload":  func(db *DB) error { _, err := db.Payload(richDigest); return err },
+		"value": func(db *DB) error {
+			var v string
+			_, err := db.Get("k", &v)
+			return err
+		},
+		"requeue": func(db *DB) error {
+			_, err := db.Requeue(func(frontier.Entry) bool { return false })
+			return err
+		},
+	}
+}
+
+// flipped is a value of which one bit is another.
+func flipped(_, value []byte) []byte {
+	value[len(value)-1] ^= 1
+	return value
+}
+
+// emptied is nothing, behind a checksum that fits.
+func emptied(key, value []byte) []byte {
+	return binary.BigEndian.AppendUint32(nil, checksum(key, value[:checksumSize]))
+}
+
+// Whoever reads a damaged row says so, and nobody else does.
+func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
+	const fates = "fate of ended, fate of ready, fate of waiting"
+	for _, c := range []struct {
+		bucket  []byte
+		prefix  string // of keys; of entries: the kind
+		damage  func(key, value []byte) []byte
+		told    string
+		message string
+	}{
+		{bucketNames, "", flipped, fates + ", queued, read, sites, state", "bucket names"},
+		{bucketNames, "", emptied, fates + ", queued, read, sites, state", "bucket names"},
+		{bucketStates, "", flipped, fates + ", requeue, sites, state", "bucket states"},
+		{bucketStates, "", emptied, fates + ", requeue, sites, state", "bucket states"},
+		{bucketEntries, "s", flipped, fates, "bucket entries"},
+		{bucketEntries, "r", flipped, "queued, read", "bucket entries"},
+		{bucketEntries, "r", emptied, "queued, read", "bucket entries"},
+		{bucketEntries, "w", flipped, "queued, read", "bucket entries"},
+		{bucketEntries, "w", emptied, "queued, read", "bucket entries"},
+		{bucketEntries, "e", flipped, "fate of ended, requeue", "bucket entries"},
+		{bucketEntries, "e", emptied, "fate of ended, requeue", "bucket entries"},
+		{bucketAside, "", flipped, "requeue", "bucket aside"},
+		{bucketCommon, "", flipped, "common", "bucket common"},
+		{bucketCommon, "", emptied, "common", "bucket common"},
+		{bucketArchives, "", flipped, "fate of ended", "bucket archives"},
+		{bucketSnapshots, "", flipped, "snapshot", "bucket snapshots"},
+		{bucketSnapshots, "", emptied, "snapshot", "bucket snapshots"},
+		{bucketBodies, "", flipped, "snapshot", "bucket bodies"},
+		{bucketPayloads, "", flipped, "payload", "bucket payloads"},
+		{bucketPayloads, "", emptied, "payload", "bucket payloads"},
+		{bucketMeta, "put ", flipped, "value", "bucket meta"},
+		{bucketMeta, "put ", emptied, "value", "bucket meta"},
+	} {
+		t.Run(fmt.Sprintf("%s %s %s", c.bucket, c.prefix, c.message), func(t *testing.T) {
+			db := open(t, rich(t))
+			defer db.Close()
+			n := 0
+			err := db.file.bolt.Update(func(tx *bbolt.Tx) (err error) {
+				var rows [][2][]byte
+				each(tx.Bucket(c.bucket), func(key, value []byte) {
+					rest := key
+					if bytes.Equal(c.bucket, bucketEntries) {
+						rest = key[4:]
+					}
+					if bytes.HasPrefix(rest, []byte(c.prefix)) {
+						rows = append(rows, [2][]byte{bytes.Clone(key), bytes.Clone(value)})
+					}
+				})
+				for _, r := range rows {
+					n++
+					err = errors.Join(err, tx.Bucket(c.bucket).Put(r[0], c.damage(r[0], r[1])))
+				}
+				return err
+			})
+			if err != nil || n == 0 {
+				t.Fatalf("%d rows, %v", n, err)
+			}
+			var told []string
+			for name, read := range reads(t) {
+				err := read(db)
+				if err == nil {
+					continue
+				}
+				told = append(told, name)
+				var damaged *DamagedError
+				if !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.message) {
+					t.Errorf("%s: %v, want a *DamagedError of %s", name, err, c.message)
+				}
+			}
+			slices.Sort(told)
+			if got := strings.Join(told, ", "); got != c.told {
+				t.Errorf("told by %s\nwant %s", got, c.told)
+			}
+		})
+	}
+}
+
+// occupied puts a bucket where a row is, or is to be: bbolt then writes no row there.
+func occupied(t *testing.T, b *bbolt.DB, bucket, key []byte) {
+	t.Helper()
+	err := b.Update(func(tx *bbolt.Tx) error {
+		err := tx.Bucket(bucket).Delete(key)
+		if err == nil {
+			_, err = tx.Bucket(bucket).CreateBucket(key)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s %x: %v", bucket, key, err)
+	}
+}
+
+// refused checks that an error says that the state is damaged, and how.
+func refused(t *testing.T, what string, err error) {
+	t.Helper()
+	var damaged *DamagedError
+	if !errors.As(err, &damaged) || !errors.Is(err, berrors.ErrIncompatibleValue) {
+		t.Errorf("%s: %v, want a *DamagedError of a row that is a bucket", what, err)
+	}
+}
+
+// sequence is the last number that was given in a bucket.
+func sequence(t *testing.T, db *DB, bucket []byte) (n uint64) {
+	t.Helper()
+	if err := db.file.bolt.View(func(tx *bbolt.Tx) error { n = tx.Bucket(bucket).Sequence(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// marked are outputs whose marks are of one file that grows and one that does not.
+type marked struct {
+	none
+	full bool // at each flush
+}
+
+func (m marked) Flush() (Moment, error) {
+	if !m.full {
+		return Moment{}, nil
+	}
+	return Moment{Marks{"full": {Length: 1}}, []string{"full"}}, nil
+}
+
+func (marked) Close(end End) (Last, error) {
+	return Last{Growing: Marks{"grows": {Length: 2}}, Finished: Marks{"full": {Length: 1}}}, nil
+}
+
+// A row that cannot be written, whichever it is, ends the run: nothing is
+// acknowledged of which a part is missing.
+func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
+	until := time.Now().Add(3 * time.Hour)
+	body := []byte("User-agent: x\n")
+	sum := sha256.Sum256(body)
+	snapshot := func(at time.Time) *robots.Snapshot { return &robots.Snapshot{Fetched: at, Status: 200, Body: body} }
+	newLinks := func(db *DB) error {
+		return db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://new.example/1"), entry(t, "http://new.example/2")}})
+	}
+	end := func(f frontier.Fate) func(*DB) error {
+		return func(db *DB) error {
+			buf := make([]frontier.Entry, 1)
+			if n, err := db.Read(richSite, time.Now(), buf); n != 1 || err != nil {
+				return fmt.Errorf("%d entries, %v", n, err)
+			}
+			return db.Submit(frontier.Completion{Site: richSite, Entry: buf[0], Fate: f, Common: []frontier.CommonClock{{Name: "c", Due: until}}})
+		}
+	}
+	fetched := end(frontier.Fate{Code: frontier.Fetched, Answer: frontier.Place{File: "new"}})
+	newSite := func(db *DB) siteNum { return siteNum(sequence(t, db, bucketNames) + 1) }
+	number := func(db *DB, path string) (n siteNum, num uint32) {
+		t.Helper()
+		err := db.file.bolt.View(func(tx *bbolt.Tx) (err error) {
+			if n, err = siteNumber(tx.Bucket(bucketNames), richSite); err != nil {
+				return err
+			}
+			num, _, err = seenNum(tx.Bucket(bucketEntries).Cursor(), n, fingerprint(entry(t, string(richSite)+path).URL, db.seed))
+			return err
+		})
+		if err != nil || num == 0 {
+			t.Fatal(num, err)
+		}
+		return n, num
+	}
+	is := func(key []byte) func(*DB) []byte { return func(*DB) []byte { return key } }
+	for name, c := range map[string]struct {
+		bucket []byte
+		key    func(*DB) []byte
+		act    func(*DB) error
+	}{
+		"commit":   {bucketMeta, is(keyCommit), newLinks},
+		"outputs":  {bucketMeta, is(keyOutputs), newLinks},
+		"position": {bucketMeta, is(keyPosition), newLinks},
+		"value":    {bucketMeta, is([]byte("put v")), func(db *DB) error { return db.Put("v", 1) }},
+		"journal":  {bucketJournal, func(db *DB) []byte { return rowKey(db.book.row + 1) }, newLinks},
+		"journal that is merged": {bucketJournal, is(rowKey(0)), func(db *DB) error {
+			return db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://new.example/1")}})
+		}},
+		"name":   {bucketNames, is([]byte("http://new.example")), newLinks},
+		"record": {bucketStates, func(db *DB) []byte { return newSite(db).key() }, newLinks},
+		"ready":  {bucketEntries, func(db *DB) []byte { return readyKey(newSite(db), 0, 1) }, newLinks},
+		"ended":  {bucketEntries, func(db *DB) []byte { return endedKey(number(db, "/ready")) }, fetched},
+		"waiting": {bucketEntries, func(db *DB) []byte {
+			n, num := number(db, "/ready")
+			return waitingKey(n, dueMillis(until), num)
+		}, end(frontier.Fate{Code: frontier.Waiting, Until: until})},
+		"back in the queue": {bucketEntries, func(db *DB) []byte {
+			n, num := number(db, "/aside")
+			return readyKey(n, 0, num)
+		}, func(db *DB) error {
+			_, err := db.Requeue(func(frontier.Entry) bool { return true })
+			return err
+		}},
+		"aside":    {bucketAside, func(db *DB) []byte { return rowKey(entryID(number(db, "/ready"))) }, end(frontier.Fate{Code: frontier.OutOfScope})},
+		"archive":  {bucketArchives, func(db *DB) []byte { return archiveKey(uint32(sequence(t, db, bucketArchives) + 1)) }, fetched},
+		"common":   {bucketCommon, is([]byte("c")), fetched},
+		"snapshot": {bucketSnapshots, is(snapshotKey("http://s.example", until)), func(db *DB) error { return db.PutSnapshot("http://s.example", snapshot(until)) }},
+		"snapshot of which another is a copy": {bucketSnapshots, is(snapshotKey("http://s.example", until)), func(db *DB) error {
+			s := snapshot(until.Add(time.Hour))
+			s.Copy = snapshot(until)
+			return db.PutSnapshot("http://s.example", s)
+		}},
+		"last snapshot, the latest":     {bucketSnapshots, is(lastPutKey(richSite)), func(db *DB) error { return db.PutSnapshot(richSite, snapshot(until)) }},
+		"last snapshot, not the latest": {bucketSnapshots, is(lastPutKey(richSite)), func(db *DB) error { return db.PutSnapshot(richSite, snapshot(until.Add(-24*time.Hour))) }},
+		"body":                          {bucketBodies, is(sum[:]), func(db *DB) error { return db.PutSnapshot(richSite, snapshot(until)) }},
+		"payload": {bucketPayloads, is(payloadKey("sha1:" + strings.Repeat("A", 32))), func(db *DB) error {
+			return db.PutPayload("sha1:"+strings.Repeat("A", 32), Payload{until, "http://a.example/"})
+		}},
+		"finished": {bucketFinished, is([]byte("full")), newLinks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Usual
+			if name == "journal" {
+				l.MaxSlice = 1
+			}
+			db, err := Open(rich(t), Options{Gather: -1, Limits: &l, Log: &tape{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Begin(marked{full: name == "finished"}, db.Marks(), nil); err != nil {
+				t.Fatal(err)
+			}
+			occupied(t, db.file.bolt, c.bucket, c.key(db))
+			if err := c.act(db); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, "Grown", (<-db.Grown()).Err)
+			refused(t, "Close", db.Close())
+		})
+	}
+}
+
+// So it is where a run begins and where it ends.
+func TestARowThatCannotBeWrittenIsNoBeginAndNoEnd(t *testing.T) {
+	begin := func(db *DB) error {
+		return db.Begin(marked{}, Marks{"grows": {Length: 1}}, Marks{"full": {Length: 1}})
+	}
+	for name, c := range map[string]struct {
+		bucket, key []byte
+		begin, end  bool // it is written then
+	}{
+		"open": {bucketMeta, keyOpen, true, true}, "outputs": {bucketMeta, keyOutputs, true, true},
+		"index": {bucketMeta, keyIndex, false, true}, "finished": {bucketFinished, []byte("full"), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t)
+			db, err := Open(dir, Options{Gather: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := begin(db); err != nil {
+				t.Fatal(err)
+			}
+			occupied(t, db.file.bolt, c.bucket, c.key)
+			refused(t, "Close", db.Close())
+			if _, err := os.Stat(filepath.Join(dir, RunFile)); err != nil {
+				t.Errorf("the run has not ended in order, and nobody says so any more: %v", err)
+			}
+
+			if db, err = Open(filled(t), Options{Gather: -1}); err != nil {
+				t.Fatal(err)
+			}
+			occupied(t, db.file.bolt, c.bucket, c.key)
+			if !c.begin {
+				if err := begin(db); err != nil {
+					t.Fatal(err)
+				}
+				db.Close()
+				return
+			}
+			refused(t, "Begin", begin(db))
+			if err := db.Abandon(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What is told of the files is written, or not said to be.
+func TestMarksThatCannotBeWritten(t *testing.T) {
+	growing, index := Marks{"grows": {Length: 3}}, IndexMarks{Index: Mark{Length: 4}}
+	for _, key := range [][]byte{nil, keyOutputs, keyIndex} {
+		dir := filled(t)
+		db, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key != nil {
+			occupied(t, db.file.bolt, bucketMeta, key)
+			refused(t, "DB.PutMarks", db.PutMarks(growing, index))
+		} else if err := db.PutMarks(growing, index); err != nil {
+			t.Error(err)
+		}
+		if err := db.Abandon(); err != nil {
+			t.Error(err)
+		}
+		if key == nil {
+			if done := checked(t, dir); done.Growing["grows"] != growing["grows"] || done.Index != index {
+				t.Errorf("%+v", done)
+			}
+		}
+	}
+}
