@@ -50,7 +50,10 @@ func readAll(t *testing.T, db *DB, site frontier.Site) []frontier.Entry {
 func rich(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	db := open(t, dir)
+	db, err := start(dir, Options{Gather: -1, Seed: testSeed})
+	if err != nil {
+		t.Fatal(err)
+	}
 	at := time.Now().Truncate(time.Second)
 	var links []frontier.Entry
 	for _, path := range []string{"/ended", "/waiting", "/aside", "/ready", "/more"} {
