@@ -1,0 +1,482 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"go.etcd.io/bbolt"
+)
+
+// watched are outputs that grow with each flush and keep what they are told.
+type watched struct {
+	length   int64
+	full     []string // of the next flush
+	flushErr error
+	finish   error
+	finished []string
+	end      End
+}
+
+func (w *watched) Flush() (Moment, error) {
+	w.length++
+	m := Moment{Marks: Marks{"grows": {Length: w.length}}, Full: w.full}
+	for _, name := range w.full {
+		m.Marks[name] = Mark{Length: 7}
+	}
+	w.full = nil
+	return m, w.flushErr
+}
+
+func (w *watched) Finish(names []string) error {
+	w.finished = append(w.finished, names...)
+	return w.finish
+}
+
+func (w *watched) Close(end End) (Last, error) {
+	w.end = end
+	return Last{Growing: end.Committed}, nil
+}
+
+// How a run has ended decides what of its outputs may be cut.
+func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		spoil   func(w *watched, fault *error)
+		lasting bool // the fault stays
+		want    error
+		unknown bool
+		length  int64 // of what is committed
+	}{
+		"well":                  {func(*watched, *error) {}, false, nil, false, 3},
+		"a commit is made once": {func(_ *watched, fault *error) { *fault = syscall.EIO }, false, nil, false, 3},
+		"no commit":             {func(_ *watched, fault *error) { *fault = syscall.EIO }, true, nil, false, 3},
+		"a full disk":           {func(_ *watched, fault *error) { *fault = syscall.ENOSPC }, true, syscall.ENOSPC, false, 1},
+		"no flush":              {func(w *watched, _ *error) { w.flushErr = broken }, false, broken, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var fault error
+			db, err := Open(dir, Options{Gather: -1, Fault: func(err error) error {
+				err = errors.Join(err, fault)
+				if !c.lasting {
+					fault = nil
+				}
+				return err
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &watched{}
+			if err := db.Begin(w, Marks{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			submitted(t, db, frontier.Completion{})
+			c.spoil(w, &fault)
+			if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
+				t.Fatal(err)
+			}
+			g := <-db.Grown()
+			if !errors.Is(g.Err, c.want) || (g.Err == nil) != (c.want == nil) {
+				t.Errorf("Grown: %v, want %v", g.Err, c.want)
+			}
+			if c.want == nil && (g.Settled != 1 || len(g.Sites) != 1 || g.Sites[0].Queued != 1 || !g.Sites[0].Ready) {
+				t.Errorf("%+v is told of a new site", g)
+			}
+			if err := db.Close(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+				t.Errorf("Close: %v, want %v", err, c.want)
+			}
+			if w.end.Unknown != c.unknown || w.end.Failed != (c.want != nil) || w.end.Committed["grows"].Length != c.length {
+				t.Errorf("%+v, want %d bytes, unknown %v", w.end, c.length, c.unknown)
+			}
+			if done := checked(t, dir); done.Unclean != (c.want != nil) || c.want != syscall.ENOSPC && done.Growing["grows"].Length != c.length {
+				t.Errorf("%+v", done)
+			}
+		})
+	}
+}
+
+// What was full is finished once its mark is committed, and grows no more.
+func TestFullOutputsAreFinished(t *testing.T) {
+	for name, finish := range map[string]error{"well": nil, "not": errors.New("no rename")} {
+		dir := t.TempDir()
+		db, err := Open(dir, Options{Gather: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &watched{full: []string{"one", "two"}, finish: finish}
+		if err := db.Begin(w, Marks{"kept": {Length: 4}}, Marks{"old": {Length: 5}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Submit(frontier.Completion{}); err != nil {
+			t.Fatal(err)
+		}
+		if g := <-db.Grown(); g.Settled != 1 {
+			t.Errorf("%s: %+v", name, g)
+		}
+		if finish != nil {
+			if g := <-db.Grown(); !errors.Is(g.Err, finish) {
+				t.Errorf("%s: %+v", name, g)
+			}
+		}
+		if err := db.Close(); !errors.Is(err, finish) || (err == nil) != (finish == nil) {
+			t.Errorf("%s: Close: %v", name, err)
+		}
+		if !slices.Equal(w.finished, []string{"one", "two"}) {
+			t.Errorf("%s: finished are %v", name, w.finished)
+		}
+		want := Marks{"old": {Length: 5}, "one": {Length: 7}, "two": {Length: 7}}
+		done := checked(t, dir)
+		if !maps.Equal(done.Finished, want) || done.Growing["kept"].Length != 4 {
+			t.Errorf("%s: %+v", name, done)
+		}
+		if _, ok := done.Growing["one"]; finish == nil && ok {
+			t.Errorf("%s: what is finished grows: %+v", name, done.Growing)
+		}
+	}
+}
+
+// A disk that refuses to sync is told as what it is, and leaves a crawl that can be
+// opened.
+func TestADiskThatDoesNotSync(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	for name, c := range map[string]struct {
+		base  string // of the path whose sync fails; empty: the directory
+		begun bool   // only once the run has begun
+	}{"run.json": {RunFile + ".new", false}, "directory": {"", false}, "directory at the end": {"", true}} {
+		dir := filled(t)
+		armed := !c.begun
+		db, err := Open(dir, Options{Gather: -1, Disk: disk.Disk{Before: func(path string) error {
+			if armed && (path == dir && c.base == "" || filepath.Base(path) == c.base) {
+				return broken
+			}
+			return nil
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Begin(none{}, db.Marks(), nil)
+		if !c.begun {
+			if !errors.Is(err, broken) {
+				t.Errorf("%s: Begin: %v", name, err)
+			}
+			if err := db.Abandon(); err != nil {
+				t.Error(err)
+			}
+			if done := checked(t, dir); done.Unclean {
+				t.Errorf("%s: a run that did not begin has not ended", name)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		armed = true
+		if err := db.Close(); !errors.Is(err, broken) {
+			t.Errorf("%s: Close: %v", name, err)
+		}
+		if done := checked(t, dir); done.Unclean {
+			t.Errorf("%s: %+v", name, done)
+		}
+	}
+}
+
+// Where run.json cannot be written there is no run, and where it is gone already, or
+// cannot be removed, the run has ended all the same.
+func TestRunFiles(t *testing.T) {
+	for _, name := range []string{RunFile, RunFile + ".new"} {
+		dir := filled(t)
+		if err := os.MkdirAll(filepath.Join(dir, name, "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := start(dir, Options{Gather: -1}); err == nil {
+			t.Errorf("%s is a directory, and a run begins", name)
+		}
+	}
+	for _, kept := range []bool{false, true} {
+		dir := filled(t)
+		db := open(t, dir)
+		path := filepath.Join(dir, RunFile)
+		err := os.Remove(path)
+		if kept {
+			err = errors.Join(err, os.MkdirAll(filepath.Join(path, "x"), 0o755))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); (err != nil) != kept {
+			t.Errorf("run.json is a directory: %v; Close: %v", kept, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, RunFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamagedError
+	if _, err := ReadRun(dir); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != RunFile {
+		t.Errorf("ReadRun: %v", err)
+	}
+}
+
+// stuck opens a state whose commits wait, once hold is set, until one is let go.
+func stuck(t *testing.T, l Limits, log Log) (db *DB, hold *atomic.Bool, letGo chan struct{}) {
+	t.Helper()
+	hold, letGo = new(atomic.Bool), make(chan struct{})
+	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Limits: &l, Log: log, Fault: func(err error) error {
+		if hold.Load() {
+			<-letGo
+		}
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, hold, letGo
+}
+
+// As much waits for a commit as the bounds permit, and as much again for the next one.
+func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
+	c := frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://b.example/1")}}
+	size := len((&DB{cache: newKnownCache(), seed: testSeed, limits: Usual}).encodeCompletion(&c).raw)
+	for name, of := range map[string]struct {
+		bounds Bounds
+		want   int64
+	}{
+		"one thing": {Bounds{Queue: 1}, 1}, "three things": {Bounds{Queue: 3}, 3},
+		"a link": {Bounds{Links: 1}, 1}, "two links": {Bounds{Links: 2}, 1}, "three links": {Bounds{Links: 3}, 2}, "four links": {Bounds{Links: 4}, 2},
+		"a byte less": {Bounds{Bytes: 2*size - 1}, 2}, "bytes": {Bounds{Bytes: 2 * size}, 2}, "a byte more": {Bounds{Bytes: 2*size + 1}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db, hold, letGo := stuck(t, Usual.with(of.bounds), nil)
+				hold.Store(true)
+				var taken atomic.Int64
+				go func() { // it ends with Close
+					for i := 0; ; i++ {
+						links := []frontier.Entry{entry(t, fmt.Sprintf("http://a.example/%d", 1+i%9)), entry(t, fmt.Sprintf("http://b.example/%d", 1+i%9))}
+						if db.Submit(frontier.Completion{Links: links}) != nil {
+							return
+						}
+						taken.Add(1)
+						if i == 0 {
+							time.Sleep(time.Second) // the first one alone is being committed
+						}
+					}
+				}()
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if n := taken.Load() - 1; n != of.want {
+					t.Errorf("%d wait, want %d", n, of.want)
+				}
+				hold.Store(false)
+				close(letGo)
+				go db.Close()
+				synctest.Wait()
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// What was put is read at once, the last of each, and from the file once it is there.
+func TestWhatWasPutLastIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, hold, letGo := stuck(t, Usual, nil)
+		hold.Store(true)
+		look := func(status int, url string) {
+			t.Helper()
+			synctest.Wait()
+			s, err := db.Snapshot("http://a.example")
+			if err != nil || s == nil || s.Status != status {
+				t.Errorf("snapshot %+v, %v, want %d", s, err, status)
+			}
+			p, err := db.Payload(richDigest)
+			if err != nil || p == nil || p.URL != url {
+				t.Errorf("payload %+v, %v, want %s", p, err, url)
+			}
+		}
+		put := func(status int, url string) {
+			t.Helper()
+			err := db.PutSnapshot("http://a.example", &robots.Snapshot{Fetched: time.Now(), Status: status})
+			if err = errors.Join(err, db.PutPayload(richDigest, Payload{time.Now(), url})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(200, "one")
+		look(200, "one")
+		time.Sleep(time.Second)
+		put(404, "two")
+		look(404, "two")
+		letGo <- struct{}{} // the first of them, or its first half
+		look(404, "two")
+		hold.Store(false)
+		close(letGo)
+		look(404, "one") // the first payload with some bytes is kept
+		if n := len(db.queue.snapshots) + len(db.queue.payloads); n != 0 {
+			t.Errorf("%d are kept that are in the file", n)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A group is what it was when Apply was called, its log is believed in nothing that
+// cannot be, and what ended elsewhere is not read here.
+func TestGroupsFromElsewhere(t *testing.T) {
+	var groups [][]byte
+	{
+		log := &tape{}
+		db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		submitted(t, db, frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://a.example/2")}})
+		e := readAll(t, db, richSite)[0]
+		submitted(t, db, frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}})
+		if err := errors.Join(db.Put("k", "value"), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		groups = log.groups
+	}
+	if len(groups) != 3 {
+		t.Fatalf("%d groups", len(groups))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := Usual
+		l.SmallPending, l.SomeMerge = 0, 0
+		dir := t.TempDir()
+		db, err := start(dir, Options{Limits: &l, Seed: testSeed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply := func(position uint64) {
+			t.Helper()
+			group := slices.Clone(groups[position-1])
+			if err := db.Apply(position, group); err != nil {
+				t.Fatal(err)
+			}
+			clear(group)
+		}
+		apply(1)
+		time.Sleep(time.Minute) // it is merged
+		apply(2)
+		time.Sleep(21 * time.Millisecond) // it is committed, and not merged
+		synctest.Wait()
+		if db.Position() != 2 {
+			t.Errorf("position %d", db.Position())
+		}
+		if got := readAll(t, db, richSite); len(got) != 1 || got[0].URL.Target() != "/2" {
+			t.Errorf("%v is read", got)
+		}
+		apply(3)
+		apply(2) // is left out
+		time.Sleep(time.Second)
+		synctest.Wait()
+		var v string
+		if ok, err := db.Get("k", &v); !ok || err != nil || v != "value" || db.Position() != 3 {
+			t.Errorf("%q, %v, %v, position %d", v, ok, err, db.Position())
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checked(t, dir)
+	})
+}
+
+// A stubborn log names every group alike.
+type stubborn uint64
+
+func (s stubborn) Append(uint64, []byte) (uint64, error) { return uint64(s), nil }
+
+func TestALogThatDoesNotGoOn(t *testing.T) {
+	db, err := start(t.TempDir(), Options{Gather: -1, Log: stubborn(4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submitted(t, db, frontier.Completion{})
+	if err := db.Submit(frontier.Completion{}); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamagedError
+	for _, err := range []error{(<-db.Grown()).Err, db.Close()} {
+		if err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "position 4 behind 4") {
+			t.Errorf("%v", err)
+		}
+	}
+	log := &tape{}
+	if db, err = start(t.TempDir(), Options{Gather: -1, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.PutSnapshot("http://a.example", &robots.Snapshot{Fetched: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err == nil || len(log.groups) != 0 {
+		t.Errorf("what cannot be written is in %d groups: %v", len(log.groups), err)
+	}
+}
+
+// What comes back to the queue does so, too, where a kill came before it was merged.
+func TestWhatCameBackBeforeAKillIsRead(t *testing.T) {
+	dir, copied := rich(t), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := Usual
+		l.SmallPending, l.SomeMerge = 0, 0
+		db, err := start(dir, Options{Limits: &l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := db.Requeue(func(frontier.Entry) bool { return true }); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		db.hands.takeHungry()
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+	})
+	if n := rowsIn(t, copied, bucketJournal); n != 1 {
+		t.Fatalf("%d rows in the journal", n)
+	}
+	db := open(t, copied)
+	submitted(t, db, frontier.Completion{})
+	var got []string
+	for _, e := range readAll(t, db, richSite) {
+		got = append(got, e.URL.Target())
+	}
+	if slices.Sort(got); !slices.Equal(got, []string{"/aside", "/more", "/ready", "/waiting"}) {
+		t.Errorf("%v are read", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checked(t, copied)
+}
+
+func rowsIn(t *testing.T, dir string, bucket []byte) (n int) {
+	t.Helper()
+	b, err := bbolt.Open(filepath.Join(dir, File), 0o644, &bbolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	b.View(func(tx *bbolt.Tx) error {
+		each(tx.Bucket(bucket), func(_, _ []byte) { n++ })
+		return nil
+	})
+	return n
+}
