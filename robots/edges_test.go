@@ -327,3 +327,131 @@ func TestErrorsNameTheURLInShort(t *testing.T) {
 		}
 	}
 }
+
+// A key of a dictionary that comes again takes the place behind the others.
+func TestALaterKeyReplacesAnEarlier(t *testing.T) {
+	for value, want := range map[string]string{
+		"search=n, bots=y, search=y": "bots=y, search=y", "search=n, search=y": "search=y", "search=n, search=1": "", "search=y, bots=n, search": "bots=n",
+	} {
+		if got := HeaderPreferences([]string{value}).String(); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	}
+}
+
+// A key that is all of a name is a name, whoever has it.
+func TestHouseANameThatIsAKey(t *testing.T) {
+	asks(t, RFC9309, "User-agent: Disallow: /x\nDisallow: /y\n", "disallow", "/y disallow 2")
+}
+
+// What stands behind a wildcard has its dot segments, which no URL has: it is no
+// other rule.
+func TestHouseDotsBehindAWildcard(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: */a/../b\nDisallow: /x?/a/../b\n", "wrenbot", "/x/b allow \n /b allow \n /x?/b allow \n /x?/a/../b disallow 3")
+}
+
+// A rule is compared as it is written: of its other readings none is told.
+func TestLintHasOneReading(t *testing.T) {
+	for _, p := range Parse([]byte("User-agent: *\nDisallow: /a?x=%26b\nDisallow: /a?x=&b\nDisallow: /c\n"), RFC9309).Problems() {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A literal that is longer than a wildcard decides before it, and the other way
+// round, however many wildcards there are.
+func TestManyWildcardsBesideALiteral(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("User-agent: *\nAllow: /aaaa/bb\n")
+	for i := range manyWilds - 1 {
+		fmt.Fprintf(&b, "Disallow: /%c*\n", 'a'+i)
+	}
+	b.WriteString("Disallow: /aaaa*cccc\n")
+	asks(t, RFC9309, b.String(), "wrenbot", "/aaaa/bb allow 2 \n /aaaa/b disallow 3 \n /aaaa/bbcccc disallow 10 \n /b disallow 4 \n /h allow")
+	asks(t, RFC9309, b.String()+"Allow: /aaaa/bbcccc\n", "wrenbot", "/aaaa/bbcccc allow 11 \n /aaaa/bcccc disallow 10")
+}
+
+// The dialect of Google escapes each octet that is not ASCII, the first of them, too.
+func TestGoogleEscapesWhatIsNotASCII(t *testing.T) {
+	asks(t, Google, "User-agent: *\nDisallow: /À\nDisallow: /\x7f\n", "wrenbot", "/%C3%80 disallow 2 \n /\x7f disallow 3 \n /%7F allow")
+}
+
+// Without knowing the site, the whole of one may be written with a wildcard.
+func TestHouseAWholeSite(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: https://other.test/*\nDisallow: https://other.test/$\nDisallow: https://other.test\nDisallow: https://other.test/a*b\n", "wrenbot",
+		"/ allow \n /a allow \n /ab disallow 5")
+}
+
+// In the draft of 1996 the first group counts that has one of the names, or part
+// of one.
+func TestKosterAliasesInOrder(t *testing.T) {
+	const file = "User-agent: larkbot\nDisallow: /l\n\nUser-agent: wren\nDisallow: /w\n\nUser-agent: *\nDisallow: /s\n"
+	for names, want := range map[string]string{"finchbot": "/s", "finchbot larkbot": "/l", "finchbot oldwren": "/w", "finchbot robin": "/s", "finchbot robin larkbot": "/l"} {
+		list := strings.Fields(names)
+		g := Parse([]byte(file), Koster1996).Group(list[0], list[1:]...)
+		for _, path := range []string{"/l", "/w", "/s"} {
+			if got := g.Match(path).Access == Disallow; got != (path == want) {
+				t.Errorf("%s, %s: %v", names, path, got)
+			}
+		}
+	}
+}
+
+// Of records that are lists as many are taken as a crawler can use.
+func TestRecordsAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 10001 {
+		fmt.Fprintf(&b, "Sitemap: https://robots.test/%d.xml\nClean-param: p%d\n", i, i)
+	}
+	f := Parse([]byte(b.String()), Google)
+	if s, p := f.Sitemaps(), f.CleanParams(); len(s) != 10000 || len(p) != 10000 || s[9999] != "https://robots.test/9999.xml" {
+		t.Errorf("%d sitemaps, %d parameters", len(s), len(p))
+	}
+}
+
+// What was read with success has not failed, whatever has come to pass since.
+func TestACopyHasNotFailed(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	at := func(status int) *Snapshot {
+		return &Snapshot{URL: "https://robots.test/robots.txt", Status: status, Fetched: now, Failures: 7, Since: now}
+	}
+	good := at(200).After(nil)
+	failed := at(503).After(good)
+	for _, s := range []*Snapshot{good, failed.Copy, at(503).After(at(200)).Copy, at(503).After(failed).Copy, at(304).After(failed), at(404).After(failed)} {
+		if s.Failures != 0 || !s.Since.IsZero() || s.Copy != nil {
+			t.Errorf("%+v", s)
+		}
+	}
+	if again := at(503).After(failed); failed.Failures != 1 || again.Failures != 2 {
+		t.Errorf("%d and %d failures", failed.Failures, again.Failures)
+	}
+}
+
+// A character that stands for what could not be read is one like others, beside
+// what cannot be read.
+func TestHouseLatin1BesideAReplacement(t *testing.T) {
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\uFFFD\xE9\n", "wrenbot", "/%EF%BF%BD%C3%A9 disallow \n /%EF%BF%BD%E9 disallow \n /%C3%AF%C3%A9 allow")
+}
+
+// The directory of an index counts as long as it is, with its end.
+func TestGoogleIndexHasALength(t *testing.T) {
+	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*\n", "wrenbot", "/a/ allow 2 \n /a/b disallow 3")
+	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*$\n", "wrenbot", "/a/ disallow 3")
+}
+
+// Names that are repeated are told by what they stand for; a list without a
+// value lists nothing.
+func TestLintNamesAStar(t *testing.T) {
+	f := Parse([]byte("User-agent: *\nNoindex:\nNoindex: /a\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"), RFC9309)
+	said := ""
+	for _, p := range f.Problems() {
+		if p.Code == "agent-repeated" {
+			said += p.Message
+		}
+	}
+	if said != `"*" has a group from line 1 already; the rules of both are combined` {
+		t.Error(said)
+	}
+	if n := f.Group("wrenbot").Noindex(); len(n) != 1 || n[0] != "/a" {
+		t.Errorf("%q", n)
+	}
+}

@@ -335,7 +335,7 @@ var keyNames = [...]struct {
 
 // nearestKey returns the known key that key is a slip of, "" if there is none.
 func nearestKey(key string) string {
-	if len(key) < 3 || len(key) > 20 {
+	if len(key) > 20 {
 		return ""
 	}
 	best, name := 3, ""

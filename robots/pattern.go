@@ -108,7 +108,7 @@ func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	seen := classesOf(body)
 	p.wild = p.anchored || seen&star != 0
 	length := len(body)
-	if !copied && body != "" && seen&(escaped|special) == 0 && !strings.Contains(body, "/.") {
+	if !copied && seen&(escaped|special) == 0 && !strings.Contains(body, "/.") {
 		p.text = body
 	} else {
 		p.start = b.here()

@@ -33,6 +33,7 @@ func TestLocate(t *testing.T) {
 		"https://ex%61mple.com/":                    "https://example.com/robots.txt",
 		"https://example.com./":                     "https://example.com/robots.txt",
 		"https://user:pa@ss@example.com/":           "https://example.com/robots.txt",
+		"https://@example.com/":                     "https://example.com/robots.txt",
 		"https://xn--exmple-cua.com/":               "https://xn--exmple-cua.com/robots.txt",
 		"https://www.exämple.com/":                  "https://www.exämple.com/robots.txt",
 		"https://a_b.example.com/":                  "https://a_b.example.com/robots.txt",
