@@ -202,3 +202,14 @@ func BenchmarkDecode(b *testing.B) {
 		})
 	}
 }
+
+// A reference that is found otherwise is read as those of the document.
+func TestReferencesOfADocument(t *testing.T) {
+	d := HTML([]byte("<base href=/b/>"), parse(t, testPage), "text/html", Options{Charset: "windows-1252"})
+	if u, err := d.Resolve("x?q=é"); err != nil || u.String() != "http://a.example/b/x?q=%E9" {
+		t.Errorf("%v, %v", u, err)
+	}
+	if u, err := d.Resolve("gopher://b.example/"); err == nil {
+		t.Errorf("%v", u)
+	}
+}

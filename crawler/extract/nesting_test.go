@@ -149,3 +149,17 @@ func TestFormattingElements(t *testing.T) {
 		}
 	}
 }
+
+// What stands in a template is no part of the document, wherever it was begun.
+func TestInATemplate(t *testing.T) {
+	for page, want := range map[string]bool{
+		"": false, "<div>": false, "<template>": true, "<template><template></template>": true, "<template></template>": false, "<div><template>": true,
+		"<template><div>": true, "<template><svg>": true, "<div><template></template>": false, "<svg><template>": false,
+	} {
+		for _, whole := range []bool{true, false} {
+			if got, _ := ourStack([]byte(page), whole); got.inTemplate() != want {
+				t.Errorf("%s, whole %v: %v", page, whole, !want)
+			}
+		}
+	}
+}

@@ -75,7 +75,6 @@ func (z *tokenizer) skipEscapedScript(element string) bool {
 			z.pos++
 			continue
 		case c == '>' && dashes >= 2:
-			z.pos++
 			return false
 		case c != '<':
 			z.pos++

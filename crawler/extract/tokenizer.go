@@ -323,7 +323,6 @@ func (z *tokenizer) readAttribute() (key []byte, v value, quoted bool) {
 	}
 	key = buf[start:i]
 	z.pos = i
-	v = value{i, i}
 	z.skipBlanks()
 	i = z.pos
 	if i == len(buf) {
