@@ -378,3 +378,62 @@ func TestRunsTellTheirChanges(t *testing.T) {
 		}
 	}
 }
+
+// How little each number may be, and what its field holds where there is to be none.
+func TestTheLeastOfEachNumber(t *testing.T) {
+	type row struct{ least, below, held string }
+	none, never := row{"0", "-1", "0"}, row{"0", "-1ns", "0s"}
+	rows := map[string]row{
+		"depth": none, "limit": none, "rate": none, "bandwidth": none, "max-bytes": none, "max-host-bytes": none,
+		"domain-delay": never, "max-time": never, "max-host-time": never,
+		"delay": {"0", "-1ns", "-1ns"}, "ip-delay": {"0", "-1ns", "-1ns"}, "patience": {"0", "-1ns", "-1ns"}, "max-host-pages": {"0", "-1", "-1"},
+		"concurrency": {"1", "0", "1"}, "timeout": {"1ms", "999999ns", "1ms"}, "max-size": {"1", "0", "1"}, "body-budget": {"1", "0", "1"}, "max-archive": {"1", "0", "1"},
+	}
+	for _, s := range new(crawler.Options).Settings() {
+		switch s.Type() {
+		case "number", "duration", "size":
+		default:
+			continue
+		}
+		want, ok := rows[s.Name]
+		if !ok {
+			t.Errorf("%s has no row", s.Name)
+		}
+		var o crawler.Options
+		if err := setting(t, &o, s.Name).Set(want.below); err == nil {
+			t.Errorf("%s may be %s", s.Name, want.below)
+		}
+		if err := setting(t, &o, s.Name).Set(want.least); err != nil || shown(&o)[s.Field] != want.held {
+			t.Errorf("%s %s: %s (%v), want %s", s.Name, want.least, shown(&o)[s.Field], err, want.held)
+		}
+	}
+}
+
+// Numbers are read to their last digit.
+func TestNumbersAreReadExactly(t *testing.T) {
+	for _, row := range []struct {
+		name, text, want string // empty: it is refused
+	}{
+		{"max-bytes", "1GiB", "1073741824"}, {"max-bytes", "1GB", "1000000000"}, {"max-bytes", "1MiB", "1048576"}, {"max-bytes", "1MB", "1000000"},
+		{"max-bytes", "1KiB", "1024"}, {"max-bytes", "1kB", "1000"}, {"max-bytes", "1KB", "1000"}, {"max-bytes", "1B", "1"}, {"max-bytes", "1", "1"},
+		{"max-bytes", "1125899906842624", "1125899906842624"}, {"max-bytes", "1125899906842625", ""}, {"max-bytes", "1048576GiB", "1125899906842624"},
+		{"max-bytes", "1048577GiB", ""}, {"max-bytes", "9223372036854775808", ""}, {"max-bytes", "0x10", ""}, {"max-bytes", "19", "19"}, {"max-bytes", "a", ""},
+		{"limit", "010", "8"}, {"limit", "0b11", "3"}, {"limit", "9223372036854775807", "9223372036854775807"}, {"limit", "9223372036854775808", ""},
+		{"rate", "1e9", "1e+09"}, {"rate", "1000000001", ""}, {"rate", "-0.1", ""}, {"rate", "0.1", "0.1"}, {"rate", "0.30000000000000004", "0.30000000000000004"},
+		{"delay", "1ns", "1ns"}, {"delay", "1h2m3s", "1h2m3s"},
+	} {
+		var o crawler.Options
+		s := setting(t, &o, row.name)
+		err := s.Set(row.text)
+		if got := shown(&o)[s.Field]; (err == nil) != (row.want != "") || err == nil && got != row.want {
+			t.Errorf("%s %s: %s (%v), want %s", row.name, row.text, got, err, row.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"9": "9 has no unit", "19": "19 has no unit", "4294967295": "4294967295 has no unit", "4294967296": `"4294967296" is no duration`, "a": `"a" is no duration`,
+	} {
+		if err := setting(t, new(crawler.Options), "delay").Set(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("delay %s: %v, want %s", text, err, want)
+		}
+	}
+}

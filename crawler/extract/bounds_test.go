@@ -87,6 +87,7 @@ func TestKindsOfReferences(t *testing.T) {
 			embeds: "E link/href /dir/1, E link/href /dir/2, E link/href /dir/4"},
 		{page: `<img srcset="1, 2" src=3><source srcset="4"><source src=5><script src=6></script>`,
 			embeds: "E img/src /dir/3, E img/srcset /dir/1, E img/srcset /dir/2, E source/srcset /dir/4, E source/src /dir/5, E script/src /dir/6"},
+		{page: "<svg><a xlink\x1ahref=1></a></svg>"}, {page: `<svg><a XLINK:HREF=1></a></svg>`, links: "L a/xlink:href /dir/1"},
 		{page: `<base href="gopher://b.example/"><a href=1>`, links: "L a/href /dir/1"},
 		{page: `<base><base href=/b/><base href=/c/><a href=1>`, links: "L a/href /b/1"},
 		{page: `<base href=""><base href=/c/><a href=1>`, links: "L a/href /dir/1"},
