@@ -346,3 +346,16 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+// A tag begins with a letter, and nothing else.
+func TestWhatTagsBeginWith(t *testing.T) {
+	for c := range 128 {
+		want := "L a/href /dir/1"
+		if strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!?/<", byte(c)) >= 0 {
+			want = "" // a link is within it
+		}
+		if got := linksOf(t, "<"+string(rune(c))+"x <a href=1>", Options{}); got != want {
+			t.Errorf("<%cx: %q, want %q", c, got, want)
+		}
+	}
+}

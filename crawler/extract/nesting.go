@@ -87,7 +87,7 @@ func endsListScope(e element) bool {
 }
 
 func endsTableScope(e element) bool {
-	return e.space == htmlSpace && (e.name == atom.Table || e.name == atom.Template || e.name == atom.Html)
+	return e.space == htmlSpace && (e.name == atom.Table || e.name == atom.Template)
 }
 
 // close closes the element at i, if there is one, and all within it.

@@ -127,17 +127,22 @@ func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 
 func TestFormattingElements(t *testing.T) {
 	for page, want := range map[string]string{
-		"<a><span><a>":         "a",
-		"<div><a><span><a>":    "div a",
-		"<nobr><span><nobr>":   "nobr",
-		"<a><object><a>":       "a object a",
-		"<b><p></b>":           "p",
-		"<b><i><span><p></b>":  "i p",
-		"<b><div><i></b>":      "div",
-		"<i><object></i>":      "i object",
-		"<div><image>":         "div",
-		"<b><span></b>":        "",
-		"<a><div><span><a><i>": "div a i",
+		"<a><span><a>":              "a",
+		"<div><a><span><a>":         "div a",
+		"<nobr><span><nobr>":        "nobr",
+		"<a><object><a>":            "a object a",
+		"<b><p></b>":                "p",
+		"<b><i><span><p></b>":       "i p",
+		"<b><div><i></b>":           "div",
+		"<i><object></i>":           "i object",
+		"<div><image>":              "div",
+		"<b><span></b>":             "",
+		"<a><div><span><a><i>":      "div a i",
+		"<a><table><a>":             "table a",
+		"<table><template></table>": "table template",
+		"<table><td></table>":       "",
+		"<template><html>":          "template", "<svg><desc><html>": "svg desc",
+		"<div></html></head></body><p>": "div p",
 	} {
 		got, _ := ourStack([]byte(page), true)
 		var names []string
