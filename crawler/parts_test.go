@@ -1,0 +1,217 @@
+package crawler
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
+
+// What was not known to the last run was as it usually is.
+func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
+	o := Options{Delay: 3 * time.Second, Rescan: true}
+	told := fmt.Sprint(job{}.changes(&o))
+	if told != "[delay: 1s -> 3s]" {
+		t.Error(told)
+	}
+	if all := (job{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != Wider || all[0].Effect != SortsURLs {
+		t.Errorf("%+v", all)
+	}
+}
+
+// What a file server sent is kept as a file, what a web server sent as messages.
+func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
+	u, err := frontier.ParseURL("http://a.example/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1e9, 0)
+	x := &fetch.Exchange{URL: u, Proto: "ftp", Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("body"), Truncated: "time", Started: at, Ended: at.Add(1500 * time.Millisecond)}
+	e := frontier.Entry{URL: u, Hops: "LL", Via: "http://a.example/\n", Tag: "t"}
+	res := &fetch.Result{}
+	w := archived(e, x, res)
+	if w.File == nil || w.File.Type != "text/plain" || string(w.File.Body) != "body" || w.Response != nil || w.Request != nil || len(w.Protocol) != 0 || w.Truncated != "time" || w.URL != "http://a.example/x" {
+		t.Errorf("%+v", w)
+	}
+	x.Proto, x.TLSVersion, x.RequestHead, x.Status = "http/1.1", "TLS 1.3", []byte("GET"), 200
+	w = archived(e, x, res)
+	if w.File != nil || w.Response == nil || string(w.Request.Head) != "GET" || strings.Join(w.Protocol, ",") != "http/1.1,tls/1.3" {
+		t.Errorf("%+v", w)
+	}
+	x.Proto, x.TLSVersion = "", ""
+	if w = archived(e, x, res); len(w.Protocol) != 0 {
+		t.Errorf("%q", w.Protocol)
+	}
+	for _, c := range []struct {
+		robots bool
+		rules  *robots.Snapshot
+		line   int
+		want   string
+	}{
+		{false, nil, 3, "[{via http://a.example/%0A} {hopsFromSeed LL} {fetchTimeMs 1500} {seedTag t}]"},
+		{false, &robots.Snapshot{Fetched: at}, 0, "[{via http://a.example/%0A} {hopsFromSeed LL} {fetchTimeMs 1500} {seedTag t} {robotsFetched 2001-09-09T01:46:40Z}]"},
+		{false, &robots.Snapshot{Fetched: at}, 3, "[{via http://a.example/%0A} {hopsFromSeed LL} {fetchTimeMs 1500} {seedTag t} {robotsFetched 2001-09-09T01:46:40Z} {robotsRule line 3: Allow: /}]"},
+		{true, &robots.Snapshot{Fetched: at}, 3, "[{via http://a.example/x} {hopsFromSeed LLP} {fetchTimeMs 1500} {seedTag t}]"},
+	} {
+		x.Robots, res.Rules, res.Verdict.Rule = c.robots, c.rules, robots.Rule{Line: c.line, Pattern: "/"}
+		if got := fmt.Sprint(metadata(e, x, res)); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+	for s, want := range map[string]string{"": "", "é b": "é b", "\x1f\x7f\x00": "%1F%7F%00", "a\nb~ ": "a%0Ab~ "} {
+		if got := printable(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+	for dir, want := range map[string]string{"/x/a.crawl": "a.crawl", "a\x01b\xff": "a_b_", "": "."} {
+		if got := partOf(dir); got != want {
+			t.Errorf("%q: %q, want %q", dir, got, want)
+		}
+	}
+}
+
+// A clock that strikes when more was allowed, or none is kept, ends nothing; when
+// the time is up it ends the run once.
+func TestTheClockOfARunStrikes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			limit, after time.Duration
+			stops        bool
+		}{
+			{0, time.Hour, false}, {time.Minute, time.Minute - 1, false}, {time.Minute, time.Minute, true}, {time.Minute, time.Hour, true},
+		} {
+			c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, MaxTime: test.limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var why []error
+			c.began = time.Now()
+			time.Sleep(test.after)
+			strike := func() { c.timeUp(func(err error) { why = append(why, err) }) }
+			strike()
+			if test.stops {
+				time.Sleep(timeGrace - 1)
+				strike()
+			}
+			if c.stopped() != test.stops || len(why) != 0 {
+				t.Errorf("%v after %v: stopped %v, broken off %v", test.limit, test.after, !test.stops, why)
+			}
+			time.Sleep(time.Hour)
+			if broken := len(why) == 1 && why[0] == errTime; broken != test.stops {
+				t.Errorf("%v after %v: broken off %v", test.limit, test.after, why)
+			}
+		}
+	})
+}
+
+// Desks are taken in turn, and more are made where all are taken.
+func TestDesksAreTakenInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := desks{most: 2}
+		oldest := func(want frontier.Site) {
+			t.Helper()
+			if site, since, ok := d.oldest(); site != want || ok != (want != "") || ok && time.Since(since) < time.Second {
+				t.Errorf("the oldest is %q since %v, want %q", site, since, want)
+			}
+		}
+		take := func(site frontier.Site, want int) *desk {
+			t.Helper()
+			one := d.take(site)
+			if one.number != want {
+				t.Errorf("%s has desk %d, want %d", site, one.number, want)
+			}
+			time.Sleep(time.Second)
+			return one
+		}
+		oldest("")
+		a := take("a", 0)
+		d.leave(a)
+		oldest("")
+		b := take("b", 1)
+		oldest("b")
+		a = take("c", 0)
+		third := take("d", 2)
+		oldest("b")
+		d.leave(b)
+		oldest("c")
+		d.leave(a)
+		d.leave(third)
+		for i, want := range []int{1, 0, 2, 1, 0, 2} {
+			d.leave(take(frontier.Site(fmt.Sprint(i)), want))
+		}
+		oldest("")
+	})
+}
+
+// A request may take as long as its time-outs, and what the bound on bytes per
+// second makes of it.
+func TestHowLongARequestMayTake(t *testing.T) {
+	for _, test := range []struct {
+		bandwidth, size int64
+		want            time.Duration
+	}{
+		{0, 1000, 3 * time.Minute}, {-1, 1000, 3 * time.Minute}, {1, 1, 3*time.Minute + 2*time.Second}, {1, 20000, 3*time.Minute + 6*time.Hour},
+		{1000, 1000, 3*time.Minute + 2*time.Second}, {500, 1000, 3*time.Minute + 4*time.Second}, {1, 10799, 3*time.Minute + 21598*time.Second},
+	} {
+		o := Options{Timeout: 30 * time.Second, MaxSize: test.size, Concurrency: 2, Bandwidth: test.bandwidth}
+		if got := o.lease(); got != test.want {
+			t.Errorf("%d bytes per second: %v, want %v", test.bandwidth, got, test.want)
+		}
+	}
+}
+
+// A line says how a run ended, and of no more than three sites what is the matter.
+func TestASummaryInALine(t *testing.T) {
+	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, Skips: map[Reason]int{SkipScope: 3, SkipDepth: 2}}}, Left: map[Reason]int{SkipWaits: 7, SkipBudget: 1}}
+	for i, detail := range []string{"", "b down", "c down", "", "e down", "f down"} {
+		s.Waiting = append(s.Waiting, frontier.SiteStatus{Site: frontier.Site(fmt.Sprintf("http://%c.example", 'a'+i)), Given: frontier.Fate{Detail: detail}})
+	}
+	const want = "patience: 5 answered in this run, 4 of them pages; 1 left: site budget spent; 7 left: waits; " +
+		"http://b.example: b down; http://c.example: c down; http://e.example: e down; 3 not fetched: out of scope; 2 not fetched: too deep"
+	if got := s.String(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Site owners must be able to write to who crawls, or to read about it.
+func TestContacts(t *testing.T) {
+	for contact, want := range map[string]struct{ agent, from string }{
+		"https://example.org/~me!":       {"https://example.org/~me!", ""},
+		"http://example.org":             {"http://example.org", ""},
+		"me@example.org":                 {"mailto:me@example.org", "me@example.org"},
+		"mailto:me@example.org":          {"mailto:me@example.org", "me@example.org"},
+		"":                               {},
+		"http://":                        {},
+		"https:example.org":              {},
+		"ftp://example.org/":             {},
+		"example.org":                    {},
+		"https://example.org/ x":         {},
+		"https://example.org/\x7f":       {},
+		"https://example.org/é":          {},
+		"https://example.org/(x":         {},
+		"https://example.org/x)":         {},
+		"Me <me@example.org>":            {},
+		"https://example.org/\r\nX-Y: z": {},
+	} {
+		id := Identity{Token: "benchbot", Contact: contact}
+		err := id.Check()
+		if (err == nil) != (want.agent != "") {
+			t.Errorf("%q: %v", contact, err)
+		}
+		if err == nil && (id.UserAgent() != "benchbot (+"+want.agent+") permesso/"+Version || id.From() != want.from) {
+			t.Errorf("%q: %s, %s", contact, id.UserAgent(), id.From())
+		}
+		id = Identity{Token: "benchbot", Contact: "https://example.org/", Mail: contact}
+		if err := id.Check(); (err == nil) != (contact == "" || want.from != "") || err == nil && id.From() != want.from {
+			t.Errorf("mail %q: %v, %q", contact, err, id.From())
+		}
+	}
+}
