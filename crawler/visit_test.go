@@ -169,3 +169,53 @@ func TestAJobTellsWhoHandsOutItsTurns(t *testing.T) {
 		}
 	})
 }
+
+// A log that cannot be written is an error of the visit, whatever the visit has to
+// say in it, and the turn is given back.
+func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
+	for after, what := range []string{"a request for robots.txt", "a page, or that it is forbidden"} {
+		for _, path := range []string{"/", "/forbidden"} {
+			t.Run(what+path, func(t *testing.T) {
+				dir := t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					w := crawltest.New(t)
+					w.Site("http://a.example").Robots("User-agent: *\nDisallow: /forbidden").Page("/", "x")
+					db, err := storage.Open(dir, storage.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer db.Close()
+					f, err := frontier.New(db, frontier.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					seed := "http://a.example" + path
+					job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{seed}, Network: w}, nil,
+						crawler.Rooms{DB: func(frontier.Site) *storage.DB { return db }})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer job.Close()
+					if err := f.Add(frontier.Entry{URL: mustURL(t, seed)}); err != nil {
+						t.Fatal(err)
+					}
+					for visit := range after + 1 {
+						if visit == after {
+							db.Log().Close()
+						}
+						turn, err := f.Next(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						if err := job.Visit(t.Context(), turn); (err != nil) != (visit == after) {
+							t.Errorf("visit %d: %v", visit, err)
+						}
+					}
+					if n := f.Stats().Out; n != 0 {
+						t.Errorf("%d turns are out", n)
+					}
+				})
+			})
+		}
+	}
+}
