@@ -61,7 +61,7 @@ func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
 		{false, &robots.Snapshot{Fetched: at}, 3, "[{via http://a.example/%0A} {hopsFromSeed LL} {fetchTimeMs 1500} {seedTag t} {robotsFetched 2001-09-09T01:46:40Z} {robotsRule line 3: Allow: /}]"},
 		{true, &robots.Snapshot{Fetched: at}, 3, "[{via http://a.example/x} {hopsFromSeed LLP} {fetchTimeMs 1500} {seedTag t}]"},
 	} {
-		x.Robots, res.Rules, res.Verdict.Rule = c.robots, c.rules, robots.Rule{Line: c.line, Pattern: "/"}
+		x.Robots, res.Snapshot, res.Verdict.Rule = c.robots, c.rules, robots.Rule{Line: c.line, Pattern: "/"}
 		if got := fmt.Sprint(metadata(e, x, res)); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
@@ -149,23 +149,6 @@ func TestDesksAreTakenInTurn(t *testing.T) {
 		}
 		oldest("")
 	})
-}
-
-// A request may take as long as its time-outs, and what the bound on bytes per
-// second makes of it.
-func TestHowLongARequestMayTake(t *testing.T) {
-	for _, test := range []struct {
-		bandwidth, size int64
-		want            time.Duration
-	}{
-		{0, 1000, 3 * time.Minute}, {-1, 1000, 3 * time.Minute}, {1, 1, 3*time.Minute + 2*time.Second}, {1, 20000, 3*time.Minute + 6*time.Hour},
-		{1000, 1000, 3*time.Minute + 2*time.Second}, {500, 1000, 3*time.Minute + 4*time.Second}, {1, 10799, 3*time.Minute + 21598*time.Second},
-	} {
-		o := Options{Timeout: 30 * time.Second, MaxSize: test.size, Concurrency: 2, Bandwidth: test.bandwidth}
-		if got := o.lease(); got != test.want {
-			t.Errorf("%d bytes per second: %v, want %v", test.bandwidth, got, test.want)
-		}
-	}
 }
 
 // A line says how a run ended, and of no more than three sites what is the matter.
