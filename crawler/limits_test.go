@@ -106,3 +106,16 @@ func TestReadmeProgram(t *testing.T) {
 		t.Errorf("README.md and Example differ:\n%s", program)
 	}
 }
+
+// A run of the least time ends by it; none at all is no limit.
+func TestTheLeastTimeOfARun(t *testing.T) {
+	for most, want := range map[time.Duration]crawler.End{0: crawler.EndDone, 1: crawler.EndTime} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			book(w, "http://a.example", 3)
+			if _, sum := crawl(t, w, func(o *crawler.Options) { o.MaxTime = most }, "http://a.example/0"); sum.End != want {
+				t.Errorf("a run of %v ended %q, want %q", most, sum.End, want)
+			}
+		})
+	}
+}

@@ -275,3 +275,26 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 }
 
 func (s *seen) leftAny() any { return s.left() }
+
+// A number that is negative is refused where that means nothing.
+func TestNegativeNumbers(t *testing.T) {
+	none := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
+	for _, s := range new(crawler.Options).Settings() {
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
+		switch f := reflect.ValueOf(&o).Elem().FieldByName(s.Field); {
+		case s.Field == "Dialect":
+			continue
+		case f.CanInt():
+			f.SetInt(-1)
+		case f.CanFloat():
+			f.SetFloat(-0.5)
+		default:
+			continue
+		}
+		_, err := crawler.New(o)
+		var bad *crawler.OptionError
+		if slices.Contains(none, s.Field) != (err == nil) || err != nil && (!errors.As(err, &bad) || bad.Field != s.Field || bad.Reason != "is negative") {
+			t.Errorf("%s: %v", s.Field, err)
+		}
+	}
+}

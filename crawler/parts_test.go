@@ -3,6 +3,7 @@ package crawler
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -74,6 +75,72 @@ func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
 	for dir, want := range map[string]string{"/x/a.crawl": "a.crawl", "a\x01b\xff": "a_b_", "": "."} {
 		if got := partOf(dir); got != want {
 			t.Errorf("%q: %q, want %q", dir, got, want)
+		}
+	}
+}
+
+// The log says of a request what is known of it, and nothing else.
+func TestTheLineOfARequest(t *testing.T) {
+	u, err := frontier.ParseURL("http://a.example/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2001, 2, 3, 4, 5, 6, 7000, time.UTC)
+	e := frontier.Entry{URL: u, Hops: "L", Via: "http://a.example/", Tag: "t"}
+	broken := func(s fetch.Stage) *fetch.Error { return &fetch.Error{Stage: s} }
+	for name, test := range map[string]struct {
+		x     fetch.Exchange
+		page  bool
+		rules bool
+		want  string
+	}{
+		"nothing but times": {fetch.Exchange{}, false, false,
+			`0 -1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000`},
+		"an answer": {fetch.Exchange{Status: 200, WireBytes: 7, Header: http.Header{"Content-Type": {"text/html; charset=x"}}, FirstByte: at.Add(time.Second), Proto: "h2",
+			Addr: netip.MustParseAddrPort("192.0.2.1:80"), Asked: frontier.Pause{By: "delay", For: time.Second, Since: at}}, true, true,
+			`200 7 L http://a.example/ "text/html" "sum" start:2001-02-03T04:05:06.000007Z ttfb:1.000000 took:1.500000 asked:1.000000 clock:delay since:2001-02-03T04:05:06.000007Z ` +
+				`ip:192.0.2.1:80 proto:h2 robots:2001-02-03T04:05:06.000007Z`},
+		"by a proxy, cut": {fetch.Exchange{Status: 200, Proxy: "http://p:1", Truncated: "length", Asked: frontier.Pause{By: "delay"}}, false, true,
+			`200 0 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 asked:0.000000 clock:delay proxy:http://p:1 trunc:length robots:2001-02-03T04:05:06.000007Z`},
+		"robots.txt": {fetch.Exchange{Status: 404, Robots: true}, false, true,
+			`404 0 LP http://a.example/x "" "" start:2001-02-03T04:05:06.000007Z took:1.500000`},
+		"lost": {fetch.Exchange{Err: broken(fetch.StageReset)}, false, false,
+			`-3 -1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:reset`},
+		"lost within the body": {fetch.Exchange{Status: 200, WireBytes: 1, Err: broken(fetch.StageTruncated)}, false, false,
+			`-3 1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:truncated`},
+		"a challenge": {fetch.Exchange{Status: 403, Err: broken(fetch.StageChallenge)}, false, false,
+			`403 0 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:challenge`},
+	} {
+		x := test.x
+		x.URL, x.Started, x.Ended = u, at, at.Add(1500*time.Millisecond)
+		res := &fetch.Result{Outcome: frontier.Outcome{Fate: frontier.Fate{Digest: "sum"}}}
+		if test.page {
+			res.Page = &x
+		}
+		if test.rules {
+			res.Rules = &robots.Snapshot{Fetched: at}
+		}
+		l := exchangeLine(3, e, &x, res)
+		if !l.Time.Equal(x.Ended) || l.Worker != 3 || l.Tag != "t" || !l.Start.Equal(at) || l.Duration != 1500*time.Millisecond || l.URL != u.String() {
+			t.Errorf("%s: %+v", name, l)
+		}
+		if got := fmt.Sprintf("%d %d %s %s %q %q %s", l.Status, l.Size, l.Hops, l.Via, l.Type, l.Digest, strings.Join(l.Annotations, " ")); got != test.want {
+			t.Errorf("%s: %s\nwant %s", name, got, test.want)
+		}
+	}
+	for stage, want := range map[fetch.Stage]int{
+		fetch.StageDNS: -1, fetch.StageDNSTimeout: -1, fetch.StageConnect: -2, fetch.StageTLS: -2, fetch.StageProxy: -2, fetch.StageStale: -3, fetch.StageCalm: -3,
+		fetch.StageAnswerTimeout: -4, fetch.StageBodyTimeout: -4, fetch.StageTotalTimeout: -4, fetch.StageProtocol: -5, fetch.StageStopped: -5,
+	} {
+		if got := stageStatus(stage); got != want {
+			t.Errorf("%s: %d, want %d", stage, got, want)
+		}
+	}
+	for code, want := range map[frontier.Code]int{
+		frontier.RobotsDisallowed: -9998, frontier.RobotsUnreachable: -61, frontier.SiteDead: -2, frontier.OutOfScope: -5000, frontier.Failed: -5,
+	} {
+		if got := fateStatus(frontier.Fate{Code: code}); got != want {
+			t.Errorf("%v: %d, want %d", code, got, want)
 		}
 	}
 }

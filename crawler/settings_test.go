@@ -175,6 +175,7 @@ func TestHowSettingsAreTold(t *testing.T) {
 		{"max-archive", nil, "1GiB"}, {"rate", nil, "0"}, {"scope", nil, "host"}, {"exclude", nil, ""}, {"output", nil, "warc,jsonl"},
 		{"allow-private", nil, "no"}, {"dialect", nil, "rfc9309"}, {"proxy", nil, ""}, {"header", nil, ""}, {"nofollow", nil, "obey"},
 		{"delay", []string{"0"}, "0"}, {"delay", []string{"90m"}, "1h30m"}, {"delay", []string{"120m"}, "2h"}, {"delay", []string{"10m"}, "10m"}, {"delay", []string{"1m5s"}, "1m5s"},
+		{"depth", []string{"1"}, "1"}, {"max-size", []string{"1"}, "1B"}, {"delay", []string{"1ns"}, "1ns"}, {"rate", []string{"1"}, "1"}, {"max-size", []string{"1024GiB"}, "1024GiB"},
 		{"max-host-pages", []string{"0"}, "0"}, {"depth", []string{"0x10"}, "16"}, {"rate", []string{"0.25"}, "0.25"},
 		{"max-size", []string{"1024 KiB"}, "1MiB"}, {"max-size", []string{"1536"}, "1536B"}, {"max-size", []string{"3000kB"}, "3MB"}, {"bandwidth", []string{"0"}, "0"},
 		{"scope", []string{"any"}, "any"}, {"dialect", []string{"Google"}, "google"}, {"allow-private", []string{"true"}, "yes"}, {"allow-private", []string{"yes", "0"}, "no"},
@@ -292,6 +293,21 @@ func TestSettingsCompare(t *testing.T) {
 	} {
 		if got := setting(t, new(crawler.Options), row[0]).Compare(row[1], row[2]); got != crawler.Other {
 			t.Errorf("%s: %s -> %s is %s", row[0], row[1], row[2], got)
+		}
+	}
+}
+
+// A value of another kind is text, and compares with nothing.
+func TestASettingOfAnotherKind(t *testing.T) {
+	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
+	fs.String("mine", "x", "")
+	s := crawler.Setting{Name: "mine", Larger: crawler.Wider, Value: fs.Lookup("mine").Value}
+	if s.Type() != "text" || s.IsBoolFlag() || s.Compare("1", "2") != crawler.Other || s.String() != "x" || (crawler.Setting{}).String() != "" {
+		t.Errorf("%s of type %s", s, s.Type())
+	}
+	for value, want := range map[string]string{"": "none", "0": "none", "0.0": "none", "1": "1", "-1": "-1", "x": "x", "0s": "0s", "NaN": "NaN"} {
+		if got := crawler.InWords(value); got != want {
+			t.Errorf("%q in words: %q", value, got)
 		}
 	}
 }
