@@ -335,3 +335,45 @@ func TestWhatAHandlerIsGiven(t *testing.T) {
 		})
 	}
 }
+
+// seedScope panics at a root that is not a.example.
+type seedScope struct{}
+
+func (seedScope) Admit(root frontier.URL) {
+	if root.Host() != "a.example" {
+		panic("no root")
+	}
+}
+
+func (seedScope) Contains(frontier.Entry) bool { return true }
+
+// A scope that panics at a seed that was added before the run, or in it, is an
+// error; a run that cannot begin asks for nothing.
+func TestAScopeThatPanicsAtASeedThatIsAdded(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", "x")
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Scope: seedScope{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var added error
+			add := func() { added = c.Add("http://b.example/") }
+			if early {
+				add()
+			}
+			err = c.Run(t.Context(), crawler.HandlerFunc(func(context.Context, *crawler.Page) error {
+				add()
+				return nil
+			}))
+			if early {
+				added, err = err, added
+			}
+			var panicked *crawler.PanicError
+			if !errors.As(added, &panicked) || panicked.Where != "Scope" || err != nil || early != (len(w.Log()) == 0) {
+				t.Errorf("early %v: %v, %v; asked %v", early, added, err, w.Log())
+			}
+		})
+	}
+}

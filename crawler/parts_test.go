@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
@@ -262,6 +264,49 @@ func TestContacts(t *testing.T) {
 		id = Identity{Token: "benchbot", Contact: "https://example.org/", Mail: contact}
 		if err := id.Check(); (err == nil) != (contact == "" || want.from != "") || err == nil && id.From() != want.from {
 			t.Errorf("mail %q: %v, %q", contact, err, id.From())
+		}
+	}
+}
+
+// What cannot be written, or read, is an error of whatever wants to.
+func TestWhatIsClosedIsAnError(t *testing.T) {
+	c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.db, err = storage.Open(c.opts.Dir, storage.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c.db, err = storage.Open(c.opts.Dir, storage.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	c.opts.OnStart = func(Start) { told++ }
+	c.db.Log().Close()
+	if err := errors.Join(c.logStart(Start{}), c.resume()); err != nil || told != 1 {
+		t.Errorf("nothing is to be said, and told %d times: %v", told, err)
+	}
+	c.opts.Delay = 3 * time.Second
+	for name, f := range map[string]func() error{
+		"begin": c.logBegin, "changes": func() error { return c.logStart(Start{Changes: []Change{{Setting: "delay"}}}) },
+		"requeued": func() error { return c.logStart(Start{Requeued: 1}) }, "resume": c.resume,
+	} {
+		if err := f(); err == nil || told != 1 {
+			t.Errorf("%s, with a log that is closed: %v, told %d times", name, err, told)
+		}
+	}
+	c.db.Close()
+	for name, f := range map[string]func() error{
+		"resume": c.resume, "widen": func() error { _, err := c.widen(); return err }, "plant": func() error { return c.plant(c.seeds) },
+	} {
+		if err := f(); err == nil || told != 1 {
+			t.Errorf("%s, with all that is closed: %v, told %d times", name, err, told)
 		}
 	}
 }
