@@ -298,3 +298,38 @@ func TestNegativeNumbers(t *testing.T) {
 		}
 	}
 }
+
+// What was on the wire is kept for an archive, and for nothing else.
+func TestTheWireIsKeptForTheArchive(t *testing.T) {
+	for name, test := range map[string]struct {
+		dir    bool
+		output []crawler.Output
+		want   bool
+	}{
+		"in memory": {false, nil, false}, "in a directory": {true, nil, true}, "without an archive": {true, []crawler.Output{crawler.OutputPages}, false},
+		"an archive alone": {true, []crawler.Output{crawler.OutputWARC}, true}, "an archive in memory": {false, []crawler.Output{crawler.OutputWARC}, false},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", "x")
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Output: test.output}
+			if test.dir {
+				o.Dir = dir
+			}
+			c, err := crawler.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+				if x := p.Exchange; (len(x.Wire) > 0) != test.want || (len(x.RequestHead) > 0) != test.want {
+					t.Errorf("%s: kept %q", name, x.Wire)
+				}
+				return nil
+			}))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
