@@ -310,3 +310,12 @@ func TestWhatIsClosedIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// How long a run waits for what falls due.
+func TestPatience(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, -1: 0, -time.Hour: 0, 1: 1, time.Hour: time.Hour, frontier.Forever: frontier.Forever} {
+		if got := (&Limits{Patience: given}).patience(); got != want {
+			t.Errorf("%v: %v, want %v", given, got, want)
+		}
+	}
+}
