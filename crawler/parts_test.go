@@ -120,7 +120,7 @@ func TestTheLineOfARequest(t *testing.T) {
 			res.Page = &x
 		}
 		if test.rules {
-			res.Rules = &robots.Snapshot{Fetched: at}
+			res.Snapshot = &robots.Snapshot{Fetched: at}
 		}
 		l := exchangeLine(3, e, &x, res)
 		if !l.Time.Equal(x.Ended) || l.Worker != 3 || l.Tag != "t" || !l.Start.Equal(at) || l.Duration != 1500*time.Millisecond || l.URL != u.String() {
