@@ -359,3 +359,12 @@ func TestWhatTagsBeginWith(t *testing.T) {
 		}
 	}
 }
+
+// Values of one octet that does not mean itself.
+func TestValuesOfOneOctet(t *testing.T) {
+	for raw, want := range map[string]string{"": "", "a": "a", "&": "&", "\r": "\n", "\n": "\n", "\r\n": "\n", "\r\r": "\n\n", "\x00": "\ufffd", "\x01": "\x01"} {
+		if got := decodeValue([]byte(raw)); got != want {
+			t.Errorf("%q: %q, want %q", raw, got, want)
+		}
+	}
+}
