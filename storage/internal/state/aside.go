@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -105,13 +106,7 @@ func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	d := decoder{b: raw}
 	d.skipEntry()
 	raw = slices.Clone(raw[:len(raw)-len(d.b)]) // a row must not be read once rows are written
-	if err := c.entries.Delete(from); err != nil {
-		return err
-	}
-	if err := aside.Delete(id); err != nil {
-		return err
-	}
 	r.Ready++
 	r.Queued++
-	return put(c.entries, readyKey(n, entryRank(raw), num), c.arena.value(raw))
+	return errors.Join(c.entries.Delete(from), aside.Delete(id), put(c.entries, readyKey(n, entryRank(raw), num), c.arena.value(raw)))
 }
