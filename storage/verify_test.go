@@ -1,9 +1,15 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 func TestFactsKeepTheirPlaces(t *testing.T) {
@@ -38,5 +44,129 @@ func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 			t.Errorf("%s: %d are held, %.100q", what, most, fmt.Sprint(problems))
 		}
 		v.facts.close()
+	}
+}
+
+// What the files say of one thing is compared, and what does not fit is told with the
+// place where it stands.
+func TestFactsAreCompared(t *testing.T) {
+	const u = "http://a.example/"
+	url, capture, answer := urlKey(u), captureKey("x.warc.gz", 5), referredKey(u, time.Unix(1, 0))
+	page := func(value string) fact { return fact{url, ofPage, 3, value} }
+	log := func(value string) fact { return fact{url, ofLog, 4, value} }
+	links := func(value string) fact { return fact{url, ofLinks, 5, value} }
+	fate := func(value string) fact { return fact{url, ofFate, 0, value} }
+	at := func(from source, value string) fact { return fact{capture, from, 6, value} }
+	fetched := []fact{fate("200 d"), page("2 7 200 d"), log("7"), links("2")}
+	kept := []fact{at(ofRecord, "9 7 "+u+" 200\tline"), at(ofPage, "9 7 "+u+" 200"), at(ofAnswer, u), at(ofPart, "line"), at(ofIndex, "line")}
+	const there = "/c/warc/x.warc.gz, byte 5"
+	but := func(all []fact, from source, instead ...fact) []fact {
+		i := slices.IndexFunc(all, func(f fact) bool { return f.from == from })
+		return slices.Concat(all[:i], instead, all[i+1:])
+	}
+	part := func(v *verifier) {
+		v.state.Growing[PagesFile], v.state.Growing[LinksFile] = state.Mark{Part: true}, state.Mark{Part: true}
+	}
+	absent := func(v *verifier) { clear(v.present) }
+	for name, c := range map[string]struct {
+		facts []fact
+		also  func(*verifier)
+		want  []string
+	}{
+		"a page":                {fetched, nil, nil},
+		"another's crawl":       {[]fact{page("2 7 200 d")}, func(v *verifier) { v.crawled = false }, nil},
+		"a URL nobody knows":    {but(fetched, ofFate), nil, []string{"/c/crawl.log:4: " + u + " was asked for, and state.db does not", "/c/pages.jsonl:3: " + u + " has this page, and state.db does not"}},
+		"another request":       {but(fetched, ofLog, log("8")), nil, []string{"/c/pages.jsonl:3: " + u + " has no line in crawl.log for the request"}},
+		"the second request":    {but(fetched, ofLog, log("8"), log("7")), nil, nil},
+		"no request":            {but(fetched, ofLog), nil, []string{"/c/pages.jsonl:3: " + u + " has no line in crawl.log", "state.db: " + u + " was fetched, and crawl.log has no line"}},
+		"another page":          {but(fetched, ofPage, page("2 7 200 e")), nil, []string{"state.db: " + u + " was fetched (200 d), and pages.jsonl has no page"}},
+		"a second page":         {but(fetched, ofPage, page("0 7 200 e"), page("2 7 200 d")), nil, nil},
+		"pages in part":         {but(fetched, ofPage, page("3 7 200 e")), part, nil},
+		"links in part":         {but(fetched, ofLinks), func(v *verifier) { v.state.Growing[LinksFile] = state.Mark{Part: true} }, nil},
+		"links of no run":       {but(fetched, ofLinks), func(v *verifier) { delete(v.state.Growing, LinksFile) }, nil},
+		"what was not fetched":  {[]fact{fate(""), log("7")}, nil, nil},
+		"no links":              {but(fetched, ofLinks), nil, []string{"/c/pages.jsonl:3: " + u + " has 2 links and none in links.jsonl"}},
+		"more links":            {but(fetched, ofLinks, links("3")), nil, []string{"/c/links.jsonl:5: " + u + " has 3 links here, and 2 by pages.jsonl"}},
+		"links of no page":      {[]fact{links("1"), fate("")}, nil, []string{"/c/links.jsonl:5: " + u + " has 1 links here, and 0 by pages.jsonl"}},
+		"links in two":          {but(but(fetched, ofLinks, links("1"), links("3")), ofPage, page("2 7 200 d"), page("2 7 200 d")), nil, nil},
+		"an answer":             {kept, nil, nil},
+		"another answer":        {but(kept, ofPage, at(ofPage, "9 8 "+u+" 200")), nil, []string{"/c/pages.jsonl:6: the answer at " + there + " is another one"}},
+		"an answer without":     {but(kept, ofRecord, at(ofRecord, "9 7 "+u+"\tline")), nil, nil},
+		"a longer URL":          {but(but(kept, ofRecord, at(ofRecord, "9 7 "+u+"\tline")), ofPage, at(ofPage, "9 7 "+u+"x 200")), nil, []string{"is another one"}},
+		"another's answer":      {but(kept, ofAnswer, at(ofAnswer, "other")), nil, []string{"state.db: the answer at " + there + " is not that of other"}},
+		"an answer of nothing":  {[]fact{at(ofRecord, "9 7\tline"), at(ofAnswer, u), at(ofPart, "line"), at(ofIndex, "line")}, nil, []string{"is not that of " + u}},
+		"not in the part":       {but(kept, ofPart), nil, []string{"/c/index.part has no line for " + there}},
+		"no part":               {but(kept, ofPart), func(v *verifier) { delete(v.state.Growing, indexPart) }, nil},
+		"not in the index":      {but(kept, ofIndex), nil, []string{"/c/index.cdxj has no line for " + there}},
+		"no index":              {but(kept, ofIndex), func(v *verifier) { v.indexed = false }, nil},
+		"another line":          {but(kept, ofIndex, at(ofIndex, "lime")), nil, []string{"/c/index.cdxj:6: it does not say what stands at " + there}},
+		"a line twice":          {but(kept, ofPart, at(ofPart, "line"), at(ofPart, "line")), nil, []string{"/c/index.part:6: it is there twice"}},
+		"no record":             {but(kept, ofRecord), nil, []string{"/c/index.cdxj:6: there is no answer at " + there, "/c/index.part:6: there is no answer at " + there, "/c/pages.jsonl:6: there is no answer at " + there, "state.db: the answer of " + u + " is not at " + there}},
+		"no file":               {but(kept, ofRecord), absent, []string{"/c/warc/x.warc.gz is missing, with 1 answers in it"}},
+		"a file that was moved": {but(kept, ofRecord), func(v *verifier) { absent(v); v.Moved = true }, nil},
+		"a repeated answer":     {[]fact{{answer, ofRecord, 1, "x.warc.gz"}, {answer, ofRevisit, 6, "y.warc.gz"}, {answer, ofPayload, 0, ""}}, nil, nil},
+		"repeats nothing":       {[]fact{{answer, ofRevisit, 6, "y.warc.gz"}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is not"}},
+		"a first that is gone":  {[]fact{{answer, ofPayload, 0, ""}}, nil, []string{"state.db: an answer of " + u + " was archived, and is not"}},
+		"gone with its file":    {[]fact{{answer, ofPayload, 0, ""}}, func(v *verifier) { v.absent["x.warc.gz"] = 3; v.Moved = true }, nil},
+		"many files":            {[]fact{{captureKey("a b.warc.gz", 1), ofPart, 6, "line"}, {captureKey("a b.warc.gz", 2), ofPart, 7, "line"}}, nil, []string{"/c/warc/a b.warc.gz is missing, with 2 answers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			v := &verifier{dir: "/c", facts: newFacts(t.TempDir()), crawled: true, indexed: true, present: map[string]bool{"x.warc.gz": true}, absent: map[string]int{}}
+			defer v.facts.close()
+			v.state.Growing = state.Marks{PagesFile: {}, LinksFile: {}, indexPart: {Length: 1}}
+			v.Problem = func(err error) {
+				var index *IndexError
+				if ofIndex := strings.HasPrefix(err.Error(), "/c/index."); errors.As(err, &index) != ofIndex {
+					t.Errorf("is of the index alone: %v; %v", !ofIndex, err)
+				}
+				got = append(got, err.Error())
+			}
+			if c.also != nil {
+				c.also(v)
+			}
+			for _, f := range c.facts {
+				v.know(f.key, f.from, f.at, f.value)
+			}
+			if err := v.compare(); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(got)
+			if !slices.EqualFunc(got, c.want, strings.Contains) || v.done.Problems != len(got) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+			if v.Moved && (len(v.done.Moved) != 1 || v.done.Moved[0] != "x.warc.gz") {
+				t.Errorf("moved: %v", v.done.Moved)
+			}
+		})
+	}
+}
+
+// What damage brings into a fact does not make it two.
+func TestFactsArePlain(t *testing.T) {
+	var got []string
+	v := &verifier{dir: "/c", facts: newFacts(t.TempDir()), crawled: true}
+	defer v.facts.close()
+	v.Problem = func(err error) { got = append(got, err.Error()) }
+	v.know(urlKey("\na"), ofLog, 1, "7\n8")
+	v.know(urlKey("\x00b"), ofLog, 2, "\x007")
+	if err := v.compare(); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || !strings.HasPrefix(got[0], "/c/crawl.log:1:  a was") || !strings.HasPrefix(got[1], "/c/crawl.log:2:  b was") {
+		t.Errorf("%q", got)
+	}
+}
+
+// A page is that of the request that began then, to the microsecond.
+func TestTheStartOfARequestIsThatOfTheLog(t *testing.T) {
+	start := time.Date(2030, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
+	l := &crawllog.Line{Start: start.Truncate(time.Millisecond)}
+	if got, want := logFact(l), fmt.Sprint(l.Start.UnixMicro()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	l.Annotations = []string{"start:" + start.Format(crawllog.MicroForm)}
+	if got, want := logFact(l), fmt.Sprint(start.UnixMicro()); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -1,0 +1,57 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Reader says what the crawl says, of one that was killed, too.
+func TestAReaderSaysWhatIsThere(t *testing.T) {
+	dir := everything(t)
+	r, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Unclean() || r.LastCommit().IsZero() || r.Position() != 0 {
+		t.Errorf("unclean %v, last commit %v, position %d", r.Unclean(), r.LastCommit(), r.Position())
+	}
+	const site = frontier.Site("http://h0.example")
+	sites, clocks, queued, snapshots, keys := 0, 0, 0, 0, 0
+	err = errors.Join(
+		r.Sites(func(frontier.SiteState) error { sites++; return nil }),
+		r.Common(func(frontier.CommonClock) error { clocks++; return nil }),
+		r.Each("k", func(string) error { keys++; return nil }))
+	for _, is := range r.Queued(site) {
+		err = errors.Join(err, is)
+		queued++
+	}
+	for _, is := range r.Snapshots(site) {
+		err = errors.Join(err, is)
+		snapshots++
+	}
+	if err != nil || sites != 3 || clocks != 1 || queued == 0 || snapshots != 1 || keys != 1 {
+		t.Errorf("%d sites, %d clocks, %d are queued, %d snapshots, %d keys, %v", sites, clocks, queued, snapshots, keys, err)
+	}
+	if st, err := r.State(site); err != nil || st.Site != site || st.Queued == 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if fate, ok, err := r.Fate(entry(t, "http://h0.example/0").URL); !ok || err != nil || fate.Code != frontier.Fetched {
+		t.Errorf("%+v, %v, %v", fate, ok, err)
+	}
+	var v string
+	if ok, err := r.Get("key", &v); !ok || err != nil || v != "value" {
+		t.Errorf("%q, %v, %v", v, ok, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.State(site); !errors.Is(err, ErrClosed) {
+		t.Errorf("State after Close: %v", err)
+	}
+	if _, err := OpenReader(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no crawl: %v", err)
+	}
+}
