@@ -1,8 +1,11 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -168,5 +171,86 @@ func TestTheStartOfARequestIsThatOfTheLog(t *testing.T) {
 	l.Annotations = []string{"start:" + start.Format(crawllog.MicroForm)}
 	if got, want := logFact(l), fmt.Sprint(start.UnixMicro()); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What became of a file beside the state is told, with its name and, where there is
+// one, its line.
+func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
+	whole := t.TempDir()
+	db, err := Open(whole, Options{Gather: -1, Archive: &Archive{}, Links: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		visitOf(t, db, n)
+	}
+	visitOf(t, db, 2) // repeats an answer
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v := verified(t, whole); v.Pages != 4 || v.LogLines != 4 || v.Records != 5 {
+		t.Errorf("%+v", v)
+	}
+	warcs, err := ArchiveFiles(whole)
+	if err != nil || len(warcs) != 1 {
+		t.Fatal(warcs, err)
+	}
+	warcFile := filepath.Join(ArchiveDir, filepath.Base(warcs[0]))
+	appended := func(b []byte) []byte { return append(b, "x\n"...) }
+	first := func(b []byte) []byte { b[0]++; return b }
+	upsideDown := func(b []byte) []byte {
+		lines := bytes.SplitAfter(b, []byte("\n"))
+		slices.Reverse(lines)
+		return bytes.Join(lines, nil)
+	}
+	nowhere := func(b []byte) []byte { return bytes.Replace(b, []byte(`"to":"`), []byte(`"no":"`), 1) }
+	gone := func([]byte) []byte { return nil }
+	for _, c := range []struct {
+		file  string
+		spoil func([]byte) []byte
+		want  []string
+	}{
+		{PagesFile, gone, []string{PagesFile + " is missing, of which"}},
+		{PagesFile, appended, []string{PagesFile + " is", "bytes long where"}},
+		{PagesFile, first, []string{PagesFile + ":1: ", "bytes are not those that were written"}},
+		{LinksFile, gone, []string{LinksFile + " is missing, of which"}},
+		{LinksFile, first, []string{LinksFile + ":1: ", "bytes are not those that were written"}},
+		{LinksFile, nowhere, []string{LinksFile + ":1: a link without its two ends"}},
+		{LogFile, gone, []string{LogFile + " is missing, of which"}},
+		{LogFile, first, []string{"bytes are not those that were written"}},
+		{indexPart, gone, []string{indexPart + " is missing, of which", indexPart + " has no line for"}},
+		{indexPart, first, []string{"bytes are not those that were written"}},
+		{IndexFile, gone, []string{IndexFile + " is missing"}},
+		{IndexFile, upsideDown, []string{"the line sorts before the one above it"}},
+		{warcFile, gone, []string{filepath.Base(warcFile) + " is missing, with 4 answers in it"}},
+		{warcFile, first, []string{warcFile + ": WARC record at byte 0", "bytes are not those that were written"}},
+		{warcFile, appended, []string{warcFile + " is", "bytes long where"}},
+		{filepath.Join(ArchiveDir, "other.warc.gz"), appended, []string{"other.warc.gz: " + StateFile + " does not know this file"}},
+		{filepath.Join(ArchiveDir, "other.warc.gz.open"), appended, []string{"other.warc.gz.open: " + StateFile + " does not know this file"}},
+	} {
+		dir := crash(t, whole)
+		path := filepath.Join(dir, c.file)
+		raw, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if raw = c.spoil(raw); raw == nil {
+			err = os.Remove(path)
+		} else {
+			err = os.WriteFile(path, raw, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if _, err := Verify(dir, func(err error) { got = append(got, err.Error()) }); err != nil {
+			t.Errorf("%s: %v", c.file, err)
+		}
+		for _, want := range c.want {
+			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, want) }) {
+				t.Errorf("%s: %q is not said, but %q", c.file, want, got)
+			}
+		}
 	}
 }
