@@ -333,8 +333,8 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 	})
 }
 
-// A group is what it was when Apply was called, its log is believed in nothing that
-// cannot be, and what ended elsewhere is not read here.
+// A group is what it was when Apply was called, what ended elsewhere is not read here,
+// and where that cannot be known the run ends.
 func TestGroupsFromElsewhere(t *testing.T) {
 	var groups [][]byte
 	{
@@ -393,6 +393,30 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		checked(t, dir)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l := Usual
+		l.SmallPending, l.SomeMerge = 0, 0
+		db, err := start(t.TempDir(), Options{Limits: &l, Seed: testSeed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Apply(1, groups[0]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if err := errors.Join(db.file.bolt.Update(spoilt(bucketNames)), db.Apply(2, groups[1])); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(21 * time.Millisecond)
+		synctest.Wait()
+		if db.Position() != 1 || !errors.Is(db.queue.failed(), errChecksum) {
+			t.Errorf("position %d, %v", db.Position(), db.queue.failed())
+		}
+		if err := db.Close(); !errors.Is(err, errChecksum) {
+			t.Errorf("Close: %v", err)
+		}
 	})
 }
 
