@@ -265,9 +265,6 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 				err = recordError(bucketEntries, key, wrong)
 			}
 		}
-		if err == nil {
-			err = d.err()
-		}
 		if v.failed(err) {
 			continue
 		}

@@ -121,7 +121,7 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 		"entry that is gone": {func(tx *bbolt.Tx) error {
 			key, _ := row(tx, kindReady)
 			return tx.Bucket(bucketEntries).Delete(key)
-		}, []string{"was not seen, or is lost", "1 ready and 1 waiting entries"}},
+		}, []string{"entry 4 was not seen, or is lost", "1 ready and 1 waiting entries"}},
 		"waiting entry that is gone": {func(tx *bbolt.Tx) error {
 			key, _ := row(tx, kindWaiting)
 			return tx.Bucket(bucketEntries).Delete(key)

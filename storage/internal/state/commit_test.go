@@ -18,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // watched are outputs that grow with each flush and keep what they are told.
@@ -230,20 +231,32 @@ func TestRunFiles(t *testing.T) {
 	}
 }
 
-// stuck opens a state whose commits wait, once hold is set, until one is let go.
-func stuck(t *testing.T, l Limits, log Log) (db *DB, hold *atomic.Bool, letGo chan struct{}) {
+// A gate is a Log that lets no group through while it is shut, but one for each that
+// is let go.
+type gate struct {
+	shut  atomic.Bool
+	letGo chan struct{}
+	last  uint64
+}
+
+func (g *gate) Append(uint64, []byte) (uint64, error) {
+	if g.shut.Load() {
+		<-g.letGo
+	}
+	g.last++
+	return g.last, nil
+}
+
+// gated opens a state behind a gate that is shut.
+func gated(t *testing.T, l Limits) (*DB, *gate) {
 	t.Helper()
-	hold, letGo = new(atomic.Bool), make(chan struct{})
-	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Limits: &l, Log: log, Fault: func(err error) error {
-		if hold.Load() {
-			<-letGo
-		}
-		return err
-	}})
+	g := &gate{letGo: make(chan struct{})}
+	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Limits: &l, Log: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db, hold, letGo
+	g.shut.Store(true)
+	return db, g
 }
 
 // As much waits for a commit as the bounds permit, and as much again for the next one.
@@ -260,8 +273,7 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				db, hold, letGo := stuck(t, Usual.with(of.bounds), nil)
-				hold.Store(true)
+				db, g := gated(t, Usual.with(of.bounds))
 				var taken atomic.Int64
 				go func() { // it ends with Close
 					for i := 0; ; i++ {
@@ -280,8 +292,8 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 				if n := taken.Load() - 1; n != of.want {
 					t.Errorf("%d wait, want %d", n, of.want)
 				}
-				hold.Store(false)
-				close(letGo)
+				g.shut.Store(false)
+				close(g.letGo)
 				go db.Close()
 				synctest.Wait()
 				time.Sleep(time.Minute)
@@ -293,8 +305,7 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 // What was put is read at once, the last of each, and from the file once it is there.
 func TestWhatWasPutLastIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, hold, letGo := stuck(t, Usual, nil)
-		hold.Store(true)
+		db, g := gated(t, Usual)
 		look := func(status int, url string) {
 			t.Helper()
 			synctest.Wait()
@@ -319,10 +330,10 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 		time.Sleep(time.Second)
 		put(404, "two")
 		look(404, "two")
-		letGo <- struct{}{} // the first of them, or its first half
+		g.letGo <- struct{}{} // the first of them, or its first half
 		look(404, "two")
-		hold.Store(false)
-		close(letGo)
+		g.shut.Store(false)
+		close(g.letGo)
 		look(404, "one") // the first payload with some bytes is kept
 		if n := len(db.queue.snapshots) + len(db.queue.payloads); n != 0 {
 			t.Errorf("%d are kept that are in the file", n)
@@ -503,4 +514,171 @@ func rowsIn(t *testing.T, dir string, bucket []byte) (n int) {
 		return nil
 	})
 	return n
+}
+
+// What is applied counts as what was put does.
+func TestAsMuchIsAppliedAsTheBoundsPermit(t *testing.T) {
+	log := &tape{}
+	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		submitted(t, db, frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("http://a.example/%d", i))}})
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := Usual.with(Bounds{Links: 4})
+		db, err := start(t.TempDir(), Options{Gather: time.Hour, Seed: testSeed, Limits: &l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 { // of two links each
+			if err := db.Apply(uint64(2*i+2), together(log.groups[2*i:2*i+2])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		began := time.Now()
+		if put, kept := db.Pending(); put != 2 || kept != 0 || db.Position() != 0 {
+			t.Errorf("%d groups wait, %d are kept, position %d", put, kept, db.Position())
+		}
+		if err := db.Apply(6, together(log.groups[4:6])); err != nil {
+			t.Fatal(err)
+		}
+		if !time.Now().Equal(began) || db.Position() == 0 {
+			t.Errorf("nobody hurries where there is no room: position %d", db.Position())
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// Much that was found is merged once there is nothing else to do, not with the commit
+// in which it comes: but at the begin of a run, when there is nothing else to read.
+func TestMuchIsMergedInQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := start(t.TempDir(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round, want := range []int{0, 2 * Usual.SmallPending} {
+			var links []frontier.Entry
+			for i := range 2 * Usual.SmallPending {
+				links = append(links, entry(t, fmt.Sprintf("http://a.example/%d/%d", round, i)))
+			}
+			if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(21 * time.Millisecond)
+			synctest.Wait()
+			if put, kept := db.Pending(); put != 0 || kept != want {
+				t.Errorf("%d wait, %d are kept, want %d", put, kept, want)
+			}
+			time.Sleep(idle)
+			synctest.Wait()
+			if put, kept := db.Pending(); put != 0 || kept != 0 {
+				t.Errorf("%d wait, %d are kept in quiet", put, kept)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A file of the archive has one number, whoever names it.
+func TestAnArchiveIsNamedOnce(t *testing.T) {
+	dir := rich(t)
+	for range 2 {
+		db := open(t, dir)
+		e := readAll(t, db, richSite)[0]
+		submitted(t, db, frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched, Answer: frontier.Place{File: richAnswer, Offset: 8}}})
+		fate, ok, err := db.Fate(e.URL)
+		if !ok || err != nil || fate.Answer != (frontier.Place{File: richAnswer, Offset: 8}) {
+			t.Errorf("%+v, %v, %v", fate, ok, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := rowsIn(t, dir, bucketArchives); n != 1 {
+		t.Errorf("it has %d numbers", n)
+	}
+}
+
+// A state is a file that its owner writes and others read, and nobody runs.
+func TestTheStateIsNoProgram(t *testing.T) {
+	info, err := os.Stat(filepath.Join(filled(t), File))
+	if err != nil || info.Mode().Perm()&0o711 != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// Outlines say what is known of the files, and take what is known of them now.
+func TestOutlines(t *testing.T) {
+	dir := filled(t)
+	growing, index := Marks{"grows": {Length: 3}}, IndexMarks{Part: Mark{Length: 4}}
+	for _, want := range []Marks{{}, growing} {
+		o, err := OpenOutline(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(o.Marks, want) {
+			t.Errorf("%v, want %v", o.Marks, want)
+		}
+		if err := errors.Join(o.PutMarks(growing, index), o.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if done := checked(t, dir); !maps.Equal(done.Growing, growing) || done.Index != index {
+		t.Errorf("%+v", done)
+	}
+	for _, key := range [][]byte{keyOutputs, keyIndex} {
+		o, err := OpenOutline(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		occupied(t, o.bolt, bucketMeta, key)
+		if err := o.PutMarks(growing, index); !errors.Is(err, berrors.ErrIncompatibleValue) {
+			t.Errorf("%v", err)
+		}
+		o.Close()
+		dir = filled(t)
+	}
+}
+
+// A Dump says all there is, and what cannot be read.
+func TestDumps(t *testing.T) {
+	dir := rich(t)
+	lines := dump(t, dir)
+	for want, n := range map[string]int{
+		"site {Site:http://a.example ": 1, "site {Site:http://b.example ": 1, "entry http://a.example 65": 2, "entry http://a.example 72": 2,
+		"entry http://a.example 77": 1, "entry http://b.example 72": 1, "seen http://a.example ": 5, "seen http://b.example ": 1,
+		"aside http://a.example 00000003": 1, `value put k "v"`: 1, "common 6970203139": 1, "snapshots 687474": 3,
+		"payloads 00443214c74254b635cf84653a56d7c675be77df ": 1, "bodies ": 1, "journal ": 0,
+	} {
+		is := 0
+		for _, l := range lines {
+			if strings.HasPrefix(l, want) {
+				is++
+			}
+		}
+		if is != n {
+			t.Errorf("%d lines begin with %q, want %d", is, want, n)
+		}
+	}
+	if len(lines) != 22 {
+		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	edited(t, dir, spoilt(bucketStates))
+	if _, err := Dump(dir); !errors.Is(err, errChecksum) {
+		t.Errorf("of a damaged state: %v", err)
+	}
+	if _, err := Dump(filepath.Join(dir, "none")); err == nil {
+		t.Error("of no state: no error")
+	}
 }

@@ -135,6 +135,13 @@ func emptied(key, value []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, checksum(key, value[:checksumSize]))
 }
 
+// shortened is a value without its last byte, behind a checksum that fits.
+func shortened(key, value []byte) []byte {
+	value = value[:len(value)-1]
+	binary.BigEndian.PutUint32(value, checksum(key, value))
+	return value
+}
+
 // Whoever reads a damaged row says so, and nobody else does.
 func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 	const fates = "fate of ended, fate of ready, fate of waiting"
@@ -156,6 +163,7 @@ func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 		{bucketEntries, "w", emptied, "queued, read", "bucket entries"},
 		{bucketEntries, "e", flipped, "fate of ended, requeue", "bucket entries"},
 		{bucketEntries, "e", emptied, "fate of ended, requeue", "bucket entries"},
+		{bucketEntries, "e", shortened, "fate of ended", "bucket entries"},
 		{bucketAside, "", flipped, "requeue", "bucket aside"},
 		{bucketCommon, "", flipped, "common", "bucket common"},
 		{bucketCommon, "", emptied, "common", "bucket common"},
