@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,21 +163,33 @@ func TestTheClockOfARunStrikes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var why []error
+			var mu sync.Mutex // the last strike comes from the timer's goroutine
+			var told []error
+			why := func() []error {
+				mu.Lock()
+				defer mu.Unlock()
+				return slices.Clone(told)
+			}
 			c.began = time.Now()
 			time.Sleep(test.after)
-			strike := func() { c.timeUp(func(err error) { why = append(why, err) }) }
+			strike := func() {
+				c.timeUp(func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, err)
+				})
+			}
 			strike()
 			if test.stops {
 				time.Sleep(timeGrace - 1)
 				strike()
 			}
-			if c.stopped() != test.stops || len(why) != 0 {
-				t.Errorf("%v after %v: stopped %v, broken off %v", test.limit, test.after, !test.stops, why)
+			if c.stopped() != test.stops || len(why()) != 0 {
+				t.Errorf("%v after %v: stopped %v, broken off %v", test.limit, test.after, !test.stops, why())
 			}
 			time.Sleep(time.Hour)
-			if broken := len(why) == 1 && why[0] == errTime; broken != test.stops {
-				t.Errorf("%v after %v: broken off %v", test.limit, test.after, why)
+			if broken := len(why()) == 1 && why()[0] == errTime; broken != test.stops {
+				t.Errorf("%v after %v: broken off %v", test.limit, test.after, why())
 			}
 		}
 	})
