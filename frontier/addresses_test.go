@@ -61,7 +61,7 @@ func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 		{none}, {page}, {rest}, {silence},
 		{page, page}, {page, page, page}, {rest, rest}, {none, rest, silence},
 		{rest, none}, {page, page, none}, {rest, none, none, none}, {page, none, page, page},
-		{rest, none, none, none, page}, {none, none, none, page, page},
+		{rest, none, none, none, page}, {none, none, none, page, page}, {rest, page, page, page, page},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			site, end := Site("http://a.example"), time.Now()

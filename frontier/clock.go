@@ -136,18 +136,16 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 }
 
 // rested is until when the site rests after its last request, whatever
-// robots.txt says.
+// robots.txt says. Whether the last trouble was the page's or the site's is not
+// kept: the longer rest counts.
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
-	trouble := NoTrouble
-	switch {
-	case c.Failures == 0:
-	case c.Strikes > 0:
-		trouble = SiteTrouble
-	default:
-		trouble = PageTrouble
+	due, _ := c.rest(site, own, PageTrouble)
+	if c.Failures > 0 && c.Strikes > 0 {
+		if t, _ := c.rest(site, own, SiteTrouble); t.After(due) {
+			due = t
+		}
 	}
-	t, _ := c.rest(site, own, trouble)
-	return t
+	return due
 }
 
 // raise moves Due to t if that is later.
