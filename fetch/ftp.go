@@ -46,6 +46,7 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 	}
 	w.enter(phaseConnect)
 	s := ftpSession{ctx: w.ctx, network: h.fetcher.opts.Network, to: ep}
+	defer s.close()
 	c, err := ftp.Dial(ep.addr.String(), ftp.DialWithDialFunc(s.dial), ftp.DialWithShutTimeout(5*time.Second))
 	if err == nil {
 		w.enter(phaseAnswer)
@@ -89,12 +90,14 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 	return h.take(ctx, w, x, b, err)
 }
 
-// An ftpSession opens the connections of one exchange. They are closed with ctx.
+// An ftpSession opens the connections of one exchange, and closes them with it: the
+// next one of the site opens its own.
 type ftpSession struct {
 	ctx     context.Context
 	network Network
 	to      endpoint
-	control bool // that connection is there
+	conns   []net.Conn // the control connection first
+	stops   []func() bool
 }
 
 func (s *ftpSession) dial(network, address string) (net.Conn, error) {
@@ -103,12 +106,20 @@ func (s *ftpSession) dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(s.ctx, func() { c.Close() })
+	s.conns = append(s.conns, c)
+	s.stops = append(s.stops, context.AfterFunc(s.ctx, func() { c.Close() }))
 	conn := &ftpConn{Conn: c, remote: net.TCPAddrFromAddrPort(s.to.addr), most: math.MaxInt}
-	if !s.control {
-		s.control, conn.most = true, maxReply
+	if len(s.conns) == 1 {
+		conn.most = maxReply
 	}
 	return conn, nil
+}
+
+func (s *ftpSession) close() {
+	for i, c := range s.conns {
+		s.stops[i]()
+		c.Close()
+	}
 }
 
 // maxReply is the most that is read of what a server says to one command: the

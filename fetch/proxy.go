@@ -220,7 +220,9 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	if auth := proxyAuth(u); auth != "" {
 		head += "Proxy-Authorization: " + auth + "\r\n"
 	}
-	io.WriteString(c, head+"\r\n") // what fails here fails the reading, too
+	if _, err := io.WriteString(c, head+"\r\n"); err != nil {
+		return err
+	}
 	in := bufio.NewReader(io.LimitReader(c, maxHeaderBytes))
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
 	if err != nil {
@@ -253,7 +255,10 @@ func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
 		auth = &proxy.Auth{User: u.User.Username()}
 		auth.Password, _ = u.User.Password()
 	}
-	s, _ := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d.opts.Network}) // it has no error of its own
+	s, err := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d.opts.Network})
+	if err != nil {
+		return nil, err
+	}
 	return s.(proxy.ContextDialer).DialContext(ctx, "tcp", d.target)
 }
 
