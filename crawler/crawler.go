@@ -14,8 +14,8 @@ import (
 
 // Keys of what a crawl keeps about itself.
 const (
-	keyRoot = "root " // before a URL at which redirects of a seed ended
-	keyJob  = "job"   // what the crawl was asked to be
+	keyRoot  = "root " // before a URL at which redirects of a seed ended
+	keyAsked = "job"   // what the crawl was asked to be
 )
 
 // A Crawler is one crawl on one machine: a Job, and around it a frontier, workers
@@ -327,12 +327,12 @@ func (e *IdentityError) Error() string {
 
 // resume reads what the crawl knows about itself from an earlier run.
 func (c *Crawler) resume() error {
-	var old job
-	known, err := c.db.Get(keyJob, &old)
+	var old asked
+	known, err := c.db.Get(keyAsked, &old)
 	if err != nil {
 		return err
 	}
-	now := c.job()
+	now := c.asked()
 	start := Start{Resumed: known}
 	if known {
 		if old.Identity.Token != now.Identity.Token || old.Identity.Contact != now.Identity.Contact {
@@ -343,7 +343,7 @@ func (c *Crawler) resume() error {
 	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.db.Put(keyJob, now), c.logStart(start)); err != nil {
+	if err := errors.Join(c.db.Put(keyAsked, now), c.logStart(start)); err != nil {
 		return err
 	}
 	return c.begun(start)

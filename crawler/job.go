@@ -1,64 +1,96 @@
 package crawler
 
-import "fmt"
+import (
+	"time"
 
-// A job is what a crawl was asked to be: kept with it, so that a run that goes
-// on can say what has changed.
-type job struct {
-	Identity Identity
-	Settings map[string]string
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A Job is what a visit needs: who asks, what belongs to the crawl, the fetcher,
+// the handler, where the answers go, and the counts. Where its turns come from is
+// not its business: a Crawler is a Job with a frontier, a directory and workers
+// around it, on one machine.
+//
+// Visits run side by side. What they share is either never changed, or has a lock of
+// its own, held for no longer than a look or a count: so a Job needs none.
+type Job struct {
+	// Set by newJob, and never changed.
+	opts    Options // checked
+	handler Handler // nil: none
+	rooms   Rooms
+	fetcher *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
+
+	counts  counts  // each adds to them as it comes to something; nothing is taken away
+	repeats repeats // of pages that were fetched: every visit with a page adds its own
+	desks   desks   // of the visits under way: the visit that took one gives it back
 }
 
-// A Start says how a run begins.
-type Start struct {
-	Resumed  bool     // an earlier run had begun the crawl
-	Changes  []Change // settings that are not those of the last run
-	Requeued int      // URLs that a narrower scope had put aside and that are queued again
+// Rooms are what a Job does not make itself, since they outlive it or are not for
+// it alone. The zero value is a job that keeps nothing.
+type Rooms struct {
+	// Snapshots keeps the robots.txt of every site that is asked; nil: in memory.
+	Snapshots fetch.Snapshots
+
+	// DB is where the visits of a site are kept: the log, the answers, the pages,
+	// as far as Options.Output says, and the roots of the scope. It must be open
+	// while a visit is under way, and always be the same for one site. It is called
+	// by every visit, several at once. nil: nowhere.
+	DB func(frontier.Site) *storage.DB
+
+	// Stop is called when the handler returns ErrStop, before that visit gives its
+	// turn back: whoever hands out turns is to hand out no more. nil: nobody is
+	// told.
+	Stop func()
 }
 
-// A Change is a setting that is not the same as in the last run.
-type Change struct {
-	Setting, Was, Is string
-	Way              Way
-	Effect           Effect
-}
-
-func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
-
-// begun tells of the start of a run.
-func (c *Crawler) begun(s Start) error {
-	for _, d := range s.Changes {
-		c.opts.Logger.Info("resumed with another setting", "setting", d.Setting, "was", d.Was, "is", d.Is)
+// NewJob checks the options and brings the surroundings of their seeds into scope.
+// Who uses the job queues the seeds, and sees to the limits: of the options only
+// those count that are about one visit. The error is an *OptionError.
+func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
+	if _, err := opts.prepare(); err != nil {
+		return nil, err
 	}
-	if c.opts.OnStart == nil {
+	return newJob(opts, h, rooms)
+}
+
+// newJob needs options that are prepared.
+func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
+	if rooms.Snapshots == nil {
+		rooms.Snapshots = fetch.NewMemorySnapshots()
+	}
+	fetcher, err := fetch.New(fetch.Options{
+		Policy:    o.policy(),
+		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
+		Network: o.Network, Snapshots: rooms.Snapshots, RootCAs: o.RootCAs,
+		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: rooms.DB != nil && o.writes(OutputWARC),
+		Lend:  h == nil, // a handler may keep what it is given
+		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
+		BodyBudget: o.BodyBudget, TempDir: o.Dir,
+		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Job{opts: o, handler: h, rooms: rooms, fetcher: fetcher, desks: desks{most: o.Concurrency}}, nil
+}
+
+// Close closes connections that are kept open. No visit may be under way.
+func (j *Job) Close() { j.fetcher.Close() }
+
+// Counts are the figures of all visits so far. It may be called at any time, from
+// any goroutine.
+func (j *Job) Counts() Counts { return j.counts.snapshot() }
+
+// Oldest is the visit that has been under way for the longest time, and since
+// when; ok is false if none is. It may be called at any time, from any goroutine.
+func (j *Job) Oldest() (site frontier.Site, since time.Time, ok bool) { return j.desks.oldest() }
+
+// db is where visits of the site of e are kept; nil: nowhere.
+func (j *Job) db(e frontier.Entry) *storage.DB {
+	if j.rooms.DB == nil {
 		return nil
 	}
-	return safely("OnStart", func() { c.opts.OnStart(s) })
-}
-
-func (c *Crawler) job() job {
-	j := job{c.opts.Identity, map[string]string{}}
-	for _, s := range c.opts.Settings() {
-		j.Settings[s.Name] = s.String()
-	}
-	return j
-}
-
-// changes are the settings that are not the same in o. One that the last run did
-// not know of counts as the default.
-func (j job) changes(o *Options) (all []Change) {
-	usual := new(Options).Settings()
-	for i, s := range o.Settings() {
-		if s.Resume == ThisRun {
-			continue
-		}
-		was, known := j.Settings[s.Name]
-		if !known {
-			was = usual[i].String()
-		}
-		if is := s.String(); was != is {
-			all = append(all, Change{Setting: s.Name, Was: InWords(was), Is: InWords(is), Way: s.Compare(was, is), Effect: s.Resume})
-		}
-	}
-	return all
+	return j.rooms.DB(e.URL.Site())
 }

@@ -23,11 +23,11 @@ var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/be
 // What was not known to the last run was as it usually is.
 func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
 	o := Options{Delay: 3 * time.Second, Rescan: true}
-	told := fmt.Sprint(job{}.changes(&o))
+	told := fmt.Sprint(asked{}.changes(&o))
 	if told != "[delay: 1s -> 3s]" {
 		t.Error(told)
 	}
-	if all := (job{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != Wider || all[0].Effect != SortsURLs {
+	if all := (asked{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != Wider || all[0].Effect != SortsURLs {
 		t.Errorf("%+v", all)
 	}
 }
