@@ -245,18 +245,23 @@ func TestGroupsMakeTheSameState(t *testing.T) {
 				for range 3 {
 					dir := replay(t, r, o.tape.groups, o.now)
 					checked(t, dir)
-					got := dump(t, dir)
-					for i := range min(len(got), len(want)) {
-						if got[i] != want[i] {
-							t.Fatalf("line %d:\ngot  %s\nwant %s", i, got[i], want[i])
-						}
-					}
-					if len(got) != len(want) {
-						t.Fatalf("%d lines, want %d", len(got), len(want))
-					}
+					same(t, dump(t, dir), want)
 				}
 			})
 		})
+	}
+}
+
+// same fails the test at the first line that two dumps do not share.
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("line %d:\ngot  %s\nwant %s", i, got[i], want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d lines, want %d", len(got), len(want))
 	}
 }
 
