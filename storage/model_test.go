@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
+
+var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry
 
 // open opens a crawl whose commits are made one by one, when settle waits for
 // them.
@@ -21,33 +24,6 @@ func open(t testing.TB, dir string) *DB {
 		t.Fatal(err)
 	}
 	return db
-}
-
-// settle waits until n submits are acknowledged and returns what grew.
-func settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
-	t.Helper()
-	sites := map[frontier.Site]frontier.SiteState{}
-	for n > 0 {
-		g := <-b.Grown()
-		if g.Err != nil {
-			t.Fatal(g.Err)
-		}
-		n -= g.Settled
-		for _, st := range g.Sites {
-			sites[st.Site] = st
-		}
-	}
-	return sites
-}
-
-// crash returns a copy of a crawl's directory as a kill would leave it.
-func crash(t testing.TB, dir string) string {
-	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	return to
 }
 
 // A script does the same random things to a DB and to the model, and compares
@@ -268,13 +244,4 @@ func TestKillBetweenAnyTwoCommits(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func entry(t testing.TB, raw string) frontier.Entry {
-	t.Helper()
-	u, err := frontier.ParseURL(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return frontier.Entry{URL: u}
 }

@@ -14,15 +14,6 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-func entry(t testing.TB, raw string) frontier.Entry {
-	t.Helper()
-	u, err := frontier.ParseURL(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return frontier.Entry{URL: u}
-}
-
 // While somebody reads for long nobody waits, and the room that was used up
 // meanwhile is used again.
 func TestALongReadHoldsNobodyUp(t *testing.T) {

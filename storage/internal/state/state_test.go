@@ -1,10 +1,10 @@
 package state
 
 import (
-	"os"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // none are outputs of which there are none.
@@ -29,6 +29,8 @@ func start(dir string, opts Options) (*DB, error) {
 	return db, nil
 }
 
+var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry
+
 // open opens a crawl whose commits are made one by one, when settle waits for
 // them.
 func open(t testing.TB, dir string) *DB {
@@ -38,33 +40,6 @@ func open(t testing.TB, dir string) *DB {
 		t.Fatal(err)
 	}
 	return db
-}
-
-// settle waits until n submits are acknowledged and returns what grew.
-func settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
-	t.Helper()
-	sites := map[frontier.Site]frontier.SiteState{}
-	for n > 0 {
-		g := <-b.Grown()
-		if g.Err != nil {
-			t.Fatal(g.Err)
-		}
-		n -= g.Settled
-		for _, st := range g.Sites {
-			sites[st.Site] = st
-		}
-	}
-	return sites
-}
-
-// crash returns a copy of a crawl's directory as a kill would leave it.
-func crash(t testing.TB, dir string) string {
-	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	return to
 }
 
 // checked fails the test for each thing in the state that is not as it should be.

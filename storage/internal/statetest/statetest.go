@@ -1,0 +1,47 @@
+// Package statetest is what tests of the state and of the directory around it both
+// need.
+package statetest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Settle waits until n submits are acknowledged and returns what grew.
+func Settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
+	t.Helper()
+	sites := map[frontier.Site]frontier.SiteState{}
+	for n > 0 {
+		g := <-b.Grown()
+		if g.Err != nil {
+			t.Fatal(g.Err)
+		}
+		n -= g.Settled
+		for _, st := range g.Sites {
+			sites[st.Site] = st
+		}
+	}
+	return sites
+}
+
+// Crash returns a copy of a crawl's directory as a kill would leave it.
+func Crash(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// Entry is a seed.
+func Entry(t testing.TB, raw string) frontier.Entry {
+	t.Helper()
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frontier.Entry{URL: u}
+}
