@@ -1,0 +1,48 @@
+package extract
+
+import (
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// A collector makes the links of a document that is not HTML, within the bounds of
+// all documents.
+type collector struct {
+	doc  Document
+	size int
+}
+
+// found is a reference as it was written.
+type found struct {
+	raw, where, rel string
+	hop             frontier.Hop
+}
+
+// newCollector reads references relative to base, their queries in the encoding of
+// encode.
+func newCollector(base frontier.URL, encode func(string) string) collector {
+	return collector{doc: Document{base: base, encode: encode}}
+}
+
+// add takes a reference of the document. It returns false once no more are taken.
+func (c *collector) add(f found) bool { return c.addTo(c.doc.base, f) }
+
+// addTo takes a reference that is relative to another base. What is no URL that can
+// be crawled is left out.
+func (c *collector) addTo(base frontier.URL, f found) bool {
+	target, err := base.ResolveQuery(f.raw, c.doc.encode)
+	if err != nil {
+		return true
+	}
+	c.size += len(target.String())
+	if len(c.doc.Links) == MaxLinks || c.size > maxLinkBytes {
+		c.doc.Cut = true
+		return false
+	}
+	c.doc.Links = append(c.doc.Links, Link{
+		URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel),
+	})
+	return true
+}
+
+func (c *collector) document() Document { return c.doc }
