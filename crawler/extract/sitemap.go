@@ -1,0 +1,412 @@
+package extract
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/mail"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): how many
+// locations it names, its bytes once decompressed, and the characters that each
+// location has less than.
+const (
+	MaxSitemapURLs  = 50_000
+	MaxSitemapBytes = 50 << 20
+	MaxSitemapURL   = 2_048
+)
+
+// maxExtras is how many alternates, and how many embeds, one entry has at most.
+const maxExtras = 1_000
+
+// Errors that a *SitemapError wraps.
+var (
+	ErrNotSitemap   = errors.New("this is no sitemap: want XML with urlset or sitemapindex, a feed, or one URL a line")
+	ErrSitemapURLs  = fmt.Errorf("it names more than %d locations: split it, and name the parts in a sitemap index", MaxSitemapURLs)
+	ErrSitemapBytes = fmt.Errorf("it has more than %d bytes uncompressed: split it, and name the parts in a sitemap index", MaxSitemapBytes)
+	ErrSitemapURL   = fmt.Errorf("locations of %d or more characters were left out: shorten them", MaxSitemapURL)
+)
+
+// A SitemapError says why not all of a sitemap was read.
+type SitemapError struct {
+	URL     frontier.URL // of the sitemap
+	Entries int          // that came before
+	Err     error        // one of those above, or what the reader or gzip returned; io.ErrUnexpectedEOF: it is cut
+}
+
+func (e *SitemapError) Error() string {
+	return fmt.Sprintf("sitemap %s, after %d entries: %v", e.URL, e.Entries, e.Err)
+}
+
+func (e *SitemapError) Unwrap() error { return e.Err }
+
+// A SitemapEntry is what a sitemap says of one location.
+type SitemapEntry struct {
+	URL        frontier.URL
+	Index      bool      // it is another sitemap
+	LastMod    time.Time // zero where nothing is said that can be read
+	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or empty
+	Priority   float64   // from 0 to 1; 0.5 where nothing is said that can be read
+	Alternates []Link    // xhtml:link: the page in other languages, or for other devices
+	Embeds     []Link    // its images, and the files, players and thumbnails of its videos
+
+	where string
+}
+
+// Sitemap reads the sitemap that r sends, which was fetched from u: in XML, as text
+// with one URL a line, or RSS and Atom, whose items count (sitemaps.org, "Other
+// Sitemap formats"); compressed with gzip or not, which its first bytes tell, and in
+// the encoding that its byte order mark or XML declaration names, else in UTF-8.
+//
+// Entries come in their order, while r is read. An error is the last thing that is
+// yielded, a *SitemapError; what was taken before it holds. A date or a priority that
+// cannot be read is no error, nor is a location that is not crawled: it is left out.
+// Locations may lie anywhere: that a sitemap speaks for what is below its own
+// directory alone, unless a robots.txt names it, is for the caller to judge.
+func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
+	return func(yield func(SitemapEntry, error) bool) {
+		s := sitemap{u: u, yield: yield}
+		in, err := unzip(r)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		s.read(toUTF8(in))
+	}
+}
+
+// sitemap is one that is read.
+type sitemap struct {
+	u       frontier.URL
+	x       *xmlScanner
+	yield   func(SitemapEntry, error) bool
+	count   int
+	stopped bool
+	long    bool // a location was
+
+	entry SitemapEntry
+	begun bool
+	index bool   // the root says that all are sitemaps
+	feed  bool   // it is RSS or Atom, where locations may be relative
+	in    string // the extension whose elements come: "image", "video", "news"
+	of    string // the element whose text is heard
+}
+
+// read takes what is in UTF-8.
+func (s *sitemap) read(in *bufio.Reader) {
+	var err error
+	switch firstByte(in) {
+	case '<':
+		err = s.xml(in)
+	case 0:
+		_, err = in.Peek(1)
+	default:
+		err = s.lines(in)
+	}
+	if err == nil && s.long {
+		err = ErrSitemapURL
+	}
+	if errors.Is(err, io.EOF) {
+		err = ErrNotSitemap
+	}
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// firstByte moves to the first that is no blank; 0 if there is none.
+func firstByte(in *bufio.Reader) byte {
+	for {
+		head, err := in.Peek(1)
+		switch {
+		case err != nil:
+			return 0
+		case !isBlank(head[0]):
+			return head[0]
+		}
+		in.Discard(1)
+	}
+}
+
+func (s *sitemap) fail(err error) {
+	if !s.stopped {
+		s.stopped = true
+		s.yield(SitemapEntry{}, &SitemapError{URL: s.u, Entries: s.count, Err: err})
+	}
+}
+
+// lines reads a list of URLs. A line that is none counts for nothing, but one must be.
+func (s *sitemap) lines(in *bufio.Reader) error {
+	for !s.stopped {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			s.long = true
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = in.ReadSlice('\n')
+			}
+			line = nil
+		}
+		for raw := range strings.SplitSeq(string(line), "\r") {
+			if raw = strings.Trim(raw, blanks); raw != "" {
+				s.begin(false)
+				s.entry.where = "text/line"
+				if u, err := frontier.ParseURL(raw); err == nil && s.short(raw) {
+					s.entry.URL = u
+				}
+				s.finish()
+			}
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) && (s.count > 0 || s.long) {
+				err = nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// xml reads the document by its root.
+func (s *sitemap) xml(in *bufio.Reader) error {
+	s.x = newXMLScanner(in, s.u)
+	if s.x.next() != xmlStart {
+		return errors.Join(ErrNotSitemap, s.x.err)
+	}
+	root, closed := s.x.name, false
+	each := s.tag
+	switch root {
+	case "sitemapindex":
+		s.index = true
+	case "urlset":
+	case "rss", "feed", "rdf":
+		each, s.feed = s.feedTag, true
+	default:
+		return fmt.Errorf("%w; its root is %.40q", ErrNotSitemap, root)
+	}
+	for !s.stopped {
+		token := s.x.next()
+		s.hear()
+		if token == xmlEOF {
+			break
+		}
+		closed = closed || token == xmlEnd && s.x.name == root
+		each(token)
+	}
+	s.finish()
+	switch {
+	case s.x.err != nil:
+		return s.x.err
+	case !closed && !s.stopped:
+		return fmt.Errorf("it ends without </%s>: %w", root, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// tag takes a tag of a sitemap in XML.
+func (s *sitemap) tag(token xmlToken) {
+	name := s.x.name
+	switch name {
+	case "url", "sitemap":
+		s.finish()
+		if token == xmlStart {
+			s.begin(s.index || name == "sitemap")
+		}
+		return
+	case "image", "video", "news":
+		if s.in = name; token == xmlEnd {
+			s.in = ""
+		}
+		return
+	}
+	if token != xmlStart {
+		return
+	}
+	switch name {
+	case "loc":
+		if !s.begun {
+			s.begin(s.index)
+		}
+		s.listen(name)
+	case "lastmod", "changefreq", "priority", "content_loc", "player_loc", "thumbnail_loc":
+		s.listen(name)
+	case "link":
+		if rel := s.x.attr("rel"); strings.EqualFold(rel, "alternate") || strings.EqualFold(rel, "amphtml") {
+			s.more(&s.entry.Alternates, s.x.attr("href"), Link{Hop: frontier.HopManifest, Where: "xhtml:link/href", Rel: rel})
+		}
+	}
+}
+
+// feedTag takes a tag of RSS or Atom.
+func (s *sitemap) feedTag(token xmlToken) {
+	name := s.x.name
+	switch name {
+	case "item", "entry":
+		s.finish()
+		if token == xmlStart {
+			s.begin(false)
+		}
+		return
+	}
+	if token != xmlStart || !s.begun {
+		return
+	}
+	switch name {
+	case "link":
+		if rel := s.x.attr("rel"); s.x.attr("href") == "" {
+			s.listen(name)
+		} else if rel == "" || strings.EqualFold(rel, "alternate") {
+			s.locate(s.x.attr("href"), "link")
+		}
+	case "guid":
+		if !strings.EqualFold(s.x.attr("ispermalink"), "false") {
+			s.listen(name)
+		}
+	case "pubdate", "date", "updated", "modified":
+		s.listen(name)
+	case "description", "content", "encoded", "summary", "source":
+		s.x.skip("item", "entry", "channel", "feed", "rss", "rdf")
+	}
+}
+
+func (s *sitemap) listen(name string) {
+	s.of = name
+	s.x.listen()
+}
+
+// hear takes the text of the element that was listened to.
+func (s *sitemap) hear() {
+	if s.of == "" {
+		return
+	}
+	of := s.of
+	s.of = ""
+	text, whole := s.x.heard()
+	if !whole {
+		s.long = s.long || of == "loc" || of == "link"
+		return
+	}
+	if s.x.eof {
+		return // it may go on
+	}
+	e := &s.entry
+	switch of {
+	case "loc":
+		if s.in == "image" {
+			s.more(&e.Embeds, text, Link{Hop: frontier.HopEmbed, Where: "image:loc"})
+		} else if s.in == "" {
+			s.locate(text, "loc")
+		}
+	case "content_loc", "player_loc", "thumbnail_loc":
+		s.more(&e.Embeds, text, Link{Hop: frontier.HopEmbed, Where: "video:" + of})
+	case "link", "guid":
+		s.locate(text, of)
+	case "lastmod", "updated", "modified", "date":
+		e.LastMod = parseW3CDate(text)
+	case "pubdate":
+		if e.LastMod.IsZero() {
+			e.LastMod = parseMailDate(text)
+		}
+	case "changefreq":
+		switch f := strings.ToLower(text); f {
+		case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
+			e.ChangeFreq = f
+		}
+	case "priority":
+		if p, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64); err == nil && p >= 0 && p <= 1 {
+			e.Priority = p
+		}
+	}
+}
+
+// locate says where the entry is, if nothing did before. A location that is not
+// absolute, against the protocol, must at least begin like one.
+func (s *sitemap) locate(raw, where string) {
+	if !s.entry.URL.IsZero() || raw == "" || !s.short(raw) {
+		return
+	}
+	if u, err := s.resolve(raw); err == nil {
+		s.entry.URL, s.entry.where = u, where
+	}
+}
+
+func (s *sitemap) resolve(raw string) (frontier.URL, error) {
+	if s.feed || strings.HasPrefix(raw, "/") {
+		return s.x.base().Resolve(raw)
+	}
+	return frontier.ParseURL(raw)
+}
+
+func (s *sitemap) short(raw string) bool {
+	if utf8.RuneCountInString(raw) < MaxSitemapURL {
+		return true
+	}
+	s.long = true
+	return false
+}
+
+// more adds what an entry has beside its location.
+func (s *sitemap) more(to *[]Link, raw string, l Link) {
+	if !s.begun || raw == "" || len(*to) == maxExtras || !s.short(raw) {
+		return
+	}
+	if u, err := s.resolve(raw); err == nil {
+		l.URL = u
+		*to = append(*to, l)
+	}
+}
+
+func (s *sitemap) begin(index bool) {
+	s.begun = true
+	s.entry = SitemapEntry{Index: index, Priority: 0.5}
+}
+
+// finish yields the entry that was read, if it is somewhere.
+func (s *sitemap) finish() {
+	begun := s.begun
+	s.begun, s.in = false, ""
+	if !begun || s.entry.URL.IsZero() || s.stopped {
+		return
+	}
+	if s.count == MaxSitemapURLs {
+		s.fail(ErrSitemapURLs)
+		return
+	}
+	s.count++
+	s.stopped = !s.yield(s.entry, nil)
+}
+
+// parseW3CDate reads the forms of the W3C note "Date and Time Formats", and what is
+// written in their place; zero if it is none.
+func parseW3CDate(text string) time.Time {
+	text = strings.ToUpper(text)
+	if day, hours, ok := strings.Cut(text, " "); ok {
+		text = day + "T" + strings.ReplaceAll(hours, " ", "")
+	}
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "UTC"), "GMT")
+	for _, layout := range []string{
+		"2006-01-02", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01", "2006",
+		"2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z0700", "2006-01-02T15:04Z07",
+		"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-1-2", "2006-1-2T15:04:05", "20060102",
+	} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// parseMailDate reads a date of RSS (RFC 822, section 5); zero if it is none.
+func parseMailDate(text string) time.Time {
+	if t, err := mail.ParseDate(text); err == nil {
+		return t
+	}
+	return parseW3CDate(text)
+}

@@ -1,0 +1,73 @@
+package extract
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+
+	"golang.org/x/net/html/charset"
+)
+
+// capped reads no more bytes than it has left, and then fails.
+type capped struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left < 0 {
+		return 0, c.err
+	}
+	// One byte more tells what is too long from what is just long enough.
+	n, err := c.r.Read(p[:min(int64(len(p)), c.left+1)])
+	if c.left -= int64(n); c.left < 0 {
+		return n - 1, c.err
+	}
+	return n, err
+}
+
+func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b\x08")) }
+
+// unzip is the content of a sitemap. A server that compresses what is compressed
+// already makes a second layer. Each has the bound of all: what a layer expands to
+// may hold nothing for the next.
+func unzip(r io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(&capped{r, MaxSitemapBytes, ErrSitemapBytes}, bufferSize)
+	for range 2 {
+		if head, _ := in.Peek(3); !isGzip(head) {
+			break
+		}
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		in = bufio.NewReaderSize(&capped{z, MaxSitemapBytes, ErrSitemapBytes}, bufferSize)
+	}
+	return in, nil
+}
+
+// toUTF8 reads a text in the encoding that its first bytes tell: a byte order mark,
+// the zeros of UTF-16, or an XML declaration.
+func toUTF8(in *bufio.Reader) *bufio.Reader {
+	head, _ := in.Peek(1024)
+	e, name := declaredEncoding(xmlEncoding(bytes.TrimLeft(head, blanks)))
+	for _, mark := range []struct{ bytes, name string }{
+		{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}, {"\x00<", "utf-16be"}, {"<\x00", "utf-16le"},
+	} {
+		if bytes.HasPrefix(head, []byte(mark.bytes)) {
+			e, name = charset.Lookup(mark.name)
+			break
+		}
+	}
+	if e != nil && name != "utf-8" {
+		in = bufio.NewReaderSize(e.NewDecoder().Reader(in), bufferSize)
+	}
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		in.Discard(len(mark))
+	}
+	return in
+}
+
+const bufferSize = 16 << 10

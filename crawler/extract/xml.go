@@ -1,0 +1,367 @@
+package extract
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An xmlScanner finds the tags of a document in XML, and the text of some of its
+// elements, in bounded memory. It is lenient, because the documents that matter here
+// are written by hand and by string concatenation: there is nothing that it refuses,
+// names count in any case, an ampersand that begins no reference is one, and a
+// document need not be balanced. It declares no entities, and opens none.
+type xmlScanner struct {
+	r     *bufio.Reader
+	err   error // that the reader returned, but for io.EOF
+	eof   bool
+	run   []byte // text that was not decoded
+	text  []byte // of the elements since listen
+	hears bool
+	long  bool // text was longer than is kept
+	tag   []byte
+
+	// The tag that was read.
+	prefix, name string // in lower case
+	attrs        []xmlAttr
+	ended        bool // its end comes next: <x/>
+	again        bool // this end comes again
+
+	depth int // of the elements that are open
+	bases []xmlBase
+}
+
+type xmlAttr struct{ prefix, name, value string }
+
+// xmlBase is the base of what stands below an element with xml:base.
+type xmlBase struct {
+	depth int
+	url   frontier.URL
+}
+
+// Bounds of what is kept of one text, one tag, and of bases inside others. The
+// longest URL fits, escaped.
+const (
+	maxXMLText  = 8 * frontier.MaxURL
+	maxXMLBases = 64
+)
+
+type xmlToken uint8
+
+const (
+	xmlEOF xmlToken = iota
+	xmlStart
+	xmlEnd
+)
+
+// newXMLScanner reads a document in UTF-8 whose references are relative to base.
+func newXMLScanner(r io.Reader, base frontier.URL) *xmlScanner {
+	return &xmlScanner{r: bufio.NewReaderSize(r, bufferSize), bases: []xmlBase{{url: base}}}
+}
+
+// next moves behind the next tag.
+func (x *xmlScanner) next() xmlToken {
+	if x.ended {
+		x.ended = false
+		return x.end()
+	}
+	if x.again {
+		x.again = false
+		return xmlEnd
+	}
+	for {
+		x.readText()
+		if x.eof {
+			return xmlEOF
+		}
+		head, _ := x.r.Peek(len("![CDATA["))
+		switch {
+		case bytes.HasPrefix(head, []byte("!--")):
+			x.r.Discard(len("!--"))
+			x.skipPast("-->", false)
+		case bytes.EqualFold(head, []byte("![CDATA[")):
+			x.r.Discard(len(head))
+			x.skipPast("]]>", true)
+			x.flush(false)
+		case bytes.HasPrefix(head, []byte("!")):
+			x.skipDoctype()
+		case bytes.HasPrefix(head, []byte("?")):
+			x.skipPast("?>", false)
+		case len(head) > 1 && head[0] == '/' && startsXMLName(head[1]):
+			x.r.Discard(1)
+			if x.readTag() {
+				x.ended = false
+				return x.end()
+			}
+		case len(head) > 0 && startsXMLName(head[0]):
+			if x.readTag() {
+				x.start()
+				return xmlStart
+			}
+		default:
+			x.keep('<')
+			x.flush(false)
+		}
+	}
+}
+
+func startsXMLName(c byte) bool { return letter(c) || c == '_' || c == ':' || c >= 0x80 }
+
+// listen keeps the text from here on.
+func (x *xmlScanner) listen() {
+	x.text, x.hears, x.long = x.text[:0], true, false
+}
+
+// heard is the text since listen, without blanks around it; false if there was more
+// than is kept.
+func (x *xmlScanner) heard() (string, bool) {
+	x.hears = false
+	return strings.Trim(string(x.text), blanks), !x.long
+}
+
+// readText moves behind the next '<'.
+func (x *xmlScanner) readText() {
+	for {
+		part, err := x.r.ReadSlice('<')
+		if err == nil {
+			part = part[:len(part)-1]
+		}
+		x.keep(part...)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			x.stop(err)
+			break
+		}
+	}
+	x.flush(true)
+}
+
+// flush takes the run of text, whose references count if it is not from a CDATA
+// section.
+func (x *xmlScanner) flush(references bool) {
+	if x.hears && len(x.run) > 0 {
+		if references {
+			x.text = append(x.text, decodeValue(x.run)...)
+		} else {
+			x.text = append(x.text, x.run...)
+		}
+	}
+	x.run = x.run[:0]
+}
+
+// keep appends to the run of text.
+func (x *xmlScanner) keep(part ...byte) {
+	if !x.hears || len(part) == 0 {
+		return
+	}
+	if len(x.text)+len(x.run)+len(part) > maxXMLText {
+		x.long = true
+		return
+	}
+	x.run = append(x.run, part...)
+}
+
+func (x *xmlScanner) stop(err error) {
+	x.eof = true
+	if !errors.Is(err, io.EOF) {
+		x.err = err
+	}
+}
+
+// readByte is the next byte; false at the end.
+func (x *xmlScanner) readByte() (byte, bool) {
+	c, err := x.r.ReadByte()
+	if err != nil {
+		x.stop(err)
+		return 0, false
+	}
+	return c, true
+}
+
+// skipPast moves behind end; what stands before it is kept, if it is text.
+func (x *xmlScanner) skipPast(end string, text bool) {
+	var last uint32
+	var want uint32
+	for i := range len(end) {
+		want = want<<8 | uint32(end[i])
+	}
+	mask := uint32(1)<<(8*len(end)) - 1
+	for last&mask != want {
+		c, ok := x.readByte()
+		if !ok {
+			return
+		}
+		last = last<<8 | uint32(c)
+		if text {
+			x.keep(c)
+		}
+	}
+	if text {
+		x.run = bytes.TrimSuffix(x.run, []byte(end))
+	}
+}
+
+// skipDoctype moves behind a declaration, which may hold others in brackets. None
+// counts: what an entity is declared as is never put in its place.
+func (x *xmlScanner) skipDoctype() {
+	inside, closed := false, false
+	for {
+		c, ok := x.readByte()
+		switch {
+		case !ok, c == '>' && (!inside || closed):
+			return
+		case c == '[':
+			inside = true
+		case !isBlank(c):
+			closed = c == ']'
+		}
+	}
+}
+
+// readTag reads what stands between the brackets of a tag. A tag that is not
+// complete at the end of the input is none.
+func (x *xmlScanner) readTag() bool {
+	x.tag = x.tag[:0]
+	quote, last := byte(0), byte(0) // the last that is no blank
+	for {
+		c, ok := x.readByte()
+		switch {
+		case !ok:
+			return false
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '>':
+			x.ended = last == '/'
+			x.readName()
+			return true
+		case last == '=' && (c == '"' || c == '\''):
+			quote = c
+		}
+		if !isBlank(c) {
+			last = c
+		}
+		if len(x.tag) < maxXMLText {
+			x.tag = append(x.tag, c)
+		}
+	}
+}
+
+// readName takes the name of the tag that was read.
+func (x *xmlScanner) readName() {
+	end := bytes.IndexAny(x.tag, blanks+"/")
+	if end < 0 {
+		end = len(x.tag)
+	}
+	x.prefix, x.name = xmlName(x.tag[:end])
+	x.tag = x.tag[end:]
+	x.attrs = x.attrs[:0]
+}
+
+// xmlName is a name in lower case without its prefix, and the prefix.
+func xmlName(raw []byte) (prefix, local string) {
+	name := strings.ToLower(string(raw))
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		return name[:i], name[i+1:]
+	}
+	return "", name
+}
+
+// readAttrs takes the attributes of the start tag that was read.
+func (x *xmlScanner) readAttrs() {
+	const most = 64
+	rest := x.tag
+	for len(x.attrs) < most {
+		rest = bytes.TrimLeft(rest, blanks+"/")
+		end := bytes.IndexAny(rest, blanks+"=")
+		if end <= 0 {
+			return
+		}
+		var a xmlAttr
+		a.prefix, a.name = xmlName(rest[:end])
+		rest = bytes.TrimLeft(rest[end:], blanks)
+		if len(rest) == 0 || rest[0] != '=' {
+			continue
+		}
+		rest = bytes.TrimLeft(rest[1:], blanks)
+		if len(rest) == 0 {
+			return
+		}
+		var value []byte
+		if quote := rest[0]; quote == '"' || quote == '\'' {
+			end = bytes.IndexByte(rest[1:], quote)
+			if end < 0 {
+				return
+			}
+			value, rest = rest[1:1+end], rest[end+2:]
+		} else {
+			if end = bytes.IndexAny(rest, blanks); end < 0 {
+				end = len(rest)
+			}
+			value, rest = rest[:end], rest[end:]
+		}
+		a.value = strings.Trim(decodeValue(value), blanks)
+		x.attrs = append(x.attrs, a)
+	}
+}
+
+// attr is the value of an attribute, whatever its prefix.
+func (x *xmlScanner) attr(name string) string {
+	for _, a := range x.attrs {
+		if a.name == name {
+			return a.value
+		}
+	}
+	return ""
+}
+
+func (x *xmlScanner) start() {
+	x.readAttrs()
+	x.depth++
+	for _, a := range x.attrs {
+		if a.prefix == "xml" && a.name == "base" && len(x.bases) < maxXMLBases {
+			if u, err := x.base().Resolve(a.value); err == nil {
+				x.bases = append(x.bases, xmlBase{x.depth, u})
+			}
+			return
+		}
+	}
+}
+
+func (x *xmlScanner) end() xmlToken {
+	if n := len(x.bases); n > 1 && x.bases[n-1].depth >= x.depth {
+		x.bases = x.bases[:n-1]
+	}
+	x.depth = max(0, x.depth-1)
+	return xmlEnd
+}
+
+// base is what a reference here is relative to (XML Base, section 4).
+func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
+
+// skip moves behind the end of the element that was opened, but not past one that
+// holds it.
+func (x *xmlScanner) skip(holders ...string) {
+	name, open := x.name, 1
+	for open > 0 {
+		switch token := x.next(); {
+		case token == xmlEOF:
+			return
+		case x.name == name && token == xmlStart:
+			open++
+		case x.name == name:
+			open--
+		case token == xmlEnd && slices.Contains(holders, x.name):
+			x.again = true
+			return
+		}
+	}
+}
