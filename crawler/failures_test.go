@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
+	"go.etcd.io/bbolt"
 )
 
 // try runs a crawl of a.example in dir and returns what it came to.
@@ -104,6 +106,21 @@ func put(dir, key string, value any) error {
 	return errors.Join(db.Put(key, value), db.Close())
 }
 
+// flip spoils the first row of a bucket of the state in dir.
+func flip(dir, bucket string) error {
+	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(func(tx *bbolt.Tx) error {
+		rows := tx.Bucket([]byte(bucket))
+		key, value := rows.Cursor().First()
+		value = bytes.Clone(value)
+		value[len(value)-1] ^= 1
+		return rows.Put(bytes.Clone(key), value)
+	}), db.Close())
+}
+
 // A run does not begin over what cannot be read or written, and says what it is.
 func TestRunsThatDoNotBegin(t *testing.T) {
 	for _, test := range []struct {
@@ -121,6 +138,7 @@ func TestRunsThatDoNotBegin(t *testing.T) {
 		}, nil, storage.ArchiveDir},
 		{"what it was asked to be is damaged", func(dir string) error { return put(dir, "job", "no job") }, nil, storage.StateFile},
 		{"a root is damaged", func(dir string) error { return put(dir, "root not a URL", true) }, nil, storage.StateFile},
+		{"a site is damaged", func(dir string) error { return flip(dir, "states") }, nil, storage.StateFile},
 		{"another token", nil, func(o *crawler.Options) { o.Identity.Token = "otherbot" }, "not as otherbot ("},
 		{"another contact", nil, func(o *crawler.Options) { o.Identity.Contact = "https://example.org/other" }, "not as benchbot (https://example.org/other)"},
 	} {

@@ -57,9 +57,6 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 
 // newJob needs options that are prepared.
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
-	if rooms.Snapshots == nil {
-		rooms.Snapshots = fetch.NewMemorySnapshots()
-	}
 	fetcher, err := fetch.New(fetch.Options{
 		Policy:    o.policy(),
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),

@@ -199,6 +199,33 @@ func TestRescanOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+// An archive that is spoilt after the crawl was opened ends the run, too: it does
+// not go on as if there were none.
+func TestRescanOfAnArchiveThatIsSpoiltMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+		bare := func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{} }
+		if _, err := try(t, w, func(o *crawler.Options) { bare(o); o.Limit = 1 }, nil); err != nil {
+			t.Fatal(err)
+		}
+		asked := len(w.Log())
+		archive := filepath.Join(dir, storage.ArchiveDir)
+		_, err := try(t, w, func(o *crawler.Options) {
+			bare(o)
+			o.Rescan, o.OnStart = true, func(crawler.Start) {
+				if err := os.WriteFile(archive, nil, 0o644); err != nil {
+					t.Error(err)
+				}
+			}
+		}, nil)
+		if err == nil || !strings.Contains(err.Error(), archive) || len(w.Log()) != asked {
+			t.Errorf("Run: %v; asked %d times", err, len(w.Log())-asked)
+		}
+	})
+}
+
 // A Scope that panics at a page of the archive ends the run, in both passes.
 func TestAScopeThatPanicsInARescan(t *testing.T) {
 	for host, read := range map[string]int{"a.example": 0, "b.example": 1} {

@@ -1,0 +1,129 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// tornQueue cannot be read behind the first entry.
+type tornQueue struct{ queue }
+
+func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
+	return func(yield func(frontier.Entry, error) bool) {
+		for e := range q.queue.Queued(site) {
+			if yield(e, nil) {
+				yield(frontier.Entry{}, io.ErrUnexpectedEOF)
+			}
+			return
+		}
+	}
+}
+
+// leaving is a crawl that leaves three URLs, of which the first page has told.
+func leaving(t *testing.T, change func(*Options)) *Crawler {
+	t.Helper()
+	w := crawltest.New(t)
+	w.Site("http://a.example").Page("/", "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>")
+	o := Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Network: w, Limit: 1}
+	change(&o)
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// listed are how many URLs Left tells of, and its errors.
+func listed(c *Crawler) (n int, errs []error) {
+	for s, err := range c.Left() {
+		if err != nil {
+			errs = append(errs, err)
+		} else if !s.URL.IsZero() {
+			n++
+		}
+	}
+	return n, errs
+}
+
+// What is left and cannot be read is an error, of Left and of the run that tells
+// of it; what can be read is told of all the same.
+func TestWhatIsLeftAndCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		c := leaving(t, func(o *Options) { o.OnSkip = func(Skip) { told++ } })
+		err := c.Run(t.Context(), HandlerFunc(func(context.Context, *Page) error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.queue = tornQueue{c.queue}
+			return nil
+		}))
+		if !errors.Is(err, io.ErrUnexpectedEOF) || told != 1 {
+			t.Errorf("Run: %v; told of %d", err, told)
+		}
+		if n, errs := listed(c); n != 1 || len(errs) != 1 || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
+			t.Errorf("Left tells of %d, and %v", n, errs)
+		}
+	})
+}
+
+// Left of a directory that is not there any more is that error, once.
+func TestWhatIsLeftInADirectoryThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		c := leaving(t, func(o *Options) { o.Dir = dir })
+		if err := c.Run(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if n, errs := listed(c); n != 3 || len(errs) != 0 {
+			t.Errorf("Left tells of %d, and %v", n, errs)
+		}
+		if err := os.Remove(filepath.Join(dir, storage.StateFile)); err != nil {
+			t.Fatal(err)
+		}
+		if n, errs := listed(c); n != 0 || len(errs) != 1 {
+			t.Errorf("Left tells of %d, and %v", n, errs)
+		}
+	})
+}
+
+// A directory is let go of when Left is: at its end, or where it is left.
+func TestLeftLetsGoOfTheDirectory(t *testing.T) {
+	for _, most := range []int{1, 3, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			c := leaving(t, func(o *Options) { o.Dir = dir })
+			if err := c.Run(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, err := range c.Left() {
+				if err != nil {
+					t.Error(err)
+				}
+				if n++; n == most {
+					break
+				}
+			}
+			if n != min(most, 3) {
+				t.Errorf("Left tells of %d, want %d", n, min(most, 3))
+			}
+			db, err := storage.Open(dir, storage.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
