@@ -157,17 +157,17 @@ func TestSizeAndRead(t *testing.T) {
 			if err := os.Rename(path, path+".away"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Size(); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("%s is missing: size: %v", path, err)
+			if size, err := s.Size(); size != 0 || !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is missing: size: %d, %v", path, size, err)
 			}
 			for r, err := range s.Rows(t.Context()) {
 				if r != nil || !errors.Is(err, os.ErrNotExist) {
 					t.Errorf("%s is missing: %v, %v", path, r, err)
 				}
 			}
-			_, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon})
-			if len(s.WARCs) > 0 && !errors.Is(err, os.ErrNotExist) || len(s.WARCs) == 0 && err != export.ErrNoWARC {
-				t.Errorf("%s is missing: WACZ: %v", path, err)
+			n, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon})
+			if n != 0 || len(s.WARCs) > 0 && !errors.Is(err, os.ErrNotExist) || len(s.WARCs) == 0 && err != export.ErrNoWARC {
+				t.Errorf("%s is missing: WACZ of %d pages: %v", path, n, err)
 			}
 			if err := os.Rename(path+".away", path); err != nil {
 				t.Fatal(err)
@@ -184,6 +184,35 @@ func TestDamageSaysWhere(t *testing.T) {
 	} {
 		if d.Error() != want || !errors.Is(d, cause) {
 			t.Errorf("%s, want %s", d, want)
+		}
+	}
+}
+
+// A file of which nothing more can be read is no damage that can be passed over.
+func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
+	s := open(t, true, true)
+	dir := t.TempDir() // it is opened, and then cannot be read
+	for name, broken := range map[string]*export.Source{
+		"WARC":  {WARCs: []string{dir}, Temp: t.TempDir()},
+		"pages": {Pages: dir, WARCs: s.WARCs, Temp: t.TempDir()},
+	} {
+		told := 0
+		broken.Damaged = func(d *export.Damage) error {
+			if told++; told > 1 {
+				return fmt.Errorf("told again: %w", d)
+			}
+			return nil
+		}
+		var errs []error
+		for r, err := range broken.Rows(t.Context()) {
+			if err != nil {
+				errs = append(errs, err)
+			} else if name == "WARC" {
+				t.Errorf("%s: a row of %s", name, r.URL)
+			}
+		}
+		if len(errs) != 1 || told > 1 || !strings.HasPrefix(errs[0].Error(), dir+":") {
+			t.Errorf("%s: told of %d damages, ended with %v", name, told, errs)
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
 var errFull = errors.New("disk full")
@@ -140,6 +142,41 @@ func TestTemp(t *testing.T) {
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day, Temp: filepath.Join(t.TempDir(), "none")}
 	if err := Write(io.Discard, p); err != nil {
 		t.Errorf("a small index takes none: %v", err)
+	}
+}
+
+// An index that cannot be sorted to its end leaves no package behind that is said
+// to be whole.
+func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
+	temp := filepath.Join(t.TempDir(), "temp")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// With a line to a run there are as many as are merged at a time, and the
+	// line in memory: the runs must become fewer, in a file that has no place.
+	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc"), 65)}, Created: day, Temp: temp, memory: 1}
+	if err := Write(io.Discard, p); err != nil {
+		t.Fatalf("while there is room: %v", err)
+	}
+	p.Pages = func(func(Page, error) bool) {
+		if err := os.Remove(temp); err != nil {
+			t.Skip("a directory of open files cannot be removed here: ", err)
+		}
+	}
+	if err := Write(io.Discard, p); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), temp) {
+		t.Errorf("packed all the same: %v", err)
+	}
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	index := cdxj.NewSorter(temp, 1)
+	defer index.Close()
+	if err := errors.Join(indexFile(index, p.WARCs[0]), os.Remove(temp)); err != nil {
+		t.Fatal(err)
+	}
+	z := &writer{zip: zip.NewWriter(io.Discard), created: day}
+	if err := z.blocks(index); !errors.Is(err, os.ErrNotExist) || len(z.resources) > 0 {
+		t.Errorf("blocks of it are listed as %v, %v", z.resources, err)
 	}
 }
 
@@ -329,8 +366,8 @@ func openFiles(t *testing.T) int {
 // No file stays open, neither where all is well nor where it is not.
 func TestFilesAreClosed(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
-	file := crawl(t, filepath.Join(t.TempDir(), "1.warc"), 1)
-	p := &Package{WARCs: []string{file}, Created: day}
+	file := crawl(t, filepath.Join(t.TempDir(), "1.warc"), 3)
+	p := &Package{WARCs: []string{file}, Created: day, memory: 1} // with files of the index
 	path := pack(t, p)
 	before := openFiles(t)
 	for range 10 {

@@ -72,6 +72,8 @@ type Package struct {
 	// Temp is the directory for temporary files; "" is the system's. An index
 	// takes some 250 bytes a capture there.
 	Temp string
+
+	memory int // bytes of the index in memory; 0 is cdxj.DefaultMemory
 }
 
 // A resource is an entry of datapackage.json.
@@ -144,7 +146,7 @@ func (p *Package) check() error {
 }
 
 func (p *Package) write(w io.Writer) error {
-	index := cdxj.NewSorter(p.Temp, 0)
+	index := cdxj.NewSorter(p.Temp, p.memory)
 	defer index.Close()
 	for _, file := range p.WARCs {
 		if err := indexFile(index, file); err != nil {
