@@ -2,6 +2,7 @@ package parquet_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/permesso-crawler/permesso/storage/export"
 	"github.com/permesso-crawler/permesso/storage/export/internal/sample"
@@ -240,7 +243,74 @@ func TestCheckSaysWhichRow(t *testing.T) {
 			t.Errorf("%v: %d rows, %v, want %d and %q", c.rows, n, err, c.n, c.bad)
 		}
 	}
-	if _, err := parquet.Check(bytes.NewReader([]byte("x")), 1); err == nil || !strings.HasPrefix(err.Error(), "parquet: ") {
-		t.Errorf("no file: %v", err)
+	if n, err := parquet.Check(bytes.NewReader([]byte("x")), 1); n != 0 || err == nil || !strings.HasPrefix(err.Error(), "parquet: ") {
+		t.Errorf("no file: %d rows, %v", n, err)
+	}
+}
+
+// The file says in its end how many rows it has: fewer or more are no whole file.
+func TestCheckCountsTheRows(t *testing.T) {
+	_, raw := written(t, rowsOf(600), parquet.Options{GroupRows: 100})
+	for said, bad := range map[int64]string{
+		599: "parquet: 600 rows, where the file says 599", 600: "", 601: "parquet: 600 rows, where the file says 601",
+	} {
+		// The last eight bytes are the length of the footer, and PAR1.
+		size := int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
+		from := len(raw) - 8 - size
+		var footer format.FileMetaData
+		if err := thrift.Unmarshal(new(thrift.CompactProtocol), raw[from:from+size], &footer); err != nil {
+			t.Fatal(err)
+		}
+		footer.NumRows = said
+		changed, err := thrift.Marshal(new(thrift.CompactProtocol), &footer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := append(bytes.Clone(raw[:from]), changed...)
+		file = append(binary.LittleEndian.AppendUint32(file, uint32(len(changed))), "PAR1"...)
+		n, err := parquet.Check(bytes.NewReader(file), int64(len(file)))
+		if n != 600 || (err == nil) != (bad == "") || err != nil && err.Error() != bad {
+			t.Errorf("%d rows are said to be there: %d, %v, want %q", said, n, err, bad)
+		}
+	}
+}
+
+// failing is a file of which only so many reads are well.
+type failing struct {
+	io.ReaderAt
+	left int
+	fail func() error
+}
+
+func (f *failing) ReadAt(p []byte, at int64) (int, error) {
+	if f.left--; f.left < 0 {
+		return 0, f.fail()
+	}
+	return f.ReaderAt.ReadAt(p, at)
+}
+
+// Wherever the reading ends, be it by a panic, the row is named that was not read.
+func TestCheckSaysHowFarItCame(t *testing.T) {
+	_, raw := written(t, rowsOf(300), parquet.Options{GroupRows: 280})
+	broken := errors.New("broken")
+	for what, fail := range map[string]func() error{
+		"panic": func() error { panic(broken) },
+		"error": func() error { return broken },
+	} {
+		far := int64(0)
+		for reads := 0; ; reads++ {
+			n, err := parquet.Check(&failing{bytes.NewReader(raw), reads, fail}, int64(len(raw)))
+			if err == nil {
+				break
+			}
+			row := fmt.Sprintf("parquet: row %d: ", n+1)
+			if !strings.Contains(err.Error(), "broken") || !strings.HasPrefix(err.Error(), row) && (n > 0 || what == "panic") {
+				t.Errorf("%s at read %d: %d rows, %v", what, reads, n, err)
+			}
+			far = max(far, n)
+		}
+		if far == 0 {
+			t.Errorf("%s: none behind the first row", what)
+		}
 	}
 }
