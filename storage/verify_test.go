@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 func TestFactsKeepTheirPlaces(t *testing.T) {
@@ -111,6 +113,7 @@ func TestFactsAreCompared(t *testing.T) {
 		"repeats nothing":       {[]fact{{answer, ofRevisit, 6, "y.warc.gz"}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is not"}},
 		"a first that is gone":  {[]fact{{answer, ofPayload, 0, ""}}, nil, []string{"state.db: an answer of " + u + " was archived, and is not"}},
 		"gone with its file":    {[]fact{{answer, ofPayload, 0, ""}}, func(v *verifier) { v.absent["x.warc.gz"] = 3; v.Moved = true }, nil},
+		"a file without a name": {[]fact{{captureKey("", 1), ofPart, 6, "line"}}, nil, []string{"/c/warc is missing, with 1 answers"}},
 		"many files":            {[]fact{{captureKey("a b.warc.gz", 1), ofPart, 6, "line"}, {captureKey("a b.warc.gz", 2), ofPart, 7, "line"}}, nil, []string{"/c/warc/a b.warc.gz is missing, with 2 answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +145,138 @@ func TestFactsAreCompared(t *testing.T) {
 				t.Errorf("moved: %v", v.done.Moved)
 			}
 		})
+	}
+}
+
+// Facts that found no room are not compared: the first error is that of the check.
+func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
+	temp := filepath.Join(t.TempDir(), "none")
+	v := &verifier{dir: "/c", facts: &facts{sorter: cdxj.NewSorter(temp, 1)}, crawled: true}
+	v.Problem = func(err error) { t.Error(err) }
+	for n := range int64(3) {
+		v.know(urlKey("http://a.example/"), ofLog, n, "7")
+	}
+	if err := v.compare(); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), temp) || err != v.facts.err {
+		t.Errorf("%v, the first was %v", err, v.facts.err)
+	}
+	first := v.facts.err
+	v.know(urlKey("http://a.example/"), ofLog, 4, "7")
+	if v.facts.err != first {
+		t.Errorf("%v, the first was %v", v.facts.err, first)
+	}
+	// With as many runs as are merged at a time it is the merging that needs room.
+	temp = t.TempDir()
+	v.facts = &facts{sorter: cdxj.NewSorter(temp, 1)}
+	defer v.facts.close()
+	for n := range int64(65) {
+		v.know(urlKey("http://a.example/"), ofLog, n, "7")
+	}
+	if err := os.Remove(temp); err != nil {
+		t.Skip("a directory of open files cannot be removed here: ", err)
+	}
+	if err := v.compare(); !errors.Is(err, os.ErrNotExist) || v.facts.err != nil {
+		t.Errorf("%v, %v", err, v.facts.err)
+	}
+}
+
+// A file of which nothing can be read is no problem of the crawl, but ends the check.
+func TestAVerificationEndsWhereNothingCanBeRead(t *testing.T) {
+	whole := indexed(t)
+	files, err := ArchiveFiles(whole)
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	archived := filepath.Join(ArchiveDir, filepath.Base(files[0]))
+	for _, name := range []string{PagesFile, LinksFile, indexPart, IndexFile, LogFile, archived, ArchiveDir} {
+		for what, spoil := range map[string]func(path string) error{
+			"a directory": func(path string) error { return os.Mkdir(path, 0o755) },
+			"a loop":      func(path string) error { return os.Symlink(filepath.Base(path), path) },
+		} {
+			if name == ArchiveDir && what == "a directory" {
+				continue
+			}
+			dir := crash(t, whole)
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.RemoveAll(path), spoil(path)); err != nil {
+				t.Skip("no loop can be made here: ", err)
+			}
+			if _, err := Verify(dir, nil); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s is %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// Which lines of the log speak of a URL that the state must know.
+func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
+	const url = "http://a.example/x"
+	run := crawllog.Line{URL: crawllog.RunURL, Size: -1}
+	for name, c := range map[string]struct {
+		lines []crawllog.Line
+		want  int
+	}{
+		"a request":               {[]crawllog.Line{run, {URL: url}}, 1},
+		"two requests":            {[]crawllog.Line{run, {URL: url}, {URL: url + "y"}}, 2},
+		"a request of no crawl":   {[]crawllog.Line{{URL: url}}, 0},
+		"a site that is given up": {[]crawllog.Line{run, {URL: url, Annotations: []string{"queued:7"}}}, 0},
+		"a request for a file":    {[]crawllog.Line{run, {URL: url, Hops: "LP"}}, 0},
+		"behind a prerequisite":   {[]crawllog.Line{run, {URL: url, Hops: "PL"}}, 1},
+		"runs":                    {[]crawllog.Line{run, run}, 0},
+	} {
+		db := open(t, t.TempDir())
+		for _, l := range c.lines {
+			l.Time = time.Unix(1893456000, 0)
+			if err := db.Log().Write(&l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		v, err := Verify(db.Dir(), func(err error) { got = append(got, err.Error()) })
+		if err != nil || len(got) != c.want || v.LogLines != len(c.lines) || v.Problems != c.want {
+			t.Errorf("%s: %+v, %q, %v", name, v, got, err)
+		}
+		for i, problem := range got {
+			if want := fmt.Sprintf("%s:%d: %s", filepath.Join(db.Dir(), LogFile), i+2, url); !strings.HasPrefix(problem, want) {
+				t.Errorf("%s: %s, want %s", name, problem, want)
+			}
+		}
+	}
+}
+
+// A page is that of the answer at its place.
+func TestAPageIsThatOfItsAnswer(t *testing.T) {
+	const url = "http://a.example/"
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	for name, c := range map[string]struct {
+		page PageRecord
+		good bool
+	}{
+		"the same":       {PageRecord{URL: url, Time: now, Status: 200}, true},
+		"another URL":    {PageRecord{URL: url + "x", Time: now, Status: 200}, false},
+		"another time":   {PageRecord{URL: url, Time: now.Add(time.Microsecond), Status: 200}, false},
+		"another status": {PageRecord{URL: url, Time: now, Status: 201}, false},
+	} {
+		db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &warc.Exchange{URL: url, Date: now, Response: &warc.HTTP{StartLine: warc.StatusLine(200), Body: []byte("x")}}
+		if refused, err := db.PutVisit(&Visit{Exchanges: []*warc.Exchange{x}, Answer: x, Page: &c.page}); err != nil || len(refused) > 0 {
+			t.Fatal(refused, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if _, err := Verify(db.Dir(), func(err error) { got = append(got, err.Error()) }); err != nil {
+			t.Error(err)
+		}
+		if c.good != (len(got) == 0) || len(got) > 1 || len(got) == 1 && !strings.HasSuffix(got[0], "is another one") {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

@@ -217,6 +217,17 @@ func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 	}
 }
 
+// Pages that are given leave the main page to be looked for, in a file that may not
+// be read.
+func TestAMainPageThatCannotBeLookedForIsTold(t *testing.T) {
+	s := open(t, true, true)
+	s.Pages = t.TempDir()
+	p := wacz.Package{Created: noon, Pages: func(func(wacz.Page, error) bool) {}}
+	if n, err := s.WriteWACZ(t.Context(), io.Discard, p); n != 0 || err == nil || !strings.Contains(err.Error(), s.Pages) {
+		t.Errorf("%d pages, %v", n, err)
+	}
+}
+
 // Who has seen enough is given no more, wherever that is.
 func TestRowsEndEarly(t *testing.T) {
 	s := open(t, true, true)
