@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -54,5 +55,29 @@ func TestAStateWithoutBucketsTakesNoOutputs(t *testing.T) {
 	}
 	if err := open(t, dir).Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Outputs beside a state of which nothing is left are no crawl that was never begun.
+func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
+	for size, want := range map[int]string{-1: PagesFile, 0: PagesFile, 1: StateFile, 4096: StateFile} {
+		dir := t.TempDir()
+		err := os.WriteFile(filepath.Join(dir, PagesFile), []byte("{}\n"), 0o644)
+		if size >= 0 {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, StateFile), make([]byte, size), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var damaged *DamagedError
+		if _, err := Verify(dir, func(err error) { t.Errorf("%d bytes: %v", size, err) }); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, want) {
+			t.Errorf("a state of %d bytes: %v, want a *DamagedError of %s", size, err, want)
+		}
+		if err := os.Remove(filepath.Join(dir, PagesFile)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Verify(dir, nil); !errors.Is(err, ErrNoCrawl) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("a state of %d bytes alone: %v", size, err)
+		}
 	}
 }
