@@ -128,6 +128,40 @@ func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 	}
 }
 
+// Lines that are there as they were written are sorted: the archive is not read for
+// them, whatever became of it.
+func TestAnIndexIsSortedWithoutTheArchive(t *testing.T) {
+	dir := indexed(t)
+	before, _ := indexes(t, dir)
+	files, err := ArchiveFiles(dir)
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("no WARC file"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(dir, Options{Gather: -1, Archive: &Archive{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	visitOf(t, db, 3)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	index, part := indexes(t, dir)
+	if strings.Count(index, "\n") != 4 || index != part {
+		t.Errorf("index %q, lines as they came %q", index, part)
+	}
+	for line := range strings.Lines(before) {
+		if !strings.Contains(index, line) {
+			t.Errorf("%q is gone from the index", line)
+		}
+	}
+	if left := passing(t, dir); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
+}
+
 // Where there is no state, the archive alone says what is in the index.
 func TestAnIndexIsMadeOfTheArchiveAlone(t *testing.T) {
 	dir := indexed(t)

@@ -291,6 +291,72 @@ func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	}
 }
 
+// The last word of the journal about an entry counts: one that was queued again has
+// not ended.
+func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
+	e := entry(t, string(richSite)+"/ready")
+	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
+	ended := db.encodeCompletion(&frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.OutOfScope}})
+	back := encodeBack(richSite, 1, []named{{fp: fingerprint(e.URL, testSeed)}})
+	for _, c := range []struct {
+		rows []encoded
+		want frontier.Code
+	}{
+		{nil, frontier.Undecided}, {[]encoded{ended}, frontier.OutOfScope},
+		{[]encoded{ended, back}, frontier.Undecided}, {[]encoded{ended, back, ended}, frontier.OutOfScope},
+	} {
+		for _, size := range []int{1, 1 << 16} { // a row for each, or for all
+			dir := rich(t)
+			edited(t, dir, func(tx *bbolt.Tx) (err error) {
+				b := rowsBuilder{size: size}
+				for i := range c.rows {
+					b.add(&c.rows[i])
+				}
+				for i, row := range b.rows {
+					err = errors.Join(err, put(tx.Bucket(bucketJournal), rowKey(b.number(i)), row))
+				}
+				return err
+			})
+			fates := map[string]frontier.Code{}
+			_, err := Check{
+				Problem: func(err error) { t.Error(err) }, Payload: func(Payload) {},
+				Fate: func(u frontier.URL, f frontier.Fate) { fates[u.Target()] = f.Code },
+			}.Read(dir)
+			if err != nil || fates["/ready"] != c.want || fates["/more"] != frontier.Undecided {
+				t.Errorf("%d completions in rows of %d bytes: %v, %v", len(c.rows), size, fates, err)
+			}
+		}
+	}
+}
+
+// What bbolt finds wrong is said, too: here a page to which nothing leads.
+func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
+	dir := rich(t)
+	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := newestHead(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(h.freelist*h.pageSize) + 10 // of how many pages are free
+	var count [2]byte
+	_, err = f.ReadAt(count[:], at)
+	n := binary.NativeEndian.Uint16(count[:])
+	if err != nil || n == 0 || n == 0xffff {
+		t.Fatal(n, err)
+	}
+	binary.NativeEndian.PutUint16(count[:], n-1)
+	_, err = f.WriteAt(count[:], at)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := problems(t, dir); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "state.db: page ") || !strings.Contains(got[0], "unreachable") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // What Open reads it does not take on trust.
 func TestAStateThatCannotBeOpened(t *testing.T) {
 	put := func(key, value []byte) func(*bbolt.Tx) error {
