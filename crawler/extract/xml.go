@@ -347,21 +347,26 @@ func (x *xmlScanner) end() xmlToken {
 // base is what a reference here is relative to (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves behind the end of the element that was opened, but not past one that
-// holds it.
+// skip moves behind the end of the element that was opened, but not past that of a
+// holder, which holds it.
 func (x *xmlScanner) skip(holders ...string) {
-	name, open := x.name, 1
+	name, open, inside := x.name, 1, 0
 	for open > 0 {
-		switch token := x.next(); {
-		case token == xmlEOF:
+		step := 1
+		switch x.next() {
+		case xmlEOF:
 			return
-		case x.name == name && token == xmlStart:
-			open++
+		case xmlEnd:
+			step = -1
+		}
+		switch {
 		case x.name == name:
-			open--
-		case token == xmlEnd && slices.Contains(holders, x.name):
-			x.again = true
-			return
+			open += step
+		case slices.Contains(holders, x.name):
+			if inside += step; inside < 0 {
+				x.again = true
+				return
+			}
 		}
 	}
 }

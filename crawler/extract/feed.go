@@ -1,0 +1,200 @@
+package extract
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Feed reads a feed in UTF-8 that was fetched from u: RSS 0.9 to 2.0, Atom (RFC 4287),
+// or JSON Feed, which the media type tells, or a brace at its beginning. xml:base
+// counts.
+//
+// Items, their comments and sources, authors and other pages of the feed are links. So
+// are enclosures: no browser loads one to show a feed, a reader offers it as pages
+// offer a recording. The pictures of a feed are with HopEmbed, where opts.Embeds asks
+// for them. What items hold as HTML is not looked into: it stands in their pages, too.
+// The address of the feed itself, hubs and what edits it lead to nothing to be read.
+func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document {
+	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, of: "feed", base: u}
+	if isJSON(mediaType) || bytes.HasPrefix(bytes.TrimLeft(body, blanks), []byte("{")) {
+		f.json(body)
+	} else {
+		f.xml(newXMLScanner(bytes.NewReader(body), u))
+	}
+	return f.c.document()
+}
+
+// isJSON reports whether a media type is one of JSON Feed (version 1.1, "Discovery").
+func isJSON(mediaType string) bool {
+	return mediaType == "application/feed+json" || mediaType == "application/json"
+}
+
+type feed struct {
+	c      collector
+	embeds bool
+	full   bool   // no more links are taken
+	of     string // what is described: the feed, an item
+
+	x      *xmlScanner
+	within string       // an image or a person that is described
+	heard  string       // the element whose text is listened to
+	base   frontier.URL // of that element
+}
+
+func (f *feed) xml(x *xmlScanner) {
+	f.x = x
+	for !f.full {
+		token := x.next()
+		f.hear()
+		switch token {
+		case xmlEOF:
+			return
+		case xmlStart:
+			f.start(x.name)
+		case xmlEnd:
+			f.end(x.name)
+		}
+	}
+}
+
+func (f *feed) start(name string) {
+	f.base = f.x.base()
+	switch name {
+	case "item", "entry":
+		f.of, f.within = name, ""
+	case "author", "contributor":
+		f.within = name
+	case "image":
+		// RSS 1.0 names it twice, iTunes puts it into an attribute.
+		if f.within = name; f.x.attr("href") != "" {
+			f.embed(f.x.attr("href"), name)
+		}
+	case "link":
+		if href := f.x.attr("href"); href == "" {
+			f.listen(name)
+		} else if rel := f.x.attr("rel"); ledTo(rel) {
+			f.link(href, name, rel)
+		}
+	case "guid":
+		if !strings.EqualFold(f.x.attr("ispermalink"), "false") {
+			f.listen(name)
+		}
+	case "comments", "commentrss", "origlink", "new-feed-url", "logo", "icon":
+		f.listen(name)
+	case "url":
+		if f.within == "image" {
+			f.listen(name)
+		}
+	case "uri":
+		if f.within != "" {
+			f.listen(name)
+		}
+	case "title":
+		if f.of == "feed" && f.within == "" && f.c.doc.Title == "" {
+			f.listen(name)
+		}
+	case "enclosure", "player":
+		f.link(f.x.attr("url"), name, "")
+	case "thumbnail":
+		f.embed(f.x.attr("url"), name)
+	case "content":
+		f.content()
+	case "source":
+		f.link(f.x.attr("url"), name, "")
+		f.skip()
+	case "textinput", "description", "encoded", "summary":
+		f.skip()
+	}
+}
+
+// content takes what stands outside of an entry of Atom (RFC 4287, section 4.1.3.2),
+// or a medium (Media RSS).
+func (f *feed) content() {
+	f.link(f.x.attr("src"), "content", "")
+	url := f.x.attr("url")
+	if f.x.attr("medium") == "image" || strings.HasPrefix(f.x.attr("type"), "image/") {
+		f.embed(url, "content")
+	} else {
+		f.link(url, "content", "")
+	}
+	if url == "" {
+		f.skip()
+	}
+}
+
+// skip leaves out what may hold elements of HTML.
+func (f *feed) skip() { f.x.skip("item", "entry", "channel", "feed", "rss", "rdf") }
+
+func (f *feed) end(name string) {
+	switch name {
+	case "item", "entry":
+		f.of, f.within = "feed", ""
+	case "author", "contributor", "image":
+		f.within = ""
+	}
+}
+
+func (f *feed) listen(name string) {
+	f.heard = name
+	f.x.listen()
+}
+
+// hear takes the text of the element that was listened to.
+func (f *feed) hear() {
+	name := f.heard
+	if name == "" {
+		return
+	}
+	f.heard = ""
+	text, whole := f.x.heard()
+	if !whole || f.x.eof {
+		return
+	}
+	switch name {
+	case "title":
+		f.c.doc.Title = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " ")
+	case "url", "logo", "icon":
+		f.embed(text, name)
+	case "link", "uri":
+		f.link(text, name, "")
+	default:
+		// Elsewhere it may be a number or a name.
+		if u, err := frontier.ParseURL(text); err == nil {
+			f.link(u.String(), name, "")
+		}
+	}
+}
+
+func (f *feed) link(raw, name, rel string) {
+	f.add(found{raw: raw, where: f.of + "/" + name, rel: rel, hop: frontier.HopLink})
+}
+
+func (f *feed) embed(raw, name string) {
+	if f.embeds {
+		f.add(found{raw: raw, where: f.of + "/" + name, hop: frontier.HopEmbed})
+	}
+}
+
+func (f *feed) add(r found) {
+	if r.raw == "" || f.full {
+		return
+	}
+	f.full = !f.c.addTo(f.base, r)
+}
+
+// ledTo reports whether a link of Atom leads to something to be read: by the types of
+// link elements, and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4;
+// RFC 5005, sections 3 and 4).
+func ledTo(rel string) bool {
+	rel = strings.ToLower(rel)
+	for _, registry := range []string{"http://www.iana.org/assignments/relation/", "http://www.iana.org/assignments/link-relations/"} {
+		rel = strings.TrimPrefix(rel, registry)
+	}
+	switch rel {
+	case "", "related", "via", "enclosure", "replies", "current", "prev-archive", "next-archive":
+		return true
+	}
+	return linked(rel)
+}

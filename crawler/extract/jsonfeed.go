@@ -1,0 +1,81 @@
+package extract
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// maxJSONPath is how deep the links of a JSON Feed stand, with brackets.
+const maxJSONPath = 6
+
+// jsonLevel is an object or an array that is open.
+type jsonLevel struct {
+	key    string // of the value that comes, in an object
+	object bool
+	keyed  bool // the key was read
+}
+
+// json reads JSON Feed 1.1 token by token: one that is cut, or holds a value of another
+// type, loses nothing else.
+func (f *feed) json(body []byte) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var levels []jsonLevel
+	for !f.full {
+		token, err := d.Token()
+		if err != nil {
+			return
+		}
+		last := len(levels) - 1
+		switch t := token.(type) {
+		case json.Delim:
+			if t == '{' || t == '[' {
+				levels = append(levels, jsonLevel{object: t == '{'})
+				continue
+			}
+			levels = levels[:last]
+			last--
+		case string:
+			if last >= 0 && levels[last].object && !levels[last].keyed {
+				levels[last].key, levels[last].keyed = t, true
+				continue
+			}
+			f.value(levels, t)
+		}
+		if last >= 0 {
+			levels[last].keyed = false // the next has its own
+		}
+	}
+}
+
+// value takes a text by the keys that lead to it.
+func (f *feed) value(levels []jsonLevel, text string) {
+	if len(levels) > maxJSONPath {
+		return
+	}
+	var path []string
+	for _, l := range levels {
+		if l.object {
+			path = append(path, l.key)
+		}
+	}
+	name := strings.Join(path, "/")
+	if name == "title" {
+		f.c.doc.Title = strings.Join(strings.Fields(text), " ")
+		return
+	}
+	f.of = "feed"
+	local, item := strings.CutPrefix(name, "items/")
+	if item {
+		f.of = "item"
+	}
+	switch name {
+	case "home_page_url", "next_url", "author/url", "authors/url",
+		"items/url", "items/external_url", "items/attachments/url", "items/author/url", "items/authors/url":
+		f.link(text, local, "")
+	case "icon", "favicon", "author/avatar", "authors/avatar",
+		"items/image", "items/banner_image", "items/author/avatar", "items/authors/avatar":
+		f.embed(text, local)
+	}
+}
