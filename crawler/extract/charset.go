@@ -15,7 +15,9 @@ import (
 // says so, in this order: a byte order mark, the charset of contentType, in HTML
 // and XML a meta element wherever it stands, or the XML declaration (HTML, sections
 // 13.2.3.2 to 13.2.3.5), the whole being valid UTF-8, a guess from its bytes, and
-// windows-1252 as the last resort.
+// windows-1252 as the last resort. A style sheet says it with @charset, and is in UTF-8
+// otherwise (CSS Syntax Level 3, section 3.2). What is compressed with gzip is left as it
+// is: a sitemap tells its encoding inside.
 func Decode(body []byte, contentType string) ([]byte, string) {
 	e, name := determine(body, contentType)
 	out := body
@@ -30,6 +32,9 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 }
 
 func determine(body []byte, contentType string) (encoding.Encoding, string) {
+	if isGzip(body) {
+		return encoding.Nop, "utf-8"
+	}
 	for _, mark := range []struct{ bytes, name string }{{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
 		if bytes.HasPrefix(body, []byte(mark.bytes)) {
 			return charset.Lookup(mark.name)
@@ -41,7 +46,18 @@ func determine(body []byte, contentType string) (encoding.Encoding, string) {
 			return e, name
 		}
 	}
-	if mediaType == "" || strings.Contains(mediaType, "html") || strings.Contains(mediaType, "xml") {
+	switch {
+	case mediaType == "text/css":
+		if e, name := declaredEncoding(styleCharset(body)); e != nil {
+			return e, name
+		}
+		return encoding.Nop, "utf-8"
+	case strings.Contains(mediaType, "xml") && (isFeed(rootName(body)) || isSitemap(rootName(body))):
+		// A meta element in a feed is of a page that it quotes.
+		if e, name := declaredEncoding(xmlEncoding(body)); e != nil {
+			return e, name
+		}
+	case mediaType == "" || strings.Contains(mediaType, "html") || strings.Contains(mediaType, "xml"):
 		if e, name := declared(body); e != nil {
 			return e, name
 		}
@@ -138,6 +154,20 @@ func xmlEncoding(body []byte) string {
 	}
 	label, _, _ := strings.Cut(after[1:], after[:1])
 	return label
+}
+
+// styleCharset is the label of the @charset that a style sheet begins with, which is no
+// rule but bytes in this very form.
+func styleCharset(body []byte) string {
+	rest, ok := bytes.CutPrefix(body[:min(len(body), 1024)], []byte(`@charset "`))
+	if !ok {
+		return ""
+	}
+	label, rest, ok := bytes.Cut(rest, []byte(`"`))
+	if !ok || len(rest) == 0 || rest[0] != ';' {
+		return ""
+	}
+	return string(label)
 }
 
 // isUTF8 reports whether body is UTF-8, but for a character that is cut off at

@@ -34,14 +34,17 @@ func (c *collector) addTo(base frontier.URL, f found) bool {
 	if err != nil {
 		return true
 	}
-	c.size += len(target.String())
+	return c.take(Link{URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel)})
+}
+
+// take adds a link. It returns false once no more are taken.
+func (c *collector) take(l Link) bool {
+	c.size += len(l.URL.String())
 	if len(c.doc.Links) == MaxLinks || c.size > maxLinkBytes {
 		c.doc.Cut = true
 		return false
 	}
-	c.doc.Links = append(c.doc.Links, Link{
-		URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel),
-	})
+	c.doc.Links = append(c.doc.Links, l)
 	return true
 }
 

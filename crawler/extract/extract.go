@@ -64,6 +64,8 @@ type Options struct {
 	// Charset is the encoding that the document was in, as Decode names it:
 	// that of the queries in its links. Empty is UTF-8.
 	Charset string
+
+	Sitemap bool // Read takes for a sitemap what may be one, whatever its type
 }
 
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether

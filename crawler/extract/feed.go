@@ -83,11 +83,7 @@ func (f *feed) start(name string) {
 		}
 	case "comments", "commentrss", "origlink", "new-feed-url", "logo", "icon":
 		f.listen(name)
-	case "url":
-		if f.within == "image" {
-			f.listen(name)
-		}
-	case "uri":
+	case "url", "uri": // Atom 0.3 has url for persons, too
 		if f.within != "" {
 			f.listen(name)
 		}
@@ -155,8 +151,14 @@ func (f *feed) hear() {
 	switch name {
 	case "title":
 		f.c.doc.Title = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " ")
-	case "url", "logo", "icon":
+	case "logo", "icon":
 		f.embed(text, name)
+	case "url":
+		if f.within == "image" {
+			f.embed(text, name)
+		} else {
+			f.link(text, name, "")
+		}
 	case "link", "uri":
 		f.link(text, name, "")
 	default:

@@ -96,6 +96,7 @@ type sitemap struct {
 	begun bool
 	index bool   // the root says that all are sitemaps
 	feed  bool   // it is RSS or Atom, where locations may be relative
+	root  string // its name
 	in    string // the extension whose elements come: "image", "video", "news"
 	of    string // the element whose text is heard
 }
@@ -181,6 +182,7 @@ func (s *sitemap) xml(in *bufio.Reader) error {
 		return errors.Join(ErrNotSitemap, s.x.err)
 	}
 	root, closed := s.x.name, false
+	s.root = root
 	each := s.tag
 	switch root {
 	case "sitemapindex":
@@ -333,7 +335,7 @@ func (s *sitemap) locate(raw, where string) {
 		return
 	}
 	if u, err := s.resolve(raw); err == nil {
-		s.entry.URL, s.entry.where = u, where
+		s.entry.URL, s.entry.where = u, s.root+"/"+where
 	}
 }
 

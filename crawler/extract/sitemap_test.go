@@ -190,15 +190,18 @@ func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 
 func TestASitemapCostsAtMostItsBound(t *testing.T) {
 	u := parse(t, "http://a.example/sitemap.xml")
-	for _, c := range []string{"\x00", "<"} {
-		bomb := zipped(t, []byte("<urlset>"+strings.Repeat(c, MaxSitemapBytes)))
-		if got, err := sitemapOf(bytes.NewReader(bomb), u); len(got) > 0 || !errors.Is(err, ErrSitemapBytes) {
-			t.Errorf("a bomb of %q: %q, %v", c, got, err)
-		}
+	bomb := zipped(t, []byte("<urlset>"+strings.Repeat("\x00", MaxSitemapBytes)))
+	if got, err := sitemapOf(bytes.NewReader(bomb), u); len(got) > 0 || !errors.Is(err, ErrSitemapBytes) {
+		t.Errorf("a bomb: %q, %v", got, err)
 	}
-	// One layer alone may hold no end of the other's members.
-	member := zipped(t, nil)
-	members := bytes.Repeat(member, MaxSitemapBytes/len(member)+1)
+	// What a layer expands to may hold nothing for the next, at any length.
+	var member bytes.Buffer
+	z := gzip.NewWriter(&member)
+	z.Extra = make([]byte, 1<<16-1)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	members := bytes.Repeat(member.Bytes(), MaxSitemapBytes/member.Len()+1)
 	if got, err := sitemapOf(bytes.NewReader(zipped(t, members)), u); len(got) > 0 || !errors.Is(err, ErrSitemapBytes) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -1,0 +1,131 @@
+package extract
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Read reads a document of any kind that names links, in UTF-8 as Decode returns it:
+// HTML, SVG, style sheets, feeds, and sitemaps, whose locations are with
+// frontier.HopManifest. The media type says which it is, and the root element what XML
+// is; a feed that is sent as HTML is one (MIME Sniffing, section 7.3). False means that
+// it is of none of these kinds.
+//
+// A sitemap may be of any type, plain text and gzip too, where opts.Sitemap asks for
+// one; of more locations than MaxLinks the rest is left out, so that Sitemap is for
+// those who want all.
+func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
+	if opts.Sitemap {
+		if d, ok := readSitemap(body, u, opts); ok {
+			return d, true
+		}
+	}
+	root := rootName(body)
+	switch {
+	case IsHTML(mediaType):
+		if !isFeed(root) {
+			return HTML(body, u, mediaType, opts), true
+		}
+	case mediaType == "text/css":
+		return CSS(body, u, opts), true
+	case mediaType == "application/feed+json", mediaType == "application/json" && bytes.Contains(body, []byte("jsonfeed.org/version/")):
+		return Feed(body, u, mediaType, opts), true
+	case mediaType != "text/xml" && mediaType != "application/xml" && !strings.HasSuffix(mediaType, "+xml"):
+		return Document{}, false
+	}
+	switch {
+	case isFeed(root):
+		return Feed(body, u, mediaType, opts), true
+	case root == "html", root == "svg":
+		return HTML(body, u, "application/xhtml+xml", opts), true
+	case isSitemap(root):
+		return readSitemap(body, u, opts)
+	}
+	return Document{}, false
+}
+
+func isFeed(root string) bool { return root == "rss" || root == "feed" || root == "rdf" }
+
+func isSitemap(root string) bool { return root == "urlset" || root == "sitemapindex" }
+
+// rootName is the name of the first element in a document, in lower case and without a
+// prefix; empty if something else comes before it.
+func rootName(body []byte) string {
+	for {
+		body = bytes.TrimLeft(body, blanks)
+		end := ">"
+		switch {
+		case bytes.HasPrefix(body, []byte("<!--")):
+			end = "-->"
+		case bytes.HasPrefix(body, []byte("<?")):
+			end = "?>"
+		case bytes.HasPrefix(body, []byte("<!")):
+			head, _, _ := bytes.Cut(body, []byte(">"))
+			if bytes.IndexByte(head, '[') >= 0 {
+				_, body, _ = bytes.Cut(body, []byte("]"))
+			}
+		case len(body) > 1 && body[0] == '<' && startsXMLName(body[1]):
+			body = body[1:]
+			if i := bytes.IndexAny(body, blanks+"/>"); i >= 0 {
+				body = body[:i]
+			}
+			const longest = 64
+			_, name := xmlName(body[:min(len(body), longest)])
+			return name
+		default:
+			return ""
+		}
+		_, body, _ = bytes.Cut(body, []byte(end))
+	}
+}
+
+// readSitemap makes a document of a sitemap; false if it is none.
+func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
+	c := newCollector(u, nil)
+	var failed error
+	s := sitemap{u: u, yield: func(e SitemapEntry, err error) bool {
+		if err != nil {
+			failed = err
+			return false
+		}
+		return c.entry(e, opts)
+	}}
+	if isGzip(body) {
+		in, err := unzip(bytes.NewReader(body))
+		if err != nil {
+			return Document{}, false
+		}
+		s.read(toUTF8(in))
+	} else {
+		s.read(bufio.NewReaderSize(bytes.NewReader(body), bufferSize))
+	}
+	if errors.Is(failed, ErrNotSitemap) {
+		return Document{}, false
+	}
+	d := c.document()
+	d.Cut = d.Cut || failed != nil && !errors.Is(failed, io.ErrUnexpectedEOF)
+	return d, true
+}
+
+// entry takes a location and what stands beside it.
+func (c *collector) entry(e SitemapEntry, opts Options) bool {
+	if !c.take(Link{URL: e.URL, Hop: frontier.HopManifest, Where: e.where}) {
+		return false
+	}
+	for _, l := range e.Alternates {
+		if !c.take(l) {
+			return false
+		}
+	}
+	for _, l := range e.Embeds {
+		if opts.Embeds && !c.take(l) {
+			return false
+		}
+	}
+	return true
+}
