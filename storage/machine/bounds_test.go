@@ -79,6 +79,23 @@ func TestReleaseAtItsBounds(t *testing.T) {
 	}
 }
 
+// What was released is somebody else's from then on, even for the same time.
+func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clocks")
+	a, b := open(t, path), open(t, path)
+	now := time.Now()
+	until := now.Add(time.Hour)
+	a.Reserve("x", now, until)
+	a.Release("x", now)
+	if _, ok := b.Reserve("x", now.Add(time.Second), until); !ok {
+		t.Fatal("what was released is taken")
+	}
+	a.Release("x", now)
+	if taken, ok := a.Reserve("x", now.Add(time.Second), until); ok || !taken.Lease {
+		t.Errorf("released for another: %+v, %v", taken, ok)
+	}
+}
+
 // A table that is closed stops nobody, and keeps what was written.
 func TestClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
@@ -108,10 +125,9 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(file, "below", "clocks"), filepath.Join(file, "clocks"), dir} {
-		if table, err := machine.Open(path); err == nil {
-			table.Close()
-			t.Errorf("%s is opened", path)
+	for path, want := range map[string]string{filepath.Join(file, "below", "clocks"): "mkdir " + file, filepath.Join(file, "clocks"): "mkdir " + file, dir: "open " + dir} {
+		if table, err := machine.Open(path); table != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is opened: %v, want %s", path, err, want)
 		}
 	}
 	long := filepath.Join(dir, "long")

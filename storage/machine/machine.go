@@ -66,7 +66,7 @@ func Open(path string) (*Table, error) {
 			return nil, err
 		}
 		if err := allocate(f, fileSize); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s gets no room of %d bytes: %w", path, fileSize, err)
 		}
 	default:
 		return nil, fmt.Errorf("%s is %d bytes long, not %d: it is no table of clocks: remove it", path, info.Size(), fileSize)

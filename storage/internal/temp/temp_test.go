@@ -1,9 +1,13 @@
 package temp
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -35,8 +39,35 @@ func TestNothingIsLeftBehind(t *testing.T) {
 }
 
 func TestADirectoryThatIsNotThere(t *testing.T) {
-	if f, err := Create(t.TempDir()+"/nowhere", "sort"); err == nil {
-		f.Close()
-		t.Error("no error")
+	if f, err := Create(t.TempDir()+"/nowhere", "sort"); f != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// A file is for this user alone, in the directory that is meant, under a name that
+// nobody else has.
+func TestWhereAFileIs(t *testing.T) {
+	names := map[string]bool{}
+	for range 3 {
+		for dir, want := range map[string]string{"": filepath.Clean(os.TempDir()), t.TempDir(): ""} {
+			if want == "" {
+				want = dir
+			}
+			f, err := Create(dir, "kind")
+			if err != nil {
+				t.Fatal(err)
+			}
+			base := filepath.Base(f.Name())
+			if filepath.Dir(f.Name()) != want || !strings.HasPrefix(base, "kind-") || !strings.HasSuffix(base, ".tmp") || names[base] {
+				t.Errorf("%s in %q, want it in %s", f.Name(), dir, want)
+			}
+			names[base] = true
+			if info, err := f.Stat(); err != nil || info.Mode() != 0o600 && runtime.GOOS != "windows" {
+				t.Errorf("%v, %v", info.Mode(), err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

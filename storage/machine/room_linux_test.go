@@ -1,0 +1,76 @@
+package machine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/storage/machine"
+)
+
+// The table has its room on the disk from the start, and is gone from memory and
+// from the open files when it is closed.
+func TestATableTakesItsRoomAndGivesItBack(t *testing.T) {
+	dir := t.TempDir()
+	other, err := os.Create(filepath.Join(dir, "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := syscall.Fallocate(int(other.Fd()), 0, 0, 1); err != nil {
+		t.Skip("this file system gives no room in advance: ", err)
+	}
+	path := filepath.Join(dir, "clocks")
+	held := func() (files, maps int) {
+		all, err := os.ReadDir("/proc/self/fd")
+		for _, e := range all {
+			if is, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && is == path {
+				files++
+			}
+		}
+		raw, err2 := os.ReadFile("/proc/self/maps")
+		if err := errors.Join(err, err2); err != nil {
+			t.Skip(err)
+		}
+		return files, strings.Count(string(raw), path+"\n")
+	}
+	table, err := machine.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info syscall.Stat_t
+	if err := syscall.Stat(path, &info); err != nil || info.Blocks*512 < fileSize || info.Size != fileSize {
+		t.Errorf("%d bytes long, %d on the disk, %v", info.Size, info.Blocks*512, err)
+	}
+	if files, maps := held(); files != 0 || maps != 1 {
+		t.Errorf("%d descriptors and %d mappings of a table", files, maps)
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if files, maps := held(); files != 0 || maps != 0 {
+		t.Errorf("%d descriptors and %d mappings of a table that is closed", files, maps)
+	}
+}
+
+func TestATableWithoutRoom(t *testing.T) {
+	if _, err := machine.Open("/dev/null"); err == nil || !strings.Contains(err.Error(), "truncate /dev/null") {
+		t.Errorf("a device: %v", err)
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("a small file system needs root: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	path := filepath.Join(dir, "clocks")
+	if _, err := machine.Open(path); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a disk that is full: %v", err)
+	}
+}
