@@ -13,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // indexed is a crawl that has ended, with three answers in one WARC file.
@@ -229,6 +230,57 @@ func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A state that speaks of another index, or of one that was being made, is told by
+// Verify, as what MakeIndex mends.
+func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(known state.Marks, made *state.IndexMarks)
+		remove []string
+		want   []string
+	}{
+		"the same": {func(state.Marks, *state.IndexMarks) {}, nil, nil},
+		"being made": {func(known state.Marks, _ *state.IndexMarks) { known[indexPart] = state.Mark{Lost: true} },
+			[]string{indexPart, IndexFile}, []string{indexPart + " was being made again, and is not whole"}},
+		"of less":  {func(_ state.Marks, made *state.IndexMarks) { made.Part.Length-- }, nil, []string{IndexFile + " is not of all that was archived"}},
+		"of other": {func(_ state.Marks, made *state.IndexMarks) { made.Part.Sum++ }, nil, []string{IndexFile + " is not of all that was archived"}},
+		"gone":     {func(state.Marks, *state.IndexMarks) {}, []string{IndexFile}, []string{IndexFile + " is missing"}},
+	} {
+		dir := indexed(t)
+		done, err := state.Check{Problem: func(err error) { t.Error(err) }, Fate: func(frontier.URL, frontier.Fate) {}, Payload: func(state.Payload) {}}.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(done.Growing, &done.Index)
+		outline, err := state.OpenOutline(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(outline.PutMarks(done.Growing, done.Index), outline.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range c.remove {
+			if err := os.Remove(filepath.Join(dir, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		if _, err := Verify(dir, func(err error) {
+			var index *IndexError
+			if !errors.As(err, &index) {
+				t.Errorf("%s: not of the index alone: %v", name, err)
+			}
+			got = append(got, strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)))
+		}); err != nil {
+			t.Error(name, err)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		reopened(t, dir, Options{Gather: -1, Archive: &Archive{}})
+		verified(t, dir)
 	}
 }
 

@@ -6,8 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"go.etcd.io/bbolt"
 )
 
@@ -80,4 +86,76 @@ func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
 			t.Errorf("a state of %d bytes alone: %v", size, err)
 		}
 	}
+}
+
+// Where there can be no crawl, that is told.
+func TestACrawlWantsADirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	taken := t.TempDir()
+	if err := os.Mkdir(filepath.Join(taken, StateFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "x"), taken} {
+		if db, err := Open(dir, Options{}); err == nil || db != nil || !strings.Contains(err.Error(), filepath.Dir(dir)) {
+			t.Errorf("%s: %v, %v", dir, db, err)
+		}
+	}
+	deep := filepath.Join(t.TempDir(), "a", "b")
+	db := open(t, deep)
+	if db.Dir() != deep {
+		t.Errorf("the directory is %s, want %s", db.Dir(), deep)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// From Hasten on nobody waits for room.
+func TestHastenLetsGoWhoWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := state.Usual
+		l.Queue = 1
+		var stuck atomic.Bool
+		gone := make(chan struct{})
+		db, err := Open(t.TempDir(), Options{NoPages: true, Gather: -1, limits: &l, disk: disk.Disk{Before: func(string) error {
+			if stuck.Load() {
+				<-gone
+			}
+			return nil
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // else there is nothing to sync
+			t.Fatal(err)
+		}
+		stuck.Store(true)
+		var given atomic.Int64
+		const workers = 6
+		for range workers {
+			go func() { // it ends with Hasten
+				if err := db.Submit(frontier.Completion{}); err != nil {
+					t.Error(err)
+				}
+				given.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := given.Load(); n == workers {
+			t.Errorf("%d have found room for one", n)
+		}
+		db.Hasten()
+		synctest.Wait()
+		if n := given.Load(); n != workers {
+			t.Errorf("%d of %d were let go", n, workers)
+		}
+		stuck.Store(false)
+		close(gone)
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -3,12 +3,14 @@ package storage
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -66,6 +68,54 @@ func TestAnOutputIsOpenedAsItWasCommitted(t *testing.T) {
 		}
 	}
 }
+
+// A file that is appended to must end where a line does.
+func TestALineThatIsNotWholeIsDamage(t *testing.T) {
+	for _, c := range []struct {
+		has    string // "-": there is no file
+		length int64
+		want   string
+	}{
+		{"-", 0, ""}, {"-", 2, "no such file"}, {"a\nb\n", 4, ""}, {"a\nb\n", 2, ""}, {"a\nb\n", 3, "no line ends at byte 3, where"},
+		{"a\nb\n", 1, "no line ends at byte 1"}, {"a\nb\n", 5, "shorter than the 5 bytes that"}, {"a\nb", 0, ""},
+	} {
+		path := filepath.Join(t.TempDir(), "output")
+		if c.has != "-" {
+			if err := os.WriteFile(path, []byte(c.has), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := wholeLine(path, state.Mark{Length: c.length})
+		var damaged *DamagedError
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &damaged) || damaged.Path != path || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q of %d bytes: %v, want %q", c.has, c.length, err, c.want)
+		}
+	}
+}
+
+// A mark is of what has passed, however it ended.
+func TestAMarkIsOfWhatHasPassed(t *testing.T) {
+	broken := errors.New("broken")
+	whole := state.Mark{}.Plus([]byte("abc"))
+	in := &marking{r: io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(broken))}
+	if raw, err := io.ReadAll(in); string(raw) != "abc" || err != broken || !in.Same(whole) {
+		t.Errorf("%q, %v, %+v", raw, err, in.Mark)
+	}
+	var b bytes.Buffer
+	out := &marking{w: &b}
+	if n, err := io.WriteString(out, "abc"); n != 3 || err != nil || !out.Same(whole) || b.String() != "abc" {
+		t.Errorf("%d bytes, %v, %+v", n, err, out.Mark)
+	}
+	out.w = failing{broken}
+	if n, err := io.WriteString(out, "abc"); n != 0 || err != broken || !out.Same(whole) {
+		t.Errorf("%d bytes, %v, %+v", n, err, out.Mark)
+	}
+}
+
+// failing is a writer that takes nothing.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // Only what counts is left of a file that is not written any more.
 func TestATailIsCut(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
@@ -241,6 +242,116 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 		for i, problem := range got {
 			if want := fmt.Sprintf("%s:%d: %s", filepath.Join(db.Dir(), LogFile), i+2, url); !strings.HasPrefix(problem, want) {
 				t.Errorf("%s: %s, want %s", name, problem, want)
+			}
+		}
+	}
+}
+
+// What each file says becomes facts, with the line where it stands.
+func TestFilesBecomeFacts(t *testing.T) {
+	dir := t.TempDir()
+	v := &verifier{dir: dir, facts: newFacts(t.TempDir())}
+	defer v.facts.close()
+	var problems []string
+	v.Problem = func(err error) { problems = append(problems, strings.TrimPrefix(err.Error(), dir)) }
+	v.state.Growing = state.Marks{}
+	at := "2030-01-02T03:04:05.000006Z"
+	const entry = `example,a)/ 20300102030405 {"url":"http://a.example/","status":"200","length":"7","offset":"5","filename":"x.warc.gz"}`
+	const earlier = `example,a)/ 20290102030405 {"url":"http://a.example/","status":"200","length":"7","offset":"12","filename":"x.warc.gz"}`
+	log := crawllog.Line{URL: "http://a.example/", Time: time.Unix(1893456000, 0), Start: time.Unix(1893456000, 7_000_000), Annotations: []string{"start:" + at}}
+	run := crawllog.Line{URL: crawllog.RunURL, Time: time.Unix(1893456000, 0), Size: -1}
+	for name, text := range map[string]string{
+		PagesFile: `{"url":"http://a.example/","time":"` + at + `","status":200,"digest":"d","links":2,"warc":"x.warc.gz","offset":5,"length":7}` + "\n[]\n" +
+			`{"url":"http://b.example/","time":"` + at + `","status":404,"body":"` + strings.Repeat("x", 9<<20) + `"}` + "\n",
+		LinksFile: `{"from":"a","to":"1","hop":"L"}` + "\n" + `{"from":"a","to":"2","hop":"E"}` + "\n" + `{"from":"a","to":"3","hop":"L"}` + "\n" +
+			`{"from":"b","to":"4","hop":"R"}` + "\n{\n" + `{"from":"","to":"5","hop":"L"}` + "\n" + `{"from":"c","to":"","hop":"L"}` + "\n" + `{"from":"c","to":"6","hop":"L"}` + "\n",
+		indexPart: entry + "\n" + earlier + "\nx\n",
+		IndexFile: entry + "\n" + earlier + "\n",
+		LogFile:   string(run.Append(nil)) + string(log.Append(nil)) + "x\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		v.state.Growing[name] = state.Mark{}.Plus([]byte(text))
+	}
+	v.state.Index = state.IndexMarks{Part: v.state.Growing[indexPart], Index: v.state.Growing[IndexFile]}
+	if err := v.outputs(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	if _, err := v.facts.sorter.WriteTo(&lineWriter{each: func(line []byte) error {
+		got = append(got, strings.TrimSuffix(strings.ReplaceAll(string(line), "\x00", "|"), "\n"))
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	const five, twelve = "A x.warc.gz 00000000000000000005", "A x.warc.gz 00000000000000000012"
+	want := []string{
+		five + "|g|1|7 1893553445000006 http://a.example/ 200", five + "|i|1|" + entry, five + "|p|1|" + entry,
+		twelve + "|i|2|" + earlier, twelve + "|p|2|" + earlier,
+		"U a|l|1|2", "U b|l|4|0", "U c|l|8|1",
+		"U http://a.example/|c|2|1893553445000006", "U http://a.example/|g|1|2 1893553445000006 200 d", "U http://b.example/|g|3|0 1893553445000006 404 ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("facts\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	wantProblems := []string{
+		"/pages.jsonl:2: json", "/links.jsonl:5: unexpected end", "/links.jsonl:6: a link without its two ends", "/links.jsonl:7: a link without its two ends",
+		"/index.part:3: CDXJ", "/crawl.log:3: crawl.log: 1 fields", "/index.cdxj:2: the line sorts before the one above it",
+	}
+	if !slices.EqualFunc(problems, wantProblems, strings.HasPrefix) || v.done.Problems != len(problems) {
+		t.Errorf("%d problems, %q, want %q", v.done.Problems, problems, wantProblems)
+	}
+	if v.done.Pages != 3 || v.done.LogLines != 3 || !v.crawled || !v.indexed {
+		t.Errorf("%+v, crawled %v, indexed %v", v.done, v.crawled, v.indexed)
+	}
+}
+
+// A run that wrote no pages has fetched what has none, and a crawl whose runs all did
+// has a page of each.
+func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
+	fetch := func(db *DB, path string) {
+		t.Helper()
+		e, at := entry(t, "http://a.example/"+path), time.Now()
+		var buf [1]frontier.Entry
+		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{e}}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+		if n, err := db.Read(e.URL.Site(), at, buf[:]); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		err := errors.Join(
+			db.Log().Write(&crawllog.Line{Time: at, Size: -1, URL: crawllog.RunURL}),
+			db.Log().Write(&crawllog.Line{Time: at, Start: at, Status: 200, URL: e.URL.String()}),
+			db.Submit(frontier.Completion{Site: e.URL.Site(), Entry: buf[0], Fate: frontier.Fate{Code: frontier.Fetched, Status: 200}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		runs []bool // whether they write pages
+		want int
+	}{{[]bool{true}, 1}, {[]bool{true, true}, 2}, {[]bool{false}, 0}, {[]bool{false, true}, 0}, {[]bool{true, false}, 0}} {
+		dir := t.TempDir()
+		for n, pages := range c.runs {
+			db, err := Open(dir, Options{Gather: -1, NoPages: !pages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fetch(db, fmt.Sprint(n))
+		}
+		var got []string
+		if _, err := Verify(dir, func(err error) { got = append(got, err.Error()) }); err != nil || len(got) != c.want {
+			t.Errorf("runs %v: %q, %v, want %d problems", c.runs, got, err, c.want)
+		}
+		for _, problem := range got {
+			if !strings.Contains(problem, "and pages.jsonl has no page that is that") {
+				t.Errorf("runs %v: %s", c.runs, problem)
 			}
 		}
 	}

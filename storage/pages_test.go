@@ -1,0 +1,85 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The lines are what is promised to those who read them: plain JSON, which escapes
+// nothing that it need not.
+func TestLinesOfPagesAndLinks(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{Gather: -1, Links: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, v := range []*Visit{
+		{Page: &PageRecord{URL: "http://a.example/?a&b", Time: at, Status: 200, Title: "<1>"}},
+		{Page: &PageRecord{URL: "u", Time: at, Body: Text("a<b>\n"), Base64: []byte("x")}, Links: []LinkRecord{{From: "u", To: "v?a&b", Hop: "L"}, {From: "u", To: "w"}}},
+		{Page: &PageRecord{URL: "t", Time: at, Body: Text("b")}},
+		{Links: []LinkRecord{{From: "x", To: "y"}}},
+	} {
+		if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+			t.Error(refused, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		PagesFile: `{"url":"http://a.example/?a&b","time":"2030-01-02T03:04:05Z","status":200,"size":0,"title":"<1>","links":0,"depth":0}` + "\n" +
+			`{"url":"u","time":"2030-01-02T03:04:05Z","status":0,"size":0,"links":0,"depth":0,"body":"a<b>\n","base64":"eA=="}` + "\n" +
+			`{"url":"t","time":"2030-01-02T03:04:05Z","status":0,"size":0,"links":0,"depth":0,"body":"b"}` + "\n",
+		LinksFile: `{"from":"u","to":"v?a&b","hop":"L"}` + "\n" + `{"from":"u","to":"w","hop":""}` + "\n" + `{"from":"x","to":"y","hop":""}` + "\n",
+	} {
+		if raw, err := os.ReadFile(filepath.Join(db.Dir(), name)); err != nil || string(raw) != want {
+			t.Errorf("%s, %v:\n%s\nwant\n%s", name, err, raw, want)
+		}
+	}
+	verified(t, db.Dir())
+}
+
+// Large pages are made into lines one after the other, and each is let in.
+func TestLargePagesFollowEachOther(t *testing.T) {
+	db := open(t, t.TempDir())
+	for range 3 {
+		if err := db.PutPage(&PageRecord{URL: "u", Body: Text(strings.Repeat("x", largeBody)), Base64: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v := verified(t, db.Dir()); v.Pages != 3 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// However lines are written, each comes whole, and once.
+func TestALineWriterCutsLines(t *testing.T) {
+	const text = "one\n\ntwo and\nthree\n"
+	for step := 1; step <= len(text); step++ {
+		var got []string
+		w := &lineWriter{each: func(line []byte) error { got = append(got, string(line)); return nil }}
+		for rest := text; rest != ""; {
+			k := min(step, len(rest))
+			if n, err := w.Write([]byte(rest[:k])); n != k || err != nil {
+				t.Fatal(n, err)
+			}
+			rest = rest[k:]
+		}
+		if strings.Join(got, "|") != "one\n|\n|two and\n|three\n" || len(w.rest) > 0 {
+			t.Errorf("%d bytes at a time: %q, left are %q", step, got, w.rest)
+		}
+	}
+	stop := errors.New("stop")
+	told := 0
+	w := &lineWriter{each: func([]byte) error { told++; return stop }}
+	if n, err := w.Write([]byte(text)); n != 0 || err != stop || told != 1 {
+		t.Errorf("%d bytes, %v, told %d times", n, err, told)
+	}
+}
