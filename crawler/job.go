@@ -18,12 +18,15 @@ import (
 type Job struct {
 	// Set by newJob, and never changed.
 	opts    Options // checked
+	listed  bool    // its scope is SeedsOnly
 	handler Handler // nil: none
 	rooms   Rooms
 	fetcher *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
 
 	counts  counts  // each adds to them as it comes to something; nothing is taken away
 	repeats repeats // of pages that were fetched: every visit with a page adds its own
+	traps   traps   // the spaces that links lead into: every visit adds what it finds
+	told    told    // the sitemaps that were queued: every visit adds those of its robots.txt
 	desks   desks   // of the visits under way: the visit that took one gives it back
 }
 
@@ -70,7 +73,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{opts: o, handler: h, rooms: rooms, fetcher: fetcher, desks: desks{most: o.Concurrency}}, nil
+	return &Job{opts: o, listed: scopeName(o.Scope) == scopeName(SeedsOnly()), handler: h, rooms: rooms, fetcher: fetcher, desks: desks{most: o.Concurrency}}, nil
 }
 
 // Close closes connections that are kept open. No visit may be under way.

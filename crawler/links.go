@@ -1,6 +1,10 @@
 package crawler
 
 import (
+	"fmt"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -42,6 +46,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	seen[p.URL.Key()] = struct{}{}
 	var found frontier.Entry
 	var by frontier.Hop
+	now := time.Now()
 	add := func(u frontier.URL, hop frontier.Hop) {
 		key := u.Key()
 		known := len(seen)
@@ -54,6 +59,8 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		found.URL = u
 		if reason := j.unwanted(&found); reason != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: reason})
+		} else if why := j.trapped(p, &found, now); why != "" {
+			tell(Skip{URL: u, Via: found.Via, Reason: SkipTrap, Detail: why})
 		} else {
 			entries = append(entries, found)
 		}
@@ -63,11 +70,20 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	}
 	for i := range links {
 		l := &links[i]
-		if l.Hop == frontier.HopEmbed {
+		switch l.Hop {
+		case frontier.HopEmbed:
 			// It is no link that a robot could follow: the page is shown with it.
-			if j.opts.Requisites {
+			if j.opts.Requisites && p.shows() {
 				add(l.URL, l.Hop)
 			}
+			continue
+		case frontier.HopManifest:
+			if j.opts.Sitemaps != SitemapsNone {
+				add(l.URL, l.Hop)
+			}
+			continue
+		}
+		if !j.follows(p) {
 			continue
 		}
 		if (l.NoFollow || p.Directives.NoFollow) && !j.opts.FollowNoFollow {
@@ -81,6 +97,45 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	}
 	f.entries = entries
 	return entries
+}
+
+// trapped says of what trap a link that was found on p is one; empty if of none.
+func (j *Job) trapped(p *Page, e *frontier.Entry, now time.Time) (why string) {
+	switch {
+	case j.opts.FollowTraps || e.Redirects() > 0:
+		return ""
+	case p.below > maxBelow && e.Page():
+		why = fmt.Sprintf("found on one of more than %d pages of one body, below the first", maxBelow)
+	default:
+		why = j.traps.judge(e, now)
+	}
+	if why != "" {
+		j.traps.note(e.URL.Site(), why)
+	}
+	return why
+}
+
+// MaxEmbeds is how many hops from its page what it is shown with may be: a font is
+// named by a style sheet that another one imports.
+const MaxEmbeds = 4
+
+// shows reports whether what p is shown with belongs to the crawl. A document that is
+// shown within another one is shown whole, but not what is shown within it: it may be
+// a page that every page shows.
+func (p *Page) shows() bool {
+	n := p.Entry.Embeds()
+	return n < MaxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
+}
+
+// follows reports whether the links of p are followed.
+func (j *Job) follows(p *Page) bool {
+	switch j.opts.Sitemaps {
+	case SitemapsOnly:
+		return p.html.Sitemap
+	case SitemapsNone:
+		return !p.html.Sitemap
+	}
+	return true
 }
 
 // unwanted says why an entry that was found does not enter the frontier; empty
@@ -112,8 +167,10 @@ func (j *Job) narrowed(e *frontier.Entry) Reason {
 		return SkipDepth
 	case j.excluded(e):
 		return SkipFilter
-	case o.Requisites && e.Requisite():
-		// One hop beyond the scope, so that the page can be shown.
+	case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
+		return SkipDepth
+	case o.Requisites && e.Requisite() || named(e):
+		// Beyond the scope, so that the page can be shown, or the list be read.
 		return ""
 	case !o.Scope.Contains(*e):
 		return SkipScope

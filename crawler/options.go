@@ -48,9 +48,10 @@ type Options struct {
 	Dir    string   // where the crawl lives; empty: in memory
 	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
 
-	Rescan     bool  // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
-	Requisites bool  // fetch what pages are shown with, too: one hop beyond the scope
-	MaxArchive int64 // bytes of a WARC file, after which the next is begun; 0: 1 GiB
+	Rescan     bool     // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
+	Requisites bool     // fetch what pages are shown with, too: beyond the scope, up to MaxEmbeds hops from the page
+	Sitemaps   Sitemaps // which are read, and whether links count beside them
+	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
 	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
 	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: 24 MiB
@@ -67,6 +68,7 @@ type Options struct {
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
+	FollowTraps    bool              // follow links that have the pattern of a space without an end
 
 	OnStart func(Start)        // called once, before the first request: what a run that goes on does otherwise
 	OnError func(*Page, error) // called for each error of the handler, beside the Logger; must be safe for concurrent use
@@ -132,6 +134,9 @@ func (o *Options) check() error {
 		if !slices.Contains(outputNames, out) {
 			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is none of %s", out, join(outputNames, ", "))}
 		}
+	}
+	if s := o.Sitemaps; s != SitemapsAlso && s != SitemapsOnly && s != SitemapsNone {
+		return &OptionError{Field: "Sitemaps", Reason: fmt.Sprintf("%q is none of %q, %q and %q", o.Sitemaps, SitemapsAlso, SitemapsOnly, SitemapsNone)}
 	}
 	if o.Output == nil {
 		o.Output = slices.Clone(usualOutputs)

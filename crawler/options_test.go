@@ -53,6 +53,8 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 		w.Site(host).Page("/", strings.Repeat("x", 300<<10))
 	}
 	w.Site("https://secure.example").Page("/", "x")
+	w.Site("http://mapped.example").Robots("Sitemap: /list.txt").Page("/", "x").Page("/mapped", "x").Func("/list.txt", sent("text/plain", "http://mapped.example/mapped"))
+	w.Site("http://trap.example").Page("/", `<a href="/x/x/x/x">x</a>`).Page("/x/x/x/x", "x")
 	return w
 }
 
@@ -204,6 +206,8 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(storage.PagesFile) }, base: 1, want: 0},
 		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
+		{field: "Sitemaps", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.Sitemaps = crawler.SitemapsNone }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},
+		{field: "FollowTraps", both: seeds("http://trap.example/"), change: set(func(o *options) { o.FollowTraps = true }), look: func(s *seen) any { return s.has("http://trap.example/x/x/x/x") }, base: false, want: true},
 		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},
 		{field: "BodyBudget", both: func(o *options) {
 			o.Seeds = []string{"http://huge.example/", "http://vast.example/"}

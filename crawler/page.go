@@ -37,6 +37,7 @@ type Page struct {
 	charset  string
 	html     extract.Document
 	read     bool // html is what was found
+	below    int  // pages of its body that were found below the first one, this one too
 	doc      *goquery.Document
 	followed []frontier.URL
 }
@@ -61,14 +62,26 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	sum := sha1.Sum(x.Body)
 	p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
-	if x.Status/100 == 2 && extract.IsHTML(p.Type) {
-		text := p.Text()
-		opts.Charset = p.charset
-		p.html = extract.HTML(text, e.URL, p.Type, opts)
-		p.read = true
-		p.Directives = p.Directives.Merge(p.html.Directives)
+	if x.Status/100 == 2 {
+		p.find(opts)
 	}
 	return p
+}
+
+// find finds the links of the body, and of the header.
+func (p *Page) find(opts extract.Options) {
+	if opts.Sitemap = p.Entry.Sitemap(); extract.Reads(p.Type, opts) {
+		text := p.Body
+		if !opts.Sitemap { // which may be compressed, and says its encoding itself
+			text = p.Text()
+			opts.Charset = p.charset
+		}
+		p.html, p.read = extract.Read(text, p.URL, p.Type, opts)
+		p.Directives = p.Directives.Merge(p.html.Directives)
+	}
+	if values := p.Header["Link"]; len(values) > 0 {
+		p.html.Links = append(extract.LinkHeader(values, p.URL, opts), p.html.Links...)
+	}
 }
 
 // Text is the body as UTF-8.

@@ -17,6 +17,14 @@ type Repeat struct {
 	Pages int
 }
 
+// A body is one that pages of a site have.
+type body struct {
+	Repeat
+	first    string // the directory of the first of them
+	segments int    // of the first one's path
+	below    int    // pages that lie deeper in that directory
+}
+
 const (
 	// manyRepeats is from how many pages on a repeat is one.
 	manyRepeats = 100
@@ -39,13 +47,13 @@ type bodyKey struct {
 // younger is full. What is a repeat is not forgotten.
 type repeats struct {
 	mu         sync.Mutex // guards all: every visit with a page looks here once
-	young, old map[bodyKey]*Repeat
+	young, old map[bodyKey]*body
 	said       int // warnings so far, which are not to fill the log
 }
 
 // see counts a page. It reports whether it is time to say something: at the
 // hundredth, the thousandth, ..., and not too often in all.
-func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
+func (r *repeats) see(u frontier.URL, digest string) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := bodyKey{u.Site(), digest}
@@ -55,12 +63,15 @@ func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
 			r.age()
 		}
 		if one = r.old[key]; one == nil {
-			one = &Repeat{Under: strings.Clone(short(u.String()))}
+			one = newBody(u)
 		}
 		key.site = frontier.Site(strings.Clone(string(key.site))) // it would keep the whole URL
 		r.young[key] = one
 	}
 	one.Pages++
+	if path, segments := pathOf(u); segments > one.segments && strings.HasPrefix(path, one.first) {
+		one.below++
+	}
 	one.Under = common(one.Under, short(u.String()))
 	for n := manyRepeats; n <= one.Pages; n *= 10 {
 		if n == one.Pages {
@@ -71,10 +82,23 @@ func (r *repeats) see(u frontier.URL, digest string) (Repeat, bool) {
 	return *one, false
 }
 
+func newBody(u frontier.URL) *body {
+	path, segments := pathOf(u)
+	return &body{
+		Repeat: Repeat{Under: strings.Clone(short(u.String()))},
+		first:  strings.Clone(path[:strings.LastIndexByte(path, '/')+1]), segments: segments,
+	}
+}
+
+func pathOf(u frontier.URL) (path string, segments int) {
+	path, _, _ = strings.Cut(short(u.Target()), "?")
+	return path, strings.Count(path, "/")
+}
+
 // age begins a new generation.
 func (r *repeats) age() {
 	r.old = r.young
-	r.young = make(map[bodyKey]*Repeat)
+	r.young = make(map[bodyKey]*body)
 	for key, one := range r.old {
 		if one.Pages >= manyRepeats && len(r.young) < maxBodies/2 {
 			r.young[key] = one
@@ -88,13 +112,13 @@ func (r *repeats) list() []Repeat {
 	defer r.mu.Unlock()
 	all := maps.Clone(r.old)
 	if all == nil {
-		all = map[bodyKey]*Repeat{}
+		all = map[bodyKey]*body{}
 	}
 	maps.Copy(all, r.young)
 	var many []Repeat
 	for _, one := range all {
 		if one.Pages >= manyRepeats {
-			many = append(many, *one)
+			many = append(many, one.Repeat)
 		}
 	}
 	slices.SortFunc(many, func(a, b Repeat) int {

@@ -17,7 +17,8 @@ func TestRepeatsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.see(u, digest)
+		one, warn := r.see(u, digest)
+		return one.Repeat, warn
 	}
 	warned := 0
 	for i := range 3*maxBodies + 7 {
@@ -109,7 +110,7 @@ func (r *repeated) see(n int, url, digest string) (last Repeat, warned []int) {
 	}
 	for range n {
 		one, warn := r.r.see(u, digest)
-		if last = one; warn {
+		if last = one.Repeat; warn {
 			warned = append(warned, one.Pages)
 		}
 	}

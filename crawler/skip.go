@@ -17,6 +17,7 @@ const (
 	SkipFilter    Reason = "filtered" // by Include or Exclude
 	SkipNoFollow  Reason = "nofollow"
 	SkipRedirects Reason = "too many redirects"
+	SkipTrap      Reason = "trap" // Detail is its pattern; Options.FollowTraps
 )
 
 // The reasons why a URL of the crawl ended without a page.

@@ -31,7 +31,7 @@ type Counts struct {
 	Requests  int            // robots.txt included
 	Robots    int            // of these, for robots.txt
 	Fetched   int            // URLs that a server answered and that are not asked again
-	Pages     int            // of these, with a 2xx status, but for what pages are shown with
+	Pages     int            // of these, with a 2xx status, but for what pages are shown with, and sitemaps
 	Bytes     int64          // of bodies, as they came over the wire
 	Status    map[int]int    // answers by HTTP status
 	Errors    map[string]int // requests that failed, by stage
@@ -69,7 +69,7 @@ func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) 
 		n.Retries++
 	case fate.Code == frontier.Fetched:
 		n.Fetched++
-		if fate.Page() && !e.Requisite() {
+		if fate.Page() && e.Page() {
 			n.Pages++
 		}
 	}
@@ -124,6 +124,7 @@ type Summary struct {
 	Waiting []frontier.SiteStatus // sites with something left, the first due first
 	Left    map[Reason]int        // URLs that have not ended, by why; Crawler.Left lists them
 	Repeats []Repeat              // where many pages have one body, the most first
+	Traps   []Trap                // where links were refused, the most first
 }
 
 // String says in a line how the run ended, what was fetched, and what is left
@@ -156,7 +157,7 @@ func (c *Crawler) Summary() Summary {
 	if !c.running() {
 		return s
 	}
-	s.Repeats = c.visits.repeats.list()
+	s.Repeats, s.Traps = c.visits.repeats.list(), c.visits.traps.list()
 	s.Waiting = c.unfinished()
 	for _, st := range s.Waiting {
 		if s.Left == nil {

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -234,6 +235,17 @@ func yesNo(to *bool) choice[bool] {
 	c := either(to, "no", "yes")
 	c.flag = true
 	return c
+}
+
+func sitemaps(to *Sitemaps) choice[Sitemaps] {
+	return choice[Sitemaps]{to: to, words: []string{"also", string(SitemapsOnly), string(SitemapsNone)},
+		of: func(word string) Sitemaps {
+			if word == "also" {
+				return SitemapsAlso
+			}
+			return Sitemaps(word)
+		},
+		word: func(s Sitemaps) string { return cmp.Or(string(s), "also") }}
 }
 
 func scopes(to *Scope) choice[Scope] {

@@ -35,6 +35,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	}
 	res, err := j.fetcher.Get(ctx, turn)
 	defer res.Release()
+	if err == nil {
+		err = safely("Scope or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
+	}
 	if err != nil {
 		lerr := j.logVisit(desk.number, e, &res)
 		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter})
@@ -61,9 +64,11 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	if err := j.handle(ctx, page, &res); err != nil {
 		return err
 	}
-	if res.Outcome.Links, err = j.next(page, desk.found); err != nil {
+	found, err := j.next(page, desk.found)
+	if err != nil {
 		return err
 	}
+	res.Outcome.Links = append(res.Outcome.Links, found...)
 	decided = true
 	err = j.finish(turn, &res)
 	desk.found.clear()
@@ -72,6 +77,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 
 // handle gives a page to the handler. An error is one that ends the crawl.
 func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
+	if page.Entry.Sitemap() {
+		return nil
+	}
 	err := call(ctx, j.handler, page)
 	switch {
 	case errors.Is(err, ErrStop):
@@ -130,10 +138,11 @@ func (j *Job) look(p *Page) {
 			j.opts.Logger.Warn("a page has more links than are taken", "url", p.URL.String(), "taken", len(p.html.Links))
 		}
 	}
-	if p.Status/100 != 2 || p.Entry.Requisite() {
+	if p.Status/100 != 2 || !p.Entry.Page() {
 		return
 	}
-	if r, warn := j.repeats.see(p.URL, p.digest); warn {
+	r, warn := j.repeats.see(p.URL, p.digest)
+	if p.below = r.below; warn {
 		j.opts.Logger.Warn("pages have one body: is this a space without an end?", "under", r.Under, "pages", r.Pages)
 	}
 }

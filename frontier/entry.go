@@ -54,12 +54,26 @@ func (e Entry) Redirects() int {
 	return n
 }
 
-// Requisite reports whether e is what a page that was reached otherwise is shown
-// with: its last hop is HopEmbed, but for redirects, and no other is.
-func (e Entry) Requisite() bool {
-	hops := e.Hops[:len(e.Hops)-e.Redirects()]
-	return strings.IndexByte(hops, byte(HopEmbed)) == len(hops)-1 && hops != ""
+// Embeds is how many E hops in a row, but for redirects, led to e: 1 for an image of
+// a page, 3 for a font that a style sheet names which another one imports.
+func (e Entry) Embeds() int {
+	run := e.Hops[len(strings.TrimRight(e.Hops, string([]byte{byte(HopEmbed), byte(HopRedirect)}))):]
+	return strings.Count(run, string(rune(HopEmbed)))
 }
+
+// Requisite reports whether e is what a page is shown with: its last hop is
+// HopEmbed, but for redirects.
+func (e Entry) Requisite() bool { return e.Embeds() > 0 }
+
+// Sitemap reports whether e was named as a sitemap, by robots.txt or by an index of
+// sitemaps: its last hop is HopManifest, but for redirects.
+func (e Entry) Sitemap() bool {
+	return strings.HasSuffix(e.Hops[:len(e.Hops)-e.Redirects()], string(rune(HopManifest)))
+}
+
+// Page reports whether e counts as a page: it is neither what others are shown with
+// nor a list of them.
+func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 
 // FromSeed reports whether e is a seed or was reached from one by redirects
 // alone.

@@ -4,29 +4,35 @@ import "testing"
 
 func TestWhatHopsSayOfAnEntry(t *testing.T) {
 	for hops, want := range map[string]struct {
-		redirects           int
-		requisite, fromSeed bool
+		redirects, embeds int
+		sitemap, fromSeed bool
 	}{
-		"":      {0, false, true},
-		"R":     {1, false, true},
-		"RRR":   {3, false, true},
-		"L":     {0, false, false},
-		"LR":    {1, false, false},
-		"RL":    {0, false, false},
-		"M":     {0, false, false},
-		"E":     {0, true, false},
-		"LE":    {0, true, false},
-		"LERR":  {2, true, false},
-		"RE":    {0, true, false},
-		"LEE":   {0, false, false},
-		"EE":    {0, false, false},
-		"LERE":  {0, false, false},
-		"LEL":   {0, false, false},
-		"LRLER": {1, true, false},
+		"":         {0, 0, false, true},
+		"R":        {1, 0, false, true},
+		"RRR":      {3, 0, false, true},
+		"L":        {0, 0, false, false},
+		"LR":       {1, 0, false, false},
+		"RL":       {0, 0, false, false},
+		"M":        {0, 0, true, false},
+		"LPMR":     {1, 0, true, false},
+		"PMM":      {0, 0, true, false},
+		"PML":      {0, 0, false, false},
+		"PMLE":     {0, 1, false, false},
+		"E":        {0, 1, false, false},
+		"LE":       {0, 1, false, false},
+		"LERR":     {2, 1, false, false},
+		"RE":       {0, 1, false, false},
+		"LEE":      {0, 2, false, false},
+		"EE":       {0, 2, false, false},
+		"LERE":     {0, 2, false, false},
+		"LRERERER": {1, 3, false, false},
+		"LEL":      {0, 0, false, false},
+		"LELE":     {0, 1, false, false},
+		"LRLER":    {1, 1, false, false},
 	} {
 		e := Entry{Hops: hops}
-		if e.Redirects() != want.redirects || e.Requisite() != want.requisite || e.FromSeed() != want.fromSeed {
-			t.Errorf("%q: %d redirects, requisite %v, from a seed %v; want %v", hops, e.Redirects(), e.Requisite(), e.FromSeed(), want)
+		if e.Redirects() != want.redirects || e.Embeds() != want.embeds || e.Requisite() != (want.embeds > 0) || e.FromSeed() != want.fromSeed || e.Sitemap() != want.sitemap || e.Page() == (e.Requisite() || e.Sitemap()) {
+			t.Errorf("%q: %d redirects, %d embeds, requisite %v, sitemap %v, page %v, from a seed %v; want %v", hops, e.Redirects(), e.Embeds(), e.Requisite(), e.Sitemap(), e.Page(), e.FromSeed(), want)
 		}
 	}
 }

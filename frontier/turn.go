@@ -243,7 +243,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		s.given = given
 		fate = t.decide(o, now)
 	}
-	if fate.Page() && !t.entry.Requisite() {
+	if fate.Page() && t.entry.Page() {
 		s.spent.Pages++
 		f.spent.Pages++
 	}

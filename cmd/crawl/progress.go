@@ -56,6 +56,9 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	for _, r := range s.Repeats[:min(len(s.Repeats), 5)] {
 		w.line("one body", "%d pages under %s: a space without an end?", r.Pages, r.Under)
 	}
+	for _, t := range s.Traps[:min(len(s.Traps), 5)] {
+		w.line("trap", "%s of %s: %s", plural(t.URLs, "link"), t.Site, t.Pattern)
+	}
 	polite := s.Frontier.Polite
 	w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
 		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
@@ -284,6 +287,15 @@ func summaryJSON(s crawler.Summary, dir string) any {
 	for _, r := range s.Repeats {
 		repeats = append(repeats, repeat(r))
 	}
+	type trap struct {
+		Site    frontier.Site `json:"site"`
+		Pattern string        `json:"pattern"`
+		URLs    int           `json:"links"`
+	}
+	var traps []trap
+	for _, t := range s.Traps {
+		traps = append(traps, trap(t))
+	}
 	return struct {
 		End         string                 `json:"end"`
 		Dir         string                 `json:"dir"`
@@ -305,8 +317,9 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Waiting     []waiting              `json:"waiting,omitempty"`
 		Cut         int                    `json:"pages_with_links_cut,omitempty"`
 		Repeats     []repeat               `json:"one_body,omitempty"`
+		Traps       []trap                 `json:"traps,omitempty"`
 	}{
 		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
-		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Cut, repeats,
+		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Cut, repeats, traps,
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A collector makes the links of a document that is not HTML, within the bounds of
-// all documents.
+// A collector makes the links of a document that is not HTML, within bounds.
 type collector struct {
-	doc  Document
-	size int
+	doc             Document
+	size            int // bytes of the links
+	most, mostBytes int // of them
 }
 
 // found is a reference as it was written.
@@ -21,7 +21,7 @@ type found struct {
 // newCollector reads references relative to base, their queries in the encoding of
 // encode.
 func newCollector(base frontier.URL, encode func(string) string) collector {
-	return collector{doc: Document{base: base, encode: encode}}
+	return collector{doc: Document{base: base, encode: encode}, most: MaxLinks, mostBytes: maxLinkBytes}
 }
 
 // add takes a reference of the document. It returns false once no more are taken.
@@ -40,7 +40,7 @@ func (c *collector) addTo(base frontier.URL, f found) bool {
 // take adds a link. It returns false once no more are taken.
 func (c *collector) take(l Link) bool {
 	c.size += len(l.URL.String())
-	if len(c.doc.Links) == MaxLinks || c.size > maxLinkBytes {
+	if len(c.doc.Links) == c.most || c.size > c.mostBytes {
 		c.doc.Cut = true
 		return false
 	}

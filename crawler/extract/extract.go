@@ -31,6 +31,7 @@ type Document struct {
 	Canonical  frontier.URL      // link rel=canonical; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
 	Cut        bool              // there were more links than are taken
+	Sitemap    bool              // it is a sitemap, whose links are what it lists
 
 	base   frontier.URL
 	encode func(query string) string

@@ -11,14 +11,13 @@ import (
 )
 
 // Read reads a document of any kind that names links, in UTF-8 as Decode returns it:
-// HTML, SVG, style sheets, feeds, and sitemaps, whose locations are with
-// frontier.HopManifest. The media type says which it is, and the root element what XML
-// is; a feed that is sent as HTML is one (MIME Sniffing, section 7.3). False means that
-// it is of none of these kinds.
+// HTML, SVG, style sheets, feeds, and sitemaps. What an index of sitemaps names is with
+// frontier.HopManifest, and the pages that a sitemap names are links. The media type
+// says which kind it is, and the root element what XML is; a feed that is sent as HTML
+// is one (MIME Sniffing, section 7.3). False means that it is of none of these kinds.
 //
 // A sitemap may be of any type, plain text and gzip too, where opts.Sitemap asks for
-// one; of more locations than MaxLinks the rest is left out, so that Sitemap is for
-// those who want all.
+// one, with as many locations as sitemaps.org lets it name.
 func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	if opts.Sitemap {
 		if d, ok := readSitemap(body, u, opts); ok {
@@ -47,6 +46,18 @@ func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document
 		return readSitemap(body, u, opts)
 	}
 	return Document{}, false
+}
+
+// Reads reports whether documents of a media type may name links that opts ask for,
+// without a look at one.
+func Reads(mediaType string, opts Options) bool {
+	switch {
+	case opts.Sitemap, IsHTML(mediaType):
+		return true
+	case mediaType == "text/css":
+		return opts.Embeds
+	}
+	return mediaType == "text/xml" || strings.HasSuffix(mediaType, "/xml") || strings.HasSuffix(mediaType, "+xml") || strings.HasSuffix(mediaType, "/json") || strings.HasSuffix(mediaType, "+json")
 }
 
 func isFeed(root string) bool { return root == "rss" || root == "feed" || root == "rdf" }
@@ -87,6 +98,7 @@ func rootName(body []byte) string {
 // readSitemap makes a document of a sitemap; false if it is none.
 func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	c := newCollector(u, nil)
+	c.most, c.mostBytes = MaxSitemapURLs, maxSitemapLinkBytes
 	var failed error
 	s := sitemap{u: u, yield: func(e SitemapEntry, err error) bool {
 		if err != nil {
@@ -108,13 +120,18 @@ func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 		return Document{}, false
 	}
 	d := c.document()
+	d.Sitemap = true
 	d.Cut = d.Cut || failed != nil && !errors.Is(failed, io.ErrUnexpectedEOF)
 	return d, true
 }
 
 // entry takes a location and what stands beside it.
 func (c *collector) entry(e SitemapEntry, opts Options) bool {
-	if !c.take(Link{URL: e.URL, Hop: frontier.HopManifest, Where: e.where}) {
+	hop := frontier.HopLink
+	if e.Index {
+		hop = frontier.HopManifest
+	}
+	if !c.take(Link{URL: e.URL, Hop: hop, Where: e.where}) {
 		return false
 	}
 	for _, l := range e.Alternates {

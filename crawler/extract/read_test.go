@@ -13,7 +13,7 @@ func TestTheKindOfADocumentDecidesWhoReadsIt(t *testing.T) {
 	u := parse(t, "http://a.example/dir/page")
 	const rss = `<rss><channel><item><link>/1</link><enclosure url="/2"/></item></channel></rss>`
 	const set = `<?xml version="1.0"?><urlset><url><loc>http://a.example/1</loc><image:image><image:loc>http://a.example/i.png</image:loc></image:image><xhtml:link rel="alternate" href="/de"/></url></urlset>`
-	sitemap := []string{"M urlset/loc http://a.example/1", "M xhtml:link/href http://a.example/de alternate", "E image:loc http://a.example/i.png"}
+	sitemap := []string{"L urlset/loc http://a.example/1", "L xhtml:link/href http://a.example/de alternate", "E image:loc http://a.example/i.png"}
 	feed := []string{"L item/link http://a.example/1", "L item/enclosure http://a.example/2"}
 	link := []string{"L a/href http://a.example/1"}
 	for _, tc := range []struct {
@@ -45,10 +45,10 @@ func TestTheKindOfADocumentDecidesWhoReadsIt(t *testing.T) {
 		{"one that is not asked for", string(zipped(t, []byte(set))), "application/gzip", false, nil, false},
 		{"gzip that is broken", "\x1f\x8b\x08", "application/gzip", true, nil, false},
 		{"text", "http://a.example/1", "text/plain", false, nil, false},
-		{"text that is asked for", "http://a.example/1\n", "text/plain; charset=utf-8", true, []string{"M text/line http://a.example/1"}, true},
+		{"text that is asked for", "http://a.example/1\n", "text/plain; charset=utf-8", true, []string{"L text/line http://a.example/1"}, true},
 		{"text that is no sitemap", "hello", "text/plain", true, nil, false},
 		{"HTML in place of a sitemap", "<a href=/1>", "text/html", true, link, true},
-		{"a feed as a sitemap", rss, "application/rss+xml", true, []string{"M rss/link http://a.example/1"}, true},
+		{"a feed as a sitemap", rss, "application/rss+xml", true, []string{"L rss/link http://a.example/1"}, true},
 		{"a sitemap that is cut", `<urlset><url><loc>http://a.example/1</loc></url><url>`, "text/xml", false, sitemap[:1], true},
 		{"other XML", "<opml><outline url='/1'/></opml>", "text/xml", false, nil, false},
 		{"no XML", "x", "text/xml", false, nil, false},
@@ -75,9 +75,10 @@ func TestTheLinksOfASitemapAreBounded(t *testing.T) {
 		links int
 		cut   bool
 	}{
-		"many":        {"<url><loc>/1</loc></url>", MaxLinks + 1, MaxLinks, true},
-		"just enough": {"<url><loc>/1</loc></url>", MaxLinks, MaxLinks, false},
-		"alternates":  {"<url><loc>/1</loc>" + strings.Repeat(alternate, 499) + "</url>", 21, MaxLinks, true},
+		"many":        {"<url><loc>/1</loc></url>", MaxSitemapURLs + 1, MaxSitemapURLs, true},
+		"just enough": {"<url><loc>/1</loc></url>", MaxSitemapURLs, MaxSitemapURLs, false},
+		"alternates":  {"<url><loc>/1</loc>" + strings.Repeat(alternate, 499) + "</url>", 51, MaxSitemapURLs, true},
+		"too much":    {"<url><loc>/" + strings.Repeat("x", 2000) + "</loc></url>", 5000, maxSitemapLinkBytes / 2017, true},
 		"too long":    {"<url><loc>/" + strings.Repeat("x", MaxSitemapURL) + "</loc></url>", 1, 0, true},
 	} {
 		d, ok := Read([]byte("<urlset>"+strings.Repeat(tc.entry, tc.n)+"</urlset>"), u, "text/xml", Options{Embeds: true})

@@ -24,6 +24,9 @@ const (
 	MaxSitemapURL   = 2_048
 )
 
+// maxSitemapLinkBytes is what the locations of one sitemap have in a Document.
+const maxSitemapLinkBytes = 8 << 20
+
 // maxExtras is how many alternates, and how many embeds, one entry has at most.
 const maxExtras = 1_000
 
@@ -241,7 +244,7 @@ func (s *sitemap) tag(token xmlToken) {
 		s.listen(name)
 	case "link":
 		if rel := s.x.attr("rel"); strings.EqualFold(rel, "alternate") || strings.EqualFold(rel, "amphtml") {
-			s.more(&s.entry.Alternates, s.x.attr("href"), Link{Hop: frontier.HopManifest, Where: "xhtml:link/href", Rel: rel})
+			s.more(&s.entry.Alternates, s.x.attr("href"), Link{Hop: frontier.HopLink, Where: "xhtml:link/href", Rel: rel})
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestSitemap(t *testing.T) {
 		{"other languages", set + `<url><loc>http://a.example/</loc>
 			<xhtml:link rel="alternate" hreflang="de" href="http://a.example/de"/><xhtml:link rel='alternate' media='handheld' href='/m'></xhtml:link>
 			<xhtml:link rel="stylesheet" href="/s.css"/></url></urlset>`,
-			[]string{"http://a.example/ M xhtml:link/href http://a.example/de M xhtml:link/href http://a.example/m"}},
+			[]string{"http://a.example/ L xhtml:link/href http://a.example/de L xhtml:link/href http://a.example/m"}},
 		{"images and videos", set + `<url><image:image><image:loc>http://a.example/i.png</image:loc></image:image><loc>http://a.example/</loc>
 			<image:image><image:caption>x</image:caption><image:loc>http://b.example/j.png</image:loc></image:image>
 			<video:video><video:thumbnail_loc>http://a.example/t</video:thumbnail_loc><video:content_loc>http://a.example/v</video:content_loc>

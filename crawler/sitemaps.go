@@ -1,0 +1,98 @@
+package crawler
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// Sitemaps say what becomes of the sitemaps (sitemaps.org) of a crawl: those that
+// robots.txt of a site in scope names, wherever they lie, and those that an index of
+// sitemaps names on its own host. They are asked for as pages are, under the same
+// robots.txt and the same clocks; they are archived, but no pages for limits, and not
+// given to the handler. What they list is a link, in scope or not. A seed that is a
+// sitemap is a page, and is read.
+type Sitemaps string
+
+// The values of Options.Sitemaps.
+const (
+	SitemapsAlso Sitemaps = ""     // they are read, and links of pages are followed
+	SitemapsOnly Sitemaps = "only" // of pages, only redirects are followed, and what they are shown with
+	SitemapsNone Sitemaps = "none" // they are not asked for, and a seed that is one has no links
+)
+
+// maxNested is how many M hops in a row are followed: an index names sitemaps, which
+// sitemaps.org leaves it at, and may itself be named by one.
+const maxNested = 3
+
+// maxTold is how many sites are remembered whose sitemaps were queued.
+const maxTold = 1 << 14
+
+// told remembers which robots.txt had its sitemaps queued in this run. What is
+// forgotten is queued once more, which the frontier knows already.
+type told struct {
+	mu    sync.Mutex // guards sites: every visit looks here once
+	sites map[frontier.Site]time.Time
+}
+
+// first reports whether the sitemaps of s were not told yet.
+func (t *told) first(site frontier.Site, s *robots.Snapshot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at, known := t.sites[site]; known && at.Equal(s.Fetched) {
+		return false
+	}
+	if t.sites == nil || len(t.sites) >= maxTold {
+		t.sites = map[frontier.Site]time.Time{}
+	}
+	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // it would keep the whole URL
+	return true
+}
+
+// sitemapsOf are the sitemaps that the robots.txt names by which e was judged, each
+// time that it is another one than before. What a page is shown with, or a sitemap
+// elsewhere, does not bring its own site into the crawl; and where the seeds are all
+// that is in scope, no list is needed.
+func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
+	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || !j.told.first(e.URL.Site(), s) {
+		return nil
+	}
+	e.Hops += string(frontier.HopPrerequisite)
+	var found []frontier.Entry
+	for _, raw := range s.File(j.opts.Dialect).Sitemaps() {
+		u, err := e.URL.Resolve(raw)
+		if err != nil {
+			continue
+		}
+		sitemap := e.Found(u, frontier.HopManifest)
+		sitemap.Via = s.URL
+		if reason := j.unwanted(&sitemap); reason != "" {
+			j.skip(Skip{URL: u, Via: s.URL, Reason: reason})
+			continue
+		}
+		found = append(found, sitemap)
+	}
+	return found
+}
+
+// named reports whether a sitemap may lie where it does: anywhere if robots.txt names
+// it, or a sitemap redirects there, and beside the index that names it.
+func named(e *frontier.Entry) bool {
+	switch {
+	case !e.Sitemap():
+		return false
+	case e.Redirects() > 0 || strings.HasSuffix(e.Hops, string([]byte{byte(frontier.HopPrerequisite), byte(frontier.HopManifest)})):
+		return true
+	}
+	via, err := frontier.ParseURL(e.Via)
+	return err == nil && via.Host() == e.URL.Host()
+}
+
+// nested is how many M hops in a row, but for redirects, led to e.
+func nested(e *frontier.Entry) int {
+	hops := strings.ReplaceAll(e.Hops, string(rune(frontier.HopRedirect)), "")
+	return len(hops) - len(strings.TrimRight(hops, string(rune(frontier.HopManifest))))
+}

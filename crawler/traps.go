@@ -1,0 +1,281 @@
+package crawler
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/zeebo/xxh3"
+)
+
+// Spaces of URLs without an end have patterns. Each bound is far from what sites of
+// documents come near to.
+const (
+	maxSegments  = 32      // of a path
+	maxRounds    = 3       // of the same segments after each other
+	maxPairs     = 4       // of the same name and value in a query
+	maxShapes    = 128     // combinations of parameter names under one path of a site
+	maxSessions  = 8       // session ids under one path of a site
+	futureYears  = 3       // of a page of a calendar that was found on another one
+	maxMonths    = 240     // of a calendar that were each found on one beside it
+	maxBodyDepth = 16      // pages of one body, each below the one before
+	maxBelow     = 8       // pages of one body below the first one
+	maxTraps     = 1 << 10 // rows that are remembered for a summary
+	maxSpaces    = 1 << 12 // paths whose combinations, or sessions, are remembered
+	longestQuery = 4 << 10 // bytes of a query that are looked at
+)
+
+// A Trap is where links were refused since they have the pattern of a space without
+// an end.
+type Trap struct {
+	Site    frontier.Site
+	Pattern string // as in "the path repeats /a/b"
+	URLs    int
+}
+
+// traps refuse links by what they have in common with others. What is remembered is
+// bounded, and belongs to one run: what was forgotten is counted anew.
+type traps struct {
+	mu     sync.Mutex // guards all: of a link, only one with a pattern or a query comes here
+	spaces map[uint64][]uint64
+	found  map[Trap]int // URLs is 0
+}
+
+// judge says by which pattern a link that was found is one of a trap; empty if it is
+// none.
+func (t *traps) judge(e *frontier.Entry, now time.Time) string {
+	target := e.URL.Target()
+	path, query, _ := strings.Cut(target, "?")
+	why := endlessPath(path)
+	if why == "" {
+		why = t.endlessCalendar(e.URL, e.Via, now)
+	}
+	if why == "" && query != "" {
+		why = t.endlessQuery(e.URL.Site(), path, query[:min(len(query), longestQuery)])
+	}
+	if at := strings.Index(path, ";"); why == "" && at >= 0 {
+		if _, id, _ := strings.Cut(strings.ToLower(path[at:]), ";jsessionid="); id != "" {
+			why = t.session(e.URL.Site(), path[:at], id)
+		}
+	}
+	return why
+}
+
+// note counts a link that was refused.
+func (t *traps) note(site frontier.Site, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.found == nil {
+		t.found = map[Trap]int{}
+	}
+	key := Trap{Site: site, Pattern: why}
+	if _, known := t.found[key]; !known {
+		if len(t.found) >= maxTraps {
+			key = Trap{Pattern: "others"}
+		}
+		key.Site = frontier.Site(strings.Clone(string(key.Site))) // it would keep the whole URL
+	}
+	t.found[key]++
+}
+
+// list are the traps, those with the most links first.
+func (t *traps) list() []Trap {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]Trap, 0, len(t.found))
+	for trap, n := range maps.All(t.found) {
+		trap.URLs = n
+		all = append(all, trap)
+	}
+	slices.SortFunc(all, func(a, b Trap) int {
+		return cmp.Or(cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Pattern, b.Pattern))
+	})
+	return all
+}
+
+// endlessPath finds too many segments, and the same ones again and again: a relative
+// link to a directory that is read from within it.
+func endlessPath(path string) string {
+	var ends [maxSegments + 1]int // where the slashes stand
+	n := 0
+	for i := 0; i < len(path); i++ {
+		if path[i] != '/' {
+			continue
+		}
+		if n == maxSegments {
+			return fmt.Sprintf("the path has more than %d segments", maxSegments)
+		}
+		ends[n] = i
+		n++
+	}
+	ends[n] = len(path)
+	for period := 1; period*maxRounds <= n; period++ {
+		for i := 0; i+period*maxRounds <= n; i++ {
+			if s := path[ends[i]:ends[i+period]]; again(path[ends[i+period]:], s) && hasLetter(s) {
+				return "the path repeats " + short(s)
+			}
+		}
+	}
+	return ""
+}
+
+// again reports whether rest begins with maxRounds-1 more times s, each a whole
+// segment or several.
+func again(rest, s string) bool {
+	for range maxRounds - 1 {
+		if !strings.HasPrefix(rest, s) {
+			return false
+		}
+		rest = rest[len(s):]
+	}
+	return rest == "" || rest[0] == '/'
+}
+
+// hasLetter is false for /0/0/0, a tile of a map.
+func hasLetter(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
+}
+
+// endlessCalendar finds a month that was found on one beside it, far from now, or
+// after many others: what leads from month to month does so for ever.
+func (t *traps) endlessCalendar(u frontier.URL, via string, now time.Time) string {
+	y, m, at := month(u.Target())
+	if at < 0 {
+		return ""
+	}
+	if y2, m2, at := month(via); at < 0 || max(12*y+m-12*y2-m2, 12*y2+m2-12*y-m) > 1 {
+		return ""
+	}
+	if y < now.Year()+futureYears && !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths) {
+		return ""
+	}
+	return fmt.Sprintf("a calendar under %s", short(u.Target()[:at]))
+}
+
+// month is the first year in text with a month behind it, and where it stands: 2031-05,
+// 2031/5, 203105, 20310531, or year=2031&month=5. It stands at -1 where there is none.
+func month(text string) (year, month, at int) {
+	for i := 0; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			continue
+		}
+		start := i
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+		}
+		digits := text[start:i]
+		switch {
+		case len(digits) == 4:
+			behind := text[i:]
+			if behind = strings.TrimPrefix(behind, "&month="); behind == text[i:] {
+				if behind == "" || strings.IndexByte("-/._", behind[0]) < 0 {
+					continue
+				}
+				behind = behind[1:]
+			}
+			if m := number(behind[:digitsOf(behind)]); m >= 1 && m <= 12 && digitsOf(behind) <= 2 {
+				return number(digits), m, start
+			}
+		case len(digits) == 6 || len(digits) == 8:
+			if m := number(digits[4:6]); m >= 1 && m <= 12 {
+				return number(digits[:4]), m, start
+			}
+		}
+	}
+	return 0, 0, -1
+}
+
+func digitsOf(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// number is that of a few digits; 0 where there is none.
+func number(digits string) int {
+	n := 0
+	for i := 0; i < len(digits) && i < 9; i++ {
+		n = 10*n + int(digits[i]-'0')
+	}
+	return n
+}
+
+// sessionNames are parameters that name a visitor, not what is on the page.
+var sessionNames = map[string]bool{
+	"jsessionid": true, "phpsessid": true, "sessionid": true, "session_id": true, "sid": true, "sessid": true,
+	"oscsid": true, "zenid": true, "cfid": true, "cftoken": true, "aspsessionid": true,
+}
+
+// minSession is the least length of a session id: a shorter one may number something.
+const minSession = 12
+
+// endlessQuery finds a parameter that is said again and again, session ids, and
+// filters that are combined in every way, and every order.
+func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
+	var names uint64
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if len(value) >= minSession {
+			if lower := strings.ToLower(name); sessionNames[lower] {
+				return t.session(site, path+"?"+lower, value)
+			}
+		}
+		names = bits.RotateLeft64(names, 1) ^ xxh3.HashString(name)
+	}
+	if pair := repeatedPair(query); pair != "" {
+		return "the query repeats " + short(pair)
+	}
+	if t.many(site, path, names, maxShapes) {
+		return fmt.Sprintf("more than %d combinations of parameters under %s", maxShapes, short(path))
+	}
+	return ""
+}
+
+// repeatedPair is a name with its value that is said too often; empty if none is.
+func repeatedPair(query string) string {
+	if strings.Count(query, "&") < maxPairs-1 {
+		return ""
+	}
+	pairs := strings.Split(query, "&")
+	slices.Sort(pairs)
+	for i := maxPairs - 1; i < len(pairs); i++ {
+		if pairs[i] != "" && pairs[i] == pairs[i-maxPairs+1] {
+			return pairs[i]
+		}
+	}
+	return ""
+}
+
+// session finds that a path comes with ever new session ids.
+func (t *traps) session(site frontier.Site, path, id string) string {
+	if t.many(site, path, xxh3.HashString(id), maxSessions) {
+		return fmt.Sprintf("more than %d session ids under %s", maxSessions, short(path))
+	}
+	return ""
+}
+
+// many reports whether more than most values were seen of a path.
+func (t *traps) many(site frontier.Site, path string, value uint64, most int) bool {
+	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seen := t.spaces[key]
+	switch {
+	case slices.Contains(seen, value):
+		return false
+	case len(seen) >= most:
+		return true
+	case t.spaces == nil || seen == nil && len(t.spaces) >= maxSpaces:
+		t.spaces = map[uint64][]uint64{}
+	}
+	t.spaces[key] = append(seen, value)
+	return false
+}
