@@ -70,13 +70,13 @@ func (s *styleScanner) next() {
 	case isBlank(c):
 		s.pos++
 		return
-	case strings.HasPrefix(rest, "/*"):
+	case c == '/' && strings.HasPrefix(rest, "/*"):
 		s.skipComment()
 		return
-	case strings.HasPrefix(rest, "<!--"):
+	case c == '<' && strings.HasPrefix(rest, "<!--"):
 		s.pos += len("<!--")
 		return
-	case strings.HasPrefix(rest, "-->"):
+	case c == '-' && strings.HasPrefix(rest, "-->"):
 		s.pos += len("-->")
 		return
 	}
@@ -305,7 +305,7 @@ func (s *styleScanner) name() string {
 func (s *styleScanner) nameEnd(i int) int {
 	for i < len(s.css) {
 		switch {
-		case isStyleName(s.css[i]):
+		case styleNames[s.css[i]]:
 			i++
 		case s.escapes(i):
 			i = s.escapeEnd(i)
@@ -323,7 +323,7 @@ func (s *styleScanner) startsName(i int) bool {
 			return true
 		}
 	}
-	return i < len(s.css) && (isStyleName(s.css[i]) && s.css[i] != '-' && !decimal(s.css[i]) || s.escapes(i))
+	return i < len(s.css) && (styleNames[s.css[i]] && s.css[i] != '-' && !decimal(s.css[i]) || s.escapes(i))
 }
 
 // escapes reports whether an escape begins at i (section 4.3.8).
@@ -400,10 +400,14 @@ func isLineEnd(c byte) bool { return c == '\n' || c == '\r' || c == '\f' }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || isLineEnd(c) }
 
-// isStyleName reports whether c may stand in a name; a NUL is read as U+FFFD.
-func isStyleName(c byte) bool {
-	return letter(c) || decimal(c) || c == '_' || c == '-' || c >= utf8.RuneSelf || c == 0
-}
+// styleNames are the bytes that may stand in a name; a NUL is read as U+FFFD.
+var styleNames = func() (in [256]bool) {
+	for i := range in {
+		c := byte(i)
+		in[i] = letter(c) || decimal(c) || c == '_' || c == '-' || c >= utf8.RuneSelf || c == 0
+	}
+	return in
+}()
 
 func hexDigit(c byte) byte {
 	if decimal(c) {
