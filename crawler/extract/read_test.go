@@ -79,7 +79,7 @@ func TestTheLinksOfASitemapAreBounded(t *testing.T) {
 		"just enough": {"<url><loc>/1</loc></url>", MaxSitemapURLs, MaxSitemapURLs, false},
 		"alternates":  {"<url><loc>/1</loc>" + strings.Repeat(alternate, 499) + "</url>", 51, MaxSitemapURLs, true},
 		"too much":    {"<url><loc>/" + strings.Repeat("x", 2000) + "</loc></url>", 5000, maxSitemapLinkBytes / 2017, true},
-		"too long":    {"<url><loc>/" + strings.Repeat("x", MaxSitemapURL) + "</loc></url>", 1, 0, true},
+		"too long":    {"<url><loc>/" + strings.Repeat("x", MaxSitemapURLLength) + "</loc></url>", 1, 0, true},
 	} {
 		d, ok := Read([]byte("<urlset>"+strings.Repeat(tc.entry, tc.n)+"</urlset>"), u, "text/xml", Options{Embeds: true})
 		if !ok || len(d.Links) != tc.links || d.Cut != tc.cut {

@@ -19,9 +19,9 @@ import (
 // locations it names, its bytes once decompressed, and the characters that each
 // location has less than.
 const (
-	MaxSitemapURLs  = 50_000
-	MaxSitemapBytes = 50 << 20
-	MaxSitemapURL   = 2_048
+	MaxSitemapURLs      = 50_000
+	MaxSitemapBytes     = 50 << 20
+	MaxSitemapURLLength = 2_048
 )
 
 // maxSitemapLinkBytes is what the locations of one sitemap have in a Document.
@@ -32,10 +32,10 @@ const maxExtras = 1_000
 
 // Errors that a *SitemapError wraps.
 var (
-	ErrNotSitemap   = errors.New("this is no sitemap: want XML with urlset or sitemapindex, a feed, or one URL a line")
-	ErrSitemapURLs  = fmt.Errorf("it names more than %d locations: split it, and name the parts in a sitemap index", MaxSitemapURLs)
-	ErrSitemapBytes = fmt.Errorf("it has more than %d bytes uncompressed: split it, and name the parts in a sitemap index", MaxSitemapBytes)
-	ErrSitemapURL   = fmt.Errorf("locations of %d or more characters were left out: shorten them", MaxSitemapURL)
+	ErrNotSitemap       = errors.New("this is no sitemap: want XML with urlset or sitemapindex, a feed, or one URL a line")
+	ErrSitemapURLs      = fmt.Errorf("it names more than %d locations: split it, and name the parts in a sitemap index", MaxSitemapURLs)
+	ErrSitemapBytes     = fmt.Errorf("it has more than %d bytes uncompressed: split it, and name the parts in a sitemap index", MaxSitemapBytes)
+	ErrSitemapURLLength = fmt.Errorf("locations of %d or more characters were left out: shorten them", MaxSitemapURLLength)
 )
 
 // A SitemapError says why not all of a sitemap was read.
@@ -116,7 +116,7 @@ func (s *sitemap) read(in *bufio.Reader) {
 		err = s.lines(in)
 	}
 	if err == nil && s.long {
-		err = ErrSitemapURL
+		err = ErrSitemapURLLength
 	}
 	if errors.Is(err, io.EOF) {
 		err = ErrNotSitemap
@@ -313,11 +313,11 @@ func (s *sitemap) hear() {
 		s.more(&e.Embeds, text, Link{Hop: frontier.HopEmbed, Where: "video:" + of})
 	case "link", "guid":
 		s.locate(text, of)
-	case "lastmod", "updated", "modified", "date":
-		e.LastMod = parseW3CDate(text)
-	case "pubdate":
+	case "lastmod", "updated", "modified":
+		e.LastMod = parseDate(text)
+	case "pubdate", "date":
 		if e.LastMod.IsZero() {
-			e.LastMod = parseMailDate(text)
+			e.LastMod = parseDate(text)
 		}
 	case "changefreq":
 		switch f := strings.ToLower(text); f {
@@ -331,8 +331,7 @@ func (s *sitemap) hear() {
 	}
 }
 
-// locate says where the entry is, if nothing did before. A location that is not
-// absolute, against the protocol, must at least begin like one.
+// locate says where the entry is, if nothing did before.
 func (s *sitemap) locate(raw, where string) {
 	if !s.entry.URL.IsZero() || raw == "" || !s.short(raw) {
 		return
@@ -342,6 +341,8 @@ func (s *sitemap) locate(raw, where string) {
 	}
 }
 
+// resolve reads a location. Against the protocol it may be relative, if it begins with
+// a slash: what does not is as often a word.
 func (s *sitemap) resolve(raw string) (frontier.URL, error) {
 	if s.feed || strings.HasPrefix(raw, "/") {
 		return s.x.base().Resolve(raw)
@@ -350,7 +351,7 @@ func (s *sitemap) resolve(raw string) (frontier.URL, error) {
 }
 
 func (s *sitemap) short(raw string) bool {
-	if utf8.RuneCountInString(raw) < MaxSitemapURL {
+	if utf8.RuneCountInString(raw) < MaxSitemapURLLength {
 		return true
 	}
 	s.long = true
@@ -388,10 +389,10 @@ func (s *sitemap) finish() {
 	s.stopped = !s.yield(s.entry, nil)
 }
 
-// parseW3CDate reads the forms of the W3C note "Date and Time Formats", and what is
-// written in their place; zero if it is none.
-func parseW3CDate(text string) time.Time {
-	text = strings.ToUpper(text)
+// parseDate reads the forms of the W3C note "Date and Time Formats", those of RSS (RFC
+// 822, section 5), and what is written in their place; zero if it is none.
+func parseDate(raw string) time.Time {
+	text := strings.ToUpper(raw)
 	if day, hours, ok := strings.Cut(text, " "); ok {
 		text = day + "T" + strings.ReplaceAll(hours, " ", "")
 	}
@@ -405,13 +406,8 @@ func parseW3CDate(text string) time.Time {
 			return t
 		}
 	}
-	return time.Time{}
-}
-
-// parseMailDate reads a date of RSS (RFC 822, section 5); zero if it is none.
-func parseMailDate(text string) time.Time {
-	if t, err := mail.ParseDate(text); err == nil {
+	if t, err := mail.ParseDate(raw); err == nil {
 		return t
 	}
-	return parseW3CDate(text)
+	return time.Time{}
 }

@@ -151,7 +151,7 @@ func zipped(t testing.TB, body []byte) []byte {
 func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 	u := parse(t, "http://a.example/sitemap.xml")
 	entry := func(loc string) string { return "<url><loc>" + loc + "</loc></url>" }
-	long := "http://a.example/" + strings.Repeat("x", MaxSitemapURL)
+	long := "http://a.example/" + strings.Repeat("x", MaxSitemapURLLength)
 	broken := errors.New("broken")
 	packed := zipped(t, []byte("<urlset>"+entry("http://a.example/1")+strings.Repeat(" ", 1000)+"</urlset>"))
 	for _, tc := range []struct {
@@ -169,10 +169,10 @@ func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 		{"too many", strings.NewReader("<urlset>" + strings.Repeat(entry("http://a.example/1"), MaxSitemapURLs+2)), MaxSitemapURLs, ErrSitemapURLs},
 		{"too many lines", strings.NewReader(strings.Repeat("http://a.example/1\n", MaxSitemapURLs+1)), MaxSitemapURLs, ErrSitemapURLs},
 		{"just enough lines", strings.NewReader(strings.Repeat("http://a.example/1\n", MaxSitemapURLs)), MaxSitemapURLs, nil},
-		{"too long", strings.NewReader("<urlset>" + entry(long) + entry("http://a.example/1") + entry(strings.Repeat(long, 100)) + "</urlset>"), 1, ErrSitemapURL},
-		{"just short enough", strings.NewReader("<urlset>" + entry(long[:MaxSitemapURL-1]) + "</urlset>"), 1, nil},
-		{"lines that are too long", strings.NewReader(long + "\n" + strings.Repeat(long, 100) + "\nhttp://a.example/1"), 1, ErrSitemapURL},
-		{"a long line alone", strings.NewReader(strings.Repeat(long, 100)), 0, ErrSitemapURL},
+		{"too long", strings.NewReader("<urlset>" + entry(long) + entry("http://a.example/1") + entry(strings.Repeat(long, 100)) + "</urlset>"), 1, ErrSitemapURLLength},
+		{"just short enough", strings.NewReader("<urlset>" + entry(long[:MaxSitemapURLLength-1]) + "</urlset>"), 1, nil},
+		{"lines that are too long", strings.NewReader(long + "\n" + strings.Repeat(long, 100) + "\nhttp://a.example/1"), 1, ErrSitemapURLLength},
+		{"a long line alone", strings.NewReader(strings.Repeat(long, 100)), 0, ErrSitemapURLLength},
 		{"broken off", io.MultiReader(strings.NewReader("<urlset>"+entry("http://a.example/1")), iotest.ErrReader(broken)), 1, broken},
 		{"lines broken off", io.MultiReader(strings.NewReader("http://a.example/1\n"), iotest.ErrReader(broken)), 1, broken},
 		{"broken at once", iotest.ErrReader(broken), 0, broken},
@@ -272,7 +272,7 @@ func TestDatesOfSitemaps(t *testing.T) {
 		"": "", "1997-13": "", "16/07/1997": "", "1997-02-30": "", "19970": "", "T": "", "1997-07-16T25:00": "",
 	} {
 		got := ""
-		if d := parseW3CDate(text); !d.IsZero() {
+		if d := parseDate(text); !d.IsZero() {
 			got = d.UTC().Format(time.RFC3339Nano)
 		}
 		if got != want {
@@ -282,7 +282,7 @@ func TestDatesOfSitemaps(t *testing.T) {
 	for text, want := range map[string]string{
 		"Sat, 07 Sep 2002 00:00:01 GMT": "2002-09-07T00:00:01Z", "7 Sep 02 00:00 +0200": "2002-09-06T22:00:00Z", "2002-09-07": "2002-09-07T00:00:00Z",
 	} {
-		if got := parseMailDate(text).UTC().Format(time.RFC3339); got != want {
+		if got := parseDate(text).UTC().Format(time.RFC3339); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
