@@ -1,7 +1,9 @@
 // Package extract finds links and page directives in what a server sent. It is
-// pure: bytes in, findings out; it fetches nothing.
+// pure: bytes in, findings out; it fetches nothing. Read takes a document of any kind
+// that names links, and each kind has its own reader: HTML, CSS, Feed, Sitemap; the
+// fields of an answer have LinkHeader.
 //
-// Links are found in one pass over the tags, without a tree: a document that is
+// Links of HTML are found in one pass over the tags, without a tree: a document that is
 // nested too deep for a parser loses no link. They are those of the tree that a
 // browser builds, which the tests hold against x/net/html; only what names a
 // link is decoded.
@@ -24,7 +26,7 @@ type Link struct {
 	NoFollow bool   // rel says nofollow
 }
 
-// A Document is what HTML found.
+// A Document is what one of the readers found.
 type Document struct {
 	Title      string            // of the first title element, blanks folded
 	Links      []Link            // in the order of the document
@@ -57,7 +59,7 @@ const (
 	maxLinkBytes = 4 << 20
 )
 
-// Options say what HTML looks for.
+// Options say what the readers look for.
 type Options struct {
 	Token  string // product token that meta elements may address
 	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
