@@ -61,7 +61,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 		return err
 	}
 	if opts.Delay < 200*time.Millisecond && opts.Delay != 0 && !opts.AllowPrivate && len(opts.ConnectTo) == 0 {
-		fmt.Fprintln(p.err, "crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
+		p.note("crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -105,18 +105,18 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	if show.every > 0 {
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, the same command goes on",
 			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
-		fmt.Fprintln(p.err, wrap(line, len("crawl: "), show.columns()))
+		fmt.Fprintln(p.err, wrap(oneLine(line), len("crawl: "), show.columns()))
 	}
 	refused := false
 	for _, c := range s.Changes {
-		fmt.Fprintf(p.err, "crawl: not as in the last run: %s\n", printable(change(c)))
+		p.note("crawl: not as in the last run: %s", change(c))
 		refused = refused || c.Way != crawler.Tighter && (c.Effect == crawler.SortsURLs || c.Effect == crawler.SortsLink)
 	}
 	if refused && !opts.Rescan {
-		fmt.Fprintln(p.err, "crawl: links that were refused before come back with --rescan only")
+		p.note("crawl: links that were refused before come back with --rescan only")
 	}
 	if s.Requeued > 0 {
-		fmt.Fprintf(p.err, "crawl: %s put aside by a narrower scope, and queued again\n", were(s.Requeued, "URL"))
+		p.note("crawl: %s put aside by a narrower scope, and queued again", were(s.Requeued, "URL"))
 	}
 }
 
@@ -169,9 +169,9 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		case now := <-ticks:
 			p.paint(look.at(now), show)
 		case <-up:
-			fmt.Fprintln(p.err, "crawl: the time is up: what is under way has 10s more")
+			p.note("crawl: the time is up: what is under way has 10s more")
 		case <-forced:
-			fmt.Fprintln(p.err, "crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
+			p.note("crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
 			p.exit(exitForced)
 		case <-signals:
 			if stopping {
@@ -183,7 +183,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 			}
 			stopping = true
 			c.Stop()
-			fmt.Fprintln(p.err, "crawl: stopping after the requests under way; once more stops at once")
+			p.note("crawl: stopping after the requests under way; once more stops at once")
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	damaged := 0
 	source.Damaged = func(d *export.Damage) error {
 		if damaged++; damaged <= maxProblems {
-			fmt.Fprintf(p.err, "crawl: %v; this is left out\n", d)
+			p.note("crawl: %v; this is left out", d)
 		}
 		return nil
 	}
@@ -217,9 +217,9 @@ func (p *program) exported(f *exportFlags, kind *format, n int64, out *target, d
 	if name == "-" {
 		name = "standard output"
 	}
-	fmt.Fprintf(p.err, "crawl: %s and %s of %s in %s%s\n", plural(int(n), kind.unit), size(out.written.Load()), kind.name, name, checked)
+	p.note("crawl: %s and %s of %s in %s%s", plural(int(n), kind.unit), size(out.written.Load()), kind.name, name, checked)
 	if damaged > maxProblems {
-		fmt.Fprintf(p.err, "crawl: and %d more\n", damaged-maxProblems)
+		p.note("crawl: and %d more", damaged-maxProblems)
 	}
 	if damaged > 0 {
 		return &exit{exitCheck, fmt.Errorf("%s could not be read; everything else is exported (crawl verify says more)", plural(damaged, "part"))}
@@ -377,7 +377,7 @@ func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 			case <-ended:
 				return
 			case now := <-tick.C:
-				fmt.Fprintln(p.err, "crawl: "+far(now.Sub(begin)))
+				p.note("crawl: %s", far(now.Sub(begin)))
 			}
 		}
 	}()
@@ -389,6 +389,6 @@ func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 // reading is what is said while dir is read.
 func reading(what, dir string) func(time.Duration) string {
 	return func(took time.Duration) string {
-		return fmt.Sprintf("%s: reading %s for %s", what, printable(dir), short(took))
+		return fmt.Sprintf("%s: reading %s for %s", what, dir, short(took))
 	}
 }

@@ -143,7 +143,7 @@ func readIdentity(path string) (crawler.Identity, error) {
 
 // askIdentity asks until the answers are valid, and keeps them.
 func (p *program) askIdentity(id *crawler.Identity, path string) error {
-	fmt.Fprintln(p.err, "Site owners must be able to name this crawler in robots.txt and to reach you.")
+	p.note("Site owners must be able to name this crawler in robots.txt and to reach you.")
 	in := bufio.NewReader(p.in)
 	ask := func(question string, to *string) error {
 		fmt.Fprint(p.err, question)
@@ -169,7 +169,7 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 		if err := id.Check(); !errors.As(err, &option) {
 			break
 		}
-		fmt.Fprintln(p.err, option.Reason)
+		p.note("%s", option.Reason)
 		if option.Field == "Identity.Contact" {
 			id.Contact = ""
 		} else {
@@ -189,6 +189,6 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 	if err := os.WriteFile(path, append(raw, '\n'), 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.err, "Kept in %s.\n", path)
+	p.note("Kept in %s.", path)
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ func (p *program) index(dir string) error {
 	p.meanwhile(reading("index", dir), func() {
 		done, err = storage.MakeIndex(dir, func(problem error) {
 			if damaged++; damaged <= maxProblems {
-				fmt.Fprintln(p.err, problem)
+				p.note("%v", problem)
 			}
 		})
 	})
@@ -45,9 +44,13 @@ func (p *program) index(dir string) error {
 		return err
 	}
 	for _, name := range done.Moved {
-		fmt.Fprintf(p.out, "%s was moved away: its lines are those of the index before\n", name)
+		if err := p.say("%s was moved away: its lines are those of the index before", name); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(p.out, "%s: %s in %s\n", dir, plural(int(done.Lines), "line"), storage.IndexFile)
+	if err := p.say("%s: %s in %s", dir, plural(int(done.Lines), "line"), storage.IndexFile); err != nil {
+		return err
+	}
 	if damaged > 0 {
 		return &exit{exitCheck, errors.New(plural(damaged, "part") + " of the archive cannot be read and is left out: crawl verify names all that is wrong")}
 	}

@@ -41,7 +41,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(errOut, "crawl: %s\n", printable(withMend(err, cmd.Name() == "run")))
+		fmt.Fprintf(errOut, "crawl: %s\n", indented(withMend(err, cmd.Name() == "run")))
 	}
 	code := exitCode(err)
 	if code == exitDiskFull {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -204,7 +203,7 @@ func isPath(arg string) bool { return strings.HasPrefix(arg, "/") && !strings.Ha
 func (p *program) verdict(url string, v robots.Verdict, g *robots.Group, asJSON bool) error {
 	group := strings.Join(g.Names(), ", ")
 	if asJSON {
-		return json.NewEncoder(p.out).Encode(struct {
+		return p.object(struct {
 			URL   string `json:"url"`
 			Allow bool   `json:"allow"`
 			Rule  string `json:"rule"`
@@ -219,8 +218,7 @@ func (p *program) verdict(url string, v robots.Verdict, g *robots.Group, asJSON 
 	if group != "" {
 		by += " (group " + group + ")"
 	}
-	_, err := fmt.Fprintf(p.out, "%-8s %s  %s\n", v.Access, printable(url), printable(by))
-	return err
+	return p.say("%-8s %s  %s", v.Access, url, by)
 }
 
 func ruleText(v robots.Verdict) string {

@@ -42,7 +42,7 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 		switch {
 		case err != nil: // a case that cannot be run has not passed
 			failed++
-			_, err = fmt.Fprintf(p.out, "%s:%d: %v\n", f.cases, n, err)
+			err = p.say("%s:%d: %v", f.cases, n, err)
 		case got.Allowed() == *c.Allow:
 			passed++
 		default:
@@ -53,7 +53,7 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(p.out, "%d passed, %d failed\n", passed, failed); err != nil {
+	if err := p.say("%d passed, %d failed", passed, failed); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -99,7 +99,7 @@ func parseFor(url string, body []byte, d robots.Dialect) *robots.File {
 
 func (p *program) failedCase(f *testFlags, n int, c *testCase, got robots.Verdict) error {
 	if f.json {
-		return json.NewEncoder(p.out).Encode(struct {
+		return p.object(struct {
 			ID    string `json:"id"`
 			Line  int    `json:"case_line"`
 			URL   string `json:"url"`
@@ -114,7 +114,6 @@ func (p *program) failedCase(f *testFlags, n int, c *testCase, got robots.Verdic
 	if *c.Allow {
 		want = "allow"
 	}
-	_, err := fmt.Fprintf(p.out, "%s:%d: %s: %s for %s: got %s (line %d: %s), want %s\n",
+	return p.say("%s:%d: %s: %s for %s: got %s (line %d: %s), want %s",
 		f.cases, n, c.ID, c.URL, c.Agent, got.Access, got.Rule.Line, ruleText(got), want)
-	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/permesso-crawler/permesso/robots"
@@ -75,16 +74,14 @@ func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON boo
 	if d == robots.RFC9309 {
 		for _, other := range []robots.Dialect{robots.Google, robots.Koster1996} {
 			if n := len(f.Differences(other)); n > 0 {
-				fmt.Fprintf(p.err, "crawl: %s: a reader by %s decides otherwise at %d of its rules: --dialect %s names them\n", name, other, n, other)
+				p.note("crawl: %s: a reader by %s decides otherwise at %d of its rules: --dialect %s names them", name, other, n, other)
 			}
 		}
 	}
 	for _, pr := range problems {
 		var err error
 		if asJSON {
-			enc := json.NewEncoder(p.out)
-			enc.SetEscapeHTML(false)
-			err = enc.Encode(struct {
+			err = p.object(struct {
 				File    string `json:"file"`
 				Line    int    `json:"line"`
 				Column  int    `json:"column"`
@@ -97,15 +94,14 @@ func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON boo
 			if pr.Hint != "" {
 				hint = "; " + pr.Hint
 			}
-			_, err = fmt.Fprintf(p.out, "%s:%d:%d: %s: %s%s\n", name, pr.Line, pr.Column, pr.Code, pr.Message, hint)
+			err = p.say("%s:%d:%d: %s: %s%s", name, pr.Line, pr.Column, pr.Code, pr.Message, hint)
 		}
 		if err != nil {
 			return 0, err
 		}
 	}
 	if len(problems) == 0 && !asJSON {
-		_, err := fmt.Fprintf(p.out, "%s: no problems\n", name)
-		return 0, err
+		return 0, p.say("%s: no problems", name)
 	}
 	return len(problems), nil
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
@@ -104,7 +102,7 @@ func shownOf(s *robots.Snapshot, policy robots.Policy) (shown, robots.Verdict) {
 func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) error {
 	out, v := shownOf(s, policy)
 	if asJSON {
-		return json.NewEncoder(p.out).Encode(out)
+		return p.object(out)
 	}
 	w := &lines{w: p.out}
 	w.line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
@@ -143,14 +141,4 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 		_, w.err = fmt.Fprintf(p.out, "\n%s\n", strings.TrimRight(printable(string(s.Body)), "\n"))
 	}
 	return w.err
-}
-
-// printable leaves out what could steer the terminal of who looks at it.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
-			return r
-		}
-		return -1
-	}, s)
 }

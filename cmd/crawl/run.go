@@ -127,7 +127,7 @@ func (p *program) seeds(args []string) ([]string, error) {
 			return nil, usage("%v", err)
 		}
 		for _, b := range bad {
-			fmt.Fprintf(p.err, "crawl: %v; this line is left out\n", b)
+			p.note("crawl: %v; this line is left out", b)
 		}
 		seeds = append(seeds, lines...)
 	}
@@ -189,6 +189,6 @@ func (p *program) moveAside(dir string) error {
 	if err := os.Rename(dir, to); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.err, "crawl: the crawl that was in %s is now in %s\n", dir, to)
+	p.note("crawl: the crawl that was in %s is now in %s", dir, to)
 	return nil
 }

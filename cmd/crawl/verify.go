@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -155,7 +154,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 }
 
 func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []string) error {
-	raw, err := json.Marshal(struct {
+	return p.object(struct {
 		Dir       string   `json:"dir"`
 		Sites     int      `json:"sites"`
 		Entries   int      `json:"entries"`
@@ -171,33 +170,36 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []strin
 		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Unclean,
 		append([]string{}, v.Moved...), v.Problems, append([]string{}, problems...),
 	})
-	if err == nil {
-		_, err = fmt.Fprintf(p.out, "%s\n", raw)
-	}
-	return err
 }
 
 func (p *program) verified(dir string, v *storage.Verified, problems []string) error {
 	for _, text := range problems {
-		fmt.Fprintln(p.out, text)
+		if err := p.say("%s", text); err != nil {
+			return err
+		}
 	}
 	if more := v.Problems - len(problems); more > 0 {
-		fmt.Fprintf(p.out, "and %d more\n", more)
+		if err := p.say("and %d more", more); err != nil {
+			return err
+		}
 	}
 	for _, name := range v.Moved {
-		fmt.Fprintf(p.out, "%s was moved away: nothing is known of it\n", name)
+		if err := p.say("%s was moved away: nothing is known of it", name); err != nil {
+			return err
+		}
 	}
 	if v.Unclean {
-		fmt.Fprintln(p.out, "the last run broke off (a kill, a full disk): what the next one cuts was not looked at")
+		if err := p.say("the last run broke off (a kill, a full disk): what the next one cuts was not looked at"); err != nil {
+			return err
+		}
 	}
 	said := "all as it was written"
 	if v.Problems > 0 {
 		said = plural(v.Problems, "problem")
 	}
-	_, err := fmt.Fprintf(p.out, "%s: %s in %s, %s of robots.txt, %s, %s of crawl.log, %s in WARC files: %s\n", dir,
+	return p.say("%s: %s in %s, %s of robots.txt, %s, %s of crawl.log, %s in WARC files: %s", dir,
 		plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots), plural(v.Pages, "page"),
 		plural(v.LogLines, "line"), plural(v.Records, "record"), said)
-	return err
 }
 
 func copies(n int) string {
