@@ -84,7 +84,7 @@ func TestKindsOfReferences(t *testing.T) {
 		{page: `<a rel="a&amp;b" href=1>`, links: "L a/href /dir/1 rel=a&b"},
 		{page: `<link rel=next><link rel=icon><a><area><iframe></iframe><frame><img><source><script></script><svg><a></svg>`},
 		{page: `<link rel="icon nofollow" href=1><link rel="STYLESHEET" href=2><link rel=preload href=3><link rel="next icon" href=4><link rel="x icons" href=5>`,
-			embeds: "E link/href /dir/1, E link/href /dir/2, E link/href /dir/4"},
+			embeds: "E link/href /dir/1, E link/href /dir/2, E link/href /dir/3, E link/href /dir/4"},
 		{page: `<img srcset="1, 2" src=3><source srcset="4"><source src=5><script src=6></script>`,
 			embeds: "E img/src /dir/3, E img/srcset /dir/1, E img/srcset /dir/2, E source/srcset /dir/4, E source/src /dir/5, E script/src /dir/6"},
 		{page: "<svg><a xlink\x1ahref=1></a></svg>"}, {page: `<svg><a XLINK:HREF=1></a></svg>`, links: "L a/xlink:href /dir/1"},

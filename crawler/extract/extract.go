@@ -5,12 +5,46 @@
 //
 // Links of HTML are found in one pass over the tags, without a tree: a document that is
 // nested too deep for a parser loses no link. They are those of the tree that a
-// browser builds, which the tests hold against x/net/html; only what names a
-// link is decoded.
+// browser without scripts builds, which the tests hold against x/net/html; only
+// what names a link is decoded.
+//
+// HTML finds, always, with frontier.HopLink, where a document leads (numbers of
+// sections are of the HTML Standard):
+//
+//   - href of a and area (4.6.2), and of link by its rel (4.6.7);
+//   - href and xlink:href of a in SVG;
+//   - src of iframe and frame (4.8.5, 16.3), and data-src and data-lazy-src of
+//     iframe; src of embed and data of object whose type is HTML (4.8.6, 4.8.7);
+//   - meta refresh (4.2.5.3);
+//   - cite of blockquote, q, ins and del (4.4.4, 4.5.7, 4.7), longdesc of img,
+//     iframe and frame (16.2);
+//   - og:url of meta, and url in JSON-LD (scripts that are data blocks, 4.12.1);
+//   - action of form, where Options.Forms asks for it (4.10.3).
+//
+// With Options.Embeds it finds with frontier.HopEmbed what a document is shown
+// with:
+//
+//   - src of img, source, script, video, audio, track, embed and of input with
+//     type=image, srcset of img and source, poster of video, data of object
+//     (4.8, 4.10.5, 4.12.1);
+//   - href and imagesrcset of link with rel stylesheet, icon, apple-touch-icon,
+//     mask-icon, manifest, preload or modulepreload (4.6.7);
+//   - href and xlink:href of image, feImage, use and script in SVG;
+//   - background of body, table, thead, tbody, tfoot, tr, td and th (15.3);
+//   - og:image of meta, and url of an ImageObject in JSON-LD;
+//   - what scripts load late, by the attributes that lazysizes, lozad,
+//     vanilla-lazyload, jQuery's lazyload and the plugins of WordPress read:
+//     data-src, data-srcset, data-original, data-lazy-src, data-lazy-srcset and
+//     data-poster of the elements above, data-bg and data-background-image of any.
+//
+// What noscript holds are elements, in the head and the body, as in a browser
+// without scripts (4.12.2), and so is what noframes holds. So are a frame outside of
+// a frameset, a part of a table outside of one, a second body, and a form in a form,
+// which a browser drops. Empty references and data: URLs of what is embedded are
+// none.
 package extract
 
 import (
-	"iter"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -20,10 +54,11 @@ import (
 // A Link is a URL that a document refers to.
 type Link struct {
 	URL      frontier.URL
-	Hop      frontier.Hop
 	Where    string // element and attribute, as "a/href"
 	Rel      string // value of rel, as written
-	NoFollow bool   // rel says nofollow
+	Text     string // what readers see of a and area, where Options.Text asks for it
+	Hop      frontier.Hop
+	NoFollow bool // rel says nofollow
 }
 
 // A Document is what one of the readers found.
@@ -63,6 +98,8 @@ const (
 type Options struct {
 	Token  string // product token that meta elements may address
 	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
+	Forms  bool   // the actions of forms that send nothing but a query
+	Text   bool   // the text of links, with Link.Text
 
 	// Charset is the encoding that the document was in, as Decode names it:
 	// that of the queries in its links. Empty is UTF-8.
@@ -74,9 +111,9 @@ type Options struct {
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
 // it is XHTML. References of schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
-	s := scanner{markup: newMarkup(body, mediaType, opts.Embeds), token: opts.Token}
+	s := scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts}
 	if s.run(); s.open.lost {
-		s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), token: opts.Token}
+		s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts}
 		s.open.whole = true
 		s.run()
 	}
@@ -95,10 +132,11 @@ type ref struct {
 
 type scanner struct {
 	markup
-	token   string
+	opts    Options
 	base    string
 	hasBase bool
 	refs    []ref
+	texts   map[int]span    // of refs, where they are asked for
 	text    strings.Builder // what refs are made of: one string for all
 	found   Document
 	titled  bool
@@ -112,146 +150,6 @@ func (s *scanner) run() {
 			s.foreign()
 		}
 	}
-}
-
-// foreign takes a tag of SVG or MathML: an SVG link leads somewhere.
-func (s *scanner) foreign() {
-	if s.space != svgSpace || s.z.tag != aTag {
-		return
-	}
-	if s.z.has(hrefName) {
-		s.link("a/href", hrefName)
-	} else {
-		s.link("a/xlink:href", xlinkName)
-	}
-}
-
-func (s *scanner) element(tag tag) {
-	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// Nothing is inside; in HTML the slash says nothing.
-		s.z.rawText = ""
-		if tag == titleTag {
-			return
-		}
-	}
-	switch tag {
-	case titleTag:
-		if !s.titled {
-			s.titled = true
-			s.found.Title = strings.Join(strings.Fields(decodeText(s.z.readRawText())), " ")
-		}
-	case aTag:
-		s.link("a/href", hrefName)
-	case areaTag:
-		s.link("area/href", hrefName)
-	case iframeTag:
-		s.link("iframe/src", srcName)
-	case frameTag:
-		s.link("frame/src", srcName)
-	case linkTag:
-		if rel := s.z.value(relName); linked(rel) {
-			s.link("link/href", hrefName)
-		} else if s.z.embeds && shown(rel) {
-			s.embed("link/href", hrefName)
-		}
-	case imgTag:
-		s.embed("img/src", srcName)
-		s.candidates("img/srcset")
-	case sourceTag:
-		s.embed("source/src", srcName)
-		s.candidates("source/srcset")
-	case scriptTag:
-		if s.z.embeds {
-			s.embed("script/src", srcName)
-		}
-	case baseTag:
-		if s.z.has(hrefName) && !s.hasBase && !s.open.inTemplate() {
-			s.base, s.hasBase = s.z.value(hrefName), true
-		}
-	case metaTag:
-		s.meta()
-	}
-}
-
-// link notes the reference of the tag that was read.
-func (s *scanner) link(where string, from name) {
-	if !s.z.has(from) || !s.room() {
-		return
-	}
-	r := ref{where: where, hop: frontier.HopLink, raw: s.keep(s.z.raw(from))}
-	if from != srcName && s.z.has(relName) {
-		r.rel = s.keep(s.z.raw(relName))
-	}
-	s.refs = append(s.refs, r)
-}
-
-// embed notes what the document needs to be shown.
-func (s *scanner) embed(where string, from name) {
-	if s.z.has(from) && s.room() {
-		s.refs = append(s.refs, ref{where: where, hop: frontier.HopEmbed, raw: s.keep(s.z.raw(from))})
-	}
-}
-
-// candidates notes the images of a srcset attribute.
-func (s *scanner) candidates(where string) {
-	if !s.z.has(srcsetName) {
-		return
-	}
-	for raw := range imageCandidates(s.z.value(srcsetName)) {
-		if !s.room() {
-			return
-		}
-		start := s.text.Len()
-		s.text.WriteString(raw)
-		s.refs = append(s.refs, ref{where: where, hop: frontier.HopEmbed, raw: span{start, s.text.Len()}})
-	}
-}
-
-// imageCandidates are the URLs of a srcset attribute (HTML, section 4.8.4.2.1):
-// a list with commas, each behind blanks and before its descriptors. A URL may
-// hold commas, but not end with one.
-func imageCandidates(list string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for {
-			list = strings.TrimLeft(list, blanks+",")
-			if list == "" {
-				return
-			}
-			end := strings.IndexAny(list, blanks)
-			if end < 0 {
-				end = len(list)
-			}
-			raw := list[:end]
-			list = list[end:]
-			if u := strings.TrimRight(raw, ","); u != raw {
-				raw = u
-			} else {
-				list = behindDescriptors(list)
-			}
-			if !yield(raw) {
-				return
-			}
-		}
-	}
-}
-
-// behindDescriptors is what follows the comma that ends a candidate; there may
-// be others in parentheses.
-func behindDescriptors(list string) string {
-	inside := false
-	for i := range len(list) {
-		switch list[i] {
-		case '(':
-			inside = true
-		case ')':
-			inside = false
-		case ',':
-			if !inside {
-				return list[i+1:]
-			}
-		}
-	}
-	return ""
 }
 
 // room reports whether one more reference is taken.
@@ -278,73 +176,6 @@ func (s *scanner) keep(raw []byte) span {
 	return span{start, s.text.Len()}
 }
 
-func (s *scanner) meta() {
-	if s.z.has(nameName) {
-		if name := s.z.value(nameName); name != "" {
-			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.token, name, s.z.value(contentName)))
-		}
-	}
-	if s.z.has(equivName) && strings.EqualFold(s.z.value(equivName), "refresh") {
-		if raw, ok := refreshURL(s.z.value(contentName)); ok && s.room() {
-			start := s.text.Len()
-			s.text.WriteString(raw)
-			s.refs = append(s.refs, ref{raw: span{start, s.text.Len()}, where: "meta/refresh", hop: frontier.HopLink})
-		}
-	}
-}
-
-// linked reports whether a link element leads to another document, rather than
-// to what a document is made of: by the link types of HTML (section 4.6.7), of
-// HTML 4 (section 6.12), and those that generators of documentation write.
-func linked(rel string) bool {
-	yes := false
-	for _, t := range strings.Fields(strings.ToLower(rel)) {
-		switch t {
-		case "alternate", "author", "bookmark", "canonical", "help", "license", "next", "prev", "privacy-policy", "search", "terms-of-service",
-			"appendix", "chapter", "contents", "copyright", "glossary", "index", "section", "start", "subsection",
-			"begin", "end", "first", "home", "last", "parent", "previous", "toc", "top", "up":
-			yes = true
-		case "stylesheet", "icon", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "manifest":
-			return false
-		}
-	}
-	return yes
-}
-
-// shown are the types of link elements that a document needs to be shown.
-func shown(rel string) bool {
-	for _, t := range strings.Fields(strings.ToLower(rel)) {
-		if t == "stylesheet" || t == "icon" {
-			return true
-		}
-	}
-	return false
-}
-
-// refreshURL is the URL of a meta refresh (HTML, section 4.2.5.3): behind a
-// number, a separator, and "url=" with optional quotes.
-func refreshURL(content string) (string, bool) {
-	s := strings.TrimLeft(content, blanks)
-	rest := strings.TrimLeft(s, "0123456789.")
-	if rest == s || rest == "" || !strings.ContainsRune(blanks+";,", rune(rest[0])) {
-		return "", false
-	}
-	rest = strings.TrimLeft(rest, blanks)
-	if rest != "" && (rest[0] == ';' || rest[0] == ',') {
-		rest = strings.TrimLeft(rest[1:], blanks)
-	}
-	if len(rest) >= 3 && strings.EqualFold(rest[:3], "url") {
-		if v := strings.TrimLeft(rest[3:], blanks); strings.HasPrefix(v, "=") {
-			rest = strings.TrimLeft(v[1:], blanks)
-		}
-	}
-	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
-		rest, _, _ = strings.Cut(rest[1:], rest[:1])
-	}
-	rest = strings.TrimRight(rest, blanks)
-	return rest, rest != ""
-}
-
 // document resolves the references; encode is for their queries.
 func (s *scanner) document(u frontier.URL, encode func(string) string) Document {
 	base := u
@@ -355,12 +186,11 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 	}
 	d := s.found
 	d.base, d.encode = base, encode
-	if len(s.refs) > 0 {
-		d.Links = make([]Link, 0, len(s.refs))
-	}
 	text := s.text.String()
-	size := 0
-	for _, r := range s.refs {
+	links := make([]Link, len(s.refs))
+	n, size := 0, 0
+	for i := range s.refs {
+		r := &s.refs[i]
 		target, err := d.Resolve(text[r.raw.start:r.raw.end])
 		if err != nil {
 			continue
@@ -370,13 +200,24 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 			d.Cut = true
 			break
 		}
-		rel := text[r.rel.start:r.rel.end]
-		d.Links = append(d.Links, Link{
-			URL: target, Hop: r.hop, Where: r.where, Rel: rel, NoFollow: robots.RelNoFollow(rel),
-		})
-		if r.where == "link/href" && r.hop == frontier.HopLink && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(rel), "canonical") {
+		l := &links[n]
+		n++
+		l.URL, l.Where, l.Hop = target, r.where, r.hop
+		if s.texts != nil {
+			read := s.texts[i]
+			l.Text = text[read.start:read.end]
+		}
+		if r.rel.start == r.rel.end {
+			continue
+		}
+		l.Rel = text[r.rel.start:r.rel.end]
+		l.NoFollow = robots.RelNoFollow(l.Rel)
+		if r.where == "link/href" && r.hop == frontier.HopLink && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(l.Rel), "canonical") {
 			d.Canonical = target
 		}
+	}
+	if n > 0 {
+		d.Links = links[:n]
 	}
 	return d
 }

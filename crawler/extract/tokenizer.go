@@ -14,13 +14,13 @@ type tokenizer struct {
 	// if none does. The scanner clears it where the element is of SVG or XML.
 	rawText string
 	cdata   bool // CDATA sections may come, as in SVG and MathML
-	embeds  bool // references of img and source matter, too
+	embeds  bool // what a document is shown with matters, too: that may stand in any tag
 
 	// The tag that was read. Attributes are read of those that matter only.
 	tag    tag
 	name   value
 	attrs  int // where its attributes begin
-	set    uint16
+	set    uint32
 	values [nameCount]value
 }
 
@@ -43,21 +43,43 @@ const (
 	aTag
 	areaTag
 	baseTag
+	blockquoteTag
+	delTag
+	embedTag
+	formTag
 	frameTag
 	iframeTag
+	imgTag
+	insTag
 	linkTag
-	metaTag
-	rawTag // style and its like
 	mathTag
+	metaTag
+	objectTag
+	qTag
+	rawTag // textarea and its like
+	scriptTag
+	styleTag
 	svgTag
 	templateTag
 	titleTag
 
-	scriptTag
-
 	// Those that need not be looked into where embeds are not wanted.
-	imgTag
+	audioTag
+	bodyTag
+	feImageTag
+	inputTag
 	sourceTag
+	tableTag
+	tbodyTag
+	tdTag
+	tfootTag
+	thTag
+	theadTag
+	trTag
+	trackTag
+	useTag
+	videoTag
+	tagCount
 )
 
 // name is that of an attribute that matters.
@@ -73,6 +95,28 @@ const (
 	contentName
 	equivName
 	charsetName
+	propertyName
+	typeName
+	citeName
+	longdescName
+	dataName
+	actionName
+	methodName
+	posterName
+	backgroundName
+	imagesrcsetName
+	styleName
+	altName
+
+	// Where scripts find what they load late.
+	dataSrcName
+	dataSrcsetName
+	dataOriginalName
+	dataLazySrcName
+	dataLazySrcsetName
+	dataPosterName
+	dataBgName
+	dataBackgroundName // data-background-image
 	nameCount
 )
 
@@ -87,22 +131,33 @@ func (z *tokenizer) next() tokenKind {
 			return z.end()
 		}
 		z.pos += i + 1
-		switch c := z.buf[z.pos]; {
-		case letter(c):
-			return z.readStartTag()
-		case c == '!':
-			z.pos++
-			z.skipDeclaration()
-		case c == '?':
-			z.skipPast('>')
-		case c == '/':
-			z.pos++
-			if z.pos < len(z.buf) && letter(z.buf[z.pos]) {
-				return z.readEndTag()
-			}
-			z.skipPast('>')
+		if kind, ok := z.readMarkup(); ok {
+			return kind
 		}
 	}
+}
+
+// readMarkup moves behind what a "<" begins, and reports whether it is a tag.
+func (z *tokenizer) readMarkup() (kind tokenKind, ok bool) {
+	if z.pos == len(z.buf) {
+		return endOfInput, false
+	}
+	switch c := z.buf[z.pos]; {
+	case letter(c):
+		return z.readStartTag(), true
+	case c == '!':
+		z.pos++
+		z.skipDeclaration()
+	case c == '?':
+		z.skipPast('>')
+	case c == '/':
+		z.pos++
+		if z.pos < len(z.buf) && letter(z.buf[z.pos]) {
+			return z.readEndTag(), true
+		}
+		z.skipPast('>')
+	}
+	return endOfInput, false
 }
 
 func (z *tokenizer) end() tokenKind {
@@ -167,10 +222,10 @@ func (z *tokenizer) readStartTag() tokenKind {
 	z.skipBlanks()
 	z.attrs = z.pos
 	complete := false
-	if z.tag >= imgTag && !z.embeds {
+	if z.tag >= audioTag && !z.embeds {
 		z.tag = otherTag
 	}
-	if z.tag == otherTag {
+	if z.tag == otherTag && !z.embeds {
 		complete = z.skipAttributes()
 	} else {
 		complete = z.readAttributes()
@@ -191,54 +246,93 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		z.pos++
 	}
 	z.name = value{start, z.pos}
-	var lower [len("plaintext")]byte
+	var lower [len("blockquote")]byte
 	n := z.pos - start
 	if n > len(lower) {
 		return otherTag, ""
 	}
 	for i, c := range z.buf[start:z.pos] {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		lower[i] = c
+		lower[i] = c | 0x20 // there are letters only in the names that matter
 	}
 	switch string(lower[:n]) {
 	case "a":
 		return aTag, ""
 	case "area":
 		return areaTag, ""
+	case "audio":
+		return audioTag, ""
 	case "base":
 		return baseTag, ""
+	case "blockquote":
+		return blockquoteTag, ""
+	case "body":
+		return bodyTag, ""
+	case "del":
+		return delTag, ""
+	case "embed":
+		return embedTag, ""
+	case "feimage":
+		return feImageTag, ""
+	case "form":
+		return formTag, ""
 	case "frame":
 		return frameTag, ""
-	case "img", "image":
-		return imgTag, ""
-	case "source":
-		return sourceTag, ""
-	case "link":
-		return linkTag, ""
-	case "meta":
-		return metaTag, ""
-	case "math":
-		return mathTag, ""
-	case "svg":
-		return svgTag, ""
-	case "template":
-		return templateTag, ""
 	case "iframe":
 		return iframeTag, "iframe"
-	case "title":
-		return titleTag, "title"
+	case "img", "image":
+		return imgTag, ""
+	case "input":
+		return inputTag, ""
+	case "ins":
+		return insTag, ""
+	case "link":
+		return linkTag, ""
+	case "math":
+		return mathTag, ""
+	case "meta":
+		return metaTag, ""
 	case "noembed":
 		return rawTag, "noembed"
+	case "object":
+		return objectTag, ""
 	case "plaintext":
 		return rawTag, "plaintext"
+	case "q":
+		return qTag, ""
 	case "script":
 		return scriptTag, "script"
+	case "source":
+		return sourceTag, ""
 	case "style":
-		return rawTag, "style"
+		return styleTag, "style"
+	case "svg":
+		return svgTag, ""
+	case "table":
+		return tableTag, ""
+	case "tbody":
+		return tbodyTag, ""
+	case "td":
+		return tdTag, ""
+	case "template":
+		return templateTag, ""
 	case "textarea":
 		return rawTag, "textarea"
+	case "tfoot":
+		return tfootTag, ""
+	case "th":
+		return thTag, ""
+	case "thead":
+		return theadTag, ""
+	case "title":
+		return titleTag, "title"
+	case "tr":
+		return trTag, ""
+	case "track":
+		return trackTag, ""
+	case "use":
+		return useTag, ""
+	case "video":
+		return videoTag, ""
 	case "xmp":
 		return rawTag, "xmp"
 	}
@@ -278,17 +372,19 @@ func (z *tokenizer) readAttributes() bool {
 }
 
 func nameOf(key []byte) name {
-	var lower [len("http-equiv")]byte
-	if len(key) < len("src") || len(key) > len(lower) {
+	var lower [len("data-background-image")]byte
+	if len(key) < len("rel") || len(key) > len(lower) {
 		return nameCount
 	}
-	for i, c := range key {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
+	if hasUpper(key) {
+		key = lower[:copy(lower[:], key)]
+		for i, c := range key {
+			if 'A' <= c && c <= 'Z' {
+				key[i] = c | 0x20
+			}
 		}
-		lower[i] = c
 	}
-	switch string(lower[:len(key)]) {
+	switch string(key) {
 	case "href":
 		return hrefName
 	case "xlink:href":
@@ -307,6 +403,46 @@ func nameOf(key []byte) name {
 		return equivName
 	case "charset":
 		return charsetName
+	case "property":
+		return propertyName
+	case "type":
+		return typeName
+	case "cite":
+		return citeName
+	case "longdesc":
+		return longdescName
+	case "data":
+		return dataName
+	case "action":
+		return actionName
+	case "method":
+		return methodName
+	case "poster":
+		return posterName
+	case "background":
+		return backgroundName
+	case "imagesrcset":
+		return imagesrcsetName
+	case "style":
+		return styleName
+	case "alt":
+		return altName
+	case "data-src":
+		return dataSrcName
+	case "data-srcset":
+		return dataSrcsetName
+	case "data-original":
+		return dataOriginalName
+	case "data-lazy-src":
+		return dataLazySrcName
+	case "data-lazy-srcset":
+		return dataLazySrcsetName
+	case "data-poster":
+		return dataPosterName
+	case "data-bg":
+		return dataBgName
+	case "data-background-image":
+		return dataBackgroundName
 	}
 	return nameCount
 }
@@ -408,6 +544,15 @@ func equalLower(a, b []byte) bool {
 		}
 	}
 	return true
+}
+
+func hasUpper(text []byte) bool {
+	for _, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			return true
+		}
+	}
+	return false
 }
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

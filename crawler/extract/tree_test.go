@@ -2,12 +2,14 @@ package extract
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -21,38 +23,38 @@ func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title s
 	if err != nil {
 		t.Fatal(err)
 	}
+	u := parse(t, "http://a.example/")
 	titled := false
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
 		}
-		link := func(where string, from, namespace string) {
-			for _, a := range n.Attr {
-				if a.Key == from && a.Namespace == namespace {
-					links = append(links, where+" /"+strings.TrimSuffix(a.Val, "/"))
-				}
+		e := oracleElement{space: n.Namespace, tag: n.Data, attrs: map[string]string{}}
+		for _, a := range n.Attr {
+			key := a.Key
+			if a.Namespace != "" {
+				key = a.Namespace + ":" + key
+			}
+			if _, has := e.attrs[key]; !has {
+				e.attrs[key] = a.Val
 			}
 		}
-		switch {
-		case n.Namespace == "svg" && n.Data == "a":
-			link("a/href", "href", "")
-			link("a/xlink:href", "href", "xlink")
-		case n.Namespace != "":
-		case n.DataAtom == atom.A:
-			link("a/href", "href", "")
-		case n.DataAtom == atom.Area:
-			link("area/href", "href", "")
-		case n.DataAtom == atom.Iframe:
-			link("iframe/src", "src", "")
-		case n.DataAtom == atom.Img && opts.Embeds:
-			link("img/src", "src", "")
-		case n.DataAtom == atom.Script && opts.Embeds:
-			link("script/src", "src", "")
-		case n.DataAtom == atom.Title && !titled:
-			titled = true
-			for c := range n.ChildNodes() {
-				title += c.Data
+		text := ""
+		for c := range n.ChildNodes() {
+			text += c.Data
+		}
+		refs := e.refs()
+		if e.holdsText() {
+			more, _ := e.textRefs(text)
+			refs = append(refs, more...)
+		}
+		for _, r := range refs {
+			if target, err := u.Resolve(r.raw); err == nil && (r.hop == frontier.HopLink || opts.Embeds) {
+				links = append(links, r.where+" "+strings.TrimSuffix(target.Target(), "/"))
 			}
+		}
+		if n.Namespace == "" && n.DataAtom == atom.Title && !titled {
+			titled, title = true, text
 		}
 	}
 	return links, strings.Join(strings.Fields(title), " ")
@@ -77,6 +79,9 @@ var foreignParts = []string{
 	"<a href=%d>", "<a href=%d />", "<a xlink:href=%d>", "</a>", "<area href=%d>", "<img src=%d>", "<image src=%d>",
 	"<div>", "</div>", "<p>", "<span>", "</span>", "<b>", "</b>", "<font>", "<font size=1>", "</font>", "<br>", "<ul>", "<li>", "</li>", "</ul>",
 	"<h1>", "<h2>", "</h3>", "<button>", "</button>", "<dl>", "<dt>", "<dd>", "</dd>", "</dl>", "<object>", "</object>", "<em>", "</em>",
+	"<object data=%d>", "<object type=text/html data=%d>", "<embed src=%d>", "<q cite=%d>", "</q>", "<ins cite=%d>", "<video poster=%d>", "</video>", "<audio src=%d>", "<track src=%d>",
+	"<use href=%d>", "<use href=#%d />", "<feImage xlink:href=%d>", "<image href=%d />", "<script href=%d />", "<input type=image src=%d>", "<img longdesc=%d data-src=x%d>", "<i data-bg=%d>", "</i>",
+	"<noscript>", "</noscript>", "<noscript><img src=%d></noscript>", "<script type=application/ld+json>{\"url\":\"/%d\"}</script>", "<link rel=icon href=%d>", "<meta property=og:url content=/%d>",
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 
@@ -85,6 +90,7 @@ var tableParts = []string{
 	"<table>", "<table>", "</table>", "<tr>", "<td>", "<th>", "<tbody>", "</tbody>", "</tr>", "</td>", "<caption>", "</caption>", "<col>", "<colgroup>", "</colgroup>", "<thead>",
 	"<svg>", "<svg>", "<svg><g>", "</svg>", "<math>", "<mi>", "</mi>", "<foreignObject>", "</foreignObject>", "<title>", "</title>", "<style>", "</style>",
 	"<xmp>", "</xmp>", "<g>", "</g>", "<div>", "</div>", "<p>", "<form>", "</form>", "<b>", "</b>", "<a href=%d>", "</a>", "<a href=%d>x</a>", "<img src=%d>",
+	"<table background=%d>", "<table><td background=%d>", "<table><tr background=%d>", "<blockquote cite=%d>", "</blockquote>", "<object data=%d>",
 }
 
 // generate makes a document of parts, numbering its links.
@@ -94,7 +100,7 @@ func generate(parts []string, picks []byte) []byte {
 	for n, pick := range picks {
 		part := parts[int(pick)%len(parts)]
 		if strings.Contains(part, "%d") {
-			part = fmt.Sprintf(part, n)
+			part = strings.ReplaceAll(part, "%d", strconv.Itoa(n))
 		}
 		b.WriteString(part)
 	}
@@ -102,8 +108,15 @@ func generate(parts []string, picks []byte) []byte {
 	return []byte(b.String())
 }
 
+// headInCaption is what may be a cell that ends a caption: x/net/html has it do so
+// where it is td, and not where it is th.
+var headInCaption = regexp.MustCompile(`<caption>.*<th>`)
+
 func compareWithTree(t testing.TB, page []byte) int {
 	t.Helper()
+	if headInCaption.Match(page) {
+		return 0
+	}
 	opts := Options{Embeds: true}
 	want, wantTitle := treeLinks(t, page, opts)
 	got, title := ourLinks(t, page, opts)

@@ -1,0 +1,289 @@
+package extract
+
+import (
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A source is an attribute that holds a reference, or a list of images.
+type source struct {
+	from  name
+	where string
+	hop   frontier.Hop
+}
+
+const (
+	leads = frontier.HopLink
+	shows = frontier.HopEmbed
+)
+
+// sourcesOf are those of each element of HTML that need no more than to be there,
+// in the order in which they are told.
+var sourcesOf = [tagCount][]source{
+	aTag:          {{hrefName, "a/href", leads}},
+	areaTag:       {{hrefName, "area/href", leads}},
+	blockquoteTag: {{citeName, "blockquote/cite", leads}},
+	qTag:          {{citeName, "q/cite", leads}},
+	insTag:        {{citeName, "ins/cite", leads}},
+	delTag:        {{citeName, "del/cite", leads}},
+	frameTag:      {{srcName, "frame/src", leads}, {longdescName, "frame/longdesc", leads}},
+	iframeTag: {
+		{srcName, "iframe/src", leads}, {dataSrcName, "iframe/data-src", leads}, {dataLazySrcName, "iframe/data-lazy-src", leads},
+		{longdescName, "iframe/longdesc", leads},
+	},
+	imgTag: {
+		{longdescName, "img/longdesc", leads},
+		{srcName, "img/src", shows}, {srcsetName, "img/srcset", shows},
+		{dataSrcName, "img/data-src", shows}, {dataSrcsetName, "img/data-srcset", shows},
+		{dataOriginalName, "img/data-original", shows},
+		{dataLazySrcName, "img/data-lazy-src", shows}, {dataLazySrcsetName, "img/data-lazy-srcset", shows},
+	},
+	sourceTag: {
+		{srcName, "source/src", shows}, {srcsetName, "source/srcset", shows},
+		{dataSrcName, "source/data-src", shows}, {dataSrcsetName, "source/data-srcset", shows},
+		{dataLazySrcsetName, "source/data-lazy-srcset", shows},
+	},
+	scriptTag: {{srcName, "script/src", shows}},
+	videoTag: {
+		{srcName, "video/src", shows}, {posterName, "video/poster", shows},
+		{dataSrcName, "video/data-src", shows}, {dataPosterName, "video/data-poster", shows},
+	},
+	audioTag: {{srcName, "audio/src", shows}, {dataSrcName, "audio/data-src", shows}},
+	trackTag: {{srcName, "track/src", shows}},
+	bodyTag:  {{backgroundName, "body/background", shows}},
+	tableTag: {{backgroundName, "table/background", shows}},
+	theadTag: {{backgroundName, "thead/background", shows}},
+	tbodyTag: {{backgroundName, "tbody/background", shows}},
+	tfootTag: {{backgroundName, "tfoot/background", shows}},
+	trTag:    {{backgroundName, "tr/background", shows}},
+	tdTag:    {{backgroundName, "td/background", shows}},
+	thTag:    {{backgroundName, "th/background", shows}},
+}
+
+// foreign takes a tag of SVG or MathML: an SVG link leads somewhere, and its
+// images are shown.
+func (s *scanner) foreign() {
+	if s.space == svgSpace {
+		switch s.z.tag {
+		case aTag:
+			s.svg("a/href", "a/xlink:href", leads)
+		case imgTag:
+			s.svg("image/href", "image/xlink:href", shows)
+		case feImageTag:
+			s.svg("feImage/href", "feImage/xlink:href", shows)
+		case useTag:
+			s.svg("use/href", "use/xlink:href", shows)
+		case scriptTag:
+			s.svg("script/href", "script/xlink:href", shows)
+		}
+	}
+}
+
+// svg takes the reference of an element of SVG: href hides xlink:href (SVG 2,
+// section 16.1.6).
+func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
+	from := hrefName
+	if !s.z.has(hrefName) {
+		from, where = xlinkName, whereX
+	}
+	if hop == shows && strings.HasPrefix(strings.TrimLeft(s.z.value(from), blanks), "#") {
+		return // of the document itself
+	}
+	s.refer(&source{from, where, hop})
+}
+
+func (s *scanner) element(tag tag) {
+	if s.open.xml && tag != otherTag && s.z.selfClosing() {
+		// Nothing is inside; in HTML the slash says nothing.
+		s.z.rawText = ""
+		if tag == titleTag {
+			return
+		}
+	}
+	for i := range sourcesOf[tag] {
+		s.refer(&sourcesOf[tag][i])
+	}
+	if s.z.embeds {
+		s.late()
+	}
+	switch tag {
+	case titleTag:
+		if !s.titled {
+			s.titled = true
+			s.found.Title = strings.Join(strings.Fields(decodeText(s.z.readRawText())), " ")
+		}
+	case linkTag:
+		s.linkElement()
+	case objectTag:
+		s.refer(&source{dataName, "object/data", s.nested()})
+	case embedTag:
+		s.refer(&source{srcName, "embed/src", s.nested()})
+	case inputTag:
+		if strings.EqualFold(s.z.value(typeName), "image") {
+			s.refer(&source{srcName, "input/src", shows})
+		}
+	case formTag:
+		if s.opts.Forms {
+			s.form()
+		}
+	case baseTag:
+		if s.z.has(hrefName) && !s.hasBase && !s.open.inTemplate() {
+			s.base, s.hasBase = s.z.value(hrefName), true
+		}
+	case metaTag:
+		s.meta()
+	case scriptTag:
+		if s.z.rawText != "" && isJSONLD(s.z.value(typeName)) {
+			s.jsonLD(s.z.readRawText())
+		}
+	}
+}
+
+// late takes what scripts load late for an element of any kind.
+func (s *scanner) late() {
+	const late = 1<<dataBgName | 1<<dataBackgroundName
+	if s.z.set&late == 0 {
+		return
+	}
+	name := s.nameOfElement()
+	s.refer(&source{dataBgName, name + "/data-bg", shows})
+	s.refer(&source{dataBackgroundName, name + "/data-background-image", shows})
+}
+
+// nameOfElement is the name of the tag that was read; "*" if that is no name of
+// HTML: a page may make up any.
+func (s *scanner) nameOfElement() string {
+	if s.z.tag == imgTag && s.space == htmlSpace {
+		return "img" // where image is written, too
+	}
+	if name := s.z.elementName().String(); name != "" {
+		return name
+	}
+	return "*"
+}
+
+// nested says what an object or embed element holds: a document, as a frame
+// does, or something that is shown.
+func (s *scanner) nested() frontier.Hop {
+	mediaType, _, _ := strings.Cut(s.z.value(typeName), ";")
+	if IsHTML(strings.ToLower(strings.Trim(mediaType, blanks))) {
+		return leads
+	}
+	return shows
+}
+
+// form takes the action of a form that is sent as a query. What a reader would
+// fill in is not known, and the query takes the place of the one in the action:
+// the page that answers it is the action without one.
+func (s *scanner) form() {
+	switch strings.ToLower(s.z.value(methodName)) {
+	case "post", "dialog":
+		return
+	}
+	raw := s.z.value(actionName)
+	if end := strings.IndexAny(raw, "?#"); end >= 0 {
+		raw = raw[:end]
+	}
+	if strings.Trim(raw, blanks) != "" {
+		s.add("form/action", leads, raw)
+	}
+}
+
+func (s *scanner) linkElement() {
+	switch rel := s.z.value(relName); {
+	case linked(rel):
+		s.refer(&source{hrefName, "link/href", leads})
+	case s.z.embeds && shown(rel):
+		s.refer(&source{hrefName, "link/href", shows})
+		s.refer(&source{imagesrcsetName, "link/imagesrcset", shows})
+	}
+}
+
+// linked reports whether a link leads to another document.
+func linked(rel string) bool { return linkHop(rel) == leads }
+
+// shown reports whether a document needs what a link names to be shown.
+func shown(rel string) bool { return linkHop(rel) == shows }
+
+// linkHop says whether a link of these types leads to another document or to what
+// a document is made of; zero if to neither. By the link types of HTML (section
+// 4.6.7), of HTML 4 (section 6.12), those that generators of documentation write,
+// and of what IANA registers the names of other versions and parts of a document.
+// A shortlink is left out: it leads back to the page that has it.
+func linkHop(rel string) frontier.Hop {
+	var hop frontier.Hop
+	hint := false
+	for t := range strings.FieldsFuncSeq(strings.ToLower(rel), func(r rune) bool { return r < 0x80 && blank(byte(r)) }) {
+		switch t {
+		case "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "manifest", "preload", "modulepreload":
+			hop = shows
+		case "prefetch", "preconnect", "dns-prefetch":
+			hint = true
+		case "alternate", "author", "bookmark", "canonical", "help", "license", "next", "prev", "privacy-policy", "search", "tag", "terms-of-service",
+			"appendix", "chapter", "contents", "copyright", "glossary", "index", "section", "start", "subsection",
+			"begin", "end", "first", "home", "last", "parent", "previous", "toc", "top", "up",
+			"about", "amphtml", "archives", "collection", "describedby", "item", "latest-version", "original", "predecessor-version", "related",
+			"successor-version", "version-history", "via":
+			if hop == 0 {
+				hop = leads
+			}
+		}
+	}
+	if hint && hop == leads {
+		return 0
+	}
+	return hop
+}
+
+// refer notes the reference of the tag that was read, if it has it.
+func (s *scanner) refer(from *source) {
+	if !s.z.has(from.from) || from.hop == shows && !s.z.embeds {
+		return
+	}
+	switch from.from {
+	case srcsetName, imagesrcsetName, dataSrcsetName, dataLazySrcsetName:
+		for raw := range imageCandidates(s.z.value(from.from)) {
+			if !s.add(from.where, from.hop, raw) {
+				return
+			}
+		}
+		return
+	}
+	raw := s.z.raw(from.from)
+	if from.hop == shows && (len(raw) == 0 || holdsData(raw)) || !s.room() {
+		return
+	}
+	s.refs = append(s.refs, ref{})
+	r := &s.refs[len(s.refs)-1]
+	r.where, r.hop, r.raw = from.where, from.hop, s.keep(raw)
+	if from.hop == leads && from.from <= xlinkName {
+		if s.z.has(relName) {
+			r.rel = s.keep(s.z.raw(relName))
+		}
+		if s.opts.Text && s.z.tag != linkTag {
+			s.keepText(len(s.refs) - 1)
+		}
+	}
+}
+
+// add notes a reference, and reports whether there was room for it.
+func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
+	if hop == shows && holdsData(raw) {
+		return true
+	}
+	if !s.room() {
+		return false
+	}
+	start := s.text.Len()
+	s.text.WriteString(raw)
+	s.refs = append(s.refs, ref{where: where, hop: hop, raw: span{start, s.text.Len()}})
+	return true
+}
+
+// holdsData reports whether a reference holds what it refers to: such are long,
+// and there is nothing to keep of them.
+func holdsData[T []byte | string](raw T) bool {
+	const scheme = "data:"
+	return len(raw) >= len(scheme) && strings.EqualFold(string(raw[:len(scheme)]), scheme)
+}

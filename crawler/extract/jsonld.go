@@ -1,0 +1,207 @@
+package extract
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Bounds of what is read of one data block, and of how deep it is nested. Both
+// are far beyond what search engines read.
+const (
+	maxDataBytes = 256 << 10
+	maxDataDepth = 64
+)
+
+// isJSONLD reports whether a script is a data block of JSON-LD (JSON-LD 1.1,
+// section 7).
+func isJSONLD(scriptType string) bool {
+	mediaType, _, _ := strings.Cut(scriptType, ";")
+	return strings.EqualFold(strings.Trim(mediaType, blanks), "application/ld+json")
+}
+
+// A dataKey is that of a member of an object.
+type dataKey uint8
+
+const (
+	otherKey dataKey = iota
+	urlKey
+	typeKey
+	contextKey
+)
+
+// dataReader reads a data block as far as it takes to find the strings that are
+// values of url, or in a list that is. It goes on behind what a parser of JSON
+// refuses: blocks with a comma or a comment too many are common.
+//
+// Values of @id are names of things, which need not lead anywhere; those of
+// @context are about the names themselves.
+type dataReader struct {
+	text  []byte
+	open  []dataValue
+	key   dataKey // of the value that comes next
+	found []dataURL
+	urls  []int // places in found of what the open objects have
+}
+
+// dataURL is a value of url.
+type dataURL struct {
+	raw string
+	hop frontier.Hop
+}
+
+// dataValue is an object or a list that is open.
+type dataValue struct {
+	key   dataKey // that it is the value of
+	list  bool
+	image bool // an object that describes an image: its url is the image
+	urls  int  // how many the objects around it have
+}
+
+// jsonLD takes the references of a data block.
+func (s *scanner) jsonLD(text []byte) {
+	d := dataReader{text: text[:min(len(text), maxDataBytes)]}
+	for at := 0; at < len(d.text) && at >= 0; {
+		at = d.token(at)
+	}
+	for len(d.open) > 0 {
+		d.end()
+	}
+	for _, u := range d.found {
+		if u.hop == leads || s.z.embeds {
+			s.add("script/ld+json", u.hop, u.raw)
+		}
+	}
+}
+
+// token reads what is at a place, and returns the place behind it; -1 where the
+// rest is not read.
+func (d *dataReader) token(at int) int {
+	switch d.text[at] {
+	case '{', '[':
+		if len(d.open) == maxDataDepth {
+			return -1
+		}
+		d.open = append(d.open, dataValue{key: d.key, list: d.text[at] == '[', urls: len(d.urls)})
+		if !d.top().list {
+			d.key = otherKey
+		}
+	case '}', ']':
+		d.end()
+	case ',':
+		d.key = otherKey
+		if top := d.top(); top != nil && top.list {
+			d.key = top.key
+		}
+	case '"':
+		return d.literal(at)
+	}
+	return at + 1
+}
+
+func (d *dataReader) top() *dataValue {
+	if len(d.open) == 0 {
+		return nil
+	}
+	return &d.open[len(d.open)-1]
+}
+
+// end closes what is open innermost.
+func (d *dataReader) end() {
+	d.key = otherKey
+	top := d.top()
+	if top == nil {
+		return
+	}
+	if !top.list {
+		if top.image {
+			for _, i := range d.urls[top.urls:] {
+				d.found[i].hop = shows
+			}
+		}
+		d.urls = d.urls[:top.urls]
+	}
+	d.open = d.open[:len(d.open)-1]
+}
+
+// literal reads a string.
+func (d *dataReader) literal(at int) int {
+	end := stringEnd(d.text, at+1)
+	if end < 0 {
+		return -1
+	}
+	raw := d.text[at : end+1]
+	if rest := bytes.TrimLeft(d.text[end+1:], blanks); len(rest) > 0 && rest[0] == ':' {
+		switch key, _ := stringValue(raw); key {
+		case "url":
+			d.key = urlKey
+		case "@type":
+			d.key = typeKey
+		case "@context":
+			d.key = contextKey
+		default:
+			d.key = otherKey
+		}
+		return len(d.text) - len(rest) + 1
+	}
+	d.value(raw)
+	return end + 1
+}
+
+// value takes a string that is no key.
+func (d *dataReader) value(raw []byte) {
+	if d.key != urlKey && d.key != typeKey {
+		return
+	}
+	owner := len(d.open) - 1
+	for owner >= 0 && d.open[owner].list {
+		owner--
+	}
+	if owner < 0 {
+		return
+	}
+	for i := range d.open {
+		if d.open[i].key == contextKey {
+			return
+		}
+	}
+	text, ok := stringValue(raw)
+	if !ok {
+		return
+	}
+	if d.key == typeKey {
+		d.open[owner].image = d.open[owner].image || strings.HasSuffix(text, "ImageObject")
+	} else if anchored(text) {
+		d.urls = append(d.urls, len(d.found))
+		d.found = append(d.found, dataURL{text, leads})
+	}
+}
+
+// stringValue is what a string in quotes means, if it means anything.
+func stringValue(raw []byte) (string, bool) {
+	text := string(raw[1 : len(raw)-1])
+	if strings.IndexByte(text, '\\') < 0 {
+		return text, true
+	}
+	return text, json.Unmarshal(raw, &text) == nil
+}
+
+// stringEnd is where the quote stands that ends a string; -1 if none does.
+func stringEnd(text []byte, at int) int {
+	for i := at; ; i++ {
+		n := bytes.IndexByte(text[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		escapes := 0
+		for i-escapes > at && text[i-escapes-1] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Each element and attribute that leads somewhere, and what it needs for that.
+func TestEachAttributeThatLeadsSomewhere(t *testing.T) {
+	for page, want := range map[string]string{
+		`<blockquote cite=1><q cite=2><ins cite=3><del cite=4>`:                                                                                        "L blockquote/cite /dir/1, L q/cite /dir/2, L ins/cite /dir/3, L del/cite /dir/4",
+		`<p cite=1><a cite=2><cite cite=3>`:                                                                                                            "",
+		`<img longdesc=1><frame longdesc=2><iframe longdesc=3></iframe>`:                                                                               "L img/longdesc /dir/1, L frame/longdesc /dir/2, L iframe/longdesc /dir/3",
+		`<iframe src=1 data-src=2 data-lazy-src=3 data-srcset=4></iframe>`:                                                                             "L iframe/src /dir/1, L iframe/data-src /dir/2, L iframe/data-lazy-src /dir/3",
+		`<q rel=nofollow cite=1>`:                                                                                                                      "L q/cite /dir/1",
+		`<object type=text/html data=1><embed type=" Application/XHTML+xml;x" src=2>`:                                                                  "L object/data /dir/1, L embed/src /dir/2",
+		`<object data=1><object type=text/htmlx data=2><embed src=3>`:                                                                                  "",
+		`<meta property=og:url content=/1><meta property=" OG:URL " content="http://b.example/2">`:                                                     "L meta/og:url /1, L meta/og:url /2",
+		`<meta property=og:url content=www.b.example><meta property=og:urls content=/2><meta name=og:url content=/3><meta property=og:url>`:            "",
+		`<meta property=og:url content="ftp://b.example/1">`:                                                                                           "",
+		`<meta property=og:image content=/1>`:                                                                                                          "",
+		`<link rel=amphtml href=1><link rel=version-history href=2><link rel=about href=3>`:                                                            "L link/href /dir/1 rel=amphtml, L link/href /dir/2 rel=version-history, L link/href /dir/3 rel=about",
+		`<link rel=shortlink href=1><link rel=prefetch href=2><link rel="next prefetch" href=3><link rel="next preload" href=4><link rel=edit href=5>`: "",
+		`<link rel="x` + "\u00a0" + `next" href=1><link rel="x` + "\f" + `next" href=2>`:                                                               "L link/href /dir/2 rel=x\fnext",
+		`<svg><image href=1 /><use href=2 /><q cite=3>`:                                                                                                "",
+		`<img src=1 data-src=2><video src=3 poster=4><audio src=5><track src=6><input type=image src=7><td background=8><i data-bg=9>`:                 "",
+	} {
+		if got := linksOf(t, page, Options{}); got != want {
+			t.Errorf("%s:\n%q, want\n%q", page, got, want)
+		}
+	}
+}
+
+func TestEachAttributeThatAPageIsShownWith(t *testing.T) {
+	for page, want := range map[string]string{
+		`<object data=1><embed src=2><object type=image/svg+xml data=3>`:                                                                                                                                 "E object/data /dir/1, E embed/src /dir/2, E object/data /dir/3",
+		`<video src=1 poster=2 data-src=3 data-poster=4><audio src=5 data-src=6><track src=7>`:                                                                                                           "E video/src /dir/1, E video/poster /dir/2, E video/data-src /dir/3, E video/data-poster /dir/4, E audio/src /dir/5, E audio/data-src /dir/6, E track/src /dir/7",
+		`<input type=IMAGE src=1><input src=2><input type=images src=3>`:                                                                                                                                 "E input/src /dir/1",
+		`<body background=1><table background=2><thead background=3><tr background=4><th background=5><tbody background=6><td background=7><tfoot background=8>`:                                         "E body/background /dir/1, E table/background /dir/2, E thead/background /dir/3, E tr/background /dir/4, E th/background /dir/5, E tbody/background /dir/6, E td/background /dir/7, E tfoot/background /dir/8",
+		`<p background=1><img poster=2><audio poster=3><script data-src=4></script>`:                                                                                                                     "",
+		`<img src=1 srcset=2 data-src=3 data-srcset="4, 5" data-original=6 data-lazy-src=7 data-lazy-srcset="8 2x,9">`:                                                                                   "E img/src /dir/1, E img/srcset /dir/2, E img/data-src /dir/3, E img/data-srcset /dir/4, E img/data-srcset /dir/5, E img/data-original /dir/6, E img/data-lazy-src /dir/7, E img/data-lazy-srcset /dir/8, E img/data-lazy-srcset /dir/9",
+		`<source src=1 srcset=2 data-src=3 data-srcset=4 data-lazy-srcset=5 data-lazy-src=6>`:                                                                                                            "E source/src /dir/1, E source/srcset /dir/2, E source/data-src /dir/3, E source/data-srcset /dir/4, E source/data-lazy-srcset /dir/5",
+		`<div data-bg=1><x-y data-background-image=2><image data-bg=3><p DATA-BG=4>`:                                                                                                                     "E div/data-bg /dir/1, E */data-background-image /dir/2, E img/data-bg /dir/3, E p/data-bg /dir/4",
+		`<svg><image href=1 xlink:href=2 /><image xlink:href=3 /><feImage href=4 /><use href=5.svg#a /><use href="#a"/><use xlink:href=" #a"/><image href="#a"/><script href=6 /><g href=7 data-bg=8 />`: "E image/href /dir/1, E image/xlink:href /dir/3, E feImage/href /dir/4, E use/href /dir/5.svg, E script/href /dir/6",
+		`<math><image href=1 /><use href=2 />`:                                                                                                                                                           "",
+		`<image href=1><use href=2><feImage href=3>`:                                                                                                                                                     "",
+		`<link rel=manifest href=1><link rel=modulepreload href=2><link rel=apple-touch-icon-precomposed href=3><link rel=Mask-Icon href=4><link rel=preload as=image imagesrcset="5, 6 2x">`:            "E link/href /dir/1, E link/href /dir/2, E link/href /dir/3, E link/href /dir/4, E link/imagesrcset /dir/5, E link/imagesrcset /dir/6",
+		`<link rel=next imagesrcset=1><link imagesrcset=2><link rel=preload srcset=3>`:                                                                                                                   "",
+		`<meta property=og:image content=/1><meta property=og:image:url content=/2><meta property=og:image:secure_url content=https://b.example/3><meta property=og:image:alt content=/4><meta property=og:image content=5.png>`: "E meta/og:image /1, E meta/og:image /2, E meta/og:image /3",
+		`<img src="" data-src=1><script src></script><video poster>`:                                  "E img/data-src /dir/1",
+		`<img src="data:image/png;base64,x" srcset="DATA:,x 2x, 1"><img src="Data:"><img src="data">`: "E img/srcset /dir/1, E img/src /dir/data",
+	} {
+		if got := linksOf(t, page, Options{Embeds: true}); got != want {
+			t.Errorf("%s:\n%q, want\n%q", page, got, want)
+		}
+	}
+}
+
+// A reader without scripts sees what noscript holds, in the head as in the body.
+func TestWhatIsForReadersWithoutScripts(t *testing.T) {
+	const page = `<head><noscript><link rel=stylesheet href=1><meta http-equiv=refresh content="0;url=2"></noscript></head>
+		<body><noscript><img src=3><a href=4></a><iframe src=5></iframe></noscript><script><noscript><img src=6></noscript></script>
+		<img data-src=7><noscript data-bg=8><p>text</noscript><a href=9></a>`
+	const want = "E link/href /dir/1, L meta/refresh /dir/2, E img/src /dir/3, L a/href /dir/4, L iframe/src /dir/5, E img/data-src /dir/7, E noscript/data-bg /dir/8, L a/href /dir/9"
+	if got := linksOf(t, page, Options{Embeds: true}); got != want {
+		t.Errorf("%q, want\n%q", got, want)
+	}
+	compareWithTree(t, []byte(page))
+}
+
+func TestActionsOfForms(t *testing.T) {
+	const page = `<form action=1></form><form action="2?x=y#z" method=GET></form><form action=3 method=post></form><form action=4 method=Dialog></form>
+		<form action=5 method=put></form><form action="?x"></form><form action=" "></form><form action></form><form></form><p action=6>`
+	if got := linksOf(t, page, Options{Embeds: true}); got != "" {
+		t.Errorf("though they are not wanted: %q", got)
+	}
+	if got, want := linksOf(t, page, Options{Forms: true}), "L form/action /dir/1, L form/action /dir/2, L form/action /dir/5"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// dataBlock is a script that holds data.
+func dataBlock(data string) string { return "<script type=application/ld+json>" + data + "</script>" }
+
+func TestDataBlocks(t *testing.T) {
+	deep := func(n int) string { return dataBlock(strings.Repeat("[", n-1) + `{"url":"/1"}`) }
+	long := func(n int) string { return dataBlock(strings.Repeat(" ", n-len(`{"url":"/1"`)) + `{"url":"/1"}`) }
+	for page, want := range map[string]string{
+		dataBlock(`{"url":"/1"}`): "L script/ld+json /1",
+		dataBlock(`{"@context":"https://schema.org","@graph":[{"url":"http://b.example/1"},{"a":{"url" : "\/2"}}]}`): "L script/ld+json /1, L script/ld+json /2",
+		dataBlock(`{"@id":"/1","sameAs":"/2","URL":"/3","urls":"/4","image":"/5"}`):                                  "",
+		dataBlock(`{"url":["/1",["/2"],{"url":"/3"},4,"/5"]}`):                                                       "L script/ld+json /1, L script/ld+json /2, L script/ld+json /3, L script/ld+json /5",
+		dataBlock(`{"url":{"@id":"/1"},"x":"/2"}`):                                                                   "",
+		dataBlock(`{"\u0075rl":"\u002f1","url":"/\ud83d\ude00"}`):                                                    "L script/ld+json /1, L script/ld+json /%F0%9F%98%80",
+		dataBlock(`{"@context":{"url":"/1","a":[{"url":"/2"}]},"url":"/3"}`):                                         "L script/ld+json /3",
+		dataBlock(`{"url":"www.b.example","b":{"url":""},"c":{"url":"ftp://b.example/"},"d":{"url":"mailto:x"}}`):    "",
+		dataBlock(`["/1",{"url":"/2"},"url"]`):                                                                       "L script/ld+json /2",
+		dataBlock(`"url"`):                                                                                           "",
+		dataBlock(`["url","/1"]`):                                                                                    "",
+		dataBlock(`{"a":"url","b":"/1"}`):                                                                            "",
+		dataBlock(`{"url":null,"a":"/1"}`):                                                                           "",
+		dataBlock(`{"url":"/a\"b\\","url":"/1"}`):                                                                    "L script/ld+json /a%22b/, L script/ld+json /1",
+		// What no parser would take.
+		dataBlock(`{"a":1,,"url":"/1",} // x`):      "L script/ld+json /1",
+		dataBlock(`<!-- {"url":"/1"`):               "L script/ld+json /1",
+		dataBlock(`}]{"url":"/1"}`):                 "L script/ld+json /1",
+		dataBlock(`{"url":"/1`):                     "",
+		dataBlock(`{"url":"/\x","b":{"url":"/1"}}`): "L script/ld+json /1",
+		dataBlock(``):                               "",
+		`<script type="Application/LD+JSON; charset=utf-8">{"url":"/1"}</script>`:                                                                 "L script/ld+json /1",
+		`<script type=application/json>{"url":"/1"}</script><script>{"url":"/2"}</script><script type=application/ld+jsonx>{"url":"/3"}</script>`: "",
+		`<svg><script type=application/ld+json>{"url":"/1"}</script>`:                                                                             "",
+		dataBlock(`{"url":"/1"}`) + `<a href=2>`:                                                                                                  "L script/ld+json /1, L a/href /dir/2",
+		`<base href=//c.example/>` + dataBlock(`{"url":"/1"}`):                                                                                    "L script/ld+json /1",
+		deep(maxDataDepth):     "L script/ld+json /1",
+		deep(maxDataDepth + 1): "",
+		long(maxDataBytes):     "L script/ld+json /1",
+		long(maxDataBytes + 1): "",
+	} {
+		if got := linksOf(t, page, Options{}); got != want {
+			t.Errorf("%.200s: %q, want %q", page, got, want)
+		}
+	}
+}
+
+// The url of an image is the image.
+func TestImagesOfDataBlocks(t *testing.T) {
+	page := dataBlock(`{"url":"/1","logo":{"@type":"ImageObject","url":"/2","author":{"url":"/3"}},
+		"image":{"url":["/4"],"@type":["Thing","http://schema.org/ImageObject"]},"video":{"@type":"VideoObject","url":"/5"},"url":"/6"}`) +
+		dataBlock(`{"@type":"ImageObject","url":"/7"`)
+	const links = "L script/ld+json /1, L script/ld+json /3, L script/ld+json /5, L script/ld+json /6"
+	if got := linksOf(t, page, Options{}); got != links {
+		t.Errorf("%q, want %q", got, links)
+	}
+	const embeds = "L script/ld+json /1, E script/ld+json /2, L script/ld+json /3, E script/ld+json /4, L script/ld+json /5, L script/ld+json /6, E script/ld+json /7"
+	if got := linksOf(t, page, Options{Embeds: true}); got != embeds {
+		t.Errorf("%q, want %q", got, embeds)
+	}
+}
+
+// textsOf are the texts of a page's links.
+func textsOf(t *testing.T, page, mediaType string) []string {
+	t.Helper()
+	var texts []string
+	for _, l := range HTML([]byte(page), parse(t, testPage), mediaType, Options{Text: true}).Links {
+		texts = append(texts, l.Text)
+	}
+	return texts
+}
+
+func TestTextsOfLinks(t *testing.T) {
+	for page, want := range map[string][]string{
+		"<a href=1>One</a> more":                                                     {"One"},
+		"<a href=1> One\n\t<b>a</b>nd  two </a>":                                     {"One and two"},
+		"<a href=1>a&amp;b &lt;c&gt;&nbsp;d</a>":                                     {"a&b <c> d"},
+		"<a href=1>a<!-- x > -->b<?x?>c</3>d<3 <4</a>":                               {"abcd<3 <4"},
+		"<a href=1><img src=x alt='A logo'> here</a>":                                {"A logo here"},
+		"<a href=1><img src=x></a><a href=2></a>":                                    {"", ""},
+		"<a href=1><div>a</div><div>b</div>c<br>d<td>e</a>":                          {"a b c d e"},
+		"<a href=1>a<span>b</span>c<wbr>d</a>":                                       {"abcd"},
+		"<a href=1>a<script>b</script>c<style>d</style>e<textarea>f</textarea>g</a>": {"aceg"},
+		"<a href=1>one<a href=2>two<p>three":                                         {"one", "two three"},
+		"<a href=1>one<a>two":                                                        {"one"},
+		"<a href=1>one":                                                              {"one"},
+		"<a href=1>one<":                                                             {"one"},
+		"<a href=1>one<b":                                                            {"one"},
+		"<area href=1 alt=' An  area '><area href=2>":                                {"An area", ""},
+		"<link rel=next href=1 alt=x>y<q cite=2>z</q>":                               {"", ""},
+		"<a href=1><svg><title>a</title><style>b</style><script>c</script><text>d</text></svg>e</a>": {"ade"},
+		"<a href=1><svg/>a<title>b</title>c</a>":                                                     {"ac"},
+		"<a href=1><svg><style/>a</svg>b</a><a href=2>c":                                             {"b", "c"},
+		"<svg><a href=1><title>a</title>b</a><a href=2 />c</svg>":                                    {"ab", ""},
+		"<a href=1 />a</a>":                    {"a"},
+		"<noscript><a href=1>a</a></noscript>": {"a"},
+	} {
+		if got := textsOf(t, page, "text/html"); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			t.Errorf("%s: %q, want %q", page, got, want)
+		}
+	}
+	if got := textsOf(t, "<a href=1 />a", "application/xhtml+xml"); len(got) != 1 || got[0] != "" {
+		t.Errorf("of an element that its tag closes: %q", got)
+	}
+	for _, l := range HTML([]byte("<a href=1>x</a><area href=1 alt=x>"), parse(t, testPage), "text/html", Options{}).Links {
+		if l.Text != "" {
+			t.Errorf("%+v, though texts are not wanted", l)
+		}
+	}
+}
+
+// A text has up to 256 bytes, and is looked for in 16 KiB of markup.
+func TestTheBoundsOfTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("x", 256):                        strings.Repeat("x", 256),
+		strings.Repeat("x", 257):                        strings.Repeat("x", 256),
+		strings.Repeat("x", 255) + "é":                  strings.Repeat("x", 255),
+		strings.Repeat("x", 253) + "😀y":                 strings.Repeat("x", 253),
+		strings.Repeat("x", 255) + " y":                 strings.Repeat("x", 255),
+		strings.Repeat("x ", 1000):                      strings.TrimSpace(strings.Repeat("x ", 128)),
+		strings.Repeat("<b>x</b>", 1000):                strings.Repeat("x", 256),
+		strings.Repeat("<b>", maxTextMarkup/3+1) + "x":  "",
+		strings.Repeat(" ", maxTextMarkup-1) + "xy":     "x",
+		"a<img alt='" + strings.Repeat("é", 300) + "'>": "a" + strings.Repeat("é", 127),
+	} {
+		got := textsOf(t, "<a href=1>"+text+"</a>", "text/html")
+		if len(got) != 1 || got[0] != want || !utf8.ValidString(got[0]) {
+			t.Errorf("%.40s...: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package extract
+
+import (
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// meta takes a meta element: what it tells robots, where it sends readers, and
+// what the Open Graph protocol has it say of the page.
+func (s *scanner) meta() {
+	if s.z.has(nameName) {
+		if name := s.z.value(nameName); name != "" {
+			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, name, s.z.value(contentName)))
+		}
+	}
+	if s.z.has(equivName) && strings.EqualFold(s.z.value(equivName), "refresh") {
+		if raw, ok := refreshURL(s.z.value(contentName)); ok {
+			s.add("meta/refresh", frontier.HopLink, raw)
+		}
+	}
+	if s.z.has(propertyName) {
+		s.openGraph()
+	}
+}
+
+// openGraph takes a meta element with a property (The Open Graph protocol, Basic
+// Metadata and Structured Properties).
+func (s *scanner) openGraph() {
+	switch strings.ToLower(strings.Trim(s.z.value(propertyName), blanks)) {
+	case "og:url":
+		if raw := s.z.value(contentName); anchored(raw) {
+			s.add("meta/og:url", frontier.HopLink, raw)
+		}
+	case "og:image", "og:image:url", "og:image:secure_url":
+		if raw := s.z.value(contentName); anchored(raw) && s.z.embeds {
+			s.add("meta/og:image", frontier.HopEmbed, raw)
+		}
+	}
+}
+
+// anchored reports whether a reference in metadata is absolute, or begins with
+// a slash. Those that do not are seldom meant as references: www.example.org is
+// no page of the directory.
+func anchored(raw string) bool {
+	raw = strings.TrimLeft(raw, blanks)
+	if strings.HasPrefix(raw, "/") {
+		return true
+	}
+	scheme, _, ok := strings.Cut(raw, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// refreshURL is the URL of a meta refresh (HTML, section 4.2.5.3): behind a
+// number, a separator, and "url=" with optional quotes.
+func refreshURL(content string) (string, bool) {
+	s := strings.TrimLeft(content, blanks)
+	rest := strings.TrimLeft(s, "0123456789.")
+	if rest == s || rest == "" || !strings.ContainsRune(blanks+";,", rune(rest[0])) {
+		return "", false
+	}
+	rest = strings.TrimLeft(rest, blanks)
+	if rest != "" && (rest[0] == ';' || rest[0] == ',') {
+		rest = strings.TrimLeft(rest[1:], blanks)
+	}
+	if len(rest) >= 3 && strings.EqualFold(rest[:3], "url") {
+		if v := strings.TrimLeft(rest[3:], blanks); strings.HasPrefix(v, "=") {
+			rest = strings.TrimLeft(v[1:], blanks)
+		}
+	}
+	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		rest, _, _ = strings.Cut(rest[1:], rest[:1])
+	}
+	rest = strings.TrimRight(rest, blanks)
+	return rest, rest != ""
+}

@@ -1,0 +1,139 @@
+package extract
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/atom"
+)
+
+// Bounds of the text of a link, and of the markup that it is looked for in.
+const (
+	maxText       = 256
+	maxTextMarkup = 16 << 10
+)
+
+// keepText keeps the text of the a or area element whose tag was read, for a
+// reference: what readers see of the link, which for images is their alt. It ends
+// with the element, or where the next link begins.
+func (s *scanner) keepText(of int) {
+	var t foldedText
+	if s.z.tag == areaTag {
+		t.add(s.z.value(altName))
+	} else if s.space == htmlSpace && !s.open.xml || !s.z.selfClosing() {
+		t.read(s.z, s.space != htmlSpace)
+	}
+	text := t.cut()
+	if len(text) == 0 {
+		return
+	}
+	if s.texts == nil {
+		s.texts = map[int]span{}
+	}
+	start := s.text.Len()
+	s.text.Write(text)
+	s.texts[of] = span{start, s.text.Len()}
+}
+
+// foldedText is text in which any blanks are one, with none at its ends.
+type foldedText struct {
+	text  []byte
+	blank bool // comes before what is added next
+}
+
+// read adds what stands behind the tag that z, a copy of the scanner's, has
+// read. In SVG no element's content is raw text.
+func (t *foldedText) read(z tokenizer, foreign bool) {
+	z.buf = z.buf[:min(len(z.buf), z.pos+maxTextMarkup)]
+	z.buf = bytes.TrimSuffix(z.buf, []byte("<")) // it may begin a tag that is not seen
+	z.embeds = true
+	svg := 0
+	if foreign {
+		svg = 1
+	}
+	hidden := false // the text is a style sheet or a script
+	for len(t.text) <= maxText {
+		from := z.pos
+		at := z.nextMarkup()
+		if !hidden {
+			t.add(decodeText(z.buf[from:at]))
+		}
+		kind, ok := z.readMarkup()
+		switch {
+		case at == len(z.buf), ok && kind == endOfInput, ok && z.tag == aTag:
+			return
+		case !ok:
+			continue
+		case z.tag == svgTag || z.tag == mathTag:
+			if kind == endTag {
+				svg = max(0, svg-1)
+			} else if !z.selfClosing() {
+				svg++
+			}
+		case kind == startTag && z.tag == imgTag:
+			t.add(z.value(altName))
+		}
+		t.blank = t.blank || breaksLine(z.elementName())
+		hidden = kind == startTag && (z.tag == styleTag || z.tag == scriptTag)
+		if svg > 0 {
+			z.rawText = ""
+		}
+		z.readRawText()
+	}
+}
+
+// nextMarkup moves behind the next "<" that is not text, and returns where it
+// stands; the length of the input if none does.
+func (z *tokenizer) nextMarkup() int {
+	for {
+		i := bytes.IndexByte(z.buf[z.pos:], '<')
+		if i < 0 {
+			z.end()
+			return z.pos
+		}
+		z.pos += i + 1
+		if c := z.buf[z.pos]; letter(c) || c == '!' || c == '?' || c == '/' {
+			return z.pos - 1
+		}
+	}
+}
+
+// breaksLine reports whether what stands before and behind a tag are words of
+// their own.
+func breaksLine(name elementName) bool {
+	return name == atom.Br || traitsOf[name]&(closesP|tablePart) != 0
+}
+
+func (t *foldedText) add(text string) {
+	for text != "" && len(t.text) <= maxText {
+		word := strings.TrimLeftFunc(text, unicode.IsSpace)
+		t.blank = t.blank || len(word) < len(text)
+		if word == "" {
+			return
+		}
+		end := strings.IndexFunc(word, unicode.IsSpace)
+		if end < 0 {
+			end = len(word)
+		}
+		if t.blank && len(t.text) > 0 {
+			t.text = append(t.text, ' ')
+		}
+		t.blank = false
+		t.text = append(t.text, word[:min(end, maxText+utf8.UTFMax)]...)
+		text = word[end:]
+	}
+}
+
+// cut is the text up to its bound, whole characters of it.
+func (t *foldedText) cut() []byte {
+	if len(t.text) <= maxText {
+		return t.text
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(t.text[end]) {
+		end--
+	}
+	return bytes.TrimRight(t.text[:end], " ")
+}
