@@ -76,7 +76,14 @@ func (s *scanner) foreign() {
 			s.svg("use/href", "use/xlink:href", shows)
 		case scriptTag:
 			s.svg("script/href", "script/xlink:href", shows)
+		case styleTag:
+			if s.z.embeds && !s.z.selfClosing() {
+				s.styleSheet(s.z.foreignText())
+			}
 		}
+	}
+	if s.z.embeds {
+		s.styleAttribute()
 	}
 }
 
@@ -105,6 +112,7 @@ func (s *scanner) element(tag tag) {
 		s.refer(&sourcesOf[tag][i])
 	}
 	if s.z.embeds {
+		s.styleAttribute()
 		s.late()
 	}
 	switch tag {
@@ -136,6 +144,10 @@ func (s *scanner) element(tag tag) {
 	case scriptTag:
 		if s.z.rawText != "" && isJSONLD(s.z.value(typeName)) {
 			s.jsonLD(s.z.readRawText())
+		}
+	case styleTag:
+		if s.z.embeds && s.z.rawText != "" {
+			s.styleSheet(string(s.z.readRawText()))
 		}
 	}
 }
@@ -265,6 +277,17 @@ func (s *scanner) refer(from *source) {
 			s.keepText(len(s.refs) - 1)
 		}
 	}
+}
+
+// addUTF8 is add for a reference whose query is in UTF-8, whatever the document is
+// in.
+func (s *scanner) addUTF8(where string, hop frontier.Hop, raw string) bool {
+	n := len(s.refs)
+	ok := s.add(where, hop, raw)
+	if len(s.refs) > n {
+		s.refs[n].utf8 = true
+	}
+	return ok
 }
 
 // add notes a reference, and reports whether there was room for it.

@@ -30,6 +30,8 @@
 //   - href and imagesrcset of link with rel stylesheet, icon, apple-touch-icon,
 //     mask-icon, manifest, preload or modulepreload (4.6.7);
 //   - href and xlink:href of image, feImage, use and script in SVG;
+//   - url(), image-set() and @import of style and of style attributes (4.2.6, 3.2.6),
+//     in SVG and MathML, too;
 //   - background of body, table, thead, tbody, tfoot, tr, td and th (15.3);
 //   - og:image of meta, and url of an ImageObject in JSON-LD;
 //   - what scripts load late, by the attributes that lazysizes, lozad,
@@ -128,6 +130,7 @@ type ref struct {
 	raw, rel span
 	where    string
 	hop      frontier.Hop
+	utf8     bool // its query is, whatever the document is in
 }
 
 type scanner struct {
@@ -191,7 +194,11 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 	n, size := 0, 0
 	for i := range s.refs {
 		r := &s.refs[i]
-		target, err := d.Resolve(text[r.raw.start:r.raw.end])
+		in := encode
+		if r.utf8 {
+			in = nil
+		}
+		target, err := base.ResolveQuery(text[r.raw.start:r.raw.end], in)
 		if err != nil {
 			continue
 		}

@@ -71,7 +71,7 @@ func (s *scanner) jsonLD(text []byte) {
 	}
 	for _, u := range d.found {
 		if u.hop == leads || s.z.embeds {
-			s.add("script/ld+json", u.hop, u.raw)
+			s.addUTF8("script/ld+json", u.hop, u.raw)
 		}
 	}
 }

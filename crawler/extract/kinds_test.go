@@ -209,3 +209,68 @@ func TestTheBoundsOfTexts(t *testing.T) {
 		}
 	}
 }
+
+// What style sheets in a page, and style attributes, refer to.
+func TestStylesOfAPage(t *testing.T) {
+	for page, want := range map[string]string{
+		`<style>@import "1"; a { b: url(2), url( '3' ) }</style>`:                              "E style/@import /dir/1, E style/url /dir/2, E style/url /dir/3",
+		`<style type="">a{b:url(1)}</style><style type=Text/CSS>a{b:url(2)}</style>`:           "E style/url /dir/1, E style/url /dir/2",
+		`<style type=text/less>a{b:url(1)}</style><style type=" text/css">a{b:url(2)}</style>`: "",
+		`<style>a{b:url(1)}`:                     "E style/url /dir/1",
+		`<style>a{b:url("&amp;1")}</style>`:      "E style/url /dir/&amp;1",
+		`<style>/* <a href=1> url(2) */</style>`: "",
+		`<noscript><style>a{b:url(1)}</style></noscript><textarea><style>a{b:url(2)}</style></textarea>`:                       "E style/url /dir/1",
+		`<div style="a:url(1)"><p STYLE='b:c;d:url("2"), url(&quot;3&quot;)'><x-y style="a:url(4)"><image style=a:url(5)>`:     "E div/style /dir/1, E p/style /dir/2, E p/style /dir/3, E */style /dir/4, E img/style /dir/5",
+		`<p style="a:u\72l&lpar;1)"><p style="@import 'x';a:url(2)"><p style="color:red"><p style>`:                            "E p/style /dir/1, E p/style /dir/2",
+		`<p style="a:url(#x) url(data:,x) url()">`:                                                                             "",
+		`<a href=1 style=a:url(2)><img src=3 style=a:url(4) data-bg=5>`:                                                        "L a/href /dir/1, E a/style /dir/2, E img/src /dir/3, E img/style /dir/4, E img/data-bg /dir/5",
+		`<svg style=a:url(1)><g style=a:url(2) /><title style=a:url(3) /></svg><math style=a:url(4)>`:                          "E svg/style /dir/1, E */style /dir/2, E title/style /dir/3, E math/style /dir/4",
+		`<svg><style>a{b:url(1)}</style><style>a{b:url(&quot;2&quot;)} <![CDATA[ c{d:url(3)} ]]> e{f:url(4)}</style>`:          "E style/url /dir/1, E style/url /dir/2, E style/url /dir/3, E style/url /dir/4",
+		`<svg><style /><style>a{b:url(1)<g>a{b:url(2)}</g></style><style type=x>a{b:url(3)}</style><style><![CDATA[a{b:url(4)`: "E style/url /dir/1, E style/url /dir/4",
+		`<math><style>a{b:url(1)}</style>`:          "",
+		`<base href=/b/><style>a{b:url(1)}</style>`: "E style/url /b/1",
+	} {
+		if got := linksOf(t, page, Options{Embeds: true}); got != want {
+			t.Errorf("%s:\n%q, want\n%q", page, got, want)
+		}
+		if got := linksOf(t, page, Options{}); strings.Contains(got, "style") {
+			t.Errorf("%s: %q, though embeds are not wanted", page, got)
+		}
+	}
+}
+
+// Queries in style sheets and data are in UTF-8, whatever the page is in.
+func TestQueriesInStylesAndData(t *testing.T) {
+	page := "<a href='?é'><style>a{b:url(?é)}</style><p style='a:url(?é)'>" + dataBlock(`{"url":"/?é"}`)
+	var got []string
+	for _, l := range HTML([]byte(page), parse(t, testPage), "text/html", Options{Embeds: true, Charset: "windows-1252"}).Links {
+		got = append(got, l.Where+" "+l.URL.Target())
+	}
+	const want = "a/href /dir/page?%E9, style/url /dir/page?%C3%A9, p/style /dir/page?%C3%A9, script/ld+json /?%C3%A9"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("%q, want %q", s, want)
+	}
+}
+
+// Each way to a reference ends where no more are taken.
+func TestBoundsOfEachKind(t *testing.T) {
+	for name, refs := range map[string][2]string{
+		"style sheet": {"<style>", "a{b:url(1)}"}, "style attribute": {"<p style='", "a:url(1);"}, "styles": {"", "<p style=a:url(1)>"},
+		"data": {"<script type=application/ld+json>[", `{"url":"/1"},`}, "lazy": {"", "<i data-bg=1>"}, "cite": {"", "<q cite=1>"},
+		"srcset": {"<img data-srcset='", "1, "}, "og:url": {"", "<meta property=og:url content=/1>"}, "form": {"", "<form action=1>"},
+	} {
+		for _, n := range []int{MaxLinks, MaxLinks + 1} {
+			page := refs[0] + strings.Repeat(refs[1], n)
+			switch {
+			case strings.HasSuffix(refs[0], "'"):
+				page += "'>"
+			case name == "data":
+				page += "</script>"
+			}
+			d := HTML([]byte(page), parse(t, testPage), "text/html", Options{Embeds: true, Forms: true})
+			if len(d.Links) != MaxLinks || d.Cut != (n > MaxLinks) {
+				t.Errorf("%s: of %d %d were taken, cut %v", name, n, len(d.Links), d.Cut)
+			}
+		}
+	}
+}

@@ -60,8 +60,16 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 			refs = append(refs, oracleRef{raw, where, rel, frontier.Hop(kind[0])})
 		}
 	}
+	style := func() {
+		for raw, kind := range styleRefs(e.attrs["style"]) {
+			if kind == urlKind {
+				refs = append(refs, oracleRef{raw, e.known() + "/style", "", frontier.HopEmbed})
+			}
+		}
+	}
 	if e.space != "" {
 		e.svg(add)
+		style()
 		return refs
 	}
 	for entry := range strings.FieldsSeq(oracleSources[e.tag]) {
@@ -72,6 +80,7 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 		}
 		add(from, kind, rel)
 	}
+	style()
 	for _, from := range []string{"data-bg", "data-background-image"} {
 		if raw, has := e.attrs[from]; has {
 			refs = append(refs, oracleRef{raw, e.known() + "/" + from, "", frontier.HopEmbed})
@@ -158,6 +167,10 @@ func (e *oracleElement) others(add func(from, kind, rel string), note func(oracl
 }
 
 func (e *oracleElement) holdsText() bool {
+	if e.tag == "style" && e.space != "math" {
+		kind := strings.ToLower(e.attrs["type"])
+		return kind == "" || kind == "text/css"
+	}
 	return e.space == "" && e.tag == "script" &&
 		oracleIsData.MatchString(strings.ToLower(e.attrs["type"]))
 }
@@ -165,6 +178,13 @@ func (e *oracleElement) holdsText() bool {
 // textRefs are the references in the text of an element. It reports whether the
 // text can be read.
 func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
+	if e.tag == "style" {
+		for raw, kind := range styleRefs(text) {
+			where := map[string]string{urlKind: "style/url", importKind: "style/@import"}[kind]
+			refs = append(refs, oracleRef{raw, where, "", frontier.HopEmbed})
+		}
+		return refs, true
+	}
 	if !json.Valid([]byte(text)) || !utf8.ValidString(text) {
 		return nil, false
 	}

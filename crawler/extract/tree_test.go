@@ -40,7 +40,7 @@ func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title s
 			}
 		}
 		text := ""
-		for c := range n.ChildNodes() {
+		for c := n.FirstChild; c != nil && c.Type == html.TextNode; c = c.NextSibling {
 			text += c.Data
 		}
 		refs := e.refs()
@@ -82,6 +82,7 @@ var foreignParts = []string{
 	"<object data=%d>", "<object type=text/html data=%d>", "<embed src=%d>", "<q cite=%d>", "</q>", "<ins cite=%d>", "<video poster=%d>", "</video>", "<audio src=%d>", "<track src=%d>",
 	"<use href=%d>", "<use href=#%d />", "<feImage xlink:href=%d>", "<image href=%d />", "<script href=%d />", "<input type=image src=%d>", "<img longdesc=%d data-src=x%d>", "<i data-bg=%d>", "</i>",
 	"<noscript>", "</noscript>", "<noscript><img src=%d></noscript>", "<script type=application/ld+json>{\"url\":\"/%d\"}</script>", "<link rel=icon href=%d>", "<meta property=og:url content=/%d>",
+	"<style>a{b:url(%d)}", "<style>@import '%d';</style>", "<g style=a:url(%d)>", "<p style='@import &quot;x&quot;;a:u\\rl(%d)'>", "a{b:url(%d)}",
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 

@@ -1,0 +1,69 @@
+package extract
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// styleSheet takes the text of the style element whose tag was read. One of
+// another type than CSS is none (HTML, section 4.2.6).
+func (s *scanner) styleSheet(css string) {
+	if kind := s.z.value(typeName); kind != "" && !strings.EqualFold(kind, "text/css") {
+		return
+	}
+	for raw, kind := range styleRefs(css) {
+		where := "style/url"
+		if kind == importKind {
+			where = "style/@import"
+		}
+		if !s.addUTF8(where, frontier.HopEmbed, raw) {
+			return
+		}
+	}
+}
+
+// styleAttribute takes the style of the tag that was read. It holds declarations
+// and no rules (CSS Style Attributes, section 3), and what they refer to is in
+// parentheses.
+func (s *scanner) styleAttribute() {
+	if !s.z.has(styleName) || !bytes.ContainsAny(s.z.raw(styleName), "(&") {
+		return
+	}
+	where := ""
+	for raw, kind := range styleRefs(s.z.value(styleName)) {
+		if kind == importKind {
+			continue
+		}
+		if where == "" {
+			where = s.nameOfElement() + "/style"
+		}
+		if !s.addUTF8(where, frontier.HopEmbed, raw) {
+			return
+		}
+	}
+}
+
+// foreignText is the text behind the tag that was read, in SVG, where it is markup:
+// up to the first tag or comment.
+func (z *tokenizer) foreignText() string {
+	const cdata = "<![CDATA["
+	var text strings.Builder
+	for rest := z.buf[z.pos:]; ; {
+		end := bytes.IndexByte(rest, '<')
+		if end < 0 {
+			end = len(rest)
+		}
+		text.WriteString(decodeText(rest[:end]))
+		section, ok := bytes.CutPrefix(rest[end:], []byte(cdata))
+		if !ok {
+			return text.String()
+		}
+		section, rest, ok = bytes.Cut(section, []byte("]]>"))
+		text.Write(section)
+		if !ok {
+			return text.String()
+		}
+	}
+}
