@@ -109,11 +109,14 @@
 //	delay.go        Crawl-delay, Request-rate, Visit-time
 //	records.go      Sitemap, Host, Clean-param, License, Noindex
 //	preferences.go  Content-Usage and Content-Signal
+//	signals.go      Signals: what all statements about use come to
+//	purpose.go      which uses a crawl makes
 //	dictionary.go   the dictionaries of RFC 9651
 //	snapshot.go     Snapshot: every outcome of asking for robots.txt
 //	expires.go      how long an outcome is kept
 //	target.go       Locate and Target: from a URL to its file and its path
 //	directives.go   X-Robots-Tag and meta elements
+//	tdm.go          reservations of text and data mining
 //	lint.go         Problems: lines, keys and values
 //	lint_rules.go   Problems: names and rules
 //	differences.go  what readers by another text decide otherwise

@@ -19,7 +19,8 @@ type Group struct {
 	gap      time.Duration
 	hasGap   bool
 	windows  []Window
-	others   []int32 // the other records of the group, in the table of lines
+	others   []int32  // the other records of the group, in the table of lines
+	licenses []string // the first License lines of the file; shared, and never changed
 }
 
 // selection says which agent lines count.
@@ -78,6 +79,7 @@ func (f *File) Group(token string, aliases ...string) *Group {
 		}
 	})
 	g.rules = b.build(f.dialect)
+	g.licenses = licensesOf(f)
 	return g
 }
 

@@ -128,6 +128,9 @@ func cutPath(value string) (path, list string) {
 // patternMatches reports whether a pattern in the form of RFC 9309 matches a
 // target, and the length that makes it more or less specific.
 func patternMatches(value, target string) (length int, ok bool) {
+	if value == "/" {
+		return 1, true
+	}
 	var b builder
 	b.normal(value, true, 0, false)
 	length = int(b.patterns[0].rank >> 33)
@@ -154,17 +157,29 @@ func normalTarget(target string) string {
 // parseUsage reads a dictionary of preferences. Labels with a value other
 // than the tokens y and n state nothing.
 func parseUsage(list string, line int) (Preferences, bool) {
-	var p Preferences
+	type stated struct {
+		Preference
+		clear bool
+	}
+	var all []stated
 	ok := parseDictionary(list, func(key, value string) {
-		// A key that comes again replaces what it said before (RFC 9651, 4.2.2).
-		p = slices.DeleteFunc(p, func(s Preference) bool { return s.Use == key })
-		if value == "y" || value == "n" {
-			p = append(p, Preference{Use: key, Granted: value == "y", Line: line})
-		}
+		all = append(all, stated{Preference{Use: key, Granted: value == "y", Line: line}, value == "y" || value == "n"})
 	})
 	if !ok {
 		return nil, false
 	}
+	// A key that comes again replaces what it said before (RFC 9651, 4.2.2).
+	var p Preferences
+	later := make(map[string]bool, len(all))
+	for i := len(all) - 1; i >= 0; i-- {
+		if s := &all[i]; !later[s.Use] {
+			later[s.Use] = true
+			if s.clear {
+				p = append(p, s.Preference)
+			}
+		}
+	}
+	slices.Reverse(p)
 	return p, true
 }
 

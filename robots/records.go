@@ -80,11 +80,14 @@ func (g *Group) Noindex() []string {
 
 func (f *File) values(k kind, limit int) []string {
 	var list []string
-	seen := map[string]bool{}
+	var seen map[string]bool
 	for i := range f.entries {
 		e := &f.entries[i]
 		if e.kind != k {
 			continue
+		}
+		if seen == nil {
+			seen = map[string]bool{}
 		}
 		if v := f.value(e); v != "" && !seen[v] && len(list) < limit {
 			seen[v] = true

@@ -1,0 +1,290 @@
+package robots
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Use is something that may be done with what a site serves. Each has one
+// name here, whatever a text calls it.
+type Use string
+
+// The uses that the texts speak of.
+const (
+	UseSearch  Use = "search"   // Content-Usage and Content-Signal: search; noindex
+	UseAITrain Use = "ai-train" // train-ai, ai-train; noai
+	UseAIInput Use = "ai-input" // ai-use, ai-input; noai; nosnippet, as Google's page on robots meta tags has it
+	UseTDM     Use = "tdm"      // text and data mining: tdm-reservation
+	UseArchive Use = "archive"  // noarchive, nocache
+)
+
+var uses = [...]Use{UseSearch, UseAITrain, UseAIInput, UseTDM, UseArchive}
+
+// Uses are all uses, in the order in which they are told.
+func Uses() []Use { return slices.Clone(uses[:]) }
+
+// useOf is the use that a label of Content-Usage (draft-ietf-aipref-vocab) or
+// Content-Signal stands for; "" where it stands for none: such a label is to be
+// ignored.
+func useOf(label string) Use {
+	switch {
+	case equalFold(label, "search"):
+		return UseSearch
+	case equalFold(label, "train-ai"), equalFold(label, "ai-train"):
+		return UseAITrain
+	case equalFold(label, "ai-use"), equalFold(label, "ai-input"):
+		return UseAIInput
+	}
+	return ""
+}
+
+// Stance is what was said about a use.
+type Stance uint8
+
+// The stances, from the least restrictive. What is not stated is unknown: neither
+// a permission nor a refusal.
+const (
+	Unstated Stance = iota
+	Granted
+	Refused
+)
+
+// String returns "unknown", "granted" or "refused".
+func (s Stance) String() string {
+	switch s {
+	case Unstated:
+		return "unknown"
+	case Granted:
+		return "granted"
+	case Refused:
+		return "refused"
+	}
+	return "Stance(" + strconv.Itoa(int(s)) + ")"
+}
+
+// A Statement is what one line, field or element says about one use.
+type Statement struct {
+	Use     Use
+	Granted bool
+	Line    int    // of robots.txt; 0 for what came with the answer itself
+	Meta    bool   // in a meta element of the page; otherwise in the header
+	Field   string // the name of the line, field or element
+	Value   string // the part of its value that says so
+}
+
+// String returns the statement with its source: "line 5: Content-Signal:
+// ai-train=no", "X-Robots-Tag: noai" or "meta robots: noai".
+func (s Statement) String() string {
+	switch text := s.Field + ": " + s.Value; {
+	case s.Field == "":
+		return ""
+	case s.Line > 0:
+		return "line " + strconv.Itoa(s.Line) + ": " + text
+	case s.Meta:
+		return "meta " + text
+	default:
+		return text
+	}
+}
+
+// Signals are what was said about the use of one answer. The zero value says
+// nothing. They never change whether a URL may be requested: see Match.
+type Signals struct {
+	Statements []Statement
+	Licenses   []string  // License lines of robots.txt (RSL 1.0): where terms of use stand
+	Policies   []string  // tdm-policy: where terms of mining stand
+	Copied     time.Time // when the robots.txt was fetched that some of this is from; zero if none is
+}
+
+// IsZero reports whether nothing was said.
+func (s Signals) IsZero() bool {
+	return len(s.Statements) == 0 && len(s.Licenses) == 0 && len(s.Policies) == 0
+}
+
+// Of returns what was said about a use, and the statement that decides: of
+// several the first of the most restrictive ones (draft-ietf-aipref-vocab,
+// "Combining Preferences").
+func (s Signals) Of(use Use) (Stance, Statement) {
+	stance, decides := Unstated, Statement{}
+	for _, one := range s.Statements {
+		switch {
+		case one.Use != use:
+		case !one.Granted:
+			return Refused, one
+		case stance == Unstated:
+			stance, decides = Granted, one
+		}
+	}
+	return stance, decides
+}
+
+// Deciding returns, for each use that something was said about, the statement
+// that decides, in the order of Uses.
+func (s Signals) Deciding() []Statement {
+	var all []Statement
+	for _, use := range uses {
+		if stance, one := s.Of(use); stance != Unstated {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Refuses reports whether a use that p makes was refused, and by what.
+func (s Signals) Refuses(p Purpose) (by Statement, refused bool) {
+	if len(s.Statements) == 0 {
+		return Statement{}, false
+	}
+	for _, use := range p.uses() {
+		if stance, one := s.Of(use); stance == Refused {
+			return one, true
+		}
+	}
+	return Statement{}, false
+}
+
+// Merge returns what s and o say together.
+func (s Signals) Merge(o Signals) Signals {
+	s.Statements = append(slices.Clip(s.Statements), o.Statements...)
+	s.Licenses = append(slices.Clip(s.Licenses), o.Licenses...)
+	s.Policies = append(slices.Clip(s.Policies), o.Policies...)
+	if s.Copied.IsZero() {
+		s.Copied = o.Copied
+	}
+	return s
+}
+
+// Signals returns what the file says about the use of what target, a path and
+// query, serves: the statements of Preferences whose labels are known, Noindex
+// lines whose pattern matches, and the first 16 License lines.
+func (g *Group) Signals(target string) Signals {
+	s := Signals{Licenses: g.licenses}
+	if len(g.others) == 0 {
+		return s
+	}
+	for _, k := range [...]kind{usageLine, signalLine} {
+		name, yes, no := "Content-Usage", "=y", "=n"
+		if k == signalLine {
+			name, yes, no = "Content-Signal", "=yes", "=no"
+		}
+		for _, p := range g.preferences(k, target) {
+			use, value := useOf(p.Use), p.Use+no
+			if p.Granted {
+				value = p.Use + yes
+			}
+			if use != "" {
+				s.add(Statement{Use: use, Granted: p.Granted, Line: p.Line, Field: name, Value: value})
+			}
+		}
+	}
+	for _, i := range g.others {
+		if e := &g.file.entries[i]; e.kind == noindexLine && e.start < e.end {
+			value := g.file.value(e)
+			if _, ok := patternMatches(value, target); ok {
+				s.add(Statement{Use: UseSearch, Line: int(e.line), Field: "Noindex", Value: value})
+				break
+			}
+		}
+	}
+	return s
+}
+
+// add adds what a line says, unless another of the name has said it: a file may
+// repeat itself many thousand times.
+func (s *Signals) add(one Statement) {
+	for i := range s.Statements {
+		if o := &s.Statements[i]; o.Use == one.Use && o.Granted == one.Granted && o.Field == one.Field {
+			return
+		}
+	}
+	s.Statements = append(s.Statements, one)
+}
+
+// licensesOf are the License lines of a file that can be URLs.
+func licensesOf(f *File) []string {
+	var list []string
+	for _, v := range f.values(licenseLine, maxLicenses) {
+		if v = policyOf(v); v != "" {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// maxLicenses is how many License lines are told of with each answer.
+const maxLicenses = 16
+
+// An Answer is what a server sent, as far as it speaks of uses.
+type Answer struct {
+	Token  string              // the product token, which X-Robots-Tag may name
+	Time   time.Time           // of the answer, for unavailable_after
+	Type   string              // media type, in lower case: noimageai is about images
+	Header map[string][]string // by canonical names, as http.Header has them
+	Meta   Directives          // of the meta elements alone
+	TDM    TDM                 // of the meta elements alone
+}
+
+// Signals returns what the answer says about the use of it: Content-Usage
+// (draft-ietf-aipref-attach), X-Robots-Tag, tdm-reservation and tdm-policy, in
+// the header and in meta elements.
+func (a *Answer) Signals() Signals {
+	var s Signals
+	if values := a.Header["Content-Usage"]; values != nil {
+		for _, p := range HeaderPreferences(values) {
+			if use := useOf(p.Use); use != "" {
+				s.Statements = append(s.Statements, Statement{Use: use, Granted: p.Granted, Field: "Content-Usage", Value: Preferences{p}.String()})
+			}
+		}
+	}
+	if values := a.Header["X-Robots-Tag"]; values != nil {
+		s.directives(a, HeaderDirectives(a.Token, values), Statement{Field: "X-Robots-Tag"})
+	}
+	reservation, policy := a.Header["Tdm-Reservation"], a.Header["Tdm-Policy"]
+	if reservation != nil || policy != nil {
+		s.mining(HeaderTDM(reservation, policy), false)
+	}
+	if !a.Meta.IsZero() {
+		s.directives(a, a.Meta, Statement{Meta: true, Field: "robots"})
+	}
+	if a.TDM != (TDM{}) {
+		s.mining(a.TDM, true)
+	}
+	return s
+}
+
+// directives adds the uses that directives refuse. None of them grants any.
+func (s *Signals) directives(a *Answer, d Directives, from Statement) {
+	refuse := func(yes bool, value string, all ...Use) {
+		for _, use := range all {
+			if yes {
+				from.Use, from.Value = use, value
+				s.Statements = append(s.Statements, from)
+			}
+		}
+	}
+	refuse(d.NoIndex, "noindex", UseSearch)
+	refuse(d.NoArchive, "noarchive", UseArchive)
+	refuse(d.NoSnippet, "nosnippet", UseAIInput)
+	refuse(d.NoAI, "noai", UseAITrain, UseAIInput)
+	refuse(d.NoImageAI && strings.HasPrefix(a.Type, "image/"), "noimageai", UseAITrain, UseAIInput)
+	if end := d.UnavailableAfter; !end.IsZero() && end.Before(a.Time) {
+		refuse(true, Directives{UnavailableAfter: end}.String(), UseSearch)
+	}
+}
+
+// mining adds what is said about text and data mining.
+func (s *Signals) mining(d TDM, meta bool) {
+	one := Statement{Use: UseTDM, Meta: meta, Field: "tdm-reservation", Value: "1"}
+	switch d.Mining {
+	case Refused:
+		s.Statements = append(s.Statements, one)
+	case Granted:
+		one.Granted, one.Value = true, "0"
+		s.Statements = append(s.Statements, one)
+	}
+	if d.Policy != "" && !slices.Contains(s.Policies, d.Policy) {
+		s.Policies = append(s.Policies, d.Policy)
+	}
+}
