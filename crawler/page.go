@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -31,6 +32,12 @@ type Page struct {
 	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if one does
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
+	token     string        // that robots are addressed by
+	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
+	copied    time.Time     // when its file was fetched
+	signals   robots.Signals
+	signalled bool // signals is what was said
+
 	redirect bool
 	digest   string
 	text     []byte // Body as UTF-8
@@ -46,7 +53,10 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	p := &Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
-		Verdict: res.Verdict, Exchange: x,
+		Verdict: res.Verdict, Exchange: x, token: opts.Token, rules: res.Rules,
+	}
+	if good := res.Snapshot.Good(); good != nil {
+		p.copied = good.Fetched
 	}
 	p.Type = fetch.ParseMediaType(x.Header["Content-Type"]).Type
 	if p.Type == "" && len(x.Body) > 0 {

@@ -53,6 +53,7 @@ type Result struct {
 	Page      *Exchange        // of these, the entry's own, if the server answered it
 	Verdict   robots.Verdict   // on the entry; Defer where robots.txt had to be asked first
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
+	Rules     *robots.Group    // what it tells this crawler; nil where it had to be asked first
 	Outcome   frontier.Outcome // for the turn; a page's links are missing
 }
 
@@ -76,7 +77,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	if h.chain != nil || !h.fresh(turn, entry.URL, now) {
 		return h.refresh(ctx, turn, purpose{url: entry.URL})
 	}
-	res := Result{Verdict: h.verdict(entry.URL, now), Snapshot: h.snapshot}
+	res := Result{Verdict: h.verdict(entry.URL, now), Snapshot: h.snapshot, Rules: h.group}
 	res.Outcome.Gap = h.gap(now)
 	switch res.Verdict.Access {
 	case robots.Allow:

@@ -69,6 +69,7 @@ type Document struct {
 	Links      []Link            // in the order of the document
 	Canonical  frontier.URL      // link rel=canonical; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
+	TDM        robots.TDM        // meta elements about text and data mining
 	Cut        bool              // there were more links than are taken
 	Sitemap    bool              // it is a sitemap, whose links are what it lists
 

@@ -1,0 +1,123 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// says answers target with an HTML page and header fields, each as "Name: value".
+func says(s *crawltest.Site, target, html string, fields ...string) {
+	s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		for _, f := range fields {
+			name, value, _ := strings.Cut(f, ": ")
+			w.Header().Add(name, value)
+		}
+		io.WriteString(w, html)
+	})
+}
+
+// signalsWeb is a site that speaks of uses in every way.
+func signalsWeb(t *testing.T) *crawltest.Web {
+	w := crawltest.New(t)
+	s := w.Site("http://a.example").Robots("License: https://a.example/license.xml\nUser-agent: *\nContent-Signal: /said/ ai-train=no, search=yes\n")
+	says(s, "/", `<a href="/header">1</a><a href="/meta">2</a><a href="/said/robots">3</a><a href="/broken">4</a>`)
+	says(s, "/header", "", "Content-Usage: train-ai=n", "X-Robots-Tag: benchbot: noarchive", "Tdm-Reservation: 1", "Tdm-Policy: https://a.example/p")
+	says(s, "/meta", `<meta name=robots content="noai"><meta name=tdm-reservation content=1>`)
+	says(s, "/said/robots", "", "Content-Usage: search=n")
+	says(s, "/broken", "", "Content-Usage: train-ai=n, Search=y")
+	return w
+}
+
+// A page tells what was said about its use, and who said so; of several the most
+// restrictive decides.
+func TestAPageTellsWhatWasSaidAboutItsUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := signalsWeb(t)
+		var mu sync.Mutex
+		got, copies := map[string]string{}, map[time.Time]bool{}
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+			mu.Lock()
+			defer mu.Unlock()
+			s := p.Signals()
+			got[p.URL.Target()] = fmt.Sprint(s.Deciding(), s.Licenses, s.Policies)
+			copies[s.Copied] = true
+			if again := p.Signals(); fmt.Sprint(again) != fmt.Sprint(s) {
+				t.Errorf("%v, then %v", s, again)
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for target, want := range map[string]string{
+			"/":            "[] [https://a.example/license.xml] []",
+			"/header":      "[Content-Usage: train-ai=n tdm-reservation: 1 X-Robots-Tag: noarchive] [https://a.example/license.xml] [https://a.example/p]",
+			"/meta":        "[meta robots: noai meta robots: noai meta tdm-reservation: 1] [https://a.example/license.xml] []",
+			"/said/robots": "[Content-Usage: search=n line 3: Content-Signal: ai-train=no] [https://a.example/license.xml] []",
+			"/broken":      "[] [https://a.example/license.xml] []",
+		} {
+			if got[target] != want {
+				t.Errorf("%s: %s, want %s", target, got[target], want)
+			}
+		}
+		asked := w.Log()[0]
+		if asked.Target != "/robots.txt" || len(copies) != 1 || !copies[asked.End] {
+			t.Errorf("copies of %v, robots.txt came at %v", copies, asked.End)
+		}
+	})
+}
+
+// Where robots.txt cannot be had any more, the copy that stays in force speaks,
+// with its own time; and a site that says nothing has nothing said.
+func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		begin := time.Now()
+		s := w.Site("http://a.example").Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) {
+			if time.Since(begin) > time.Hour {
+				rw.WriteHeader(http.StatusInternalServerError)
+			}
+			io.WriteString(rw, "User-agent: *\nContent-Usage: train-ai=n\nCrawl-delay: 100000")
+		})
+		s.Page("/", `<a href="/1">1</a>`).Page("/1", "")
+		w.Site("http://quiet.example").Page("/", `<meta name=robots content=nofollow>`)
+		var mu sync.Mutex
+		got := map[string]robots.Signals{}
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/", "http://quiet.example/"}, Network: w, Patience: 100 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got[p.URL.String()] = p.Signals()
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := got["http://a.example/"], got["http://a.example/1"]
+		if first.Copied.IsZero() || !second.Copied.Equal(first.Copied) || fmt.Sprint(second.Deciding()) != "[line 2: Content-Usage: train-ai=n]" || w.Fetched("http://a.example/robots.txt") < 2 {
+			t.Errorf("%v, then %v", first, second)
+		}
+		if quiet := got["http://quiet.example/"]; !quiet.IsZero() || !quiet.Copied.IsZero() {
+			t.Errorf("%v", quiet)
+		}
+	})
+}
