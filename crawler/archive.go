@@ -60,6 +60,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 			if len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
 				record.PayloadDigest = p.digest // nothing was decoded
 			}
+			record.Metadata = append(record.Metadata, p.usageFields(res.Snapshot)...)
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}

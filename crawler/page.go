@@ -180,6 +180,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	if rule := p.Verdict.Rule; rule.Line > 0 {
 		r.Rule = "line " + strconv.Itoa(rule.Line) + ": Allow: " + rule.Pattern
 	}
+	r.Usage, r.License, r.TDMPolicy = p.usage(r.Robots)
 	if bodies && len(p.Body) > 0 {
 		if isText(p.Type) {
 			r.Body = p.Text()

@@ -1,7 +1,11 @@
 package crawler
 
 import (
+	"time"
+
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // Signals are what was said about the use of the page: by the robots.txt that
@@ -25,4 +29,47 @@ func (p *Page) Signals() robots.Signals {
 	}
 	p.signalled = true
 	return p.signals
+}
+
+// usage are the signals as they are kept. asked is when robots.txt was asked
+// last: where a copy from before speaks, that is said.
+func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, policy []string) {
+	s := p.Signals()
+	if s.IsZero() {
+		return nil, nil, nil
+	}
+	for _, one := range s.Deciding() {
+		all = append(all, storage.UsageRecord{Use: string(one.Use), Granted: one.Granted, By: said(one, &s, asked)})
+	}
+	return all, s.Licenses, s.Policies
+}
+
+// said is a statement with its source, and the time of that where it is not the
+// usual one.
+func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
+	text := one.String()
+	if one.Line > 0 && !s.Copied.Equal(asked) {
+		text += " (copy of " + s.Copied.UTC().Format(time.RFC3339Nano) + ")"
+	}
+	return text
+}
+
+// usageFields are the signals as fields of a WARC metadata record.
+func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
+	var asked time.Time
+	if rules != nil {
+		asked = rules.Fetched
+	}
+	all, license, policy := p.usage(asked)
+	var fields []warc.Field
+	for _, u := range all {
+		fields = append(fields, warc.Field{Name: "usage", Value: printable(u.String())})
+	}
+	for _, url := range license {
+		fields = append(fields, warc.Field{Name: "license", Value: printable(url)})
+	}
+	for _, url := range policy {
+		fields = append(fields, warc.Field{Name: "tdmPolicy", Value: printable(url)})
+	}
+	return fields
 }

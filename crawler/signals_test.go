@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/export"
 )
 
 // says answers target with an HTML page and header fields, each as "Name: value".
@@ -118,6 +122,74 @@ func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
 		}
 		if quiet := got["http://quiet.example/"]; !quiet.IsZero() || !quiet.Copied.IsZero() {
 			t.Errorf("%v", quiet)
+		}
+	})
+}
+
+// tableOf is the table of a crawl, by target.
+func tableOf(t *testing.T, dir string) map[string]*export.Row {
+	t.Helper()
+	source, err := export.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*export.Row{}
+	for r, err := range source.Rows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, target, _ := strings.Cut(r.URL, "example/")
+		all["/"+target] = r
+	}
+	return all
+}
+
+// What was said about its use is kept with each capture, in pages.jsonl as in the
+// archive; where nothing was said nothing is kept. The crawl verifies.
+func TestWhatWasSaidIsKeptWithEachCapture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := signalsWeb(t)
+		s := w.Site("http://late.example").Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) {
+			if w.Fetched("http://late.example/robots.txt") > 1 {
+				rw.WriteHeader(http.StatusInternalServerError)
+			}
+			rw.Header().Set("Cache-Control", "max-age=300")
+			io.WriteString(rw, "User-agent: *\nContent-Usage: train-ai=n\nCrawl-delay: 1000")
+		})
+		s.Page("/late", `<a href="/later">1</a>`).Page("/later", `<a href="/last">2</a>`).Page("/last", "")
+		w.Site("http://quiet.example").Page("/quiet", "")
+		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, time.Hour }, "http://a.example/", "http://quiet.example/quiet", "http://late.example/late")
+		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			"/": "", "/broken": "", "/quiet": "", "/robots.txt": "",
+			"/header":      "ai-train=n by Content-Usage: train-ai=n; tdm=n by tdm-reservation: 1; archive=n by X-Robots-Tag: noarchive",
+			"/meta":        "ai-train=n by meta robots: noai; ai-input=n by meta robots: noai; tdm=n by meta tdm-reservation: 1",
+			"/said/robots": "search=n by Content-Usage: search=n; ai-train=n by line 3: Content-Signal: ai-train=no",
+			"/late":        "ai-train=n by line 2: Content-Usage: train-ai=n",
+		}
+		for _, kept := range []string{"both", "archive"} {
+			if kept == "archive" {
+				if err := os.Remove(filepath.Join(dir, storage.PagesFile)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := tableOf(t, dir)
+			for target, usage := range want {
+				r := all[target]
+				if r == nil || r.Usage != usage {
+					t.Errorf("%s: %s: %+v, want %s", kept, target, r, usage)
+				}
+			}
+			if r := all["/header"]; r.License != "https://a.example/license.xml" || r.TDMPolicy != "https://a.example/p" || r.UseAITrain == nil || *r.UseAITrain || r.UseSearch != nil {
+				t.Errorf("%s: %+v", kept, r)
+			}
+			// The copy that speaks is older than the last attempt.
+			if r := all["/last"]; !strings.HasPrefix(r.Usage, "ai-train=n by line 2: Content-Usage: train-ai=n (copy of 2000-01-01T00:00:0") {
+				t.Errorf("%s: %+v", kept, r)
+			}
 		}
 	})
 }

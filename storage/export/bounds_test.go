@@ -361,6 +361,8 @@ func TestRowsOfRecords(t *testing.T) {
 		"not a time":   {describe(warc.Field{Name: "robotsFetched", Value: "today"}), `{"depth":null,"robots":null}`},
 		"no such time": {describe(warc.Field{Name: "robotsFetched", Value: "0000-01-02T03:04:05Z"}), `{"depth":null,"robots":null}`},
 		"the rest":     {describe(warc.Field{Name: "seedTag", Value: "t"}, warc.Field{Name: "robotsRule", Value: "r"}, warc.Field{Name: "other", Value: "o"}), `{"tag":"t","rule":"r","depth":null}`},
+		"uses":         {describe(warc.Field{Name: "usage", Value: "tdm=y by x"}, warc.Field{Name: "usage", Value: "tdm=n by y"}, warc.Field{Name: "usage", Value: "tdm=y by z"}, warc.Field{Name: "usage", Value: "odd"}), `{"use_tdm":false,"use_search":null,"usage":"tdm=y by x; tdm=n by y; tdm=y by z"}`},
+		"other uses":   {describe(warc.Field{Name: "usage", Value: "print=n by x"}, warc.Field{Name: "license", Value: "a"}, warc.Field{Name: "License", Value: "b"}, warc.Field{Name: "tdmPolicy", Value: "p"}), `{"usage":"print=n by x","license":"a b","tdm_policy":"p","use_archive":null}`},
 		"a file":       {&warc.Exchange{URL: "ftp://a.example/", File: &warc.File{Type: "Text/Y; z"}}, `{"status":0,"type":"text/y","type_sent":"Text/Y","warc_type":"resource"}`},
 		"no fields":    {&warc.Exchange{URL: "x:y", File: &warc.File{Type: "application/warc-field"}}, `{"type_sent":"application/warc-field"}`},
 		"no HTTP":      {&warc.Exchange{Response: &warc.HTTP{Head: []byte("odd\r\n\r\n")}}, `{"status":0,"type":null,"warc_type":"response"}`},

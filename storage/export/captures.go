@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -156,6 +157,14 @@ func (r *Row) describe(rec *warc.Record) error {
 			r.Tag = f.Value
 		case "robotsrule":
 			r.Rule = f.Value
+		case "usage":
+			if u, ok := storage.ParseUsage(f.Value); ok {
+				r.use(u)
+			}
+		case "license":
+			r.License = listed(r.License, " ", f.Value)
+		case "tdmpolicy":
+			r.TDMPolicy = listed(r.TDMPolicy, " ", f.Value)
 		case "robotsfetched":
 			if t, err := time.Parse(time.RFC3339Nano, f.Value); err == nil && goodTime(t) {
 				r.Robots = t.UTC().Truncate(time.Microsecond)

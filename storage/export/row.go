@@ -64,6 +64,16 @@ type Row struct {
 	WARCOffset *int64     `json:"warc_offset,omitempty"`
 	WARCLength *int64     `json:"warc_length,omitempty"` // bytes as stored
 
+	// What was said about a use: nil is unknown, and neither true nor false.
+	UseSearch  *bool  `json:"use_search,omitempty"`
+	UseAITrain *bool  `json:"use_ai_train,omitempty"`
+	UseAIInput *bool  `json:"use_ai_input,omitempty"`
+	UseTDM     *bool  `json:"use_tdm,omitempty"`
+	UseArchive *bool  `json:"use_archive,omitempty"`
+	Usage      string `json:"usage,omitempty"`      // and by which statement, separated by "; "
+	License    string `json:"license,omitempty"`    // License lines of robots.txt, separated by blanks
+	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by blanks
+
 	// Page: the capture is a line of pages.jsonl. It is archived where
 	// WARCFile is not empty.
 	Page bool `json:"-"`
@@ -122,6 +132,14 @@ var columns = []column{
 	{"warc_file", func(r *Row) string { return r.WARCFile }},
 	{"warc_offset", func(r *Row) string { return numberText(r.WARCOffset) }},
 	{"warc_length", func(r *Row) string { return numberText(r.WARCLength) }},
+	{"use_search", func(r *Row) string { return flagText(r.UseSearch) }},
+	{"use_ai_train", func(r *Row) string { return flagText(r.UseAITrain) }},
+	{"use_ai_input", func(r *Row) string { return flagText(r.UseAIInput) }},
+	{"use_tdm", func(r *Row) string { return flagText(r.UseTDM) }},
+	{"use_archive", func(r *Row) string { return flagText(r.UseArchive) }},
+	{"usage", func(r *Row) string { return r.Usage }},
+	{"license", func(r *Row) string { return r.License }},
+	{"tdm_policy", func(r *Row) string { return r.TDMPolicy }},
 }
 
 func timeText(t time.Time) string {
@@ -153,10 +171,38 @@ func pageRow(p *storage.PageRecord) *Row {
 		Depth: &p.Depth, Hops: p.Hops, Via: p.Via, Tag: p.Tag,
 		Robots: p.Robots.UTC().Truncate(time.Microsecond), Rule: p.Rule, NoIndex: &p.NoIndex, NoArchive: &p.NoArchive,
 	}
+	for _, u := range p.Usage {
+		r.use(u)
+	}
+	r.License, r.TDMPolicy = strings.Join(p.License, " "), strings.Join(p.TDMPolicy, " ")
 	if p.WARC != "" {
 		r.WARCFile, r.WARCOffset, r.WARCLength = p.WARC, &p.Offset, &p.Length
 	}
 	return r
+}
+
+// use notes what was said about a use.
+func (r *Row) use(u storage.UsageRecord) {
+	r.Usage = listed(r.Usage, "; ", u.String())
+	for _, known := range [...]struct {
+		name string
+		to   **bool
+	}{
+		{"search", &r.UseSearch}, {"ai-train", &r.UseAITrain}, {"ai-input", &r.UseAIInput}, {"tdm", &r.UseTDM}, {"archive", &r.UseArchive},
+	} {
+		if u.Use == known.name {
+			// Were it said twice, the more restrictive would count.
+			*known.to = new(u.Granted && (*known.to == nil || **known.to))
+		}
+	}
+}
+
+// listed is list with one more element.
+func listed(list, separator, one string) string {
+	if list == "" {
+		return one
+	}
+	return list + separator + one
 }
 
 // addCapture adds what only the archive knows. Where both know something, the

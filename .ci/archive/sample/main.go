@@ -128,6 +128,10 @@ func addPage(w io.Writer, i int, x *warc.Exchange) error {
 		Title: fmt.Sprintf("\"%d\", =ü\n", i), Links: i % 300, Depth: i % 4, Hops: "LLLL"[:i%4], Tag: []string{"", "=tag"}[i%2], Robots: day,
 		NoIndex: i%2 == 0, NoArchive: i%3 == 0, Body: storage.Text("a body"),
 	}
+	if i%4 == 1 {
+		p.Usage = []storage.UsageRecord{{Use: "ai-train", Granted: i%8 == 1, By: "X-Robots-Tag: =\"odd\", value"}, {Use: "tdm", By: "tdm-reservation: 1"}}
+		p.License, p.TDMPolicy = []string{"https://sample.example/l", "https://sample.example/m"}, []string{"/policy"}
+	}
 	if err := enc.Encode(p); err != nil || i%5 != 4 {
 		return err
 	}

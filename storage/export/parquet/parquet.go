@@ -79,6 +79,15 @@ type record struct {
 	NoArchive *bool      `parquet:"noarchive"`
 	IP        *string    `parquet:"fetch_ip"`
 	WARCType  *string    `parquet:"warc_record_type,dict"`
+
+	UseSearch  *bool   `parquet:"use_search"`
+	UseAITrain *bool   `parquet:"use_ai_train"`
+	UseAIInput *bool   `parquet:"use_ai_input"`
+	UseTDM     *bool   `parquet:"use_tdm"`
+	UseArchive *bool   `parquet:"use_archive"`
+	Usage      *string `parquet:"usage,dict"`
+	License    *string `parquet:"license,dict"`
+	TDMPolicy  *string `parquet:"tdm_policy,dict"`
 }
 
 // Options of Write. The zero value is ready for use.
@@ -153,6 +162,8 @@ func newRecord(r *export.Row, segment string) (*record, error) {
 		Rule: optional(r.Rule), NoIndex: r.NoIndex, NoArchive: r.NoArchive, WARCType: optional(r.WARCType),
 		PayloadDigest: optional(strings.TrimPrefix(r.PayloadDigest, "sha1:")),
 		WARCID:        recordID(r.WARCID),
+		UseSearch:     r.UseSearch, UseAITrain: r.UseAITrain, UseAIInput: r.UseAIInput, UseTDM: r.UseTDM, UseArchive: r.UseArchive,
+		Usage: optional(r.Usage), License: optional(r.License), TDMPolicy: optional(r.TDMPolicy),
 	}
 	if rec.Type == nil {
 		rec.Type = optional(r.Type)

@@ -139,6 +139,14 @@ func TestSchema(t *testing.T) {
 	optional boolean noarchive;
 	optional binary fetch_ip (STRING);
 	optional binary warc_record_type (STRING);
+	optional boolean use_search;
+	optional boolean use_ai_train;
+	optional boolean use_ai_input;
+	optional boolean use_tdm;
+	optional boolean use_archive;
+	optional binary usage (STRING);
+	optional binary license (STRING);
+	optional binary tdm_policy (STRING);
 }`
 	if diff := cmp.Diff(want, f.Schema().String()); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
@@ -170,6 +178,7 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 				"fetch_redirect": r.Location, "content_digest": strings.TrimPrefix(r.PayloadDigest, "sha1:"), "content_mime_detected": r.DetectedType,
 				"content_charset": r.Charset, "content_truncated": r.Truncated, "warc_filename": r.WARCFile, "fate": string(r.Fate), "body_digest": r.Digest,
 				"title": r.Title, "hops": r.Hops, "via": r.Via, "tag": r.Tag, "robots_rule": r.Rule, "warc_record_type": r.WARCType,
+				"usage": r.Usage, "license": r.License, "tdm_policy": r.TDMPolicy,
 				"warc_record_id": strings.ReplaceAll(strings.TrimPrefix(r.WARCID, "urn:uuid:"), "-", ""),
 			} {
 				if s != "" {
@@ -184,6 +193,13 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 			}
 			if r.Size != nil {
 				want["content_size"], want["links"], want["noindex"], want["noarchive"] = *r.Size, int32(*r.Links), *r.NoIndex, *r.NoArchive
+			}
+			for name, use := range map[string]*bool{
+				"use_search": r.UseSearch, "use_ai_train": r.UseAITrain, "use_ai_input": r.UseAIInput, "use_tdm": r.UseTDM, "use_archive": r.UseArchive,
+			} {
+				if use != nil {
+					want[name] = *use
+				}
 			}
 			if !r.Robots.IsZero() {
 				want["robots_fetched"] = r.Robots.UnixMilli()

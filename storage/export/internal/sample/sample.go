@@ -79,7 +79,18 @@ func Captures() []Capture {
 	x := answer("http://b.example.co.uk:8080/x?b=2&a=1", 200, http.Header{"Content-Type": {"text/plain"}}, "again", "http://www.a.example/", "L")
 	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://www.a.example/new", Date: Start}
 	x.Truncated, x.PayloadType = warc.TruncatedLength, "text/x-log"
-	page(x, storage.PageRecord{Status: 200, Type: "text/plain", Charset: "windows-1252", Truncated: "length", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
+	usage := []storage.UsageRecord{
+		{Use: "search", Granted: true, By: "line 3: Content-Signal: search=yes"}, {Use: "ai-train", By: "X-Robots-Tag: noai"}, {Use: "ai-input", By: "X-Robots-Tag: noai"},
+		{Use: "tdm", Granted: true, By: "tdm-reservation: 0"}, {Use: "archive", By: "meta robots: noarchive"},
+	}
+	for _, u := range usage {
+		x.Metadata = append(x.Metadata, warc.Field{Name: "usage", Value: u.String()})
+	}
+	x.Metadata = append(x.Metadata, warc.Field{Name: "license", Value: "https://a.example/l"}, warc.Field{Name: "license", Value: "https://a.example/m"}, warc.Field{Name: "tdmPolicy", Value: "https://a.example/p"})
+	page(x, storage.PageRecord{
+		Status: 200, Type: "text/plain", Charset: "windows-1252", Truncated: "length", Depth: 1, Hops: "L", Via: "http://www.a.example/",
+		Usage: usage, License: []string{"https://a.example/l", "https://a.example/m"}, TDMPolicy: []string{"https://a.example/p"},
+	})
 	page(&warc.Exchange{
 		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},
 	}, storage.PageRecord{Status: 200, Type: "text/plain"})

@@ -1,0 +1,30 @@
+package storage
+
+import "strings"
+
+// A UsageRecord is what was said about one use of a page, in a line of
+// pages.jsonl. Its fields are never renamed or given another meaning.
+type UsageRecord struct {
+	Use     string `json:"use"`     // search, ai-train, ai-input, tdm, archive; more may come
+	Granted bool   `json:"granted"` // false: refused
+	By      string `json:"by"`      // the statement that decides, with its source
+}
+
+// String is the record as a field of a WARC metadata record: "ai-train=n by line
+// 5: Content-Signal: ai-train=no".
+func (u UsageRecord) String() string {
+	if u.Granted {
+		return u.Use + "=y by " + u.By
+	}
+	return u.Use + "=n by " + u.By
+}
+
+// ParseUsage reads what String has made; ok is false for anything else.
+func ParseUsage(s string) (u UsageRecord, ok bool) {
+	said, by, ok := strings.Cut(s, " by ")
+	use, value, is := strings.Cut(said, "=")
+	if !ok || !is || use == "" || by == "" || value != "y" && value != "n" {
+		return UsageRecord{}, false
+	}
+	return UsageRecord{Use: use, Granted: value == "y", By: by}, true
+}
