@@ -56,7 +56,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		if hop != by {
 			found, by = p.Entry.Found(u, hop), hop
 		}
-		found.URL = u
+		found.URL, found.Tag = u, p.tagOf(key)
 		if reason := j.unwanted(&found); reason != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: reason})
 		} else if why := j.trapped(p, &found, now); why != "" {

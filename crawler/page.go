@@ -47,6 +47,7 @@ type Page struct {
 	below    int  // pages of its body that were found below the first one, this one too
 	doc      *goquery.Document
 	followed []frontier.URL
+	tags     map[string]string // by key, of URLs that were followed under a tag; nil: none was
 }
 
 func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
@@ -152,13 +153,10 @@ func (p *Page) Doc() (*goquery.Document, error) {
 // Follow queues a URL that the page does not link to, or whose link is marked
 // nofollow. ref is read as a link of the page: it may be relative to its base
 // element, and its query is sent in the page's encoding. Scope, depth and
-// robots.txt count as for any link. The error is a *frontier.URLError.
+// robots.txt count as for any link, and it has the tag of the page. The error is a
+// *frontier.URLError.
 func (p *Page) Follow(ref string) error {
-	resolve := p.URL.Resolve
-	if p.read {
-		resolve = p.html.Resolve
-	}
-	u, err := resolve(ref)
+	u, err := p.resolve(ref)
 	if err == nil {
 		p.followed = append(p.followed, u)
 	}

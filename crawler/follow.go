@@ -1,0 +1,65 @@
+package crawler
+
+import (
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// FollowTag is Follow with another tag than that of the page: see Tags. The tag counts
+// for a link of the page that leads there, too, so that it does not matter whether
+// ref is one. Of several tags for one URL the last counts. A URL that the crawl has
+// found before keeps the tag that it was found with.
+func (p *Page) FollowTag(ref, tag string) error {
+	u, err := p.resolve(ref)
+	if err == nil {
+		p.follow(u, tag)
+	}
+	return err
+}
+
+// FollowLink is FollowTag for one of Links: it is queued under the tag, also if it
+// is marked nofollow. The error is frontier.ErrNoURL for a Link that leads nowhere.
+func (p *Page) FollowLink(l extract.Link, tag string) error {
+	if l.URL.IsZero() {
+		return frontier.ErrNoURL
+	}
+	p.follow(l.URL, tag)
+	return nil
+}
+
+// Followed are the URLs that were to be followed so far, in the order of the calls,
+// as they would be queued: scope, depth and robots.txt count after the handler. It is
+// for tests of a handler.
+func (p *Page) Followed() []frontier.Entry {
+	var entries []frontier.Entry
+	for _, u := range p.followed {
+		e := p.Entry.Found(u, frontier.HopLink)
+		e.Tag = p.tagOf(u.Key())
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func (p *Page) follow(u frontier.URL, tag string) {
+	p.followed = append(p.followed, u)
+	if p.tags == nil {
+		p.tags = map[string]string{}
+	}
+	p.tags[u.Key()] = tag
+}
+
+// tagOf is the tag of a URL that is found on p.
+func (p *Page) tagOf(key string) string {
+	if tag, ok := p.tags[key]; ok {
+		return tag
+	}
+	return p.Entry.Tag
+}
+
+// resolve reads ref as a link of the page.
+func (p *Page) resolve(ref string) (frontier.URL, error) {
+	if p.read {
+		return p.html.Resolve(ref)
+	}
+	return p.URL.Resolve(ref)
+}

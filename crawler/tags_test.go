@@ -1,0 +1,185 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A list page says which of its links are items; each page comes to the handler
+// of its tag.
+func ExampleTags() {
+	h := crawler.Tags{
+		"": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+			for _, l := range p.Links() {
+				if l.Rel == "item" {
+					if err := p.FollowLink(l, "item"); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}),
+		"item": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+			fmt.Println("an item:", p.Title())
+			return nil
+		}),
+	}
+	_ = h
+}
+
+// noted is a handler that writes down which pages it was given, with their tags.
+type noted struct {
+	mu    sync.Mutex
+	pages []string
+}
+
+func (n *noted) as(name string, do func(p *crawler.Page) error) crawler.Handler {
+	return crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		n.mu.Lock()
+		n.pages = append(n.pages, name+" "+p.Entry.Tag+" "+p.URL.Target())
+		n.mu.Unlock()
+		if do == nil {
+			return nil
+		}
+		return do(p)
+	})
+}
+
+// runTags crawls w with h, and returns the errors of the handler.
+func runTags(t *testing.T, w *crawltest.Web, h crawler.Handler, seeds ...string) (errs []error, c *crawler.Crawler) {
+	t.Helper()
+	var mu sync.Mutex
+	c, err := crawler.New(crawler.Options{
+		Identity: testIdentity, Seeds: seeds, Network: w, Logger: slog.New(slog.DiscardHandler),
+		OnError: func(p *crawler.Page, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		},
+	})
+	if err == nil {
+		err = c.Run(t.Context(), h)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return errs, c
+}
+
+// A link has the tag that it was followed with, whether the page links to it or not,
+// in whatever order; it is queued once. All others inherit the tag of their page.
+func TestEachPageComesToTheHandlerOfItsTag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").
+			Page("/", `<a href="/1">1</a> <a href="/2" rel=nofollow>2</a> <a href="/more">more</a> <a href="/untagged">0</a>`).
+			Page("/1", `<a href="/1/detail">more of it</a>`).Page("/1/detail", "").
+			Page("/2", "").Page("/3", "").Page("/more", `<a href="/1">again</a>`).Page("/untagged", "").Redirect("/4", "/5").Page("/5", "")
+		var n noted
+		h := crawler.Tags{
+			"list": n.as("list", func(p *crawler.Page) error {
+				var errs []error
+				for _, l := range p.Links() {
+					switch l.URL.Target() {
+					case "/1", "/2":
+						errs = append(errs, p.FollowLink(l, "item"))
+					case "/untagged":
+						errs = append(errs, p.FollowLink(l, ""))
+					}
+				}
+				if p.URL.Target() == "/" {
+					errs = append(errs, p.FollowTag("/3", "list"), p.FollowTag("/3", "item"), p.FollowTag("/4", "item"))
+					for i, want := range []string{"item /1", "item /2", " /untagged", "item /3", "item /3", "item /4"} {
+						e := p.Followed()[i]
+						if got := e.Tag + " " + e.URL.Target(); got != want || e.Depth != 1 || e.Via != p.URL.String() {
+							t.Errorf("followed %d: %q at depth %d via %s, want %q", i, got, e.Depth, e.Via, want)
+						}
+					}
+				}
+				return errors.Join(errs...)
+			}),
+			"item": n.as("item", nil),
+			"":     n.as("other", nil),
+		}
+		errs, _ := runTags(t, w, h, "http://a.example/\tlist")
+		slices.Sort(n.pages)
+		want := []string{
+			"item item /1", "item item /1/detail", "item item /2", "item item /3", "item item /4", "item item /5",
+			"list list /", "list list /more", "other  /untagged",
+		}
+		if !slices.Equal(n.pages, want) || len(errs) != 0 {
+			t.Errorf("handled\n%q, want\n%q; errors %v", n.pages, want, errs)
+		}
+	})
+}
+
+// A tag without a handler goes to that of "". Where there is none it is an error of
+// that page, which says so; nil is a handler that does nothing.
+func TestTagsWithoutAHandler(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tags    func(n *noted) crawler.Tags
+		handled string
+		failed  int
+	}{
+		"a default": {func(n *noted) crawler.Tags { return crawler.Tags{"": n.as("default", nil)} }, "default x /", 0},
+		"none":      {func(n *noted) crawler.Tags { return crawler.Tags{"y": n.as("y", nil)} }, "", 1},
+		"nil":       {func(n *noted) crawler.Tags { return crawler.Tags{"x": nil, "": n.as("default", nil)} }, "", 0},
+		"nil by default": {func(n *noted) crawler.Tags {
+			return crawler.Tags{"": nil}
+		}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/", "")
+				var n noted
+				errs, c := runTags(t, w, tc.tags(&n), "http://a.example/\tx")
+				if got := fmt.Sprint(n.pages); got != fmt.Sprintf("[%s]", tc.handled) || len(errs) != tc.failed {
+					t.Errorf("handled %s, want %s; errors %v", got, tc.handled, errs)
+				}
+				var wrong *crawler.TagError
+				if tc.failed > 0 && (!errors.As(errs[0], &wrong) || wrong.Tag != "x") {
+					t.Errorf("the error is %v", errs[0])
+				}
+				if sum := c.Summary(); sum.Handler != tc.failed || sum.Fetched != 1 {
+					t.Errorf("%d errors of the handler, %d fetched", sum.Handler, sum.Fetched)
+				}
+			})
+		})
+	}
+}
+
+// What cannot be followed is said at once, and nothing is queued for it.
+func TestFollowingWhatLeadsNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "")
+		errs, _ := runTags(t, w, crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+			if err := p.FollowLink(extract.Link{}, "item"); !errors.Is(err, frontier.ErrNoURL) {
+				t.Errorf("FollowLink: %v", err)
+			}
+			var wrong *frontier.URLError
+			if err := p.FollowTag("http://[", "item"); !errors.As(err, &wrong) {
+				t.Errorf("FollowTag: %v", err)
+			}
+			if got := p.Followed(); len(got) != 0 {
+				t.Errorf("followed %v", got)
+			}
+			return nil
+		}), "http://a.example/")
+		if len(errs) != 0 {
+			t.Error(errs)
+		}
+	})
+}
