@@ -54,7 +54,7 @@ func TestLinkHeader(t *testing.T) {
 		{`</x>; rev=next`, nil},
 		{`</x>`, nil},
 		{`</x>; rel=""`, nil},
-		{`</x>; rel=preload; as=style, </y>; rel=preconnect`, nil},
+		{`</x>; rel=preload; as=style, </y>; rel=preconnect`, []string{"E http://a.example/x"}},
 		{`</x>; rel=icon`, []string{"E http://a.example/x"}},
 		{`</x>; rel="next nofollow"`, []string{"L http://a.example/x nofollow"}},
 		{`</x> rel=next`, []string{"L http://a.example/x"}},
