@@ -46,7 +46,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	seen[p.URL.Key()] = struct{}{}
 	var found frontier.Entry
 	var by frontier.Hop
-	now := time.Now()
+	from := newFinder(p.URL, time.Now())
 	add := func(u frontier.URL, hop frontier.Hop) {
 		key := u.Key()
 		known := len(seen)
@@ -59,7 +59,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		found.URL, found.Tag = u, p.tagOf(key)
 		if reason := j.unwanted(&found); reason != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: reason})
-		} else if why := j.trapped(p, &found, now); why != "" {
+		} else if why := j.trapped(p, &found, from); why != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: SkipTrap, Detail: why})
 		} else {
 			entries = append(entries, found)
@@ -100,14 +100,14 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 }
 
 // trapped says of what trap a link that was found on p is one; empty if of none.
-func (j *Job) trapped(p *Page, e *frontier.Entry, now time.Time) (why string) {
+func (j *Job) trapped(p *Page, e *frontier.Entry, f finder) (why string) {
 	switch {
 	case j.opts.FollowTraps || e.Redirects() > 0:
 		return ""
 	case p.below > maxBelow && e.Page():
 		why = fmt.Sprintf("found on one of more than %d pages of one body, below the first", maxBelow)
 	default:
-		why = j.traps.judge(e, now)
+		why = j.traps.judge(e, f)
 	}
 	if why != "" {
 		j.traps.note(e.URL.Site(), why)

@@ -47,19 +47,30 @@ type traps struct {
 	found  map[Trap]int // URLs is 0
 }
 
-// judge says by which pattern a link that was found is one of a trap; empty if it is
-// none.
-func (t *traps) judge(e *frontier.Entry, now time.Time) string {
-	target := e.URL.Target()
-	path, query, _ := strings.Cut(target, "?")
+// A finder is a page on which links are found, as far as their traps are concerned.
+type finder struct {
+	year, month int  // in its URL
+	dated       bool // it has them
+	far         int  // the first year that is far from now
+}
+
+func newFinder(u frontier.URL, now time.Time) finder {
+	y, m, at := month(u.Target())
+	return finder{y, m, at >= 0, now.Year() + futureYears}
+}
+
+// judge says by which pattern a link that f has is one of a trap; empty if it is none.
+// Most links have neither a query nor a date: for them it is a look at the path.
+func (t *traps) judge(e *frontier.Entry, f finder) string {
+	path, query, _ := strings.Cut(e.URL.Target(), "?")
 	why := endlessPath(path)
-	if why == "" {
-		why = t.endlessCalendar(e.URL, e.Via, now)
+	if why == "" && f.dated {
+		why = t.endlessCalendar(e.URL, f)
 	}
 	if why == "" && query != "" {
 		why = t.endlessQuery(e.URL.Site(), path, query[:min(len(query), longestQuery)])
 	}
-	if at := strings.Index(path, ";"); why == "" && at >= 0 {
+	if at := strings.IndexByte(path, ';'); why == "" && at >= 0 {
 		if _, id, _ := strings.Cut(strings.ToLower(path[at:]), ";jsessionid="); id != "" {
 			why = t.session(e.URL.Site(), path[:at], id)
 		}
@@ -102,21 +113,29 @@ func (t *traps) list() []Trap {
 // endlessPath finds too many segments, and the same ones again and again: a relative
 // link to a directory that is read from within it.
 func endlessPath(path string) string {
-	var ends [maxSegments + 1]int // where the slashes stand
+	if strings.Count(path, "/") < maxRounds {
+		return ""
+	}
+	var ends [maxSegments + 1]uint16 // where the slashes stand; a URL has no 64 KiB
 	n := 0
-	for i := 0; i < len(path); i++ {
-		if path[i] != '/' {
-			continue
+	for i := 0; ; n++ {
+		at := strings.IndexByte(path[i:], '/')
+		if at < 0 {
+			break
 		}
 		if n == maxSegments {
 			return fmt.Sprintf("the path has more than %d segments", maxSegments)
 		}
-		ends[n] = i
-		n++
+		ends[n] = uint16(i + at)
+		i += at + 1
 	}
-	ends[n] = len(path)
+	ends[n] = uint16(len(path))
 	for period := 1; period*maxRounds <= n; period++ {
 		for i := 0; i+period*maxRounds <= n; i++ {
+			size := ends[i+period] - ends[i]
+			if ends[i+2*period]-ends[i+period] != size {
+				continue
+			}
 			if s := path[ends[i]:ends[i+period]]; again(path[ends[i+period]:], s) && hasLetter(s) {
 				return "the path repeats " + short(s)
 			}
@@ -144,15 +163,12 @@ func hasLetter(s string) bool {
 
 // endlessCalendar finds a month that was found on one beside it, far from now, or
 // after many others: what leads from month to month does so for ever.
-func (t *traps) endlessCalendar(u frontier.URL, via string, now time.Time) string {
+func (t *traps) endlessCalendar(u frontier.URL, f finder) string {
 	y, m, at := month(u.Target())
-	if at < 0 {
+	if at < 0 || max(12*y+m-12*f.year-f.month, 12*f.year+f.month-12*y-m) > 1 {
 		return ""
 	}
-	if y2, m2, at := month(via); at < 0 || max(12*y+m-12*y2-m2, 12*y2+m2-12*y-m) > 1 {
-		return ""
-	}
-	if y < now.Year()+futureYears && !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths) {
+	if y < f.far && !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths) {
 		return ""
 	}
 	return fmt.Sprintf("a calendar under %s", short(u.Target()[:at]))

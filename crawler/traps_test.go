@@ -53,8 +53,8 @@ func TestPatternsOfTraps(t *testing.T) {
 		{"/", "/?&&&&&&", ""},
 	} {
 		e := entryOf(t, "http://a.example"+test.url)
-		e.Via = "http://a.example" + test.via
-		if got := new(traps).judge(&e, now); got != test.want {
+		from := newFinder(entryOf(t, "http://a.example"+test.via).URL, now)
+		if got := new(traps).judge(&e, from); got != test.want {
 			t.Errorf("%s, found on %s: %q, want %q", test.url, test.via, got, test.want)
 		}
 	}
@@ -102,13 +102,13 @@ func TestTrapsOfManyLinks(t *testing.T) {
 				if i < test.most {
 					want = ""
 				}
-				if got := tr.judge(&e, time.Now()); got != want {
+				if got := tr.judge(&e, finder{}); got != want {
 					t.Fatalf("%d of %s: %q, want %q", i, test.url, got, want)
 				}
 			}
 		}
 		for _, other := range []string{"http://b.example/x;jsessionid=abcdefghijklmn", "http://b.example/x?sid=abcdefghijklmn&q=1", "http://a.example/y?c=1"} {
-			if e := entryOf(t, other); tr.judge(&e, time.Now()) != "" {
+			if e := entryOf(t, other); tr.judge(&e, finder{}) != "" {
 				t.Errorf("after %s: %s", test.url, other)
 			}
 		}
@@ -121,12 +121,12 @@ func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 	month := time.Date(2020, 6, 1, 0, 0, 0, 0, time.UTC)
 	for i := range maxMonths + 2 {
 		e := entryOf(t, "http://a.example/"+month.AddDate(0, -1, 0).Format("2006/01"))
-		e.Via = "http://a.example/" + month.Format("2006/01")
+		from := newFinder(entryOf(t, "http://a.example/"+month.Format("2006/01")).URL, month)
 		want := ""
 		if i >= maxMonths {
 			want = "a calendar under /"
 		}
-		if got := tr.judge(&e, time.Now()); got != want {
+		if got := tr.judge(&e, from); got != want {
 			t.Fatalf("%s: %q, want %q", e.URL, got, want)
 		}
 		month = month.AddDate(0, -1, 0)
@@ -138,7 +138,7 @@ func TestTrapsAreBounded(t *testing.T) {
 	var tr traps
 	for i := range 3*maxSpaces + 1 {
 		e := entryOf(t, fmt.Sprintf("http://a.example/%d?a=1", i))
-		tr.judge(&e, time.Now())
+		tr.judge(&e, finder{})
 		if len(tr.spaces) > maxSpaces {
 			t.Fatalf("%d paths", len(tr.spaces))
 		}
@@ -160,17 +160,16 @@ func TestTrapsAreBounded(t *testing.T) {
 
 func BenchmarkJudge(b *testing.B) {
 	var tr traps
-	now := time.Now()
-	for _, raw := range []string{"http://a.example/docs/2.4/mod/mod_proxy.html", "http://a.example/docs/index.php?title=x&action=view"} {
+	for _, raw := range []string{"http://a.example/1.html", "http://a.example/docs/2.4/mod/mod_proxy.html", "http://a.example/docs/index.php?title=x&action=view"} {
 		b.Run(raw, func(b *testing.B) {
 			u, err := frontier.ParseURL(raw)
 			if err != nil {
 				b.Fatal(err)
 			}
-			e := frontier.Entry{URL: u, Via: "http://a.example/docs/2.4/"}
+			e := frontier.Entry{URL: u}
 			b.ReportAllocs()
 			for b.Loop() {
-				tr.judge(&e, now)
+				tr.judge(&e, finder{})
 			}
 		})
 	}
