@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,6 +189,30 @@ func TestAReaderHasAllSnapshots(t *testing.T) {
 	for _, err := range r.Snapshots("http://a.example") {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+// What stands first in the queue is said where there is one: the record keeps what was
+// first when the last one went.
+func TestADumpSaysWhatStandsFirst(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	e := entry(t, "http://a.example/")
+	e.Rank = 5
+	submitted(t, db, frontier.Completion{Links: []frontier.Entry{e}})
+	for _, want := range []string{"Head:5", "Head:0"} {
+		if want == "Head:0" {
+			db = open(t, dir)
+			all := readAll(t, db, e.URL.Site())
+			submitted(t, db, frontier.Completion{Site: e.URL.Site(), Entry: all[0], Fate: frontier.Fate{Code: frontier.Fetched}})
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		lines, err := Dump(dir)
+		if err != nil || !slices.ContainsFunc(lines, func(s string) bool { return strings.HasPrefix(s, "site ") && strings.Contains(s, want) }) {
+			t.Errorf("%q, %v, want a site with %s", lines, err, want)
 		}
 	}
 }
