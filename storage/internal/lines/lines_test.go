@@ -79,6 +79,24 @@ func TestPagesWithoutBodies(t *testing.T) {
 	}
 }
 
+// It is the same where the end of what is read at a time falls, be it within a name,
+// within a body, or behind a backslash.
+func TestABodyMayLieAcrossTheEndOfABuffer(t *testing.T) {
+	const head = `{"a":"`
+	const tail = `\\","x":{"body":1},"body" : "b\"\\\\c","base64":"\\d","tag":"body"}`
+	const want = `\\","x":{"body":1},"body" : "","base64":"","tag":"body"}`
+	for at := range len(tail) + 2 {
+		fill := strings.Repeat("x", 64<<10-len(head)-at)
+		text := head + fill + tail + "\n"
+		if got := all(t, NewPageReader(strings.NewReader(text+text))); !slices.Equal(got, []string{head + fill + want, head + fill + want}) {
+			t.Errorf("%d bytes of the tail before the end: %d lines, the first ends with %q", at, len(got), got[0][len(head)+len(fill):])
+		}
+		if got := all(t, NewReader(strings.NewReader(text+text))); !slices.Equal(got, []string{strings.TrimSuffix(text, "\n"), strings.TrimSuffix(text, "\n")}) {
+			t.Errorf("%d bytes of the tail before the end: with bodies, %d lines", at, len(got))
+		}
+	}
+}
+
 // A hole reads as zeros.
 type hole struct{}
 
