@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,5 +73,34 @@ func TestATableWithoutRoom(t *testing.T) {
 	path := filepath.Join(dir, "clocks")
 	if _, err := machine.Open(path); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a disk that is full: %v", err)
+	}
+}
+
+// Where there are no addresses for a table, as under ulimit -v, that is told.
+func TestATableWithoutAddresses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clocks")
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	var pages uint64 // that this process has
+	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
+		t.Fatal(err)
+	}
+	var usual syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &usual); err != nil {
+		t.Fatal(err)
+	}
+	few := usual
+	few.Cur = pages*uint64(os.Getpagesize()) + fileSize/2
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &few); err != nil {
+		t.Skip(err)
+	}
+	table, err := machine.Open(path)
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &usual); err != nil {
+		t.Fatal(err)
+	}
+	if table != nil || !errors.Is(err, syscall.ENOMEM) || !strings.Contains(err.Error(), path+" cannot be mapped") {
+		t.Errorf("%v, %v", table, err)
 	}
 }

@@ -109,6 +109,27 @@ func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 	}
 }
 
+// A disk that is said to be slower is waited for at each of the two syncs of a commit.
+func TestEachSyncTakesAsMuchLonger(t *testing.T) {
+	for _, delay := range []time.Duration{0, -time.Second, time.Nanosecond, time.Second} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			db, err := start(dir, Options{Gather: -1, SyncDelay: delay})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			submitted(t, db, frontier.Completion{})
+			if took := time.Since(begun); took != max(0, 2*delay) {
+				t.Errorf("a commit with syncs of %v more takes %v", delay, took)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // What was full is finished once its mark is committed, and grows no more.
 func TestFullOutputsAreFinished(t *testing.T) {
 	for name, finish := range map[string]error{"well": nil, "not": errors.New("no rename")} {
