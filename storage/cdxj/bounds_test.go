@@ -190,6 +190,21 @@ func TestIndexEnds(t *testing.T) {
 	}
 }
 
+// A record of which a part is missing has no entry, and says why.
+func TestNoEntryOfARecordThatIsCut(t *testing.T) {
+	file, placed := archive(t)
+	for _, p := range placed {
+		in := warc.NewReader(bytes.NewReader(file[p.Offset : p.Offset+p.Length-1]))
+		rec, err := in.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := NewEntry(rec, "f"); e != nil || !errors.Is(err, warc.ErrCut) {
+			t.Errorf("%s of %s: %+v, %v", p.Type, p.URL, e, err)
+		}
+	}
+}
+
 func TestLongestLine(t *testing.T) {
 	s := NewSorter(t.TempDir(), 0)
 	defer s.Close()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -23,6 +25,7 @@ func TestFieldsAtTheirBounds(t *testing.T) {
 		{Line{Time: at.In(time.FixedZone("", 3600)), URL: "u"}, "2030-01-02T03:04:05.678Z     0          0 u - - unknown #000 - - - -"},
 		{Line{Time: at, Status: 12345, Size: 1234567890, URL: "u", Worker: 999}, "2030-01-02T03:04:05.678Z 12345 1234567890 u - - unknown #999 - - - -"},
 		{Line{Time: at, Status: 123456, Size: 12345678901, URL: "u", Worker: 1000}, "2030-01-02T03:04:05.678Z 123456 12345678901 u - - unknown #1000 - - - -"},
+		{Line{Time: at, Size: 9223372036854775807, URL: "u"}, "2030-01-02T03:04:05.678Z     0 9223372036854775807 u - - unknown #000 - - - -"},
 		{Line{Time: at, Status: -1, Size: 1, URL: "u", Worker: 12}, "2030-01-02T03:04:05.678Z    -1          1 u - - unknown #012 - - - -"},
 		{Line{Time: at, Size: -7, URL: "u", Start: at.In(time.FixedZone("", 3600)), Duration: 1999 * time.Microsecond}, "2030-01-02T03:04:05.678Z     0          - u - - unknown #000 20300102030405678+1 - - -"},
 		{Line{Time: at, URL: "u", Start: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}, "2030-01-02T03:04:05.678Z     0          0 u - - unknown #000 20300102030405000+0 - - -"},
@@ -166,8 +169,83 @@ func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 
 func TestALogThatCannotBeOpened(t *testing.T) {
 	for _, path := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none", "crawl.log")} {
-		if w, err := Open(path); w != nil || err == nil {
+		if w, err := Open(path); w != nil || err == nil || !strings.Contains(err.Error(), "open "+path) {
 			t.Errorf("%s: %v", path, err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "crawl.log")
+	if err := os.WriteFile(path, []byte(sampleText), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := OpenAt(path, -1, 0); w != nil || err == nil {
+		t.Errorf("from before its beginning: %v", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := wholeLines(f); n != 0 || err == nil {
+		t.Errorf("a file that cannot be read: %d bytes, %v", n, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := wholeLines(f); n != 0 || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a file that is closed: %d bytes, %v", n, err)
+	}
+}
+
+// What is no file cannot be cut, and is no log; nothing of it stays open.
+func TestADeviceIsNoLog(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no device that can be opened and not be cut")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	path := filepath.Join(t.TempDir(), "crawl.log")
+	count := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return 0 // what is open cannot be seen here
+		}
+		return len(all)
+	}
+	before := count()
+	for range 10 {
+		if w, err := Open(os.DevNull); w != nil || err == nil || !strings.Contains(err.Error(), os.DevNull) {
+			t.Fatalf("opened, %v", err)
+		}
+		if w, err := OpenAt(path, -1, 0); w != nil || err == nil {
+			t.Fatalf("opened, %v", err)
+		}
+	}
+	if after := count(); after > before+5 {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
+}
+
+func TestALogIsForOthersToRead(t *testing.T) {
+	dir := t.TempDir()
+	other, path := filepath.Join(dir, "other"), filepath.Join(dir, "crawl.log")
+	w, err := Open(path)
+	if err := errors.Join(err, os.WriteFile(other, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	want, err := os.Stat(other)
+	is, err2 := os.Stat(path)
+	if err := errors.Join(err, err2); err != nil || is.Mode() != want.Mode() {
+		t.Errorf("%v, %v, want %v", is.Mode(), err, want.Mode())
+	}
+}
+
+// The codes are Heritrix's: tools that read its log know them.
+func TestCodesAreThoseOfHeritrix(t *testing.T) {
+	for want, is := range map[int]int{
+		-1: DNSFailed, -2: ConnectFailed, -3: ConnectionLost, -4: TimedOut, -5: Failed, -61: RobotsUnreachable,
+		-4001: TooManyRedirects, -5000: OutOfScope, -5003: OverBudget, -9998: RobotsDisallowed,
+	} {
+		if is != want {
+			t.Errorf("%d, want %d", is, want)
 		}
 	}
 }
