@@ -220,6 +220,52 @@ func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 	}
 }
 
+// It is the site that has another name which is told, not one beside it.
+func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
+	numbered := func(site string, n siteNum) func(*bbolt.Tx) error {
+		return sealed(bucketNames, []byte(site), n.key()...)
+	}
+	for name, c := range map[string]struct {
+		edit func(*bbolt.Tx) error
+		want string
+	}{
+		"the first":  {numbered("http://a.example", 9), fmt.Sprintf("key %x: site 1 has the number 9 there", "http://a.example")},
+		"the second": {numbered("http://b.example", 9), fmt.Sprintf("key %x: site 2 has the number 9 there", "http://b.example")},
+		"gone":       {func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://b.example")) }, "site 2 has the number 0 there"},
+		"more":       {numbered("http://c.example", 3), "bucket names has sites of which bucket states has no record"},
+	} {
+		dir := rich(t)
+		edited(t, dir, c.edit)
+		db := open(t, dir)
+		var damaged *DamagedError
+		if err := db.Sites(func(frontier.SiteState) error { return nil }); !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Nobody ends what was never queued: who says so has another crawl.
+func TestAnEndOfWhatWasNeverQueuedEndsTheRun(t *testing.T) {
+	for _, due := range []time.Time{{}, time.Now()} {
+		db := open(t, rich(t))
+		e := entry(t, string(richSite)+"/never")
+		e.Due = due
+		if err := db.Submit(frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}}); err != nil {
+			t.Fatal(err)
+		}
+		const want = "an entry of http://a.example ended, with the fingerprint "
+		if g := <-db.Grown(); g.Err == nil || !strings.Contains(g.Err.Error(), want) || !strings.Contains(g.Err.Error(), "that was never queued") {
+			t.Errorf("Grown: %+v", g)
+		}
+		if err := db.Close(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}
+
 // occupied puts a bucket where a row is, or is to be: bbolt then writes no row there.
 func occupied(t *testing.T, b *bbolt.DB, bucket, key []byte) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -195,4 +196,39 @@ func TestCloseAfterAPanicInACommit(t *testing.T) {
 		t.Error(err)
 	}
 	checked(t, dir)
+}
+
+// A state file that was never whole is emptied, and no other.
+func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
+	whole := firstPages * os.Getpagesize()
+	for size, want := range map[int]int64{0: 0, 1: 0, whole - 1: 0, whole: int64(whole), whole + 1: int64(whole + 1)} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, File)
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if is := Unwritten(dir); is != (size < whole) {
+			t.Errorf("%d bytes are unwritten: %v", size, is)
+		}
+		if err := StartAgain(dir); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() != want {
+			t.Errorf("%d bytes are now %v, %v", size, info, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := StartAgain(dir); err != nil || Unwritten(dir) {
+		t.Errorf("no file: %v", err)
+	}
+	path := filepath.Join(dir, File)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() >= int64(whole) {
+		t.Skip("a directory is as large as a state here")
+	}
+	if err := StartAgain(dir); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a directory: %v", err)
+	}
 }
