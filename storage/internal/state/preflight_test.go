@@ -232,3 +232,34 @@ func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
 		t.Errorf("a directory: %v", err)
 	}
 }
+
+// The leaves of large buckets are looked at where all of a state is, and not where it
+// is only opened.
+func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {
+	path := filepath.Join(broad(t), File)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves := 0
+	for at := 0; at < len(whole); at += os.Getpagesize() {
+		if binary.NativeEndian.Uint16(whole[at+8:]) != leafPage || binary.NativeEndian.Uint64(whole[at:]) != uint64(at/os.Getpagesize()) {
+			continue
+		}
+		raw := bytes.Clone(whole)
+		binary.NativeEndian.PutUint16(raw[at+10:], 0xffff) // as many elements
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opened, all := preflight(path), checkTree(path)
+		if opened != nil && all == nil {
+			t.Errorf("page %d: only who opens it says %v", at/os.Getpagesize(), opened)
+		}
+		if opened == nil && all != nil {
+			leaves++
+		}
+	}
+	if leaves < 10 {
+		t.Errorf("%d leaves are looked at only where all is", leaves)
+	}
+}
