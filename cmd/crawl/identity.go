@@ -170,10 +170,10 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 			break
 		}
 		p.note("%s", option.Reason)
-		if option.Field == "Identity.Contact" {
-			id.Contact = ""
-		} else {
+		if option.Field == "Identity.Token" {
 			id.Token = ""
+		} else { // of two contacts nobody can say which is the wrong one
+			id.Contact, id.Mail = "", ""
 		}
 	}
 	if path == "" {

@@ -108,11 +108,12 @@ func screenAfter(t *testing.T, text string, width int) []string {
 		case text[0] == '\n':
 			rows, text = append(rows, ""), text[1:]
 		default:
-			if len(rows[len(rows)-1]) == width {
+			if utf8.RuneCountInString(rows[len(rows)-1]) == width {
 				rows = append(rows, "")
 			}
-			rows[len(rows)-1] += text[:1]
-			text = text[1:]
+			_, n := utf8.DecodeRuneInString(text)
+			rows[len(rows)-1] += text[:n]
+			text = text[n:]
 		}
 	}
 	return rows

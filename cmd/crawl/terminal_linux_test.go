@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"golang.org/x/sys/unix"
+)
+
+// A terminal is a pseudo-terminal with somebody before it who has typed already.
+type terminal struct {
+	*os.File
+	text func() string // all that it has shown; nothing can be shown any more
+}
+
+// hungUp is what ends what a terminal shows.
+const hungUp = "\x04the end\x04"
+
+func newTerminal(t *testing.T, columns uint16, typed string) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("there is no pseudo-terminal here: ", err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	tty, err2 := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err := errors.Join(err, err2); err != nil {
+		t.Skip("the pseudo-terminal cannot be had: ", err)
+	}
+	t.Cleanup(func() { tty.Close() })
+	attributes, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attributes.Lflag &^= unix.ECHO
+	attributes.Oflag &^= unix.OPOST
+	err = errors.Join(unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, attributes),
+		unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Control-D, twice after half a line, so that who asks for more gets an end.
+	if _, err := master.WriteString(typed + "\x04\x04"); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan string)
+	// Who looks at it. It ends with text, which each test calls at its end.
+	go func() {
+		var all []byte
+		b := make([]byte, 4096)
+		for !bytes.HasSuffix(all, []byte(hungUp)) {
+			n, err := master.Read(b)
+			if err != nil {
+				break
+			}
+			all = append(all, b[:n]...)
+		}
+		shown <- strings.TrimSuffix(string(all), hungUp)
+	}()
+	term := &terminal{tty, sync.OnceValue(func() string {
+		if _, err := tty.WriteString(hungUp); err != nil {
+			t.Error(err)
+		}
+		return <-shown
+	})}
+	t.Cleanup(func() { term.text() })
+	return term
+}
+
+// ownHome is a home of its own for what a user keeps.
+func ownHome(t *testing.T) (identity string) {
+	t.Helper()
+	home := t.TempDir()
+	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "CRAWL_NAME": "", "CRAWL_CONTACT": ""} {
+		t.Setenv(name, value)
+	}
+	return filepath.Join(home, ".config", "permesso", "identity.json")
+}
+
+const (
+	askName    = "Name of the crawler (letters, - and _): "
+	askContact = "Contact (a web page or an e-mail address): "
+)
+
+// Who sits before a terminal is asked for what is missing, and for that alone, as
+// often as the answer is of no use.
+func TestWhoCrawlsIsAskedForOnATerminal(t *testing.T) {
+	for name, c := range map[string]struct {
+		name     string
+		contact  []string
+		typed    string
+		want     crawler.Identity
+		asked    []string // in this order
+		mentions string
+	}{
+		"both":    {"", nil, " mybot \n me@example.org \n", crawler.Identity{Token: "mybot", Contact: "me@example.org"}, []string{askName, askContact}, "Site owners must"},
+		"name":    {"", []string{"me@example.org"}, "mybot\n", crawler.Identity{Token: "mybot", Contact: "me@example.org"}, []string{askName}, ""},
+		"contact": {"mybot", nil, "me@example.org\n", crawler.Identity{Token: "mybot", Contact: "me@example.org"}, []string{askContact}, ""},
+		"no token": {"", nil, "my bot\nme@example.org\nmybot\n", crawler.Identity{Token: "mybot", Contact: "me@example.org"},
+			[]string{askName, askContact, askName}, "my bot"},
+		"the name of another": {"Googlebot", nil, "me@example.org\nmybot\n", crawler.Identity{Token: "mybot", Contact: "me@example.org"},
+			[]string{askContact, askName}, `"Googlebot" is the name of`},
+		"no contact": {"", nil, "mybot\nnobody\nhttps://example.org/\n", crawler.Identity{Token: "mybot", Contact: "https://example.org/"},
+			[]string{askName, askContact, askContact}, `"nobody" is neither`},
+		"no address": {"", []string{"https://example.org/", "nobody"}, "mybot\nme@example.org\n", crawler.Identity{Token: "mybot", Contact: "me@example.org"},
+			[]string{askName, askContact}, `"nobody" is no e-mail address`},
+		"nothing at all": {"", nil, "\n\nmybot\nme@example.org\n", crawler.Identity{Token: "mybot", Contact: "me@example.org"},
+			[]string{askName, askContact, askName, askContact}, "is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := ownHome(t)
+			term := newTerminal(t, 80, c.typed)
+			p := &program{in: term.File, err: term.File}
+			id, err := p.identity(c.name, c.contact)
+			text := term.text()
+			if err != nil || id != c.want {
+				t.Errorf("%+v (%v), want %+v\n%s", id, err, c.want, text)
+			}
+			var asked []string
+			for rest := text; rest != ""; rest = rest[1:] {
+				for _, question := range []string{askName, askContact} {
+					if strings.HasPrefix(rest, question) {
+						asked = append(asked, question)
+					}
+				}
+			}
+			if !strings.Contains(text, c.mentions) || !slices.Equal(asked, c.asked) {
+				t.Errorf("asked for %q, want %q, and %q\n%s", asked, c.asked, c.mentions, text)
+			}
+			if !strings.HasSuffix(text, "Kept in "+kept+".\n") {
+				t.Errorf("nobody is told where it is kept:\n%s", text)
+			}
+			// It is for this user alone, and the next crawl asks nothing.
+			info, err := os.Stat(kept)
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Fatalf("%v: %v", info, err)
+			}
+			again := newTerminal(t, 80, "")
+			if id, err := (&program{in: again.File, err: again.File}).identity("", nil); err != nil || id != c.want || again.text() != "" {
+				t.Errorf("the next crawl: %+v, %v", id, err)
+			}
+		})
+	}
+}
+
+// Who answers nothing is told what to give, and nothing is kept.
+func TestWhoDoesNotAnswerIsToldWhatToGive(t *testing.T) {
+	for _, typed := range []string{"", "mybot\n", "mybot"} {
+		kept := ownHome(t)
+		term := newTerminal(t, 80, typed)
+		_, err := (&program{in: term.File, err: term.File}).identity("", nil)
+		if exitCode(err) != exitUsage || !strings.HasPrefix(err.Error(), "who crawls?") || exists(kept) {
+			t.Errorf("typed %q: %v; kept: %v", typed, err, exists(kept))
+		}
+	}
+	// Nor is anybody asked where no answer can be given, or no question seen.
+	ownHome(t)
+	term := newTerminal(t, 80, "mybot\nme@example.org\n")
+	for _, p := range []*program{{in: strings.NewReader("mybot\nme@example.org\n"), err: term.File}, {in: term.File, err: &bytes.Buffer{}}} {
+		if _, err := p.identity("", nil); exitCode(err) != exitUsage {
+			t.Error(err)
+		}
+	}
+	if text := term.text(); text != "" {
+		t.Errorf("asked: %s", text)
+	}
+}
+
+// Without a place for it an answer is good for one crawl; a place that cannot be
+// made is named.
+func TestAnswersThatCannotBeKept(t *testing.T) {
+	ownHome(t)
+	t.Setenv("HOME", "")
+	term := newTerminal(t, 80, "mybot\nme@example.org\n")
+	id, err := (&program{in: term.File, err: term.File}).identity("", nil)
+	if text := term.text(); err != nil || id.Token != "mybot" || strings.Contains(text, "Kept in") {
+		t.Errorf("%+v, %v\n%s", id, err, text)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(file, "permesso", "identity.json"), filepath.Dir(file)} {
+		term := newTerminal(t, 80, "mybot\nme@example.org\n")
+		if err := (&program{in: term.File, err: term.File}).askIdentity(&crawler.Identity{}, path); err == nil || !strings.Contains(err.Error(), filepath.Dir(file)) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// What is shown depends on who looks on: a block where it can be drawn, lines for
+// people where not, lines for programs where there is no terminal.
+func TestScreens(t *testing.T) {
+	for _, c := range []struct {
+		progress, term string
+		at             string // the terminal: block, lines; "": none
+		every          time.Duration
+	}{
+		{"auto", "xterm", "block", 250 * time.Millisecond}, {"auto", "", "block", 250 * time.Millisecond}, {"auto", "dumb", "lines", 2 * time.Second},
+		{"plain", "xterm", "lines", 2 * time.Second}, {"none", "xterm", "", 0},
+	} {
+		t.Setenv("TERM", c.term)
+		term := newTerminal(t, 43, "")
+		p := &program{err: term.File}
+		s := p.screen(c.progress, true)
+		if s.every != c.every || (s.board != nil) != (c.at == "block") || (s.width != nil) != (c.at == "lines") || !s.json {
+			t.Errorf("%s, TERM=%s: %+v", c.progress, c.term, s)
+		}
+		columns := 43
+		if c.at == "" {
+			columns = 0
+		}
+		if s.columns() != columns {
+			t.Errorf("%s, TERM=%s: %d columns, want %d", c.progress, c.term, s.columns(), columns)
+		}
+		// What is said meanwhile goes through the block, not into it.
+		if (p.err == s.board) != (c.at == "block") {
+			t.Errorf("%s, TERM=%s: writes to %T", c.progress, c.term, p.err)
+		}
+	}
+	for progress, every := range map[string]time.Duration{"auto": 30 * time.Second, "plain": 30 * time.Second, "none": 0} {
+		file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for _, p := range []*program{{err: &bytes.Buffer{}}, {err: file}} {
+			if s := p.screen(progress, false); s.every != every || s.board != nil || s.columns() != 0 || s.json {
+				t.Errorf("%s, no terminal: %+v", progress, s)
+			}
+		}
+	}
+	if term := newTerminal(t, 0, ""); widthOf(term.File) != 80 {
+		t.Errorf("a terminal that does not know its width: %d columns", widthOf(term.File))
+	}
+}
+
+// A crawl on a narrow terminal breaks its lines between words, and takes away the
+// block that it has drawn.
+func TestACrawlOnANarrowTerminal(t *testing.T) {
+	ownHome(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("TERM", "xterm")
+	site := httptest.NewServer(demoWeb(false))
+	defer site.Close()
+	for _, columns := range []uint16{40, 80} {
+		term := newTerminal(t, columns, "")
+		code := run([]string{"run", "--name", "testbot", "--contact", "me@example.org", "--delay", "10ms", "--patience", "1s", "--scope", "list", "--fresh",
+			"--connect-to", "::" + strings.TrimPrefix(site.URL, "http://"), "--dir", "a.crawl", "http://library.demo.test/"}, term, term.File, term.File)
+		rows := screenAfter(t, term.text(), int(columns))
+		if columns == 40 {
+			want := []string{"crawl: 1 seed as testbot into a.crawl; ", "       Ctrl-C stops, the same command ", "       goes on"}
+			if code != exitDone || !slices.Equal(rows[:len(want)], want) {
+				t.Errorf("exit %d, the first lines are %q", code, rows)
+			}
+		}
+		labels := 0
+		for _, row := range rows {
+			if n := utf8.RuneCountInString(strings.TrimRight(row, " ")); n > int(columns) {
+				t.Errorf("%d of %d columns: %s", n, columns, row)
+			}
+			if row != "" && row[0] >= 'a' && row[0] <= 'z' && !strings.HasPrefix(row, "crawl: ") {
+				labels++
+				if _, rest, _ := strings.Cut(row, " "); rest == "" {
+					t.Errorf("%d columns: a line begins in its first column: %q", columns, row)
+				}
+			}
+		}
+		if labels < 7 {
+			t.Errorf("%d columns: the summary has %d labels:\n%s", columns, labels, strings.Join(rows, "\n"))
+		}
+	}
+}

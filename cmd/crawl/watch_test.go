@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// watched is what a crawl of ten pages, seven seconds apart, shows on a screen.
+func watched(t *testing.T, show func(p *program, said *bytes.Buffer) screen) (out, said string) {
+	t.Helper()
+	// The goroutine that waits for signals must not be one of the bubble.
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt)
+	defer signal.Stop(first)
+	dir := filepath.Join(t.TempDir(), "a.crawl")
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		site := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n").Latency(50 * time.Millisecond)
+		links := `<a href="/no">x</a>`
+		for i := range 9 {
+			links += fmt.Sprintf(`<a href="/%d">x</a>`, i)
+			site.Page(fmt.Sprintf("/%d", i), "x")
+		}
+		site.Page("/", links)
+		var o, s bytes.Buffer
+		p := &program{out: &o, err: &s, network: w}
+		err := p.crawl(t.Context(), crawler.Options{
+			Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: []string{"http://a.example/"},
+			Dir: dir, Delay: 7 * time.Second, Network: w,
+		}, show(p, &s))
+		if err != nil {
+			t.Error(err)
+		}
+		out, said = o.String(), s.String()
+	})
+	return out, said
+}
+
+// Where nobody looks on there is a line for programs each half minute, and each
+// of its words is a name and a figure.
+func TestLinesForPrograms(t *testing.T) {
+	_, said := watched(t, func(p *program, _ *bytes.Buffer) screen { return p.screen("plain", false) })
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "crawl: 1 seed as testbot into ") {
+		t.Fatalf("%q", lines)
+	}
+	want := []string{
+		`t=30s pages=4 rate=0.1/s bytes=\d+ requests=5 queued=6 busy=0 skipped=1 waiting=[56]\.\ds for=http://a.example asked-by=own`,
+		`t=1m0s pages=8 rate=0.1/s bytes=\d+ requests=9 queued=2 busy=0 skipped=1 waiting=3\.\ds for=http://a.example asked-by=own`,
+	}
+	for i, line := range lines[1:] {
+		if !regexp.MustCompile("^" + want[i] + "$").MatchString(line) {
+			t.Errorf("%s\nwant %s", line, want[i])
+		}
+	}
+}
+
+// On a terminal that cannot be drawn on there is a line every two seconds, none
+// wider than it, and it says who is waited for.
+func TestLinesForPeople(t *testing.T) {
+	for _, width := range []int{80, 40} {
+		_, said := watched(t, func(*program, *bytes.Buffer) screen {
+			return screen{every: 2 * time.Second, width: func() int { return width }}
+		})
+		lines := strings.Split(strings.TrimSpace(said), "\n")
+		lines = lines[slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "2.0s  ") }):]
+		if len(lines) < 30 || len(lines) > 40 {
+			t.Errorf("%d columns: %d lines", width, len(lines))
+		}
+		for _, line := range lines {
+			if utf8.RuneCountInString(line) > width {
+				t.Errorf("wider than %d columns: %s", width, line)
+			}
+		}
+		want := regexp.MustCompile(`^16s  [23] pages, [78] left; a\.example: own pause [0-9.]+s$`)
+		if width == 40 {
+			want = regexp.MustCompile(`^16s  [23] pages, [78] left; a\.example: own \.\.\.$`)
+		}
+		if !slices.ContainsFunc(lines, want.MatchString) {
+			t.Errorf("%d columns: no line is %s\n%s", width, want, said)
+		}
+	}
+}
+
+// A block stands in its place while the crawl runs, and is gone when it has ended.
+func TestABlockIsDrawnAndTakenAway(t *testing.T) {
+	for _, width := range []int{80, 40} {
+		out, said := watched(t, func(p *program, said *bytes.Buffer) screen {
+			b := &board{w: said, width: func() int { return width }}
+			p.err = b
+			return screen{every: 250 * time.Millisecond, board: b, json: true}
+		})
+		all := regexp.MustCompile("\x1b\\[[0-9]+F\x1b\\[J").FindAllStringIndex(said, -1)
+		if len(all) < 200 || !strings.Contains(said[:all[0][0]], "0 pages, ") {
+			t.Fatalf("%d columns: %d blocks, the first is %q", width, len(all), said[:all[0][0]])
+		}
+		last := all[len(all)-1][0]
+		rows := screenAfter(t, said[:last], width)
+		for _, row := range rows[len(rows)-6 : len(rows)-1] {
+			if row == "" || utf8.RuneCountInString(row) > width {
+				t.Errorf("%d columns: the last block has %q", width, row)
+			}
+		}
+		if !strings.HasPrefix(rows[len(rows)-6], "1m") || !strings.Contains(rows[len(rows)-6], "9 pages, 1 left") || !strings.Contains(rows[len(rows)-5], "▁") {
+			t.Errorf("%d columns: the last block is %q", width, rows)
+		}
+		after := screenAfter(t, said, width)
+		if strings.Contains(strings.Join(after, "\n"), "left") || !strings.Contains(strings.Join(after, " "), "goes on") || after[len(after)-1] != "" {
+			t.Errorf("%d columns: afterwards there stands %q", width, after)
+		}
+		if !strings.HasPrefix(out, `{"end":"done",`) || strings.Count(out, "\n") != 1 {
+			t.Errorf("the summary is %s", out)
+		}
+	}
+}
+
+// Where nothing is to be shown, nothing is.
+func TestNothingIsShown(t *testing.T) {
+	out, said := watched(t, func(p *program, _ *bytes.Buffer) screen { return p.screen("none", true) })
+	if said != "" || strings.Count(out, "\n") != 1 {
+		t.Errorf("said %q, summary %q", said, out)
+	}
+}
+
+// Who is waited for, and by whose wish.
+func TestWaitingNamesTheWish(t *testing.T) {
+	for by, want := range map[string]string{"own": "a.test:81: own pause 3.0s", "robots": "a.test:81: robots.txt 3.0s", "back-off": "a.test:81: back-off 3.0s"} {
+		if got := waitingFor(by); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := fit("abc", -1); got != "" {
+		t.Errorf("a terminal without columns shows %q", got)
+	}
+}
+
+func waitingFor(by string) string {
+	return waiting("http://a.test:81", 3*time.Second, frontier.Clock(by))
+}
