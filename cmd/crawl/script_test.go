@@ -114,6 +114,13 @@ func startWeb(dir string) (*web, error) {
 			w.WriteHeader(http.StatusForbidden)
 		case "broken.test":
 			w.WriteHeader(http.StatusInternalServerError)
+		case "gone.test":
+			http.NotFound(w, r)
+		case "moved.test":
+			http.Redirect(w, r, "http://full.test/robots.txt", http.StatusMovedPermanently)
+		case "full.test":
+			fmt.Fprint(w, "# All that it may ask.\nUser-agent: testbot\nUser-agent: otherbot\nDisallow: /private/\nDissalow: /x\n"+
+				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 0615-1830\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
 		default:
 			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
 		}
