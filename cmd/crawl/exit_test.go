@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // The exit codes are said in three places by the same words.
@@ -49,6 +53,75 @@ func TestEachLimitNamesItsMend(t *testing.T) {
 		}
 		if !c.crawls && strings.Contains(got, "goes on") {
 			t.Errorf("%v: %q, but nothing goes on", c.err, got)
+		}
+	}
+}
+
+// Each way in which a crawl ends has its exit code, and its words in the summary.
+func TestEachEndHasItsExitCode(t *testing.T) {
+	fetched, before, none := crawler.Summary{}, crawler.Summary{}, crawler.Summary{}
+	fetched.Fetched, before.Frontier.Spent.Pages = 1, 1
+	for end, c := range map[crawler.End]struct {
+		code, empty int // and where nothing could be fetched
+		words       string
+	}{
+		crawler.EndDone:     {exitDone, exitNothing, "done: nothing is left"},
+		crawler.EndUnasked:  {exitDone, exitNothing, "done; what is left belongs to sites that were given up or have spent their budget"},
+		crawler.EndLimit:    {exitDone, exitNothing, "done: the limit is reached"},
+		crawler.EndPatience: {exitLater, exitLater, "what is left is not due within the patience; the same command goes on"},
+		crawler.EndTime:     {exitLater, exitLater, "stopped: the time is up; the same command goes on"},
+		crawler.EndStopped:  {exitLater, exitLater, "stopped; the same command goes on"},
+		crawler.EndBroken:   {exitForced, exitForced, "stopped at once; the same command goes on"},
+	} {
+		for _, s := range []struct {
+			crawler.Summary
+			code int
+		}{{fetched, c.code}, {before, c.code}, {none, c.empty}} {
+			s.End = end
+			err := exitOf(s.Summary)
+			if exitCode(err) != s.code || ending(s.Summary) != c.words {
+				t.Errorf("%s, %d fetched: exit %d, want %d: %q", end, s.Fetched, exitCode(err), s.code, ending(s.Summary))
+			}
+			// The summary has said it all, but why nothing could be fetched.
+			if err != nil && (err.Error() != "") != (s.code == exitNothing) {
+				t.Errorf("%s: says %q", end, err)
+			}
+		}
+	}
+}
+
+// Each kind of error has its exit code, however it is wrapped, and its mend.
+func TestEachErrorHasItsExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err         error
+		code        int
+		mend, other string // of crawl run, and of other commands
+	}{
+		{nil, exitDone, "", ""},
+		{errors.New("odd"), exitFatal, "", ""},
+		{usage("odd"), exitUsage, "", ""},
+		{&exit{exitCheck, nil}, exitCheck, "", ""},
+		{&crawler.OptionError{Field: "Delay", Reason: "odd"}, exitUsage, "", ""},
+		{&crawler.IdentityError{Dir: "a.crawl"}, exitUsage, ", or start again with --fresh", ", or start again with crawl run --fresh"},
+		{&storage.InUseError{Dir: "a.crawl"}, exitInUse, ": wait until it ends, or take another --dir", ": wait until it ends"},
+		{&storage.DamagedError{Path: "state.db", Err: errors.New("odd")}, exitState,
+			": restore the whole directory from a copy, or start again with --fresh", ": restore the whole directory from a copy, or start again with crawl run --fresh"},
+		{&storage.VersionError{Path: "state.db", Have: 2, Can: 1}, exitState, ", or start again with --fresh", ", or start again with crawl run --fresh"},
+		{syscall.ENOSPC, exitDiskFull, "", ""}, {syscall.EDQUOT, exitDiskFull, "", ""}, {syscall.EFBIG, exitDiskFull, "", ""}, {syscall.EMFILE, exitDiskFull, "", ""},
+		// What a damaged file says may name a disk: it is damaged all the same.
+		{&storage.DamagedError{Path: "state.db", Err: syscall.EFBIG}, exitState,
+			": restore the whole directory from a copy, or start again with --fresh", ": restore the whole directory from a copy, or start again with crawl run --fresh"},
+	} {
+		for _, err := range []error{c.err, fmt.Errorf("while it ran: %w", c.err), errors.Join(errors.New("first"), c.err)} {
+			if c.err == nil {
+				err = nil
+			}
+			if got := exitCode(err); got != c.code {
+				t.Errorf("%v: exit code %d, want %d", err, got, c.code)
+			}
+			if run, other := mend(err, true), mend(err, false); run != c.mend || other != c.other {
+				t.Errorf("%v: mends %q and %q, want %q and %q", err, run, other, c.mend, c.other)
+			}
 		}
 	}
 }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// The first lines of a run say what goes on, what is not as before, and whether
+// links that were refused are lost.
+func TestTheFirstLinesOfARun(t *testing.T) {
+	const rescan = "crawl: links that were refused before come back with --rescan only\n"
+	depth := crawler.Change{Setting: "depth", Was: "1", Is: "2", Way: crawler.Wider, Effect: crawler.SortsURLs}
+	tighter := depth
+	tighter.Way = crawler.Tighter
+	links := crawler.Change{Setting: "nofollow", Was: "obey", Is: "ignore", Way: crawler.Other, Effect: crawler.SortsLink}
+	delay := crawler.Change{Setting: "delay", Was: "1s", Is: "2s", Way: crawler.Wider, Effect: crawler.FromNowOn}
+	opts := crawler.Options{Identity: crawler.Identity{Token: "testbot"}, Seeds: []string{"http://a.test/"}, Dir: "a.crawl"}
+	two := opts
+	two.Seeds, two.Rescan = append(two.Seeds, "http://b.test/"), true
+	for _, c := range []struct {
+		start crawler.Start
+		opts  crawler.Options
+		show  screen
+		want  string
+	}{
+		{crawler.Start{}, opts, screen{every: time.Second}, "crawl: 1 seed as testbot into a.crawl; Ctrl-C stops, the same command goes on\n"},
+		{crawler.Start{}, two, screen{every: time.Second}, "crawl: 2 seeds as testbot into a.crawl; Ctrl-C stops, the same command goes on\n"},
+		{crawler.Start{}, opts, screen{every: time.Second, width: func() int { return 40 }},
+			"crawl: 1 seed as testbot into a.crawl; \n       Ctrl-C stops, the same command \n       goes on\n"},
+		{crawler.Start{}, opts, screen{}, ""},
+		{crawler.Start{Requeued: 1}, opts, screen{}, "crawl: 1 URL was put aside by a narrower scope, and queued again\n"},
+		{crawler.Start{Requeued: 2}, opts, screen{}, "crawl: 2 URLs were put aside by a narrower scope, and queued again\n"},
+		{crawler.Start{Changes: []crawler.Change{depth}}, opts, screen{}, "crawl: not as in the last run: --depth: 1 -> 2 (wider)\n" + rescan},
+		{crawler.Start{Changes: []crawler.Change{depth}}, two, screen{}, "crawl: not as in the last run: --depth: 1 -> 2 (wider)\n"},
+		{crawler.Start{Changes: []crawler.Change{tighter}}, opts, screen{}, "crawl: not as in the last run: --depth: 1 -> 2 (tighter)\n"},
+		{crawler.Start{Changes: []crawler.Change{links}}, opts, screen{}, "crawl: not as in the last run: nofollow: obey -> ignore\n" + rescan},
+		{crawler.Start{Changes: []crawler.Change{delay}}, opts, screen{}, "crawl: not as in the last run: --delay: 1s -> 2s (wider)\n"},
+		{crawler.Start{Changes: []crawler.Change{depth, delay}}, opts, screen{},
+			"crawl: not as in the last run: --depth: 1 -> 2 (wider)\ncrawl: not as in the last run: --delay: 1s -> 2s (wider)\n" + rescan},
+	} {
+		var said strings.Builder
+		(&program{err: &said}).start(c.start, c.opts, c.show)
+		if said.String() != c.want {
+			t.Errorf("%+v: %q, want %q", c.start, said.String(), c.want)
+		}
+	}
+}
+
+// A file of places: a mark of its bytes' order, blank lines and ends of lines of
+// other systems are nothing; what is excluded already stays so.
+func TestPlacesAreReadFromAFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "places.txt")
+	already := regexp.MustCompile(`\.pdf$|\.zip$`)
+	for _, c := range []struct {
+		text    string
+		already *regexp.Regexp
+		out, in string // a URL that is excluded, and one that is not; "" for an error
+	}{
+		{"\ufeffhttp://a.test/x\r\n\r\n# all\r\n", nil, "http://a.test/x/y", "http://a.test/"},
+		{"  /x$  \n", nil, "http://a.test/x", "http://a.test/x/y"},
+		{"a|b\nc", nil, "http://c.test/", "http://x.test/"},
+		{"HTTPS://A.test:443/ü", nil, "https://a.test/%C3%BCx", "http://a.test/%C3%BCx"},
+		{"ftp://a.test/x.y", nil, "ftp://a.test/x.yz", "ftp://a.test/x-y"},
+		{"^http://b\\.", already, "http://a.test/b.pdf", "http://a.test/"},
+		{"^http://b\\.", already, "http://b.test/", "http://a.test/pdf"},
+		{"# nothing\n", already, "http://a.test/b.zip", "http://a.test/b"},
+		{"http://\n", already, "", "places.txt:1: "},
+		{"\n/x\n(\n[\n", nil, "", "places.txt:4: neither a URL nor a regular expression"},
+		{"(?P<year>/2000)\n(?P<year>/2001)\n", nil, "", "all lines together"},
+	} {
+		if err := os.WriteFile(name, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := excludeFrom(name, c.already)
+		switch {
+		case c.out == "":
+			if exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.in) {
+				t.Errorf("%.40q: %v, want %q in it", c.text, err, c.in)
+			}
+		case err != nil:
+			t.Errorf("%.40q: %v", c.text, err)
+		case !got.MatchString(c.out) || got.MatchString(c.in):
+			t.Errorf("%.40q: %s; %s is excluded: %v; %s: %v", c.text, got, c.out, got.MatchString(c.out), c.in, got.MatchString(c.in))
+		}
+	}
+	if err := os.WriteFile(name, []byte("# nothing\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := excludeFrom(name, nil); got != nil || err != nil {
+		t.Errorf("no place at all: %v, %v", got, err)
+	}
+}
+
+// A directory of any size has time to be read, and one that cannot be read does
+// not hang.
+func TestReadingTimeGrowsWithTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if got := readingTime(dir); got != 10*time.Minute {
+		t.Errorf("nothing: %v", got)
+	}
+	for _, name := range []string{"state.db", filepath.Join("warc", "a.warc.gz")} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, 60<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := readingTime(dir); got != 12*time.Minute {
+		t.Errorf("120 MiB: %v", got)
+	}
+	if got := readingTime(filepath.Join(dir, "none")); got != 10*time.Minute {
+		t.Errorf("none: %v", got)
+	}
+}

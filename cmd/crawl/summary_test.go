@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// What is left is listed by site, ten of them, each with what it waits for.
+func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	site := func(name string, change func(*frontier.SiteStatus)) frontier.SiteStatus {
+		st := frontier.SiteStatus{Site: frontier.Site("http://" + name), Queued: 2, Due: now.Add(90 * time.Second), By: frontier.BackOffClock}
+		change(&st)
+		return st
+	}
+	dead := func(detail string) func(*frontier.SiteStatus) {
+		return func(st *frontier.SiteStatus) { st.Given = frontier.Fate{Code: frontier.SiteDead, Detail: detail} }
+	}
+	private := dead("10.0.0.1, which is not a public address")
+	for name, c := range map[string]struct {
+		waiting []frontier.SiteStatus
+		want    string
+	}{
+		"a clock": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) {})}, "http://a.test: 2 URLs, due in 1m30s (back-off)\n"},
+		"due":     {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Due = now; st.Queued = 1 })}, "http://a.test: 1 URL, due\n"},
+		"a budget": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Over = true })},
+			"http://a.test: 2 URLs, its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)\n"},
+		"given up":     {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, site dead (connect: refused): given up in this run\n"},
+		"no detail":    {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, site dead: given up in this run\n"},
+		"one private":  {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+		"two, and one": {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more sites without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, site dead: given up in this run\n"},
+	} {
+		var out bytes.Buffer
+		p := &program{out: &out}
+		p.waiting(&lines{w: &out}, crawler.Summary{Waiting: c.waiting}, now)
+		if got := strings.ReplaceAll(out.String(), strings.Repeat(" ", 13), ""); got != c.want {
+			t.Errorf("%s:\n%swant\n%s", name, got, c.want)
+		}
+	}
+	for n, want := range map[int]string{10: "http://9.test: 2 URLs", 11: "and 1 more sites", 12: "and 2 more sites"} {
+		var s crawler.Summary
+		for i := range n {
+			s.Waiting = append(s.Waiting, site(fmt.Sprint(i, ".test"), func(*frontier.SiteStatus) {}))
+		}
+		var out bytes.Buffer
+		(&program{out: &out}).waiting(&lines{w: &out}, s, now)
+		all := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if last := strings.TrimSpace(all[len(all)-1]); len(all) != min(n, 11) || !strings.HasPrefix(last, want) {
+			t.Errorf("%d sites: %d lines, the last is %q", n, len(all), last)
+		}
+	}
+}
+
+// A program is told of each site why it is not asked: by one field of its own.
+func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
+	due := time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+	s := crawler.Summary{End: crawler.EndPatience, Waiting: []frontier.SiteStatus{
+		{Site: "http://a.test", Queued: 1, Due: due, By: frontier.RobotsClock},
+		{Site: "http://b.test", Queued: 2, Given: frontier.Fate{Code: frontier.SiteDead, Detail: "connect"}},
+		{Site: "http://c.test", Queued: 3, Over: true},
+	}}
+	raw, err := json.Marshal(summaryJSON(s, "a.crawl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `"waiting":[{"site":"http://a.test","queued":1,"due":"2030-01-02T02:04:05Z","by":"robots"},` +
+		`{"site":"http://b.test","queued":2,"given_up":"site dead"},{"site":"http://c.test","queued":3,"budget_spent":true}]`
+	if !strings.Contains(string(raw), want) {
+		t.Errorf("%s\nwant %s", raw, want)
+	}
+}
+
+func TestSizesAndTimesAreWords(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 1_500_000: "1.5 MB", 2_000_000_000: "2.0 GB", 999_900_000_000: "999.9 GB", 3_200_000_000_000: "3.2 TB", 5_000_000_000_000_000: "5000.0 TB",
+	} {
+		if got := size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0.0s", 9940 * time.Millisecond: "9.9s", 10 * time.Second: "10s", 10499 * time.Millisecond: "10s", 61500 * time.Millisecond: "1m2s"} {
+		if got := short(d); got != want {
+			t.Errorf("%d: %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int]string{1: "once", 2: "2 times"} {
+		if got := times(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// A full is what cannot be written to after some lines.
+type full struct{ lines int }
+
+var errFull = errors.New("no room")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.lines--; f.lines < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// Who writes into a pipe that is closed, or to a disk that is full, says so
+// wherever that comes to light.
+func TestAnOutputThatFailsIsSaid(t *testing.T) {
+	hostile(t)
+	for _, args := range [][]string{
+		{"version"}, {"robots", "test", "--agent", "testbot", "--file", "robots.txt", "/x", "/y"}, {"robots", "test", "--json", "--agent", "testbot", "--file", "robots.txt", "/x", "/y"},
+		{"robots", "test", "--cases", "cases.jsonl"}, {"robots", "test", "--json", "--cases", "cases.jsonl"}, {"robots", "test", "--cases", "lacking.jsonl"},
+		{"robots", "lint", "robots.txt"}, {"robots", "lint", "--json", "robots.txt"}, {"robots", "lint", "good.txt"}, {"index", "a.crawl"}, {"export", "a.crawl", "--format", "jsonl"},
+		{"export", "a.crawl", "--format", "csv"}, {"export", "a.crawl", "--format", "cdxj"},
+	} {
+		if args[len(args)-1] == "good.txt" {
+			if err := os.WriteFile("good.txt", []byte("User-agent: *\nDisallow: /x\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said := "no end"
+		for after := 0; ; after++ {
+			var b bytes.Buffer
+			out := &full{after}
+			code := run(args, nil, out, &b)
+			if out.lines >= 0 { // nothing failed any more
+				break
+			}
+			if said = b.String(); code != exitFatal || !strings.Contains(said, "crawl: ") || !strings.Contains(said, errFull.Error()) {
+				t.Errorf("crawl %q after %d lines: exit %d\n%s", args, after, code, said)
+			}
+		}
+		if said == "no end" {
+			t.Errorf("crawl %q writes nothing", args)
+		}
+	}
+}
