@@ -1,9 +1,10 @@
 #!/bin/bash
 # check.sh
-# Compares the links, in order, and the titles that are found in the HTML pages of
-# Debian's documentation packages with those of the trees that parse5 builds of
-# them. Installs what it needs: Node.js and the packages from Debian, parse5 with
-# npm.
+# Compares the links, in order, their texts and the titles that are found in the HTML
+# pages of Debian's documentation packages, and in those of the directory pages, with
+# those of the trees that parse5 builds of them, and with the tokens that css-tree
+# finds in their style sheets. Installs what it needs: Node.js and the packages from
+# Debian, parse5 and css-tree with npm.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 "$here/../archive/install.sh" node
@@ -15,8 +16,8 @@ go build -o "$work/list" ./.ci/links/list
 cp "$here/compare.mjs" "$work"
 cd "$work"
 echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save parse5@8.0.0
+npm install --silent --no-audit --no-fund --no-save parse5@8.0.0 css-tree@3.2.1
 
-find -L /usr/share/doc -type f \( -name '*.html' -o -name '*.htm' -o -name '*.html.[a-z][a-z]' \) -exec realpath {} + | sort -u >names
+find -L /usr/share/doc "$here/pages" -type f \( -name '*.html' -o -name '*.htm' -o -name '*.html.[a-z][a-z]' \) -exec realpath {} + | sort -u >names
 ./list <names >ours.jsonl
 node compare.mjs ours.jsonl

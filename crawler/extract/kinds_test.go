@@ -2,6 +2,8 @@ package extract
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -125,6 +127,41 @@ func TestDataBlocks(t *testing.T) {
 	}
 }
 
+// Data blocks that are whole, of anything that may stand in them.
+func TestDataBlocksAreReadAsByEncodingJSON(t *testing.T) {
+	random := rand.New(rand.NewPCG(15, 16))
+	keys := []string{"url", "@type", "@context", "a", "@id", "u\\u0072l", "image"}
+	values := []string{`"/%d"`, `"https://b.example/%d"`, `"x/%d"`, `"\/%d\u00e9\\\""`, `"ImageObject"`, `"http://schema.org/ImageObject"`, `""`, "1", "null", "true"}
+	var value func(depth int) string
+	value = func(depth int) string {
+		n := random.IntN(10)
+		if depth == 0 || n < 5 {
+			return strings.ReplaceAll(values[random.IntN(len(values))], "%d", strconv.Itoa(random.IntN(100)))
+		}
+		var members []string
+		for range random.IntN(5) {
+			member := value(depth - 1)
+			if n < 8 {
+				member = fmt.Sprintf(` "%s" : %s`, keys[random.IntN(len(keys))], member)
+			}
+			members = append(members, member)
+		}
+		if n < 8 {
+			return "{" + strings.Join(members, ",") + "}"
+		}
+		return "[" + strings.Join(members, "\n,") + " ]"
+	}
+	links := 0
+	for range 5000 {
+		page := []byte(dataBlock(value(5)))
+		compareWithOracle(t, page, parse(t, testPage))
+		links += len(HTML(page, parse(t, testPage), "text/html", Options{Embeds: true}).Links)
+	}
+	if links < 1000 {
+		t.Errorf("only %d links", links)
+	}
+}
+
 // The url of an image is the image.
 func TestImagesOfDataBlocks(t *testing.T) {
 	page := dataBlock(`{"url":"/1","logo":{"@type":"ImageObject","url":"/2","author":{"url":"/3"}},
@@ -158,7 +195,7 @@ func TestTextsOfLinks(t *testing.T) {
 		"<a href=1>a<!-- x > -->b<?x?>c</3>d<3 <4</a>":                               {"abcd<3 <4"},
 		"<a href=1><img src=x alt='A logo'> here</a>":                                {"A logo here"},
 		"<a href=1><img src=x></a><a href=2></a>":                                    {"", ""},
-		"<a href=1><div>a</div><div>b</div>c<br>d<td>e</a>":                          {"a b c d e"},
+		"<a href=1><div>a</div><div>b</div>c<br>d<td>e<table>f</a>":                  {"a b c d e f"},
 		"<a href=1>a<span>b</span>c<wbr>d</a>":                                       {"abcd"},
 		"<a href=1>a<script>b</script>c<style>d</style>e<textarea>f</textarea>g</a>": {"aceg"},
 		"<a href=1>one<a href=2>two<p>three":                                         {"one", "two three"},

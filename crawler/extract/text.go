@@ -103,7 +103,7 @@ func (z *tokenizer) nextMarkup() int {
 // breaksLine reports whether what stands before and behind a tag are words of
 // their own.
 func breaksLine(name elementName) bool {
-	return name == atom.Br || traitsOf[name]&(closesP|tablePart) != 0
+	return name == atom.Br || name == atom.Table || traitsOf[name]&(closesP|tablePart) != 0
 }
 
 func (t *foldedText) add(text string) {

@@ -16,8 +16,8 @@ type found struct {
 	File    string      `json:"file"`
 	Charset string      `json:"charset"`
 	Title   string      `json:"title"`
-	Cut     bool        `json:"cut"` // there are more links
-	Links   [][2]string `json:"links"`
+	Cut     bool        `json:"cut"`   // there are more links
+	Links   [][4]string `json:"links"` // where, URL, hop, text
 }
 
 func main() {
@@ -41,10 +41,10 @@ func list() error {
 			return err
 		}
 		text, charset := extract.Decode(body, "text/html")
-		d := extract.HTML(text, u, "text/html", extract.Options{Embeds: true})
+		d := extract.HTML(text, u, "text/html", extract.Options{Embeds: true, Forms: true, Text: true})
 		f := found{File: names.Text(), Charset: charset, Title: d.Title, Cut: d.Cut}
 		for _, l := range d.Links {
-			f.Links = append(f.Links, [2]string{l.Where, l.URL.String()})
+			f.Links = append(f.Links, [4]string{l.Where, l.URL.String(), string(l.Hop), l.Text})
 		}
 		if err := json.NewEncoder(out).Encode(f); err != nil {
 			return err
