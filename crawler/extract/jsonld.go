@@ -134,20 +134,28 @@ func (d *dataReader) literal(at int) int {
 	}
 	raw := d.text[at : end+1]
 	if rest := bytes.TrimLeft(d.text[end+1:], blanks); len(rest) > 0 && rest[0] == ':' {
-		switch key, _ := stringValue(raw); key {
-		case "url":
-			d.key = urlKey
-		case "@type":
-			d.key = typeKey
-		case "@context":
-			d.key = contextKey
-		default:
-			d.key = otherKey
-		}
+		d.key = keyOf(raw)
 		return len(d.text) - len(rest) + 1
 	}
 	d.value(raw)
 	return end + 1
+}
+
+func keyOf(raw []byte) dataKey {
+	text := raw[1 : len(raw)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		decoded, _ := stringValue(raw)
+		text = []byte(decoded)
+	}
+	switch string(text) {
+	case "url":
+		return urlKey
+	case "@type":
+		return typeKey
+	case "@context":
+		return contextKey
+	}
+	return otherKey
 }
 
 // value takes a string that is no key.

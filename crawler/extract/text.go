@@ -47,7 +47,7 @@ type foldedText struct {
 // read. In SVG no element's content is raw text.
 func (t *foldedText) read(z tokenizer, foreign bool) {
 	z.buf = z.buf[:min(len(z.buf), z.pos+maxTextMarkup)]
-	z.buf = bytes.TrimSuffix(z.buf, []byte("<")) // it may begin a tag that is not seen
+	z.buf = bytes.TrimRight(z.buf, "<") // it may begin a tag that is not seen
 	z.embeds = true
 	svg := 0
 	if foreign {
@@ -85,7 +85,7 @@ func (t *foldedText) read(z tokenizer, foreign bool) {
 }
 
 // nextMarkup moves behind the next "<" that is not text, and returns where it
-// stands; the length of the input if none does.
+// stands; the length of the input, which does not end with one, if none does.
 func (z *tokenizer) nextMarkup() int {
 	for {
 		i := bytes.IndexByte(z.buf[z.pos:], '<')
