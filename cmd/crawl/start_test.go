@@ -72,7 +72,7 @@ func TestPlacesAreReadFromAFile(t *testing.T) {
 		{"# nothing\n", already, "http://a.test/b.zip", "http://a.test/b"},
 		{"http://\n", already, "", "places.txt:1: "},
 		{"\n/x\n(\n[\n", nil, "", "places.txt:4: neither a URL nor a regular expression"},
-		{"(?P<year>/2000)\n(?P<year>/2001)\n", nil, "", "all lines together"},
+		{strings.Repeat("(", 999) + "x" + strings.Repeat(")", 999) + "\ny\n", nil, "", "all lines together"},
 	} {
 		if err := os.WriteFile(name, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
