@@ -295,7 +295,7 @@ func (s *styleScanner) name() string {
 	start := s.pos
 	s.pos = s.nameEnd(s.pos)
 	name := s.css[start:s.pos]
-	const longest = len("-webkit-image-set") * len(`\000041 `)
+	const longest = len("-webkit-image-set") * len("\\000041\r\n")
 	if len(name) <= longest && strings.IndexByte(name, '\\') >= 0 {
 		return unescapeStyle(name)
 	}

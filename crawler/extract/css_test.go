@@ -61,6 +61,9 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:xurl(x) -url(x) url-x(x) url (x) --url(x) #url(x) 1url(x) @url(x) 1e3url(x) +.5url(x) ürl(x) ` + "\x00url(x)}", nil},
 		{`a{b:u\72l(x)u\72 l(y)\55\000052\l(z) \75 RL(w)}`, []string{"url x", "url y", "url z", "url w"}},
 		{`a{b:1.url(x) +url(y) -/**/url(z) #/**/url(w)}`, []string{"url x", "url y", "url z", "url w"}},
+		{`a{b:1px/2px url(x) </**/ url(y) <!- url(z)}`, []string{"url x", "url y", "url z"}},
+		{"a{b:" + escapedName("-webkit-image-set") + `("x" 1x)}`, []string{"url x"}},
+		{"a{b:" + escapedName("-webkit-image-sets") + `("x" 1x)}`, nil},
 		{`<!--url(x)-->url(y)`, []string{"url x", "url y"}},
 
 		// Comments and strings.
@@ -112,6 +115,15 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 			t.Errorf("%q: %q, want %q", tc.css, got, tc.want)
 		}
 	}
+}
+
+// escapedName is a name in the longest form that it may have.
+func escapedName(name string) string {
+	var b strings.Builder
+	for _, c := range name {
+		fmt.Fprintf(&b, "\\%06x\r\n", c)
+	}
+	return b.String()
 }
 
 func TestLinksOfAStyleSheetAreRelativeToItself(t *testing.T) {

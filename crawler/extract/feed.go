@@ -9,7 +9,7 @@ import (
 
 // Feed reads a feed in UTF-8 that was fetched from u: RSS 0.9 to 2.0, Atom (RFC 4287),
 // or JSON Feed, which the media type tells, or a brace at its beginning. xml:base
-// counts.
+// counts. Queries are in UTF-8 whatever the feed was in (RFC 3987, section 3.1).
 //
 // Items, their comments and sources, authors and other pages of the feed are links. So
 // are enclosures: no browser loads one to show a feed, a reader offers it as pages

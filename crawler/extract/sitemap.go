@@ -51,7 +51,8 @@ func (e *SitemapError) Error() string {
 
 func (e *SitemapError) Unwrap() error { return e.Err }
 
-// A SitemapEntry is what a sitemap says of one location.
+// A SitemapEntry is what a sitemap says of one location. Of alternates and of embeds
+// the first 1,000 are taken.
 type SitemapEntry struct {
 	URL        frontier.URL
 	Index      bool      // it is another sitemap
