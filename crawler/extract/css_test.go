@@ -64,6 +64,10 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:1px/2px url(x) </**/ url(y) <!- url(z)}`, []string{"url x", "url y", "url z"}},
 		{"a{b:" + escapedName("-webkit-image-set") + `("x" 1x)}`, []string{"url x"}},
 		{"a{b:" + escapedName("-webkit-image-sets") + `("x" 1x)}`, nil},
+		{`@import "x" [a];@import "y"; ([)]; @import "z"`, []string{"import x", "import y"}},
+		{`a{@x url(y);b:url(z)}`, []string{"url z"}},
+		{`a{b:_url(x) 0url(x) u_rl(x) url0(x) zurl(x) Aurl(x)}`, nil},
+		{`@`, nil}, {`-`, nil}, {`--`, nil}, {`#`, nil}, {`\`, nil}, {`@-`, nil}, {`/`, nil}, {`<`, nil}, {`1`, nil}, {`"`, nil}, {`url`, nil}, {`src(`, nil}, {`@import`, nil},
 		{`<!--url(x)-->url(y)`, []string{"url x", "url y"}},
 
 		// Comments and strings.
