@@ -31,6 +31,9 @@ func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document
 			return HTML(body, u, mediaType, opts), true
 		}
 	case mediaType == "text/css":
+		if !opts.Embeds {
+			return Document{base: u}, true
+		}
 		return CSS(body, u, opts), true
 	case mediaType == "application/feed+json", mediaType == "application/json" && bytes.Contains(body, []byte("jsonfeed.org/version/")):
 		return Feed(body, u, mediaType, opts), true

@@ -64,6 +64,9 @@ func TestTheKindOfADocumentDecidesWhoReadsIt(t *testing.T) {
 	if d, _ := Read([]byte(set), u, "text/xml", Options{}); !slices.Equal(feedLinks(d), sitemap[:2]) {
 		t.Errorf("without embeds: %q", feedLinks(d))
 	}
+	if d, ok := Read([]byte("a{b:url(/1)}"), u, "text/css", Options{}); !ok || len(d.Links) > 0 {
+		t.Errorf("a style sheet without embeds: %v, %q", ok, feedLinks(d))
+	}
 }
 
 func TestTheLinksOfASitemapAreBounded(t *testing.T) {
