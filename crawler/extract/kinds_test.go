@@ -204,6 +204,7 @@ func TestTextsOfLinks(t *testing.T) {
 		"<a href=1>one<":                                                             {"one"},
 		"<a href=1>one<<":                                                            {"one"}, "<a href=1><": {""}, "<a href=1>one</": {"one"}, "<a href=1>one<!": {"one"}, "<a href=1>one<!--": {"one"},
 		"<a href=1>one<b": {"one"},
+		"<a href=1><b alt=no>x</b><img alt=y></img alt=no>z":                                         {"xyz"},
 		"<area href=1 alt=' An  area '><area href=2>":                                                {"An area", ""},
 		"<link rel=next href=1 alt=x>y<q cite=2>z</q>":                                               {"", ""},
 		"<a href=1><svg><title>a</title><style>b</style><script>c</script><text>d</text></svg>e</a>": {"ade"},
@@ -265,8 +266,9 @@ func TestStylesOfAPage(t *testing.T) {
 		`<svg style=a:url(1)><g style=a:url(2) /><title style=a:url(3) /></svg><math style=a:url(4)>`:                          "E svg/style /dir/1, E */style /dir/2, E title/style /dir/3, E math/style /dir/4",
 		`<svg><style>a{b:url(1)}</style><style>a{b:url(&quot;2&quot;)} <![CDATA[ c{d:url(3)} ]]> e{f:url(4)}</style>`:          "E style/url /dir/1, E style/url /dir/2, E style/url /dir/3, E style/url /dir/4",
 		`<svg><style /><style>a{b:url(1)<g>a{b:url(2)}</g></style><style type=x>a{b:url(3)}</style><style><![CDATA[a{b:url(4)`: "E style/url /dir/1, E style/url /dir/4",
-		`<math><style>a{b:url(1)}</style>`:          "",
-		`<base href=/b/><style>a{b:url(1)}</style>`: "E style/url /b/1",
+		`<svg><style><g>a{b:url(1)}</g></style>`:                                                                               "",
+		`<math><style>a{b:url(1)}</style>`:                                                                                     "",
+		`<base href=/b/><style>a{b:url(1)}</style>`:                                                                            "E style/url /b/1",
 	} {
 		if got := linksOf(t, page, Options{Embeds: true}); got != want {
 			t.Errorf("%s:\n%q, want\n%q", page, got, want)
