@@ -75,6 +75,7 @@ type Completion struct {
 	Common []CommonClock
 	Entry  Entry   // with an ID: the entry that Fate is about
 	Fate   Fate    // Undecided: Entry stays out; Waiting: queued again, until Until
+	Held   bool    // Entry is done with but for its end: with Undecided from now on, otherwise since an earlier Completion
 	Links  []Entry // to be queued, if they were never seen
 }
 

@@ -52,3 +52,6 @@ type Place struct {
 // Page reports whether the fate is that of a page: an answer with a 2xx
 // status. Budgets count pages, but not what pages are shown with.
 func (f Fate) Page() bool { return f.Code == Fetched && f.Status/100 == 2 }
+
+// counts reports whether e counts as a page for budgets, if it ends with f.
+func (f Fate) counts(e Entry) bool { return f.Page() && e.Page() }

@@ -94,12 +94,13 @@ type Frontier struct {
 	sites   map[Site]*site
 	commons [kinds]commons // what sites have in common, with the sites that are parked for it
 
-	keeper // who keeps the time
-	queues // which site is next
-	motion // what is under way
-	pace   // what counts for all sites together
-	totals // sums over all sites
-	ending // why there is nothing more
+	keeper  // who keeps the time
+	queues  // which site is next
+	motion  // what is under way
+	holding // what is done but for its end
+	pace    // what counts for all sites together
+	totals  // sums over all sites
+	ending  // why there is nothing more
 }
 
 // New opens a frontier over what backlog holds. The error is one of backlog, or
@@ -115,8 +116,9 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
 		opts: opts, backlog: backlog, opened: opened, sites: map[Site]*site{},
-		keeper: keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
-		queues: queues{waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},
+		keeper:  keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
+		holding: holding{idle: make(chan struct{}, 1)},
+		queues:  queues{waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},
 		commons: [kinds]commons{
 			byAddress: newCommons(IPClock, opts.IPDelay, opts.PerIP),
 			byDomain:  newCommons(DomainClock, opts.DomainDelay, 1),
@@ -266,6 +268,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		if used && !f.limits.Open {
 			f.fail(ErrLimit)
 		}
+		f.tellIdle()
 		return nil, math.MaxInt64, f.err
 	}
 	for len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(now) {
@@ -290,7 +293,11 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if len(f.waiting.sites) > 0 {
 		wait = f.waiting.sites[0].due.Sub(now)
 	}
-	if f.still() && f.impatient(wait) && !f.limits.Open {
+	switch {
+	case !f.still() || !f.impatient(wait):
+	case f.held > 0:
+		f.tellIdle()
+	case !f.limits.Open:
 		f.fail(f.ended())
 	}
 	return nil, wait, f.err
@@ -403,8 +410,9 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 }
 
 // release frees what t held and queues who waited for it. It requires that mu
-// is held.
+// is held, and lets go of it before anything is free.
 func (f *Frontier) release(t *Turn, now time.Time) {
+	t.handOn()
 	if t.hop {
 		f.hops--
 	} else {

@@ -121,7 +121,7 @@ func (r *referee) look(f *Frontier) {
 	first, from := f.Rest(), r.moves()
 	time.Sleep(time.Duration(r.intn(300)) * time.Millisecond)
 	to, second := r.moves(), f.Rest()
-	if first.Out+first.Pending+second.Out+second.Pending == 0 && first.Activity == second.Activity && from != to {
+	if first.Out+first.Pending+first.Held+second.Out+second.Pending+second.Held == 0 && first.Activity == second.Activity && from != to {
 		r.t.Errorf("%d turns between %+v and %+v", to-from, first, second)
 	}
 }

@@ -93,7 +93,7 @@ func (p *pace) set(l Limits, now time.Time) {
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || l.Pages > 0 && f.spent.Pages >= l.Pages
-	return used || l.Pages > 0 && f.spent.Pages+f.out >= l.Pages || l.Turns > 0 && f.out >= l.Turns, used
+	return used || l.Pages > 0 && f.spent.Pages+f.heldPages+f.out >= l.Pages || l.Turns > 0 && f.out >= l.Turns, used
 }
 
 // impatient reports whether the first site that waits is due too late, or none

@@ -33,6 +33,9 @@ type site struct {
 
 	ahead []Entry // read and not handed out, next first; but see next
 
+	heldPages int       // see holding
+	ends      []heldEnd // Done was called while the site was out: who has it submits them
+
 	asked uint64    // the entry that was handed out last, and
 	first time.Time // when it was the first time of those in a row
 
@@ -118,7 +121,7 @@ func (s *Spent) add(t Spent) {
 // overBudget reports whether s has used up what one site may cost.
 func (f *Frontier) overBudget(s *site) bool {
 	most := f.opts.MaxSite
-	return most.Pages > 0 && s.spent.Pages >= most.Pages ||
+	return most.Pages > 0 && s.spent.Pages+s.heldPages >= most.Pages ||
 		most.Bytes > 0 && s.spent.Bytes >= most.Bytes ||
 		most.Time > 0 && s.spent.Time >= most.Time
 }

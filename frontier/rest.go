@@ -7,6 +7,7 @@ import "time"
 type motion struct {
 	out      int    // turns handed out by Next and not finished
 	hops     int    // turns made by Hop and not finished
+	closing  int    // sites that Done has, for which none of the others stands
 	pending  int    // submits of which Grown has not told yet that they have settled
 	activity uint64 // of all that ever began; it never falls
 }
@@ -22,10 +23,10 @@ func (m *motion) settled(g Growth) { m.pending -= g.Settled; m.activity++ }
 
 // still reports whether nothing is under way that could bring new entries. The
 // turns of hops are left out: each lives within another turn.
-func (m *motion) still() bool { return m.out == 0 && m.pending == 0 }
+func (m *motion) still() bool { return m.out == 0 && m.closing == 0 && m.pending == 0 }
 
-// A Rest says whether anything moves in a frontier. It is at rest where Out and
-// Pending are 0.
+// A Rest says whether anything moves in a frontier. It is at rest where Out, Pending
+// and Held are 0.
 //
 // Two looks at a frontier with an equal Activity, both at rest, prove that
 // nothing has moved from the first to the second. Where several frontiers send
@@ -36,6 +37,7 @@ func (m *motion) still() bool { return m.out == 0 && m.pending == 0 }
 type Rest struct {
 	Out      int       // turns that are out, those made by Hop, too
 	Pending  int       // what was submitted to the backlog and not acknowledged: its links may be news still
+	Held     int       // turns that were finished with Hold, and whose Done is still to come
 	Activity uint64    // another figure after each turn, each Add and all news of the backlog
 	NextDue  time.Time // since when, or from when on, the first site with something to be asked is due; zero if there is none
 	NextBy   Clock     // what it waits for
@@ -47,7 +49,7 @@ func (f *Frontier) Rest() Rest {
 	f.hear()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := Rest{Out: f.out + f.hops, Pending: f.pending, Activity: f.activity}
+	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity}
 	if s := f.first(); s != nil {
 		r.NextDue, r.NextBy = s.due, s.by
 		if r.NextDue.IsZero() { // it was never asked

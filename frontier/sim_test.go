@@ -28,6 +28,7 @@ type referee struct {
 	domain map[string]*judged
 	done   map[string]int  // URLs that ended
 	known  map[string]bool // URLs that were added
+	held   []*Turn
 	busy   map[netip.Addr]int
 	start  map[netip.Addr]time.Time
 }
@@ -210,15 +211,53 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		r.took(turn.Site(), false)
 		o := r.play(turn, urls)
 		r.gave(turn.Site(), false)
+		o.Hold = r.intn(3) == 0
 		fate, err := turn.Finish(o)
 		if err != nil {
 			return err
 		}
-		if fate.Code != Undecided && fate.Code != Waiting {
+		ended := fate.Code != Undecided && fate.Code != Waiting
+		if ended {
 			r.end(turn.Entry().URL, fate)
+		}
+		if turn.Held() != (ended && o.Hold) {
+			r.t.Errorf("%v with Hold %v is held: %v", fate, o.Hold, turn.Held())
+		}
+		if turn.Held() {
+			r.mu.Lock()
+			r.held = append(r.held, turn)
+			r.mu.Unlock()
 		}
 		if _, err := turn.Finish(o); !errors.Is(err, ErrFinished) {
 			r.t.Errorf("second Finish: %v", err)
+		}
+	}
+}
+
+// take ends what is held: when nothing else is to be done, or sooner.
+func (r *referee) take(f *Frontier, sooner bool, ended <-chan struct{}) {
+	for {
+		var now <-chan time.Time
+		if sooner {
+			now = time.After(time.Duration(r.intn(4000)) * time.Millisecond)
+		}
+		select {
+		case <-f.Idle():
+		case <-now:
+		case <-ended:
+			return
+		}
+		r.mu.Lock()
+		held := r.held
+		r.held = nil
+		r.mu.Unlock()
+		for _, turn := range held {
+			if err := turn.Done(); err != nil {
+				r.t.Error(err)
+			}
+			if err := turn.Done(); !errors.Is(err, ErrNotHeld) || turn.Held() {
+				r.t.Errorf("second Done: %v", err)
+			}
 		}
 	}
 }
@@ -344,6 +383,8 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 					r.allow(f, func(l *Limits) { l.Open, l.Pages = true, 1 })
 					all.Go(func() { r.meddle(f) })
 				}
+				ended := make(chan struct{})
+				go r.take(f, seed%3 > 0, ended)
 				for range workers {
 					all.Go(func() {
 						if err := r.worker(f, urls); !errors.Is(err, ErrEnd) {
@@ -352,13 +393,14 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 					})
 				}
 				all.Wait()
+				close(ended)
 				for key := range r.known {
 					if r.done[key] != 1 {
 						t.Errorf("%s ended %d times", key, r.done[key])
 					}
 				}
 				st := f.Stats()
-				if st.Entries != 0 || st.Out != 0 || st.Polite.Early != 0 {
+				if st.Entries != 0 || st.Out != 0 || st.Held != 0 || st.Polite.Early != 0 {
 					t.Errorf("at the end: %+v", st)
 				}
 				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity}) || rest != f.Rest() {

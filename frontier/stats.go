@@ -22,10 +22,11 @@ type totals struct {
 
 // Stats is a snapshot of what a frontier holds.
 type Stats struct {
-	Entries  int   // queued, or out
+	Entries  int   // queued, out or held
 	Spent    Spent // by the whole crawl
 	Sites    int   // that were asked or are to be
 	Out      int   // turns
+	Held     int   // turns that were finished with Hold, and whose Done is still to come
 	Polite   Politeness
 	NextDue  time.Time // of the first site that waits; zero if none does
 	NextSite Site
@@ -36,7 +37,7 @@ type Stats struct {
 func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := Stats{Entries: f.entries, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Polite: f.politely}
+	st := Stats{Entries: f.entries, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Held: f.held, Polite: f.politely}
 	if s := f.first(); s != nil {
 		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
 	}

@@ -29,7 +29,9 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //	next [10s]                               the next turn, waiting for so long; 100h by default
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
 //	hop [SITE] SITE                          by the right of a turn
-//	finish [SITE] [took=1s] [status=200] ... see outcome
+//	finish [SITE] [took=1s] [status=200] [hold] ... see outcome
+//	done URL                                 whose end was held
+//	idle                                     whether nothing is left but what is held
 //	crawl                                    next and finish with a page, to the end
 //	allow [pages=3] [bytes=N] [rate=N] [turns=N] [patience=1m|forever] [open|closed]
 //	rest                                     whether anything moves
@@ -96,6 +98,7 @@ type tracer struct {
 	begin   time.Time
 	shared  machine        // nil: no other process is there
 	turns   map[Site]*Turn // that are out
+	held    map[string]*Turn
 	last    Site
 }
 
@@ -122,6 +125,15 @@ func (r *tracer) do(command string, args []string) string {
 		return r.took(to)
 	case "finish":
 		return r.finish(args)
+	case "done":
+		return r.done(args[0])
+	case "idle":
+		select {
+		case <-r.f.Idle():
+			return "idle\n"
+		default:
+			return "not idle\n"
+		}
 	case "crawl":
 		return r.crawl()
 	case "allow":
@@ -237,7 +249,7 @@ func (r *tracer) open(args []string) string {
 	if r.backlog == nil || slices.Contains(args, "anew") {
 		r.backlog = NewMemory()
 	}
-	r.turns = map[Site]*Turn{}
+	r.turns, r.held = map[Site]*Turn{}, map[string]*Turn{}
 	if slices.Contains(args, "shared") {
 		r.shared = machine{}
 		o.Shared = r.shared
@@ -293,7 +305,11 @@ func (r *tracer) allow(args []string) string {
 
 func (r *tracer) rest() string {
 	rest := r.f.Rest()
-	return fmt.Sprintf("%d out, %d pending, first due %s by %q\n", rest.Out, rest.Pending, r.at(rest.NextDue), rest.NextBy)
+	said := fmt.Sprintf("%d out, %d pending, first due %s by %q", rest.Out, rest.Pending, r.at(rest.NextDue), rest.NextBy)
+	if rest.Held > 0 {
+		said += fmt.Sprintf(", %d held", rest.Held)
+	}
+	return said + "\n"
 }
 
 // turn is the turn that the arguments begin with, if they do, or else the last one.
@@ -347,7 +363,7 @@ func (r *tracer) refused(err error) string {
 // many bytes; ttfb is its time to first byte.
 func (r *tracer) outcome(turn *Turn, args []string) Outcome {
 	o := Outcome{
-		Again: slices.Contains(args, "again"), Gone: slices.Contains(args, "gone"),
+		Hold: slices.Contains(args, "hold"), Again: slices.Contains(args, "again"), Gone: slices.Contains(args, "gone"),
 		Trouble: map[string]Trouble{
 			"": NoTrouble, "page": PageTrouble, "site": SiteTrouble, "connect": ConnectTrouble, "silence": SilenceTrouble,
 		}[option(args, "trouble")],
@@ -386,7 +402,22 @@ func (r *tracer) finish(args []string) string {
 		return err.Error() + "\n"
 	}
 	delete(r.turns, turn.Site())
-	return r.fate(fate) + "\n" + r.site(turn.Site())
+	said := r.fate(fate)
+	if turn.Held() {
+		r.held[turn.Entry().URL.String()] = turn
+		said += ", held"
+	}
+	return said + "\n" + r.site(turn.Site())
+}
+
+func (r *tracer) done(url string) string {
+	if r.held[url] == nil {
+		r.t.Fatalf("%s is not held", url)
+	}
+	if err := r.held[url].Done(); err != nil {
+		return err.Error() + "\n"
+	}
+	return r.site(r.held[url].Site())
 }
 
 func (r *tracer) fate(f Fate) string {

@@ -43,6 +43,7 @@ type Turn struct {
 	bound    [kinds]string // to what the site has in common with others, by kind
 	reserved string        // from the other processes of this machine
 	finished bool
+	end      Fate // that Finish has held and Done has not seen to; Undecided: there is none
 
 	requested bool      // Finish was told of a request
 	rested    time.Time // until when the site rests after it, whatever robots.txt says
@@ -70,6 +71,7 @@ type Outcome struct {
 
 	Fate  Fate    // otherwise: how the entry ends; with a Trouble, after the last try
 	Links []Entry // found on the page, in scope
+	Hold  bool    // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
 }
 
 // A Gap is the pause between two requests that a robots.txt asks; zero where it asks
@@ -224,7 +226,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 // Finish gives the turn back and says what it came to. The clocks of the site
 // move at once; that they and the entry's fate are safe on disk is not waited
 // for. It returns what became of the entry: Undecided where it is to be
-// offered again, Waiting where it was queued for another try.
+// offered again, Waiting where it was queued for another try. With Hold any other
+// fate is one that Done is to give it: until then the entry is in hand, and queued
+// for whoever opens the backlog after this process.
 func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f := t.frontier
 	f.mu.Lock()
@@ -243,13 +247,18 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		s.given = given
 		fate = t.decide(o, now)
 	}
-	if fate.Page() && t.entry.Page() {
+	ended, held := fate, o.Hold && fate.Code != Undecided && fate.Code != Waiting
+	switch {
+	case held:
+		t.hold(fate)
+		ended = Fate{}
+	case fate.counts(t.entry):
 		s.spent.Pages++
 		f.spent.Pages++
 	}
 	c := Completion{
 		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.keptCommon(now),
-		Entry: t.entry, Fate: fate, Links: o.Links,
+		Entry: t.entry, Fate: ended, Held: held, Links: o.Links,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero()
 	if news {

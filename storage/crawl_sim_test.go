@@ -33,6 +33,9 @@ type referee struct {
 	links map[string][]frontier.URL   // of a page that was served once
 	known map[string]bool             // URLs that were seen in an answer, safe or not
 	pages int
+
+	turns []*frontier.Turn // of this run, whose entries are held
+	held  map[string]bool  // URLs that were held, in any run, and that nobody has taken since
 }
 
 func (r *referee) intn(n int) int {
@@ -57,6 +60,7 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 		r.mu.Lock()
 		r.out[turn.Site()] = false
 		r.mu.Unlock()
+		o.Hold = r.intn(3) == 0
 		fate, err := turn.Finish(o)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -73,7 +77,36 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 			r.t.Errorf("%s ended twice in run %d", e.URL, run)
 		}
 		r.asked[e.URL.Key()] = r.run
+		delete(r.held, e.URL.Key())
+		if turn.Held() {
+			r.held[e.URL.Key()] = true
+			r.turns = append(r.turns, turn)
+		}
 		r.mu.Unlock()
+	}
+}
+
+// take ends what is held: when nothing else is to be done, or sooner.
+func (r *referee) take(ctx context.Context, f *frontier.Frontier) {
+	for {
+		select {
+		case <-f.Idle():
+		case <-time.After(time.Duration(r.intn(4000)) * time.Millisecond):
+		case <-ctx.Done():
+			return
+		}
+		r.mu.Lock()
+		turns := r.turns
+		r.turns = nil
+		for _, turn := range turns {
+			delete(r.held, turn.Entry().URL.Key())
+		}
+		r.mu.Unlock()
+		for _, turn := range turns {
+			if err := turn.Done(); err != nil && ctx.Err() == nil {
+				r.t.Error(err)
+			}
+		}
 	}
 }
 
@@ -186,8 +219,9 @@ func (r *referee) url() frontier.URL {
 }
 
 // A crawl is killed again and again in virtual weeks, wherever its commits and
-// merges are. What was acknowledged is not asked for again, its clocks are kept,
-// and in the end everything has ended.
+// merges are, and between the end of a turn and that of its entry. What was
+// acknowledged is not asked for again, its clocks are kept, what was held and not
+// taken is, and in the end everything has ended.
 func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -196,7 +230,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 				r := &referee{
 					t: t, delay: []time.Duration{200 * time.Millisecond, time.Second, 5 * time.Second}[seed%3], rand: random, pages: 120,
 					ended: map[frontier.Site]time.Time{}, not: map[frontier.Site]time.Time{}, rests: map[frontier.Site]*rests{},
-					asked: map[string]int{}, links: map[string][]frontier.URL{}, known: map[string]bool{},
+					asked: map[string]int{}, links: map[string][]frontier.URL{}, known: map[string]bool{}, held: map[string]bool{},
 				}
 				log := &groups{}
 				opts := Options{limits: small(random), NoPages: true, Log: log, Seed: 1}
@@ -212,7 +246,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					r.out = map[frontier.Site]bool{}
+					r.out, r.turns = map[frontier.Site]bool{}, nil
 					if !seeded {
 						var seeds []frontier.Entry
 						for i := range 5 {
@@ -232,6 +266,9 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					for range cap(ended) {
 						workers.Go(func() { ended <- r.worker(ctx, f) })
 					}
+					taking, stop := context.WithCancel(ctx)
+					var taker sync.WaitGroup
+					taker.Go(func() { r.take(taking, f) })
 					// Mostly short lives: a kill within the first commits.
 					life := time.Duration(1+r.intn(5000)) * time.Millisecond
 					if r.intn(3) == 0 {
@@ -251,9 +288,10 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					}
 					if end {
 						workers.Wait()
+						stop()
 						f.Settle(t.Context())
 						st := f.Stats()
-						if st.Entries != 0 || st.Out != 0 || st.Polite.Early != 0 {
+						if st.Entries != 0 || st.Out != 0 || st.Held != 0 || st.Polite.Early != 0 {
 							t.Errorf("at the end: %+v", st)
 						}
 						for key := range r.known {
@@ -279,8 +317,10 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					}
 					synctest.Wait()
 					dir = crash(t, dir)
+					stop()
 					cancel()
 					workers.Wait()
+					taker.Wait()
 					if err := db.Close(); err != nil {
 						t.Error(err)
 					}
@@ -367,6 +407,9 @@ func (r *referee) acknowledged(dir string, opts Options) {
 			r.asked[key] = r.run + 1 // as if it had ended in the next run
 		default:
 			delete(r.asked, key)
+		}
+		if r.held[key] && fate.Code != frontier.Undecided && fate.Code != frontier.Waiting {
+			r.t.Errorf("%s has ended, and nobody has taken it", key)
 		}
 		if fate.Code != frontier.Fetched {
 			continue

@@ -35,6 +35,7 @@ type script struct {
 	model *frontier.Memory
 	now   time.Time
 	out   []read // not ended
+	held  []read // of these, done with but for their ends
 }
 
 // A read is an entry that was read from both, each with its own ID.
@@ -108,24 +109,33 @@ func (s *script) read() {
 }
 
 func (s *script) finish() {
-	if len(s.out) == 0 {
+	from := &s.out
+	if s.rand.IntN(5) == 0 {
+		from = &s.held
+	}
+	if len(*from) == 0 {
 		return
 	}
-	i := s.rand.IntN(len(s.out))
-	e, id := s.out[i].db, s.out[i].model.ID
-	s.out = slices.Delete(s.out, i, i+1)
+	i := s.rand.IntN(len(*from))
+	both := (*from)[i]
+	e, id := both.db, both.model.ID
+	*from = slices.Delete(*from, i, i+1)
 	c := frontier.Completion{
-		Site: e.URL.Site(), Entry: e,
+		Site: e.URL.Site(), Entry: e, Held: from == &s.held,
 		Clocks: frontier.Clocks{Due: s.now.Add(time.Second), By: frontier.OwnClock, Strikes: s.rand.IntN(3)},
 		Fate:   frontier.Fate{Code: frontier.Fetched, Status: 200, Time: s.now},
 	}
-	switch s.rand.IntN(4) {
-	case 0:
+	switch kind := s.rand.IntN(5); {
+	case c.Held:
+	case kind == 0:
 		c.Entry.Tries++
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)}
-	case 1:
+	case kind == 1:
 		c.Fate.Code = frontier.RobotsDisallowed
-	case 2:
+	case kind == 2:
+		c.Fate, c.Held = frontier.Fate{}, true
+		s.held = append(s.held, both)
+	case kind == 3:
 		c.Given = frontier.Fate{Code: frontier.SiteDead, Time: s.now}
 	}
 	if s.rand.IntN(2) == 0 {
@@ -147,7 +157,7 @@ func (s *script) kill() {
 		s.t.Fatal("a copy of a running crawl opens as clean")
 	}
 	s.model.Forget()
-	s.out = nil
+	s.out, s.held = nil, nil
 	states := map[frontier.Site]frontier.SiteState{}
 	if err := s.model.Sites(func(st frontier.SiteState) error { states[st.Site] = st; return nil }); err != nil {
 		s.t.Fatal(err)

@@ -69,7 +69,7 @@ type twin struct {
 	common             map[string]time.Time
 	put                map[string]int
 	snapshots          map[frontier.Site]*robots.Snapshot
-	out                []frontier.Entry
+	out, held          []frontier.Entry
 	hints              map[frontier.Site]*hint // as a frontier would keep them
 }
 
@@ -95,7 +95,7 @@ func (w *twin) forget() {
 	w.urls, w.sites = map[string]*twinURL{}, map[frontier.Site]*twinSite{}
 	w.common, w.put = map[string]time.Time{}, map[string]int{}
 	w.snapshots, w.hints = map[frontier.Site]*robots.Snapshot{}, map[frontier.Site]*hint{}
-	w.out, w.submitted, w.settled = nil, 0, 0
+	w.out, w.held, w.submitted, w.settled = nil, nil, 0, 0
 }
 
 // apply is what an act means.
@@ -270,27 +270,35 @@ func (w *twin) hint(site frontier.Site) *hint {
 }
 
 func (w *twin) finish() {
-	if len(w.out) == 0 {
+	from := &w.out
+	if w.rand.IntN(5) == 0 {
+		from = &w.held
+	}
+	if len(*from) == 0 {
 		return
 	}
-	i := w.rand.IntN(len(w.out))
-	e := w.out[i]
-	w.out = slices.Delete(w.out, i, i+1)
+	i := w.rand.IntN(len(*from))
+	e := (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
 	c := &frontier.Completion{
-		Site: e.URL.Site(), Entry: e,
+		Site: e.URL.Site(), Entry: e, Held: from == &w.held,
 		Clocks: frontier.Clocks{
 			Due: w.now.Add(time.Second), By: frontier.OwnClock, Ended: w.now, TTFB: time.Duration(w.rand.IntN(1e9)),
 			Strikes: w.rand.IntN(3), Good: w.rand.IntN(9),
 		},
 		Fate: frontier.Fate{Code: frontier.Fetched, Status: 200, Time: w.now, Digest: "sha1:" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
 	}
-	switch w.rand.IntN(6) {
-	case 0, 1:
+	switch kind := w.rand.IntN(7); {
+	case c.Held:
+	case kind < 2:
 		c.Entry.Tries++
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: w.now.Add(time.Duration(w.rand.Int64N(4e10)))}
-	case 2:
+	case kind == 2:
 		c.Fate = frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 3", Rules: w.now}
-	case 3:
+	case kind == 3:
+		c.Fate, c.Held = frontier.Fate{}, true
+		w.held = append(w.held, e)
+	case kind == 4:
 		c.Given = frontier.Fate{Code: frontier.SiteDead, Time: w.now}
 		c.Fate = frontier.Fate{} // the entry stays out
 		w.out = append(w.out, e)
@@ -399,7 +407,7 @@ func (w *twin) compare() {
 			w.t.Fatalf("%s: got %+v\nwant %d ready and %d waiting", site, st, len(ready), len(waiting))
 		}
 		queued := len(ready) + len(waiting)
-		for _, e := range w.out {
+		for _, e := range slices.Concat(w.out, w.held) {
 			if e.URL.Site() == site {
 				queued++
 			}

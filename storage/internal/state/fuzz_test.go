@@ -196,7 +196,7 @@ func TestARowIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("places %v, want %v", places, b.places)
 		}
 		for i := range want {
-			want[i].num, want[i].entry.num, want[i].own = 0, 0, false // are known to this process alone
+			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // are known to this process alone
 			if g, w := fmt.Sprintf("%+v", got[i]), fmt.Sprintf("%+v", want[i]); g != w {
 				t.Errorf("completion %d:\n%s\nwant\n%s", i, g, w)
 			}

@@ -47,6 +47,7 @@ type encoded struct {
 	back   []named       // entries of site that are queued again; without site's clocks then
 	common []frontier.CommonClock
 	own    bool // was submitted to this DB, which is told when it has settled
+	leaves bool // an entry of site is in nobody's hand any more, who would read more
 }
 
 // A named entry of a site.
@@ -61,10 +62,14 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 	flags := byte(0)
 	if c.Site != "" {
 		flags |= ofSite
-		if c.Fate.Code != frontier.Undecided {
-			flags |= ofEntry
-			var num uint32
+		ends := c.Fate.Code != frontier.Undecided
+		e.leaves = ends != c.Held
+		var num uint32
+		if ends || c.Held {
 			e.num, num = splitID(c.Entry.ID)
+		}
+		if ends {
+			flags |= ofEntry
 			e.entry = named{fingerprint(c.Entry.URL, db.seed), num}
 			if !c.Entry.Due.IsZero() {
 				flags |= wasWaiting

@@ -19,7 +19,7 @@ type hands struct {
 // yet. A nil one has none.
 type outEntries struct {
 	ready map[uint32]bool // by number: whether it is with kindReady
-	hand  int             // how many are in hand
+	hand  int             // how many are in hand, but for those that are held
 	dry   bool            // the last read brought all there was
 }
 
@@ -71,11 +71,11 @@ func (h *hands) read(n siteNum, entries int, dry bool) {
 	}
 }
 
-// give notes that the end of an entry was submitted. Where nobody has anything of
+// give notes that an entry has ended, or is held. Where nobody has anything of
 // its site in hand any more, or anything to read, what is known to be found there
 // lies in the journal alone.
 func (h *hands) give(e *encoded) {
-	if e.entry.fp == 0 {
+	if !e.leaves {
 		return
 	}
 	h.mu.Lock()

@@ -13,14 +13,19 @@ import (
 
 // Each page of many sites has the only link to the next one, and so much is
 // pending that nothing else is merged: a site that has used up what was merged is
-// asked again as soon as its delay is over, also on a slow disk.
+// asked again as soon as its delay is over, also on a slow disk, and where all that it
+// was asked for is held.
 func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 	const (
 		sites, pages = 40, 12
 		delay        = 200 * time.Millisecond
 		took         = 5 * time.Millisecond // and up to sites times as long: something is always going on
 	)
-	for name, sync := range map[string]time.Duration{"fast": 0, "slow": 40 * time.Millisecond} {
+	for name, c := range map[string]struct {
+		sync time.Duration
+		hold bool
+	}{"fast": {0, false}, "slow": {40 * time.Millisecond, false}, "held": {0, true}} {
+		sync := c.sync
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := Usual
@@ -29,7 +34,7 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := &chains{t: t, pages: pages, took: took, last: map[frontier.Site]time.Time{}, asked: map[frontier.Site]int{}}
+				r := &chains{t: t, hold: c.hold, pages: pages, took: took, last: map[frontier.Site]time.Time{}, asked: map[frontier.Site]int{}}
 				f, err := frontier.New(db, frontier.Options{Delay: delay, IPDelay: -1})
 				if err != nil {
 					t.Fatal(err)
@@ -41,7 +46,10 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 				if err := f.Add(seeds...); err != nil {
 					t.Fatal(err)
 				}
+				ended := make(chan struct{})
+				go r.take(f, ended)
 				r.crawl(f, sites)
+				close(ended)
 				// Found, it waits for the commit under way and for its own, which sync
 				// twice, and for the group to gather.
 				most := max(delay, 4*sync+30*time.Millisecond) + sites*took + 10*time.Millisecond
@@ -52,6 +60,9 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 					if n != pages {
 						t.Errorf("%s was asked for %d of %d pages", site, n, pages)
 					}
+				}
+				if st := f.Stats(); st.Entries+st.Held != 0 {
+					t.Errorf("at the end: %+v", st)
 				}
 				if err := db.Close(); err != nil {
 					t.Error(err)
@@ -64,12 +75,14 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 // chains are sites whose pages lead from one to the next.
 type chains struct {
 	t       *testing.T
+	hold    bool
 	pages   int
 	took    time.Duration
 	mu      sync.Mutex
 	last    map[frontier.Site]time.Time
 	asked   map[frontier.Site]int
 	longest time.Duration // between two starts at a site
+	held    []*frontier.Turn
 }
 
 func (r *chains) crawl(f *frontier.Frontier, workers int) {
@@ -89,10 +102,36 @@ func (r *chains) crawl(f *frontier.Frontier, workers int) {
 					r.t.Error(err)
 					return
 				}
+				if r.hold {
+					r.mu.Lock()
+					r.held = append(r.held, turn)
+					r.mu.Unlock()
+				}
 			}
 		})
 	}
 	all.Wait()
+}
+
+// take ends what is held, once there is nothing else to do.
+func (r *chains) take(f *frontier.Frontier, ended <-chan struct{}) {
+	for {
+		select {
+		case <-f.Idle():
+		case <-ended:
+			return
+		}
+		synctest.Wait()
+		r.mu.Lock()
+		held := r.held
+		r.held = nil
+		r.mu.Unlock()
+		for _, turn := range held {
+			if err := turn.Done(); err != nil {
+				r.t.Error(err)
+			}
+		}
+	}
 }
 
 func (r *chains) ask(turn *frontier.Turn) frontier.Outcome {
@@ -112,6 +151,7 @@ func (r *chains) ask(turn *frontier.Turn) frontier.Outcome {
 		Request: &frontier.Request{Started: start, FirstByte: start, Ended: time.Now()},
 		Fate:    frontier.Fate{Code: frontier.Fetched, Status: 200},
 	}
+	o.Hold = r.hold
 	if n+1 < r.pages {
 		o.Links = append(o.Links, entry(r.t, fmt.Sprintf("%s/%d", site, n+1)))
 	}

@@ -1,0 +1,107 @@
+package frontier
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// meanwhile is a backlog that does something once it has taken note of an end that
+// was held.
+type meanwhile struct {
+	*Memory
+	do  func()
+	err error
+}
+
+func (b *meanwhile) Submit(c Completion) error {
+	err := b.Memory.Submit(c)
+	if c.Held && c.Fate.Code != Undecided {
+		b.do()
+		err = b.err
+	}
+	return err
+}
+
+// held is a frontier with a turn whose entry is held, and another entry of its site.
+func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
+	t.Helper()
+	f := opened(t, b, Options{}, "http://a.example/1", "http://a.example/2")
+	turn, err := f.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := page
+	o.Hold = true
+	if err := turn.Done(); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("Done before Finish: %v", err)
+	}
+	if _, err := turn.Finish(o); err != nil || !turn.Held() {
+		t.Fatal(turn.Held(), err)
+	}
+	return f, turn
+}
+
+// While an end is submitted its site is in no queue. The crawl is not at its end for
+// that, and nobody else has the site.
+func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &meanwhile{Memory: NewMemory()}
+		f, turn := held(t, b)
+		got := make(chan *Turn, 1)
+		b.do = func() {
+			go func() {
+				next, err := f.Next(t.Context())
+				if err != nil {
+					t.Errorf("Next: %v", err)
+				}
+				got <- next
+			}()
+			synctest.Wait()
+			if len(got) > 0 {
+				t.Error("Next has returned while the end was submitted")
+			}
+			if r := f.Rest(); r.Pending == 0 {
+				t.Errorf("at rest: %+v", r)
+			}
+		}
+		if err := turn.Done(); err != nil {
+			t.Error(err)
+		}
+		if next := <-got; next == nil || next.Entry().URL.Target() != "/2" {
+			t.Errorf("the next turn is %+v", next)
+		}
+	})
+}
+
+// An end that cannot be kept ends the crawl, whoever hands it on.
+func TestAnEndThatCannotBeKept(t *testing.T) {
+	for name, out := range map[string]bool{"at once": false, "with the turn that has the site": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &meanwhile{Memory: NewMemory(), do: func() {}, err: errDisk}
+				f, turn := held(t, b)
+				want := errDisk
+				var other *Turn
+				if out {
+					var err error
+					if other, err = f.Next(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					want = nil
+				}
+				if err := turn.Done(); !errors.Is(err, want) {
+					t.Errorf("Done: %v", err)
+				}
+				if out {
+					if _, err := other.Finish(page); err != nil {
+						t.Error(err)
+					}
+				}
+				if _, err := f.Next(t.Context()); !errors.Is(err, errDisk) {
+					t.Errorf("Next: %v", err)
+				}
+			})
+		})
+	}
+}
