@@ -120,6 +120,9 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	if err == nil {
 		err = c.work(ctx)
+		if l, ok := h.(interface{ ended(error) }); ok {
+			l.ended(err)
+		}
 	}
 	if err == nil {
 		c.frontier.Settle(whole)

@@ -16,7 +16,8 @@
 // asked one request at a time with a second between two, and only addresses of
 // the public Internet are contacted. Only the Identity is required, and the
 // seeds. With Options.Dir the crawl lives in a directory: it survives a kill,
-// and the same call goes on with it.
+// and the same call goes on with it. Batches and Crawler.Pages run it as a loop, for
+// programs that keep elsewhere what they find and are to lose none of it.
 //
 // # Reading the source
 //
@@ -25,7 +26,8 @@
 // is the table of what a crawl may be asked for by name, values.go how that is
 // written; limits.go is what may change while a run goes on. scope.go and links.go
 // decide which links are followed, page.go is what a Handler sees, follow.go
-// what it may ask for, and tags.go which one is given a page; archive.go and
+// what it may ask for, and tags.go which one is given a page; batches.go
+// is a crawl as a loop; archive.go and
 // log.go write down what was asked and answered. left.go says why what is left is
 // not fetched, changes.go what a run does otherwise than the one before; rescan.go reads
 // an archive again, and repeats.go looks out for spaces without an end.

@@ -63,3 +63,18 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 	}
 	return p.URL.Resolve(ref)
 }
+
+// late are the entries that p has followed after its visit, as far as they are in
+// scope. An error is a panic of the Scope, or of OnSkip.
+func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
+	err = safely("Scope or OnSkip", func() {
+		for _, e := range p.Followed()[p.queued:] {
+			if reason := j.unwanted(&e); reason != "" {
+				j.skip(Skip{URL: e.URL, Via: e.Via, Reason: reason})
+			} else {
+				entries = append(entries, e)
+			}
+		}
+	})
+	return entries, err
+}

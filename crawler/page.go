@@ -47,7 +47,9 @@ type Page struct {
 	below    int  // pages of its body that were found below the first one, this one too
 	doc      *goquery.Document
 	followed []frontier.URL
-	tags     map[string]string // by key, of URLs that were followed under a tag; nil: none was
+	tags     map[string]string    // by key, of URLs that were followed under a tag; nil: none was
+	queued   int                  // of followed: they are on their way
+	held     func(*frontier.Turn) // set by a handler that ends the page itself, once the turn is back; nil: Finish does
 }
 
 func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {

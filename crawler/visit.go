@@ -70,8 +70,12 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	}
 	res.Outcome.Links = append(res.Outcome.Links, found...)
 	decided = true
+	page.queued, res.Outcome.Hold = len(page.followed), page.held != nil
 	err = j.finish(turn, &res)
 	desk.found.clear()
+	if err == nil && turn.Held() {
+		page.held(turn)
+	}
 	return err
 }
 

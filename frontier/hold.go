@@ -22,6 +22,7 @@ type holding struct {
 type heldEnd struct {
 	entry Entry
 	fate  Fate
+	links []Entry
 }
 
 // Held reports whether Finish has held the entry, and Done was not called.
@@ -31,11 +32,15 @@ func (t *Turn) Held() bool {
 	return t.end.Code != Undecided
 }
 
-// Done ends the entry that Finish has held, with the fate that it returned then. It may
+// Done ends the entry that Finish has held, with the fate that it returned then, and
+// queues links that were found on the page since: both or, after a kill, neither. It may
 // be called from any goroutine, also after an end of the frontier, and waits no longer
 // than Finish does. While another turn has the site, that one hands the end on when it
-// is given back. The error is ErrNotHeld, or one of the backlog.
-func (t *Turn) Done() error {
+// is given back. The error is ErrNotHeld, ErrNoURL, or one of the backlog.
+func (t *Turn) Done(links ...Entry) error {
+	if err := checkEntries(links); err != nil {
+		return err
+	}
 	f := t.frontier
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +48,7 @@ func (t *Turn) Done() error {
 		return ErrNotHeld
 	}
 	s := t.site
-	s.ends = append(s.ends, heldEnd{t.entry, t.end})
+	s.ends = append(s.ends, heldEnd{t.entry, t.end, links})
 	t.end = Fate{}
 	f.held--
 	if s.place == placeOut {
@@ -98,7 +103,7 @@ func (f *Frontier) submitEnds(s *site) error {
 			f.spent.Pages++
 		}
 		c := Completion{
-			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Entry: e.entry, Fate: e.fate, Held: true,
+			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Entry: e.entry, Fate: e.fate, Held: true, Links: e.links,
 		}
 		f.submitted()
 		f.mu.Unlock()

@@ -39,6 +39,9 @@ func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 	if _, err := turn.Finish(o); err != nil || !turn.Held() {
 		t.Fatal(turn.Held(), err)
 	}
+	if err := turn.Done(Entry{}); !errors.Is(err, ErrNoURL) || !turn.Held() {
+		t.Errorf("Done with a link that leads nowhere: %v, held %v", err, turn.Held())
+	}
 	return f, turn
 }
 

@@ -30,7 +30,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
 //	hop [SITE] SITE                          by the right of a turn
 //	finish [SITE] [took=1s] [status=200] [hold] ... see outcome
-//	done URL                                 whose end was held
+//	done URL [link=URL]                      whose end was held
 //	idle                                     whether nothing is left but what is held
 //	crawl                                    next and finish with a page, to the end
 //	allow [pages=3] [bytes=N] [rate=N] [turns=N] [patience=1m|forever] [open|closed]
@@ -126,7 +126,7 @@ func (r *tracer) do(command string, args []string) string {
 	case "finish":
 		return r.finish(args)
 	case "done":
-		return r.done(args[0])
+		return r.done(args)
 	case "idle":
 		select {
 		case <-r.f.Idle():
@@ -410,14 +410,19 @@ func (r *tracer) finish(args []string) string {
 	return said + "\n" + r.site(turn.Site())
 }
 
-func (r *tracer) done(url string) string {
-	if r.held[url] == nil {
-		r.t.Fatalf("%s is not held", url)
+func (r *tracer) done(args []string) string {
+	turn := r.held[args[0]]
+	if turn == nil {
+		r.t.Fatalf("%s is not held", args[0])
 	}
-	if err := r.held[url].Done(); err != nil {
+	var links []Entry
+	if link := option(args, "link"); link != "" {
+		links = []Entry{turn.Entry().Found(mustParse(r.t, link), HopLink)}
+	}
+	if err := turn.Done(links...); err != nil {
 		return err.Error() + "\n"
 	}
-	return r.site(r.held[url].Site())
+	return r.site(turn.Site())
 }
 
 func (r *tracer) fate(f Fate) string {

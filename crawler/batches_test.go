@@ -1,0 +1,515 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// shelves is a web of sites, each of pages in a row of which each names two books.
+func shelves(t *testing.T, sites, pages int) *crawltest.Web {
+	w := crawltest.New(t)
+	for s := range sites {
+		site := w.Site(fmt.Sprintf("http://s%d.example", s))
+		for p := range pages {
+			next := ""
+			if p+1 < pages {
+				next = fmt.Sprintf(`<a href="/%d">next</a>`, p+1)
+			}
+			site.Page(fmt.Sprintf("/%d", p), next)
+		}
+	}
+	return w
+}
+
+func seedsOf(sites int) (seeds []string) {
+	for s := range sites {
+		seeds = append(seeds, fmt.Sprintf("http://s%d.example/0", s))
+	}
+	return seeds
+}
+
+// books are the rows of a page of shelves.
+func books(_ context.Context, p *crawler.Page) ([]string, error) {
+	return []string{p.URL.String() + " a", p.URL.String() + " b"}, nil
+}
+
+// allBooks are those of all pages, in order.
+func allBooks(sites, pages int) (all []string) {
+	for s := range sites {
+		for p := range pages {
+			for _, b := range "ab" {
+				all = append(all, fmt.Sprintf("http://s%d.example/%d %c", s, p, b))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func newCrawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) *crawler.Crawler {
+	t.Helper()
+	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&o)
+	}
+	c, err := crawler.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Batches have as many rows as are asked for, of more pages than there are sites, all
+// rows once, and the last one what is left; the sites are asked as ever.
+func TestBatchesHaveAllRows(t *testing.T) {
+	for _, n := range []int{0, 1, 3, 16, 1000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := shelves(t, 3, 9)
+				c := newCrawl(t, w, nil, seedsOf(3)...)
+				var got []string
+				var sizes []int
+				for rows, err := range crawler.Batches(t.Context(), c, n, frontier.Forever, books) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, sizes = append(got, rows...), append(sizes, len(rows))
+				}
+				slices.Sort(got)
+				if want := allBooks(3, 9); !slices.Equal(got, want) {
+					t.Errorf("%d rows %q, want %d", len(got), got, len(want))
+				}
+				for i, size := range sizes {
+					if size != max(1, n) && (i+1 < len(sizes) || size > n) {
+						t.Errorf("batches of %d rows, want %d", sizes, n)
+					}
+				}
+				if sum := c.Summary(); sum.End != crawler.EndDone || sum.Left != nil || sum.Frontier.Held != 0 {
+					t.Errorf("at the end: %v", sum)
+				}
+				w.AssertPolite()
+				w.AssertDelay("", time.Second)
+			})
+		})
+	}
+}
+
+// A batch that is not full comes when its first row has waited for long enough. The
+// sites go on meanwhile: nothing waits for the loop.
+func TestABatchThatIsNotFullComesAfterItsWait(t *testing.T) {
+	for wait, want := range map[time.Duration][]string{
+		0:               {"1s: 2", "3s: 2", "4s: 2"}, // a second; the last when nothing else is left
+		3 * time.Second: {"3s: 4", "4s: 2"},
+		-1:              {"0s: 2", "2s: 2", "4s: 2"},
+		time.Hour:       {"4s: 6"},
+	} {
+		t.Run(wait.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := shelves(t, 1, 3)
+				c := newCrawl(t, w, func(o *crawler.Options) { o.Delay = 2 * time.Second }, seedsOf(1)...)
+				var got []string
+				var first time.Time
+				parse := func(ctx context.Context, p *crawler.Page) ([]string, error) {
+					if first.IsZero() {
+						first = time.Now()
+					}
+					return books(ctx, p)
+				}
+				for rows, err := range crawler.Batches(t.Context(), c, 100, wait, parse) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, fmt.Sprintf("%v: %d", time.Since(first), len(rows)))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("batches came after %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// What the body of the loop adds is crawled, also where it knows of it by the last
+// batch, and nothing but that is left to do.
+func TestTheBodyAddsSeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 4, 1)
+		c := newCrawl(t, w, nil, seedsOf(1)...)
+		var got []string
+		for rows, err := range crawler.Batches(t.Context(), c, 100, frontier.Forever, books) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, rows...)
+			if n := len(got) / 2; n < 4 {
+				if err := c.Add(fmt.Sprintf("http://s%d.example/0", n)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if want := allBooks(4, 1); !slices.Equal(got, want) {
+			t.Errorf("rows %q, want %q", got, want)
+		}
+	})
+}
+
+// While the body is busy with a batch only so much is fetched as makes the next one,
+// and what the visits under way bring.
+func TestASlowBodySlowsTheCrawlDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites, n, workers = 30, 4, 3
+		w := shelves(t, sites, 3)
+		c := newCrawl(t, w, func(o *crawler.Options) { o.Concurrency = workers }, seedsOf(sites)...)
+		var mu sync.Mutex
+		parsed := 0
+		parse := func(ctx context.Context, p *crawler.Page) ([]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			parsed++
+			return []string{p.URL.String()}, nil
+		}
+		taken := 0
+		for rows, err := range crawler.Batches(t.Context(), c, n, 0, parse) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken += len(rows)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			mu.Lock()
+			if most := taken + n + workers; parsed > most {
+				t.Errorf("%d pages were parsed when %d had been taken, want at most %d", parsed, taken, most)
+			}
+			mu.Unlock()
+		}
+		if taken != sites*3 {
+			t.Errorf("%d rows, want %d", taken, sites*3)
+		}
+	})
+}
+
+// rowsOf runs a crawl in a directory, leaves the loop within the batch that is the
+// stop-th, and returns what was taken before, and what was not.
+func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c *crawler.Crawler) bool) (taken, left []string) {
+	t.Helper()
+	c := newCrawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{crawler.OutputWARC} }, seedsOf(2)...)
+	for rows, err := range crawler.Batches(t.Context(), c, n, frontier.Forever, books) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stop--; stop == 0 && !how(c) {
+			left = rows
+			break
+		}
+		taken = append(taken, rows...)
+	}
+	if sum := c.Summary(); stop <= 0 && how != nil && sum.End != crawler.EndStopped {
+		t.Errorf("the crawl ended: %v", sum)
+	}
+	if _, err := storage.Verify(dir, func(err error) { t.Errorf("storage.Verify: %v", err) }); err != nil {
+		t.Error(err)
+	}
+	return taken, left
+}
+
+// Whoever leaves the loop loses nothing: what was not taken comes again in the next
+// run, whole pages; what was taken does not.
+func TestABatchThatIsLeftIsNotTaken(t *testing.T) {
+	for _, n := range []int{1, 3, 4, 100} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, dir := shelves(t, 2, 8), t.TempDir()
+				leave := func(*crawler.Crawler) bool { return false }
+				var all, ended []string
+				runs := 0
+				for stop := 1; ; stop = 1 + stop%3 {
+					taken, left := rowsOf(t, w, dir, n, stop, leave)
+					for _, row := range taken {
+						if slices.Contains(ended, row) {
+							t.Errorf("run %d: %s came again, whose page had ended", runs, row)
+						}
+					}
+					all = append(all, taken...)
+					for _, row := range all { // of both rows of a page, in any run
+						page, _, _ := strings.Cut(row, " ")
+						if slices.Contains(taken, page+" b") && !slices.Contains(ended, page+" b") {
+							ended = append(ended, page+" a", page+" b")
+						}
+					}
+					if runs++; left == nil || runs > 100 {
+						break
+					}
+				}
+				slices.Sort(all)
+				if got, want := slices.Compact(all), allBooks(2, 8); !slices.Equal(got, want) {
+					t.Errorf("after %d runs %d rows, want %d", runs, len(got), len(want))
+				}
+				if runs < 3 && n < 100 {
+					t.Errorf("%d runs", runs)
+				}
+			})
+		})
+	}
+}
+
+// A crawl that is stopped hands out what was parsed.
+func TestAStopHandsOutWhatWasParsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := shelves(t, 2, 8), t.TempDir()
+		stop := func(c *crawler.Crawler) bool { c.Stop(); return true }
+		first, _ := rowsOf(t, w, dir, 3, 2, stop)
+		second, _ := rowsOf(t, w, dir, 3, -1, nil)
+		if len(first) < 7 || len(first)%2 > 0 {
+			t.Errorf("%d rows before the stop, want those of whole pages, and more than two batches", len(first))
+		}
+		got := slices.Concat(first, second)
+		slices.Sort(got)
+		if want := allBooks(2, 8); !slices.Equal(got, want) {
+			t.Errorf("%d rows %q, want %d", len(got), got, len(want))
+		}
+	})
+}
+
+// Limits count pages that were parsed, and what was is handed out.
+func TestALimitHandsOutWhatWasParsed(t *testing.T) {
+	for _, n := range []int{1, 4, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			w := shelves(t, 3, 9)
+			c := newCrawl(t, w, func(o *crawler.Options) { o.Limit = 5 }, seedsOf(3)...)
+			got := 0
+			for rows, err := range crawler.Batches(t.Context(), c, n, frontier.Forever, books) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += len(rows)
+			}
+			if sum := c.Summary(); got != 10 || sum.End != crawler.EndLimit || sum.Frontier.Spent.Pages != 5 {
+				t.Errorf("%d rows of 5 pages; %v", got, sum)
+			}
+		})
+	}
+}
+
+// An error that ends the crawl comes last, and by itself.
+func TestTheLastPairIsTheErrorOfTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 2, 50)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		tired := errors.New("tired")
+		c := newCrawl(t, w, nil, seedsOf(2)...)
+		var errs []error
+		batches := 0
+		for rows, err := range crawler.Batches(ctx, c, 4, 0, books) {
+			if err != nil {
+				if rows != nil {
+					t.Errorf("rows %q beside %v", rows, err)
+				}
+				errs = append(errs, err)
+				continue
+			}
+			if batches++; batches == 3 {
+				cancel(tired)
+			}
+		}
+		if len(errs) != 1 || !errors.Is(errs[0], tired) || batches != 3 || c.Summary().End != crawler.EndBroken {
+			t.Errorf("%d batches, then %v; ended %q", batches, errs, c.Summary().End)
+		}
+		for range 2 {
+			for rows, err := range crawler.Batches(t.Context(), c, 4, 0, books) {
+				if rows != nil || !errors.Is(err, crawler.ErrRan) {
+					t.Errorf("another run: %q, %v", rows, err)
+				}
+			}
+		}
+		for p, err := range c.Pages(t.Context()) {
+			if p != nil || !errors.Is(err, crawler.ErrRan) {
+				t.Errorf("another run: %v, %v", p, err)
+			}
+		}
+	})
+}
+
+// A body that panics, or ends its goroutine, leaves no crawl behind.
+func TestABodyThatPanicsStopsTheCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 2, 50)
+		c := newCrawl(t, w, nil, seedsOf(2)...)
+		func() {
+			defer func() {
+				if v := recover(); v != "my mistake" {
+					t.Errorf("recovered %v", v)
+				}
+			}()
+			for range crawler.Batches(t.Context(), c, 4, 0, books) {
+				panic("my mistake")
+			}
+		}()
+		if sum := c.Summary(); sum.End != crawler.EndStopped {
+			t.Errorf("the crawl ended: %v", sum)
+		}
+	})
+}
+
+// Errors of parse are those of a handler: no page is lost by them, and rows beside an
+// error are none.
+func TestErrorsOfParseAreThoseOfAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 7)
+		var said []string
+		c := newCrawl(t, w, func(o *crawler.Options) {
+			o.OnError = func(p *crawler.Page, err error) { said = append(said, p.URL.Target()+" "+err.Error()) }
+		}, seedsOf(1)...)
+		again := false
+		parse := func(ctx context.Context, p *crawler.Page) ([]string, error) {
+			rows := []string{p.URL.Target()}
+			switch p.URL.Target() {
+			case "/1":
+				return rows, errors.New("no book")
+			case "/2":
+				panic("no page")
+			case "/3":
+				if again {
+					return rows, crawler.ErrStop
+				}
+				again = true
+				return rows, crawler.ErrRetry
+			case "/4":
+				return nil, nil
+			}
+			return rows, nil
+		}
+		var got []string
+		for rows, err := range crawler.Batches(t.Context(), c, 2, 0, parse) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, rows...)
+		}
+		want := []string{"/0", "/5", "/6", "/3"}
+		if errs := []string{"/1 no book", "/2 handler panicked: no page"}; !slices.Equal(got, want) || !slices.Equal(said, errs) {
+			t.Errorf("rows %q, want %q; errors %q, want %q", got, want, said, errs)
+		}
+		if sum := c.Summary(); sum.End != crawler.EndStopped || sum.Handler != 2 || sum.Retries != 1 || sum.Fetched != 7 {
+			t.Errorf("at the end: %v", sum)
+		}
+	})
+}
+
+// What the body follows is queued once it has come to its end, and what robots.txt or
+// the scope forbid is not fetched for that.
+func TestTheBodyOfPagesFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := crawltest.New(t), t.TempDir()
+		w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no").
+			Page("/", `<a href="/linked">x</a>`).Page("/linked", "").Page("/followed", "").Page("/later", "").Page("/no", "")
+		w.Site("http://b.example").Page("/", "")
+		var skipped []string
+		run := func(leave string) (got []string) {
+			c := newCrawl(t, w, func(o *crawler.Options) {
+				o.Dir = dir
+				o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.String()+" "+string(s.Reason)) }
+			}, "http://a.example/\tstart")
+			for p, err := range c.Pages(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				target := p.URL.Target()
+				got = append(got, target+" "+p.Entry.Tag)
+				if target == "/followed" {
+					if err := p.Follow("/later"); err != nil {
+						t.Error(err)
+					}
+				}
+				if target == "/" {
+					if err := errors.Join(p.FollowTag("followed", "mine"), p.Follow("/no"), p.Follow("http://b.example/")); err != nil {
+						t.Error(err)
+					}
+				}
+				if target == leave {
+					break
+				}
+			}
+			return got
+		}
+		if got := run("/followed"); !slices.Equal(got, []string{"/ start", "/linked start", "/followed mine"}) {
+			t.Errorf("the first run has %q", got)
+		}
+		if got := run(""); !slices.Equal(got, []string{"/followed mine", "/later mine"}) {
+			t.Errorf("the second run has %q", got)
+		}
+		if want := []string{"http://b.example/ out of scope", "http://a.example/no robots disallowed"}; !slices.Equal(skipped, want) {
+			t.Errorf("skipped %q, want %q", skipped, want)
+		}
+		w.AssertPolite()
+		w.AssertNeverFetched("http://a.example/no", "http://b.example/")
+		w.AssertFetched("http://a.example/", "http://a.example/linked", "http://a.example/later")
+	})
+}
+
+// A Scope that panics for what the body follows ends the crawl, with that page untaken.
+func TestAScopeThatPanicsForWhatTheBodyFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 5)
+		c := newCrawl(t, w, func(o *crawler.Options) {
+			o.Scope = crawler.ScopeFunc(func(e frontier.Entry) bool {
+				if e.URL.Target() == "/trap" {
+					panic("a trap")
+				}
+				return true
+			})
+		}, seedsOf(1)...)
+		var last error
+		n := 0
+		for p, err := range c.Pages(t.Context()) {
+			if last = err; err != nil {
+				continue
+			}
+			if n++; n == 2 {
+				if err := p.Follow("/trap"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		var panicked *crawler.PanicError
+		if !errors.As(last, &panicked) || n != 2 {
+			t.Errorf("%d pages, then %v", n, last)
+		}
+	})
+}
+
+// A disk that fails ends the loop with its error.
+func TestADirectoryThatCannotBeOpenedEndsTheLoop(t *testing.T) {
+	w, dir := crawltest.New(t), t.TempDir()
+	w.Site("http://s0.example").Default(func(http.ResponseWriter, *http.Request) { t.Error("something was asked") })
+	holder, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	c := newCrawl(t, w, func(o *crawler.Options) { o.Dir = dir }, seedsOf(1)...)
+	n := 0
+	for rows, err := range crawler.Batches(t.Context(), c, 4, 0, books) {
+		var used *storage.InUseError
+		if n++; rows != nil || !errors.As(err, &used) {
+			t.Errorf("got %q, %v", rows, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d pairs, want one", n)
+	}
+}
