@@ -25,10 +25,10 @@
 // opens a directory and a frontier around a Job and starts the workers. settings.go
 // is the table of what a crawl may be asked for by name, values.go how that is
 // written; limits.go is what may change while a run goes on. scope.go and links.go
-// decide which links are followed, page.go is what a Handler sees, follow.go
-// what it may ask for, and tags.go which one is given a page; batches.go
-// is a crawl as a loop; archive.go and
-// log.go write down what was asked and answered. left.go says why what is left is
-// not fetched, changes.go what a run does otherwise than the one before; rescan.go reads
-// an archive again, and repeats.go looks out for spaces without an end.
+// decide which links are followed, page.go is what a Handler sees, newpage.go makes one
+// of what was not fetched, follow.go what it may ask for, and tags.go which one is given
+// a page; batches.go is a crawl as a loop; archive.go and log.go write down what was
+// asked and answered. left.go says why what is left is not fetched, changes.go what a
+// run does otherwise than the one before; rescan.go reads an archive again, and
+// repeats.go looks out for spaces without an end.
 package crawler

@@ -52,11 +52,21 @@ func newAuthority() *authority {
 	return a
 }
 
-func (a *authority) config() *tls.Config {
-	return &tls.Config{
+// config is that of a server of hosts of which http2 says whether they speak HTTP/2.
+func (a *authority) config(http2 func(host string) bool) *tls.Config {
+	one := &tls.Config{
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return a.leaf(hello.ServerName) },
 		NextProtos:     []string{"http/1.1"},
 	}
+	two := one.Clone()
+	two.NextProtos = []string{"h2", "http/1.1"}
+	one.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if http2(hello.ServerName) {
+			return two, nil
+		}
+		return nil, nil
+	}
+	return one
 }
 
 func (a *authority) leaf(host string) (*tls.Certificate, error) {

@@ -1,6 +1,7 @@
 package crawltest
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -20,6 +22,8 @@ import (
 type Site struct {
 	web  *Web
 	site frontier.Site
+
+	http2 atomic.Bool
 
 	// mu guards what follows: a test changes its site while the crawl reads it. It
 	// is not held while a handler runs.
@@ -96,6 +100,23 @@ func (s *Site) Trap(prefix string, n int) *Site {
 	})
 }
 
+// Calendar answers prefix and every target prefix?month=YYYY-MM with a page that links to
+// the month before and the month after: it has no end on either side.
+func (s *Site) Calendar(prefix string) *Site {
+	return s.Default(func(w http.ResponseWriter, r *http.Request) {
+		month, err := time.Parse("2006-01", cmp.Or(r.URL.Query().Get("month"), "2000-01"))
+		if err != nil || r.URL.Path != prefix {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "<title>%s</title>\n", month.Format("January 2006"))
+		for _, other := range []int{-1, 1} {
+			fmt.Fprintf(w, "<a href=\"%s?month=%s\">%+d</a>\n", prefix, month.AddDate(0, other, 0).Format("2006-01"), other)
+		}
+	})
+}
+
 // Flaky answers target with each status in turn, then with the page. A 429 or
 // 503 comes with Retry-After, if retryAfter is not empty.
 func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
@@ -137,6 +158,13 @@ func (s *Site) Latency(d time.Duration) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latency = d
+	return s
+}
+
+// HTTP2 makes an https site speak HTTP/2 with who can, on connections that are made from
+// now on.
+func (s *Site) HTTP2() *Site {
+	s.http2.Store(true)
 	return s
 }
 

@@ -18,6 +18,8 @@
 //		w.AssertNeverFetched("http://a.example/private/x")
 //	})
 //
+// Page makes a page to test a handler alone with.
+//
 // A Web writes down who was asked for what, and when; the assertions read that
 // log, as a site owner would read his own.
 package crawltest
@@ -183,7 +185,7 @@ func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 	var listen net.Listener = l
 	if secure {
 		scheme = "https"
-		listen = tls.NewListener(l, w.ca.config())
+		listen = tls.NewListener(l, w.ca.config(func(host string) bool { return w.http2(host, at.Port()) }))
 	}
 	l.server = &http.Server{
 		Handler:  http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.serve(scheme, at.Port(), rw, r) }),
@@ -192,6 +194,18 @@ func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 	// The server of one address. It ends with close.
 	l.done.Go(func() { l.server.Serve(listen) })
 	return l
+}
+
+// http2 reports whether the https site of a host and port speaks HTTP/2.
+func (w *Web) http2(host string, port uint16) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, s := range w.sites {
+		if name.Scheme() == "https" && name.Host() == host && name.Port() == port {
+			return s.http2.Load()
+		}
+	}
+	return false
 }
 
 func (w *Web) close() {
