@@ -1,8 +1,11 @@
 package crawler
 
 import (
+	"io"
+	"iter"
 	"time"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -10,4 +13,25 @@ import (
 // be, and its disk slow.
 func SetSmallestBounds(o *Options, syncDelay time.Duration) {
 	o.bounds = bounds{storage: storage.Bounds{Queue: 1, Links: 1, Bytes: 1}, syncDelay: syncDelay, readAhead: 1, hosts: 1, idle: 1, names: 1, repeated: 1}
+}
+
+// tornQueue cannot be read behind the first entry.
+type tornQueue struct{ queue }
+
+func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
+	return func(yield func(frontier.Entry, error) bool) {
+		for e := range q.queue.Queued(site) {
+			if yield(e, nil) {
+				yield(frontier.Entry{}, io.ErrUnexpectedEOF)
+			}
+			return
+		}
+	}
+}
+
+// TearQueue spoils the queue of a crawl that runs.
+func TearQueue(c *Crawler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = tornQueue{c.queue}
 }

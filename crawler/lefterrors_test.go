@@ -1,42 +1,27 @@
-package crawler
+package crawler_test
 
 import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// tornQueue cannot be read behind the first entry.
-type tornQueue struct{ queue }
-
-func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
-	return func(yield func(frontier.Entry, error) bool) {
-		for e := range q.queue.Queued(site) {
-			if yield(e, nil) {
-				yield(frontier.Entry{}, io.ErrUnexpectedEOF)
-			}
-			return
-		}
-	}
-}
-
 // leaving is a crawl that leaves three URLs, of which the first page has told.
-func leaving(t *testing.T, change func(*Options)) *Crawler {
+func leaving(t *testing.T, change func(*crawler.Options)) *crawler.Crawler {
 	t.Helper()
 	w := crawltest.New(t)
 	w.Site("http://a.example").Page("/", "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>")
-	o := Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Network: w, Limit: 1}
+	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Limit: 1}
 	change(&o)
-	c, err := New(o)
+	c, err := crawler.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +29,7 @@ func leaving(t *testing.T, change func(*Options)) *Crawler {
 }
 
 // listed are how many URLs Left tells of, and its errors.
-func listed(c *Crawler) (n int, errs []error) {
+func listed(c *crawler.Crawler) (n int, errs []error) {
 	for s, err := range c.Left() {
 		if err != nil {
 			errs = append(errs, err)
@@ -60,11 +45,9 @@ func listed(c *Crawler) (n int, errs []error) {
 func TestWhatIsLeftAndCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		c := leaving(t, func(o *Options) { o.OnSkip = func(Skip) { told++ } })
-		err := c.Run(t.Context(), HandlerFunc(func(context.Context, *Page) error {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.queue = tornQueue{c.queue}
+		c := leaving(t, func(o *crawler.Options) { o.OnSkip = func(crawler.Skip) { told++ } })
+		err := c.Run(t.Context(), crawler.HandlerFunc(func(context.Context, *crawler.Page) error {
+			crawler.TearQueue(c)
 			return nil
 		}))
 		if !errors.Is(err, io.ErrUnexpectedEOF) || told != 1 {
@@ -80,7 +63,7 @@ func TestWhatIsLeftAndCannotBeRead(t *testing.T) {
 func TestWhatIsLeftInADirectoryThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		c := leaving(t, func(o *Options) { o.Dir = dir })
+		c := leaving(t, func(o *crawler.Options) { o.Dir = dir })
 		if err := c.Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +84,7 @@ func TestLeftLetsGoOfTheDirectory(t *testing.T) {
 	for _, most := range []int{1, 3, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			dir := t.TempDir()
-			c := leaving(t, func(o *Options) { o.Dir = dir })
+			c := leaving(t, func(o *crawler.Options) { o.Dir = dir })
 			if err := c.Run(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
