@@ -55,11 +55,13 @@ func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
 			Time: time.Now(), Status: fateStatus(fate), Size: -1, URL: e.URL.String(), Hops: e.Hops, Via: e.Via,
 			Worker: worker, Tag: e.Tag,
 		}
-		if fate.Code == frontier.RobotsDisallowed {
-			l.Annotations = append(l.Annotations, "rule:"+strconv.Itoa(res.Verdict.Rule.Line))
-			l.Annotations = append(l.Annotations, "robots:"+micro(fate.Rules))
-		} else {
-			l.Annotations = append(l.Annotations, "error:"+fate.Detail)
+		switch fate.Code {
+		case frontier.RobotsDisallowed:
+			l.Annotations = []string{"rule:" + strconv.Itoa(res.Verdict.Rule.Line), "robots:" + micro(fate.Rules)}
+		case frontier.UseRefused:
+			l.Annotations = []string{"refused:" + fate.Detail, "robots:" + micro(fate.Rules)}
+		default:
+			l.Annotations = []string{"error:" + fate.Detail}
 		}
 		errs = append(errs, db.Log().Write(l))
 	}
@@ -134,6 +136,9 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	if !x.Robots && res.Snapshot != nil {
 		notes.time("robots", res.Snapshot.Fetched)
 	}
+	if fate := res.Outcome.Fate; fate.Code == frontier.UseRefused && x == res.Page {
+		notes.text("refused", fate.Detail)
+	}
 	l.Annotations = notes.list()
 	return l
 }
@@ -200,6 +205,8 @@ func fateStatus(f frontier.Fate) int {
 		return crawllog.ConnectFailed
 	case frontier.OutOfScope:
 		return crawllog.OutOfScope
+	case frontier.UseRefused:
+		return crawllog.UseRefused
 	}
 	return crawllog.Failed
 }

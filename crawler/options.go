@@ -30,6 +30,8 @@ type Options struct {
 
 	Include, Exclude *regexp.Regexp // of URLs in scope: which are followed; nil: all, none
 
+	Purpose robots.Purpose // what the crawl is for; a page whose owner refuses that is not asked for, or not kept; empty: not declared
+
 	Depth        int           // links from a seed that are followed; 0: no limit
 	Limit        int           // pages of the whole crawl; 0: no limit
 	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
@@ -159,6 +161,9 @@ func (o *Options) check() error {
 func (o *Options) checkRobots() error {
 	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
 		return &OptionError{Field: "Dialect", Reason: err.Error(), Err: err}
+	}
+	if err := o.Purpose.Check(); err != nil {
+		return &OptionError{Field: "Purpose", Reason: err.Error(), Err: err}
 	}
 	for _, alias := range o.Aliases {
 		if err := o.Dialect.CheckToken(alias); err != nil {

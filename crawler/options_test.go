@@ -52,6 +52,7 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	for _, host := range []string{"http://huge.example", "http://vast.example"} {
 		w.Site(host).Page("/", strings.Repeat("x", 300<<10))
 	}
+	w.Site("http://private-use.example").Robots("User-agent: *\nContent-Signal: ai-train=no\n").Page("/", "x")
 	w.Site("https://secure.example").Page("/", "x")
 	w.Site("http://mapped.example").Robots("Sitemap: /list.txt").Page("/", "x").Page("/mapped", "x").Func("/list.txt", sent("text/plain", "http://mapped.example/mapped"))
 	w.Site("http://trap.example").Page("/", `<a href="/x/x/x/x">x</a>`).Page("/x/x/x/x", "x")
@@ -244,6 +245,8 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "RootCAs", both: seeds("https://secure.example/"), change: func(o *options, w *crawltest.Web, _ *seen) { o.RootCAs = w.RootCAs() },
 			look: func(s *seen) any { return s.has("https://secure.example/") }, base: false, want: true},
 		{field: "FollowNoFollow", change: set(func(o *options) { o.FollowNoFollow = true }), look: func(s *seen) any { return s.has("http://a.example/nofollow") }, base: false, want: true},
+		{field: "Purpose", both: seeds("http://private-use.example/"), change: set(func(o *options) { o.Purpose = robots.PurposeAITrain }),
+			look: func(s *seen) any { return s.has("http://private-use.example/") }, base: true, want: false},
 		{field: "OnStart", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnStart = func(crawler.Start) { call(s, "start") } },
 			look: func(s *seen) any { return len(s.called) }, base: 0, want: 1},
 		{field: "OnError", change: func(o *options, _ *crawltest.Web, s *seen) {

@@ -36,7 +36,8 @@ type Page struct {
 	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
 	copied    time.Time     // when its file was fetched
 	signals   robots.Signals
-	signalled bool // signals is what was said
+	signalled bool   // signals is what was said
+	refused   string // the statement for which nothing of it is kept
 
 	redirect bool
 	digest   string
@@ -172,7 +173,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 		Size: int64(len(p.Body)), Digest: p.digest, Truncated: p.Truncated,
 		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
-		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive,
+		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
 	}
 	if rules != nil {
 		r.Robots = rules.Fetched.UTC()
@@ -181,7 +182,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 		r.Rule = "line " + strconv.Itoa(rule.Line) + ": Allow: " + rule.Pattern
 	}
 	r.Usage, r.License, r.TDMPolicy = p.usage(r.Robots)
-	if bodies && len(p.Body) > 0 {
+	if bodies && len(p.Body) > 0 && p.refused == "" {
 		if isText(p.Type) {
 			r.Body = p.Text()
 		} else {

@@ -186,6 +186,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
 	page := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
+	c.visits.decline(page, &fetch.Result{})
 	var entries []frontier.Entry
 	err := safely("Scope", func() { entries = c.visits.wantedOf(page, r.found, func(Skip) {}) })
 	if err != nil {

@@ -87,6 +87,8 @@ func (o *Options) Settings() []Setting {
 			Help: "what becomes of links that have the pattern of a space without an end: repeated segments, calendars, session ids"},
 		{Name: "rescan", Field: "Rescan", Group: GroupScope, Larger: Wider, Resume: ThisRun, Value: yesNo(&o.Rescan),
 			Help: "read the links of the archived pages again, and queue what was refused and is in scope now"},
+		{Name: "purpose", Field: "Purpose", Group: GroupScope, Larger: Other, Resume: FromNowOn, Value: purposes(&o.Purpose),
+			Help: "what the crawl is for: a page whose owner refuses that is not asked for, or not kept (none: not declared)"},
 
 		{Name: "delay", Field: "Delay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.Delay, frontier.DefaultDelay, 0),
 			Help: "least pause of a site, from the end of a response; no less than 200ms at public addresses"},

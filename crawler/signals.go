@@ -3,6 +3,9 @@ package crawler
 import (
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -72,4 +75,21 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 		fields = append(fields, warc.Field{Name: "tdmPolicy", Value: printable(url)})
 	}
 	return fields
+}
+
+// decline leaves nothing of a page whose header or meta elements refuse what the
+// crawl is for, but that it was there, and why it is not kept: no body, no title,
+// no digest and no links. Where a redirect leads is no part of a page, and its
+// target is asked about by itself.
+func (j *Job) decline(p *Page, res *fetch.Result) {
+	if j.opts.Purpose == "" {
+		return
+	}
+	by, refused := p.Signals().Refuses(j.opts.Purpose)
+	if !refused {
+		return
+	}
+	p.refused = by.String()
+	p.html, p.digest, p.charset, p.text = extract.Document{}, "", "", nil
+	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }

@@ -144,8 +144,12 @@ func tableOf(t *testing.T, dir string) map[string]*export.Row {
 	return all
 }
 
-// What was said about its use is kept with each capture, in pages.jsonl as in the
-// archive; where nothing was said nothing is kept. The crawl verifies.
+// For site owners: "What robots.txt, the header and the meta elements of a page say
+// about its use is kept with it: Content-Usage, Content-Signal, License,
+// X-Robots-Tag, TDMRep."
+//
+// It is kept in pages.jsonl as in the archive; where nothing was said nothing is
+// kept. The crawl verifies.
 func TestWhatWasSaidIsKeptWithEachCapture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -25,6 +25,7 @@ const (
 	SkipRobots   Reason = "robots disallowed"
 	SkipFailed   Reason = "failed"         // after the last try
 	SkipNarrowed Reason = "scope narrowed" // since it was queued
+	SkipUse      Reason = "use refused"    // by a statement of the owner that Detail is; what was answered was not kept
 )
 
 // The reasons why a URL is left in the queue. Another run goes on with it.

@@ -273,6 +273,22 @@ func dialects(to *robots.Dialect) choice[robots.Dialect] {
 	return c
 }
 
+// purposes has "none" for a purpose that is not declared.
+func purposes(to *robots.Purpose) choice[robots.Purpose] {
+	c := choice[robots.Purpose]{to: to, words: []string{"none"}}
+	for _, p := range robots.Purposes() {
+		c.words = append(c.words, string(p))
+	}
+	c.of = func(word string) robots.Purpose {
+		if word == "none" {
+			return ""
+		}
+		return robots.Purpose(word)
+	}
+	c.word = func(p robots.Purpose) string { return cmp.Or(string(p), "none") }
+	return c
+}
+
 // A pattern is a regular expression; empty is none.
 type pattern struct{ to **regexp.Regexp }
 

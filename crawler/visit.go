@@ -48,6 +48,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		return errors.Join(j.logVisit(desk.number, e, &res), err, j.finish(turn, &res))
 	}
 	page := newPage(e, &res, extract.Options{Token: j.opts.Identity.Token, Embeds: j.opts.embeds()})
+	j.decline(page, &res)
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a
 	// request that was made, and no pause after it.
@@ -61,8 +62,10 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	if err := errors.Join(j.logVisit(desk.number, e, &res), j.keep(page, &res)); err != nil {
 		return err
 	}
-	if err := j.handle(ctx, page, &res); err != nil {
-		return err
+	if page.refused == "" {
+		if err := j.handle(ctx, page, &res); err != nil {
+			return err
+		}
 	}
 	found, err := j.next(page, desk.found)
 	if err != nil {
@@ -142,7 +145,7 @@ func (j *Job) look(p *Page) {
 			j.opts.Logger.Warn("a page has more links than are taken", "url", p.URL.String(), "taken", len(p.html.Links))
 		}
 	}
-	if p.Status/100 != 2 || !p.Entry.Page() {
+	if p.Status/100 != 2 || !p.Entry.Page() || p.refused != "" {
 		return
 	}
 	r, warn := j.repeats.see(p.URL, p.digest)
@@ -164,6 +167,8 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
 		s.Reason = SkipFailed
 	case frontier.OutOfScope:
 		s.Reason = SkipNarrowed
+	case frontier.UseRefused:
+		s.Reason = SkipUse
 	default:
 		return err
 	}

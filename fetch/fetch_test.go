@@ -453,6 +453,9 @@ func TestNewChecksItsOptions(t *testing.T) {
 	if _, err := New(Options{Policy: robots.Policy{Token: "bot"}}); err == nil {
 		t.Error("no user agent: no error")
 	}
+	if _, err := New(Options{Policy: robots.Policy{Token: "bot"}, UserAgent: "bot", Purpose: "spam"}); err == nil || !strings.HasPrefix(err.Error(), `fetch: Options.Purpose: "spam" is none of`) {
+		t.Errorf("no purpose: %v", err)
+	}
 }
 
 func TestWhatIsPublic(t *testing.T) {

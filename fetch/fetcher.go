@@ -20,9 +20,10 @@ const DefaultMaxSize = 16 << 20
 // Options of a Fetcher. Policy.Token and UserAgent are required, the rest has
 // polite defaults.
 type Options struct {
-	Policy    robots.Policy // how robots.txt is read, and for whom
-	UserAgent string        // header field; must hold the product token
-	From      string        // header field (RFC 9110, section 10.1.2); may be empty
+	Policy    robots.Policy  // how robots.txt is read, and for whom
+	Purpose   robots.Purpose // what pages are for: one for which the robots.txt refuses that is not asked for; empty: not declared
+	UserAgent string         // header field; must hold the product token
+	From      string         // header field (RFC 9110, section 10.1.2); may be empty
 
 	// Header holds further fields for every request, robots.txt included, such
 	// as Accept-Language. ParseHeader says which fields are refused. An Accept
@@ -124,6 +125,9 @@ func New(opts Options) (*Fetcher, error) {
 		if err := opts.Policy.Dialect.CheckToken(token); err != nil {
 			return nil, err
 		}
+	}
+	if err := opts.Purpose.Check(); err != nil {
+		return nil, fmt.Errorf("fetch: Options.Purpose: %w", err)
 	}
 	if opts.UserAgent == "" {
 		return nil, errors.New("fetch: Options.UserAgent is empty: it must hold the product token")

@@ -81,6 +81,10 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	res.Outcome.Gap = h.gap(now)
 	switch res.Verdict.Access {
 	case robots.Allow:
+		if by, refused := h.refuses(entry.URL); refused {
+			res.Outcome.Fate = frontier.Fate{Code: frontier.UseRefused, Detail: by.String(), Rules: h.snapshot.Fetched}
+			return res, nil
+		}
 		if opens := h.group.NextVisit(now); opens.After(now) {
 			res.Outcome.Again, res.Outcome.Defer, res.Outcome.DeferBy = true, opens, frontier.VisitTimeClock
 			return res, nil
@@ -102,6 +106,15 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	}
 	h.concludePage(x, &res)
 	return res, err
+}
+
+// refuses reports whether the rules in force refuse the purpose for u, and by what.
+// It never allows anything: it is asked only about what they allow.
+func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
+	if h.fetcher.opts.Purpose == "" {
+		return by, false
+	}
+	return h.group.Signals(u.Target()).Refuses(h.fetcher.opts.Purpose)
 }
 
 // fresh reports whether the copy of robots.txt at hand still counts. One that

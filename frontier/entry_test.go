@@ -70,7 +70,9 @@ func TestFates(t *testing.T) {
 		{Fate{Code: Failed, Status: 200}, false, "failed"},
 		{Fate{}, false, "undecided"},
 		{Fate{Code: Waiting}, false, "waiting"},
-		{Fate{Code: Waiting + 1}, false, "unknown fate"},
+		{Fate{Code: UseRefused}, false, "use refused"},
+		{Fate{Code: UseRefused, Status: 200}, true, "use refused"},
+		{Fate{Code: Code(len(codeNames))}, false, "unknown fate"},
 	} {
 		if tc.fate.Page() != tc.page || tc.fate.Code.String() != tc.name {
 			t.Errorf("%+v: page %v, %q", tc.fate, tc.fate.Page(), tc.fate.Code)

@@ -15,12 +15,13 @@ const (
 	SiteDead               // no answer, six times in a row: held by the site
 	OutOfScope             // the scope was tightened after it was queued
 	Waiting                // queued again, until Due
+	UseRefused             // the owner refuses the use that the crawl is for; Detail is the statement, Status 0 where it was not asked for
 )
 
 var codeNames = [...]string{
 	Undecided: "undecided", Fetched: "fetched", RobotsDisallowed: "robots disallowed",
 	RobotsUnreachable: "robots unreachable", Failed: "failed", SiteDead: "site dead",
-	OutOfScope: "out of scope", Waiting: "waiting",
+	OutOfScope: "out of scope", Waiting: "waiting", UseRefused: "use refused",
 }
 
 func (c Code) String() string {
@@ -49,9 +50,10 @@ type Place struct {
 	Offset int64  // bytes
 }
 
-// Page reports whether the fate is that of a page: an answer with a 2xx
-// status. Budgets count pages, but not what pages are shown with.
-func (f Fate) Page() bool { return f.Code == Fetched && f.Status/100 == 2 }
+// Page reports whether the fate is that of a page: an answer with a 2xx status,
+// that its site was asked for in vain included. Budgets count pages, but not what
+// pages are shown with.
+func (f Fate) Page() bool { return (f.Code == Fetched || f.Code == UseRefused) && f.Status/100 == 2 }
 
 // counts reports whether e counts as a page for budgets, if it ends with f.
 func (f Fate) counts(e Entry) bool { return f.Page() && e.Page() }

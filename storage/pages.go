@@ -32,6 +32,7 @@ type PageRecord struct {
 	Usage     []UsageRecord `json:"usage,omitempty"`     // what was said about its use, by use
 	License   []string      `json:"license,omitempty"`   // License lines of robots.txt: where terms of use stand
 	TDMPolicy []string      `json:"tdmpolicy,omitempty"` // where terms of text and data mining stand
+	Refused   string        `json:"refused,omitempty"`   // the statement that refuses the purpose of the crawl: of the page nothing else is kept
 	WARC      string        `json:"warc,omitempty"`      // name of the file in warc/ that the answer is in
 	Offset    int64         `json:"offset,omitempty"`    // of its record there, bytes
 	Length    int64         `json:"length,omitempty"`    // of the record as it is stored, bytes

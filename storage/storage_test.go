@@ -111,7 +111,7 @@ func TestPageRecordFields(t *testing.T) {
 	raw, err := json.Marshal(PageRecord{
 		URL: "u", Status: 200, Type: "t", Charset: "c", Size: 1, Digest: "d", Truncated: "length", Title: "T", Location: "l",
 		Links: 1, Depth: 1, Hops: "L", Via: "v", Tag: "g", Robots: time.Unix(0, 0).UTC(), Rule: "r", NoIndex: true, NoArchive: true,
-		Usage: []UsageRecord{{"s", true, "b"}, {Use: "a"}}, License: []string{"n"}, TDMPolicy: []string{"p"},
+		Usage: []UsageRecord{{"s", true, "b"}, {Use: "a"}}, License: []string{"n"}, TDMPolicy: []string{"p"}, Refused: "f",
 		Body: Text("<&>"), Base64: []byte("x"),
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func TestPageRecordFields(t *testing.T) {
 	const want = `{"url":"u","time":"0001-01-01T00:00:00Z","status":200,"type":"t","charset":"c","size":1,"digest":"d",` +
 		`"truncated":"length","title":"T","location":"l","links":1,"depth":1,"hops":"L","via":"v","tag":"g",` +
 		`"robots":"1970-01-01T00:00:00Z","rule":"r","noindex":true,"noarchive":true,` +
-		`"usage":[{"use":"s","granted":true,"by":"b"},{"use":"a","granted":false,"by":""}],"license":["n"],"tdmpolicy":["p"],"body":"\u003c\u0026\u003e","base64":"eA=="}`
+		`"usage":[{"use":"s","granted":true,"by":"b"},{"use":"a","granted":false,"by":""}],"license":["n"],"tdmpolicy":["p"],"refused":"f","body":"\u003c\u0026\u003e","base64":"eA=="}`
 	if string(raw) != want {
 		t.Errorf("got  %s\nwant %s", raw, want)
 	}

@@ -111,7 +111,7 @@ func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
 		v.know(captureKey(f.Answer.File, f.Answer.Offset), ofAnswer, 0, u.String())
 	}
 	value := ""
-	if f.Code == frontier.Fetched {
+	if f.Code == frontier.Fetched || f.Code == frontier.UseRefused && f.Status != 0 {
 		value = fmt.Sprintf("%d %s", f.Status, f.Digest)
 	}
 	v.know(urlKey(u.String()), ofFate, 0, value)

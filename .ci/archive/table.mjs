@@ -63,6 +63,7 @@ const columns = {
   usage: (r) => text(r.usage),
   license: (r) => text(r.license),
   tdm_policy: (r) => text(r.tdm_policy),
+  use_refused: (r) => text(r.refused),
   url_protocol: (r) => new URL(r.url).protocol.slice(0, -1),
   url_port: (r) => number(new URL(r.url).port),
   url_path: (r) => new URL(r.url).pathname,

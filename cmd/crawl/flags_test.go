@@ -82,7 +82,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"},
 		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[::127.0.0.1:80]"},
 		{"proxy", "http://127.0.0.1:3128", "Proxy", "http://127.0.0.1:3128 <nil>"}, {"header", "X-A: b", "Header", "map[X-A:[b]]"},
-		{"rescan", "true", "Rescan", "true"}, {"bandwidth", "3kB", "Bandwidth", "3000"},
+		{"rescan", "true", "Rescan", "true"}, {"purpose", "ai-train", "Purpose", "ai-train"}, {"bandwidth", "3kB", "Bandwidth", "3000"},
 	} {
 		rows[row.flag] = true
 		got := parsed(t, "--"+row.flag+"="+row.value)

@@ -121,6 +121,8 @@ func startWeb(dir string) (*web, error) {
 		case "full.test":
 			fmt.Fprint(w, "# All that it may ask.\nUser-agent: testbot\nUser-agent: otherbot\nDisallow: /private/\nDissalow: /x\n"+
 				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 0615-1830\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
+		case "signals.test":
+			fmt.Fprint(w, "User-agent: *\nContent-Signal: /a search=yes, ai-train=no\n")
 		default:
 			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
 		}
@@ -135,6 +137,9 @@ func startWeb(dir string) (*web, error) {
 				os.WriteFile(filepath.Join(dir, "fields"), []byte(r.Header.Get("Accept-Language")+" "+project+"\n"), 0o644)
 			}
 			w.Header().Set("Content-Type", "text/html")
+			if r.Host == "signals.test" {
+				w.Header().Set("X-Robots-Tag", "noai")
+			}
 			fmt.Fprintf(w, "<title>%s</title>", p)
 		})
 	}

@@ -37,6 +37,9 @@
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
 //	trunc:WHY     the body is not the whole: length, time, disconnect, unspecified
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
+//	refused:WHAT  the statement by which the owner refuses the purpose of the crawl:
+//	              with status -5002 the URL was not asked for, otherwise the page is
+//	              not kept
 //	robots:TIME   when the robots.txt in force was fetched
 //
 // A line without a request and with queued:N says that a whole site was given
@@ -71,6 +74,7 @@ const (
 	RobotsUnreachable = -61
 	TooManyRedirects  = -4001
 	OutOfScope        = -5000
+	UseRefused        = -5002 // "blocked by a custom processor"
 	OverBudget        = -5003
 	RobotsDisallowed  = -9998
 )

@@ -117,6 +117,7 @@ func TestNamesAreThoseOfTheTags(t *testing.T) {
 	}
 	full.Type, full.SentType, full.DetectedType, full.Charset, full.Truncated = "a", "a", "a", "a", "a"
 	full.PayloadDigest, full.Title, full.Location, full.Hops, full.Via, full.Tag, full.Rule = "a", "a", "a", "a", "a", "a", "a"
+	full.Refused = "a"
 	full.IP = sample.Captures()[0].Exchange.IP
 	b, err := json.Marshal(full)
 	if err != nil {
@@ -258,7 +259,7 @@ func TestDamage(t *testing.T) {
 	if len(rows) != len(sample.Captures()) {
 		t.Errorf("%d of %d rows", len(rows), len(sample.Captures()))
 	}
-	want := []string{"/pages.jsonl:2: unexpected end of JSON input", "/pages.jsonl:10: the last line is not whole", fmt.Sprintf("/warc/sample-00000.warc: at byte %d: the record does not begin with WARC", at)}
+	want := []string{"/pages.jsonl:2: unexpected end of JSON input", "/pages.jsonl:11: the last line is not whole", fmt.Sprintf("/warc/sample-00000.warc: at byte %d: the record does not begin with WARC", at)}
 	if !slices.EqualFunc(told, want, strings.HasPrefix) {
 		t.Errorf("told of %q, want %q", told, want)
 	}

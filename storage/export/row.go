@@ -19,6 +19,8 @@ const (
 	Fetched Fate = "fetched"
 	// RobotsTxt: the answer to the question for robots.txt.
 	RobotsTxt Fate = "robots.txt"
+	// Refused: answered, and not kept: the owner refuses the purpose of the crawl.
+	Refused Fate = "refused"
 	// NotTaken: the answer is archived and not in pages.jsonl: the page was
 	// asked again, or given up. crawl.log says which.
 	NotTaken Fate = "not taken"
@@ -73,6 +75,7 @@ type Row struct {
 	Usage      string `json:"usage,omitempty"`      // and by which statement, separated by "; "
 	License    string `json:"license,omitempty"`    // License lines of robots.txt, separated by blanks
 	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by blanks
+	Refused    string `json:"refused,omitempty"`    // the statement for which it was not kept
 
 	// Page: the capture is a line of pages.jsonl. It is archived where
 	// WARCFile is not empty.
@@ -140,6 +143,7 @@ var columns = []column{
 	{"usage", func(r *Row) string { return r.Usage }},
 	{"license", func(r *Row) string { return r.License }},
 	{"tdm_policy", func(r *Row) string { return r.TDMPolicy }},
+	{"refused", func(r *Row) string { return r.Refused }},
 }
 
 func timeText(t time.Time) string {
@@ -174,7 +178,7 @@ func pageRow(p *storage.PageRecord) *Row {
 	for _, u := range p.Usage {
 		r.use(u)
 	}
-	r.License, r.TDMPolicy = strings.Join(p.License, " "), strings.Join(p.TDMPolicy, " ")
+	r.License, r.TDMPolicy, r.Refused = strings.Join(p.License, " "), strings.Join(p.TDMPolicy, " "), p.Refused
 	if p.WARC != "" {
 		r.WARCFile, r.WARCOffset, r.WARCLength = p.WARC, &p.Offset, &p.Length
 	}
@@ -227,6 +231,8 @@ func (r *Row) finish(havePages bool) {
 		}
 	}
 	switch {
+	case r.Page && r.Refused != "":
+		r.Fate = Refused
 	case r.Page:
 		r.Fate = Fetched
 	case target == "/robots.txt" || strings.HasSuffix(r.Hops, string(frontier.HopPrerequisite)):

@@ -132,6 +132,9 @@ func addPage(w io.Writer, i int, x *warc.Exchange) error {
 		p.Usage = []storage.UsageRecord{{Use: "ai-train", Granted: i%8 == 1, By: "X-Robots-Tag: =\"odd\", value"}, {Use: "tdm", By: "tdm-reservation: 1"}}
 		p.License, p.TDMPolicy = []string{"https://sample.example/l", "https://sample.example/m"}, []string{"/policy"}
 	}
+	if i%25 == 4 {
+		p.Refused = "meta robots: noai"
+	}
 	if err := enc.Encode(p); err != nil || i%5 != 4 {
 		return err
 	}

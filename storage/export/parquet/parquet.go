@@ -88,6 +88,7 @@ type record struct {
 	Usage      *string `parquet:"usage,dict"`
 	License    *string `parquet:"license,dict"`
 	TDMPolicy  *string `parquet:"tdm_policy,dict"`
+	Refused    *string `parquet:"use_refused,dict"`
 }
 
 // Options of Write. The zero value is ready for use.
@@ -163,7 +164,7 @@ func newRecord(r *export.Row, segment string) (*record, error) {
 		PayloadDigest: optional(strings.TrimPrefix(r.PayloadDigest, "sha1:")),
 		WARCID:        recordID(r.WARCID),
 		UseSearch:     r.UseSearch, UseAITrain: r.UseAITrain, UseAIInput: r.UseAIInput, UseTDM: r.UseTDM, UseArchive: r.UseArchive,
-		Usage: optional(r.Usage), License: optional(r.License), TDMPolicy: optional(r.TDMPolicy),
+		Usage: optional(r.Usage), License: optional(r.License), TDMPolicy: optional(r.TDMPolicy), Refused: optional(r.Refused),
 	}
 	if rec.Type == nil {
 		rec.Type = optional(r.Type)

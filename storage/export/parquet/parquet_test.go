@@ -147,6 +147,7 @@ func TestSchema(t *testing.T) {
 	optional binary usage (STRING);
 	optional binary license (STRING);
 	optional binary tdm_policy (STRING);
+	optional binary use_refused (STRING);
 }`
 	if diff := cmp.Diff(want, f.Schema().String()); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
@@ -178,7 +179,7 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 				"fetch_redirect": r.Location, "content_digest": strings.TrimPrefix(r.PayloadDigest, "sha1:"), "content_mime_detected": r.DetectedType,
 				"content_charset": r.Charset, "content_truncated": r.Truncated, "warc_filename": r.WARCFile, "fate": string(r.Fate), "body_digest": r.Digest,
 				"title": r.Title, "hops": r.Hops, "via": r.Via, "tag": r.Tag, "robots_rule": r.Rule, "warc_record_type": r.WARCType,
-				"usage": r.Usage, "license": r.License, "tdm_policy": r.TDMPolicy,
+				"usage": r.Usage, "license": r.License, "tdm_policy": r.TDMPolicy, "use_refused": r.Refused,
 				"warc_record_id": strings.ReplaceAll(strings.TrimPrefix(r.WARCID, "urn:uuid:"), "-", ""),
 			} {
 				if s != "" {

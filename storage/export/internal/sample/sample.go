@@ -99,6 +99,11 @@ func Captures() []Capture {
 		page(&warc.Exchange{URL: url, Date: next()}, storage.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
 		all[len(all)-1].Exchange = nil
 	}
+	// One whose owner refuses the purpose of the crawl.
+	page(&warc.Exchange{URL: "http://refused.example/", Date: next()}, storage.PageRecord{
+		Status: 200, Type: "text/html", Usage: []storage.UsageRecord{{Use: "archive", By: "meta robots: noarchive"}}, Refused: "meta robots: noarchive", NoArchive: true,
+	})
+	all[len(all)-1].Exchange = nil
 	return all
 }
 
