@@ -110,6 +110,8 @@ func TestDataBlocks(t *testing.T) {
 		dataBlock(`}]{"url":"/1"}`):                 "L script/ld+json /1",
 		dataBlock(`["url":"/1"]`):                   "",
 		dataBlock(`"url":"/1"`):                     "",
+		dataBlock(`{"url":{"/1"}}`):                 "",
+		dataBlock(`{"url":"/1","/2"}`):              "L script/ld+json /1",
 		dataBlock(`{"url":["/1"] "/2"}`):            "L script/ld+json /1",
 		dataBlock(`{"url":"/1`):                     "",
 		dataBlock(`{"url":"/\x","b":{"url":"/1"}}`): "L script/ld+json /1",
@@ -206,7 +208,9 @@ func TestTextsOfLinks(t *testing.T) {
 		"<a href=1>one":                                                              {"one"},
 		"<a href=1>one<":                                                             {"one"},
 		"<a href=1>one<<":                                                            {"one"}, "<a href=1><": {""}, "<a href=1>one</": {"one"}, "<a href=1>one<!": {"one"}, "<a href=1>one<!--": {"one"},
-		"<a href=1>one<b": {"one"},
+		"<a href=1>one<b":                                                                            {"one"},
+		"<a href=1><svg></svg>a<title>b</title>c":                                                    {"ac"},
+		"<a href=1><div>a<!-- -->b<?x?>c</div>":                                                      {"abc"},
 		"<a href=1><b alt=no>x</b><img alt=y></img alt=no>z":                                         {"xyz"},
 		"<area href=1 alt=' An  area '><area href=2>":                                                {"An area", ""},
 		"<link rel=next href=1 alt=x>y<q cite=2>z</q>":                                               {"", ""},
@@ -214,8 +218,8 @@ func TestTextsOfLinks(t *testing.T) {
 		"<a href=1><svg/>a<title>b</title>c</a>":                                                     {"ac"},
 		"<a href=1><svg><style/>a</svg>b</a><a href=2>c":                                             {"b", "c"},
 		"<svg><a href=1><title>a</title>b</a><a href=2 />c</svg>":                                    {"ab", ""},
-		"<a href=1 />a</a>":                    {"a"},
-		"<noscript><a href=1>a</a></noscript>": {"a"},
+		"<a href=1 />a</a>":                                                                          {"a"},
+		"<noscript><a href=1>a</a></noscript>":                                                       {"a"},
 	} {
 		if got := textsOf(t, page, "text/html"); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 			t.Errorf("%s: %q, want %q", page, got, want)
@@ -269,9 +273,10 @@ func TestStylesOfAPage(t *testing.T) {
 		`<svg style=a:url(1)><g style=a:url(2) /><title style=a:url(3) /></svg><math style=a:url(4)>`:                          "E svg/style /dir/1, E */style /dir/2, E title/style /dir/3, E math/style /dir/4",
 		`<svg><style>a{b:url(1)}</style><style>a{b:url(&quot;2&quot;)} <![CDATA[ c{d:url(3)} ]]> e{f:url(4)}</style>`:          "E style/url /dir/1, E style/url /dir/2, E style/url /dir/3, E style/url /dir/4",
 		`<svg><style /><style>a{b:url(1)<g>a{b:url(2)}</g></style><style type=x>a{b:url(3)}</style><style><![CDATA[a{b:url(4)`: "E style/url /dir/1, E style/url /dir/4",
-		`<svg><style><g>a{b:url(1)}</g></style>`:                                                                               "",
-		`<math><style>a{b:url(1)}</style>`:                                                                                     "",
-		`<base href=/b/><style>a{b:url(1)}</style>`:                                                                            "E style/url /b/1",
+		`<svg><style>a{b:url(1)`:                    "E style/url /dir/1",
+		`<svg><style><g>a{b:url(1)}</g></style>`:    "",
+		`<math><style>a{b:url(1)}</style>`:          "",
+		`<base href=/b/><style>a{b:url(1)}</style>`: "E style/url /b/1",
 	} {
 		if got := linksOf(t, page, Options{Embeds: true}); got != want {
 			t.Errorf("%s:\n%q, want\n%q", page, got, want)

@@ -48,7 +48,6 @@ type foldedText struct {
 func (t *foldedText) read(z tokenizer, foreign bool) {
 	z.buf = z.buf[:min(len(z.buf), z.pos+maxTextMarkup)]
 	z.buf = bytes.TrimRight(z.buf, "<") // it may begin a tag that is not seen
-	z.embeds = true
 	svg := 0
 	if foreign {
 		svg = 1
