@@ -47,8 +47,13 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		err := j.store(e, &res, nil)
 		return errors.Join(j.logVisit(desk.number, e, &res), err, j.finish(turn, &res))
 	}
-	page := newPage(e, &res, extract.Options{Token: j.opts.Identity.Token, Embeds: j.opts.embeds()})
-	j.decline(page, &res)
+	return j.visitPage(ctx, turn, desk, &res)
+}
+
+// visitPage goes on with an answer that is a page.
+func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result) error {
+	page := newPage(turn.Entry(), res, extract.Options{Token: j.opts.Identity.Token, Embeds: j.opts.embeds()})
+	j.decline(page, res)
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a
 	// request that was made, and no pause after it.
@@ -59,11 +64,11 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 			turn.Finish(undecided)
 		}
 	}()
-	if err := errors.Join(j.logVisit(desk.number, e, &res), j.keep(page, &res)); err != nil {
+	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res)); err != nil {
 		return err
 	}
 	if page.refused == "" {
-		if err := j.handle(ctx, page, &res); err != nil {
+		if err := j.handle(ctx, page, res); err != nil {
 			return err
 		}
 	}
@@ -71,10 +76,10 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	if err != nil {
 		return err
 	}
-	res.Outcome.Links = append(res.Outcome.Links, found...)
+	res.Outcome.Links = append(found, res.Outcome.Links...) // there are hardly ever sitemaps
 	decided = true
 	page.queued, res.Outcome.Hold = len(page.followed), page.held != nil
-	err = j.finish(turn, &res)
+	err = j.finish(turn, res)
 	desk.found.clear()
 	if err == nil && turn.Held() {
 		page.held(turn)

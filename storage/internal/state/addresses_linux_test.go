@@ -43,7 +43,7 @@ func TestFewAddressesProcess(t *testing.T) {
 // Where there is no room for many addresses, as under ulimit -v, a crawl goes on
 // with few.
 func TestACrawlOpensWithFewAddresses(t *testing.T) {
-	if mapAhead() < 5<<30 {
+	if int64(mapAhead()) < 5<<30 {
 		t.Skip("no more addresses are asked for than there are")
 	}
 	dir := filled(t)
