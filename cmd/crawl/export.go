@@ -23,6 +23,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/wacz"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 )
 
 // exportFlags are the flags of crawl export, as they were given.
@@ -203,6 +205,8 @@ func (p *program) target(f *exportFlags, kind *format) (*target, error) {
 		return nil, usage("--check reads the file again, and standard output is none: give --output FILE")
 	case kind.binary && isTerminal(p.out):
 		return nil, usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
+	case isTerminal(p.out): // a title may hold what steers it; a file or a pipe has every byte
+		return &target{w: transform.NewWriter(p.out, runes.Remove(runes.Predicate(steers)))}, nil
 	}
 	return &target{w: p.out}, nil
 }

@@ -31,7 +31,7 @@ func (p *program) object(v any) error {
 	}
 	var text strings.Builder
 	for _, r := range line.String() {
-		if r == '\n' || unicode.IsGraphic(r) {
+		if !steers(r) {
 			text.WriteRune(r)
 			continue
 		}
@@ -58,9 +58,12 @@ func indented(s string) string {
 // printable leaves out what could steer the terminal of who looks at it.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
-			return r
+		if steers(r) {
+			return -1
 		}
-		return -1
+		return r
 	}, s)
 }
+
+// steers reports whether a terminal could take r for a command, or a part of one.
+func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }

@@ -122,7 +122,7 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		}
 		var said bytes.Buffer
 		code := run(args, nil, &said, &said)
-		if i := strings.IndexFunc(said.String(), steers); i >= 0 {
+		if i := strings.IndexFunc(said.String(), commands); i >= 0 {
 			t.Errorf("crawl %q: exit %d, and byte %d steers the terminal:\n%q", args, code, i, said.String())
 		}
 		if strings.Contains(said.String(), forged) {
@@ -134,8 +134,11 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 	}
 }
 
-// steers reports whether a terminal could take r for a part of a command.
-func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+// commands reports whether a terminal could take r for a part of a command: it is
+// a control character (C0, DEL, C1), or one of those that change the direction.
+func commands(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Cf, r)
+}
 
 // What the crawl itself reports is text, too.
 func TestLogLinesAreText(t *testing.T) {
@@ -145,7 +148,7 @@ func TestLogLinesAreText(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.Debug(steer+forged, "url", "http://a.test/"+steer+forged, "error", errors.New(steer+forged), steer+forged, []string{steer + forged})
-	if strings.Count(said.String(), "STEER") != 5 || strings.Count(said.String(), "\n") != 1 || strings.ContainsFunc(said.String(), steers) {
+	if strings.Count(said.String(), "STEER") != 5 || strings.Count(said.String(), "\n") != 1 || strings.ContainsFunc(said.String(), commands) {
 		t.Errorf("%q", said.String())
 	}
 }
@@ -158,7 +161,7 @@ func TestObjectsKeepTheirTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var read string
-		if err := json.Unmarshal(out.Bytes(), &read); err != nil || read != text || strings.Count(out.String(), "\n") != 1 || strings.ContainsFunc(out.String(), steers) {
+		if err := json.Unmarshal(out.Bytes(), &read); err != nil || read != text || strings.Count(out.String(), "\n") != 1 || strings.ContainsFunc(out.String(), commands) {
 			t.Errorf("%q is %s, which is read as %q (%v)", text, out.Bytes(), read, err)
 		}
 	}

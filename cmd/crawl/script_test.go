@@ -123,6 +123,7 @@ func startWeb(dir string) (*web, error) {
 				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 0615-1830\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
 		case "signals.test":
 			fmt.Fprint(w, "User-agent: *\nContent-Signal: /a search=yes, ai-train=no\n")
+				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 1200-1859\nVisit-time: 2159-2300\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
 		default:
 			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
 		}

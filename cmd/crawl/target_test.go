@@ -165,3 +165,37 @@ func TestManyProblemsAreCounted(t *testing.T) {
 		t.Errorf("verify --json: exit %d: %d in the list; %.300s", code, list, out.String())
 	}
 }
+
+// An export that is interrupted, before its first byte or after its last, leaves
+// no file, and says so.
+func TestAnInterruptedExportLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	was := slices.Clone(formats)
+	t.Cleanup(func() { copy(formats, was) })
+	for _, kind := range was {
+		for _, late := range []bool{false, true} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i := slices.IndexFunc(formats, func(f format) bool { return f.name == kind.name }); late {
+				formats[i].write = func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+					n, err := kind.write(ctx, s, w, f)
+					cancel()
+					<-ctx.Done()
+					return n, err
+				}
+			} else {
+				cancel()
+			}
+			to := t.TempDir()
+			var out, said bytes.Buffer
+			err := (&program{out: &out, err: &said}).export(ctx, &exportFlags{format: kind.name, output: filepath.Join(to, "file")}, dir)
+			if exitCode(err) != exitForced || !strings.Contains(err.Error(), "interrupted: the export is not whole") || strings.Contains(said.String(), " of "+kind.name+" in ") {
+				t.Errorf("%s, late: %v: %v; said %s", kind.name, late, err, said.String())
+			}
+			only(t, to)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
 	"golang.org/x/sys/unix"
 )
 
@@ -282,6 +284,36 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 		}
 		if labels < 7 {
 			t.Errorf("%d columns: the summary has %d labels:\n%s", columns, labels, strings.Join(rows, "\n"))
+		}
+	}
+}
+
+// Who looks at an export on a terminal sees texts; who writes it into a file has
+// what the site has sent.
+func TestAnExportOnATerminalIsText(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	title := steer + " e\u0301t\u00e9 漢"
+	line, err := json.Marshal(storage.PageRecord{URL: "http://a.test/", Time: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC), Status: 200, Title: title})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, storage.PagesFile), append(line, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for format, has := range map[string]string{"csv": "STEER2J e\u0301t\u00e9 漢,", "jsonl": "STEER", "cdxj": "test,a)/ 2030"} {
+		term := newTerminal(t, 80, "")
+		var said, file bytes.Buffer
+		if code := run([]string{"export", dir, "--format", format}, nil, term.File, &said); code != exitDone {
+			t.Errorf("%s: exit %d: %s", format, code, said.String())
+		}
+		if text := term.text(); strings.ContainsFunc(text, commands) || !strings.Contains(text, has) {
+			t.Errorf("%s on a terminal: %q", format, text)
+		}
+		if code := run([]string{"export", dir, "--format", format}, nil, &file, &said); code != exitDone || format == "csv" && !strings.Contains(file.String(), title) {
+			t.Errorf("%s: exit %d: %q", format, code, file.String())
 		}
 	}
 }

@@ -52,3 +52,35 @@ func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What the process that reads says is handed on with its exit code, up to a bound.
+func TestWhatAReaderSaysIsHandedOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("x.crawl", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string]struct {
+		code      int
+		out, said string
+	}{
+		"echo out; echo said >&2":         {exitDone, "out\n", ""},
+		"echo out; echo said >&2; exit 6": {exitState, "out\n", "said\n"},
+		"echo said >&2; exit 7":           {exitInUse, "", "said\n"},
+		`test "$*" = "verify --in-process --temp t --json=true --moved=true -- x.crawl" || exit 3`: {exitDone, "", ""},
+	} {
+		reader(t, script)
+		args := []string{"verify", "x.crawl"}
+		if strings.HasPrefix(script, "test") {
+			args = []string{"verify", "--json", "--moved", "--temp", "t", "x.crawl"}
+		}
+		var out, said bytes.Buffer
+		if code := run(args, nil, &out, &said); code != want.code || out.String() != want.out || said.String() != want.said {
+			t.Errorf("%s: exit %d, %q, %q", script, code, out.String(), said.String())
+		}
+	}
+	reader(t, "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 6")
+	var out, said bytes.Buffer
+	if code := run([]string{"verify", "x.crawl"}, nil, &out, &said); code != exitState || said.Len() != 64<<10 {
+		t.Errorf("exit %d, and %d bytes", code, said.Len())
+	}
+}
