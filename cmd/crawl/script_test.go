@@ -120,10 +120,9 @@ func startWeb(dir string) (*web, error) {
 			http.Redirect(w, r, "http://full.test/robots.txt", http.StatusMovedPermanently)
 		case "full.test":
 			fmt.Fprint(w, "# All that it may ask.\nUser-agent: testbot\nUser-agent: otherbot\nDisallow: /private/\nDissalow: /x\n"+
-				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 0615-1830\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
+				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 1200-1859\nVisit-time: 2159-2300\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
 		case "signals.test":
 			fmt.Fprint(w, "User-agent: *\nContent-Signal: /a search=yes, ai-train=no\n")
-				"Crawl-delay: 2.5\nRequest-rate: 1/5\nVisit-time: 1200-1859\nVisit-time: 2159-2300\nSitemap: http://full.test/map.xml\nSitemap: http://full.test/news.xml\n")
 		default:
 			fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +61,24 @@ func TestASecondInterruptEndsTheProcess(t *testing.T) {
 	}
 }
 
+// A lockedText is read while somebody may still write.
+type lockedText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // Who looks on is told why nothing new is asked when the time is up.
 func TestTheTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +88,7 @@ func TestTheTimeIsUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said strings.Builder
+		var said lockedText
 		p := &program{out: io.Discard, err: &said}
 		ended, done := make(chan struct{}), make(chan struct{})
 		// The watcher. It ends once ended is closed.
