@@ -59,7 +59,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		found.URL, found.Tag = u, p.tagOf(key)
 		if reason := j.unwanted(&found); reason != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: reason})
-		} else if why := j.trapped(p, &found, from); why != "" {
+		} else if why := j.trapped(p, &found, &from); why != "" {
 			tell(Skip{URL: u, Via: found.Via, Reason: SkipTrap, Detail: why})
 		} else {
 			entries = append(entries, found)
@@ -100,9 +100,9 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 }
 
 // trapped says of what trap a link that was found on p is one; empty if of none.
-func (j *Job) trapped(p *Page, e *frontier.Entry, f finder) (why string) {
+func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	switch {
-	case j.opts.FollowTraps || e.Redirects() > 0:
+	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
 		return ""
 	case p.below > maxBelow && e.Page():
 		why = fmt.Sprintf("found on one of more than %d pages of one body, below the first", maxBelow)
@@ -167,11 +167,17 @@ func (j *Job) narrowed(e *frontier.Entry) Reason {
 		return SkipDepth
 	case j.excluded(e):
 		return SkipFilter
-	case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
-		return SkipDepth
-	case o.Requisites && e.Requisite() || named(e):
-		// Beyond the scope, so that the page can be shown, or the list be read.
-		return ""
+	}
+	if e.Hops != "" && e.Hops[len(e.Hops)-1] != byte(frontier.HopLink) && !e.Page() {
+		switch {
+		case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
+			return SkipDepth
+		case o.Requisites && e.Requisite() || named(e):
+			// Beyond the scope, so that the page can be shown, or the list be read.
+			return ""
+		}
+	}
+	switch {
 	case !o.Scope.Contains(*e):
 		return SkipScope
 	case o.Include != nil && !o.Include.MatchString(e.URL.String()):

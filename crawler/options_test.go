@@ -55,7 +55,7 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	w.Site("http://private-use.example").Robots("User-agent: *\nContent-Signal: ai-train=no\n").Page("/", "x")
 	w.Site("https://secure.example").Page("/", "x")
 	w.Site("http://mapped.example").Robots("Sitemap: /list.txt").Page("/", "x").Page("/mapped", "x").Func("/list.txt", sent("text/plain", "http://mapped.example/mapped"))
-	w.Site("http://trap.example").Page("/", `<a href="/x/x/x/x">x</a>`).Page("/x/x/x/x", "x")
+	w.Site("http://trap.example").Page("/", `<a href="/x/x">x</a>`).Page("/x/x", `<a href="/x/x/x/x">x</a>`).Page("/x/x/x/x", "x")
 	return w
 }
 

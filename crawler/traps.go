@@ -47,23 +47,33 @@ type traps struct {
 	found  map[Trap]int // URLs is 0
 }
 
-// A finder is a page on which links are found, as far as their traps are concerned.
+// A finder is a page on which links are found, as far as their traps are concerned:
+// what grows without an end does so from page to page, so that most pages need no look
+// at the paths of their links.
 type finder struct {
+	grown       bool // its path is long, or begins to repeat itself
 	year, month int  // in its URL
 	dated       bool // it has them
 	far         int  // the first year that is far from now
 }
 
 func newFinder(u frontier.URL, now time.Time) finder {
-	y, m, at := month(u.Target())
-	return finder{y, m, at >= 0, now.Year() + futureYears}
+	target := u.Target()
+	path, _, _ := strings.Cut(target, "?")
+	y, m, at := month(target)
+	return finder{
+		grown: strings.Count(path, "/") > maxSegments/2 || repeatedIn(path, maxRounds-1) != "",
+		year:  y, month: m, dated: at >= 0, far: now.Year() + futureYears,
+	}
 }
 
 // judge says by which pattern a link that f has is one of a trap; empty if it is none.
-// Most links have neither a query nor a date: for them it is a look at the path.
-func (t *traps) judge(e *frontier.Entry, f finder) string {
+func (t *traps) judge(e *frontier.Entry, f *finder) string {
 	path, query, _ := strings.Cut(e.URL.Target(), "?")
-	why := endlessPath(path)
+	why := ""
+	if f.grown {
+		why = endlessPath(path)
+	}
 	if why == "" && f.dated {
 		why = t.endlessCalendar(e.URL, f)
 	}
@@ -113,9 +123,18 @@ func (t *traps) list() []Trap {
 // endlessPath finds too many segments, and the same ones again and again: a relative
 // link to a directory that is read from within it.
 func endlessPath(path string) string {
-	if strings.Count(path, "/") < maxRounds {
-		return ""
+	if strings.Count(path, "/") > maxSegments {
+		return fmt.Sprintf("the path has more than %d segments", maxSegments)
 	}
+	if s := repeatedIn(path, maxRounds); s != "" {
+		return "the path repeats " + short(s)
+	}
+	return ""
+}
+
+// repeatedIn are the first segments of a path that it has so many times after each
+// other; empty if it has none, or too many segments to look at.
+func repeatedIn(path string, rounds int) string {
 	var ends [maxSegments + 1]uint16 // where the slashes stand; a URL has no 64 KiB
 	n := 0
 	for i := 0; ; n++ {
@@ -124,30 +143,26 @@ func endlessPath(path string) string {
 			break
 		}
 		if n == maxSegments {
-			return fmt.Sprintf("the path has more than %d segments", maxSegments)
+			return ""
 		}
 		ends[n] = uint16(i + at)
 		i += at + 1
 	}
 	ends[n] = uint16(len(path))
-	for period := 1; period*maxRounds <= n; period++ {
-		for i := 0; i+period*maxRounds <= n; i++ {
-			size := ends[i+period] - ends[i]
-			if ends[i+2*period]-ends[i+period] != size {
-				continue
-			}
-			if s := path[ends[i]:ends[i+period]]; again(path[ends[i+period]:], s) && hasLetter(s) {
-				return "the path repeats " + short(s)
+	for period := 1; period*rounds <= n; period++ {
+		for i := 0; i+period*rounds <= n; i++ {
+			if s := path[ends[i]:ends[i+period]]; again(path[ends[i+period]:], s, rounds-1) && hasLetter(s) {
+				return s
 			}
 		}
 	}
 	return ""
 }
 
-// again reports whether rest begins with maxRounds-1 more times s, each a whole
-// segment or several.
-func again(rest, s string) bool {
-	for range maxRounds - 1 {
+// again reports whether rest begins with s so many times, each a whole segment or
+// several.
+func again(rest, s string, times int) bool {
+	for range times {
 		if !strings.HasPrefix(rest, s) {
 			return false
 		}
@@ -163,7 +178,7 @@ func hasLetter(s string) bool {
 
 // endlessCalendar finds a month that was found on one beside it, far from now, or
 // after many others: what leads from month to month does so for ever.
-func (t *traps) endlessCalendar(u frontier.URL, f finder) string {
+func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	y, m, at := month(u.Target())
 	if at < 0 || max(12*y+m-12*f.year-f.month, 12*f.year+f.month-12*y-m) > 1 {
 		return ""

@@ -54,8 +54,21 @@ func TestPatternsOfTraps(t *testing.T) {
 	} {
 		e := entryOf(t, "http://a.example"+test.url)
 		from := newFinder(entryOf(t, "http://a.example"+test.via).URL, now)
-		if got := new(traps).judge(&e, from); got != test.want {
+		from.grown = true
+		if got := new(traps).judge(&e, &from); got != test.want {
 			t.Errorf("%s, found on %s: %q, want %q", test.url, test.via, got, test.want)
+		}
+	}
+}
+
+// Paths are looked at where they have begun to grow.
+func TestWherePathsGrow(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/": false, "/a/b": false, "/a/a": true, "/a/a.html": false, "/x/a/b/a/b/y": true, "/a/b/a": false, "/0/0": false,
+		numbered(16): false, numbered(17): true, numbered(60): true, "/?x=/a/a": false,
+	} {
+		if f := newFinder(entryOf(t, "http://a.example"+path).URL, time.Now()); f.grown != want {
+			t.Errorf("%s: %v", path, f.grown)
 		}
 	}
 }
@@ -102,13 +115,13 @@ func TestTrapsOfManyLinks(t *testing.T) {
 				if i < test.most {
 					want = ""
 				}
-				if got := tr.judge(&e, finder{}); got != want {
+				if got := tr.judge(&e, &finder{}); got != want {
 					t.Fatalf("%d of %s: %q, want %q", i, test.url, got, want)
 				}
 			}
 		}
 		for _, other := range []string{"http://b.example/x;jsessionid=abcdefghijklmn", "http://b.example/x?sid=abcdefghijklmn&q=1", "http://a.example/y?c=1"} {
-			if e := entryOf(t, other); tr.judge(&e, finder{}) != "" {
+			if e := entryOf(t, other); tr.judge(&e, &finder{}) != "" {
 				t.Errorf("after %s: %s", test.url, other)
 			}
 		}
@@ -126,7 +139,7 @@ func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 		if i >= maxMonths {
 			want = "a calendar under /"
 		}
-		if got := tr.judge(&e, from); got != want {
+		if got := tr.judge(&e, &from); got != want {
 			t.Fatalf("%s: %q, want %q", e.URL, got, want)
 		}
 		month = month.AddDate(0, -1, 0)
@@ -138,7 +151,7 @@ func TestTrapsAreBounded(t *testing.T) {
 	var tr traps
 	for i := range 3*maxSpaces + 1 {
 		e := entryOf(t, fmt.Sprintf("http://a.example/%d?a=1", i))
-		tr.judge(&e, finder{})
+		tr.judge(&e, &finder{})
 		if len(tr.spaces) > maxSpaces {
 			t.Fatalf("%d paths", len(tr.spaces))
 		}
@@ -169,7 +182,7 @@ func BenchmarkJudge(b *testing.B) {
 			e := frontier.Entry{URL: u}
 			b.ReportAllocs()
 			for b.Loop() {
-				tr.judge(&e, finder{})
+				tr.judge(&e, &finder{})
 			}
 		})
 	}
