@@ -371,7 +371,7 @@ func (c *Crawler) widen() (requeued int, err error) {
 	}
 	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
 		if panicked == nil {
-			panicked = safely("Scope", func() { wanted = c.visits.narrowed(&e) == "" })
+			panicked = safely("Scope", func() { wanted = c.visits.unwanted(&e) == "" })
 		}
 		return wanted
 	})

@@ -61,7 +61,7 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 // newJob needs options that are prepared.
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	fetcher, err := fetch.New(fetch.Options{
-		Policy: o.policy(), Purpose: o.Purpose,
+		Policy: o.policy(), Purpose: o.Purpose, OptOut: o.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
 		Network: o.Network, Snapshots: rooms.Snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: rooms.DB != nil && o.writes(OutputWARC),

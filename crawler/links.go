@@ -142,6 +142,8 @@ func (j *Job) follows(p *Page) bool {
 // if it does.
 func (j *Job) unwanted(e *frontier.Entry) Reason {
 	switch {
+	case j.opts.OptOut != nil && j.opts.OptOut(e.URL) != "":
+		return SkipOptOut
 	case e.Redirects() > frontier.MaxRedirects:
 		return SkipRedirects
 	case e.FromSeed():

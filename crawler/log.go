@@ -58,6 +58,8 @@ func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
 		switch fate.Code {
 		case frontier.RobotsDisallowed:
 			l.Annotations = []string{"rule:" + strconv.Itoa(res.Verdict.Rule.Line), "robots:" + micro(fate.Rules)}
+		case frontier.OptedOut:
+			l.Annotations = []string{"optout:" + fate.Detail}
 		case frontier.UseRefused:
 			l.Annotations = []string{"refused:" + fate.Detail, "robots:" + micro(fate.Rules)}
 		default:
@@ -207,6 +209,8 @@ func fateStatus(f frontier.Fate) int {
 		return crawllog.OutOfScope
 	case frontier.UseRefused:
 		return crawllog.UseRefused
+	case frontier.OptedOut:
+		return crawllog.OptedOut
 	}
 	return crawllog.Failed
 }

@@ -30,6 +30,11 @@ type Options struct {
 
 	Include, Exclude *regexp.Regexp // of URLs in scope: which are followed; nil: all, none
 
+	// OptOut says why a URL is never asked for, nor any robots.txt for it; "": it may
+	// be. It stands before everything else. It must be quick and safe for concurrent
+	// use. nil: nothing is left out. OptOutList.Why is one.
+	OptOut func(frontier.URL) (why string)
+
 	Purpose robots.Purpose // what the crawl is for; a page whose owner refuses that is not asked for, or not kept; empty: not declared
 
 	Depth        int           // links from a seed that are followed; 0: no limit

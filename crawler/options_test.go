@@ -247,6 +247,14 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "FollowNoFollow", change: set(func(o *options) { o.FollowNoFollow = true }), look: func(s *seen) any { return s.has("http://a.example/nofollow") }, base: false, want: true},
 		{field: "Purpose", both: seeds("http://private-use.example/"), change: set(func(o *options) { o.Purpose = robots.PurposeAITrain }),
 			look: func(s *seen) any { return s.has("http://private-use.example/") }, base: true, want: false},
+		{field: "OptOut", change: set(func(o *options) {
+			o.OptOut = func(u frontier.URL) string {
+				if u.Target() == "/old" {
+					return "left alone"
+				}
+				return ""
+			}
+		}), look: func(s *seen) any { return s.has("http://a.example/old") }, base: true, want: false},
 		{field: "OnStart", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnStart = func(crawler.Start) { call(s, "start") } },
 			look: func(s *seen) any { return len(s.called) }, base: 0, want: 1},
 		{field: "OnError", change: func(o *options, _ *crawltest.Web, s *seen) {

@@ -141,7 +141,7 @@ func TestTheLineOfARequest(t *testing.T) {
 		}
 	}
 	for code, want := range map[frontier.Code]int{
-		frontier.RobotsDisallowed: -9998, frontier.RobotsUnreachable: -61, frontier.SiteDead: -2, frontier.OutOfScope: -5000, frontier.Failed: -5, frontier.UseRefused: -5002,
+		frontier.RobotsDisallowed: -9998, frontier.RobotsUnreachable: -61, frontier.SiteDead: -2, frontier.OutOfScope: -5000, frontier.Failed: -5, frontier.UseRefused: -5002, frontier.OptedOut: -5001,
 	} {
 		if got := fateStatus(frontier.Fate{Code: code}); got != want {
 			t.Errorf("%v: %d, want %d", code, got, want)

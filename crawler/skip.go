@@ -16,6 +16,7 @@ const (
 	SkipDepth     Reason = "too deep"
 	SkipFilter    Reason = "filtered" // by Include or Exclude
 	SkipNoFollow  Reason = "nofollow"
+	SkipOptOut    Reason = "opted out" // by Options.OptOut; so may a URL end that was queued before
 	SkipRedirects Reason = "too many redirects"
 	SkipTrap      Reason = "trap" // Detail is its pattern; Options.FollowTraps
 )

@@ -174,6 +174,8 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
 		s.Reason = SkipNarrowed
 	case frontier.UseRefused:
 		s.Reason = SkipUse
+	case frontier.OptedOut:
+		s.Reason = SkipOptOut
 	default:
 		return err
 	}

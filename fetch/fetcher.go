@@ -20,10 +20,16 @@ const DefaultMaxSize = 16 << 20
 // Options of a Fetcher. Policy.Token and UserAgent are required, the rest has
 // polite defaults.
 type Options struct {
-	Policy    robots.Policy  // how robots.txt is read, and for whom
-	Purpose   robots.Purpose // what pages are for: one for which the robots.txt refuses that is not asked for; empty: not declared
-	UserAgent string         // header field; must hold the product token
-	From      string         // header field (RFC 9110, section 10.1.2); may be empty
+	Policy  robots.Policy  // how robots.txt is read, and for whom
+	Purpose robots.Purpose // what pages are for: one for which the robots.txt refuses that is not asked for; empty: not declared
+
+	// OptOut says why a URL is not to be asked for, nor the robots.txt of its site for
+	// it; "": it may be. It is asked before anything else. An error of it is one of
+	// Get. nil: there is none.
+	OptOut func(frontier.URL) (why string, err error)
+
+	UserAgent string // header field; must hold the product token
+	From      string // header field (RFC 9110, section 10.1.2); may be empty
 
 	// Header holds further fields for every request, robots.txt included, such
 	// as Accept-Language. ParseHeader says which fields are refused. An Accept

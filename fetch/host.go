@@ -69,11 +69,16 @@ func (r *Result) Release() {
 // get makes the turn's one request: for robots.txt, if the copy at hand is
 // stale, else for the entry, if the rules allow it.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
+	entry := turn.Entry()
+	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
+		return Result{}, err
+	} else if why != "" {
+		return Result{Outcome: frontier.Outcome{Fate: frontier.Fate{Code: frontier.OptedOut, Detail: why}}}, nil
+	}
 	if err := h.load(); err != nil {
 		return Result{}, err
 	}
 	now := time.Now()
-	entry := turn.Entry()
 	if h.chain != nil || !h.fresh(turn, entry.URL, now) {
 		return h.refresh(ctx, turn, purpose{url: entry.URL})
 	}
@@ -106,6 +111,14 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	}
 	h.concludePage(x, &res)
 	return res, err
+}
+
+// optedOut says why u is not to be asked for; "" if it may be.
+func (f *Fetcher) optedOut(u frontier.URL) (why string, err error) {
+	if f.opts.OptOut == nil {
+		return "", nil
+	}
+	return f.opts.OptOut(u)
 }
 
 // refuses reports whether the rules in force refuse the purpose for u, and by what.

@@ -77,6 +77,9 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 // another site. There is no exchange where a right could not be had. Where a
 // failure says that the URL must not be asked for, the exchange only names it.
 func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (x *Exchange, failure string, err error) {
+	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
+		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
+	}
 	a := ask{url: h.chain.at, robots: true, limit: robots.MaxBytes, header: h.rulesHeader()}
 	if a.url.Site() != h.site {
 		return h.askOther(ctx, turn, a, res)

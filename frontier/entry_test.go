@@ -72,6 +72,7 @@ func TestFates(t *testing.T) {
 		{Fate{Code: Waiting}, false, "waiting"},
 		{Fate{Code: UseRefused}, false, "use refused"},
 		{Fate{Code: UseRefused, Status: 200}, true, "use refused"},
+		{Fate{Code: OptedOut}, false, "opted out"},
 		{Fate{Code: Code(len(codeNames))}, false, "unknown fate"},
 	} {
 		if tc.fate.Page() != tc.page || tc.fate.Code.String() != tc.name {

@@ -16,12 +16,13 @@ const (
 	OutOfScope             // the scope was tightened after it was queued
 	Waiting                // queued again, until Due
 	UseRefused             // the owner refuses the use that the crawl is for; Detail is the statement, Status 0 where it was not asked for
+	OptedOut               // it is on the list of what this machine asks for nothing; Detail is the line
 )
 
 var codeNames = [...]string{
 	Undecided: "undecided", Fetched: "fetched", RobotsDisallowed: "robots disallowed",
 	RobotsUnreachable: "robots unreachable", Failed: "failed", SiteDead: "site dead",
-	OutOfScope: "out of scope", Waiting: "waiting", UseRefused: "use refused",
+	OutOfScope: "out of scope", Waiting: "waiting", UseRefused: "use refused", OptedOut: "opted out",
 }
 
 func (c Code) String() string {
@@ -30,6 +31,10 @@ func (c Code) String() string {
 	}
 	return "unknown fate"
 }
+
+// Aside reports whether an entry that ends so is only put aside: it is queued again
+// once what keeps it out does not any more.
+func (c Code) Aside() bool { return c == OutOfScope || c == OptedOut }
 
 // A Fate is the one reason with which an entry, or a whole site, ends.
 type Fate struct {

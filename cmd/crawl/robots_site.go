@@ -43,7 +43,11 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	if err != nil {
 		return nil, usage("--site: %v", err)
 	}
-	fetcher, err := f.fetcher(id, p.network)
+	never, err := optOut()
+	if err != nil {
+		return nil, err
+	}
+	fetcher, err := f.fetcher(id, p.network, never)
 	if err != nil {
 		return nil, err
 	}
@@ -80,14 +84,24 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 			return res.Snapshot, nil
 		case !res.Outcome.Again || res.Outcome.Gone:
 			detail := res.Outcome.Fate.Detail
+			if res.Outcome.Fate.Code == frontier.OptedOut {
+				detail = "it is on the opt-out list, and asked for nothing: " + detail
+			}
 			return nil, &exit{exitNothing, fmt.Errorf("%s: %s%s", u.Site(), detail, permits(detail))}
 		}
 	}
 }
 
 // fetcher asks as a crawl would that has these flags.
-func (f *siteFlags) fetcher(id crawler.Identity, network fetch.Network) (*fetch.Fetcher, error) {
+func (f *siteFlags) fetcher(id crawler.Identity, network fetch.Network, never func(frontier.URL) string) (*fetch.Fetcher, error) {
+	optedOut := func(u frontier.URL) (string, error) {
+		if never == nil {
+			return "", nil
+		}
+		return never(u), nil
+	}
 	return fetch.New(fetch.Options{
+		OptOut: optedOut,
 		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), Network: network,
 		AllowPrivate: f.way.AllowPrivate, ConnectTo: f.way.ConnectTo,
 	})

@@ -69,6 +69,9 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) erro
 	if err != nil {
 		return err
 	}
+	if opts.OptOut, err = optOut(); err != nil {
+		return err
+	}
 	opts.Seeds, opts.Network = seeds, p.network
 	if opts.Identity, err = p.identity(f.name, f.contact); err != nil {
 		return err

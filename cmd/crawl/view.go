@@ -164,6 +164,7 @@ var reasonWords = map[crawler.Reason]string{
 	crawler.SkipRobots:            "URLs forbidden by robots.txt",
 	crawler.SkipFailed:            "URLs failed every time",
 	crawler.SkipNarrowed:          "URLs put aside, as the scope is narrower now",
+	crawler.SkipOptOut:            "URLs left alone by the opt-out list",
 	crawler.SkipUse:               "URLs whose owner refuses the purpose of the crawl",
 	crawler.SkipSiteDead:          "URLs of sites that do not answer",
 	crawler.SkipRobotsUnreachable: "URLs of sites whose robots.txt cannot be had",

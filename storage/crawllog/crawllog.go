@@ -40,6 +40,7 @@
 //	refused:WHAT  the statement by which the owner refuses the purpose of the crawl:
 //	              with status -5002 the URL was not asked for, otherwise the page is
 //	              not kept
+//	optout:LINE   the line of the list of what is asked for nothing (status -5001)
 //	robots:TIME   when the robots.txt in force was fetched
 //
 // A line without a request and with queued:N says that a whole site was given
@@ -74,6 +75,7 @@ const (
 	RobotsUnreachable = -61
 	TooManyRedirects  = -4001
 	OutOfScope        = -5000
+	OptedOut          = -5001 // "blocked by user"
 	UseRefused        = -5002 // "blocked by a custom processor"
 	OverBudget        = -5003
 	RobotsDisallowed  = -9998

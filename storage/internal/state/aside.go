@@ -12,7 +12,7 @@ import (
 // requeueAtOnce is how many entries come back with one commit.
 const requeueAtOnce = 4096
 
-// Requeue queues those entries again that ended as frontier.OutOfScope and that
+// Requeue queues those entries again that were put aside (frontier.Code.Aside) and that
 // are wanted now, and says how many. What was submitted and is not merged yet is
 // not looked at; what is queued again can be read once the next commit is over.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
@@ -87,7 +87,7 @@ func asideEntry(tx *bbolt.Tx, key, value []byte) (frontier.Entry, error) {
 	return rowEntry(r.Site, n, ended, tx.Bucket(bucketEntries).Get(ended))
 }
 
-// setAside notes that an entry ended only because of what the scope is now.
+// setAside notes that an entry ended only because of what is wanted now.
 func (c *change) setAside(n siteNum, num uint32) error {
 	return put(c.tx.Bucket(bucketAside), rowKey(entryID(n, num)), c.arena.value())
 }

@@ -258,7 +258,7 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 		fate := v.ends[siteEntry{r.Site, fingerprint(e.URL, v.seed)}]
 		if kind == kindEnded {
 			var wrong error
-			if fate, wrong = d.ended(tx.Bucket(bucketArchives)); fate.Code == frontier.OutOfScope {
+			if fate, wrong = d.ended(tx.Bucket(bucketArchives)); fate.Code.Aside() {
 				v.aside(tx, n, lastNum(key))
 			}
 			if err == nil && wrong != nil {

@@ -209,7 +209,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries)))
 	}
 	r.Queued--
-	if j.fate.Code == frontier.OutOfScope {
+	if j.fate.Code.Aside() {
 		if err := c.setAside(n, num); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ var (
 	//   (places.go)
 	bucketEntries = []byte("entries")
 
-	// entry ID (8) -> nothing: entries that ended as frontier.OutOfScope, which come
+	// entry ID (8) -> nothing: entries that were put aside (frontier.Code.Aside), which come
 	// back when the scope is wider
 	bucketAside = []byte("aside")
 

@@ -1,0 +1,146 @@
+package crawler
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An OptOutList is a list of places that are asked for nothing, not even for
+// robots.txt, by who runs a machine. It is never changed, and safe for concurrent
+// use. The zero value has none.
+type OptOutList struct {
+	hosts    map[string]string              // how each is told of, by name
+	prefixes map[frontier.Site][]optOutPath // by the site that it is of
+}
+
+type optOutPath struct{ key, told string }
+
+// maxOptOutLine is how long a line may be, in bytes.
+const maxOptOutLine = 64 << 10
+
+// ReadOptOutList reads a list. On each line stands a host, which stands for all
+// hosts below it, too, and for every scheme and port: example.org; or a URL, and
+// all of its site that begin with it are meant: https://example.org/~joe/. What
+// follows a # at the beginning of a line or behind a blank is a comment.
+//
+// The error tells of each line that is neither, by name and number: a list that
+// is not understood must not be taken for one that is shorter.
+func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
+	l := &OptOutList{hosts: map[string]string{}, prefixes: map[frontier.Site][]optOutPath{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxOptOutLine)
+	var problems []error
+	n := 0
+	for lines.Scan() {
+		n++
+		text := lines.Text()
+		if n == 1 {
+			text = strings.TrimPrefix(text, "\ufeff")
+		}
+		place, u, err := optOutPlace(text)
+		switch told := fmt.Sprintf("%s:%d: %s", name, n, place); {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%s:%d: %w", name, n, err))
+		case place == "":
+		case u.IsZero():
+			l.hosts[place] = told
+		default:
+			l.prefixes[u.Site()] = append(l.prefixes[u.Site()], optOutPath{u.Key(), told})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		problems = append(problems, fmt.Errorf("%s:%d: %w", name, n+1, err))
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return l, nil
+}
+
+// optOutPlace is what a line names: a URL, or without one a host; "" for nothing.
+func optOutPlace(line string) (place string, u frontier.URL, err error) {
+	text := strings.TrimSpace(line)
+	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
+		text = strings.TrimSpace(text[:i])
+	}
+	switch {
+	case text == "":
+		return "", u, nil
+	case strings.ContainsAny(text, " \t"):
+		return "", u, fmt.Errorf("%q is more than one place: write each on a line of its own, and # before a comment", text)
+	case strings.Contains(text, "://"):
+		u, err = frontier.ParseURL(text)
+		return text, u, err
+	}
+	if place = hostOf(text); place == "" {
+		err = fmt.Errorf("%q is neither a host, as example.org, nor a URL, as https://example.org/: a host stands for all below it and for all ports", text)
+	}
+	return place, u, err
+}
+
+// hostOf is a name or an address as it stands in a URL.Host; "" if text is neither.
+func hostOf(text string) string {
+	text = strings.Trim(text, ".")
+	bare := text
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		bare = text[1 : len(text)-1]
+	}
+	if addr, err := netip.ParseAddr(bare); err == nil && addr.Is6() {
+		text = "[" + addr.String() + "]"
+	} else if strings.ContainsAny(text, "/\\?*@:[]") {
+		return ""
+	}
+	u, err := frontier.ParseURL("http://" + text + "/")
+	if err != nil || u.Target() != "/" {
+		return ""
+	}
+	return strings.TrimSuffix(u.Host(), ".")
+}
+
+// Why says which line keeps u from being asked for; "" if none does. It is an
+// Options.OptOut.
+func (l *OptOutList) Why(u frontier.URL) string {
+	if u.IsZero() {
+		return ""
+	}
+	host := strings.TrimSuffix(u.Host(), ".")
+	for name := host; len(l.hosts) > 0 && name != ""; {
+		if told, ok := l.hosts[name]; ok {
+			return told
+		}
+		_, name, _ = strings.Cut(name, ".")
+	}
+	if paths := l.prefixes[u.Site()]; paths != nil {
+		key := u.Key()
+		for _, p := range paths {
+			if strings.HasPrefix(key, p.key) {
+				return p.told
+			}
+		}
+	}
+	return ""
+}
+
+// Len is how many places the list has.
+func (l *OptOutList) Len() int {
+	n := len(l.hosts)
+	for _, paths := range l.prefixes {
+		n += len(paths)
+	}
+	return n
+}
+
+// optedOut says why u must not be asked for. A panic of the function that says so is
+// an error, which ends the crawl.
+func (o *Options) optedOut(u frontier.URL) (why string, err error) {
+	if o.OptOut != nil {
+		err = safely("OptOut", func() { why = o.OptOut(u) })
+	}
+	return why, err
+}
