@@ -49,7 +49,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 	}
 	var v storage.Visit
 	for _, x := range res.Exchanges {
-		if x.Status == 0 || !j.opts.writes(OutputWARC) || p != nil && p.refused != "" && x == res.Page {
+		if x.Status == 0 || !j.opts.writes(OutputWARC) || j.declined(e, x, p) {
 			continue
 		}
 		record := archived(e, x, res)

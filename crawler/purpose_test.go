@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
@@ -253,4 +254,41 @@ func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// An answer that is asked for again is not kept either, where it refuses the
+// purpose: with the page it would come into the archive all the same.
+func TestAnswersThatAreAskedForAgainAreNotKept(t *testing.T) {
+	for _, purpose := range []robots.Purpose{robots.PurposeArchive, robots.PurposeSearch} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			w := crawltest.New(t)
+			s := w.Site("http://a.example").Page("/", "")
+			s.Func("/late", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("X-Robots-Tag", "noarchive")
+				rw.WriteHeader(http.StatusInternalServerError)
+			})
+			s.Func("/cut", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "text/html")
+				rw.Header().Set("Content-Length", "1000")
+				fmt.Fprint(rw, "<meta name=robots content=noarchive>")
+			})
+			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose, o.Patience = dir, purpose, 24*time.Hour }, "http://a.example/", "http://a.example/late", "http://a.example/cut")
+			all := tableOf(t, dir)
+			for _, target := range []string{"/late", "/cut"} {
+				if n := w.Fetched("http://a.example" + target); n < 3 {
+					t.Errorf("%s was asked for %d times", target, n)
+				}
+				if kept := all[target] != nil; kept != (purpose == robots.PurposeSearch) {
+					t.Errorf("%s: %s is kept: %v", purpose, target, kept)
+				}
+			}
+			if all["/"] == nil || all["/robots.txt"] == nil {
+				t.Errorf("%s: %v", purpose, all)
+			}
+			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 }

@@ -93,3 +93,18 @@ func (j *Job) decline(p *Page, res *fetch.Result) {
 	p.html, p.digest, p.charset, p.text = extract.Document{}, "", "", nil
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
+
+// declined reports whether an answer is not to be archived: p, or one that no page
+// came of, and that is asked for again: of a body that was cut the elements count
+// that are there.
+func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
+	switch {
+	case p != nil && p.Exchange == x:
+		return p.refused != ""
+	case x.Robots || j.opts.Purpose == "":
+		return false
+	}
+	other := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token})
+	_, refused := other.Signals().Refuses(j.opts.Purpose)
+	return refused
+}
