@@ -183,12 +183,24 @@ func (g *Group) Signals(target string) Signals {
 		if e := &g.file.entries[i]; e.kind == noindexLine && e.start < e.end {
 			value := g.file.value(e)
 			if _, ok := patternMatches(value, target); ok {
-				s.add(Statement{Use: UseSearch, Line: int(e.line), Field: "Noindex", Value: value})
+				s.add(Statement{Use: UseSearch, Line: int(e.line), Field: "Noindex", Value: shown(value)})
 				break
 			}
 		}
 	}
 	return s
+}
+
+// maxShown is how much of a pattern is told of, in octets.
+const maxShown = 256
+
+// shown is a pattern as a log and a record can hold it: text of one line, and of
+// bounded length.
+func shown(pattern string) string {
+	if len(pattern) > maxShown {
+		pattern = pattern[:maxShown] + "..."
+	}
+	return strings.ToValidUTF8(pattern, "\uFFFD")
 }
 
 // add adds what a line says, unless another of the name has said it: a file may

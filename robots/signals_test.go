@@ -194,3 +194,16 @@ func TestWithoutAFileNothingIsSaid(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A Noindex line is text of bounded length, whatever stands in it.
+func TestPatternsAreToldAsText(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"/a": "Noindex: /a", "/a\xff": "Noindex: /a\uFFFD", "/" + strings.Repeat("*", 300): "Noindex: /" + strings.Repeat("*", maxShown-1) + "...",
+	} {
+		s := Parse([]byte("User-agent: *\nNoindex: "+pattern), RFC9309).Group("wren").Signals("/a\xff")
+		_, by := s.Of(UseSearch)
+		if got := strings.TrimPrefix(by.String(), "line 2: "); got != want {
+			t.Errorf("%q is told as %q, want %q", pattern, got, want)
+		}
+	}
+}

@@ -12,8 +12,9 @@ import (
 func (s *scanner) meta() {
 	if s.z.has(nameName) {
 		if name := s.z.value(nameName); name != "" {
-			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, name, s.z.value(contentName)))
-			s.found.TDM = s.found.TDM.Merge(robots.MetaTDM(name, s.z.value(contentName)))
+			content := s.z.value(contentName)
+			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, name, content))
+			s.found.TDM = s.found.TDM.Merge(robots.MetaTDM(name, content))
 		}
 	}
 	if s.z.has(equivName) && strings.EqualFold(s.z.value(equivName), "refresh") {
