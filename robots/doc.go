@@ -22,6 +22,13 @@
 // no copy to go by. What is no target, and a URL of another site, is disallowed,
 // and the zero Group, File and Snapshot defer.
 //
+// What a site says about the use of its pages never changes a verdict. It is read
+// from the group and from each answer, and the most restrictive statement decides:
+//
+//	s := g.Signals("/private/page?x=1").Merge(answer.Signals())
+//	stance, by := s.Of(robots.UseAITrain)                // Unstated, Granted or Refused
+//	by, refused := s.Refuses(robots.PurposeSearch)
+//
 // # Texts
 //
 // RFC 9309 is the law here, and dialect RFC9309 the default. Where the RFC is
