@@ -108,7 +108,7 @@ func (f *Fetcher) decode(b *body, coding string, src source, limit int64, lend, 
 	case isSpool(err):
 	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
 		err = nil
-	case errors.Is(err, errRatio), err != nil && d.src.err == errLength:
+	case errors.Is(err, ErrBomb), err != nil && d.src.err == errLength:
 		b.cut, err = true, nil
 	case err != nil:
 		err = blame(err, &d.src)

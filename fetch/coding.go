@@ -153,8 +153,9 @@ const (
 	maxRatio  = 100     // decoded bytes for each one of the wire, beyond that
 )
 
-// errRatio ends a body that has far more decoded bytes than came over the wire.
-var errRatio = errors.New("the body grows like a decompression bomb")
+// ErrBomb ends a body of more than 4 MiB that has a hundred times as many decoded bytes
+// as came over the wire.
+var ErrBomb = errors.New("the body grows like a decompression bomb")
 
 // A guarded reader ends a bomb early.
 type guarded struct {
@@ -167,7 +168,7 @@ func (g *guarded) Read(p []byte) (int, error) {
 	n, err := g.d.undo.Read(p[:min(len(p), 64<<10)])
 	g.n += int64(n)
 	if g.n > freeBytes && g.n > maxRatio*g.d.src.n {
-		return n, errRatio
+		return n, ErrBomb
 	}
 	return n, err
 }

@@ -345,8 +345,8 @@ func TestTheBoundsOfTheBombGuard(t *testing.T) {
 		before, wire int64
 		want         error
 	}{
-		{freeBytes - 1, 0, nil}, {freeBytes, 0, errRatio}, {freeBytes, freeBytes/maxRatio + 1, nil},
-		{100*50_000 - 1, 50_000, nil}, {100 * 50_000, 50_000, errRatio},
+		{freeBytes - 1, 0, nil}, {freeBytes, 0, ErrBomb}, {freeBytes, freeBytes/maxRatio + 1, nil},
+		{100*50_000 - 1, 50_000, nil}, {100 * 50_000, 50_000, ErrBomb},
 	} {
 		g := &guarded{d: &decoder{undo: &zeros{}, src: source{n: tc.wire}}, n: tc.before}
 		if n, err := g.Read(make([]byte, 1)); n != 1 || err != tc.want {
