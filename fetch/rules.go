@@ -133,12 +133,9 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 	s := &robots.Snapshot{
 		URL: at, Fetched: x.Ended, Status: x.Status, Failure: failure,
 		Body: x.Body, Cut: x.Truncated == "length",
-		Header: robots.Header{
-			CacheControl: x.Header.Get("Cache-Control"), Expires: x.Header.Get("Expires"), Date: x.Header.Get("Date"),
-			ETag: x.Header.Get("ETag"), LastModified: x.Header.Get("Last-Modified"), ContentType: x.Header.Get("Content-Type"),
-			RetryAfter: x.retryAfter(), ObjectStore: objectStore(x.Header),
-		},
+		Header: robots.ReadHeader(x.Header.Get),
 	}
+	s.Header.RetryAfter = x.retryAfter()
 	if s.Failure != "" {
 		s.Body = nil
 	}
@@ -185,13 +182,4 @@ func (h *host) rulesHeader() http.Header {
 		return header
 	}
 	return Validators{s.Header.ETag, s.Header.LastModified}.condition(header)
-}
-
-// objectStore is the field by which the large object stores mark their own
-// answers; a 403 with it means that the file is missing.
-func objectStore(h http.Header) string {
-	if id := h.Get("X-Amz-Request-Id"); id != "" {
-		return id
-	}
-	return h.Get("X-Guploader-Uploadid")
 }

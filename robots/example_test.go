@@ -2,6 +2,7 @@ package robots_test
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/permesso-crawler/permesso/robots"
@@ -179,4 +180,19 @@ func ExampleParseDialect() {
 	d, err := robots.ParseDialect("google")
 	fmt.Println(d, err)
 	// Output: google <nil>
+}
+
+// Who asks for robots.txt with a client of his own makes a Snapshot of the answer.
+func ExampleReadHeader() {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	answer := http.Header{"Cache-Control": {"max-age=3600"}, "Etag": {`"1"`}, "X-Guploader-Uploadid": {"x"}}
+	s := &robots.Snapshot{
+		URL: "https://example.org/robots.txt", Fetched: now, Status: 200, Header: robots.ReadHeader(answer.Get), Body: []byte(file),
+	}
+	p := robots.Policy{Token: "examplebot"}
+	fmt.Println(s.Group(p, now).MatchURL("https://example.org/private/notes").Access, s.Expires(p).Sub(now))
+	fmt.Println(s.Header.ETag, s.Header.ObjectStore)
+	// Output:
+	// disallow 1h0m0s
+	// "1" x
 }

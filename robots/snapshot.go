@@ -51,6 +51,22 @@ type Header struct {
 	ObjectStore  string    // x-amz-request-id or x-guploader-uploadid, if present
 }
 
+// ReadHeader reads the fields of an answer to a request for robots.txt; get is the Get of
+// an http.Header, or one like it. RetryAfter is left out: it depends on the clock, and
+// package fetch reads it.
+func ReadHeader(get func(name string) string) Header {
+	h := Header{
+		CacheControl: get("Cache-Control"), Expires: get("Expires"), Date: get("Date"),
+		ETag: get("ETag"), LastModified: get("Last-Modified"), ContentType: get("Content-Type"),
+		// The large object stores mark their own answers by these.
+		ObjectStore: get("X-Amz-Request-Id"),
+	}
+	if h.ObjectStore == "" {
+		h.ObjectStore = get("X-Guploader-Uploadid")
+	}
+	return h
+}
+
 // Policy says by which text a site is read, and for whom.
 type Policy struct {
 	Dialect Dialect
