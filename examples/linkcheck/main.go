@@ -1,0 +1,74 @@
+// Command linkcheck names the links of a site that lead nowhere.
+//
+//	go run ./examples/linkcheck https://example.org/
+//
+// It exits with 1 where there are any. main_test.go shows how a job is tested without a
+// network, and without waiting for the pauses that it keeps.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"sync"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+func main() {
+	broken, err := check(context.Background(), crawler.Options{
+		Identity: crawler.Identity{Token: "linkbot", Contact: "https://example.org/linkbot"},
+		Seeds:    os.Args[1:],
+	})
+	for _, b := range broken {
+		fmt.Println(b)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	if len(broken) > 0 {
+		os.Exit(1)
+	}
+}
+
+// A link that is broken, on the first page that has it.
+type link struct {
+	on, to, why string
+}
+
+func (l link) String() string {
+	if l.on == "" {
+		return fmt.Sprintf("%s: %s", l.to, l.why)
+	}
+	return fmt.Sprintf("%s, on %s: %s", l.to, l.on, l.why)
+}
+
+// check crawls, and returns what is broken. What robots.txt forbids is nobody's mistake.
+func check(ctx context.Context, opts crawler.Options) (broken []link, err error) {
+	var mu sync.Mutex // visits of several sites go on at the same time
+	note := func(l link) {
+		mu.Lock()
+		defer mu.Unlock()
+		broken = append(broken, l)
+	}
+	opts.OnSkip = func(s crawler.Skip) {
+		if s.Reason == crawler.SkipFailed || s.Reason == crawler.SkipSiteDead {
+			note(link{s.Via, s.URL.String(), s.Detail})
+		}
+	}
+	c, err := crawler.New(opts)
+	if err != nil {
+		return nil, err
+	}
+	err = c.Run(ctx, crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		if p.Status >= 400 {
+			note(link{p.Entry.Via, p.URL.String(), fmt.Sprint("status ", p.Status)})
+		}
+		return nil
+	}))
+	if s := c.Summary(); err == nil && s.Fetched == 0 {
+		err = fmt.Errorf("nothing was fetched: %s", s)
+	}
+	return broken, err
+}

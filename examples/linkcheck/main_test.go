@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+)
+
+// A web in memory, in virtual time: the real crawler runs, its pauses and tries take no
+// time, and what it did is looked up in the log of the web.
+func TestBrokenLinksAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("https://a.example").
+			Robots("User-agent: *\nDisallow: /private/\nCrawl-delay: 10").
+			Page("/", `<a href="/fine">1</a> <a href="/gone">2</a> <a href="/busy">3</a> <a href="/wrong">4</a> <a href="/private/x">5</a> <a href="/moved">6</a>`).
+			Page("/fine", `<a href="/gone">again</a> <a href="https://b.example/">elsewhere</a>`).
+			Flaky("/busy", "", "120", 503, 503).
+			Redirect("/moved", "/nowhere").
+			Status("/wrong", 500)
+		began := time.Now()
+		broken, err := check(t.Context(), crawler.Options{
+			Identity: crawler.Identity{Token: "linkbot", Contact: "https://example.org/linkbot"},
+			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(), Patience: time.Hour,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range broken {
+			got = append(got, fmt.Sprintf("%s on %s", b.to, b.on))
+		}
+		slices.Sort(got)
+		want := []string{
+			"https://a.example/gone on https://a.example/", "https://a.example/nowhere on https://a.example/moved",
+			"https://a.example/wrong on https://a.example/",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("broken are\n%q, want\n%q", got, want)
+		}
+		w.AssertPolite()
+		w.AssertDelay("https://a.example", 10*time.Second)
+		w.AssertFetched("https://a.example/fine", "https://a.example/gone")
+		w.AssertNeverFetched("https://a.example/private/x", "https://b.example/")
+		t.Logf("%d requests in %v", len(w.Log()), time.Since(began))
+	})
+}
+
+// A site that does not answer is told, and is an error: nothing was checked.
+func TestASiteThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("https://a.example").Down(true)
+		broken, err := check(t.Context(), crawler.Options{
+			Identity: crawler.Identity{Token: "linkbot", Contact: "https://example.org/linkbot"},
+			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+		})
+		if err == nil {
+			t.Errorf("broken are %q, and there is no error", broken)
+		}
+	})
+}
