@@ -66,6 +66,9 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if seeds, err = parseSeeds(o.Seeds); err != nil {
 		return nil, err
 	}
+	if err := o.rewriteSeeds(seeds); err != nil {
+		return nil, err
+	}
 	for _, e := range seeds {
 		o.Scope.Admit(e.URL)
 	}
@@ -285,7 +288,7 @@ func (c *Crawler) open(h Handler) error {
 	front, err := frontier.New(backlog, frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
-		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.bounds.readAhead,
+		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(),
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
 	})
 	if err != nil {

@@ -25,10 +25,12 @@
 // opens a directory and a frontier around a Job and starts the workers. settings.go
 // is the table of what a crawl may be asked for by name, values.go how that is
 // written; limits.go is what may change while a run goes on. scope.go and links.go
-// decide which links are followed, page.go is what a Handler sees, newpage.go makes one
-// of what was not fetched, follow.go what it may ask for, and tags.go which one is given
-// a page; batches.go is a crawl as a loop; archive.go and log.go write down what was
-// asked and answered. left.go says why what is left is not fetched, changes.go what a
-// run does otherwise than the one before; rescan.go reads an archive again, and
-// repeats.go looks out for spaces without an end.
+// decide which links are followed, hooks.go what the program has to say about them,
+// sitemaps.go brings in what robots.txt lists, traps.go and repeats.go keep out of
+// spaces without an end. page.go is what a Handler sees, newpage.go makes one of what
+// was not fetched, follow.go what it may ask for, and tags.go which one is given a page;
+// batches.go is a crawl as a loop; signals.go heeds what owners say about the use of
+// pages; archive.go and log.go write down what was asked and answered. left.go says why
+// what is left is not fetched, changes.go what a run does otherwise than the one before;
+// and rescan.go reads an archive again.
 package crawler

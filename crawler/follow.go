@@ -67,8 +67,11 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 // late are the entries that p has followed after its visit, as far as they are in
 // scope. An error is a panic of the Scope, or of OnSkip.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
-	err = safely("Scope or OnSkip", func() {
+	err = safely("Scope, Rewrite or OnSkip", func() {
 		for _, e := range p.Followed()[p.queued:] {
+			if e.URL = j.opts.rewrite(e.URL); e.URL.IsZero() {
+				continue
+			}
 			if reason := j.unwanted(&e); reason != "" {
 				j.skip(Skip{URL: e.URL, Via: e.Via, Reason: reason})
 			} else {

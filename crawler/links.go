@@ -34,69 +34,86 @@ func (f *findings) clear() {
 // next are the entries that a page leads to, each once, in scope. They are valid
 // until f is used for another page.
 func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
-	err = safely("Scope or OnSkip", func() { entries = j.wantedOf(p, f, j.skip) })
+	err = safely("Scope, Links, Rewrite or OnSkip", func() { entries = j.wantedOf(p, f, j.skip) })
 	return entries, err
 }
 
 // wantedOf tells of each link that is not wanted.
 func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
-	links := p.Links()
-	seen, entries := f.seen, f.entries
-	seen[p.URL.Key()] = struct{}{}
-	var found frontier.Entry
-	var by frontier.Hop
-	from := newFinder(p.URL, time.Now())
-	add := func(u frontier.URL, hop frontier.Hop) {
-		key := u.Key()
-		known := len(seen)
-		if seen[key] = struct{}{}; len(seen) == known {
-			return
-		}
-		if hop != by {
-			found, by = p.Entry.Found(u, hop), hop
-		}
-		found.URL, found.Tag = u, p.tagOf(key)
-		if reason := j.unwanted(&found); reason != "" {
-			tell(Skip{URL: u, Via: found.Via, Reason: reason})
-		} else if why := j.trapped(p, &found, &from); why != "" {
-			tell(Skip{URL: u, Via: found.Via, Reason: SkipTrap, Detail: why})
-		} else {
-			entries = append(entries, found)
-		}
-	}
+	f.seen[p.URL.Key()] = struct{}{}
+	s := sorting{job: j, page: p, findings: f, tell: tell, from: newFinder(p.URL, time.Now())}
 	if p.redirect {
-		add(p.Location, frontier.HopRedirect)
+		s.add(extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
+	links := p.Links()
 	for i := range links {
-		l := &links[i]
-		switch l.Hop {
-		case frontier.HopEmbed:
-			// It is no link that a robot could follow: the page is shown with it.
-			if j.opts.Requisites && p.shows() {
-				add(l.URL, l.Hop)
-			}
-			continue
-		case frontier.HopManifest:
-			if j.opts.Sitemaps != SitemapsNone {
-				add(l.URL, l.Hop)
-			}
-			continue
+		if l := &links[i]; s.follows(l) {
+			s.add(*l)
 		}
-		if !j.follows(p) {
-			continue
-		}
-		if (l.NoFollow || p.Directives.NoFollow) && !j.opts.FollowNoFollow {
-			tell(Skip{URL: l.URL, Via: p.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
-			continue
-		}
-		add(l.URL, l.Hop)
 	}
 	for _, u := range p.followed {
-		add(u, frontier.HopLink)
+		s.add(extract.Link{URL: u, Hop: frontier.HopLink})
 	}
-	f.entries = entries
-	return entries
+	return f.entries
+}
+
+// A sorting finds out which links of a page become entries.
+type sorting struct {
+	job  *Job
+	page *Page
+	*findings
+	tell func(Skip)
+	from finder
+
+	found frontier.Entry // on page, by that hop
+	by    frontier.Hop
+}
+
+// follows reports whether a link that was read is one for the crawl, wherever it
+// leads.
+func (s *sorting) follows(l *extract.Link) bool {
+	o := &s.job.opts
+	switch {
+	case l.Hop == frontier.HopEmbed: // no link that a robot could follow: the page is shown with it
+		return o.Requisites && s.page.shows()
+	case l.Hop == frontier.HopManifest:
+		return o.Sitemaps != SitemapsNone
+	case !s.job.follows(s.page):
+		return false
+	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
+		s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
+		return false
+	}
+	return true
+}
+
+// add makes an entry of a link that was not on the page before, if it is wanted.
+func (s *sorting) add(l extract.Link) {
+	j, u := s.job, s.job.opts.rewrite(l.URL)
+	if u.IsZero() {
+		s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipHook, Detail: "Rewrite"})
+		return
+	}
+	key := u.Key()
+	known := len(s.seen)
+	if s.seen[key] = struct{}{}; len(s.seen) == known {
+		return
+	}
+	if l.Hop != s.by {
+		s.found, s.by = s.page.Entry.Found(u, l.Hop), l.Hop
+	}
+	e := &s.found
+	e.URL, e.Tag = u, s.page.tagOf(key)
+	if reason := j.unwanted(e); reason != "" {
+		s.tell(Skip{URL: u, Via: e.Via, Reason: reason})
+	} else if why := j.trapped(s.page, e, &s.from); why != "" {
+		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
+	} else if !j.opts.takes(s.page, &l, e) {
+		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipHook, Detail: "Links"})
+	} else {
+		s.entries = append(s.entries, *e)
+	}
 }
 
 // trapped says of what trap a link that was found on p is one; empty if of none.

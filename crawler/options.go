@@ -77,6 +77,16 @@ type Options struct {
 	FollowNoFollow bool              // follow links that are marked nofollow
 	FollowTraps    bool              // follow links that have the pattern of a space without an end
 
+	// Links is called for each link that is about to be queued, beside seeds and
+	// redirects: it may refuse it, and give it a rank and a tag. It runs in the visit of
+	// the page, one after another for a site, at the same time for several. Rewrite is
+	// asked before that, for seeds, redirects, sitemaps and what Follow names, too, and
+	// before it is looked up whether the URL is known; the zero URL refuses it. It must
+	// give the same for the same URL, and that for its own result. Both must be quick;
+	// a panic of one ends the crawl, and loses nothing.
+	Links   func(p *Page, l *Link) bool     // nil: all are taken
+	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are asked for as they are written
+
 	OnStart func(Start)        // called once, before the first request: what a run that goes on does otherwise
 	OnError func(*Page, error) // called for each error of the handler, beside the Logger; must be safe for concurrent use
 	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end for those, too, that are left in the queue and not only for want of time; must be quick and safe for concurrent use

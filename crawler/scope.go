@@ -54,6 +54,22 @@ func (anywhere) Contains(_ frontier.Entry) bool { return true }
 // SamePrefix is the scope of what starts like a seed up to its last slash.
 func SamePrefix() Scope { return &prefixes{} }
 
+// Both is the scope of what is in a as well as in b. Roots are admitted to both.
+func Both(a, b Scope) Scope { return both{a, b} }
+
+type both struct{ a, b Scope }
+
+func (s both) String() string { return scopeName(s.a) + " and " + scopeName(s.b) }
+
+func (s both) Clone() Scope { return both{cloned(s.a), cloned(s.b)} }
+
+func (s both) Admit(root frontier.URL) {
+	s.a.Admit(root)
+	s.b.Admit(root)
+}
+
+func (s both) Contains(e frontier.Entry) bool { return s.a.Contains(e) && s.b.Contains(e) }
+
 // cloned is a scope for one crawl.
 func cloned(s Scope) Scope {
 	if c, ok := s.(interface{ Clone() Scope }); ok {

@@ -113,6 +113,9 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 // *OptionError, and nothing is queued; any other error ends the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
+	if err == nil {
+		err = c.opts.rewriteSeeds(entries)
+	}
 	if err != nil {
 		return err
 	}

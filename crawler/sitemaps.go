@@ -64,7 +64,7 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 	var found []frontier.Entry
 	for _, raw := range s.File(j.opts.Dialect).Sitemaps() {
 		u, err := e.URL.Resolve(raw)
-		if err != nil {
+		if u = j.opts.rewrite(u); err != nil || u.IsZero() {
 			continue
 		}
 		sitemap := e.Found(u, frontier.HopManifest)

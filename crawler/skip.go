@@ -18,7 +18,8 @@ const (
 	SkipNoFollow  Reason = "nofollow"
 	SkipOptOut    Reason = "opted out" // by Options.OptOut; so may a URL end that was queued before
 	SkipRedirects Reason = "too many redirects"
-	SkipTrap      Reason = "trap" // Detail is its pattern; Options.FollowTraps
+	SkipHook      Reason = "refused by the program" // Options.Links or Rewrite
+	SkipTrap      Reason = "trap"                   // Detail is its pattern; Options.FollowTraps
 )
 
 // The reasons why a URL of the crawl ended without a page.

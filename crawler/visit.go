@@ -36,7 +36,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	res, err := j.fetcher.Get(ctx, turn)
 	defer res.Release()
 	if err == nil {
-		err = safely("Scope or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
+		err = safely("Scope, Rewrite or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
 	}
 	if err != nil {
 		lerr := j.logVisit(desk.number, e, &res)

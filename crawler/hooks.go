@@ -1,0 +1,135 @@
+package crawler
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Link is a link that is about to be queued, as Options.Links sees it.
+type Link struct {
+	extract.Link // as it was found; its URL is the one that Options.Rewrite has made of it
+
+	// Rank orders the queue of a site: what is lower is asked for first, of equals what
+	// was found first. It is the depth if nothing is said, up to 255, so that what is
+	// near a seed comes first; 255 minus a score crawls the best first, 255 minus the
+	// depth goes deep first. It never makes a site be asked faster.
+	Rank uint8
+
+	// Tag is that of the page that it leads to: that of the page that it was found on,
+	// if nothing is said. See Tags.
+	Tag string
+}
+
+// takes asks Options.Links what becomes of a link.
+func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
+	if o.Links == nil || l.Hop == frontier.HopRedirect {
+		return true
+	}
+	link := Link{Link: *l, Rank: frontier.RankOf(e.Depth), Tag: e.Tag}
+	link.URL = e.URL
+	ok := o.Links(p, &link)
+	e.Rank, e.Tag = link.Rank, link.Tag
+	return ok
+}
+
+// rewrite is what Options.Rewrite makes of a URL.
+func (o *Options) rewrite(u frontier.URL) frontier.URL {
+	if o.Rewrite == nil {
+		return u
+	}
+	return o.Rewrite(u)
+}
+
+// rewriteSeeds rewrites seeds in place. The error is an *OptionError.
+func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
+	for i, e := range seeds {
+		panicked := safely("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) })
+		if panicked != nil {
+			return &OptionError{Field: "Rewrite", Reason: panicked.Error(), Err: panicked}
+		}
+		if seeds[i].URL.IsZero() {
+			return &OptionError{Field: "Seeds", Reason: fmt.Sprintf("%s is refused by Rewrite: take it out, or let it pass", e.URL)}
+		}
+	}
+	return nil
+}
+
+// readAhead is how many entries of a site are held in memory: ranks order what is not.
+func (o *Options) readAhead() int {
+	if o.Links != nil {
+		return 1
+	}
+	return o.bounds.readAhead
+}
+
+// trackers are parameters that say where a visitor came from: the beginnings of their
+// names if they end with a *.
+var trackers = []string{
+	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
+	"fbclid", "igshid", "igsh", // Meta
+	"msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id", // Microsoft, Yandex, X, TikTok, LinkedIn
+	"mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "vero_id", "oly_anon_id", "oly_enc_id", // letters
+	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
+}
+
+// StripTracking is an Options.Rewrite that takes parameters out of a URL that say who
+// comes, or where from, and nothing about the page: utm_source and its kin (trackers of
+// Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of letters), and
+// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters. The rest of the
+// query stays as it is, in its order. It is safe for concurrent use.
+func StripTracking(u frontier.URL) frontier.URL {
+	path, query, has := strings.Cut(u.Target(), "?")
+	stripped := stripSession(path)
+	if has {
+		var kept []string
+		for pair := range strings.SplitSeq(query, "&") {
+			if name, value, _ := strings.Cut(pair, "="); !tracks(name) && !isSession(name, value) {
+				kept = append(kept, pair)
+			}
+		}
+		if stripped += "?" + strings.Join(kept, "&"); len(kept) == 0 {
+			stripped = strings.TrimSuffix(stripped, "?")
+		}
+	}
+	if stripped == u.Target() {
+		return u
+	}
+	if without, err := frontier.ParseURL(string(u.Site()) + stripped); err == nil {
+		return without
+	}
+	return u
+}
+
+// stripSession takes ;jsessionid=... out of a path.
+func stripSession(path string) string {
+	at := strings.IndexByte(path, ';')
+	if at < 0 {
+		return path
+	}
+	name, rest, _ := strings.Cut(path[at+1:], "=")
+	end := strings.IndexAny(rest, "/;")
+	if end < 0 {
+		end = len(rest)
+	}
+	if !isSession(name, rest[:end]) {
+		return path
+	}
+	return path[:at] + rest[end:]
+}
+
+func tracks(name string) bool {
+	name = strings.ToLower(name)
+	for _, t := range trackers {
+		if beginning, any := strings.CutSuffix(t, "*"); name == t || any && strings.HasPrefix(name, beginning) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSession(name, value string) bool {
+	return len(value) >= minSession && sessionNames[strings.ToLower(name)]
+}
