@@ -25,9 +25,9 @@ import (
 //	}
 //
 // parse is called as a Handler is: in the visit, several at a time, one page of a site
-// after the other; what it returns as error has the meaning that it has there, and rows
-// count beside nil and ErrStop alone. The body of the loop runs on the goroutine of the
-// caller. It may call c, so that Add brings what it has found out.
+// after the other; a page is valid until it returns. Its error has the meaning that one
+// of a Handler has, and rows count beside nil and ErrStop alone. The body of the loop
+// runs on the goroutine of the caller. It may call c: Add brings what it has found out.
 //
 // In Options.Dir nothing is lost: each row comes at least once, whenever the process is
 // killed. The links of a page are queued, and its site goes on, as soon as it is parsed;
@@ -41,7 +41,8 @@ import (
 // several batches. One of less than n rows comes when its first row has waited for so
 // long (0: a second, negative: not at all, frontier.Forever: as long as need be), and
 // where nothing else is left to do, and at the end. While a whole batch waits for the
-// body, parsed pages wait, too, and so does who would fetch more. n is at least 1.
+// body, what was parsed waits, too, and so does who would fetch more. n is at least 1. The
+// figures of a run count as fetched what was parsed, taken or not.
 //
 // An error that ends the crawl, as Run returns it, comes as the last pair, with a nil
 // batch; it is ErrRan where c was run before. No batch comes once ctx has ended, nor
@@ -51,15 +52,7 @@ func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
-		t := newTray[T](c, max(1, n), cmp.Or(wait, time.Second), parse)
-		err := t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
-		switch {
-		case err == nil:
-		case t.left:
-			c.opts.Logger.Error("the crawl failed after the loop over it was left", "error", err)
-		default:
-			yield(nil, err)
-		}
+		newTray(c, max(1, n), cmp.Or(wait, time.Second), parse).loop(ctx, yield)
 	}
 }
 
@@ -70,15 +63,14 @@ func Batches[T any](
 func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }
-		for pages, err := range Batches(ctx, c, 1, -1, itself) {
-			var p *Page
-			if err == nil {
-				p = pages[0]
+		t := newTray(c, 1, -1, itself)
+		t.keep = true
+		t.loop(ctx, func(pages []*Page, err error) bool {
+			if err != nil {
+				return yield(nil, err)
 			}
-			if !yield(p, err) {
-				return
-			}
-		}
+			return yield(pages[0], nil)
+		})
 	}
 }
 
@@ -88,6 +80,7 @@ type tray[T any] struct {
 	n       int
 	wait    time.Duration // negative: not at all
 	parse   func(context.Context, *Page) ([]T, error)
+	keep    bool // the body may use the pages; else they are not kept in memory
 
 	// Of the loop alone.
 	left bool  // its body wants no more: nothing may be yielded
@@ -106,10 +99,10 @@ type tray[T any] struct {
 
 // A parsed page has ended when its rows were taken.
 type parsed struct {
-	page *Page
+	page *Page // nil: not kept
 	turn *frontier.Turn
 	rows int       // that were not taken yet
-	came time.Time // when they were put
+	came time.Time // when they were parsed
 }
 
 func newTray[T any](c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error)) *tray[T] {
@@ -122,20 +115,25 @@ func newTray[T any](c *Crawler, n int, wait time.Duration, parse func(context.Co
 func (t *tray[T]) Handle(ctx context.Context, p *Page) error {
 	rows, err := t.parse(ctx, p)
 	if len(rows) > 0 && (err == nil || errors.Is(err, ErrStop)) {
-		p.held = func(turn *frontier.Turn) { t.put(p, turn, rows) }
+		p.held = func(turn *frontier.Turn) {
+			if !t.keep {
+				p = nil
+			}
+			t.put(parsed{p, turn, len(rows), time.Now()}, rows)
+		}
 	}
 	return err
 }
 
 // put waits for room.
-func (t *tray[T]) put(p *Page, turn *frontier.Turn, rows []T) {
+func (t *tray[T]) put(p parsed, rows []T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.rows) >= t.n && !t.closed {
 		t.changed.Wait()
 	}
 	t.rows = append(t.rows, rows...)
-	t.pages = append(t.pages, parsed{p, turn, len(rows), time.Now()})
+	t.pages = append(t.pages, p)
 	t.tell()
 }
 
@@ -167,6 +165,18 @@ type batch[T any] struct {
 	pages []parsed // that have ended once rows are taken
 	ran   bool     // the run has ended by itself, with err
 	err   error
+}
+
+// loop runs the crawl and yields what there is.
+func (t *tray[T]) loop(ctx context.Context, yield func([]T, error) bool) {
+	err := t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
+	switch {
+	case err == nil:
+	case t.left:
+		t.crawler.opts.Logger.Error("the crawl failed after the loop over it was left", "error", err)
+	default:
+		yield(nil, err)
+	}
 }
 
 // hand runs the crawl and gives its batches to body, until that returns false.
@@ -201,9 +211,15 @@ func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 
 // next waits for a batch.
 func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
-	late := t.wait < 0
+	resting := false
 	for {
+		coming := 0
+		if resting {
+			coming = t.crawler.frontier.Stats().Held
+		}
 		t.mu.Lock()
+		// What else is held than stands here is about to be put.
+		late := t.wait < 0 || resting && coming <= len(t.pages)
 		rest := time.Duration(frontier.Forever)
 		var idle <-chan struct{}
 		if len(t.rows) > 0 {
@@ -226,7 +242,7 @@ func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 		case <-t.news:
 		case <-timer.C:
 		case <-idle:
-			late = true
+			resting = true
 		case b.err = <-ran: // without a visit
 			b.ran = true
 		}
@@ -259,7 +275,11 @@ func (t *tray[T]) cut() (rows []T, pages []parsed) {
 // take ends pages whose rows were taken.
 func (t *tray[T]) take(pages []parsed) {
 	for _, p := range pages {
-		links, err := t.crawler.visits.late(p.page)
+		var links []frontier.Entry
+		var err error
+		if p.page != nil {
+			links, err = t.crawler.visits.late(p.page)
+		}
 		if err == nil {
 			err = p.turn.Done(links...)
 		}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
@@ -198,6 +200,31 @@ func TestASlowBodySlowsTheCrawlDown(t *testing.T) {
 		}
 		if taken != sites*3 {
 			t.Errorf("%d rows, want %d", taken, sites*3)
+		}
+	})
+}
+
+// Rows wait in memory, and not the pages that they were made of.
+func TestPagesDoNotWaitWithTheirRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 9)
+		c := newCrawl(t, w, func(o *crawler.Options) { o.Concurrency = 1 }, seedsOf(1)...)
+		var pages []weak.Pointer[crawler.Page]
+		parse := func(ctx context.Context, p *crawler.Page) ([]int, error) {
+			pages = append(pages, weak.Make(p))
+			return []int{1}, nil
+		}
+		for rows, err := range crawler.Batches(t.Context(), c, 100, frontier.Forever, parse) {
+			if err != nil || len(rows) != 9 {
+				t.Fatal(rows, err)
+			}
+			synctest.Wait()
+			runtime.GC()
+			for i, p := range pages[:8] { // the last one may be on a stack
+				if p.Value() != nil {
+					t.Errorf("page %d is in memory", i)
+				}
+			}
 		}
 	})
 }
