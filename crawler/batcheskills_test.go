@@ -31,6 +31,8 @@ const (
 	killedSites = 7
 	killedRows  = 3 // of a page
 	killedBatch = 8 // rows: of more pages than one, and pages are cut
+
+	killedFailed = 3 // status of the program where it ends by an error of its own
 )
 
 // killedLoop is the program that is killed: it appends the rows of its batches to a
@@ -84,7 +86,7 @@ func TestMain(m *testing.M) {
 	}
 	if err := killedLoop(dir, address); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(killedFailed)
 	}
 	os.Exit(0)
 }
@@ -202,7 +204,7 @@ func killedAfter(t *testing.T, dir, address string, lines int) {
 	}
 	err = program.Wait()
 	var exit *exec.ExitError
-	killed := errors.As(err, &exit) && !exit.Exited()
+	killed := errors.As(err, &exit) && exit.ExitCode() != killedFailed
 	if kill != killed || !kill && (err != nil || last != "ended") {
 		t.Fatalf("the program: %v; it said %q last\n%s", err, last, said.Bytes())
 	}

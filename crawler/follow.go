@@ -64,11 +64,11 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 	return p.URL.Resolve(ref)
 }
 
-// late are the entries that p has followed after its visit, as far as they are in
-// scope. An error is a panic of the Scope, or of OnSkip.
+// late are the entries that p has followed, as far as they are in scope, for a page of
+// which nothing was followed in its visit. An error is a panic of the Scope, or of OnSkip.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Rewrite or OnSkip", func() {
-		for _, e := range p.Followed()[p.queued:] {
+		for _, e := range p.Followed() {
 			if e.URL = j.opts.rewrite(e.URL); e.URL.IsZero() {
 				continue
 			}

@@ -49,7 +49,6 @@ type Page struct {
 	doc      *goquery.Document
 	followed []frontier.URL
 	tags     map[string]string    // by key, of URLs that were followed under a tag; nil: none was
-	queued   int                  // of followed: they are on their way
 	held     func(*frontier.Turn) // set by a handler that ends the page itself, once the turn is back; nil: Finish does
 }
 

@@ -78,7 +78,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	}
 	res.Outcome.Links = append(found, res.Outcome.Links...) // there are hardly ever sitemaps
 	decided = true
-	page.queued, res.Outcome.Hold = len(page.followed), page.held != nil
+	res.Outcome.Hold = page.held != nil
 	err = j.finish(turn, res)
 	desk.found.clear()
 	if err == nil && turn.Held() {
