@@ -260,7 +260,9 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "OnError", change: func(o *options, _ *crawltest.Web, s *seen) {
 			o.OnError = func(*crawler.Page, error) { call(s, "error") }
 		}, look: func(s *seen) any { return len(s.called) }, base: 0, want: 4},
-		{field: "Links", change: set(func(o *options) { o.Links = func(_ *crawler.Page, l *crawler.Link) bool { return l.URL.Target() != "/1" } }),
+		{field: "Links", change: set(func(o *options) {
+			o.Links = func(_ *crawler.Page, l *crawler.Link) bool { return l.URL.Target() != "/1" }
+		}),
 			look: func(s *seen) any { return s.has("http://a.example/1") }, base: true, want: false},
 		{field: "Rewrite", both: seeds("http://a.example/?utm_source=x"), change: set(func(o *options) { o.Rewrite = crawler.StripTracking }),
 			look: func(s *seen) any { return s.has("http://a.example/") }, base: false, want: true},

@@ -32,21 +32,35 @@ type Page struct {
 	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if one does
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
+	redirect bool
+	digest   string
+	below    int // pages of its body that were found below the first one, this one too
+	content
+	statements
+	wishes
+}
+
+// content is what was read of the body, as far as somebody asked.
+type content struct {
+	text    []byte // Body as UTF-8
+	charset string
+	html    extract.Document
+	read    bool // html is what was found
+	doc     *goquery.Document
+}
+
+// statements are what was said about the use of a page.
+type statements struct {
 	token     string        // that robots are addressed by
 	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
 	copied    time.Time     // when its file was fetched
 	signals   robots.Signals
 	signalled bool   // signals is what was said
 	refused   string // the statement for which nothing of it is kept
+}
 
-	redirect bool
-	digest   string
-	text     []byte // Body as UTF-8
-	charset  string
-	html     extract.Document
-	read     bool // html is what was found
-	below    int  // pages of its body that were found below the first one, this one too
-	doc      *goquery.Document
+// wishes are what the handler asks for.
+type wishes struct {
 	followed []frontier.URL
 	tags     map[string]string    // by key, of URLs that were followed under a tag; nil: none was
 	held     func(*frontier.Turn) // set by a handler that ends the page itself, once the turn is back; nil: Finish does
@@ -56,7 +70,7 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	p := &Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
-		Verdict: res.Verdict, Exchange: x, token: opts.Token, rules: res.Rules,
+		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules},
 	}
 	if good := res.Snapshot.Good(); good != nil {
 		p.copied = good.Fetched

@@ -45,8 +45,12 @@ type site struct {
 	suitors int         // sites that want this one
 	wanted  []*site     // parked until this site is released
 
-	// place says where it is. While it waits or is ready index is where in that
-	// queue, and due and by are what dueAt said when it was put there.
+	spot // where it is
+}
+
+// A spot is where a site is. While it waits or is ready index is where in that queue,
+// and due and by are what dueAt said when it was put there.
+type spot struct {
 	place place
 	index int
 	due   time.Time

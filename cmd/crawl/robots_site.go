@@ -64,7 +64,12 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	if err := front.Add(frontier.Entry{URL: u}); err != nil {
 		return nil, err
 	}
-	// Each turn makes one request; a robots.txt that is redirected takes more.
+	return ask(ctx, front, fetcher, u)
+}
+
+// ask asks the site of u, which is all that the frontier has. Each turn makes one
+// request; a robots.txt that is redirected takes more.
+func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, u frontier.URL) (*robots.Snapshot, error) {
 	for {
 		turn, err := front.Next(ctx)
 		if errors.Is(err, frontier.ErrPatience) {

@@ -16,9 +16,9 @@ import (
 // A change is what one commit does to the buckets, within one transaction. What
 // it changes in memory is done by acknowledge, once the transaction is over.
 type change struct {
-	db                                            *DB
-	tx                                            *bbolt.Tx
-	meta, journal, names, states, entries, common *bbolt.Bucket
+	db *DB
+	tx *bbolt.Tx
+	shelves
 
 	row   uint64            // the last of the journal
 	rows  map[uint32][]byte // texts of the journal that were read, by the low half of their number
@@ -36,6 +36,9 @@ type change struct {
 	at       int                  // of its sites: the first one that is left
 }
 
+// shelves are the buckets of the file that a change writes.
+type shelves struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
+
 type changedSite struct {
 	num    siteNum
 	record *siteRecord
@@ -50,8 +53,10 @@ type mergedSite struct {
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	c := &change{
 		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{},
-		meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
-		states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
+		shelves: shelves{
+			meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
+			states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
+		},
 	}
 	// A merge adds many rows to a leaf at once, which bbolt then cuts into
 	// leaves that are as full as this says.
