@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -33,7 +32,7 @@ func (p *program) paint(v *view, to screen) {
 // summary prints what a run came to.
 func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(p.out).Encode(summaryJSON(s, dir))
+		return p.object(summaryJSON(s, dir))
 	}
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	w.line("ended", "%s", ending(s))
@@ -114,12 +113,12 @@ func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 		for _, st := range private {
 			urls += st.Queued
 		}
-		w.line("", "%s and %d more sites without a public address: %s, given up in this run%s",
-			private[0].Site, len(private)-1, plural(urls, "URL"), permits(private[0].Given.Detail))
+		w.line("", "%s and %s without a public address: %s, given up in this run%s",
+			private[0].Site, plural(len(private)-1, "more site"), plural(urls, "URL"), permits(private[0].Given.Detail))
 	}
 	for i, st := range others {
 		if i == most {
-			w.line("", "and %d more sites", len(others)-most)
+			w.line("", "and %s", plural(len(others)-most, "more site"))
 			return
 		}
 		w.line("", "%s: %s, %s", st.Site, plural(st.Queued, "URL"), why(st, now))

@@ -37,7 +37,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		"given up":     {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, site dead (connect: refused): given up in this run\n"},
 		"no detail":    {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, site dead: given up in this run\n"},
 		"one private":  {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
-		"two, and one": {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more sites without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, site dead: given up in this run\n"},
+		"two, and one": {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, site dead: given up in this run\n"},
 	} {
 		var out bytes.Buffer
 		p := &program{out: &out}
@@ -46,7 +46,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			t.Errorf("%s:\n%swant\n%s", name, got, c.want)
 		}
 	}
-	for n, want := range map[int]string{10: "http://9.test: 2 URLs", 11: "and 1 more sites", 12: "and 2 more sites"} {
+	for n, want := range map[int]string{10: "http://9.test: 2 URLs", 11: "and 1 more site", 12: "and 2 more sites"} {
 		var s crawler.Summary
 		for i := range n {
 			s.Waiting = append(s.Waiting, site(fmt.Sprint(i, ".test"), func(*frontier.SiteStatus) {}))
