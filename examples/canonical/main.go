@@ -1,0 +1,67 @@
+// Command canonical prints each page of a site once, whatever its links add to the URL:
+// tracking parameters, session ids, the page's own name as another parameter.
+//
+//	go run ./examples/canonical https://example.org/
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+func main() {
+	err := run(context.Background(), crawler.Options{
+		Identity: crawler.Identity{Token: "oncebot", Contact: "https://example.org/oncebot"},
+		Seeds:    os.Args[1:],
+		Limit:    1000,
+	}, func(u frontier.URL) { fmt.Println(u) })
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run tells of each page that is its own original.
+func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) error {
+	opts.Rewrite = func(u frontier.URL) frontier.URL { return withoutIndex(crawler.StripTracking(u)) }
+	c, err := crawler.New(opts)
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		if p.Status != 200 {
+			return nil
+		}
+		doc, err := p.Doc()
+		if err != nil {
+			return err
+		}
+		if ref, has := doc.Find(`link[rel="canonical"]`).Attr("href"); has {
+			original, err := p.URL.Resolve(ref)
+			if err == nil && original.Key() != p.URL.Key() {
+				return p.Follow(ref) // which is told in its place
+			}
+		}
+		tell(p.URL)
+		return nil
+	}))
+}
+
+// withoutIndex takes the name off that servers add to a directory. It is right for this
+// site alone: elsewhere /index.html may be another page than /.
+func withoutIndex(u frontier.URL) frontier.URL {
+	path, isIndex := strings.CutSuffix(u.Target(), "/index.html")
+	if !isIndex {
+		return u
+	}
+	directory, err := frontier.ParseURL(string(u.Site()) + path + "/")
+	if err != nil {
+		return u
+	}
+	return directory
+}
