@@ -193,3 +193,49 @@ func TestBothScopes(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// Who follows a link gives its tag to what Rewrite makes of it, however the link was
+// written, and of several the last one.
+func TestATagIsThatOfTheRewrittenURL(t *testing.T) {
+	for name, test := range map[string]struct {
+		page, want string
+		follow     []string // a URL and its tag; no tag: Follow
+	}{
+		"followed":                 {"", "/ /item item", []string{"/item?utm_source=x item"}},
+		"a link, written so":       {`<a href="/item?utm_source=x">x</a>`, "/ /item item", []string{"/item?utm_source=x item"}},
+		"a link, written not so":   {`<a href="/item?utm_source=x">x</a>`, "/ /item item", []string{"/item item"}},
+		"a link, written as it is": {`<a href="/item">x</a>`, "/ /item item", []string{"/item?utm_source=x item"}},
+		"several":                  {"", "/ /item last", []string{"/item?utm_source=x first", "/item?utm_source=y last"}},
+		"and without a tag":        {"", "/ /item item", []string{"/item?utm_source=x item", "/item?utm_source=y"}},
+		"of others":                {`<a href="/item">x</a>`, "/ /item /other item", []string{"/other?utm_source=x item"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/", test.page).Page("/item", "").Page("/other", "")
+				var got []string
+				c := newCrawl(t, w, func(o *crawler.Options) { o.Rewrite = crawler.StripTracking }, "http://a.example/")
+				err := c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+					got = append(got, strings.TrimSpace(p.URL.Target()+" "+p.Entry.Tag))
+					if p.URL.Target() != "/" {
+						return nil
+					}
+					for _, f := range test.follow {
+						ref, tag, tagged := strings.Cut(f, " ")
+						err := p.Follow(ref)
+						if tagged {
+							err = p.FollowTag(ref, tag)
+						}
+						if err != nil {
+							return err
+						}
+					}
+					return nil
+				}))
+				if err != nil || strings.Join(got, " ") != test.want {
+					t.Errorf("%q, %v, want %q", got, err, test.want)
+				}
+			})
+		})
+	}
+}

@@ -42,7 +42,7 @@ func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
-	s := sorting{job: j, page: p, findings: f, tell: tell, from: newFinder(p.URL, time.Now())}
+	s := j.sorting(p, f, tell)
 	if p.redirect {
 		s.add(extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
@@ -52,9 +52,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 			s.add(*l)
 		}
 	}
-	for _, u := range p.followed {
-		s.add(extract.Link{URL: u, Hop: frontier.HopLink})
-	}
+	s.addFollowed()
 	return f.entries
 }
 
@@ -65,9 +63,32 @@ type sorting struct {
 	*findings
 	tell func(Skip)
 	from finder
+	tags map[string]string // of the page, by the keys that Rewrite makes of them
 
 	found frontier.Entry // on page, by that hop
 	by    frontier.Hop
+}
+
+func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
+	s := sorting{job: j, page: p, findings: f, tell: tell, from: newFinder(p.URL, time.Now()), tags: p.tags}
+	if j.opts.Rewrite == nil || len(p.tags) == 0 {
+		return s
+	}
+	s.tags = map[string]string{}
+	for _, u := range p.followed {
+		tag, tagged := p.tags[u.Key()]
+		if u = j.opts.rewrite(u); tagged && !u.IsZero() {
+			s.tags[u.Key()] = tag
+		}
+	}
+	return s
+}
+
+// addFollowed adds what the handler has followed.
+func (s *sorting) addFollowed() {
+	for _, u := range s.page.followed {
+		s.add(extract.Link{URL: u, Hop: frontier.HopLink})
+	}
 }
 
 // follows reports whether a link that was read is one for the crawl, wherever it
@@ -104,7 +125,10 @@ func (s *sorting) add(l extract.Link) {
 		s.found, s.by = s.page.Entry.Found(u, l.Hop), l.Hop
 	}
 	e := &s.found
-	e.URL, e.Tag = u, s.page.tagOf(key)
+	e.URL, e.Tag = u, s.page.Entry.Tag
+	if tag, tagged := s.tags[key]; tagged {
+		e.Tag = tag
+	}
 	if reason := j.unwanted(e); reason != "" {
 		s.tell(Skip{URL: u, Via: e.Via, Reason: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
