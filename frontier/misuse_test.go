@@ -2,8 +2,10 @@ package frontier
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -91,4 +93,37 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 	if st, err := m.State("http://a.example"); err != nil || st.Queued != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
+}
+
+// Links of a turn that made no request, and whose entry is undecided, are queued as all
+// others are: what was said once is not said again.
+func TestLinksOfATurnThatCameToNothingAreQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{}, "http://a.example/1")
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := turn.Finish(Outcome{Again: true, Links: []Entry{{URL: mustParse(t, "http://b.example/2")}}}); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for {
+			turn, err := f.Next(t.Context())
+			if errors.Is(err, ErrEnd) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, turn.Entry().URL.String())
+			if _, err := turn.Finish(page); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(got)
+		if want := []string{"http://a.example/1", "http://b.example/2"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }

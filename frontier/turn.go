@@ -260,7 +260,8 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.keptCommon(now),
 		Entry: t.entry, Fate: ended, Held: held, Links: o.Links,
 	}
-	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero()
+	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero() ||
+		len(o.Links) > 0
 	if news {
 		f.submitted()
 	}
