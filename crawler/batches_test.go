@@ -540,3 +540,42 @@ func TestADirectoryThatCannotBeOpenedEndsTheLoop(t *testing.T) {
 		t.Errorf("%d pairs, want one", n)
 	}
 }
+
+// What the body follows is asked about as what a Handler follows is: Links gives it a
+// tag or refuses it, and a space without an end is left.
+func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/x/x/", "").Page("/item", "")
+		var skipped []string
+		c := newCrawl(t, w, func(o *crawler.Options) {
+			o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.Target()+" "+string(s.Reason)) }
+			o.Rewrite = crawler.StripTracking
+			o.Links = func(_ *crawler.Page, l *crawler.Link) bool {
+				l.Tag += " seen"
+				return l.URL.Target() != "/refused"
+			}
+		}, "http://a.example/x/x/")
+		var got []string
+		for p, err := range c.Pages(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, p.URL.Target()+" "+p.Entry.Tag); p.Entry.Depth == 0 {
+				err := errors.Join(p.FollowTag("/item?utm_source=x", "mine"), p.Follow("/refused"), p.Follow("x/"), p.Follow("x/"))
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if want := []string{"/x/x/ ", "/item mine seen"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if want := []string{"/refused refused by the program", "/x/x/x/ trap"}; !slices.Equal(skipped, want) {
+			t.Errorf("skipped %q, want %q", skipped, want)
+		}
+		if traps := c.Summary().Traps; len(traps) != 1 || traps[0].URLs != 1 {
+			t.Errorf("%+v", traps)
+		}
+	})
+}

@@ -64,20 +64,14 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 	return p.URL.Resolve(ref)
 }
 
-// late are the entries that p has followed, as far as they are in scope, for a page of
-// which nothing was followed in its visit. An error is a panic of the Scope, or of OnSkip.
+// late are the entries that p has followed, as far as they are wanted, for a page of
+// which nothing was followed in its visit. An error is a panic of a function of the
+// options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
-	err = safely("Scope, Rewrite or OnSkip", func() {
-		for _, e := range p.Followed() {
-			if e.URL = j.opts.rewrite(e.URL); e.URL.IsZero() {
-				continue
-			}
-			if reason := j.unwanted(&e); reason != "" {
-				j.skip(Skip{URL: e.URL, Via: e.Via, Reason: reason})
-			} else {
-				entries = append(entries, e)
-			}
-		}
+	err = safely("Scope, Links, Rewrite or OnSkip", func() {
+		s := j.sorting(p, newFindings(), j.skip)
+		s.addFollowed()
+		entries = s.entries
 	})
 	return entries, err
 }

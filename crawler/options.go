@@ -79,8 +79,9 @@ type Options struct {
 
 	// Links is called for each link that is about to be queued, beside seeds and
 	// redirects: it may refuse it, and give it a rank and a tag. It runs in the visit of
-	// the page, one after another for a site, at the same time for several. Rewrite is
-	// asked before that, for seeds, redirects, sitemaps and what Follow names, too, and
+	// the page, one after another for a site, at the same time for several; and in the
+	// goroutine of a loop of Pages, for what its body follows, while the site goes on.
+	// Rewrite is asked before that, for seeds, redirects, sitemaps and what Follow names, too, and
 	// before it is looked up whether the URL is known; the zero URL refuses it. It must
 	// give the same for the same URL, and that for its own result. Both must be quick;
 	// a panic of one ends the crawl, and loses nothing.
