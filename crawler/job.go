@@ -26,6 +26,7 @@ type Job struct {
 	counts  counts  // each adds to them as it comes to something; nothing is taken away
 	repeats repeats // of pages that were fetched: every visit with a page adds its own
 	traps   traps   // the spaces that links lead into: every visit adds what it finds
+	lists   lists   // the sitemaps that are read: every visit of one waits for room
 	told    told    // the sitemaps that were queued: every visit adds those of its robots.txt
 	desks   desks   // of the visits under way: the visit that took one gives it back
 }
@@ -73,7 +74,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{opts: o, listed: scopeName(o.Scope) == scopeName(SeedsOnly()), handler: h, rooms: rooms, fetcher: fetcher, desks: desks{most: o.Concurrency}}, nil
+	return &Job{opts: o, listed: scopeName(o.Scope) == scopeName(SeedsOnly()), handler: h, rooms: rooms, fetcher: fetcher, desks: desks{most: o.Concurrency}, lists: make(lists, maxLists)}, nil
 }
 
 // Close closes connections that are kept open. No visit may be under way.

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,22 @@ const maxNested = 3
 
 // maxTold is how many sites are remembered whose sitemaps were queued.
 const maxTold = 1 << 14
+
+// maxLists is how many sitemaps are read at once: a small file may name 50,000 pages.
+const maxLists = 2
+
+// lists has a word for each sitemap that is read.
+type lists chan struct{}
+
+// enter waits for room, and returns what makes it again. The error is that of ctx.
+func (l lists) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case l <- struct{}{}:
+		return func() { <-l }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 // told remembers which robots.txt had its sitemaps queued in this run. What is
 // forgotten is queued once more, which the frontier knows already.

@@ -220,3 +220,27 @@ func TestSitemapsThatDoNotEnd(t *testing.T) {
 		}
 	})
 }
+
+// However many sites have large sitemaps, a few are in memory at once, and all are read.
+func TestManyLargeSitemaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites, pages = 12, 3000
+		w := crawltest.New(t)
+		var seeds []string
+		for i := range sites {
+			origin := fmt.Sprintf("http://h%d.example", i)
+			var zipped bytes.Buffer
+			z := gzip.NewWriter(&zipped)
+			for j := range pages {
+				fmt.Fprintf(z, "%s/no/%d\n", origin, j)
+			}
+			z.Close()
+			w.Site(origin).Robots("User-agent: *\nDisallow: /no/\nSitemap: /map.gz\n").Page("/", "").Func("/map.gz", sent("application/gzip", zipped.String()))
+			seeds = append(seeds, origin+"/")
+		}
+		_, sum := crawl(t, w, nil, seeds...)
+		if sum.Skips[crawler.SkipRobots] != sites*pages || sum.Pages != sites {
+			t.Errorf("%d pages, %v", sum.Pages, sum.Skips)
+		}
+	})
+}

@@ -38,6 +38,12 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	if err == nil {
 		err = safely("Scope, Rewrite or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
 	}
+	if err == nil && res.Page != nil && e.Sitemap() {
+		var leave func()
+		if leave, err = j.lists.enter(ctx); err == nil {
+			defer leave()
+		}
+	}
 	if err != nil {
 		lerr := j.logVisit(desk.number, e, &res)
 		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter})

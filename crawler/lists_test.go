@@ -1,0 +1,44 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// Who waits until a sitemap may be read ends with the run.
+func TestWaitingForRoomForAListEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := make(lists, maxLists)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var leave []func()
+		for range maxLists {
+			f, err := l.enter(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave = append(leave, f)
+		}
+		entered := make(chan error)
+		wait := func(ctx context.Context) {
+			f, err := l.enter(ctx)
+			if err == nil {
+				f()
+			}
+			entered <- err
+		}
+		go wait(ctx)
+		go wait(t.Context())
+		synctest.Wait()
+		bang := errors.New("bang")
+		cancel(bang)
+		if err := <-entered; err != bang {
+			t.Error(err)
+		}
+		leave[0]()
+		if err := <-entered; err != nil {
+			t.Error(err)
+		}
+	})
+}
