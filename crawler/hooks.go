@@ -78,7 +78,7 @@ var trackers = []string{
 // StripTracking is an Options.Rewrite that takes parameters out of a URL that say who
 // comes, or where from, and nothing about the page: utm_source and its kin (trackers of
 // Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of letters), and
-// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters. The rest of the
+// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters, none a slash. The rest of the
 // query stays as it is, in its order. It is safe for concurrent use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
@@ -130,6 +130,8 @@ func tracks(name string) bool {
 	return false
 }
 
+// isSession is false for what has a slash, such as 24/05/12/1234567: the sid of a story.
 func isSession(name, value string) bool {
-	return len(value) >= minSession && sessionNames[strings.ToLower(name)]
+	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
+		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")
 }

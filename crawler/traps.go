@@ -180,10 +180,14 @@ func hasLetter(s string) bool {
 // after many others: what leads from month to month does so for ever.
 func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	y, m, at := month(u.Target())
-	if at < 0 || max(12*y+m-12*f.year-f.month, 12*f.year+f.month-12*y-m) > 1 {
+	step := 12*y + m - 12*f.year - f.month
+	switch {
+	case at < 0 || step < -1 || step > 1:
 		return ""
-	}
-	if y < f.far && !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths) {
+	case y >= f.far:
+	case step == 0: // as all pages of an archive: that leads no further
+		return ""
+	case !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths):
 		return ""
 	}
 	return fmt.Sprintf("a calendar under %s", short(u.Target()[:at]))
@@ -202,7 +206,7 @@ func month(text string) (year, month, at int) {
 		}
 		digits := text[start:i]
 		switch {
-		case len(digits) == 4:
+		case len(digits) == 4 && digits < lastYear:
 			behind := text[i:]
 			if behind = strings.TrimPrefix(behind, "&month="); behind == text[i:] {
 				if behind == "" || strings.IndexByte("-/._", behind[0]) < 0 {
@@ -213,14 +217,23 @@ func month(text string) (year, month, at int) {
 			if m := number(behind[:digitsOf(behind)]); m >= 1 && m <= 12 && digitsOf(behind) <= 2 {
 				return number(digits), m, start
 			}
-		case len(digits) == 6 || len(digits) == 8:
-			if m := number(digits[4:6]); m >= 1 && m <= 12 {
+		case (len(digits) == 6 || len(digits) == 8) && digits >= firstDate && digits < lastDate:
+			day := cmp.Or(digits[6:], "01")
+			if m := number(digits[4:6]); m >= 1 && m <= 12 && day >= "01" && day <= "31" {
 				return number(digits[:4]), m, start
 			}
 		}
 	}
 	return 0, 0, -1
 }
+
+// A number beyond these is no date: question 79010203, or part 1 of standard 9075.
+// Nothing but its size tells a date without a dash from a number.
+const (
+	lastYear  = "2200"
+	firstDate = "1900"
+	lastDate  = "2100"
+)
 
 func digitsOf(s string) int {
 	n := 0
@@ -252,13 +265,16 @@ const minSession = 12
 // filters that are combined in every way, and every order.
 func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
+	first := true
 	for pair := range strings.SplitSeq(query, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		if len(value) >= minSession {
-			if lower := strings.ToLower(name); sessionNames[lower] {
-				return t.session(site, path+"?"+lower, value)
-			}
+		name, value, named := strings.Cut(pair, "=")
+		if isSession(name, value) {
+			return t.session(site, path+"?"+strings.ToLower(name), value)
 		}
+		if first && !named {
+			name = "" // it is a value: the name of a page of a wiki, or a thread
+		}
+		first = false
 		names = bits.RotateLeft64(names, 1) ^ xxh3.HashString(name)
 	}
 	if pair := repeatedPair(query); pair != "" {

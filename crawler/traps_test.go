@@ -44,6 +44,17 @@ func TestPatternsOfTraps(t *testing.T) {
 		{"/rfc9308/12", "/rfc9309/13", ""},
 		{"/rfc9308/12", "/rfc9309", ""},
 		{"/2030-13", "/2030-14", ""},
+		{"/questions/79010203", "/questions/79010204", ""}, // numbers of questions, threads and standards
+		{"/t/450311/", "/t/450312/", ""},
+		{"/iso/9075-1", "/iso/9075-2", ""},
+		{"/2023113", "/2023114", ""},
+		{"/e/20231299", "/e/20231298", ""},
+		{"/e/20231200", "/e/20231132", ""},
+		{"/p/189912", "/p/189911", ""},
+		{"/p/209912", "/p/209911", "a calendar under /p/"},
+		{"/p/210001", "/p/210002", ""},
+		{"/2199-11", "/2199-12", "a calendar under /"},
+		{"/2200-01", "/2200-02", ""},
 		{"/2030-00", "/2030-001", ""},
 		{"/20300", "/203001", ""},
 
@@ -106,6 +117,11 @@ func TestTrapsOfManyLinks(t *testing.T) {
 		{"http://a.example/x?p%d=1", maxShapes, "more than 128 combinations of parameters under /x"},
 		{"http://a.example/x?a=1&b%d=1&a=2", maxShapes, "more than 128 combinations of parameters under /x"},
 		{"http://a.example/%d?a=1", 10_000, ""},
+		{"http://a.example/x?PageName%d", 10_000, ""}, // of a wiki
+		{"http://a.example/showthread.php?%d-title&p=7", 10_000, ""},
+		{"http://a.example/x?f&red%d", maxShapes, "more than 128 combinations of parameters under /x"},
+		{"http://a.example/article.pl?sid=24/05/12/%07d", 10_000, ""}, // the story of a day
+		{"http://a.example/article.pl?sid=24%%2F05%%2F12%%2F%07d", 10_000, ""},
 	} {
 		var tr traps
 		for i := range test.most + 2 {
@@ -143,6 +159,22 @@ func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 			t.Fatalf("%s: %q, want %q", e.URL, got, want)
 		}
 		month = month.AddDate(0, -1, 0)
+	}
+}
+
+// Pages of an archive of many years, each of which names others of its own month, are no
+// calendar that leads on and on.
+func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
+	var tr traps
+	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 3 * maxMonths {
+		month := "http://a.example/list/" + now.AddDate(0, -i, 0).Format("2006/01/")
+		from := newFinder(entryOf(t, month).URL, now)
+		for _, message := range []string{"msg00001.html", "threads.html"} {
+			if e := entryOf(t, month+message); tr.judge(&e, &from) != "" {
+				t.Fatalf("%s, found on %s", e.URL, month)
+			}
+		}
 	}
 }
 
