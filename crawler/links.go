@@ -145,7 +145,7 @@ func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
 		return ""
-	case p.below > maxBelow && e.Page():
+	case p.below > maxBelow && e.Page() && deeper(e.URL, p.URL):
 		why = fmt.Sprintf("found on one of more than %d pages of one body, below the first", maxBelow)
 	default:
 		why = j.traps.judge(e, f)
@@ -154,6 +154,14 @@ func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 		j.traps.note(e.URL.Site(), why)
 	}
 	return why
+}
+
+// deeper is false for what a page of a body that many have may well name, each in its
+// own directory: as version/ does that is refreshed to index.html.
+func deeper(u, than frontier.URL) bool {
+	_, segments := pathOf(u)
+	_, before := pathOf(than)
+	return segments > before
 }
 
 // MaxEmbeds is how many hops from its page what it is shown with may be: a font is

@@ -81,3 +81,26 @@ func TestAMazeIsNotEntered(t *testing.T) {
 		})
 	}
 }
+
+// Pages that do nothing but lead to another one beside them have one body, and each leads
+// to a page of its own.
+func TestPagesThatAreRefreshedToAnotherOneAreNoTrap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		s := w.Site("http://a.example")
+		const refreshed = `<meta http-equiv="refresh" content="0; url=index.html">`
+		links, want := `<a href="/docs/">x</a>`, []string{"http://a.example/docs/index.html"}
+		s.Page("/docs/", refreshed).Page("/docs/index.html", "")
+		for i := range 20 {
+			dir := fmt.Sprintf("/docs/v%d/", i)
+			links += fmt.Sprintf(`<a href="%s">x</a>`, dir)
+			s.Page(dir, refreshed).Page(dir+"index.html", fmt.Sprint("version ", i))
+			want = append(want, "http://a.example"+dir+"index.html")
+		}
+		s.Page("/", links)
+		if err := newCrawl(t, w, nil, "http://a.example/").Run(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.AssertFetched(want...)
+	})
+}

@@ -24,7 +24,6 @@ const (
 	maxSessions  = 8       // session ids under one path of a site
 	futureYears  = 3       // of a page of a calendar that was found on another one
 	maxMonths    = 240     // of a calendar that were each found on one beside it
-	maxBodyDepth = 16      // pages of one body, each below the one before
 	maxBelow     = 8       // pages of one body below the first one
 	maxTraps     = 1 << 10 // rows that are remembered for a summary
 	maxSpaces    = 1 << 12 // paths whose combinations, or sessions, are remembered
