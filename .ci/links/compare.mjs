@@ -218,7 +218,12 @@ function linksOf(text, ordered) {
       else note(`${node.tagName}/${from}`, attr(from), hop ? "E" : "L");
     }
     styled();
-    for (const from of ["data-bg", "data-background-image"]) note(`${node.tagName}/${from}`, attr(from), "E");
+    for (const from of ["data-bg", "data-background-image"]) {
+      const where = `${node.tagName}/${from}`;
+      const value = attr(from);
+      if (!/^[ \t\r\n\f]*url\(/i.test(value ?? "")) note(where, value, "E");
+      else for (const { kind, raw } of styles(value)) if (kind === "url") note(where, raw, "E");
+    }
     others(node, attr, note, images, sheet);
     if (node.tagName === "base" && !inert) base ??= attr("href");
     if (node.tagName === "title") title ??= node.childNodes.map((c) => c.value).join("");

@@ -159,8 +159,27 @@ func (s *scanner) late() {
 		return
 	}
 	name := s.nameOfElement()
-	s.refer(&source{dataBgName, name + "/data-bg", shows})
-	s.refer(&source{dataBackgroundName, name + "/data-background-image", shows})
+	s.lateBackground(dataBgName, name+"/data-bg")
+	s.lateBackground(dataBackgroundName, name+"/data-background-image")
+}
+
+// lateBackground takes a URL, or what a script makes the background-image of the
+// element as it is: some want the one, some the other.
+func (s *scanner) lateBackground(from name, where string) {
+	const function = "url("
+	if !s.z.has(from) {
+		return
+	}
+	css := strings.TrimLeft(s.z.value(from), blanks)
+	if len(css) < len(function) || !strings.EqualFold(css[:len(function)], function) {
+		s.refer(&source{from, where, shows})
+		return
+	}
+	for raw, kind := range styleRefs(css) {
+		if kind == urlKind && !s.addUTF8(where, shows, raw) {
+			return
+		}
+	}
 }
 
 // nameOfElement is the name of the tag that was read; "*" if that is no name of

@@ -37,7 +37,8 @@
 //   - what scripts load late, by the attributes that lazysizes, lozad,
 //     vanilla-lazyload, jQuery's lazyload and the plugins of WordPress read:
 //     data-src, data-srcset, data-original, data-lazy-src, data-lazy-srcset and
-//     data-poster of the elements above, data-bg and data-background-image of any.
+//     data-poster of the elements above, data-bg and data-background-image of any, a
+//     URL or url() as in a style sheet.
 //
 // What noscript holds are elements, in the head and the body, as in a browser
 // without scripts (4.12.2), and so is what noframes holds. So are a frame outside of

@@ -60,6 +60,25 @@ func TestEachAttributeThatAPageIsShownWith(t *testing.T) {
 	}
 }
 
+// Some scripts want the value of background-image where others want its URL.
+func TestALateBackgroundIsAURLOrWrittenAsInAStyleSheet(t *testing.T) {
+	for page, want := range map[string]string{
+		`<p data-bg="url(1)"><p data-background-image=" URL( '2' ) ">`:      "E p/data-bg /dir/1, E p/data-background-image /dir/2",
+		`<p data-bg="url(&quot;1 a&quot;), url(\32), url(#x)">`:             "E p/data-bg /dir/1%20a, E p/data-bg /dir/2",
+		`<p data-bg="url(data:image/png,x)"><p data-bg="url()">`:            "",
+		`<p data-bg="url(1); @import 'x'"><p data-background-image="url(`:   "E p/data-bg /dir/1",
+		`<p data-bg="x url(1)"><p data-bg="url"><p data-bg="curl(1)">`:      "E p/data-bg /dir/x%20url(1), E p/data-bg /dir/url, E p/data-bg /dir/curl(1)",
+		`<img src="url(1)" data-src="url(2)"><p data-bg="" data-bg=url(3)>`: "E img/src /dir/url(1), E img/data-src /dir/url(2)",
+	} {
+		if got := linksOf(t, page, Options{Embeds: true}); got != want {
+			t.Errorf("%s:\n%q, want\n%q", page, got, want)
+		}
+		if got := linksOf(t, page, Options{}); got != "" {
+			t.Errorf("%s: though they are not wanted: %q", page, got)
+		}
+	}
+}
+
 // A reader without scripts sees what noscript holds, in the head as in the body.
 func TestWhatIsForReadersWithoutScripts(t *testing.T) {
 	const page = `<head><noscript><link rel=stylesheet href=1><meta http-equiv=refresh content="0;url=2"></noscript></head>
