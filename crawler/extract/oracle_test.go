@@ -223,7 +223,7 @@ func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 		"<img src=14>", "<img srcset='15 2x, 16,17 (a,b) 3x,,'", "<source srcset=18 src=19>", "<script src=20>", "<img ", " srcset='21, 22'",
 		"<link rel=next href=9>", "<link rel=canonical href=10>", "<link rel=stylesheet href=11>", "<link rel='icon x' imagesrcset='31, 32' href=33>",
 		"<q cite=34>", "<blockquote cite=/35 ", "<object data=36 ", " type='text/html;x'>", "<embed src=37>", "<video poster=38 ", "<td background=39>",
-		"<input type=IMAGE src=40>", "<form action='41?x'>", "<form method=post action=42>", " method=Get action=/43#x", "<div data-bg=44 ", " data-background-image='45'",
+		"<input type=IMAGE src=40>", "<form action='41?x'>", "<form method=post action=42>", " method=Get action=/43#x", "<div data-bg=44 ", " data-background-image='45'", " data-bg=' Url(58)' data-background-image=\"url('59'),\"",
 		"<iframe data-src=46>", " data-srcset='47,, 48'", " data-lazy-src=49 data-src=50", "<meta property=og:url content=//b.example/51>", "<meta property='OG:Image ' content=/52>",
 		"<script type=application/ld+json>", `{"url":"/53"}`, `["url",{"@type":"ImageObject","url":["/54","55"]}]`, "<img longdesc=56 src='Data:,' srcset='DATA:, 57'>",
 		" href=12", " href", "=", "'", `"`, "/", ">", " ", "\r", "\n", "\t", "\f", "\x00", "x", "text", " rel=", "REL='a\rb'", "src=13",

@@ -82,13 +82,23 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 	}
 	style()
 	for _, from := range []string{"data-bg", "data-background-image"} {
-		if raw, has := e.attrs[from]; has {
+		raw, has := e.attrs[from]
+		switch {
+		case lateValue.MatchString(raw):
+			for raw, kind := range styleRefs(raw) {
+				if kind == urlKind {
+					refs = append(refs, oracleRef{raw, e.known() + "/" + from, "", frontier.HopEmbed})
+				}
+			}
+		case has:
 			refs = append(refs, oracleRef{raw, e.known() + "/" + from, "", frontier.HopEmbed})
 		}
 	}
 	e.others(add, func(r oracleRef) { refs = append(refs, r) })
 	return refs
 }
+
+var lateValue = regexp.MustCompile(`(?i)^[ \t\n\f\r]*url\(`)
 
 // known is the name, if it is not one that the page has made up.
 func (e *oracleElement) known() string {

@@ -80,7 +80,7 @@ var foreignParts = []string{
 	"<div>", "</div>", "<p>", "<span>", "</span>", "<b>", "</b>", "<font>", "<font size=1>", "</font>", "<br>", "<ul>", "<li>", "</li>", "</ul>",
 	"<h1>", "<h2>", "</h3>", "<button>", "</button>", "<dl>", "<dt>", "<dd>", "</dd>", "</dl>", "<object>", "</object>", "<em>", "</em>",
 	"<object data=%d>", "<object type=text/html data=%d>", "<embed src=%d>", "<q cite=%d>", "</q>", "<ins cite=%d>", "<video poster=%d>", "</video>", "<audio src=%d>", "<track src=%d>",
-	"<use href=%d>", "<use href=#%d />", "<feImage xlink:href=%d>", "<image href=%d />", "<script href=%d />", "<input type=image src=%d>", "<img longdesc=%d data-src=x%d>", "<i data-bg=%d>", "</i>",
+	"<use href=%d>", "<use href=#%d />", "<feImage xlink:href=%d>", "<image href=%d />", "<script href=%d />", "<input type=image src=%d>", "<img longdesc=%d data-src=x%d>", "<i data-bg=%d>", "<i data-bg=' URL(%d), x'>", "</i>",
 	"<noscript>", "</noscript>", "<noscript><img src=%d></noscript>", "<script type=application/ld+json>{\"url\":\"/%d\"}</script>", "<link rel=icon href=%d>", "<meta property=og:url content=/%d>",
 	"<style>a{b:url(%d)}", "<style>@import '%d';</style>", "<g style=a:url(%d)>", "<p style='@import &quot;x&quot;;a:u\\rl(%d)'>", "a{b:url(%d)}",
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
