@@ -84,6 +84,9 @@ func (s *scanner) foreign() {
 	}
 	if s.z.embeds {
 		s.styleAttribute()
+		if s.space == svgSpace {
+			s.presentation()
+		}
 	}
 }
 
@@ -123,6 +126,8 @@ func (s *scanner) element(tag tag) {
 		}
 	case linkTag:
 		s.linkElement()
+	case iframeTag:
+		s.inner()
 	case objectTag:
 		s.refer(&source{dataName, "object/data", s.nested()})
 	case embedTag:

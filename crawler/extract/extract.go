@@ -31,7 +31,10 @@
 //     mask-icon, manifest, preload or modulepreload (4.6.7);
 //   - href and xlink:href of image, feImage, use and script in SVG;
 //   - url(), image-set() and @import of style and of style attributes (4.2.6, 3.2.6),
-//     in SVG and MathML, too;
+//     in SVG and MathML, too, and url() of mask, clip-path, filter and the other
+//     attributes of SVG that are properties (SVG 2, section 6.6);
+//   - style sheets that XML names before its first element (Associating Style Sheets
+//     with XML documents);
 //   - background of body, table, thead, tbody, tfoot, tr, td and th (15.3);
 //   - og:image of meta, and url of an ImageObject in JSON-LD;
 //   - what scripts load late, by the attributes that lazysizes, lozad,
@@ -39,6 +42,8 @@
 //     data-src, data-srcset, data-original, data-lazy-src, data-lazy-srcset and
 //     data-poster of the elements above, data-bg and data-background-image of any, a
 //     URL or url() as in a style sheet.
+//
+// A document within srcdoc of iframe (4.8.5) is read as a part of the one that has it.
 //
 // What noscript holds are elements, in the head and the body, as in a browser
 // without scripts (4.12.2), and so is what noframes holds. So are a frame outside of
@@ -115,13 +120,19 @@ type Options struct {
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
 // it is XHTML. References of schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
-	s := scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts}
+	s := scan(body, mediaType, opts, 0)
+	return s.document(u, queryEncoder(opts.Charset))
+}
+
+// scan reads a document that stands within so many others.
+func scan(body []byte, mediaType string, opts Options, within int) scanner {
+	s := scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
 	if s.run(); s.open.lost {
-		s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts}
+		s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
 		s.open.whole = true
 		s.run()
 	}
-	return s.document(u, queryEncoder(opts.Charset))
+	return s
 }
 
 // span is a part of scanner.text.
@@ -142,12 +153,16 @@ type scanner struct {
 	hasBase bool
 	refs    []ref
 	texts   map[int]span    // of refs, where they are asked for
+	within  int             // documents around this one, in whose srcdoc it stands
 	text    strings.Builder // what refs are made of: one string for all
 	found   Document
 	titled  bool
 }
 
 func (s *scanner) run() {
+	if s.open.xml && s.z.embeds {
+		s.styleInstructions()
+	}
 	for s.next() {
 		if s.space == htmlSpace {
 			s.element(s.z.tag)

@@ -45,6 +45,52 @@ func (s *scanner) styleAttribute() {
 	}
 }
 
+// presentation takes the attributes of SVG that are properties of CSS and may name
+// another document (SVG 2, section 6.6).
+func (s *scanner) presentation() {
+	if bytes.IndexByte(s.z.buf[s.z.attrs:s.z.pos], '(') < 0 {
+		return
+	}
+	for _, name := range [...]string{"clip-path", "cursor", "fill", "filter", "marker-end", "marker-mid", "marker-start", "mask", "stroke"} {
+		for raw, kind := range styleRefs(decodeValue(s.z.attribute(name))) {
+			if kind == urlKind && !s.addUTF8(s.nameOfElement()+"/"+name, frontier.HopEmbed, raw) {
+				return
+			}
+		}
+	}
+}
+
+// styleInstructions takes the style sheets that processing instructions before the
+// first element name (Associating Style Sheets with XML documents, section 4).
+func (s *scanner) styleInstructions() {
+	const instruction = "<?xml-stylesheet"
+	for rest := s.z.buf; ; {
+		rest = bytes.TrimLeft(rest, blanks)
+		end := ">"
+		switch {
+		case bytes.HasPrefix(rest, []byte("<!--")):
+			end = "-->"
+		case bytes.HasPrefix(rest, []byte("<?")):
+			end = "?>"
+		case !bytes.HasPrefix(rest, []byte("<!")):
+			return
+		}
+		markup, behind, ok := bytes.Cut(rest, []byte(end))
+		if !ok {
+			return
+		}
+		rest = behind
+		if data, ok := bytes.CutPrefix(markup, []byte(instruction)); ok && len(data) > 0 && blank(data[0]) {
+			// Its data is written as attributes are.
+			z := tokenizer{buf: append(bytes.Clone(data), '>')}
+			z.pos = len(z.buf)
+			if raw := decodeValue(z.attribute("href")); raw != "" && raw[0] != '#' && !s.add("xml-stylesheet/href", frontier.HopEmbed, raw) {
+				return
+			}
+		}
+	}
+}
+
 // foreignText is the text behind the tag that was read, in SVG, where it is markup:
 // up to the first tag or comment.
 func (z *tokenizer) foreignText() string {

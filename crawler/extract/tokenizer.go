@@ -107,6 +107,7 @@ const (
 	imagesrcsetName
 	styleName
 	altName
+	srcdocName
 
 	// Where scripts find what they load late.
 	dataSrcName
@@ -427,6 +428,8 @@ func nameOf(key []byte) name {
 		return styleName
 	case "alt":
 		return altName
+	case "srcdoc":
+		return srcdocName
 	case "data-src":
 		return dataSrcName
 	case "data-srcset":
