@@ -12,13 +12,16 @@ import (
 // for the next one.
 type findings struct {
 	seen    map[string]struct{} // keys
+	leads   map[string]struct{} // keys of links that are not wanted: the page may be shown with them, too
 	entries []frontier.Entry
 }
 
 // maxFindings is how many are kept room for.
 const maxFindings = 1024
 
-func newFindings() *findings { return &findings{seen: map[string]struct{}{}} }
+func newFindings() *findings {
+	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}}
+}
 
 // clear forgets the last page.
 func (f *findings) clear() {
@@ -27,6 +30,7 @@ func (f *findings) clear() {
 		return
 	}
 	clear(f.seen)
+	clear(f.leads)
 	clear(f.entries)
 	f.entries = f.entries[:0]
 }
@@ -48,7 +52,12 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	}
 	links := p.Links()
 	for i := range links {
-		if l := &links[i]; s.follows(l) {
+		l := &links[i]
+		if j.framed(p, l) {
+			shown := *l
+			shown.Hop = frontier.HopEmbed
+			s.add(shown)
+		} else if s.follows(l) {
 			s.add(*l)
 		}
 	}
@@ -119,7 +128,10 @@ func (s *sorting) add(l extract.Link) {
 	key := u.Key()
 	known := len(s.seen)
 	if s.seen[key] = struct{}{}; len(s.seen) == known {
-		return
+		if _, led := s.leads[key]; !led || l.Hop != frontier.HopEmbed {
+			return
+		}
+		delete(s.leads, key)
 	}
 	if l.Hop != s.by {
 		s.found, s.by = s.page.Entry.Found(u, l.Hop), l.Hop
@@ -130,6 +142,9 @@ func (s *sorting) add(l extract.Link) {
 		e.Tag = tag
 	}
 	if reason := j.unwanted(e); reason != "" {
+		if j.opts.Requisites && l.Hop == frontier.HopLink {
+			s.leads[key] = struct{}{}
+		}
 		s.tell(Skip{URL: u, Via: e.Via, Reason: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
 		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
@@ -174,6 +189,22 @@ const MaxEmbeds = 4
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
 	return n < MaxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
+}
+
+// framed reports whether p is shown with the document that a link of it leads to, and
+// that is no page of the crawl by itself: then it is fetched as an image is.
+func (j *Job) framed(p *Page, l *extract.Link) bool {
+	if !j.opts.Requisites || !p.shows() {
+		return false
+	}
+	switch l.Where {
+	case "iframe/src", "iframe/data-src", "iframe/data-lazy-src", "frame/src", "object/data", "embed/src":
+	default:
+		return false
+	}
+	e := p.Entry.Found(l.URL, frontier.HopLink)
+	e.Tag = p.tagOf(l.URL.Key())
+	return !j.follows(p) || p.Directives.NoFollow && !j.opts.FollowNoFollow || j.unwanted(&e) != ""
 }
 
 // follows reports whether the links of p are followed.

@@ -35,6 +35,77 @@ func TestRequisitesOfRequisites(t *testing.T) {
 	})
 }
 
+// A document in a frame that is no page of the crawl belongs to the page around it, as
+// an image does, but not what that document leads to or frames in turn.
+func TestDocumentsInFramesAreShownBeyondTheScope(t *testing.T) {
+	for name, page := range map[string]string{
+		"scope":    `<iframe src="http://b.example/frame"></iframe><object data="http://b.example/object" type="text/html"></object><a href="http://b.example/1">x</a>`,
+		"depth":    `<a href="/deep">x</a>`,
+		"nofollow": `<meta name=robots content=nofollow><iframe src="http://b.example/frame"></iframe><iframe src="http://b.example/object"></iframe>`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/", page).
+					Page("/deep", `<iframe src="/frame"></iframe>`).
+					Page("/frame", `<img src="i.png"><a href="/2">x</a>`).Page("/i.png", "PNG").Page("/2", "")
+				w.Site("http://b.example").
+					Page("/frame", `<img src="i.png"><iframe src="inner"></iframe><a href="/2">x</a>`).Page("/i.png", "PNG").
+					Page("/inner", `<iframe src="innermost"></iframe>`).Page("/object", "")
+				pages, sum := crawl(t, w, func(o *crawler.Options) { o.Requisites, o.Depth = true, 1 }, "http://a.example/")
+				want, documents := []string{"http://a.example/", "http://b.example/frame", "http://b.example/i.png", "http://b.example/inner", "http://b.example/object"}, 1
+				if name == "depth" {
+					want, documents = []string{"http://a.example/", "http://a.example/deep", "http://a.example/frame", "http://a.example/i.png"}, 2
+				}
+				wantPages(t, pages, want...)
+				if sum.Pages != documents {
+					t.Errorf("%d pages", sum.Pages)
+				}
+				w.AssertPolite()
+			})
+		})
+	}
+}
+
+// A frame in scope is a page like any other, and none is fetched where requisites are not.
+func TestDocumentsInFramesThatArePagesByThemselves(t *testing.T) {
+	for _, requisites := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", `<iframe src="/frame"></iframe>`).Page("/frame", `<a href="/2">x</a><iframe src="http://b.example/"></iframe>`).Page("/2", "")
+			w.Site("http://b.example").Page("/", "")
+			pages, sum := crawl(t, w, func(o *crawler.Options) { o.Requisites = requisites }, "http://a.example/")
+			wanted := []string{"http://a.example/", "http://a.example/frame", "http://a.example/2"}
+			if requisites {
+				wanted = append(wanted, "http://b.example/")
+			}
+			wantPages(t, pages, wanted...)
+			if sum.Pages != 3 {
+				t.Errorf("%d pages", sum.Pages)
+			}
+		})
+	}
+}
+
+// What a page leads to and is shown with is fetched, though nothing is fetched for the link.
+func TestAnImageThatIsALinkBeyondTheScope(t *testing.T) {
+	for _, page := range []string{
+		`<a href="http://b.example/i.png"><img src="http://b.example/i.png"></a><a href="http://b.example/i.png">x</a><img src="http://b.example/i.png">`,
+		`<img src="http://b.example/i.png"><a href="http://b.example/i.png">x</a>`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", page)
+			w.Site("http://b.example").Func("/i.png", sent("image/png", "PNG"))
+			pages, _ := crawl(t, w, func(o *crawler.Options) { o.Requisites = true }, "http://a.example/")
+			wantPages(t, pages, "http://a.example/", "http://b.example/i.png")
+			if n := w.Fetched("http://b.example/i.png"); n != 1 {
+				t.Errorf("fetched %d times", n)
+			}
+		})
+	}
+}
+
 // The header names links as a page does, of any type.
 func TestLinksOfTheHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
