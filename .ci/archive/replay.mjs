@@ -1,10 +1,9 @@
 // node replay.mjs REPLAYWEBPAGE_DIR FILE.wacz URL TEXT SCREENSHOT.png
 // Opens URL from a WACZ with ReplayWeb.page in a headless Chromium. TEXT must be
 // shown, an image must be drawn, and a stylesheet must apply. Run by replay.sh.
-import { createReadStream, existsSync, statSync } from "node:fs";
-import { createServer } from "node:http";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { serve } from "./serve.mjs";
 
 const [viewer, wacz, url, text, screenshot] = process.argv.slice(2);
 if (!screenshot) {
@@ -20,28 +19,7 @@ const page = `<!doctype html><html style="height:100%"><body style="height:100%;
 const ui = join(viewer, "ui.js");
 const files = { "/ui.js": ui, "/replay/ui.js": ui, "/replay/sw.js": join(viewer, "sw.js"), "/archive.wacz": wacz };
 
-const server = createServer((req, res) => {
-  const path = new URL(req.url, "http://localhost").pathname;
-  if (path === "/") return res.setHeader("Content-Type", "text/html").end(page);
-  const file = files[path];
-  if (!file || !existsSync(file)) return res.writeHead(404).end();
-  res.setHeader("Content-Type", path.endsWith(".js") ? "text/javascript" : "application/zip");
-  res.setHeader("Accept-Ranges", "bytes");
-  const size = statSync(file).size;
-  let [start, end] = [0, size - 1];
-  const range = /^bytes=(\d*)-(\d*)$/.exec(req.headers.range ?? "");
-  if (range) {
-    if (range[1] === "") start = Math.max(0, size - Number(range[2]));
-    else [start, end] = [Number(range[1]), range[2] === "" ? end : Math.min(end, Number(range[2]))];
-    if (start > end) return res.writeHead(416, { "Content-Range": `bytes */${size}` }).end();
-    res.statusCode = 206;
-    res.setHeader("Content-Range", `bytes ${start}-${end}/${size}`);
-  }
-  res.setHeader("Content-Length", end - start + 1);
-  if (req.method === "HEAD") return res.end();
-  createReadStream(file, { start, end }).pipe(res);
-});
-await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const server = await serve(files, { "/": () => page });
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "chromium",

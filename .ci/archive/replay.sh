@@ -11,7 +11,7 @@ screenshot=$(realpath -m "$4")
 "$here/install.sh" node chromium
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$here/replay.mjs" "$work"
+cp "$here"/{replay,serve}.mjs "$work"
 cd "$work"
 echo '{"private":true}' >package.json
 npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1

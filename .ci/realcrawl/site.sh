@@ -1,9 +1,10 @@
 #!/bin/bash
-# site.sh DIR PORT WALK_PORT
+# site.sh DIR PORT WALK_PORT [WWW]
 # Writes the configuration of a throw-away nginx into DIR, and the seeds into
 # DIR/seeds.txt, and becomes that nginx (in the foreground, on 127.0.0.1 only).
 # PORT is logged to DIR/access.log, one JSON object per line, unbuffered;
-# WALK_PORT serves the same hosts and logs nothing.
+# WALK_PORT serves the same hosts and logs nothing. WWW is a directory of more
+# hosts: WWW/shown is shown.docs.test, WWW/cdn is cdn.docs.test.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 dir=$1 port=$2 walk=$3
@@ -133,6 +134,13 @@ user=
 	server postgresql.docs.test "$(newest '/usr/share/doc/postgresql-doc-*/html')"
 	server sqlite.docs.test /usr/share/doc/sqlite3
 	server small.docs.test /usr/share/doc/debian-policy
+	if [ -n "${4:-}" ]; then
+		server shown.docs.test "$4/shown" \
+			'location = /moved.png { return 302 http://cdn.docs.test/moved.png; }' \
+			'location = /images.html { add_header Link "</header.png>; rel=preload; as=image"; }'
+		# Fonts and images of masks are shown only where their host allows it.
+		server cdn.docs.test "$4/cdn" 'add_header Access-Control-Allow-Origin *;'
+	fi
 	echo '}'
 } >"$dir/nginx.conf"
 

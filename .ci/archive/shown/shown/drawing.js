@@ -1,0 +1,1 @@
+document.querySelector("rect").setAttribute("width", "90");
