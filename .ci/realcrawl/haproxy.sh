@@ -13,6 +13,10 @@ fail() {
 	exit 1
 }
 
+answers() { # HAProxy itself: a connection alone may be somebody else's
+	(exec 3<>"/dev/tcp/127.0.0.1/$port" && printf 'GET /robots.txt HTTP/1.0\r\n\r\n' >&3 && grep -q '^HTTP/1.. 404' <&3) 2>/dev/null
+}
+
 "$(dirname "$(realpath "$0")")/install.sh"
 
 root=$work/root
@@ -49,16 +53,17 @@ site=
 trap 'kill $proxy $site 2>/dev/null; wait $proxy $site 2>/dev/null || true' EXIT
 for ((i = 0; i < 100; i++)); do
 	kill -0 "$proxy" 2>/dev/null || fail "haproxy does not start: $(tail -n 3 "$work/haproxy.out")"
-	! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	! answers || break
 	sleep 0.1
 done
+answers || fail "haproxy does not answer: $(tail -n 3 "$work/haproxy.out")"
 
-"$crawl" run --dir "$work/site.crawl" --name permessotest --contact mailto:ci@example.org --delay 20ms --patience 60s \
+"$crawl" run --dir "$work/site.crawl" --name permessotest --contact mailto:ci@example.org --delay 20ms --patience 90s \
 	--progress none --connect-to "::127.0.0.1:$port" http://site.test/ >"$work/crawl.out" 2>&1 &
 crawler=$!
 trap 'kill $crawler $proxy $site 2>/dev/null; wait $crawler $proxy $site 2>/dev/null || true' EXIT
 log=$work/site.crawl/crawl.log
-for ((i = 0; i < 100; i++)); do # until the first 503
+for ((i = 0; i < 900; i++)); do # until the first 503, also where robots.txt had to be asked for again
 	! grep -qs ' 503 .* http://site.test/ ' "$log" || break
 	kill -0 "$crawler" 2>/dev/null || fail "the crawl ended early: $(tail -n 5 "$work/crawl.out")"
 	sleep 0.1
