@@ -78,8 +78,8 @@ var trackers = []string{
 // StripTracking is an Options.Rewrite that takes parameters out of a URL that say who
 // comes, or where from, and nothing about the page: utm_source and its kin (trackers of
 // Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of letters), and
-// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters, none a slash. The rest of the
-// query stays as it is, in its order. It is safe for concurrent use.
+// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters, none a slash.
+// The rest of the query stays as it is, in its order. It is safe for concurrent use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
 	stripped := stripSession(path)

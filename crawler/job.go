@@ -18,7 +18,7 @@ import (
 type Job struct {
 	// Set by newJob, and never changed.
 	opts    Options // checked
-	listed  bool    // its scope is SeedsOnly
+	listed  bool    // nothing but seeds is in its scope
 	handler Handler // nil: none
 	rooms   Rooms
 	fetcher *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
@@ -74,7 +74,10 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{opts: o, listed: scopeName(o.Scope) == scopeName(SeedsOnly()), handler: h, rooms: rooms, fetcher: fetcher, desks: desks{most: o.Concurrency}, lists: make(lists, maxLists)}, nil
+	return &Job{
+		opts: o, listed: isList(o.Scope), handler: h, rooms: rooms, fetcher: fetcher,
+		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists),
+	}, nil
 }
 
 // Close closes connections that are kept open. No visit may be under way.

@@ -40,7 +40,20 @@ func SameDomain() Scope {
 }
 
 // SeedsOnly is the scope of the seeds themselves.
-func SeedsOnly() Scope { return newKeyed("list", frontier.URL.Key) }
+func SeedsOnly() Scope { return newKeyed(listName, frontier.URL.Key) }
+
+const listName = "list"
+
+// isList reports whether nothing but seeds can be in s.
+func isList(s Scope) bool {
+	switch s := s.(type) {
+	case *keyed:
+		return s.name == listName
+	case both:
+		return isList(s.a) || isList(s.b)
+	}
+	return false
+}
 
 // Anywhere is the scope of everything. Bound it by depth and limits.
 func Anywhere() Scope { return anywhere{} }

@@ -149,15 +149,17 @@ func TestASeedMayBeASitemap(t *testing.T) {
 
 // Where only the seeds are in scope no list is needed.
 func TestAListOfSeedsNeedsNoSitemap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := crawltest.New(t)
-		mapped(w)
-		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Scope = crawler.SeedsOnly() }, "http://a.example/", "http://a.example/mapped")
-		wantPages(t, pages, "http://a.example/", "http://a.example/mapped")
-		if sum.Requests != 3 {
-			t.Errorf("%d requests", sum.Requests)
-		}
-	})
+	for _, scope := range []crawler.Scope{crawler.SeedsOnly(), crawler.Both(crawler.SameHost(), crawler.SeedsOnly())} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			mapped(w)
+			pages, sum := crawl(t, w, func(o *crawler.Options) { o.Scope = scope }, "http://a.example/", "http://a.example/mapped")
+			wantPages(t, pages, "http://a.example/", "http://a.example/mapped")
+			if sum.Requests != 3 {
+				t.Errorf("%v: %d requests", scope, sum.Requests)
+			}
+		})
+	}
 }
 
 // A copy of robots.txt that was kept names its sitemaps in each run: what the last one

@@ -16,9 +16,9 @@
 // seen; Next hands it out in a Turn when its site is due; Finish moves the
 // clocks, frees the site and submits what became of the entry. With Hold that is left to
 // Done: who handles what was fetched later than that has the site go on, and the entry
-// queued for whoever comes after a kill. A run is over
-// when nothing is in flight or held and nothing falls due within the patience, or a limit
-// is used up. Add and Allow work while it runs, and not after its end.
+// queued for whoever comes after a kill. A run is over when nothing is in flight or held
+// and nothing falls due within the patience, or a limit is used up. Add and Allow work
+// while it runs, and not after its end.
 // A frontier whose [Limits] are Open has none but Stop; Rest tells whoever is to
 // decide whether anything moves in it.
 //

@@ -38,10 +38,10 @@ if [ ! -e "$dir/names" ]; then
 	mkdir -p "$dir/debs"
 	(cd "$dir/debs" && apt-get download -qq "${packages[@]}")
 	for deb in "$dir"/debs/*.deb; do
-		dpkg-deb -x "$deb" "$dir/root"
+		dpkg-deb -x "$deb" "$dir/unpacked"
 		dpkg-deb -c "$deb" | awk '$1 ~ /^-/ { print substr($0, index($0, "./") + 1) }' |
 			grep -E '\.(html|htm|html\.[a-z][a-z])$' | grep -v '[#?% ]' | LC_ALL=C sort |
-			awk -v most=350 -v root="$dir/root" '{ line[NR] = $0 }
+			awk -v most=350 -v root="$dir/unpacked" '{ line[NR] = $0 }
 				END { n = NR < most ? NR : most; for (i = 0; i < n; i++) print root line[int(i * NR / n) + 1] }'
 	done >"$dir/names.part"
 	mv "$dir/names.part" "$dir/names"
@@ -84,14 +84,14 @@ if [ ! -e "$dir/browser.tsv" ]; then
 	mkdir -p "$dir/node"
 	cp "$here/browser.mjs" "$dir/node"
 	(cd "$dir/node" && echo '{"private":true}' >package.json && npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1)
-	CHROMIUM=${CHROMIUM:-$(command -v chromium)} find_in browser.tsv sample node "$dir/node/browser.mjs" "$dir/root"
+	CHROMIUM=${CHROMIUM:-$(command -v chromium)} find_in browser.tsv sample node "$dir/node/browser.mjs" "$dir/unpacked"
 fi
 
 echo "Scrapy $(/usr/bin/python3 -c 'import scrapy; print(scrapy.__version__)')," \
 	"wget2 $(dpkg-query -W -f '${Version}' wget2), $(chromium --version 2>/dev/null | cut -d' ' -f1,2), of pages of" \
 	"$(cd "$dir/debs" && printf '%s\n' *.deb | sed 's/_[^_]*$//; s/_/ /; s/%3a/:/' | paste -sd, | sed 's/,/, /g')"
 echo
-"$dir/count" "$dir/root/usr/share" "$dir/ours.jsonl" \
+"$dir/count" "$dir/unpacked/usr/share" "$dir/ours.jsonl" \
 	"Scrapy, as it is=$dir/scrapy.tsv:default" \
 	"Scrapy, widened=$dir/scrapy.tsv:link,rel-link,embed,rel-embed" \
 	"wget2=$dir/wget2.tsv:wget2" \
