@@ -165,6 +165,12 @@ func (s Setting) IsBoolFlag() bool {
 	return ok && b.IsBoolFlag()
 }
 
+// IsList reports whether Set adds to what was Set before.
+func (s Setting) IsList() bool {
+	l, ok := s.Value.(interface{ IsList() bool })
+	return ok && l.IsList()
+}
+
 // Type says what a value looks like: duration, number, a list of words ...
 func (s Setting) Type() string {
 	if t, ok := s.Value.(interface{ Type() string }); ok {

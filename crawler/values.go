@@ -323,6 +323,8 @@ func (p pattern) measure(text string) (float64, error) {
 
 type aliases struct{ to *[]string }
 
+func (aliases) IsList() bool { return true }
+
 func (aliases) Type() string { return "token" }
 
 func (a aliases) String() string { return strings.Join(*a.to, " ") }
@@ -342,6 +344,8 @@ var (
 )
 
 const noOutput = "none"
+
+func (outputs) IsList() bool { return true }
 
 func (outputs) Type() string { return "names" }
 
@@ -387,6 +391,8 @@ func join[T ~string](names []T, by string) string {
 // digits that change with the values: these may be secrets.
 type fields struct{ to *http.Header }
 
+func (fields) IsList() bool { return true }
+
 func (fields) Type() string { return "field" }
 
 func (f fields) String() string {
@@ -412,6 +418,8 @@ func (f fields) Set(text string) error {
 }
 
 type detours struct{ to *[]fetch.ConnectTo }
+
+func (detours) IsList() bool { return true }
 
 func (detours) Type() string { return "HOST1:PORT1:HOST2:PORT2" }
 

@@ -51,7 +51,7 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 				}
 				var out, said bytes.Buffer
 				p := &program{out: &out, err: &said, network: w}
-				if err := p.runCrawl(t.Context(), f, []string{"http://a.example/"}); err != nil {
+				if err := p.runCrawl(t.Context(), f, func(string) bool { return false }, []string{"http://a.example/"}); err != nil {
 					t.Errorf("%v: %s%s", err, out.String(), said.String())
 				}
 			})

@@ -47,7 +47,9 @@ The crawl lives in one directory. The same command goes on with it, whatever
 ended it before; flags that are not as in the last run are listed and recorded.
 Ctrl-C (or SIGTERM, or SIGHUP) ends it after the requests under way, a second
 Ctrl-C at once; neither loses anything.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.runCrawl(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.runCrawl(cmd.Context(), f, cmd.Flags().Changed, args)
+		},
 	}
 	f.register(cmd.Flags())
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -57,27 +59,13 @@ Ctrl-C at once; neither loses anything.`,
 	return cmd
 }
 
-func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) error {
-	if len(args) == 0 {
-		return usage("no seeds: give a URL, a file with one URL per line, or - for standard input")
-	}
-	seeds, err := p.seeds(args)
+func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag string) bool, args []string) error {
+	opts, err := p.asked(f, given, args)
 	if err != nil {
 		return err
 	}
-	opts, err := f.options()
-	if err != nil {
-		return err
-	}
-	if opts.OptOut, err = optOut(); err != nil {
-		return err
-	}
-	opts.Seeds, opts.Network = seeds, p.network
-	if opts.Identity, err = p.identity(f.name, f.contact); err != nil {
-		return err
-	}
-	if opts.Dir = f.dir; opts.Dir == "" {
-		opts.Dir = defaultDir(args[0])
+	if f.dry {
+		return p.check(ctx, opts, f.json)
 	}
 	if f.fresh {
 		if err := p.moveAside(opts.Dir); err != nil {
@@ -95,49 +83,98 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, args []string) erro
 	return p.crawl(ctx, opts, show)
 }
 
+// asked is the crawl that the command line asks for, and the job file that it names.
+func (p *program) asked(f *runFlags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
+	var seeds []string
+	var dir string
+	switch {
+	case f.job != "":
+		seeds, dir, err = p.job(f, given, args)
+	case len(args) == 0:
+		err = usage("no seeds: give a URL, a file with one URL per line, - for standard input, or --job FILE")
+	default:
+		seeds, err = p.seeds(args)
+		dir = defaultDir(args[0])
+	}
+	if err != nil {
+		return opts, err
+	}
+	if opts, err = f.options(); err != nil {
+		return opts, err
+	}
+	if opts.OptOut, err = optOut(); err != nil {
+		return opts, err
+	}
+	opts.Seeds, opts.Network, opts.Dir = seeds, p.network, cmp.Or(f.dir, dir)
+	opts.Identity, err = p.identity(f.name, f.contact)
+	return opts, err
+}
+
+// job reads a job file: its settings become those of f. Seeds on the command line
+// stand in the place of its own.
+func (p *program) job(f *runFlags, given func(flag string) bool, args []string) (seeds []string, dir string, err error) {
+	j, err := readJob(f, given)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(args) == 0 {
+		seeds = j.openSeeds(p)
+	} else if seeds, err = p.seeds(args); err != nil {
+		return nil, "", err
+	}
+	return seeds, j.dir(), j.err()
+}
+
 // seeds reads the arguments: files that exist, standard input, URLs and hosts.
 func (p *program) seeds(args []string) ([]string, error) {
 	var seeds []string
 	for _, arg := range args {
-		var r io.Reader
-		name := arg
-		switch info, err := os.Stat(arg); {
-		case arg == "-":
-			r, name = p.in, "standard input"
-		case err == nil && !info.IsDir():
-			file, err := os.Open(arg)
-			if err != nil {
-				return nil, usage("%v", err)
-			}
-			defer file.Close()
-			r = file
-		case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
-			return nil, usage("there is no file %s: a site of that name is written as https://%s/", arg, arg)
-		case err == nil && exists(filepath.Join(arg, storage.StateFile)):
-			return nil, usage("%s is a crawl: the command that began it goes on with it, or one with the same seeds: crawl run --dir %s URL|FILE", arg, arg)
-		case err == nil && info.IsDir():
-			return nil, usage("%s is a directory: give a file with one URL per line, or a URL", arg)
-		default:
-			one, bad, err := crawler.ReadSeeds(strings.NewReader(arg), "argument")
-			if err != nil || len(bad) > 0 || len(one) == 0 {
-				return nil, usage("%q is neither a file nor a URL: write a URL as https://example.org/", arg)
-			}
-			seeds = append(seeds, one...)
-			continue
-		}
-		lines, bad, err := crawler.ReadSeeds(r, name)
+		some, err := p.seedsOf(arg)
 		if err != nil {
-			return nil, usage("%v", err)
+			return nil, err
 		}
-		for _, b := range bad {
-			p.note("crawl: %v; this line is left out", b)
-		}
-		seeds = append(seeds, lines...)
+		seeds = append(seeds, some...)
 	}
 	if len(seeds) == 0 {
 		return nil, usage("no valid seed in %s: write one URL on each line, as https://example.org/", strings.Join(args, ", "))
 	}
 	return seeds, nil
+}
+
+func (p *program) seedsOf(arg string) ([]string, error) {
+	var r io.Reader
+	name := arg
+	switch info, err := os.Stat(arg); {
+	case arg == "-":
+		r, name = p.in, "standard input"
+	case err == nil && !info.IsDir():
+		file, err := os.Open(arg)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		defer file.Close()
+		r = file
+	case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
+		return nil, usage("there is no file %s: a site of that name is written as https://%s/", arg, arg)
+	case err == nil && exists(filepath.Join(arg, storage.StateFile)):
+		return nil, usage("%s is a crawl: the command that began it goes on with it, or one with the same seeds: crawl run --dir %s URL|FILE", arg, arg)
+	case err == nil && info.IsDir():
+		return nil, usage("%s is a directory: give a file with one URL per line, or a URL", arg)
+	default:
+		one, bad, err := crawler.ReadSeeds(strings.NewReader(arg), "argument")
+		if err != nil || len(bad) > 0 || len(one) == 0 {
+			return nil, usage("%q is neither a file nor a URL: write a URL as https://example.org/", arg)
+		}
+		return one, nil
+	}
+	lines, bad, err := crawler.ReadSeeds(r, name)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	for _, b := range bad {
+		p.note("crawl: %v; this line is left out", b)
+	}
+	return lines, nil
 }
 
 // isFileName reports whether a name ends like that of a list of seeds.

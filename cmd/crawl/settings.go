@@ -12,10 +12,11 @@ import (
 // runFlags are the flags of crawl run: the settings of a crawl, and what is the
 // command's own.
 type runFlags struct {
-	opts                              crawler.Options // as the settings are
-	dir, name, excludeFrom, show, log string
-	contact                           []string
-	json, fresh                       bool
+	opts                        crawler.Options // as the settings are
+	dir, name, job, excludeFrom string
+	show, log                   string
+	contact                     []string
+	json, fresh, dry            bool
 }
 
 // usualFlags are those that nobody has given.
@@ -32,6 +33,15 @@ var groups = []crawler.Group{
 	groupWho, crawler.GroupScope, crawler.GroupPace, crawler.GroupEnd, crawler.GroupRobots, crawler.GroupWire, crawler.GroupOutput, groupShow,
 }
 
+// Types of the settings whose values are paths.
+const (
+	typeFile = "file"
+	typeDir  = "directory"
+)
+
+// takesPath reports whether the value of a setting is the name of a file.
+func takesPath(s crawler.Setting) bool { return s.Type() == typeFile || s.Type() == typeDir }
+
 // own are the settings that are no options of a crawl.
 func (f *runFlags) own() []crawler.Setting {
 	return []crawler.Setting{
@@ -39,12 +49,16 @@ func (f *runFlags) own() []crawler.Setting {
 			Help: "product token that robots.txt names this crawler by (or $CRAWL_NAME)"},
 		{Name: "contact", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: words{&f.contact, "URL|ADDRESS"},
 			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
-		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, "file", nil},
+		{Name: "job", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.job, typeFile, nil},
+			Help: "job file with seeds, identity and settings by the names of these flags, which win over it (crawl init writes one)"},
+		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
 			Help: "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression"},
-		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.dir, "directory", nil},
+		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.dir, typeDir, nil},
 			Help: "where the crawl lives (default: named after the first seed, seeds.txt -> seeds.crawl)"},
 		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.fresh},
 			Help: "start again: what is in the directory is moved aside"},
+		{Name: "dry-run", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.dry},
+			Help: "fetch nothing but robots.txt, and show the plan: sites, what their robots.txt says of the seeds, pauses, the least time"},
 		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.show, "", []string{"auto", "plain", "none"}},
 			Help: "what to show meanwhile: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), none"},
 		{Name: "json", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.json},
@@ -60,6 +74,15 @@ func (f *runFlags) settings() []crawler.Setting {
 	all = slices.DeleteFunc(all, func(s crawler.Setting) bool { return s.CodeOnly })
 	slices.SortStableFunc(all, func(a, b crawler.Setting) int { return slices.Index(groups, a.Group) - slices.Index(groups, b.Group) })
 	return all
+}
+
+// setting is the one of that name; the zero Setting if there is none.
+func (f *runFlags) setting(name string) crawler.Setting {
+	all := f.settings()
+	if i := slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return crawler.Setting{}
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
@@ -140,6 +163,8 @@ type words struct {
 func (w words) String() string { return strings.Join(*w.to, " ") }
 
 func (w words) Type() string { return w.of }
+
+func (words) IsList() bool { return true }
 
 func (w words) Set(text string) error {
 	*w.to = append(*w.to, text)

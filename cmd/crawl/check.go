@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) checkCommand() *cobra.Command {
+	f := usualFlags()
+	cmd := &cobra.Command{
+		Use:   "check [flags] JOB.yaml",
+		Short: "validate a job file, and show the plan",
+		Long: `check reads a job file, says all that is wrong with it at once, and shows the
+plan: each site, what its robots.txt says to the seeds, the pause between two
+requests, and how long the crawl takes at least. It fetches nothing but robots.txt,
+and writes nothing. Its flags are those of crawl run, which win over the file.
+
+The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("check reads one job file: crawl init writes one to begin with")
+			}
+			f.job = args[0]
+			opts, err := p.asked(f, cmd.Flags().Changed, nil)
+			if err != nil {
+				return err
+			}
+			return p.check(cmd.Context(), opts, f.json)
+		},
+	}
+	f.register(cmd.Flags())
+	for _, of := range []string{"job", "dry-run", "fresh", "rescan", "progress"} {
+		cmd.Flags().Lookup(of).Hidden = true
+	}
+	return cmd
+}
+
+// check shows the plan of a crawl.
+func (p *program) check(ctx context.Context, opts crawler.Options, asJSON bool) error {
+	plan, err := planOf(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = p.object(plan)
+	} else {
+		err = p.showPlan(plan)
+	}
+	if err == nil && !plan.OK {
+		err = &exit{exitCheck, nil}
+	}
+	return err
+}

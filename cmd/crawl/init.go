@@ -1,0 +1,120 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/spf13/cobra"
+)
+
+// templates are job files to begin with.
+//
+//go:embed templates
+var templates embed.FS
+
+// jobTemplates are their names.
+var jobTemplates = []string{"site", "list", "archive", "sitemap"}
+
+func (p *program) initCommand() *cobra.Command {
+	var name string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "write a job file to begin with",
+		Long: `init writes a commented job file (job.yaml, if no other name is given), and
+changes none that is there: - prints it. The templates:
+
+  site      one site
+  list      many sites, some pages of each
+  archive   pages with all that they are shown with, to be replayed
+  sitemap   what sites list in their sitemaps`,
+		Example: `  crawl init
+  crawl init --template archive library.yaml
+  crawl init --all -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("init writes one file")
+			}
+			text, err := jobTemplate(name, all)
+			if err != nil {
+				return err
+			}
+			return p.writeJob(append(args, "job.yaml")[0], text)
+		},
+	}
+	cmd.Flags().StringVar(&name, "template", jobTemplates[0], "which one: "+strings.Join(jobTemplates, ", "))
+	cmd.Flags().BoolVar(&all, "all", false, "and all settings, with their defaults, as comments")
+	return cmd
+}
+
+// jobTemplate is a job file to begin with.
+func jobTemplate(name string, all bool) (string, error) {
+	raw, err := templates.ReadFile(path.Join("templates", name+".yaml"))
+	if err != nil {
+		return "", usage("--template: %q is none of %s", name, strings.Join(jobTemplates, ", "))
+	}
+	text := string(raw)
+	if all {
+		text += "\n# All settings, with their defaults.\n" + allSettings()
+	}
+	return text, nil
+}
+
+// allSettings are the settings that a job file may have, as comments.
+func allSettings() string {
+	var b strings.Builder
+	var group crawler.Group
+	for _, s := range usualFlags().settings() {
+		if notInJob[s.Name] != "" {
+			continue
+		}
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n# %s\n", group)
+		}
+		for line := range strings.Lines(wrap(s.Help, 0, 90)) {
+			b.WriteString("\n# " + strings.TrimSpace(line))
+		}
+		fmt.Fprintf(&b, "\n# %s: %s\n", s.Name, asYAML(s))
+	}
+	return b.String()
+}
+
+// asYAML is the value of a setting as a job file has it.
+func asYAML(s crawler.Setting) string {
+	if value := s.String(); value != "" {
+		return value
+	}
+	if s.IsList() {
+		return "[]"
+	}
+	return `""`
+}
+
+// writeJob writes a job file where there is none.
+func (p *program) writeJob(name, text string) error {
+	if name == "-" {
+		_, err := fmt.Fprint(p.out, text)
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usage("%s is there already: give another name, or - to print the file", name)
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	p.note("crawl: %s is there: put your name, contact and seeds into it, then crawl check %s", name, name)
+	return nil
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxJobFile is how long a job file may be: more seeds than it can hold have a file of
+// their own.
+const maxJobFile = 1 << 20
+
+// A jobFile is a crawl as a file of YAML says it: the settings, by the names of their
+// flags, who asks, and the seeds. What is wrong is gathered, so that all of it is told
+// at once.
+type jobFile struct {
+	name     string
+	flags    *runFlags              // the settings, which are set
+	aside    *runFlags              // those of flags that are given, which win
+	given    func(flag string) bool // on the command line
+	seeds    []*yaml.Node
+	problems []problem
+}
+
+// A problem is what is wrong at a place of a file.
+type problem struct {
+	line, column int // from 1; column 0: it is not known
+	text         string
+}
+
+// Keys of a job file beside the names of settings.
+const (
+	keyIdentity = "identity"
+	keySeeds    = "seeds"
+)
+
+// notInJob are settings that a job file does not have, and why.
+var notInJob = map[string]string{
+	"job":     "a job file names no other one",
+	"fresh":   "it would throw away the crawl at each call: give --fresh on the command line",
+	"dry-run": "it belongs to one call: give --dry-run on the command line, or crawl check",
+	"rescan":  "it belongs to one call: give --rescan on the command line",
+	"name":    "it stands in identity: {name: mybot}",
+	"contact": "it stands in identity: {contact: https://example.org/mybot}",
+}
+
+// readJob sets the settings that a job file has in f, but for those that are given on
+// the command line.
+func readJob(f *runFlags, given func(flag string) bool) (*jobFile, error) {
+	j := &jobFile{name: f.job, flags: f, aside: usualFlags(), given: given}
+	root, err := parseJob(f.job)
+	if err != nil {
+		return nil, err
+	}
+	j.read(root)
+	return j, nil
+}
+
+// parseJob reads the one document of a file; nil if it is empty.
+func parseJob(name string) (*yaml.Node, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, usage("--job: %w", err)
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, maxJobFile+1))
+	switch {
+	case err != nil:
+		return nil, usage("--job: %w", err)
+	case len(raw) > maxJobFile:
+		return nil, usage("%s: a job file has %s at most: put seeds into a file of their own, and its name into the job file", name, size(maxJobFile))
+	}
+	in := yaml.NewDecoder(strings.NewReader(string(raw)))
+	var document, second yaml.Node
+	switch err := in.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, syntaxError(name, err)
+	}
+	switch err := in.Decode(&second); {
+	case errors.Is(err, io.EOF):
+		return document.Content[0], nil
+	case err != nil:
+		return nil, syntaxError(name, err)
+	}
+	return nil, usage("%s:%d: a second document begins here: a job file has one", name, second.Line)
+}
+
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntaxError says where a file is no YAML.
+func syntaxError(name string, err error) error {
+	text := err.Error()
+	if m := yamlError.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		if m[1] != "" {
+			name += ":" + m[1]
+		}
+	}
+	return usage("%s: this is not YAML: %s", name, text)
+}
+
+// wrong notes what is wrong at a place.
+func (j *jobFile) wrong(at *yaml.Node, format string, args ...any) {
+	j.problems = append(j.problems, problem{at.Line, at.Column, fmt.Sprintf(format, args...)})
+}
+
+// err is all that is wrong, in the order of the file.
+func (j *jobFile) err() error {
+	if len(j.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(j.problems, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	lines := make([]string, len(j.problems))
+	for i, p := range j.problems {
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", j.name, p.line, p.column, p.text)
+	}
+	return usage("%s", strings.Join(lines, "\n"))
+}
+
+func (j *jobFile) read(root *yaml.Node) {
+	if root == nil {
+		j.problems = append(j.problems, problem{1, 1, "the file is empty: crawl init writes one to begin with"})
+		return
+	}
+	j.mapping(root, "a job file", func(key, value *yaml.Node) {
+		switch key.Value {
+		case keyIdentity:
+			j.identity(value)
+		case keySeeds:
+			j.readSeeds(value)
+		default:
+			j.setting(key, value)
+		}
+	})
+}
+
+// mapping calls f for each key of a mapping and its value.
+func (j *jobFile) mapping(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
+	n = follow(n)
+	if n.Kind != yaml.MappingNode {
+		j.wrong(n, "%s is a list of names, each with a value behind a colon, as in \"delay: 2s\"", what)
+		return
+	}
+	first := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if line, known := first[key.Value]; known {
+			j.wrong(key, "%s is set already in line %d", key.Value, line)
+			continue
+		}
+		first[key.Value] = key.Line
+		f(key, value)
+	}
+}
+
+// follow is what an alias of YAML stands for.
+func follow(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// texts are the items of a list, or the one value that stands in its place.
+func (j *jobFile) texts(of string, n *yaml.Node) []*yaml.Node {
+	n = follow(n)
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	var texts []*yaml.Node
+	for _, item := range items {
+		if item = follow(item); item.Kind != yaml.ScalarNode {
+			j.wrong(item, "%s: a value is expected here, as in \"%s: [one, another]\"", of, of)
+		} else if item.Tag == "!!null" {
+			j.wrong(item, "%s has no value: give it one, or take the line out", of)
+		} else {
+			texts = append(texts, item)
+		}
+	}
+	return texts
+}
+
+// identity reads who asks.
+func (j *jobFile) identity(n *yaml.Node) {
+	j.mapping(n, keyIdentity, func(key, value *yaml.Node) {
+		switch key.Value {
+		case "name", "contact":
+			j.set(j.flags.setting(key.Value), value)
+		default:
+			j.wrong(key, "identity has no %q: %sit has name and contact", key.Value, didYouMean(key.Value, []string{"name", "contact"}))
+		}
+	})
+}
+
+// readSeeds keeps where each seed stands: what is wrong with one is known when it is
+// opened.
+func (j *jobFile) readSeeds(n *yaml.Node) {
+	for _, item := range j.texts(keySeeds, n) {
+		if item.Value == "-" {
+			j.wrong(item, "seeds: standard input is for the command line: name a file")
+			continue
+		}
+		j.seeds = append(j.seeds, item)
+	}
+}
+
+// setting reads the value of what has a flag.
+func (j *jobFile) setting(key, value *yaml.Node) {
+	s := j.flags.setting(key.Value)
+	switch why, refused := notInJob[key.Value]; {
+	case refused:
+		j.wrong(key, "%s: %s", key.Value, why)
+	case s.Name == "":
+		j.wrong(key, "there is no setting %q: %scrawl init --all - lists them", key.Value, didYouMean(key.Value, j.keys()))
+	default:
+		j.set(s, value)
+	}
+}
+
+// set gives a setting its value: a list each of its items.
+func (j *jobFile) set(s crawler.Setting, value *yaml.Node) {
+	if j.given(s.Name) {
+		s = j.aside.setting(s.Name)
+	}
+	value = follow(value)
+	if value.Kind != yaml.ScalarNode && !s.IsList() {
+		j.wrong(value, "%s has one value, as in \"%s: %s\"", s.Name, s.Name, cmp.Or(s.String(), "..."))
+		return
+	}
+	for _, item := range j.texts(s.Name, value) {
+		text := item.Value
+		if takesPath(s) && text != "" && !filepath.IsAbs(text) {
+			text = filepath.Join(filepath.Dir(j.name), text)
+		}
+		if err := s.Set(text); err != nil {
+			j.wrong(item, "%s: %v", s.Name, err)
+		}
+	}
+}
+
+// keys are the names that a job file may have.
+func (j *jobFile) keys() []string {
+	keys := []string{keyIdentity, keySeeds}
+	for _, s := range j.flags.settings() {
+		if notInJob[s.Name] == "" {
+			keys = append(keys, s.Name)
+		}
+	}
+	return keys
+}
+
+// dir is where the crawl of a job lives if nothing is said: beside the file.
+func (j *jobFile) dir() string {
+	return strings.TrimSuffix(j.name, filepath.Ext(j.name)) + ".crawl"
+}
+
+// openSeeds reads the seeds: URLs, and files that are named relative to the job file.
+func (j *jobFile) openSeeds(p *program) (seeds []string) {
+	for _, at := range j.seeds {
+		arg := at.Value
+		if file := filepath.Join(filepath.Dir(j.name), arg); !filepath.IsAbs(arg) && exists(file) {
+			arg = file
+		}
+		some, err := p.seedsOf(arg)
+		if err != nil {
+			j.wrong(at, "seeds: %v", err)
+		} else if len(some) == 0 {
+			j.wrong(at, "seeds: no valid seed in %s: write one URL on each line, as https://example.org/", arg)
+		}
+		seeds = append(seeds, some...)
+	}
+	if len(j.seeds) == 0 && len(j.problems) == 0 {
+		j.problems = append(j.problems, problem{1, 1, "no seeds: add them as in \"seeds: [https://example.org/, more-seeds.txt]\", or give them on the command line"})
+	}
+	return seeds
+}

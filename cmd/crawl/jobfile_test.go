@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func nothingGiven(string) bool { return false }
+
+// Each template is a job file without a mistake, and so is what --all adds to it, once
+// its comments are none.
+func TestTemplatesAreJobFiles(t *testing.T) {
+	for _, name := range jobTemplates {
+		text, err := jobTemplate(name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, all, _ := strings.Cut(text, "\n# All settings")
+		for _, text := range []string{plain, "seeds: [https://example.org/]\n" + uncommented(all)} {
+			file := filepath.Join(t.TempDir(), "job.yaml")
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			f := usualFlags()
+			f.job = file
+			seeds, _, err := (&program{}).job(f, nothingGiven, nil)
+			if err != nil || len(seeds) != 1 {
+				t.Errorf("%s: %v, %d seeds of\n%s", name, err, len(seeds), text)
+			}
+		}
+	}
+}
+
+// uncommented are the lines that set something.
+func uncommented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
+		if s := usualFlags().setting(name); ok && s.Name != "" && value == asYAML(s)+"\n" {
+			b.WriteString(name + ": " + value)
+		}
+	}
+	return b.String()
+}
+
+// Whatever a job file is, reading it ends with settings or with an error of the user.
+func FuzzJobFile(f *testing.F) {
+	for _, name := range jobTemplates {
+		text, err := jobTemplate(name, false)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add("a: &x [*x]\nseeds: *x\n")
+	f.Add("? [a]\n: b\nidentity: {<<: {name: x}}\ndelay: !!binary aGk=\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		file := filepath.Join(t.TempDir(), "job.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		flags := usualFlags()
+		flags.job = file
+		_, _, err := (&program{err: &strings.Builder{}}).job(flags, nothingGiven, nil)
+		if err != nil && exitCode(err) != exitUsage {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A plan is what crawl check prints. The names of its fields are never changed.
+type plan struct {
+	Version int          `json:"version"` // of these fields: 1
+	OK      bool         `json:"ok"`      // each seed is allowed
+	Name    string       `json:"name"`
+	Dir     string       `json:"dir"`
+	Resumes *planResumed `json:"resumes,omitempty"`
+	Seeds   int          `json:"seeds"`
+	Sites   []planSite   `json:"sites"`
+
+	LeastForSeeds float64 `json:"least_seconds_for_seeds"`
+
+	// For as many pages of a site as the settings let it have.
+	HostPages     int           `json:"host_pages,omitempty"`
+	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
+	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
+}
+
+// planResumed is what the crawl in the directory has come to.
+type planResumed struct {
+	Pages int `json:"pages"`
+	Left  int `json:"left"`
+}
+
+type planSite struct {
+	Site         frontier.Site `json:"site"`
+	Seeds        int           `json:"seeds"`
+	Access       string        `json:"access"` // of the seeds: allow, disallow where each is refused, defer where it is not known
+	Answered     string        `json:"answered,omitempty"`
+	Problem      string        `json:"problem,omitempty"`
+	Delay        float64       `json:"delay_seconds,omitempty"`
+	DelayBy      string        `json:"delay_by,omitempty"`
+	PagesPerHour int           `json:"pages_per_hour,omitempty"`
+	Refused      []planRefusal `json:"refused,omitempty"`
+	Sitemaps     int           `json:"sitemaps,omitempty"`
+	Better       string        `json:"better,omitempty"`
+}
+
+// A planRefusal is a seed that robots.txt refuses.
+type planRefusal struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
+	Rule   string `json:"rule,omitempty"`
+	Line   int    `json:"line,omitempty"`
+}
+
+// planOf asks the sites of a crawl for their robots.txt.
+func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
+	was, err := resumed(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if shared := sharedClocks(slog.New(slog.DiscardHandler)); shared != nil {
+		defer shared.Close()
+		opts.Shared = shared
+	}
+	asked, err := crawler.PlanOf(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := &plan{Version: 1, OK: true, Name: opts.Identity.Token, Dir: opts.Dir, Resumes: was, Seeds: asked.Seeds, Sites: []planSite{}}
+	var slowest time.Duration
+	for i := range asked.Sites {
+		s := &asked.Sites[i]
+		site := planSiteOf(s, opts.Dialect)
+		out.OK = out.OK && s.Allowed() == len(s.Seeds)
+		out.LeastForSeeds = max(out.LeastForSeeds, s.Least(s.Allowed()).Seconds())
+		if s.Allowed() > 0 && s.Delay > slowest {
+			slowest, out.SlowestSite = s.Delay, s.Site
+		}
+		out.Sites = append(out.Sites, site)
+	}
+	if pages := hostPages(opts); pages > 0 && slowest > 0 {
+		out.HostPages, out.LeastForPages = pages, (time.Duration(pages) * slowest).Seconds()
+	}
+	return out, nil
+}
+
+// hostPages is how many pages a site may have in the crawl; 0: no limit.
+func hostPages(o crawler.Options) int {
+	pages := o.MaxHostPages
+	switch {
+	case pages < 0:
+		pages = o.Limit
+	case pages == 0:
+		pages = crawler.DefaultHostPages
+	}
+	if o.Limit > 0 {
+		pages = min(pages, o.Limit)
+	}
+	return pages
+}
+
+func planSiteOf(s *crawler.SitePlan, dialect robots.Dialect) planSite {
+	out := planSite{Site: s.Site, Seeds: len(s.Seeds), Access: robots.Defer.String(), Problem: s.Problem, Better: better(s.Site.Host())}
+	if s.Rules == nil {
+		return out
+	}
+	out.Answered = answered(s.Rules)
+	if f := s.Rules.File(dialect); f != nil && s.Rules.Status/100 == 2 {
+		out.Sitemaps = len(f.Sitemaps())
+	}
+	for _, seed := range s.Seeds {
+		v := seed.Verdict
+		if v.Access != robots.Allow {
+			out.Refused = append(out.Refused, refusalOf(seed.URL, v))
+		}
+		if v.Access != robots.Defer && out.Access != robots.Allow.String() {
+			out.Access = v.Access.String()
+		}
+	}
+	if out.Access == robots.Defer.String() {
+		out.Refused = nil // each seed, and for one reason
+		return out
+	}
+	out.Delay, out.DelayBy = s.Delay.Seconds(), asks(s.DelayBy)
+	if s.Delay > 0 {
+		out.PagesPerHour = int(time.Hour / s.Delay)
+	}
+	return out
+}
+
+func refusalOf(u frontier.URL, v robots.Verdict) planRefusal {
+	r := planRefusal{URL: u.String(), Reason: v.Reason.String()}
+	if v.Rule.Line > 0 {
+		r.Line, r.Rule = v.Rule.Line, "Disallow: "+v.Rule.Pattern
+	}
+	return r
+}
+
+// asks says who asks for a pause.
+func asks(by frontier.Clock) string {
+	if by == frontier.OwnClock {
+		return "--delay"
+	}
+	return string(by) + " of robots.txt"
+}
+
+// resumed is what the crawl in dir has come to; nil where there is none.
+func resumed(dir string) (*planResumed, error) {
+	if !exists(filepath.Join(dir, storage.StateFile)) {
+		return nil, nil
+	}
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var was planResumed
+	err = r.Sites(func(s frontier.SiteState) error {
+		was.Pages += s.Spent.Pages
+		was.Left += s.Queued
+		return nil
+	})
+	return &was, err
+}
+
+// showPlan prints a plan for people.
+func (p *program) showPlan(plan *plan) error {
+	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", plural(plan.Seeds, "seed"), plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
+	if was := plan.Resumes; was != nil {
+		lines = append(lines, fmt.Sprintf("the crawl that is there goes on: %s fetched, %d left", plural(was.Pages, "page"), was.Left))
+	}
+	for i := range plan.Sites {
+		lines = append(lines, plan.Sites[i].lines()...)
+	}
+	for _, line := range append(lines, "", plan.least()) {
+		if err := p.say("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines are what is told of a site.
+func (s *planSite) lines() []string {
+	lines := []string{"", fmt.Sprintf("%s  %s", s.Site, plural(s.Seeds, "seed"))}
+	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
+	switch {
+	case s.Problem != "":
+		add("was not asked: %s", s.Problem+permits(s.Problem))
+	case s.Access == robots.Defer.String():
+		add("robots.txt: %s: nothing of the site is fetched before it answers", s.Answered)
+	default:
+		add("robots.txt: %s", s.Answered)
+	}
+	for _, r := range s.Refused {
+		why := r.Reason
+		if r.Line > 0 {
+			why = fmt.Sprintf("line %d: %s", r.Line, r.Rule)
+		}
+		add("refused: %s (%s)", r.URL, why)
+	}
+	if s.Delay > 0 {
+		add("%s between two requests (%s): %s an hour at most", inSeconds(s.Delay), s.DelayBy, plural(s.PagesPerHour, "page"))
+	}
+	if s.Sitemaps > 0 {
+		add("names %s", plural(s.Sitemaps, "sitemap"))
+	}
+	if s.Better != "" {
+		add("better than to crawl it: %s", s.Better)
+	}
+	return lines
+}
+
+// least says how long the crawl takes at least.
+func (plan *plan) least() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "least time: %s for the seeds", inSeconds(plan.LeastForSeeds))
+	if plan.LeastForPages > 0 {
+		fmt.Fprintf(&b, ", %s where %s has %s", inSeconds(plan.LeastForPages), plan.SlowestSite, plural(plan.HostPages, "page"))
+	}
+	return b.String()
+}
+
+func inSeconds(s float64) string {
+	text := time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = strings.TrimSuffix(short+"m", "h0m")
+		if text != short+"m" {
+			text += "h"
+		}
+	}
+	return text
+}

@@ -1,0 +1,186 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// A Plan is what can be said of a crawl before it begins.
+type Plan struct {
+	Seeds int        // each URL once
+	Sites []SitePlan // of the seeds, in the order of these
+}
+
+// A SitePlan is what a site says to the seeds that it has.
+type SitePlan struct {
+	Site  frontier.Site
+	Seeds []SeedPlan
+
+	// Rules is the robots.txt that the site answered with, or the trouble in getting
+	// it; nil if it was not asked: Problem says why.
+	Rules   *robots.Snapshot
+	Problem string
+
+	// Delay is the least pause between two requests, and DelayBy the clock that asks
+	// it. A site that answers slowly is given longer ones.
+	Delay   time.Duration
+	DelayBy frontier.Clock
+}
+
+// A SeedPlan is what robots.txt says to a seed: robots.Defer where it is not known.
+type SeedPlan struct {
+	URL     frontier.URL
+	Verdict robots.Verdict
+}
+
+// Least is how long it takes at least to ask the site for so many pages, robots.txt
+// before them: each has the pause of the one before.
+func (s *SitePlan) Least(pages int) time.Duration { return time.Duration(pages) * s.Delay }
+
+// Allowed is how many seeds robots.txt allows.
+func (s *SitePlan) Allowed() (n int) {
+	for _, seed := range s.Seeds {
+		if seed.Verdict.Access == robots.Allow {
+			n++
+		}
+	}
+	return n
+}
+
+// PlanOf asks the sites of the seeds for their robots.txt, and for nothing else, as a
+// crawl of these options would: under its name, with its client and its clocks. It
+// writes nothing; Options.Dir counts for nothing. What comes of a site stands in its
+// plan; the error is an *OptionError, or that of the context.
+func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
+	seeds, err := opts.prepare()
+	if err != nil {
+		return nil, err
+	}
+	opts.Dir = ""
+	job, err := newJob(opts, nil, Rooms{})
+	if err != nil {
+		return nil, err
+	}
+	defer job.Close()
+	p := newPlanner(job, seeds)
+	front, err := frontier.New(frontier.NewMemory(), frontier.Options{
+		Delay: opts.Delay, IPDelay: opts.IPDelay, DomainDelay: opts.DomainDelay, Shared: opts.Shared, Patience: opts.Patience,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range p.at {
+		if err := front.Add(frontier.Entry{URL: p.plan.Sites[i].Seeds[0].URL}); err != nil {
+			return nil, err
+		}
+	}
+	err = p.askAll(ctx, front)
+	return p.plan, err
+}
+
+// A planner asks sites what they say.
+type planner struct {
+	job  *Job
+	at   map[frontier.Site]int // place in plan.Sites
+	plan *Plan                 // each site is written by who has its turn
+}
+
+func newPlanner(job *Job, seeds []frontier.Entry) *planner {
+	p := &planner{job: job, at: map[frontier.Site]int{}, plan: &Plan{}}
+	seen := map[string]bool{}
+	for _, e := range seeds {
+		if seen[e.URL.Key()] {
+			continue
+		}
+		seen[e.URL.Key()] = true
+		i, known := p.at[e.URL.Site()]
+		if !known {
+			i = len(p.plan.Sites)
+			p.at[e.URL.Site()] = i
+			p.plan.Sites = append(p.plan.Sites, SitePlan{Site: e.URL.Site(), Problem: "it is not to be asked within the patience"})
+		}
+		site := &p.plan.Sites[i]
+		site.Seeds = append(site.Seeds, SeedPlan{URL: e.URL, Verdict: robots.Verdict{Access: robots.Defer}})
+		p.plan.Seeds++
+	}
+	return p
+}
+
+// askAll ends once each site has answered, or cannot be asked within the patience.
+func (p *planner) askAll(ctx context.Context, front *frontier.Frontier) error {
+	errs := make([]error, min(p.job.opts.Concurrency, len(p.plan.Sites)))
+	var workers sync.WaitGroup
+	for i := range errs {
+		// Asks for robots.txt. It ends when the frontier hands out no more turns.
+		workers.Go(func() {
+			defer front.Stop()
+			errs[i] = errGoexit
+			errs[i] = p.ask(ctx, front)
+		})
+	}
+	workers.Wait()
+	return distinct(errs...)
+}
+
+func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
+	for {
+		turn, err := front.Next(ctx)
+		switch {
+		case errors.Is(err, frontier.ErrEnd), errors.Is(err, frontier.ErrUnasked), errors.Is(err, frontier.ErrPatience), errors.Is(err, frontier.ErrStopped):
+			return nil
+		case err != nil:
+			return err
+		}
+		res, err := p.job.fetcher.Get(ctx, turn)
+		site := &p.plan.Sites[p.at[turn.Site()]]
+		o := res.Outcome
+		switch {
+		case err != nil:
+		case res.Snapshot != nil:
+			p.take(site, res.Snapshot)
+			o.Again = false
+		case !o.Again || o.Gone:
+			site.Problem = o.Fate.Detail
+			if o.Fate.Code == frontier.OptedOut {
+				site.Problem = "it is on the opt-out list: " + o.Fate.Detail
+			}
+			o.Again = false
+		}
+		if !o.Again {
+			// The page is not asked for, and robots.txt not again, whatever the trouble.
+			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.OutOfScope, Time: time.Now()}}
+		}
+		res.Release()
+		if _, ferr := turn.Finish(o); err == nil {
+			err = ferr
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take reads what a site has answered.
+func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
+	o := &p.job.opts
+	group := s.Group(o.policy(), time.Now())
+	site.Rules, site.Problem = s, ""
+	for i := range site.Seeds {
+		site.Seeds[i].Verdict = group.Match(site.Seeds[i].URL.Target())
+	}
+	site.Delay, site.DelayBy = max(o.Delay, 0), frontier.OwnClock
+	if !o.AllowPrivate && len(o.ConnectTo) == 0 {
+		site.Delay = max(site.Delay, frontier.PublicFloor)
+	}
+	if d, ok := group.CrawlDelay(); ok && d > site.Delay {
+		site.Delay, site.DelayBy = d, frontier.CrawlDelayClock
+	}
+	if d, ok := group.RequestRate(); ok && d > site.Delay {
+		site.Delay, site.DelayBy = d, frontier.RateClock
+	}
+}

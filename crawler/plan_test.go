@@ -1,0 +1,59 @@
+package crawler_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// A plan asks for robots.txt alone, once, whatever it answers.
+func TestAPlanAsksForNothingButRobotsTxt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://slow.example").Robots("User-agent: *\nDisallow: /private\nCrawl-delay: 5").Page("/", "").Page("/private", "")
+		w.Site("http://open.example").Robots("User-agent: *\nRequest-rate: 1/2\nSitemap: /s.xml").Page("/", "")
+		w.Site("http://out.example").Robots("").Page("/", "")
+		o := crawler.Options{Identity: testIdentity, Network: w, Seeds: []string{
+			"http://slow.example/", "http://open.example/", "http://slow.example/private", "http://down.example/", "http://out.example/", "http://slow.example/",
+		}}
+		o.OptOut = func(u frontier.URL) string {
+			if u.Host() == "out.example" {
+				return "asked for by mail"
+			}
+			return ""
+		}
+		plan, err := crawler.PlanOf(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range w.Log() {
+			if r.Target != "/robots.txt" {
+				t.Errorf("asked for %s", r.Target)
+			}
+		}
+		if plan.Seeds != 5 || len(plan.Sites) != 4 {
+			t.Fatalf("%d seeds of %d sites", plan.Seeds, len(plan.Sites))
+		}
+		slow, open, down, out := plan.Sites[0], plan.Sites[1], plan.Sites[2], plan.Sites[3]
+		if slow.Delay != 5*time.Second || slow.DelayBy != frontier.CrawlDelayClock || slow.Allowed() != 1 || slow.Least(100) != 500*time.Second {
+			t.Errorf("%+v", slow)
+		}
+		if v := slow.Seeds[1].Verdict; v.Access != robots.Disallow || v.Rule.Line != 2 {
+			t.Errorf("%+v", v)
+		}
+		if open.Delay != 2*time.Second || open.DelayBy != frontier.RateClock || open.Allowed() != 1 {
+			t.Errorf("%+v", open)
+		}
+		if down.Allowed() != 0 || down.Seeds[0].Verdict.Access != robots.Defer || down.Rules.Failure == "" {
+			t.Errorf("%+v", down)
+		}
+		if out.Allowed() != 0 || out.Rules != nil || out.Problem != "it is on the opt-out list: asked for by mail" {
+			t.Errorf("%+v", out)
+		}
+	})
+}
