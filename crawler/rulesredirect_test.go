@@ -166,3 +166,22 @@ func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 		})
 	}
 }
+
+// For site owners: "A Crawl-delay is never shortened, however long it is." Not before the
+// first page either, where the robots.txt came from another site that was busy.
+func TestACrawlDelayFromAnotherSiteCountsBehindTheRedirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		sites := []string{"http://a.example", "http://b.example", "http://c.example"}
+		var seeds []string
+		for _, site := range sites {
+			w.Site(site).Redirect("/robots.txt", "http://rules.example/robots.txt").Page("/", "")
+			seeds = append(seeds, site+"/")
+		}
+		w.Site("http://rules.example").Robots("User-agent: *\nCrawl-delay: 30").Latency(time.Second)
+		crawl(t, w, func(o *crawler.Options) { o.Patience = time.Hour }, seeds...)
+		for _, site := range sites {
+			w.AssertDelay(site, 30*time.Second)
+		}
+	})
+}

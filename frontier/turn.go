@@ -290,6 +290,9 @@ func (t *Turn) moveClocks(o *Outcome) {
 	f, s := t.frontier, t.site
 	if o.Gap != nil {
 		s.clocks.Gap, s.clocks.GapBy = o.Gap.For, o.Gap.By
+		if o.Request == nil && !s.clocks.Ended.IsZero() { // the robots.txt came from another site
+			s.clocks.raise(s.clocks.Ended.Add(o.Gap.For), o.Gap.By)
+		}
 	}
 	if o.Request != nil {
 		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
