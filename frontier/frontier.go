@@ -344,6 +344,7 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 	if err != nil || len(s.ahead) == 0 {
 		f.refund()
 		f.release(t, f.now())
+		f.kickLocked() // who keeps the time may have looked while the site was out
 		return nil, err
 	}
 	i := max(0, s.next())

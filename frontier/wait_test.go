@@ -134,3 +134,51 @@ func TestStopReachesAllWhoWait(t *testing.T) {
 		}
 	})
 }
+
+// gated is a backlog whose Read waits.
+type gated struct {
+	*Memory
+	gate chan struct{} // nil: it does not
+}
+
+func (b *gated) Read(s Site, now time.Time, entries []Entry) (int, error) {
+	if b.gate != nil {
+		<-b.gate
+	}
+	return b.Memory.Read(s, now, entries)
+}
+
+// Where a site that is due turns out to have nothing but an entry that waits, whoever keeps
+// the time by then is told when that one is due.
+func TestASiteThatHadNothingToReadIsWaitedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &gated{Memory: NewMemory()}
+		f := opened(t, b, Options{ReadAhead: 1, Patience: Forever}, "http://a.example/")
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fate, err := turn.Finish(Outcome{Trouble: PageTrouble, Request: &Request{Started: time.Now(), Ended: time.Now()}}); err != nil || fate.Code != Waiting {
+			t.Fatalf("%v, %v", fate, err)
+		}
+		b.gate = make(chan struct{})
+		reader := waiting(t.Context(), f, 1)
+		time.Sleep(2 * time.Second) // the site is due, and its entry is not
+		keeper := waiting(t.Context(), f, 1)
+		close(b.gate)
+		select {
+		case got := <-reader:
+			if got != "+15s http://a.example" {
+				t.Errorf("who has read got %s", got)
+			}
+		case got := <-keeper:
+			if got != "+13s http://a.example" {
+				t.Errorf("who kept the time got %s", got)
+			}
+		case <-time.After(time.Hour):
+			t.Error("nobody got the entry")
+		}
+		f.Stop()
+		synctest.Wait()
+	})
+}
