@@ -183,7 +183,11 @@ func (t *tray[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	ran := make(chan error, 1)
 	// The run. It has ended when hand returns.
-	go func() { ran <- t.crawler.Run(ctx, t) }()
+	go func() {
+		err := errGoexit
+		defer func() { ran <- err }() // where a function of the options ends it, too
+		err = t.crawler.Run(ctx, t)
+	}()
 	var b batch[T]
 	defer func() { // where body panics, too
 		if t.left || t.err != nil {
@@ -200,13 +204,19 @@ func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 			break
 		}
 		t.left = true
-		if !body(b.rows) {
+		if !t.give(b.rows, body) {
 			break
 		}
 		t.left = false
 		t.take(b.pages)
 	}
 	return nil
+}
+
+// give calls the body with rows.
+func (t *tray[T]) give(rows []T, body func([]T) bool) (more bool) {
+	defer t.crawler.visits.notice(func() []any { return []any{"rows", len(rows)} })()
+	return body(rows)
 }
 
 // next waits for a batch.

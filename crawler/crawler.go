@@ -69,10 +69,12 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if err := o.rewriteSeeds(seeds); err != nil {
 		return nil, err
 	}
-	for _, e := range seeds {
-		o.Scope.Admit(e.URL)
-	}
-	return seeds, nil
+	err = tried("Scope", func() {
+		for _, e := range seeds {
+			o.Scope.Admit(e.URL)
+		}
+	})
+	return seeds, err
 }
 
 // running reports whether Run has opened what it works with.
@@ -202,7 +204,7 @@ func distinct(errs ...error) error {
 	return errors.Join(list...)
 }
 
-var errGoexit = errors.New("crawler: the handler ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
+var errGoexit = errors.New("crawler: the handler, or a function of the options, ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
 func (c *Crawler) worker(ctx context.Context) error {
 	for {

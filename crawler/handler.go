@@ -59,6 +59,14 @@ func safely(where string, f func()) (err error) {
 	return nil
 }
 
+// tried is safely before there is a crawl: the error is an *OptionError.
+func tried(field string, f func()) error {
+	if err := safely(field, f); err != nil {
+		return &OptionError{Field: field, Reason: err.Error(), Err: err}
+	}
+	return nil
+}
+
 // call calls h, if there is one.
 func call(ctx context.Context, h Handler, p *Page) (err error) {
 	if h == nil {

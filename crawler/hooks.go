@@ -46,9 +46,8 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 // rewriteSeeds rewrites seeds in place. The error is an *OptionError.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
-		panicked := safely("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) })
-		if panicked != nil {
-			return &OptionError{Field: "Rewrite", Reason: panicked.Error(), Err: panicked}
+		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {
+			return err
 		}
 		if seeds[i].URL.IsZero() {
 			return &OptionError{Field: "Seeds", Reason: fmt.Sprintf("%s is refused by Rewrite: take it out, or let it pass", e.URL)}

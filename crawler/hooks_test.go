@@ -120,6 +120,13 @@ func TestHooksThatMisbehave(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for name, scope := range map[string]crawler.Scope{"Admit": badScope{}, "Clone": badScope{cloned: true}} {
+		_, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Scope: scope})
+		var bad *crawler.OptionError
+		if !errors.As(err, &bad) || bad.Field != "Scope" || !strings.Contains(err.Error(), "in "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -141,6 +148,19 @@ func TestHooksThatMisbehave(t *testing.T) {
 		w.AssertPolite()
 	})
 }
+
+// badScope panics as soon as it is copied, or given a seed.
+type badScope struct{ cloned bool }
+
+func (s badScope) Clone() crawler.Scope {
+	if s.cloned {
+		panic("in Clone")
+	}
+	return s
+}
+
+func (badScope) Admit(frontier.URL)           { panic("in Admit") }
+func (badScope) Contains(frontier.Entry) bool { return true }
 
 // What says nothing about a page goes, and nothing else.
 func TestStripTracking(t *testing.T) {

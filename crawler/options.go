@@ -157,7 +157,7 @@ func (o *Options) check() error {
 		return &OptionError{Field: "Sitemaps", Reason: fmt.Sprintf("%q is none of %q, %q and %q", o.Sitemaps, SitemapsAlso, SitemapsOnly, SitemapsNone)}
 	}
 	if o.Output == nil {
-		o.Output = slices.Clone(usualOutputs)
+		o.Output = usualOutputs
 	}
 	if o.Proxy != nil && !o.AllowPrivate {
 		// What address a site has is unknown; it counts as public.
@@ -166,7 +166,11 @@ func (o *Options) check() error {
 	if o.Scope == nil {
 		o.Scope = SameHost()
 	}
-	o.Scope = cloned(o.Scope)
+	if err := tried("Scope", func() { o.Scope = cloned(o.Scope) }); err != nil {
+		return err
+	}
+	// What the caller does with his own afterwards changes nothing here.
+	o.Header, o.Aliases, o.Output, o.ConnectTo = o.Header.Clone(), slices.Clone(o.Aliases), slices.Clone(o.Output), slices.Clone(o.ConnectTo)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

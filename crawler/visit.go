@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -73,12 +74,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res)); err != nil {
 		return err
 	}
-	if page.refused == "" {
-		if err := j.handle(ctx, page, res); err != nil {
-			return err
-		}
-	}
-	found, err := j.next(page, desk.found)
+	found, err := j.hand(ctx, page, res, desk.found)
 	if err != nil {
 		return err
 	}
@@ -91,6 +87,32 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 		page.held(turn)
 	}
 	return err
+}
+
+// hand gives a page to the program: to its handler, and its links to its hooks. It
+// returns what the page leads to.
+func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
+	u := page.URL // the page is the handler's alone
+	defer j.notice(func() []any { return []any{"url", u.String()} })()
+	if page.refused == "" {
+		if err := j.handle(ctx, page, res); err != nil {
+			return nil, err
+		}
+	}
+	return j.next(page, f)
+}
+
+// longHandled is after what time the log says that a program is not done with a page.
+const longHandled = 5 * time.Minute
+
+// notice says in the log that the program takes long: its site waits meanwhile, and so
+// does a worker. The function that it returns is called when it is done.
+func (j *Job) notice(with func() []any) (done func() bool) {
+	return time.AfterFunc(longHandled, func() {
+		safely("Logger", func() {
+			j.opts.Logger.Warn("the program is busy with what it was given", append(with(), "for", longHandled)...)
+		})
+	}).Stop
 }
 
 // handle gives a page to the handler. An error is one that ends the crawl.

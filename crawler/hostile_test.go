@@ -1,0 +1,596 @@
+package crawler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// No function of the caller's makes a crawl rude, or loses a page: whatever handlers, hooks
+// and the bodies of loops do. They panic, end their goroutine, wait for hours, change what
+// they are given, ask for what is forbidden, call the crawl that calls them, and stop it.
+// The web has rules, pauses, pages that fail for a while, and redirects to what is
+// forbidden. $PERMESSO_HOSTILE says how many programs meet such a web.
+func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
+	programs, _ := strconv.Atoi(os.Getenv("PERMESSO_HOSTILE"))
+	for seed := range uint64(max(3, programs)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			var moved atomic.Int64
+			watchdog(t, &moved)
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) { hostileRuns(t, dir, seed, &moved) })
+			if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+				t.Errorf("Verify: %v", err)
+			}
+		})
+	}
+}
+
+// hostileRuns goes on with one crawl until it has ended: most runs are hostile, the last
+// one is not.
+func hostileRuns(t *testing.T, dir string, seed uint64, moved *atomic.Int64) {
+	w := newWilds(t, seed, moved)
+	h := &hostile{wilds: w, random: rand.New(rand.NewPCG(seed, 1)), seen: map[string]bool{}, skipped: map[string]bool{}}
+	// A crawl of its own that keeps nothing, and knows nothing of pauses but its own.
+	h.once(t, "")
+	time.Sleep(24 * time.Hour)
+	h.seen, h.skipped = map[string]bool{}, map[string]bool{}
+	for range 10 {
+		h.once(t, dir)
+	}
+	h.harmless = true
+	c, err := h.once(t, dir)
+	if sum := c.Summary(); err != nil || sum.End != crawler.EndDone || len(sum.Left) > 0 {
+		t.Errorf("the last run: %v, %v", err, sum)
+	}
+	for u := range w.reach(w.seeds...) {
+		if !h.seen[u] && !h.skipped[u] {
+			t.Errorf("%s is lost", u)
+		}
+	}
+	for _, r := range w.Log() {
+		if w.forbidden(r.URL()) || r.Header.Get("User-Agent") != testIdentity.UserAgent() || r.Header.Get("X-Evil") != "" {
+			t.Errorf("%s was asked for as %s", r.URL(), r.Header)
+		}
+	}
+	w.AssertPolite()
+	w.AssertDelay("", time.Second)
+	t.Logf("%d requests, %d pages, %d acts", len(w.Log()), len(h.seen), h.acts)
+}
+
+// once makes one run.
+func (h *hostile) once(t *testing.T, dir string) (*crawler.Crawler, error) {
+	h.crawl.Store(nil)
+	o := h.options()
+	o.Dir = dir
+	c, err := crawler.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.crawl.Store(c) // from here on functions are hostile
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if !h.harmless {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(h.below(40*60))*time.Minute)
+		defer cancel()
+	}
+	if err = h.run(ctx, c); err == nil {
+		h.assertNothingIsLost(t, c)
+	}
+	return c, err
+}
+
+// wilds are a web that is made of a number.
+type wilds struct {
+	*crawltest.Web
+	seed  uint64
+	seeds []string
+
+	mu    sync.Mutex // guards asked
+	asked map[string]int
+}
+
+const wildSites = 6
+
+func newWilds(t *testing.T, seed uint64, moved *atomic.Int64) *wilds {
+	w := &wilds{Web: crawltest.New(t), seed: seed, asked: map[string]int{}}
+	for i := range wildSites {
+		origin := w.origin(i)
+		w.seeds = append(w.seeds, origin+"/p/0")
+		random := w.of(origin)
+		rules := "User-agent: *\nDisallow: /no\nAllow: /no/ok\nDisallow: /*?secret\n"
+		if random.IntN(2) == 0 {
+			rules += fmt.Sprintf("Crawl-delay: %d\n", 1+random.IntN(30))
+		}
+		s := w.Site(origin).Robots(rules).Latency(time.Duration(random.IntN(300)) * time.Millisecond)
+		switch random.IntN(4) {
+		case 0:
+			s.Flaky("/robots.txt", rules, "90", 503)
+		case 1:
+			s.Redirect("/robots.txt", "/rules.txt").Func("/rules.txt", sent("text/plain", rules))
+		}
+		if i > 3 {
+			s.Addr("16.7.7.7")
+		}
+		s.Default(func(rw http.ResponseWriter, r *http.Request) {
+			moved.Add(1)
+			w.answer(rw, origin, r.RequestURI)
+		})
+	}
+	return w
+}
+
+// origin is that of a site: two are those of one host.
+func (w *wilds) origin(i int) string {
+	if i == 1 {
+		return "http://h0.example:8080"
+	}
+	return fmt.Sprintf("http://h%d.example", i)
+}
+
+// of are numbers that depend on a text alone.
+func (w *wilds) of(text string) *rand.Rand {
+	hash := fnv.New64a()
+	hash.Write([]byte(text))
+	return rand.New(rand.NewPCG(hash.Sum64(), w.seed))
+}
+
+func (w *wilds) answer(rw http.ResponseWriter, origin, target string) {
+	url := origin + target
+	w.mu.Lock()
+	w.asked[url]++
+	asked := w.asked[url]
+	w.mu.Unlock()
+	random := w.of("answer " + url)
+	switch kind, _, _ := strings.Cut(strings.TrimPrefix(target, "/"), "/"); {
+	case kind == "go":
+		rw.Header().Set("Location", w.target(url))
+		rw.WriteHeader(http.StatusFound)
+	case kind == "busy" && asked <= 1+random.IntN(2):
+		rw.Header().Set("Retry-After", strconv.Itoa(random.IntN(1200)))
+		rw.WriteHeader([]int{429, 503}[random.IntN(2)])
+	case kind == "gone":
+		rw.WriteHeader(http.StatusNotFound)
+	default:
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>%s</title>", url)
+		for _, l := range w.links(url) {
+			fmt.Fprintf(rw, `<a href="%s">x</a>`, l)
+		}
+	}
+}
+
+// target is where a redirect leads: mostly to what is forbidden.
+func (w *wilds) target(url string) string {
+	random := w.of("redirect " + url)
+	kind := []string{"/no/%d", "/p/%d?secret", "/p/%d", "/no/ok/%d"}[random.IntN(4)]
+	return w.origin(random.IntN(wildSites)) + fmt.Sprintf(kind, random.IntN(15))
+}
+
+// links are those of a page.
+func (w *wilds) links(url string) (links []string) {
+	random := w.of("links " + url)
+	kinds := []string{"/p/%d", "/p/%d", "/p/%d", "/p/%d", "/no/%d", "/no/ok/%d", "/go/%d", "/busy/%d", "/gone/%d", "/p/%d?secret", "/p/%d?from=x"}
+	origin, _ := frontier.ParseURL(url)
+	for range 1 + random.IntN(5) {
+		at := string(origin.Site())
+		if random.IntN(5) == 0 {
+			at = w.origin(random.IntN(wildSites))
+		}
+		links = append(links, at+fmt.Sprintf(kinds[random.IntN(len(kinds))], random.IntN(15)))
+	}
+	return links
+}
+
+// forbidden says what the rules of every site say, without package robots.
+func (w *wilds) forbidden(url string) bool {
+	return strings.Contains(url, "/no/") && !strings.Contains(url, "/no/ok/") || strings.Contains(url, "?secret")
+}
+
+// refused says what the program does not want, each time that it is asked.
+func (w *wilds) refused(url string) bool { return w.of("refused "+url).IntN(12) == 0 }
+
+// reach are the pages that the program wants and may have, from some on.
+func (w *wilds) reach(from ...string) map[string]bool {
+	found := map[string]bool{}
+	for len(from) > 0 {
+		url := strings.TrimSuffix(from[0], "?from=x")
+		if from = from[1:]; found[url] || w.forbidden(url) {
+			continue
+		}
+		found[url] = true
+		from = append(from, w.next(url)...)
+	}
+	return found
+}
+
+// next are the pages that one leads to.
+func (w *wilds) next(url string) (next []string) {
+	switch {
+	case strings.Contains(url, "/gone/"):
+		return nil
+	case strings.Contains(url, "/go/"):
+		return []string{w.target(url)}
+	}
+	for _, l := range w.links(url) {
+		if l = strings.TrimSuffix(l, "?from=x"); !w.refused(l) {
+			next = append(next, l)
+		}
+	}
+	return next
+}
+
+// A hostile program.
+type hostile struct {
+	*wilds
+	crawl atomic.Pointer[crawler.Crawler]
+
+	mu       sync.Mutex // guards what follows
+	random   *rand.Rand
+	harmless bool
+	acts     int
+	seen     map[string]bool // by the handler
+	skipped  map[string]bool // as OnSkip was told, for good
+}
+
+func (h *hostile) below(n int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.random.IntN(n)
+}
+
+// chance is true so many times of a hundred.
+func (h *hostile) chance(percent int) bool { return h.below(100) < percent }
+
+// hook does what no hook should, now and then.
+func (h *hostile) hook() {
+	if h.harmless || h.crawl.Load() == nil || h.below(60) > 0 {
+		return
+	}
+	h.act()
+}
+
+func (h *hostile) act() {
+	h.mu.Lock()
+	h.acts++
+	h.mu.Unlock()
+	c := h.crawl.Load()
+	switch h.below(12) {
+	case 0:
+		panic(errors.New("a bug"))
+	case 1:
+		runtime.Goexit()
+	case 2, 3:
+		time.Sleep(time.Duration(h.below(3*3600)) * time.Second)
+	case 4, 5:
+		c.Add(h.anything(), h.anything())
+	case 6:
+		c.Allow(func(l *crawler.Limits) { l.Rate, l.Patience = 1e9, frontier.Forever })
+	case 7:
+		for range c.Left() {
+			if h.chance(10) {
+				break
+			}
+		}
+	case 8:
+		c.Stats()
+		_ = c.Summary().String()
+		c.Oldest()
+		c.Longest(time.Now())
+	case 9:
+		c.Run(context.Background(), nil)
+	case 10:
+		if h.chance(20) {
+			c.Stop()
+		}
+	case 11:
+		for range c.Pages(context.Background()) {
+			panic("a second run")
+		}
+	}
+}
+
+// anything is a URL of the web: mostly one that is forbidden.
+func (h *hostile) anything() string {
+	kind := []string{"/no/%d", "/p/%d?secret", "/go/%d", "/p/%d"}[h.below(4)]
+	return h.origin(h.below(wildSites)) + fmt.Sprintf(kind, h.below(20))
+}
+
+func (h *hostile) options() crawler.Options {
+	o := crawler.Options{
+		Identity: testIdentity, Seeds: slices.Clone(h.seeds), Network: h.Web, Concurrency: 2 + h.below(6), FollowTraps: true, Requisites: h.chance(50),
+		Patience: frontier.Forever, Logger: slog.New(slog.DiscardHandler),
+		Scope:   crawler.ScopeFunc(func(frontier.Entry) bool { h.hook(); return true }),
+		OptOut:  func(frontier.URL) string { h.hook(); return "" },
+		OnError: func(*crawler.Page, error) { h.hook() },
+		OnStart: func(crawler.Start) { h.hook() },
+	}
+	o.Rewrite = func(u frontier.URL) frontier.URL {
+		h.hook()
+		if raw, ok := strings.CutSuffix(u.String(), "?from=x"); ok {
+			u, _ = frontier.ParseURL(raw)
+		}
+		return u
+	}
+	o.Links = func(p *crawler.Page, l *crawler.Link) bool {
+		url := l.URL.String()
+		h.hook()
+		if !h.harmless && h.chance(5) {
+			l.URL, l.Rank, l.Hop = p.URL, uint8(h.below(256)), frontier.HopRedirect
+		}
+		return !h.refused(url)
+	}
+	o.OnSkip = func(s crawler.Skip) {
+		if s.Reason == crawler.SkipFailed {
+			h.mu.Lock()
+			h.skipped[s.URL.String()] = true
+			h.mu.Unlock()
+		}
+		h.hook()
+	}
+	return o
+}
+
+// handle is what is done with a page.
+func (h *hostile) handle(ctx context.Context, p *crawler.Page) error {
+	h.mu.Lock()
+	h.seen[p.URL.String()] = true
+	h.mu.Unlock()
+	if h.harmless || h.chance(60) {
+		return nil
+	}
+	switch h.below(14) {
+	case 0, 1:
+		panic("a bug")
+	case 2:
+		return errors.New("a bad row")
+	case 3:
+		return crawler.ErrRetry
+	case 4:
+		if h.chance(10) {
+			return fmt.Errorf("enough: %w", crawler.ErrStop)
+		}
+	case 5, 6:
+		p.Follow(h.anything())
+		p.FollowTag(h.anything(), "evil")
+	case 7:
+		time.Sleep(time.Duration(h.below(3*3600)) * time.Second)
+	case 8:
+		if h.chance(5) {
+			<-ctx.Done()
+		}
+	case 9, 10:
+		spoil(p)
+	default:
+		if h.chance(15) {
+			h.act()
+		}
+	}
+	return nil
+}
+
+// spoil changes what a handler is given, but for what says where the page leads.
+func spoil(p *crawler.Page) {
+	for _, header := range []http.Header{p.Header, p.Exchange.Header, p.Exchange.RequestHeader} {
+		for _, values := range header {
+			for i := range values {
+				values[i] = "evil"
+			}
+		}
+		header.Set("User-Agent", "evil")
+		header.Set("X-Evil", "evil")
+		header.Set("Retry-After", "0")
+	}
+	clear(p.Body)
+	p.Exchange.Ended, p.Exchange.Status, p.Exchange.WireBytes = time.Time{}, 0, -1<<40
+	p.Verdict.Access, p.Directives.NoFollow = 0, false
+	s := p.Signals()
+	clear(s.Deciding())
+}
+
+// run runs c in one of all ways, on a goroutine that a function may end.
+func (h *hostile) run(ctx context.Context, c *crawler.Crawler) (err error) {
+	err = errors.New("a goroutine ended")
+	var done sync.WaitGroup
+	way := h.below(4)
+	if h.harmless {
+		way = 0
+	}
+	done.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("a panic of a loop: %v", v)
+			}
+		}()
+		switch way {
+		case 0:
+			err = c.Run(ctx, crawler.HandlerFunc(h.handle))
+		case 1:
+			err = c.Run(ctx, crawler.Tags{"": crawler.HandlerFunc(h.handle), "evil": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+				return h.handle(ctx, p)
+			})})
+		case 2:
+			err = h.pages(ctx, c)
+		case 3:
+			err = h.batches(ctx, c)
+		}
+	})
+	done.Wait()
+	return err
+}
+
+func (h *hostile) pages(ctx context.Context, c *crawler.Crawler) error {
+	for p, err := range c.Pages(ctx) {
+		if err != nil {
+			return err
+		}
+		if h.chance(2) {
+			break
+		}
+		if err := h.handle(ctx, p); errors.Is(err, crawler.ErrRetry) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *hostile) batches(ctx context.Context, c *crawler.Crawler) error {
+	parse := func(ctx context.Context, p *crawler.Page) ([]string, error) {
+		return make([]string, h.below(4)), h.handle(ctx, p)
+	}
+	for _, err := range crawler.Batches(ctx, c, 1+h.below(5), time.Duration(h.below(100)-10)*time.Second, parse) {
+		if err != nil {
+			return err
+		}
+		if h.chance(5) {
+			break
+		}
+		if h.chance(10) {
+			h.act()
+		}
+	}
+	return nil
+}
+
+// assertNothingIsLost holds a run that ended without an error against what is left: what
+// the pages lead to that have ended was seen, or is left.
+func (h *hostile) assertNothingIsLost(t *testing.T, c *crawler.Crawler) {
+	t.Helper()
+	left := map[string]bool{}
+	for s, err := range c.Left() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		left[s.URL.String()] = true
+	}
+	for _, url := range slices.Sorted(maps.Keys(h.seen)) {
+		if left[url] {
+			continue
+		}
+		for _, next := range h.next(url) {
+			if next = strings.TrimSuffix(next, "?from=x"); !h.forbidden(next) && !h.seen[next] && !left[next] && !h.skipped[next] {
+				t.Errorf("%s, to which %s leads, was neither seen nor is it left", next, url)
+			}
+		}
+	}
+}
+
+// A handler that does not come to its end holds up its own site, and nobody else; who runs
+// the crawl can see which site that is, and for how long, and reads the page in the log.
+func TestABlockedHandlerHoldsUpItsSiteAlone(t *testing.T) {
+	var said bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		book(w, "http://a.example", 5)
+		book(w, "http://b.example", 50)
+		c := newCrawl(t, w, func(o *crawler.Options) {
+			o.Concurrency, o.Logger = 2, slog.New(slog.NewTextHandler(&said, nil))
+		}, "http://a.example/0", "http://b.example/0")
+		release, ended := make(chan struct{}), make(chan error)
+		go func() {
+			ended <- c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+				if p.URL.String() == "http://a.example/0" {
+					<-release
+				}
+				return nil
+			}))
+		}()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		for i := range 50 {
+			w.AssertFetched(fmt.Sprintf("http://b.example/%d", i))
+		}
+		w.AssertNeverFetched("http://a.example/1")
+		if site, since, ok := c.Oldest(); !ok || site != "http://a.example" || time.Since(since) < 59*time.Minute {
+			t.Errorf("%q since %v", site, since)
+		}
+		if n := strings.Count(said.String(), `level=WARN msg="the program is busy with what it was given" url=http://a.example/0 for=5m0s`); n != 1 {
+			t.Errorf("said %d times: %s", n, said.String())
+		}
+		close(release)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		w.AssertFetched("http://a.example/1")
+		w.AssertPolite()
+	})
+	if n := strings.Count(said.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings: %s", n, said.String())
+	}
+}
+
+// The body of a loop that does not come to its end is told of, too.
+func TestABlockedLoopIsTold(t *testing.T) {
+	var said bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 3)
+		c := newCrawl(t, w, func(o *crawler.Options) { o.Logger = slog.New(slog.NewTextHandler(&said, nil)) }, seedsOf(1)...)
+		for range crawler.Batches(t.Context(), c, 4, frontier.Forever, books) {
+			time.Sleep(6 * time.Minute)
+		}
+	})
+	if n := strings.Count(said.String(), `level=WARN msg="the program is busy with what it was given" rows=`); n != 2 {
+		t.Errorf("said %d times: %s", n, said.String())
+	}
+}
+
+// What a handler, or a caller, does to what it was given, or has given, changes nothing of
+// what sites are told.
+func TestWhatAProgramChangesIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		book(w, "http://a.example", 4)
+		header := http.Header{"X-Project": {"thesis"}}
+		c := newCrawl(t, w, func(o *crawler.Options) { o.Header = header }, "http://a.example/0")
+		header["X-Project"][0], header["X-Other"] = "changed", []string{"x"}
+		err := c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+			spoil(p)
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range w.Log() {
+			if h := r.Header; r.UserAgent != testIdentity.UserAgent() || h.Get("X-Evil")+h.Get("X-Other") != "" || h.Get("X-Project") != "thesis" || h.Get("Accept") == "evil" {
+				t.Errorf("%s was asked for with %v", r.URL(), h)
+			}
+		}
+		w.AssertPolite()
+	})
+}
+
+// A function that ends the goroutine of a run ends the loop over it, too, with an error.
+func TestALoopEndsWhereItsRunEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 3)
+		c := newCrawl(t, w, func(o *crawler.Options) { o.OnStart = func(crawler.Start) { runtime.Goexit() } }, seedsOf(1)...)
+		var failed error
+		for _, err := range c.Pages(t.Context()) {
+			failed = err
+		}
+		if failed == nil || !strings.Contains(failed.Error(), "Goexit") {
+			t.Errorf("%v", failed)
+		}
+	})
+}
