@@ -49,6 +49,23 @@ func (f *readFlags) policy() (robots.Policy, error) {
 	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.as.Aliases}, nil
 }
 
+// overrides are what the flags that were given change of a policy.
+func (f *readFlags) overrides(fs *pflag.FlagSet) func(robots.Policy) (robots.Policy, error) {
+	return func(of robots.Policy) (robots.Policy, error) {
+		given, err := f.policy()
+		if fs.Changed("agent") {
+			of.Token, of.Aliases = given.Token, nil
+		}
+		if fs.Changed("alias") {
+			of.Aliases = given.Aliases
+		}
+		if fs.Changed("dialect") {
+			of.Dialect = given.Dialect
+		}
+		return of, err
+	}
+}
+
 func (p *program) robotsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "robots",

@@ -12,16 +12,35 @@ import (
 func (p *program) showCommand() *cobra.Command {
 	var f siteFlags
 	var read readFlags
+	var kept keptFlags
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show --site URL [--agent TOKEN] [--dialect NAME]",
-		Short: "show what a site answers for its robots.txt, and what that means",
+		Use:   "show --site URL [--agent TOKEN] [--dialect NAME] | show DIR SITE [--at TIME] [--raw]",
+		Short: "show a site's robots.txt as it is, or as it was for a crawl, and what that means",
 		Long: `show asks a site for its robots.txt, as a crawl would, and prints what came of
 it: the answer, the group that applies, the pause it asks, its sitemaps, and when
-a crawl asks again. With --json the file itself is in "body".`,
-		Args: noArgs,
+a crawl asks again. With --json the file itself is in "body".
+
+With the directory of a crawl and a site it asks nobody: it shows the last copy that
+the crawl has fetched, or with --at the one that was in force at a time, by the name
+and the dialect of the crawl. A crawl keeps all copies.`,
+		Example: `  crawl robots show --site https://example.org/
+  crawl robots show news.crawl example.org
+  crawl robots show news.crawl example.org --at 2026-07-01T12:00:00Z --raw`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.site == "" {
+			switch {
+			case f.site != "":
+				if err := noArgs(cmd, args); err != nil {
+					return err
+				}
+				if kept != (keptFlags{}) {
+					return usage("--at and --raw are for what a crawl has kept: give its directory and a site in the place of --site")
+				}
+			case len(args) == 2:
+				return p.robotsKept(args[0], args[1], &kept, read.overrides(cmd.Flags()), asJSON)
+			case len(args) > 0:
+				return usage("give the directory of a crawl and one site, as news.crawl example.org; or --site URL to ask a site")
+			default:
 				return usage("--site: which site? such as --site https://example.org/")
 			}
 			policy, err := read.policy()
@@ -45,6 +64,7 @@ a crawl asks again. With --json the file itself is in "body".`,
 	fs := cmd.Flags()
 	f.register(fs)
 	read.register(fs, "product token whose group is shown (default: the one that asks)")
+	kept.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
@@ -105,11 +125,18 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 		return p.object(out)
 	}
 	w := &lines{w: p.out}
+	w.shown(&out, v, s, policy, "crawl robots lint --site")
+	w.file(out.Body)
+	return w.err
+}
+
+// shown prints all but the file itself. Lint is what names its problems.
+func (w *lines) shown(out *shown, v robots.Verdict, s *robots.Snapshot, policy robots.Policy, lint string) {
 	w.line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
 	if out.Final != "" {
 		w.line("redirected", "to %s", out.Final)
 	}
-	w.line("answered", "%s, %s", answered(s), size(int64(out.Size)))
+	w.line("answered", "%s, %s", answered(s), size(int64(len(s.Body))))
 	switch {
 	case v.Access == robots.Defer:
 		w.line("means", "nothing of the site may be fetched before it answers")
@@ -134,11 +161,14 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 		w.line("sitemap", "%s", m)
 	}
 	if out.Problems > 0 {
-		w.line("problems", "%d: crawl robots lint --site names them", out.Problems)
+		w.line("problems", "%d: %s names them", out.Problems, lint)
 	}
 	w.line("asked again", "after %s", out.Expires.Format(time.RFC3339))
-	if len(s.Body) > 0 && w.err == nil {
-		_, w.err = fmt.Fprintf(p.out, "\n%s\n", strings.TrimRight(printable(string(s.Body)), "\n"))
+}
+
+// file prints a robots.txt behind a blank line.
+func (w *lines) file(body string) {
+	if body != "" && w.err == nil {
+		_, w.err = fmt.Fprintf(w.w, "\n%s\n", strings.TrimRight(printable(body), "\n"))
 	}
-	return w.err
 }

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+	"github.com/spf13/pflag"
+)
+
+// keptFlags say which copy of a robots.txt is shown of those that a crawl has kept.
+type keptFlags struct {
+	at  string
+	raw bool
+}
+
+func (f *keptFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.at, "at", "", "with DIR SITE: the copy that was in force then, as 2026-07-01T12:00:00Z; a date is its end, in UTC (default: the last one)")
+	fs.BoolVar(&f.raw, "raw", false, "with DIR SITE: print the file and nothing else, byte by byte")
+}
+
+// A keptCopy is one of the copies of a robots.txt that a crawl has kept.
+type keptCopy struct {
+	*robots.Snapshot
+	number, of int       // in the order of their times, from 1
+	next       time.Time // when the next one was fetched; zero for the last
+}
+
+// keptShown is what is printed of a keptCopy. The names of its fields are never
+// changed.
+type keptShown struct {
+	shown
+	Digest  string    `json:"digest,omitempty"` // of body
+	Copy    time.Time `json:"copy,omitzero"`    // when that was fetched, where robots.txt is unreachable
+	Number  int       `json:"number"`
+	Of      int       `json:"of"`
+	InForce time.Time `json:"in_force_until,omitzero"` // when the next one was fetched
+}
+
+// robotsKept shows the robots.txt of a site that was in force at some time.
+func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robots.Policy) (robots.Policy, error), asJSON bool) (err error) {
+	at, err := f.time()
+	if err != nil {
+		return err
+	}
+	r, stored, err := openReader(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	o := &stored.Options
+	policy, err := policyOf(robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden})
+	if err != nil {
+		return err
+	}
+	site, err := p.keptSite(r, dir, name)
+	if err != nil {
+		return err
+	}
+	c, err := copyAt(r, site, at)
+	if err != nil {
+		return err
+	}
+	good := cmp.Or(c.Good(), c.Snapshot)
+	switch {
+	case f.raw && good.Status/100 != 2:
+		return &exit{exitNothing, fmt.Errorf("there is no file of %s: %s", c.URL, answered(c.Snapshot))}
+	case f.raw:
+		_, err := p.out.Write(good.Body)
+		return err
+	}
+	out := keptShown{Number: c.number, Of: c.of, InForce: c.next.UTC()}
+	var v robots.Verdict
+	out.shown, v = shownOf(c.Snapshot, policy)
+	if len(good.Body) > 0 {
+		out.Digest = warc.PayloadDigest(&warc.HTTP{Body: good.Body})
+		out.Body, out.Size, out.Cut = string(good.Body), len(good.Body), good.Cut
+	}
+	if good != c.Snapshot {
+		out.Copy = good.Fetched.UTC()
+	}
+	if asJSON {
+		return p.object(out)
+	}
+	w := &lines{w: p.out}
+	w.kept(&out)
+	w.shown(&out.shown, v, c.Snapshot, policy, "with --raw, piped into crawl robots lint -, it")
+	w.file(out.Body)
+	return w.err
+}
+
+// kept prints which copy it is.
+func (w *lines) kept(out *keptShown) {
+	until := "the last one"
+	if !out.InForce.IsZero() {
+		until = "in force until " + out.InForce.Format(time.RFC3339)
+	}
+	w.line("copy", "%d of %d, %s", out.Number, out.Of, until)
+	if !out.Copy.IsZero() {
+		w.line("in force", "the copy of %s, %s, since there was no answer", out.Copy.Format(time.RFC3339), size(int64(out.Size)))
+	}
+	if out.Digest != "" {
+		w.line("digest", "%s", out.Digest)
+	}
+}
+
+// time is that of --at; zero where it was not given.
+func (f *keptFlags) time() (time.Time, error) {
+	if f.at == "" {
+		return time.Time{}, nil
+	}
+	if day, err := time.Parse(time.DateOnly, f.at); err == nil {
+		return day.AddDate(0, 0, 1).Add(-1), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, f.at)
+	if err != nil {
+		return at, usage("--at: %q is no time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
+	}
+	return at, nil
+}
+
+// copyAt is the copy of a site's robots.txt that was in force at a time; the last one
+// where that is zero.
+func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, error) {
+	var c keptCopy
+	var first time.Time
+	for s, err := range r.Snapshots(site) {
+		if err != nil {
+			return c, err
+		}
+		if c.of++; c.of == 1 {
+			first = s.Fetched
+		}
+		switch {
+		case at.IsZero() || !s.Fetched.After(at):
+			c.Snapshot, c.number, c.next = s, c.of, time.Time{}
+		case c.next.IsZero():
+			c.next = s.Fetched
+		}
+	}
+	if c.Snapshot == nil {
+		return c, usage("--at: no robots.txt of %s was in force by then: the first one was fetched at %s", site, first.UTC().Format(time.RFC3339))
+	}
+	return c, nil
+}
+
+// keptSite is the site that a user names: of a bare host that which has a robots.txt
+// in the crawl.
+func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, error) {
+	schemes := []string{"https://", "http://", "ftp://"}
+	if strings.Contains(name, "://") {
+		schemes = []string{""}
+	}
+	var found []frontier.Site
+	for _, scheme := range schemes {
+		u, err := frontier.ParseURL(scheme + name)
+		if err != nil {
+			return "", usage("%q is no site: write it as https://example.org", name)
+		}
+		for _, err := range r.Snapshots(u.Site()) {
+			if err != nil {
+				return "", err
+			}
+			found = append(found, u.Site())
+			break
+		}
+	}
+	if len(found) == 0 {
+		return "", unknownSite(r, dir, name)
+	}
+	if len(found) > 1 {
+		p.note("crawl: this is %s; %s has a robots.txt of its own: name it so", found[0], found[1])
+	}
+	return found[0], nil
+}
+
+// maxKnownSites is among how many sites one is looked for that is like a name.
+const maxKnownSites = 10_000
+
+// unknownSite says that nothing is known of a site, and which one may be meant.
+func unknownSite(r *storage.Reader, dir, name string) error {
+	var known []string
+	enough := errors.New("enough")
+	err := r.Sites(func(st frontier.SiteState) error {
+		text := string(st.Site)
+		if !strings.Contains(name, "://") {
+			text = st.Site.Authority()
+		}
+		if known = append(known, strings.Clone(text)); len(known) == maxKnownSites {
+			return enough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		return err
+	}
+	hint := ""
+	if like := didYouMean(name, known); like != "" {
+		hint = ": " + strings.TrimSpace(like)
+	}
+	return usage("the crawl in %s never asked %s for a robots.txt%s", dir, name, hint)
+}

@@ -1,0 +1,91 @@
+package crawler_test
+
+import (
+	"errors"
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// storedBy is what a directory says of the run of a crawl with some options.
+func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		crawl(t, w, func(o *crawler.Options) {
+			o.Dir = dir
+			change(o)
+		}, "http://a.example/")
+	})
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s, ok, err := crawler.ReadStored(r)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	return s
+}
+
+// What is stored are the settings of the run, but for how sites are reached: each of
+// them, told again, is what was told before.
+func TestWhatIsStoredAreTheSettingsOfTheLastRun(t *testing.T) {
+	var was crawler.Options
+	s := storedBy(t, func(o *crawler.Options) {
+		o.Scope, o.Depth, o.MaxHostPages, o.MaxHostBytes = crawler.SamePrefix(), 3, -1, 5<<20
+		o.Include, o.Exclude = regexp.MustCompile("a"), regexp.MustCompile(`b|^c "d"`)
+		o.Dialect, o.Aliases, o.AllowForbidden = robots.Google, []string{"formerbot", "oldbot"}, true
+		o.FollowNoFollow, o.FollowTraps, o.Requisites, o.Sitemaps = true, true, true, crawler.SitemapsNone
+		o.Purpose, o.Delay, o.Rate = robots.Purposes()[0], 1500*time.Millisecond, 0.5
+		o.Output = []crawler.Output{crawler.OutputLinks}
+		was = *o
+	})
+	if s.Untold != nil {
+		t.Errorf("untold: %v", s.Untold)
+	}
+	want := was.Settings()
+	for i, is := range s.Options.Settings() {
+		if is.Group != crawler.GroupWire && is.String() != want[i].String() {
+			t.Errorf("%s is %q, want %q", is.Name, is, want[i])
+		}
+	}
+	if s.Options.Identity != was.Identity || s.Options.Identity.Token == "" {
+		t.Errorf("%+v, want %+v", s.Options.Identity, was.Identity)
+	}
+}
+
+// A scope that the program made is told as one that cannot be known.
+func TestAScopeOfTheProgramIsUntold(t *testing.T) {
+	s := storedBy(t, func(o *crawler.Options) { o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { return true }) })
+	if len(s.Untold) != 1 || s.Untold[0].Setting != "scope" || s.Untold[0].Was != "crawler.ScopeFunc" || s.Options.Scope != nil {
+		t.Errorf("%+v, scope %v", s.Untold, s.Options.Scope)
+	}
+}
+
+// No run, no settings; and an error is told.
+func TestNothingIsStoredBeforeARun(t *testing.T) {
+	db, err := storage.Open(t.TempDir(), storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := crawler.ReadStored(db); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := crawler.ReadStored(db); ok || !errors.Is(err, storage.ErrClosed) {
+		t.Errorf("of a closed one: %v, %v", ok, err)
+	}
+}
