@@ -6,6 +6,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // Sites implements frontier.Backlog. What is called in f must not call a method here.
@@ -40,6 +41,31 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 // queued; the fate is Undecided if it is queued, Waiting if it waits for
 // another try.
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) { return db.state.Fate(u) }
+
+// A Kept is an entry with what became of it.
+type Kept = state.Kept
+
+// Entry is the crawl's entry for u, which may be written otherwise. ok is false if
+// none was ever queued. What was submitted is seen once it is committed.
+func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) { return db.state.Entry(u) }
+
+// Entries are all entries of site, ended or not, in the order in which they were found;
+// a thousand of them are held in memory. While the crawl runs, each is as it was at
+// some time since the first was read.
+func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] { return db.state.Entries(site) }
+
+// Names are the sites that have entries, in the order of their bytes.
+func (db *DB) Names() iter.Seq2[frontier.Site, error] { return db.state.Names() }
+
+// Ahead is how many entries of its site are asked for before k, which is queued and
+// need not wait; at most 100000. What is not merged yet is not counted.
+func (db *DB) Ahead(k Kept) (int, error) { return db.state.Ahead(k) }
+
+// Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
+// order of their times. What was put is seen once it is committed.
+func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
+	return db.state.Snapshots(site)
+}
 
 // Queued are the entries of site that have not ended, those that were read, too:
 // first those that can be asked for, by rank, then those that wait. What was

@@ -51,6 +51,18 @@ func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	return r.state.Fate(u)
 }
 
+// Entry is the crawl's entry for u, as DB.Entry says it.
+func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.state.Entry(u) }
+
+// Entries are all entries of site, as DB.Entries says them.
+func (r *Reader) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.state.Entries(site) }
+
+// Names are the sites that have entries, as DB.Names says them.
+func (r *Reader) Names() iter.Seq2[frontier.Site, error] { return r.state.Names() }
+
+// Ahead is how many entries come before k, as DB.Ahead says it.
+func (r *Reader) Ahead(k Kept) (int, error) { return r.state.Ahead(k) }
+
 // Queued are the entries of site that have not ended, as DB.Queued says them.
 func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.state.Queued(site)

@@ -41,6 +41,22 @@ func TestAReaderSaysWhatIsThere(t *testing.T) {
 	if fate, ok, err := r.Fate(entry(t, "http://h0.example/0").URL); !ok || err != nil || fate.Code != frontier.Fetched {
 		t.Errorf("%+v, %v, %v", fate, ok, err)
 	}
+	k, ok, err := r.Entry(entry(t, "http://h0.example/0").URL)
+	if !ok || err != nil || k.Fate.Code != frontier.Fetched || k.Number == 0 {
+		t.Errorf("%+v, %v, %v", k, ok, err)
+	}
+	names, entries := 0, 0
+	for name, err := range r.Names() {
+		names++
+		for k, is := range r.Entries(name) {
+			if entries++; errors.Join(err, is) != nil || k.URL.Site() != name {
+				t.Errorf("%+v of %s, %v, %v", k, name, err, is)
+			}
+		}
+	}
+	if n, err := r.Ahead(k); names != 4 || entries <= queued || n != 0 || err != nil {
+		t.Errorf("%d names, %d entries, %d ahead, %v", names, entries, n, err)
+	}
 	var v string
 	if ok, err := r.Get("key", &v); !ok || err != nil || v != "value" {
 		t.Errorf("%q, %v, %v", v, ok, err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -271,62 +270,6 @@ func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
 // queued; the fate is Undecided if it is queued, Waiting if it waits for
 // another try.
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
-	db.merging.Lock()
-	defer db.merging.Unlock()
-	err = db.file.view(func(tx *bbolt.Tx) error {
-		v := db.newView(tx)
-		fp := fingerprint(u, db.seed)
-		pending := db.book.pending.sites[u.Site()]
-		n, r, err := v.site(u.Site())
-		if err != nil {
-			return err
-		}
-		num := uint32(0)
-		if n != 0 {
-			if num, ok, err = seenNum(v.entries.Cursor(), n, fp); err != nil {
-				return err
-			}
-		}
-		if !ok {
-			ok = pending != nil && slices.ContainsFunc(pending.links, func(l pendingLink) bool { return l.fp == fp })
-			return nil
-		}
-		if pending != nil {
-			for _, e := range slices.Backward(pending.ends) {
-				if e.fp == fp {
-					j, err := v.change.journaled(e.place)
-					fate = j.fate
-					return err
-				}
-			}
-		}
-		fate, err = v.fate(n, &r, num)
-		return err
-	})
-	return fate, ok, err
-}
-
-// fate is that of an entry, without what is pending.
-func (v *view) fate(n siteNum, r *siteRecord, num uint32) (f frontier.Fate, err error) {
-	key := endedKey(n, num)
-	if value := v.entries.Get(key); value != nil {
-		raw, err := unseal(bucketEntries, key, value)
-		d := decoder{b: raw}
-		d.skipEntry()
-		f, wrong := d.ended(v.tx.Bucket(bucketArchives))
-		if err == nil && wrong != nil {
-			err = recordError(bucketEntries, key, wrong)
-		}
-		return f, err
-	}
-	if r.Waiting > 0 {
-		prefix := n.prefix(kindWaiting)
-		rows := v.entries.Cursor()
-		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
-			if lastNum(key) == num {
-				return frontier.Fate{Code: frontier.Waiting, Until: time.UnixMilli(waitingDue(key))}, nil
-			}
-		}
-	}
-	return f, nil
+	k, ok, err := db.Entry(u)
+	return k.Fate, ok, err
 }

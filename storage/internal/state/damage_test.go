@@ -104,6 +104,18 @@ func reads(t *testing.T) map[string]func(*DB) error {
 			return err
 		},
 		"fate of ended": fate("/ended"), "fate of waiting": fate("/waiting"), "fate of ready": fate("/ready"),
+		"entries": func(db *DB) (err error) {
+			for _, is := range db.Entries(richSite) {
+				err = errors.Join(err, is)
+			}
+			return err
+		},
+		"names": func(db *DB) (err error) {
+			for _, is := range db.Names() {
+				err = errors.Join(err, is)
+			}
+			return err
+		},
 		"queued": func(db *DB) (err error) {
 			for _, is := range db.Queued(richSite) {
 				err = errors.Join(err, is)
@@ -152,22 +164,22 @@ func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 		told    string
 		message string
 	}{
-		{bucketNames, "", flipped, fates + ", queued, read, sites, state", "bucket names"},
-		{bucketNames, "", emptied, fates + ", queued, read, sites, state", "bucket names"},
-		{bucketStates, "", flipped, fates + ", requeue, sites, state", "bucket states"},
-		{bucketStates, "", emptied, fates + ", requeue, sites, state", "bucket states"},
+		{bucketNames, "", flipped, "entries, " + fates + ", queued, read, sites, state", "bucket names"},
+		{bucketNames, "", emptied, "entries, " + fates + ", queued, read, sites, state", "bucket names"},
+		{bucketStates, "", flipped, "entries, " + fates + ", requeue, sites, state", "bucket states"},
+		{bucketStates, "", emptied, "entries, " + fates + ", requeue, sites, state", "bucket states"},
 		{bucketEntries, "s", flipped, fates, "bucket entries"},
-		{bucketEntries, "r", flipped, "queued, read", "bucket entries"},
-		{bucketEntries, "r", emptied, "queued, read", "bucket entries"},
-		{bucketEntries, "w", flipped, "queued, read", "bucket entries"},
-		{bucketEntries, "w", emptied, "queued, read", "bucket entries"},
-		{bucketEntries, "e", flipped, "fate of ended, requeue", "bucket entries"},
-		{bucketEntries, "e", emptied, "fate of ended, requeue", "bucket entries"},
-		{bucketEntries, "e", shortened, "fate of ended", "bucket entries"},
+		{bucketEntries, "r", flipped, "entries, fate of ready, queued, read", "bucket entries"},
+		{bucketEntries, "r", emptied, "entries, fate of ready, queued, read", "bucket entries"},
+		{bucketEntries, "w", flipped, "entries, fate of waiting, queued, read", "bucket entries"},
+		{bucketEntries, "w", emptied, "entries, fate of waiting, queued, read", "bucket entries"},
+		{bucketEntries, "e", flipped, "entries, fate of ended, requeue", "bucket entries"},
+		{bucketEntries, "e", emptied, "entries, fate of ended, requeue", "bucket entries"},
+		{bucketEntries, "e", shortened, "entries, fate of ended", "bucket entries"},
 		{bucketAside, "", flipped, "requeue", "bucket aside"},
 		{bucketCommon, "", flipped, "common", "bucket common"},
 		{bucketCommon, "", emptied, "common", "bucket common"},
-		{bucketArchives, "", flipped, "fate of ended", "bucket archives"},
+		{bucketArchives, "", flipped, "entries, fate of ended", "bucket archives"},
 		{bucketSnapshots, "", flipped, "snapshot", "bucket snapshots"},
 		{bucketSnapshots, "", emptied, "snapshot", "bucket snapshots"},
 		{bucketBodies, "", flipped, "snapshot", "bucket bodies"},

@@ -66,6 +66,18 @@ func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return 
 // Fate is as that of a DB.
 func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) { return r.db.Fate(u) }
 
+// Entry is as that of a DB.
+func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.db.Entry(u) }
+
+// Entries are as those of a DB.
+func (r *Reader) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.db.Entries(site) }
+
+// Names are as those of a DB.
+func (r *Reader) Names() iter.Seq2[frontier.Site, error] { return r.db.Names() }
+
+// Ahead is as that of a DB.
+func (r *Reader) Ahead(k Kept) (int, error) { return r.db.Ahead(k) }
+
 // Queued is as that of a DB.
 func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.db.Queued(site)
@@ -77,14 +89,19 @@ func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.db.G
 // Each is as that of a DB.
 func (r *Reader) Each(prefix string, f func(rest string) error) error { return r.db.Each(prefix, f) }
 
-// Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
-// order of their times.
+// Snapshots are as those of a DB.
 func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
+	return r.db.Snapshots(site)
+}
+
+// Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
+// order of their times. What was put is seen once it is committed.
+func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return func(yield func(*robots.Snapshot, error) bool) {
 		var after []byte
 		for more := true; more; {
 			var s *robots.Snapshot
-			err := r.db.file.view(func(tx *bbolt.Tx) (err error) {
+			err := db.file.view(func(tx *bbolt.Tx) (err error) {
 				s, after, err = nextSnapshot(tx, site, after)
 				return err
 			})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -24,6 +25,9 @@ type says interface {
 	State(frontier.Site) (frontier.SiteState, error)
 	Common(func(frontier.CommonClock) error) error
 	Fate(frontier.URL) (frontier.Fate, bool, error)
+	Entry(frontier.URL) (Kept, bool, error)
+	Entries(frontier.Site) iter.Seq2[Kept, error]
+	Names() iter.Seq2[frontier.Site, error]
 	Get(string, any) (bool, error)
 	Each(string, func(string) error) error
 }
@@ -56,12 +60,43 @@ func saidBy(t *testing.T, s says) map[string]string {
 		return nil
 	}))
 	for h := range 4 {
+		known := map[string]bool{}
 		for i := range 60 {
 			u := entry(t, fmt.Sprintf("http://h%d.example/%d", h, i)).URL
 			fate, ok, err := s.Fate(u)
 			check(err)
 			said["fate "+u.String()] = fmt.Sprintf("%+v %v", fate, ok)
+			if ok {
+				known[u.String()] = true
+			}
 		}
+		number, unnumbered := 0, false
+		for k, err := range s.Entries(frontier.Site(fmt.Sprintf("http://h%d.example", h))) {
+			check(err)
+			again, ok, err := s.Entry(k.URL)
+			check(err)
+			if !known[k.URL.String()] || !ok || again != k {
+				t.Errorf("Entries have %+v, Entry %+v, %v", k, again, ok)
+			}
+			delete(known, k.URL.String())
+			said["entry "+k.URL.String()] = fmt.Sprintf("%+v", k)
+			if unnumbered = unnumbered || k.Number == 0; !unnumbered && k.Number != number+1 || unnumbered && k.Number != 0 {
+				t.Errorf("%s has the number %d, behind %d", k.URL, k.Number, number)
+			}
+			number = k.Number
+		}
+		if len(known) > 0 {
+			t.Errorf("Entries lack %v", known)
+		}
+	}
+	var names []frontier.Site
+	for name, err := range s.Names() {
+		check(err)
+		names = append(names, name)
+	}
+	said["names"] = fmt.Sprint(names)
+	if !slices.IsSorted(names) || len(names) < len(sites) {
+		t.Errorf("the names are %q, the sites %d", names, len(sites))
 	}
 	check(s.Each("", func(key string) error {
 		var value any

@@ -1,0 +1,415 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// A Kept is an entry with what became of it: its Fate is Undecided while it is queued,
+// and Waiting while it waits for another try.
+type Kept struct {
+	frontier.Entry
+	Fate   frontier.Fate
+	Number int // in the order in which the entries of its site were found, from 1; 0 where it is not merged yet
+}
+
+// Entry is the crawl's entry for u, which may be written otherwise. ok is false if
+// none was ever queued. What was submitted is seen once it is committed.
+func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		s, err := db.newView(tx).keptSite(u.Site())
+		if err != nil {
+			return err
+		}
+		fp := fingerprint(u, db.seed)
+		num := uint32(0)
+		if s.n != 0 {
+			if num, ok, err = seenNum(s.entries.Cursor(), s.n, fp); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			k, ok, err = s.link(fp)
+			return err
+		}
+		key, value, err := s.row(num)
+		if err != nil {
+			return err
+		}
+		k, err = s.kept(key, value)
+		return err
+	})
+	return k, ok, err
+}
+
+// keptAtOnce is how many entries are read within one transaction, and held in memory.
+const keptAtOnce = 1024
+
+// Entries are all entries of site, in the order in which they were found. While the
+// crawl runs, each is as it was at some time since the first was read.
+func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
+	return func(yield func(Kept, error) bool) {
+		after := uint32(0)
+		for {
+			some, more, err := db.keptAfter(site, &after)
+			for _, k := range some {
+				if !yield(k, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Kept{}, err)
+				return
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// keptAfter are the next entries of a site behind the one with a number, which it
+// moves. It reports whether there may be more.
+func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bool, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		s, err := db.newView(tx).keptSite(site)
+		if err != nil {
+			return err
+		}
+		rows := s.rowsAfter(*after)
+		for len(some) < keptAtOnce {
+			key, value, num := rows.next()
+			if key == nil {
+				links, err := s.links()
+				some = append(some, links...)
+				return err
+			}
+			k, err := s.kept(key, value)
+			if err != nil {
+				return err
+			}
+			some, *after = append(some, k), num
+		}
+		more = true
+		return nil
+	})
+	return some, more, err
+}
+
+// A keptSite reads the entries of one site, with what is pending. It requires that
+// merging is held.
+type keptSite struct {
+	*view
+	n       siteNum // 0 if it is not known
+	record  siteRecord
+	pending *pendingSite          // nil: nothing is
+	ends    map[uint32]pendingEnd // the last one of each number
+	unnamed map[uint64]pendingEnd // of entries that are among the links, by fingerprint
+}
+
+func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
+	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, unnamed: map[uint64]pendingEnd{}}
+	var err error
+	if s.n, s.record, err = v.site(site); err != nil {
+		return nil, err
+	}
+	if s.pending = v.db.book.pending.sites[site]; s.pending == nil {
+		return s, nil
+	}
+	rows := v.entries.Cursor()
+	for _, e := range s.pending.ends {
+		num := e.num
+		if num == 0 && s.n != 0 {
+			if num, _, err = seenNum(rows, s.n, e.fp); err != nil {
+				return nil, err
+			}
+		}
+		if num == 0 {
+			s.unnamed[e.fp] = e
+		} else {
+			s.ends[num] = e
+		}
+	}
+	return s, nil
+}
+
+// row is that of an entry, wherever it stands.
+func (s *keptSite) row(num uint32) (key, value []byte, err error) {
+	if key = endedKey(s.n, num); s.entries.Get(key) != nil {
+		return key, s.entries.Get(key), nil
+	}
+	rows := s.entries.Cursor()
+	for _, rank := range s.ranks(rows) {
+		if key = readyKey(s.n, rank, num); s.entries.Get(key) != nil {
+			return key, s.entries.Get(key), nil
+		}
+	}
+	prefix := s.n.prefix(kindWaiting)
+	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
+		if lastNum(key) == num {
+			return key, value, nil
+		}
+	}
+	return nil, nil, recordError(bucketEntries, endedKey(s.n, num), errRecord)
+}
+
+// ranks are those that the entries of the queue have which need not wait.
+func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
+	prefix := s.n.prefix(kindReady)
+	for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); {
+		rank := readyRank(key)
+		if ranks = append(ranks, rank); rank == 255 {
+			break
+		}
+		key, _ = rows.Seek(append(slices.Clip(prefix), rank+1))
+	}
+	return ranks
+}
+
+// kept is the entry of a row, with what is pending of it.
+func (s *keptSite) kept(key, value []byte) (Kept, error) {
+	e, err := rowEntry(s.record.Site, s.n, key, value)
+	if err != nil {
+		return Kept{}, err
+	}
+	k := Kept{Entry: e, Number: int(lastNum(key))}
+	switch key[4] {
+	case kindEnded:
+		raw, _ := unseal(bucketEntries, key, value)
+		d := decoder{b: raw}
+		d.skipEntry()
+		if k.Fate, err = d.ended(s.tx.Bucket(bucketArchives)); err != nil {
+			return k, recordError(bucketEntries, key, err)
+		}
+	case kindWaiting:
+		k.Fate = frontier.Fate{Code: frontier.Waiting, Until: k.Due}
+	}
+	if end, ok := s.ends[lastNum(key)]; ok {
+		err = s.take(&k, end)
+	}
+	return k, err
+}
+
+// take gives an entry what is pending of it.
+func (s *keptSite) take(k *Kept, end pendingEnd) error {
+	j, err := s.change.journaled(end.place)
+	k.Fate, k.Due = j.fate, time.Time{}
+	if j.fate.Code == frontier.Waiting { // as its row will say it
+		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
+		k.Fate = frontier.Fate{Code: frontier.Waiting, Until: k.Due}
+	}
+	k.Tries = max(k.Tries, j.tries)
+	return err
+}
+
+// link is the entry of a link that is pending. It reports whether there is one.
+func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
+	if s.pending == nil {
+		return k, false, nil
+	}
+	i := slices.IndexFunc(s.pending.links, func(l pendingLink) bool { return l.fp == fp })
+	if i < 0 {
+		return k, false, nil
+	}
+	raw, err := s.change.entry(s.pending.links[i].place)
+	if err != nil {
+		return k, false, err
+	}
+	d := decoder{b: raw}
+	if k.Entry, err = d.entry(s.record.Site); err != nil {
+		return k, false, err
+	}
+	if end, ok := s.unnamed[fp]; ok {
+		err = s.take(&k, end)
+	}
+	return k, true, err
+}
+
+// links are the pending links that are new, each once.
+func (s *keptSite) links() (all []Kept, err error) {
+	if s.pending == nil {
+		return nil, nil
+	}
+	seen, rows := map[uint64]bool{}, s.entries.Cursor()
+	for _, l := range s.pending.links {
+		known := seen[l.fp]
+		if !known && s.n != 0 {
+			if _, known, err = seenNum(rows, s.n, l.fp); err != nil {
+				return nil, err
+			}
+		}
+		if seen[l.fp] = true; known {
+			continue
+		}
+		k, _, err := s.link(l.fp)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// Rows go through the rows of a site by the numbers of their entries.
+type rows struct {
+	sources []*rowSource
+	waiting []waitingRow // the first of those that wait, by number
+	entries *bbolt.Bucket
+	n       siteNum
+}
+
+// A rowSource has the rows of one kind, and one rank, which stand by number.
+type rowSource struct {
+	cursor     *bbolt.Cursor
+	prefix     []byte
+	key, value []byte
+}
+
+type waitingRow struct {
+	num uint32
+	due int64
+}
+
+// rowsAfter are the rows of the entries behind the one with a number, keptAtOnce of
+// them at least.
+func (s *keptSite) rowsAfter(after uint32) *rows {
+	r := &rows{entries: s.entries, n: s.n}
+	if s.n == 0 {
+		return r
+	}
+	add := func(prefix []byte) {
+		source := &rowSource{cursor: s.entries.Cursor(), prefix: prefix}
+		source.move(source.cursor.Seek(binary.BigEndian.AppendUint32(slices.Clip(prefix), after+1)))
+		if source.key != nil {
+			r.sources = append(r.sources, source)
+		}
+	}
+	add(s.n.prefix(kindEnded))
+	for _, rank := range s.ranks(s.entries.Cursor()) {
+		add(append(s.n.prefix(kindReady), rank))
+	}
+	first := func() {
+		slices.SortFunc(r.waiting, func(a, b waitingRow) int { return cmp.Compare(a.num, b.num) })
+		r.waiting = r.waiting[:min(len(r.waiting), keptAtOnce)]
+	}
+	prefix, c := s.n.prefix(kindWaiting), s.entries.Cursor()
+	for key, _ := c.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = c.Next() {
+		if num := lastNum(key); num > after {
+			if r.waiting = append(r.waiting, waitingRow{num, waitingDue(key)}); len(r.waiting) == 2*keptAtOnce {
+				first()
+			}
+		}
+	}
+	first()
+	return r
+}
+
+func (s *rowSource) move(key, value []byte) {
+	if s.key, s.value = key, value; !bytes.HasPrefix(key, s.prefix) {
+		s.key = nil
+	}
+}
+
+// next is the row of the entry with the next number; nil where there is none.
+func (r *rows) next() (key, value []byte, num uint32) {
+	var first *rowSource
+	for _, s := range r.sources {
+		if s.key != nil && (first == nil || lastNum(s.key) < lastNum(first.key)) {
+			first = s
+		}
+	}
+	if len(r.waiting) > 0 && (first == nil || r.waiting[0].num < lastNum(first.key)) {
+		w := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		key = waitingKey(r.n, w.due, w.num)
+		return key, r.entries.Get(key), w.num
+	}
+	if first == nil {
+		return nil, nil, 0
+	}
+	key, value = first.key, first.value
+	first.move(first.cursor.Next())
+	return key, value, lastNum(key)
+}
+
+// maxAhead is how many entries are counted before one.
+const maxAhead = 100_000
+
+// Ahead is how many entries of its site are asked for before k, which is queued and
+// need not wait; at most maxAhead. What is pending is not counted.
+func (db *DB) Ahead(k Kept) (n int, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		site, err := siteNumber(tx.Bucket(bucketNames), k.URL.Site())
+		if site == 0 || err != nil {
+			return err
+		}
+		c, end := tx.Bucket(bucketEntries).Cursor(), readyKey(site, k.Rank, uint32(k.Number))
+		for key, _ := c.Seek(site.prefix(kindReady)); key != nil && bytes.Compare(key, end) < 0 && n < maxAhead; key, _ = c.Next() {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// namesAtOnce is how many names of sites are read within one transaction.
+const namesAtOnce = 256
+
+// Names are the sites that have entries, in the order of their bytes.
+func (db *DB) Names() iter.Seq2[frontier.Site, error] {
+	return func(yield func(frontier.Site, error) bool) {
+		var after frontier.Site
+		for {
+			some, err := db.namesAfter(after)
+			for _, name := range some {
+				if !yield(name, nil) {
+					return
+				}
+				after = name
+			}
+			if err != nil {
+				yield("", err)
+			}
+			if err != nil || len(some) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// namesAfter are the next sites behind one.
+func (db *DB) namesAfter(after frontier.Site) (some []frontier.Site, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		names := tx.Bucket(bucketNames)
+		c := names.Cursor()
+		for key, _ := c.Seek([]byte(after)); key != nil && len(some) < namesAtOnce; key, _ = c.Next() {
+			if name := frontier.Site(key); name > after {
+				some = append(some, name)
+			}
+		}
+		whole := len(some) < namesAtOnce
+		for name, s := range db.book.pending.sites {
+			if name > after && len(s.links) > 0 && names.Get([]byte(name)) == nil && (whole || name < some[len(some)-1]) {
+				some = append(some, name)
+			}
+		}
+		slices.Sort(some)
+		return nil
+	})
+	return some, err
+}

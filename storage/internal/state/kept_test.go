@@ -1,0 +1,234 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Of a site with more entries than are read at once all come in the order in which
+// they were found, whatever their rank, whether they wait, are queued, or have ended.
+func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
+	dir := t.TempDir()
+	db, err := start(dir, Options{Gather: -1, Seed: testSeed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 3*keptAtOnce + 7
+	const site = frontier.Site("http://a.example")
+	links := make([]frontier.Entry, 0, n)
+	for i := range n {
+		e := entry(t, fmt.Sprintf("%s/%d", site, i))
+		e.Rank, e.Via, e.Hops, e.Depth, e.Tag = []uint8{0, 7, 255}[i%3], "http://b.example/from", "LL", 2, "news"
+		links = append(links, e)
+	}
+	submitted(t, db, frontier.Completion{Links: links})
+	read := make([]frontier.Entry, n)
+	if got, err := db.Read(site, time.Now(), read); got != n || err != nil {
+		t.Fatal(got, err)
+	}
+	due := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	want := map[string]frontier.Fate{}
+	for _, e := range read {
+		f := frontier.Fate{}
+		switch e.ID % 4 {
+		case 0:
+			f = frontier.Fate{Code: frontier.Fetched, Status: 200, Answer: frontier.Place{File: "a.warc.gz", Offset: int64(e.ID)}}
+		case 1:
+			f = frontier.Fate{Code: frontier.Waiting, Until: due.Add(-time.Duration(e.ID) * time.Second)}
+			e.Tries = 2
+		default:
+			continue
+		}
+		want[e.URL.String()] = f
+		if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	i := 0
+	for k, err := range r.Entries(site) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := links[i]
+		i++
+		if k.Number != i || k.URL != e.URL || k.Rank != e.Rank || k.Via != e.Via || k.Hops != e.Hops || k.Tag != e.Tag || k.Depth != e.Depth {
+			t.Fatalf("at %d: %+v, want %+v", i, k, e)
+		}
+		f := want[e.URL.String()]
+		if !k.Fate.Until.Equal(f.Until) || k.Fate.Code != f.Code || k.Fate.Answer != f.Answer || (f.Code == frontier.Waiting) != (k.Tries == 2) {
+			t.Fatalf("%s: %+v after %d tries, want %+v", k.URL, k.Fate, k.Tries, f)
+		}
+	}
+	if i != n {
+		t.Errorf("%d entries, want %d", i, n)
+	}
+	for k := range r.Entries(site) { // it may be left
+		if k.Number != 1 {
+			t.Errorf("the first has the number %d", k.Number)
+		}
+		break
+	}
+	for k := range r.Entries("http://none.example") {
+		t.Errorf("a site that is not known has %+v", k)
+	}
+}
+
+// How many come first is counted by rank, then by age; what waits has no place.
+func TestWhatIsAheadComesFirst(t *testing.T) {
+	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var links []frontier.Entry
+	for i, rank := range []uint8{5, 1, 5, 0, 1} {
+		e := entry(t, fmt.Sprintf("http://a.example/%d", i))
+		e.Rank = rank
+		links = append(links, e)
+	}
+	submitted(t, db, frontier.Completion{Links: links})
+	for i, want := range []int{3, 1, 4, 0, 2} {
+		k, ok, err := db.Entry(links[i].URL)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if n, err := db.Ahead(k); n != want || err != nil {
+			t.Errorf("%d are ahead of %s, %v, want %d", n, k.URL, err, want)
+		}
+	}
+	if n, err := db.Ahead(Kept{Entry: entry(t, "http://none.example/")}); n != 0 || err != nil {
+		t.Errorf("of a site that is not known: %d, %v", n, err)
+	}
+}
+
+// Sites come sorted, more than are read at once, each once.
+func TestNamesComeSorted(t *testing.T) {
+	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []frontier.Site
+	var links []frontier.Entry
+	for i := range 2*namesAtOnce + 3 {
+		e := entry(t, fmt.Sprintf("http://h%d.example/", i*7919%1000))
+		links, want = append(links, e), append(want, e.URL.Site())
+	}
+	submitted(t, db, frontier.Completion{Links: links})
+	slices.Sort(want)
+	var got []frontier.Site
+	for name, err := range db.Names() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d names, want %d: %q", len(got), len(want), got)
+	}
+	for range db.Names() { // it may be left
+		break
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range db.Names() {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+	for _, err := range db.Entries(want[0]) {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+// What ended elsewhere, and was found there, is known before any of it is merged.
+func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			o := &original{t: t, rand: rand.New(rand.NewPCG(seed, 13)), dir: t.TempDir(), tape: &tape{}, now: time.Now()}
+			o.open()
+			for range 150 {
+				if err := o.act(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := o.db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			limits := Usual
+			limits.SmallPending, limits.SomeMerge, limits.FullMerge = 0, 0, 1<<30
+			dir := t.TempDir()
+			db, err := start(dir, Options{Seed: testSeed, Limits: &limits})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Apply(1, together(o.tape.groups)); err != nil {
+				t.Fatal(err)
+			}
+			for db.Position() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			copied := crash(t, dir)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			got, unmerged := entriesIn(t, copied)
+			want, _ := entriesIn(t, o.dir)
+			if !maps.Equal(got, want) || unmerged < len(got)/2 || len(got) < 100 {
+				t.Errorf("%d entries, %d not merged, want %d", len(got), unmerged, len(want))
+				for u := range want {
+					if got[u] != want[u] {
+						t.Fatalf("%s: %s, want %s", u, got[u], want[u])
+					}
+				}
+			}
+		})
+	}
+}
+
+// entriesIn are all entries of a crawl, and how many of them have no number yet.
+func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
+	t.Helper()
+	r, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all = map[string]string{}
+	for site, err := range r.Names() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, err := range r.Entries(site) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, ok, err := r.Entry(k.URL); !ok || err != nil || again != k {
+				t.Errorf("Entry says %+v, %v, %v, Entries %+v", again, ok, err, k)
+			}
+			if k.Number == 0 {
+				unmerged++
+			}
+			all[k.URL.String()] = fmt.Sprintf("from %s by %s, %+v", k.Via, k.Hops, k.Fate)
+		}
+	}
+	return all, unmerged
+}
