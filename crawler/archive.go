@@ -61,6 +61,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 				record.PayloadDigest = p.digest // nothing was decoded
 			}
 			record.Metadata = append(record.Metadata, p.usageFields(res.Snapshot)...)
+			record.Metadata = append(record.Metadata, p.names()...)
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}
@@ -123,6 +124,17 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 		add("robotsFetched", res.Snapshot.Fetched.UTC().Format(time.RFC3339Nano))
 		if rule := res.Verdict.Rule; rule.Line > 0 {
 			add("robotsRule", "line "+strconv.Itoa(rule.Line)+": Allow: "+rule.Pattern)
+		}
+	}
+	return fields
+}
+
+// names are the URLs that the page gives itself, as fields of a WARC metadata record.
+func (p *Page) names() []warc.Field {
+	var fields []warc.Field
+	for _, f := range [...]warc.Field{{Name: "canonical", Value: p.Canonical().String()}, {Name: "ogUrl", Value: p.OpenGraphURL().String()}} {
+		if f.Value != "" {
+			fields = append(fields, f)
 		}
 	}
 	return fields

@@ -107,7 +107,7 @@ func (p *Page) find(opts extract.Options) {
 		p.Directives = p.Directives.Merge(p.html.Directives)
 	}
 	if values := p.Header["Link"]; len(values) > 0 {
-		p.html.Links = append(extract.LinkHeader(values, p.URL, opts), p.html.Links...)
+		p.html.AddHeader(values, p.URL, opts)
 	}
 }
 
@@ -121,6 +121,16 @@ func (p *Page) Text() []byte {
 
 // Title is the title of an HTML page, blanks folded.
 func (p *Page) Title() string { return p.html.Title }
+
+// Canonical is the URL that the page calls its own: link rel=canonical of its head or of
+// its header (RFC 6596), relative to its base. Zero if there is none, and if there are
+// several that differ, of which search engines take none, too. It is what somebody has
+// written, and may lead anywhere.
+func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
+
+// OpenGraphURL is the URL that the page is shared under: the first og:url of its meta
+// elements (The Open Graph protocol); zero if there is none.
+func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
 // Links are the links of an HTML page that was fetched with a 2xx status,
 // those that are not followed, too. Of more than extract.MaxLinks the rest is
@@ -187,6 +197,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
+		Canonical: p.Canonical().String(), OpenGraph: p.OpenGraphURL().String(),
 	}
 	if rules != nil {
 		r.Robots = rules.Fetched.UTC()

@@ -33,6 +33,8 @@ type PageRecord struct {
 	License   []string      `json:"license,omitempty"`   // License lines of robots.txt: where terms of use stand
 	TDMPolicy []string      `json:"tdmpolicy,omitempty"` // where terms of text and data mining stand
 	Refused   string        `json:"refused,omitempty"`   // the statement that refuses the purpose of the crawl: of the page nothing else is kept
+	Canonical string        `json:"canonical,omitempty"` // link rel=canonical of its head or header: the URL that it calls its own
+	OpenGraph string        `json:"ogurl,omitempty"`     // og:url: the URL that it is shared under
 	WARC      string        `json:"warc,omitempty"`      // name of the file in warc/ that the answer is in
 	Offset    int64         `json:"offset,omitempty"`    // of its record there, bytes
 	Length    int64         `json:"length,omitempty"`    // of the record as it is stored, bytes

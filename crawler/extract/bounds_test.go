@@ -106,18 +106,55 @@ func TestKindsOfReferences(t *testing.T) {
 	}
 }
 
+// A page is known by the URL that its head names as canonical, and by none where that is
+// another version of it, is none of the head, or where two differ.
 func TestCanonical(t *testing.T) {
 	for page, want := range map[string]string{
-		`<link rel=canonical href=/c>`:                                             "/c",
-		`<link rel=" CANONICAL " href=/c>`:                                         "/c",
-		`<link rel=next href=/n><link rel=canonical href=/c>`:                      "/c",
-		`<link rel=canonical href=/c><link rel=canonical href=/d>`:                 "/c",
-		`<link rel="canonical next" href=/c>`:                                      "",
-		`<link rel=canonical>`:                                                     "",
-		`<a rel=canonical href=/c>`:                                                "",
-		`<link rel=canonical href="gopher://a/"><link rel=canonical href=/second>`: "/second",
+		`<link rel=canonical href=/c>`:                                                         "/c",
+		`<link rel=" CANONICAL " href=/c>`:                                                     "/c",
+		`<link rel=next href=/n><link rel=canonical href=/c>`:                                  "/c",
+		`<link rel=canonical href=/c><link rel=canonical href=/d>`:                             "",
+		`<link rel=canonical href=/c><link rel=canonical href=/d><link rel=canonical href=/c>`: "",
+		`<link rel=canonical href=/c><link rel=canonical href=http://a.example:80/c#x>`:        "/c",
+		`<link rel=canonical href=c><base href=/late/>`:                                        "/late/c",
+		`<link rel=canonical href="https://b.example/c">`:                                      "https://b.example/c",
+		`<link rel=canonical href=" ">`:                                                        "",
+		`<link rel=canonical href="#top">`:                                                     testPage,
+		`<link rel="alternate canonical" href=/c>`:                                             "",
+		`<link rel=canonical hreflang=de href=/c>`:                                             "",
+		`<link rel=canonical lang=de href=/c>`:                                                 "",
+		`<link rel=canonical media=print href=/c>`:                                             "",
+		`<link rel=canonical type="" href=/c><link rel=canonical href=/d>`:                     "/d",
+		`<head></head><link rel=canonical href=/c><body>`:                                      "/c",
+		`<body><link rel=canonical href=/c>`:                                                   "",
+		`<link rel=canonical href=/c><body><link rel=canonical href=/d>`:                       "/c",
+		`<template><body><link rel=canonical href=/c></template><link rel=canonical href=/d>`:  "/d",
+		`<iframe srcdoc="<link rel=canonical href=/c>"></iframe>`:                              "",
+		`<svg><link rel=canonical href=/c></link></svg>`:                                       "",
+		`<link rel="canonical next" href=/c>`:                                                  "",
+		`<link rel=canonical>`:                                                                 "",
+		`<a rel=canonical href=/c>`:                                                            "",
+		`<link rel=canonical href="gopher://a/"><link rel=canonical href=/second>`:             "/second",
 	} {
 		got := HTML([]byte(page), parse(t, testPage), "text/html", Options{}).Canonical
+		if target := got.String(); target != want && target != "http://a.example"+want {
+			t.Errorf("%s: %q, want %q", page, target, want)
+		}
+	}
+}
+
+// Of several og:url the first counts that leads somewhere.
+func TestOpenGraphURL(t *testing.T) {
+	for page, want := range map[string]string{
+		`<meta property=og:url content=/o>`:                                                                  "/o",
+		`<meta property="OG:URL" content="https://b.example/o#x">`:                                           "https://b.example/o",
+		`<meta property=og:url content=www.b.example><meta property=og:url content=/o>`:                      "/o",
+		`<meta property=og:url content="http://%%%"><meta property=og:url content=/o>`:                       "/o",
+		`<body><meta property=og:url content=/o><meta property=og:url content=/p>`:                           "/o",
+		`<iframe srcdoc="<meta property=og:url content=/i>"></iframe><meta property=og:url content=/o>`:      "/o",
+		`<meta property=og:title content=/o><meta name=og:url content=/o><meta property=og:image content=/>`: "",
+	} {
+		got := HTML([]byte(page), parse(t, testPage), "text/html", Options{}).OpenGraph
 		if target := got.String(); target != want && target != "http://a.example"+want {
 			t.Errorf("%s: %q, want %q", page, target, want)
 		}

@@ -119,6 +119,8 @@ func (s *scanner) element(tag tag) {
 		s.late()
 	}
 	switch tag {
+	case bodyTag:
+		s.body = s.body || !s.open.inTemplate()
 	case titleTag:
 		if !s.titled {
 			s.titled = true
@@ -229,7 +231,11 @@ func (s *scanner) form() {
 func (s *scanner) linkElement() {
 	switch rel := s.z.value(relName); {
 	case linked(rel):
+		n := len(s.refs)
 		s.refer(&source{hrefName, "link/href", leads})
+		if len(s.refs) > n && s.canonicalElement(rel) {
+			s.refs[n].names = canonicalURL
+		}
 	case s.z.embeds && shown(rel):
 		s.refer(&source{hrefName, "link/href", shows})
 		s.refer(&source{imagesrcsetName, "link/imagesrcset", shows})

@@ -73,14 +73,16 @@ type Link struct {
 type Document struct {
 	Title      string            // of the first title element, blanks folded
 	Links      []Link            // in the order of the document
-	Canonical  frontier.URL      // link rel=canonical; zero if there is none
+	Canonical  frontier.URL      // link rel=canonical; zero if there is none, or several that differ
+	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
 	TDM        robots.TDM        // meta elements about text and data mining
 	Cut        bool              // there were more links than are taken
 	Sitemap    bool              // it is a sitemap, whose links are what it lists
 
-	base   frontier.URL
-	encode func(query string) string
+	disputed bool // several links rel=canonical differ: Canonical is none of them
+	base     frontier.URL
+	encode   func(query string) string
 }
 
 // Resolve reads a reference as the document's own: relative to its base
@@ -144,6 +146,7 @@ type ref struct {
 	where    string
 	hop      frontier.Hop
 	utf8     bool // its query is, whatever the document is in
+	names    identity
 }
 
 type scanner struct {
@@ -154,6 +157,7 @@ type scanner struct {
 	refs    []ref
 	texts   map[int]span    // of refs, where they are asked for
 	within  int             // documents around this one, in whose srcdoc it stands
+	body    bool            // that of the document has begun
 	text    strings.Builder // what refs are made of: one string for all
 	found   Document
 	titled  bool
@@ -224,6 +228,14 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 			d.Cut = true
 			break
 		}
+		switch r.names {
+		case canonicalURL:
+			d.canonical(target)
+		case openGraphURL:
+			if d.OpenGraph.IsZero() {
+				d.OpenGraph = target
+			}
+		}
 		l := &links[n]
 		n++
 		l.URL, l.Where, l.Hop = target, r.where, r.hop
@@ -236,9 +248,6 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 		}
 		l.Rel = text[r.rel.start:r.rel.end]
 		l.NoFollow = robots.RelNoFollow(l.Rel)
-		if r.where == "link/href" && r.hop == frontier.HopLink && d.Canonical.IsZero() && strings.EqualFold(strings.TrimSpace(l.Rel), "canonical") {
-			d.Canonical = target
-		}
 	}
 	if n > 0 {
 		d.Links = links[:n]

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -12,6 +13,24 @@ import (
 // is another page is about that one, and left out. References are relative to u, whatever
 // base the document has. Of more than MaxLinks the rest is left out.
 func LinkHeader(values []string, u frontier.URL, opts Options) []Link {
+	return linkHeader(values, u, opts).Links
+}
+
+// AddHeader adds what the Link fields of the answer say that the document came with:
+// their links, before its own, as LinkHeader reads them, and what they name the canonical
+// URL (RFC 6596). Where the document names another one, none is.
+func (d *Document) AddHeader(values []string, u frontier.URL, opts Options) {
+	header := linkHeader(values, u, opts)
+	d.Links = append(header.Links, d.Links...)
+	d.Cut = d.Cut || header.Cut
+	if header.disputed {
+		d.Canonical, d.disputed = frontier.URL{}, true
+	} else if !header.Canonical.IsZero() {
+		d.canonical(header.Canonical)
+	}
+}
+
+func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	c := newCollector(u, nil)
 	for _, value := range values {
 		for value != "" {
@@ -27,18 +46,23 @@ func LinkHeader(values []string, u frontier.URL, opts Options) []Link {
 			default:
 				continue
 			}
+			n := len(c.doc.Links)
 			if !c.add(found{raw: *l.target, where: "header/link", rel: l.rel, hop: hop}) {
-				return c.document().Links
+				return c.document()
+			}
+			if len(c.doc.Links) > n && isCanonical(l.rel) && !l.version {
+				c.doc.canonical(c.doc.Links[n].URL)
 			}
 		}
 	}
-	return c.document().Links
+	return c.document()
 }
 
 // linkValue is one link of a field; a parameter counts where it is first named.
 type linkValue struct {
 	target, anchor *string
 	rel            string
+	version        bool // it says which one of the page it leads to
 }
 
 // about reports whether the link starts from the page itself, or a part of it.
@@ -74,6 +98,8 @@ func nextLinkValue(s string) (l linkValue, rest string) {
 			l.rel, hasRel = value, true
 		case name == "anchor" && l.anchor == nil:
 			l.anchor = &value
+		case slices.Contains(alternates[:], name):
+			l.version = true
 		}
 	}
 	return l, strings.TrimPrefix(s, ",")

@@ -115,3 +115,41 @@ func FuzzLinkHeader(f *testing.F) {
 		}
 	})
 }
+
+// What the header names canonical is as good as what the head names; where the two differ
+// the page has none. Links of the header come before those of the document.
+func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
+	u := parse(t, testPage)
+	for _, test := range []struct{ html, header, want string }{
+		{"", "</c>; rel=canonical", "http://a.example/c"},
+		{"", `<c>; rel=" Canonical "`, "http://a.example/dir/c"},
+		{"<base href=/other/>", "<c>; rel=canonical", "http://a.example/dir/c"},
+		{"", "<>; rel=canonical", testPage},
+		{"", "</c>; rel=canonical, </c#x>; rel=canonical", "http://a.example/c"},
+		{"", "</c>; rel=canonical, </d>; rel=canonical", ""},
+		{"<link rel=canonical href=/c>", "</c>; rel=canonical", "http://a.example/c"},
+		{"<link rel=canonical href=/c>", "</d>; rel=canonical", ""},
+		{"<link rel=canonical href=/c>", "</c>; rel=canonical, </d>; rel=canonical", ""},
+		{"<link rel=canonical href=/c><link rel=canonical href=/d>", "</d>; rel=canonical", ""},
+		{"<link rel=canonical href=/c>", `</d>; rel="canonical alternate"`, "http://a.example/c"},
+		{"<link rel=canonical href=/c>", `</d>; rel=canonical; hreflang=de`, "http://a.example/c"},
+		{"<link rel=canonical href=/c>", `</d>; media=print; rel=canonical`, "http://a.example/c"},
+		{"<link rel=canonical href=/c>", `</d>; rel=canonical; anchor="/other"`, "http://a.example/c"},
+		{"<link rel=canonical href=/c>", `<mailto:me@a.example>; rel=canonical`, "http://a.example/c"},
+	} {
+		d := HTML([]byte(test.html), u, "text/html", Options{})
+		d.AddHeader([]string{test.header}, u, Options{})
+		if got := d.Canonical.String(); got != test.want {
+			t.Errorf("%s with %s: %q, want %q", test.html, test.header, got, test.want)
+		}
+	}
+	d := HTML([]byte("<a href=/1>1</a>"), u, "text/html", Options{})
+	d.AddHeader([]string{"</2>; rel=next", "</3>; rel=next"}, u, Options{})
+	var got []string
+	for _, l := range d.Links {
+		got = append(got, l.URL.Target())
+	}
+	if want := []string{"/2", "/3", "/1"}; !slices.Equal(got, want) {
+		t.Errorf("links %q, want %q", got, want)
+	}
+}

@@ -33,7 +33,9 @@ func (s *scanner) openGraph() {
 	switch strings.ToLower(strings.Trim(s.z.value(propertyName), blanks)) {
 	case "og:url":
 		if raw := s.z.value(contentName); anchored(raw) {
-			s.add("meta/og:url", frontier.HopLink, raw)
+			if n := len(s.refs); s.add("meta/og:url", frontier.HopLink, raw) && s.within == 0 {
+				s.refs[n].names = openGraphURL
+			}
 		}
 	case "og:image", "og:image:url", "og:image:secure_url":
 		if raw := s.z.value(contentName); anchored(raw) && s.z.embeds {

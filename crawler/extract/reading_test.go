@@ -54,16 +54,16 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 		case !has:
 		case kind == "S":
 			for image := range imageCandidates(raw) {
-				refs = append(refs, oracleRef{image, where, "", frontier.HopEmbed})
+				refs = append(refs, oracleRef{raw: image, where: where, hop: frontier.HopEmbed})
 			}
 		default:
-			refs = append(refs, oracleRef{raw, where, rel, frontier.Hop(kind[0])})
+			refs = append(refs, oracleRef{raw: raw, where: where, rel: rel, hop: frontier.Hop(kind[0])})
 		}
 	}
 	style := func() {
 		for raw, kind := range styleRefs(e.attrs["style"]) {
 			if kind == urlKind {
-				refs = append(refs, oracleRef{raw, e.known() + "/style", "", frontier.HopEmbed})
+				refs = append(refs, oracleRef{raw: raw, where: e.known() + "/style", hop: frontier.HopEmbed})
 			}
 		}
 	}
@@ -87,14 +87,14 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 		case lateValue.MatchString(raw):
 			for raw, kind := range styleRefs(raw) {
 				if kind == urlKind {
-					refs = append(refs, oracleRef{raw, e.known() + "/" + from, "", frontier.HopEmbed})
+					refs = append(refs, oracleRef{raw: raw, where: e.known() + "/" + from, hop: frontier.HopEmbed})
 				}
 			}
 		case has:
-			refs = append(refs, oracleRef{raw, e.known() + "/" + from, "", frontier.HopEmbed})
+			refs = append(refs, oracleRef{raw: raw, where: e.known() + "/" + from, hop: frontier.HopEmbed})
 		}
 	}
-	e.others(add, func(r oracleRef) { refs = append(refs, r) })
+	e.others(add, func(as identity) { refs[len(refs)-1].names = as }, func(r oracleRef) { refs = append(refs, r) })
 	return refs
 }
 
@@ -126,7 +126,7 @@ func (e *oracleElement) svg(add func(from, kind, rel string)) {
 }
 
 // others are elements where it depends.
-func (e *oracleElement) others(add func(from, kind, rel string), note func(oracleRef)) {
+func (e *oracleElement) others(add func(from, kind, rel string), name func(identity), note func(oracleRef)) {
 	lower := func(key string) string { return strings.ToLower(e.attrs[key]) }
 	holds := "E"
 	if oracleIsHTML.MatchString(lower("type")) {
@@ -144,7 +144,7 @@ func (e *oracleElement) others(add func(from, kind, rel string), note func(oracl
 	case "form":
 		action := oraclePath.FindString(e.attrs["action"])
 		if m := lower("method"); m != "post" && m != "dialog" && !oracleNothing.MatchString(action) {
-			note(oracleRef{action, "form/action", "", frontier.HopLink})
+			note(oracleRef{raw: action, where: "form/action", hop: frontier.HopLink})
 		}
 	case "link":
 		rels := oracleBlanks.Split(lower("rel"), -1)
@@ -156,12 +156,15 @@ func (e *oracleElement) others(add func(from, kind, rel string), note func(oracl
 			add("imagesrcset", "S", "")
 		} else if among(oracleLeads) && !among(oracleHints) {
 			add("href", "L", e.attrs["rel"])
+			if _, has := e.attrs["href"]; has && oracleNames.MatchString(e.attrs["rel"]) && !oracleNothing.MatchString(e.attrs["href"]) && !e.isVersion() {
+				name(canonicalURL)
+			}
 		}
 	case "meta":
 		content := e.attrs["content"]
 		if lower("http-equiv") == "refresh" {
 			if raw, ok := refreshURL(content); ok {
-				note(oracleRef{raw, "meta/refresh", "", frontier.HopLink})
+				note(oracleRef{raw: raw, where: "meta/refresh", hop: frontier.HopLink})
 			}
 		}
 		if !oracleAnchored.MatchString(content) {
@@ -169,11 +172,23 @@ func (e *oracleElement) others(add func(from, kind, rel string), note func(oracl
 		}
 		switch oracleBlanks.ReplaceAllString(lower("property"), "") {
 		case "og:url":
-			note(oracleRef{content, "meta/og:url", "", frontier.HopLink})
+			note(oracleRef{raw: content, where: "meta/og:url", hop: frontier.HopLink, names: openGraphURL})
 		case "og:image", "og:image:url", "og:image:secure_url":
-			note(oracleRef{content, "meta/og:image", "", frontier.HopEmbed})
+			note(oracleRef{raw: content, where: "meta/og:image", hop: frontier.HopEmbed})
 		}
 	}
+}
+
+var oracleNames = regexp.MustCompile(`(?i)^[ \t\n\f\r]*canonical[ \t\n\f\r]*$`)
+
+// isVersion reports whether a link says what version of a page it leads to.
+func (e *oracleElement) isVersion() bool {
+	for _, key := range []string{"hreflang", "lang", "media", "type"} {
+		if _, has := e.attrs[key]; has {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *oracleElement) holdsText() bool {
@@ -191,7 +206,7 @@ func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
 	if e.tag == "style" {
 		for raw, kind := range styleRefs(text) {
 			where := map[string]string{urlKind: "style/url", importKind: "style/@import"}[kind]
-			refs = append(refs, oracleRef{raw, where, "", frontier.HopEmbed})
+			refs = append(refs, oracleRef{raw: raw, where: where, hop: frontier.HopEmbed})
 		}
 		return refs, true
 	}
@@ -224,7 +239,7 @@ func oracleData(d *json.Decoder, key string, of *oracleObject, context bool, ref
 		switch key {
 		case "url":
 			of.urls = append(of.urls, len(*refs))
-			*refs = append(*refs, oracleRef{v, "script/ld+json", "", frontier.HopLink})
+			*refs = append(*refs, oracleRef{raw: v, where: "script/ld+json", hop: frontier.HopLink})
 		case "@type":
 			of.image = of.image || strings.HasSuffix(v, "ImageObject")
 		}

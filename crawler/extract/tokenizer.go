@@ -44,6 +44,7 @@ const (
 	areaTag
 	baseTag
 	blockquoteTag
+	bodyTag
 	delTag
 	embedTag
 	formTag
@@ -65,7 +66,6 @@ const (
 
 	// Those that need not be looked into where embeds are not wanted.
 	audioTag
-	bodyTag
 	feImageTag
 	inputTag
 	sourceTag

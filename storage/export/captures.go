@@ -165,6 +165,10 @@ func (r *Row) describe(rec *warc.Record) error {
 			r.License = listed(r.License, " ", f.Value)
 		case "tdmpolicy":
 			r.TDMPolicy = listed(r.TDMPolicy, " ", f.Value)
+		case "canonical":
+			r.Canonical = f.Value
+		case "ogurl":
+			r.OpenGraph = f.Value
 		case "robotsfetched":
 			if t, err := time.Parse(time.RFC3339Nano, f.Value); err == nil && goodTime(t) {
 				r.Robots = t.UTC().Truncate(time.Microsecond)

@@ -77,6 +77,10 @@ type Row struct {
 	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by blanks
 	Refused    string `json:"refused,omitempty"`    // the statement for which it was not kept
 
+	// What URL the page gives itself: link rel=canonical, and og:url.
+	Canonical string `json:"canonical,omitempty"`
+	OpenGraph string `json:"og_url,omitempty"`
+
 	// Page: the capture is a line of pages.jsonl. It is archived where
 	// WARCFile is not empty.
 	Page bool `json:"-"`
@@ -144,6 +148,8 @@ var columns = []column{
 	{"license", func(r *Row) string { return r.License }},
 	{"tdm_policy", func(r *Row) string { return r.TDMPolicy }},
 	{"refused", func(r *Row) string { return r.Refused }},
+	{"canonical", func(r *Row) string { return r.Canonical }},
+	{"og_url", func(r *Row) string { return r.OpenGraph }},
 }
 
 func timeText(t time.Time) string {
@@ -179,6 +185,7 @@ func pageRow(p *storage.PageRecord) *Row {
 		r.use(u)
 	}
 	r.License, r.TDMPolicy, r.Refused = strings.Join(p.License, " "), strings.Join(p.TDMPolicy, " "), p.Refused
+	r.Canonical, r.OpenGraph = p.Canonical, p.OpenGraph
 	if p.WARC != "" {
 		r.WARCFile, r.WARCOffset, r.WARCLength = p.WARC, &p.Offset, &p.Length
 	}

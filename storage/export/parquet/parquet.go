@@ -89,6 +89,9 @@ type record struct {
 	License    *string `parquet:"license,dict"`
 	TDMPolicy  *string `parquet:"tdm_policy,dict"`
 	Refused    *string `parquet:"use_refused,dict"`
+
+	Canonical *string `parquet:"canonical"`
+	OpenGraph *string `parquet:"og_url"`
 }
 
 // Options of Write. The zero value is ready for use.
@@ -165,6 +168,7 @@ func newRecord(r *export.Row, segment string) (*record, error) {
 		WARCID:        recordID(r.WARCID),
 		UseSearch:     r.UseSearch, UseAITrain: r.UseAITrain, UseAIInput: r.UseAIInput, UseTDM: r.UseTDM, UseArchive: r.UseArchive,
 		Usage: optional(r.Usage), License: optional(r.License), TDMPolicy: optional(r.TDMPolicy), Refused: optional(r.Refused),
+		Canonical: optional(r.Canonical), OpenGraph: optional(r.OpenGraph),
 	}
 	if rec.Type == nil {
 		rec.Type = optional(r.Type)

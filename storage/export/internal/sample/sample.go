@@ -86,10 +86,12 @@ func Captures() []Capture {
 	for _, u := range usage {
 		x.Metadata = append(x.Metadata, warc.Field{Name: "usage", Value: u.String()})
 	}
-	x.Metadata = append(x.Metadata, warc.Field{Name: "license", Value: "https://a.example/l"}, warc.Field{Name: "license", Value: "https://a.example/m"}, warc.Field{Name: "tdmPolicy", Value: "https://a.example/p"})
+	x.Metadata = append(x.Metadata, warc.Field{Name: "license", Value: "https://a.example/l"}, warc.Field{Name: "license", Value: "https://a.example/m"}, warc.Field{Name: "tdmPolicy", Value: "https://a.example/p"},
+		warc.Field{Name: "canonical", Value: "http://b.example.co.uk/x"}, warc.Field{Name: "ogUrl", Value: "http://b.example.co.uk/shared"})
 	page(x, storage.PageRecord{
 		Status: 200, Type: "text/plain", Charset: "windows-1252", Truncated: "length", Depth: 1, Hops: "L", Via: "http://www.a.example/",
 		Usage: usage, License: []string{"https://a.example/l", "https://a.example/m"}, TDMPolicy: []string{"https://a.example/p"},
+		Canonical: "http://b.example.co.uk/x", OpenGraph: "http://b.example.co.uk/shared",
 	})
 	page(&warc.Exchange{
 		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},
