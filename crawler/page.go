@@ -158,7 +158,7 @@ func (p *Page) edges() []storage.LinkRecord {
 	}
 	for i := range p.html.Links {
 		l := &p.html.Links[i]
-		edges = append(edges, storage.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel})
+		edges = append(edges, storage.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang()})
 	}
 	return edges
 }

@@ -98,6 +98,7 @@ type LinkRecord struct {
 	Hop   string `json:"hop"`             // Heritrix's letter
 	Where string `json:"where,omitempty"` // element and attribute, as "a/href"
 	Rel   string `json:"rel,omitempty"`   // as written
+	Lang  string `json:"lang,omitempty"`  // of what it leads to: hreflang, as written
 }
 
 func linkLines(links []LinkRecord) ([]byte, error) {

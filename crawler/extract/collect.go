@@ -14,8 +14,8 @@ type collector struct {
 
 // found is a reference as it was written.
 type found struct {
-	raw, where, rel string
-	hop             frontier.Hop
+	raw, where, rel, lang string
+	hop                   frontier.Hop
 }
 
 // newCollector reads references relative to base, their queries in the encoding of
@@ -34,7 +34,8 @@ func (c *collector) addTo(base frontier.URL, f found) bool {
 	if err != nil {
 		return true
 	}
-	return c.take(Link{URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel)})
+	lang := langOf(f.lang)
+	return c.take(Link{URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel), said: lang, lang: uint8(len(lang))})
 }
 
 // take adds a link. It returns false once no more are taken.

@@ -300,13 +300,25 @@ func (s *scanner) refer(from *source) {
 	r := &s.refs[len(s.refs)-1]
 	r.where, r.hop, r.raw = from.where, from.hop, s.keep(raw)
 	if from.hop == leads && from.from <= xlinkName {
-		if s.z.has(relName) {
-			r.rel = s.keep(s.z.raw(relName))
-		}
-		if s.opts.Text && s.z.tag != linkTag {
-			s.keepText(len(s.refs) - 1)
-		}
+		s.describe(r)
 	}
+}
+
+// describe keeps what the tag that was read says of where it leads.
+func (s *scanner) describe(r *ref) {
+	r.rel = span{s.text.Len(), s.text.Len()}
+	if s.z.has(relName) {
+		r.rel = s.keep(s.z.raw(relName))
+	}
+	if s.z.has(hreflangName) {
+		lang := langOf(s.z.value(hreflangName))
+		s.text.WriteString(lang)
+		r.lang = uint8(len(lang))
+	}
+	if s.opts.Text && s.z.tag != linkTag {
+		s.keepText()
+	}
+	r.said = uint16(s.text.Len() - r.rel.end)
 }
 
 // addUTF8 is add for a reference whose query is in UTF-8, whatever the document is

@@ -64,9 +64,30 @@ type Link struct {
 	URL      frontier.URL
 	Where    string // element and attribute, as "a/href"
 	Rel      string // value of rel, as written
-	Text     string // what readers see of a and area, where Options.Text asks for it
+	said     string // Lang, then Text: most links have neither
 	Hop      frontier.Hop
 	NoFollow bool // rel says nofollow
+	lang     uint8
+}
+
+// Lang is the language of what the link leads to, as hreflang has it: "de", "en-GB", or
+// "x-default" for none of them; empty where nothing is said.
+func (l Link) Lang() string { return l.said[:l.lang] }
+
+// Text is what readers see of an a or area element, at most 256 bytes, where Options.Text
+// asks for it.
+func (l Link) Text() string { return l.said[l.lang:] }
+
+// maxLang is how long the tag of a language may be: the longest that RFC 5646, section
+// 4.4.1, speaks of has 35 characters.
+const maxLang = 64
+
+// langOf is the tag that the value of hreflang has; empty if that cannot be one.
+func langOf(value string) string {
+	if value = strings.Trim(value, blanks); len(value) > maxLang {
+		return ""
+	}
+	return value
 }
 
 // A Document is what one of the readers found.
@@ -110,7 +131,7 @@ type Options struct {
 	Token  string // product token that meta elements may address
 	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
 	Forms  bool   // the actions of forms that send nothing but a query
-	Text   bool   // the text of links, with Link.Text
+	Text   bool   // the text of links, for Link.Text
 
 	// Charset is the encoding that the document was in, as Decode names it:
 	// that of the queries in its links. Empty is UTF-8.
@@ -140,27 +161,29 @@ func scan(body []byte, mediaType string, opts Options, within int) scanner {
 // span is a part of scanner.text.
 type span struct{ start, end int }
 
-// ref is a reference before the base is known, which may come after it.
+// ref is a reference before the base is known, which may come after it. What Link.Lang
+// and Link.Text have, said bytes, stands behind rel.
 type ref struct {
 	raw, rel span
 	where    string
 	hop      frontier.Hop
 	utf8     bool // its query is, whatever the document is in
 	names    identity
+	lang     uint8
+	said     uint16
 }
 
 type scanner struct {
 	markup
 	opts    Options
 	base    string
-	hasBase bool
 	refs    []ref
-	texts   map[int]span    // of refs, where they are asked for
 	within  int             // documents around this one, in whose srcdoc it stands
-	body    bool            // that of the document has begun
 	text    strings.Builder // what refs are made of: one string for all
 	found   Document
+	hasBase bool
 	titled  bool
+	body    bool // that of the document has begun
 }
 
 func (s *scanner) run() {
@@ -239,10 +262,7 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 		l := &links[n]
 		n++
 		l.URL, l.Where, l.Hop = target, r.where, r.hop
-		if s.texts != nil {
-			read := s.texts[i]
-			l.Text = text[read.start:read.end]
-		}
+		l.said, l.lang = text[r.rel.end:r.rel.end+int(r.said)], r.lang
 		if r.rel.start == r.rel.end {
 			continue
 		}

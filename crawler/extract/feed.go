@@ -75,7 +75,7 @@ func (f *feed) start(name string) {
 		if href := f.x.attr("href"); href == "" {
 			f.listen(name)
 		} else if rel := f.x.attr("rel"); ledTo(rel) {
-			f.link(href, name, rel)
+			f.add(found{raw: href, where: f.of + "/" + name, rel: rel, lang: f.x.attr("hreflang"), hop: frontier.HopLink})
 		}
 	case "guid":
 		if !strings.EqualFold(f.x.attr("ispermalink"), "false") {

@@ -3,6 +3,7 @@ package extract
 import (
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -206,7 +207,7 @@ func textsOf(t *testing.T, page, mediaType string) []string {
 	t.Helper()
 	var texts []string
 	for _, l := range HTML([]byte(page), parse(t, testPage), mediaType, Options{Text: true}).Links {
-		texts = append(texts, l.Text)
+		texts = append(texts, l.Text())
 	}
 	return texts
 }
@@ -248,8 +249,38 @@ func TestTextsOfLinks(t *testing.T) {
 		t.Errorf("of an element that its tag closes: %q", got)
 	}
 	for _, l := range HTML([]byte("<a href=1>x</a><area href=1 alt=x>"), parse(t, testPage), "text/html", Options{}).Links {
-		if l.Text != "" {
+		if l.Text() != "" {
 			t.Errorf("%+v, though texts are not wanted", l)
+		}
+	}
+}
+
+// Links say in which language is what they lead to, in documents of each kind; what is
+// too long for the tag of a language is none.
+func TestLanguagesOfLinks(t *testing.T) {
+	u := parse(t, testPage)
+	long := strings.Repeat("x", 64)
+	for _, test := range []struct{ mediaType, body, want string }{
+		{"text/html", "<link rel=alternate hreflang=de href=1><link hreflang=' x-default\n' href=2 rel=alternate>", "1 de, 2 x-default"},
+		{"text/html", "<a href=1 hreflang=en-GB rel=next>One</a><area href=2 hreflang=fr alt=Two><a href=3>Three</a>", "1 en-GB One, 2 fr Two, 3 Three"},
+		{"text/html", "<a hreflang='&eacute;' href=1></a><link rel=stylesheet hreflang=de href=2><blockquote cite=3 hreflang=de><iframe src=4 hreflang=de>", "1 é, 2, 3, 4"},
+		{"text/html", "<a href=1 hreflang=" + long + ">a<a href=2 hreflang=x" + long + ">b", "1 " + long + " a, 2 b"},
+		{"text/html", `<iframe srcdoc="<a href=1 hreflang=de>One</a><a href=2>Two</a>"></iframe><a href=3 hreflang=it>Three</a>`, "1 de One, 2 Two, 3 it Three"},
+		{"image/svg+xml", "<svg><a href='1' hreflang='de'>One</a></svg>", "1 de One"},
+		{"application/atom+xml", "<feed><link href='1' hreflang='de'/><entry><link hreflang='" + long + "x' href='2'/></entry></feed>", "1 de, 2"},
+		{"application/xml", "<urlset><url><loc>/0</loc><link rel='alternate' hreflang='de' href='/1'/><link rel='amphtml' href='/2'/></url></urlset>", "0, 1 de, 2"},
+		{"", `</1>; rel=alternate; hreflang=de, </2>; hreflang="en" ;hreflang=fr; rel=alternate, </3>; rel=next`, "1 de, 2 en, 3"},
+	} {
+		d, ok := Read([]byte(test.body), u, test.mediaType, Options{Embeds: true, Text: true})
+		if test.mediaType == "" {
+			d.AddHeader([]string{test.body}, u, Options{})
+		}
+		var got []string
+		for _, l := range d.Links {
+			got = append(got, strings.Join(strings.Fields(path.Base(l.URL.Target())+" "+l.Lang()+" "+l.Text()), " "))
+		}
+		if s := strings.Join(got, ", "); ok != (test.mediaType != "") || s != test.want {
+			t.Errorf("%s: %q, want %q", test.body, s, test.want)
 		}
 	}
 }

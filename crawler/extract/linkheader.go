@@ -47,7 +47,7 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 				continue
 			}
 			n := len(c.doc.Links)
-			if !c.add(found{raw: *l.target, where: "header/link", rel: l.rel, hop: hop}) {
+			if !c.add(found{raw: *l.target, where: "header/link", rel: l.rel, lang: l.lang, hop: hop}) {
 				return c.document()
 			}
 			if len(c.doc.Links) > n && isCanonical(l.rel) && !l.version {
@@ -61,7 +61,7 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 // linkValue is one link of a field; a parameter counts where it is first named.
 type linkValue struct {
 	target, anchor *string
-	rel            string
+	rel, lang      string
 	version        bool // it says which one of the page it leads to
 }
 
@@ -99,7 +99,9 @@ func nextLinkValue(s string) (l linkValue, rest string) {
 		case name == "anchor" && l.anchor == nil:
 			l.anchor = &value
 		case slices.Contains(alternates[:], name):
-			l.version = true
+			if l.version = true; name == "hreflang" && l.lang == "" {
+				l.lang = value
+			}
 		}
 	}
 	return l, strings.TrimPrefix(s, ",")

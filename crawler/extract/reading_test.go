@@ -57,7 +57,11 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 				refs = append(refs, oracleRef{raw: image, where: where, hop: frontier.HopEmbed})
 			}
 		default:
-			refs = append(refs, oracleRef{raw: raw, where: where, rel: rel, hop: frontier.Hop(kind[0])})
+			r := oracleRef{raw: raw, where: where, rel: rel, hop: frontier.Hop(kind[0])}
+			if tag := strings.Trim(e.attrs["hreflang"], " \t\r\n\f"); kind == "L" && strings.HasSuffix(from, "href") && len(tag) <= 64 {
+				r.lang = tag
+			}
+			refs = append(refs, r)
 		}
 	}
 	style := func() {

@@ -59,7 +59,7 @@ type SitemapEntry struct {
 	LastMod    time.Time // zero where nothing is said that can be read
 	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or empty
 	Priority   float64   // from 0 to 1; 0.5 where nothing is said that can be read
-	Alternates []Link    // xhtml:link: the page in other languages, or for other devices
+	Alternates []Link    // xhtml:link: the page in other languages (Link.Lang), or for other devices
 	Embeds     []Link    // its images, and the files, players and thumbnails of its videos
 
 	where string
@@ -245,7 +245,8 @@ func (s *sitemap) tag(token xmlToken) {
 		s.listen(name)
 	case "link":
 		if rel := s.x.attr("rel"); strings.EqualFold(rel, "alternate") || strings.EqualFold(rel, "amphtml") {
-			s.more(&s.entry.Alternates, s.x.attr("href"), Link{Hop: frontier.HopLink, Where: "xhtml:link/href", Rel: rel})
+			lang := langOf(s.x.attr("hreflang"))
+			s.more(&s.entry.Alternates, s.x.attr("href"), Link{Hop: frontier.HopLink, Where: "xhtml:link/href", Rel: rel, said: lang, lang: uint8(len(lang))})
 		}
 	}
 }

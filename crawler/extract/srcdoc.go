@@ -16,24 +16,20 @@ func (s *scanner) inner() {
 		return
 	}
 	text := d.text.String()
-	for i, r := range d.refs {
+	for _, r := range d.refs {
 		if !s.room() {
 			return
 		}
-		at := len(s.refs)
 		keep := func(part span) span {
 			start := s.text.Len()
 			s.text.WriteString(text[part.start:part.end])
 			return span{start, s.text.Len()}
 		}
-		r.raw, r.rel = keep(r.raw), keep(r.rel)
+		rel := r.rel
+		r.raw = keep(r.raw)
+		r.rel = keep(span{rel.start, rel.end + int(r.said)})
+		r.rel.end -= int(r.said)
 		s.refs = append(s.refs, r)
-		if read, ok := d.texts[i]; ok {
-			if s.texts == nil {
-				s.texts = map[int]span{}
-			}
-			s.texts[at] = keep(read)
-		}
 	}
 	s.found.Cut = s.found.Cut || d.found.Cut
 }

@@ -25,7 +25,7 @@ func TestADocumentInSrcdocIsAPartOfTheOneAroundIt(t *testing.T) {
 	d := HTML([]byte(page), parse(t, "http://a.example/dir/"), "text/html", Options{Embeds: true, Text: true})
 	var got []string
 	for _, l := range d.Links {
-		got = append(got, string(l.Hop)+" "+l.Where+" "+l.URL.Target()+" "+l.Rel+" "+l.Text)
+		got = append(got, string(l.Hop)+" "+l.Where+" "+l.URL.Target()+" "+l.Rel+" "+l.Text())
 	}
 	want := []string{"L iframe/src /b/1  ", "E img/src /b/2?a&b  ", "L a/href /b/3 nofollow three", "L a/href /b/4  four"}
 	if !slices.Equal(got, want) || d.Title != "" || d.Directives.NoFollow {

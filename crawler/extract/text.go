@@ -15,26 +15,16 @@ const (
 	maxTextMarkup = 16 << 10
 )
 
-// keepText keeps the text of the a or area element whose tag was read, for a
-// reference: what readers see of the link, which for images is their alt. It ends
+// keepText keeps the text of the a or area element whose tag was read: what readers see of the link, which for images is their alt. It ends
 // with the element, or where the next link begins.
-func (s *scanner) keepText(of int) {
+func (s *scanner) keepText() {
 	var t foldedText
 	if s.z.tag == areaTag {
 		t.add(s.z.value(altName))
 	} else if s.space == htmlSpace && !s.open.xml || !s.z.selfClosing() {
 		t.read(s.z, s.space != htmlSpace)
 	}
-	text := t.cut()
-	if len(text) == 0 {
-		return
-	}
-	if s.texts == nil {
-		s.texts = map[int]span{}
-	}
-	start := s.text.Len()
-	s.text.Write(text)
-	s.texts[of] = span{start, s.text.Len()}
+	s.text.Write(t.cut())
 }
 
 // foldedText is text in which any blanks are one, with none at its ends.

@@ -88,6 +88,7 @@ type name uint8
 const (
 	hrefName  name = iota
 	xlinkName      // xlink:href
+	hreflangName
 	srcName
 	srcsetName
 	relName
@@ -388,6 +389,8 @@ func nameOf(key []byte) name {
 	switch string(key) {
 	case "href":
 		return hrefName
+	case "hreflang":
+		return hreflangName
 	case "xlink:href":
 		return xlinkName
 	case "src":
