@@ -30,17 +30,21 @@ type Entry struct {
 	Tag   string    // the seed's tag, inherited by all that is found from it
 	Depth int       // number of L hops
 	Rank  uint8     // orders the entries of one site: lower first, then in the order in which they were found
+	Head  bool      // nothing but its header is wanted: it is asked for with HEAD (RFC 9110, section 9.3.2)
+	ByGet bool      // of one with Head: its server refuses that method, so it is asked for with GET
 	Tries int       // attempts so far that failed by the page's own fault
 	Due   time.Time // not to be asked before; zero where only the site's clocks count
 	ID    uint64    // the backlog's name for it within its site; zero until it was read
 }
 
-// Found is the entry of a URL found on e by hop. Its rank is that of its depth.
+// Found is the entry of a URL found on e by hop. Its rank is that of its depth. Of where
+// one with Head redirects to, no more is wanted than of itself.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
 		f.Depth++
 	}
+	f.Head = e.Head && hop == HopRedirect
 	f.Rank = RankOf(f.Depth)
 	return f
 }

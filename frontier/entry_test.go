@@ -49,6 +49,12 @@ func TestWhatIsFoundHasItsWayFromTheSeed(t *testing.T) {
 			t.Errorf("%c: %+v, want %+v", hop, got, want)
 		}
 	}
+	seed.Head, seed.ByGet = true, true
+	for _, hop := range []Hop{HopLink, HopEmbed, HopRedirect, HopManifest} {
+		if got := seed.Found(u, hop); got.Head != (hop == HopRedirect) || got.ByGet {
+			t.Errorf("%c of an entry with Head: %+v", hop, got)
+		}
+	}
 	for depth, want := range map[int]uint8{0: 0, 7: 7, 255: 255, 256: 255, 1000: 255} {
 		if got := RankOf(depth); got != want {
 			t.Errorf("the rank at depth %d is %d, want %d", depth, got, want)

@@ -188,7 +188,7 @@ func (s *memorySite) complete(c Completion) {
 	}
 	delete(s.out, e.ID)
 	if c.Fate.Code == Waiting {
-		e.Tries, e.Due = c.Entry.Tries, c.Fate.Until
+		e.Tries, e.ByGet, e.Due = c.Entry.Tries, c.Entry.ByGet, c.Fate.Until
 		heap.Push(&s.waiting, e)
 		return
 	}

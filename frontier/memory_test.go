@@ -116,9 +116,10 @@ func (w *walk) link() {
 	var links []Entry
 	for range w.random.IntN(4) {
 		u := mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80)))
-		links = append(links, Entry{URL: u, Depth: w.random.IntN(3), Rank: uint8(w.random.IntN(3)), Tries: 7, Due: w.at(10)})
+		links = append(links, Entry{URL: u, Depth: w.random.IntN(3), Rank: uint8(w.random.IntN(3)), Head: w.random.IntN(2) == 0, Tries: 7, Due: w.at(10)})
 		if !slices.ContainsFunc(w.list.all, func(e *listed) bool { return e.URL == u }) {
-			e := Entry{URL: u, Depth: links[len(links)-1].Depth, Rank: links[len(links)-1].Rank, ID: uint64(len(w.list.all) + 1)}
+			e := links[len(links)-1]
+			e.Tries, e.Due, e.ID = 0, time.Time{}, uint64(len(w.list.all)+1)
 			w.list.all = append(w.list.all, &listed{Entry: e})
 		}
 	}
@@ -153,8 +154,8 @@ func (w *walk) complete() {
 		switch w.random.IntN(3) {
 		case 0: // it stays out
 		case 1:
-			e.out, e.Tries, e.Due = false, e.Tries+1, w.at(100)
-			c.Entry.Tries, c.Fate = e.Tries, Fate{Code: Waiting, Until: e.Due}
+			e.out, e.Tries, e.ByGet, e.Due = false, e.Tries+1, e.ByGet || e.Head && w.random.IntN(2) == 0, w.at(100)
+			c.Entry.Tries, c.Entry.ByGet, c.Fate = e.Tries, e.ByGet, Fate{Code: Waiting, Until: e.Due}
 		case 2:
 			e.out, e.ended = false, true
 			c.Fate = Fate{Code: Fetched}

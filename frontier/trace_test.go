@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //
 //	open delay=1s restarted=-1m ...          over the same backlog, as a restart would
 //	open anew ...                            over an empty one
-//	add URL ... [depth=N] [hops=LER]
+//	add URL ... [depth=N] [hops=LER] [head]
 //	next [10s]                               the next turn, waiting for so long; 100h by default
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
 //	hop [SITE] SITE                          by the right of a turn
@@ -267,7 +267,7 @@ func (r *tracer) add(args []string) string {
 			continue
 		}
 		// One by one: of several sites in one call none is the first.
-		e := Entry{URL: mustParse(r.t, arg), Hops: option(args, "hops"), Depth: r.number(option(args, "depth"))}
+		e := Entry{URL: mustParse(r.t, arg), Hops: option(args, "hops"), Depth: r.number(option(args, "depth")), Head: slices.Contains(args, "head")}
 		e.Rank = RankOf(e.Depth)
 		if err := r.f.Add(e); err != nil {
 			return err.Error() + "\n"
@@ -329,6 +329,12 @@ func (r *tracer) took(turn *Turn) string {
 	what := "hop to " + string(r.last)
 	if e := turn.Entry(); !e.URL.IsZero() {
 		what = e.URL.String()
+		switch {
+		case e.ByGet:
+			what += " by GET for HEAD"
+		case e.Head:
+			what += " by HEAD"
+		}
 		if e.Tries > 0 {
 			what += fmt.Sprintf(" after %d tries", e.Tries)
 		}
@@ -363,7 +369,7 @@ func (r *tracer) refused(err error) string {
 // many bytes; ttfb is its time to first byte.
 func (r *tracer) outcome(turn *Turn, args []string) Outcome {
 	o := Outcome{
-		Hold: slices.Contains(args, "hold"), Again: slices.Contains(args, "again"), Gone: slices.Contains(args, "gone"),
+		Hold: slices.Contains(args, "hold"), Again: slices.Contains(args, "again"), Gone: slices.Contains(args, "gone"), ByGet: slices.Contains(args, "by-get"),
 		Trouble: map[string]Trouble{
 			"": NoTrouble, "page": PageTrouble, "site": SiteTrouble, "connect": ConnectTrouble, "silence": SilenceTrouble,
 		}[option(args, "trouble")],

@@ -64,6 +64,7 @@ type Outcome struct {
 	Gap        *Gap      // that the robots.txt in force asks; nil leaves what is known
 
 	Again          bool      // the entry is undecided: offer it again when the site is due
+	ByGet          bool      // with Again: the server refuses HEAD for it; see Entry.ByGet
 	Defer          time.Time // with Again: the site is not to be asked before
 	DeferBy        Clock     // that says so; empty: RobotsClock
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
@@ -322,6 +323,7 @@ func (t *Turn) check(o *Outcome) error {
 // decide says what becomes of the entry. It requires that mu is held.
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	if o.Again {
+		t.entry.ByGet = t.entry.ByGet || o.ByGet
 		t.site.ahead = append([]Entry{t.entry}, t.site.ahead...)
 		t.frontier.ahead++
 		return Fate{}

@@ -77,7 +77,7 @@ func same(a, b frontier.SiteState) bool {
 func (s *script) add() {
 	var links []frontier.Entry
 	for range s.rand.IntN(5) {
-		links = append(links, frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: "L", Via: "http://via.example/"})
+		links = append(links, frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: "L", Via: "http://via.example/", Head: s.rand.IntN(4) == 0})
 	}
 	s.submit(frontier.Completion{Links: links}, 0)
 }
@@ -129,6 +129,7 @@ func (s *script) finish() {
 	case c.Held:
 	case kind == 0:
 		c.Entry.Tries++
+		c.Entry.ByGet = e.ByGet || e.Head && s.rand.IntN(2) == 0
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)}
 	case kind == 1:
 		c.Fate.Code = frontier.RobotsDisallowed

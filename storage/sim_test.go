@@ -74,7 +74,7 @@ type twin struct {
 }
 
 type twinURL struct {
-	entry frontier.Entry // as it was found; Tries, and Due of one that waits
+	entry frontier.Entry // as it was found; Tries, ByGet, and Due of one that waits
 	order int            // of its entry, within the site
 	fate  frontier.Fate
 	out   bool
@@ -118,6 +118,7 @@ func (w *twin) apply(i int) {
 		u.entry.Due = time.Time{}
 		if c.Fate.Code == frontier.Waiting {
 			u.entry.Due, u.entry.Tries = c.Fate.Until.Add(time.Millisecond-1).Truncate(time.Millisecond), c.Entry.Tries
+			u.entry.ByGet = c.Entry.ByGet
 		}
 	}
 	for _, s := range c.Common {
@@ -176,7 +177,7 @@ func (w *twin) site() frontier.Site { return w.url().Site() }
 func (w *twin) links(n int) []frontier.Entry {
 	var links []frontier.Entry
 	for range w.rand.IntN(n + 1) {
-		e := frontier.Entry{URL: w.url(), Depth: w.rand.IntN(3), Rank: uint8(w.rand.IntN(3)), Hops: "LLR"[:w.rand.IntN(4)]}
+		e := frontier.Entry{URL: w.url(), Depth: w.rand.IntN(3), Rank: uint8(w.rand.IntN(3)), Hops: "LLR"[:w.rand.IntN(4)], Head: w.rand.IntN(4) == 0}
 		switch w.rand.IntN(3) {
 		case 0:
 			e.Via = w.url().String()
@@ -292,6 +293,7 @@ func (w *twin) finish() {
 	case c.Held:
 	case kind < 2:
 		c.Entry.Tries++
+		c.Entry.ByGet = e.ByGet || e.Head && w.rand.IntN(2) == 0
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: w.now.Add(time.Duration(w.rand.Int64N(4e10)))}
 	case kind == 2:
 		c.Fate = frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 3", Rules: w.now}

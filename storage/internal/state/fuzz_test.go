@@ -62,6 +62,7 @@ func FuzzEntry(f *testing.F) {
 	const site = "http://a.example"
 	for _, e := range []frontier.Entry{
 		entry(f, site+"/"), {URL: entry(f, site+"/x?y").URL, Via: site + "/xy", Hops: "LLR", Tag: "t", Depth: 300, Tries: 2},
+		{URL: entry(f, site+"/head").URL, Head: true, Rank: 255, Tries: 200}, {URL: entry(f, site+"/").URL, Via: site + "/", Head: true, ByGet: true},
 		{URL: entry(f, site+"/"+strings.Repeat("x", 7983)).URL, Via: "https://b.example/", Hops: strings.Repeat("L", 5000)},
 	} {
 		f.Add(appendEntry(nil, &e, e.Tries))
@@ -74,7 +75,7 @@ func FuzzEntry(f *testing.F) {
 			t.Errorf("skipEntry leaves %d bytes, entry %d", len(skip.b), len(d.b))
 		}
 		entryRank(raw)
-		retried(nil, raw, 1)
+		retried(nil, raw, 1, true)
 		if err != nil || e.URL.Site() != site {
 			return // of another site: no key leads to it
 		}
@@ -85,9 +86,13 @@ func FuzzEntry(f *testing.F) {
 		if p := entryRank(appendEntry(nil, &e, 0)); p != e.Rank {
 			t.Errorf("rank %d, want %d", p, e.Rank)
 		}
-		more := decoder{b: retried(nil, appendEntry(nil, &e, e.Tries), 7)}
-		if w, err := more.entry(site); err != nil || w.Tries != 7 || w.URL != e.URL {
-			t.Errorf("retried: %+v, %v", w, err)
+		for _, byGet := range []bool{false, true} {
+			want := e
+			want.Tries, want.ByGet = 7, e.ByGet || byGet
+			more := decoder{b: retried(nil, appendEntry(nil, &e, e.Tries), 7, byGet)}
+			if w, err := more.entry(site); err != nil || w != want {
+				t.Errorf("retried: %+v, %v, want %+v", w, err, want)
+			}
 		}
 	})
 }

@@ -107,7 +107,7 @@ func (o *original) url() frontier.URL {
 
 func (o *original) links() (all []frontier.Entry) {
 	for range o.rand.IntN(25) {
-		all = append(all, frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Rank: uint8(o.rand.IntN(3)), Hops: "L", Via: "http://h0.example/"})
+		all = append(all, frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Rank: uint8(o.rand.IntN(3)), Hops: "L", Via: "http://h0.example/", Head: o.rand.IntN(3) == 0})
 	}
 	return all
 }
@@ -134,6 +134,7 @@ func (o *original) act() error {
 		switch r.IntN(4) {
 		case 0:
 			c.Entry.Tries++
+			c.Entry.ByGet = e.Head
 			c.Fate = frontier.Fate{Code: frontier.Waiting, Until: at}
 		case 1:
 			c.Fate = frontier.Fate{Code: frontier.OutOfScope}

@@ -27,6 +27,7 @@ const (
 	ofEntry
 	wasWaiting // the entry had kindWaiting
 	ofBack     // there are entries that are queued again
+	toGet      // the entry waits, and is asked for with GET from now on
 )
 
 // A link of a completion that was not known.
@@ -74,6 +75,9 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 			if !c.Entry.Due.IsZero() {
 				flags |= wasWaiting
 				e.waited = true
+			}
+			if c.Entry.ByGet && c.Fate.Code == frontier.Waiting {
+				flags |= toGet
 			}
 		}
 	}
@@ -144,6 +148,7 @@ type journaled struct {
 	due    int64  // where the entry was queued; 0: among the ready ones, with its rank
 	rank   uint8
 	tries  int
+	byGet  bool
 	fate   frontier.Fate
 	back   []named // entries of site that are queued again
 }
@@ -166,6 +171,7 @@ func (d *decoder) completion() (j journaled) {
 			j.rank = d.byte()
 		}
 		j.tries, j.fate = int(d.uvarint()), d.fate()
+		j.byGet = flags&toGet != 0
 	}
 	if flags&ofBack != 0 {
 		j.site = frontier.Site(d.string())

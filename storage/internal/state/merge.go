@@ -211,7 +211,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	if j.fate.Code == frontier.Waiting {
 		r.Waiting++
 		to := waitingKey(n, dueMillis(j.fate.Until), num)
-		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries)))
+		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries, j.byGet)))
 	}
 	r.Queued--
 	if j.fate.Code.Aside() {

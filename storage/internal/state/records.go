@@ -289,6 +289,8 @@ const (
 	hasVia  = 1 << iota // a URL of another site
 	hasNear             // a URL of the same site
 	hasTag
+	isHead
+	isByGet
 )
 
 // The layout of an entry, of which its key says the site and the number: Tries,
@@ -319,6 +321,12 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 		flags |= hasTag
 		b = appendString(b, e.Tag)
 	}
+	if e.Head {
+		flags |= isHead
+	}
+	if e.ByGet {
+		flags |= isByGet
+	}
 	b[at] = flags
 	return b
 }
@@ -343,6 +351,7 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	if flags&hasTag != 0 {
 		e.Tag = d.string()
 	}
+	e.Head, e.ByGet = flags&isHead != 0, flags&isByGet != 0
 	if err := d.err(); err != nil {
 		return e, err
 	}
@@ -378,9 +387,16 @@ func entryRank(raw []byte) uint8 {
 	return d.byte()
 }
 
-// retried is an encoded entry with another number of tries.
-func retried(b, raw []byte, tries int) []byte {
+// retried is an encoded entry with another number of tries, that may have been refused
+// with HEAD meanwhile.
+func retried(b, raw []byte, tries int, byGet bool) []byte {
 	d := decoder{b: raw}
 	d.uvarint()
-	return append(binary.AppendUvarint(b, uint64(tries)), d.b...)
+	b = append(binary.AppendUvarint(b, uint64(tries)), d.b...)
+	d.uvarint() // the depth
+	d.byte()    // the rank
+	if byGet && len(d.b) > 0 {
+		b[len(b)-len(d.b)] |= isByGet
+	}
+	return b
 }
