@@ -12,6 +12,7 @@ import (
 type Exchange struct {
 	URL    frontier.URL
 	Robots bool // it asked for robots.txt
+	Head   bool // with HEAD: the answer has no body, and the fields about it are of the one that GET would bring
 	Via    string
 
 	RequestHeader http.Header

@@ -105,7 +105,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	}
 
 	header := copy.condition(h.fetcher.pageHeader)
-	x, err := h.exchange(ctx, turn, ask{url: entry.URL, limit: h.fetcher.opts.MaxSize, header: header})
+	x, err := h.exchange(ctx, turn, ask{url: entry.URL, head: asksHead(entry), limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil && !isSpool(err) {
 		return res, notYet(err, &res.Outcome)
 	}
@@ -177,6 +177,10 @@ func (h *host) concludePage(x *Exchange, res *Result) {
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.trouble(), x.retryAfter()
 	if x.Err != nil {
 		o.Again = x.Err.Stage == StageStale || x.Err.Stage == StageStopped
+		return
+	}
+	if x.refusesHead() {
+		o.Again, o.ByGet, o.Trouble = true, true, frontier.NoTrouble
 		return
 	}
 	if o.Trouble == frontier.NoTrouble {
@@ -262,6 +266,7 @@ func (h *host) gap(now time.Time) *frontier.Gap {
 type ask struct {
 	url    frontier.URL
 	robots bool
+	head   bool  // by HEAD
 	limit  int64 // of the decoded body, in bytes
 	header http.Header
 }
@@ -270,7 +275,7 @@ type ask struct {
 // *frontier.NotYet, before anything was sent; what goes wrong afterwards
 // stands in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Exchange, error) {
-	x := &Exchange{URL: a.url, Robots: a.robots, Via: turn.Entry().Via, RequestHeader: a.header.Clone()} // whoever is given x may change it
+	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header.Clone()} // whoever is given x may change it
 	x.Asked = turn.Asked()
 	x.Started = time.Now()
 	w := newWatch(ctx, h.fetcher.opts.Timeout)
@@ -335,7 +340,7 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) 
 	}
 	b, err := h.read(w, a, x.Status, resp)
 	c.used = time.Now()
-	if err != nil || b.cut || resp.Close || !keep {
+	if err != nil || b.cut || resp.Close || !keep || a.head && c.recorder != nil && c.recorder.behind() {
 		h.drop()
 	}
 	return x, h.take(ctx, w, x, b, err)
@@ -360,6 +365,9 @@ const maxRedirectBody = 64 << 10
 // read reads what stands behind an answer's header.
 func (h *host) read(w *watch, a ask, status int, resp *http.Response) (*body, error) {
 	w.enter(phaseBody)
+	if a.head {
+		return bodiless(resp), nil
+	}
 	limit, budget := a.limit, h.fetcher.bodies
 	if a.robots {
 		budget = nil // such a visit may have several
@@ -415,7 +423,7 @@ func (h *host) progress(w *watch) func(int) {
 // request is a on the wire: the target goes out as it was written.
 func (h *host) request(ctx context.Context, a ask, c *conn) *http.Request {
 	req := (&http.Request{
-		Method: http.MethodGet, Host: h.site.Authority(), Header: a.header,
+		Method: a.method(), Host: h.site.Authority(), Header: a.header,
 	}).WithContext(ctx)
 	req.URL = wireURL(a.url, c.absolute())
 	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
@@ -455,7 +463,7 @@ func (h *host) avoid(ep endpoint) {
 func (h *host) fail(x *Exchange, w *watch, err error) error {
 	x.Ended = time.Now()
 	stage := stageOf(w.ctx, w.phase(), x.Reused && len(x.broken) == 0, err)
-	if x.Status != 0 {
+	if x.Status != 0 && !x.Head {
 		x.Truncated = truncation(stage)
 	}
 	if cause := context.Cause(w.ctx); cause != nil {

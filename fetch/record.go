@@ -27,7 +27,8 @@ type recorder struct {
 	reading  bool // the answer's header is not complete
 	request  []byte
 	response []byte
-	from     int // where the end of the header may be in response
+	from     int  // where the end of the header may be in response
+	more     bool // something came behind the header, or may have
 }
 
 // begin says that a request is sent next.
@@ -35,7 +36,7 @@ func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.response, r.from = r.response[:0], 0
-	r.reading = true
+	r.reading, r.more = true, false
 }
 
 // end returns what was captured since begin. It counts until the next begin.
@@ -64,9 +65,18 @@ func (r *recorder) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	if r.reading {
 		r.keep(p[:n])
+	} else {
+		r.more = r.more || n > 0
 	}
 	r.mu.Unlock()
 	return n, err
+}
+
+// behind reports whether anything came behind the header of the answer so far.
+func (r *recorder) behind() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.more
 }
 
 // beginning is how much of an answer is kept where nobody wants it whole.
@@ -80,7 +90,9 @@ func (r *recorder) keep(p []byte) {
 	}
 	r.response = append(r.response, p...)
 	r.scan()
-	r.reading = r.reading && len(p) == came // nothing is put behind a gap
+	if len(p) < came { // nothing is put behind a gap
+		r.reading, r.more = false, true
+	}
 }
 
 // scan looks for the end of the header. It requires that mu is held.
@@ -96,6 +108,7 @@ func (r *recorder) scan() {
 		case isInterim(r.response):
 			r.response, r.from = append(r.response[:0], r.response[end:]...), 0
 		default:
+			r.more = len(r.response) > end
 			r.response, r.reading = r.response[:end:end], false
 		}
 	}

@@ -70,8 +70,8 @@ func (w *wire) DialContext(ctx context.Context, _, address string) (net.Conn, er
 // A request is one as it stands on the wire: net/http's reader refuses targets
 // that servers use.
 type request struct {
-	target string
-	header http.Header
+	method, target string
+	header         http.Header
 }
 
 func readRequest(in *bufio.Reader) (*request, error) {
@@ -84,7 +84,8 @@ func readRequest(in *bufio.Reader) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &request{strings.Fields(first)[1], http.Header(header)}, nil
+	words := strings.Fields(first)
+	return &request{words[0], words[1], http.Header(header)}, nil
 }
 
 // answers serves each request of a connection with what f returns, until f
@@ -128,6 +129,7 @@ type tour struct {
 	fetcher *Fetcher
 	delay   time.Duration
 	once    bool // one turn is enough
+	head    bool // by HEAD
 	have    Validators
 }
 
@@ -167,7 +169,15 @@ func frontOf(t testing.TB, opts frontier.Options, urls ...string) *frontier.Fron
 // visit takes turns for a URL until it has ended, or its site is given up. It returns the last result and all exchanges.
 func (v *tour) visit(raw string) (Result, []*Exchange) {
 	v.t.Helper()
-	front := frontOf(v.t, frontier.Options{Delay: v.delay, Patience: 10 * time.Minute}, raw)
+	opts := frontier.Options{Delay: v.delay, Patience: 10 * time.Minute}
+	front := frontOf(v.t, opts, raw)
+	if v.head {
+		u, err := frontier.ParseURL(raw)
+		front = frontOf(v.t, opts)
+		if err := errors.Join(err, front.Add(frontier.Entry{URL: u, Head: true})); err != nil {
+			v.t.Fatal(err)
+		}
+	}
 	var last Result
 	var all []*Exchange
 	for {
