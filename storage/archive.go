@@ -75,7 +75,7 @@ const smallPayload = 64
 // repeats makes x a revisit, if its payload is known. It returns the digest by
 // which it is to be known otherwise.
 func (db *DB) repeats(x *warc.Exchange) (string, error) {
-	if x.Response == nil || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
+	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
 	}
 	if x.PayloadDigest == "" {

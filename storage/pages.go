@@ -10,6 +10,7 @@ import (
 // given another meaning; new ones may be added.
 type PageRecord struct {
 	URL       string        `json:"url"`                 // as requested
+	Method    string        `json:"method,omitempty"`    // HEAD where only the header was asked for; empty: GET
 	Time      time.Time     `json:"time"`                // start of the request, UTC
 	Status    int           `json:"status"`              // HTTP status
 	Type      string        `json:"type,omitempty"`      // media type, lower case, without parameters

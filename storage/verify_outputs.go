@@ -216,6 +216,10 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	if err != nil {
 		return err
 	}
+	if p.Head { // no index lists it, and nothing repeats it
+		v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
+		return wrong
+	}
 	e, err := cdxj.EntryOf(&p, name)
 	if err != nil || e == nil {
 		return errors.Join(wrong, err)

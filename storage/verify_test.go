@@ -106,6 +106,8 @@ func TestFactsAreCompared(t *testing.T) {
 		"not in the index":      {but(kept, ofIndex), nil, []string{"/c/index.cdxj has no line for " + there}},
 		"no index":              {but(kept, ofIndex), func(v *verifier) { v.indexed = false }, nil},
 		"another line":          {but(kept, ofIndex, at(ofIndex, "lime")), nil, []string{"/c/index.cdxj:6: it does not say what stands at " + there}},
+		"an answer to HEAD":     {[]fact{at(ofRecord, "9 7 "+u+" 200\t"), at(ofPage, "9 7 "+u+" 200"), at(ofAnswer, u)}, nil, nil},
+		"HEAD in the index":     {[]fact{at(ofRecord, "9 7 "+u+" 200\t"), at(ofIndex, "line")}, nil, []string{"/c/index.cdxj:6: it does not say what stands at " + there}},
 		"a line twice":          {but(kept, ofPart, at(ofPart, "line"), at(ofPart, "line")), nil, []string{"/c/index.part:6: it is there twice"}},
 		"no record":             {but(kept, ofRecord), nil, []string{"/c/index.cdxj:6: there is no answer at " + there, "/c/index.part:6: there is no answer at " + there, "/c/pages.jsonl:6: there is no answer at " + there, "state.db: the answer of " + u + " is not at " + there}},
 		"no file":               {but(kept, ofRecord), absent, []string{"/c/warc/x.warc.gz is missing, with 1 answers in it"}},

@@ -196,10 +196,13 @@ func clip(s string) string {
 
 // EntryOf makes the entry of a record in the file of that name. It is nil for a
 // record that an index does not list: only response, revisit and resource
-// records are captures. A record without a URL is an error.
+// records are captures, and answers to HEAD are none: a replay would show them as
+// empty pages, in place of those with a body. A record without a URL is an error.
 func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	mime := ""
 	switch {
+	case p.Head:
+		return nil, nil
 	case p.Type == warc.Revisit:
 		mime = "warc/revisit"
 	case p.Type == warc.Response, p.Type == warc.Resource && p.ContentType != "application/warc-fields":

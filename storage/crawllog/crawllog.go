@@ -22,6 +22,7 @@
 //
 //	start:TIME    start of the request, RFC 3339 to the microsecond; from then
 //	              on bytes may have been sent, connecting included
+//	method:HEAD   only the header was asked for; absent for GET
 //	ttfb:S        seconds from start to the answer; absent if there was none
 //	took:S        seconds from start to the end of the answer
 //	asked:S       pause that was to be kept, since the last answer of the site

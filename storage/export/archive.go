@@ -115,7 +115,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 					yield(wacz.Page{}, err)
 					return
 				}
-				if isPage(r.Status, r.Type) {
+				if r.Method == "" && isPage(r.Status, r.Type) {
 					put(wacz.Page{URL: r.URL, Time: r.Time})
 				}
 				if !more {
@@ -125,7 +125,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 			return
 		}
 		err := s.pages(ctx, func(p *storage.PageRecord) error {
-			if p.Refused == "" && isPage(p.Status, p.Type) {
+			if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) {
 				put(wacz.Page{URL: p.URL, Time: p.Time, Title: p.Title})
 			}
 			if !more {
@@ -154,7 +154,7 @@ func (s *Source) mainPage(ctx context.Context) (string, error) {
 	url := ""
 	// What is damaged is told of when the pages are listed.
 	err = readPages(ctx, file, s.Pages, func(p *storage.PageRecord) error {
-		if p.Refused == "" && isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
+		if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
 			url = p.URL
 			return errStop
 		}

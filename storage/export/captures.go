@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"strings"
 	"time"
@@ -113,6 +114,9 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 		PayloadDigest: rec.Header.Get(warc.FieldPayloadDigest), Truncated: rec.Header.Get(warc.FieldTruncated),
 		DetectedType: rec.Header.Get(warc.FieldIdentifiedType),
 		WARCType:     string(rec.Type), WARCID: rec.ID, WARCFile: name, WARCOffset: new(rec.Offset),
+	}
+	if rec.Head() {
+		row.Method = http.MethodHead
 	}
 	if row.URL == "" {
 		return nil, bad("a %s record without %s is no capture", rec.Type, warc.FieldTargetURI)

@@ -111,13 +111,13 @@ func golden(t *testing.T, name string, got []byte) {
 func TestNamesAreThoseOfTheTags(t *testing.T) {
 	full := export.Row{SURT: "a", URL: "a", Host: "a", Domain: "a", Time: sample.Start, Fate: "a"}
 	for r := range open(t, true, true).Rows(t.Context()) {
-		if r.Page && r.WARCFile != "" {
+		if r.Page && r.WARCFile != "" && r.Usage != "" {
 			full = *r
 		}
 	}
 	full.Type, full.SentType, full.DetectedType, full.Charset, full.Truncated = "a", "a", "a", "a", "a"
 	full.PayloadDigest, full.Title, full.Location, full.Hops, full.Via, full.Tag, full.Rule = "a", "a", "a", "a", "a", "a", "a"
-	full.Refused, full.Canonical, full.OpenGraph = "a", "a", "a"
+	full.Refused, full.Canonical, full.OpenGraph, full.Method = "a", "a", "a", "a"
 	full.IP = sample.Captures()[0].Exchange.IP
 	b, err := json.Marshal(full)
 	if err != nil {
@@ -222,8 +222,8 @@ func TestTimesOfWARC10(t *testing.T) {
 			joined++
 		}
 	}
-	if joined != 4 || len(rows) != len(sample.Captures()) {
-		t.Errorf("%d captures are joined in %d rows, want 4 in %d", joined, len(rows), len(sample.Captures()))
+	if joined != 5 || len(rows) != len(sample.Captures()) {
+		t.Errorf("%d captures are joined in %d rows, want 5 in %d", joined, len(rows), len(sample.Captures()))
 	}
 }
 
@@ -259,7 +259,7 @@ func TestDamage(t *testing.T) {
 	if len(rows) != len(sample.Captures()) {
 		t.Errorf("%d of %d rows", len(rows), len(sample.Captures()))
 	}
-	want := []string{"/pages.jsonl:2: unexpected end of JSON input", "/pages.jsonl:11: the last line is not whole", fmt.Sprintf("/warc/sample-00000.warc: at byte %d: the record does not begin with WARC", at)}
+	want := []string{"/pages.jsonl:2: unexpected end of JSON input", "/pages.jsonl:12: the last line is not whole", fmt.Sprintf("/warc/sample-00000.warc: at byte %d: the record does not begin with WARC", at)}
 	if !slices.EqualFunc(told, want, strings.HasPrefix) {
 		t.Errorf("told of %q, want %q", told, want)
 	}

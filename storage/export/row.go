@@ -80,6 +80,7 @@ type Row struct {
 	// What URL the page gives itself: link rel=canonical, and og:url.
 	Canonical string `json:"canonical,omitempty"`
 	OpenGraph string `json:"og_url,omitempty"`
+	Method    string `json:"method,omitempty"` // HEAD where only the header was asked for; empty: GET
 
 	// Page: the capture is a line of pages.jsonl. It is archived where
 	// WARCFile is not empty.
@@ -150,6 +151,7 @@ var columns = []column{
 	{"refused", func(r *Row) string { return r.Refused }},
 	{"canonical", func(r *Row) string { return r.Canonical }},
 	{"og_url", func(r *Row) string { return r.OpenGraph }},
+	{"method", func(r *Row) string { return r.Method }},
 }
 
 func timeText(t time.Time) string {
@@ -180,6 +182,7 @@ func pageRow(p *storage.PageRecord) *Row {
 		Title: p.Title, Location: p.Location, Links: &p.Links,
 		Depth: &p.Depth, Hops: p.Hops, Via: p.Via, Tag: p.Tag,
 		Robots: p.Robots.UTC().Truncate(time.Microsecond), Rule: p.Rule, NoIndex: &p.NoIndex, NoArchive: &p.NoArchive,
+		Method: p.Method,
 	}
 	for _, u := range p.Usage {
 		r.use(u)

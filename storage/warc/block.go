@@ -45,9 +45,13 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 }
 
+// Head reports whether the record is of an answer to HEAD, by FieldMethod.
+func (rec *Record) Head() bool { return rec.Header.Get(FieldMethod) == http.MethodHead }
+
 // Response reads the block as an HTTP response; nothing of it may have been
 // read before. The body is the payload: without its transfer coding, with its
-// content coding. Of a truncated record it may end in io.ErrUnexpectedEOF.
+// content coding. Of a truncated record it may end in io.ErrUnexpectedEOF. An answer to
+// HEAD has none, whatever its header says.
 func (rec *Record) Response() (*http.Response, error) {
 	head, rest, err := rec.head()
 	if err != nil {
@@ -57,7 +61,11 @@ func (rec *Record) Response() (*http.Response, error) {
 		head = append(head, "\r\n\r\n"...)
 	}
 	in := bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(rest), rec))
-	resp, err := http.ReadResponse(in, nil)
+	var req *http.Request
+	if rec.Head() {
+		req = &http.Request{Method: http.MethodHead}
+	}
+	resp, err := http.ReadResponse(in, req)
 	if err != nil {
 		return nil, &Error{rec.Offset, fmt.Errorf("the block is no HTTP response: %w", err)}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"net/http"
 	"net/http/httputil"
 	"net/netip"
 	"slices"
@@ -117,6 +118,9 @@ type Exchange struct {
 	Protocol []string   // such as "http/1.1" or "h2", and "tls/1.3"
 	Cipher   string     // TLS cipher suite by its IANA name
 
+	// Head says that the request was one with HEAD: Response has no body, whatever its
+	// header says, and its record no payload (RFC 9110, section 9.3.2) but FieldMethod.
+	Head     bool
 	Response *HTTP
 	// Revisit makes the answer a revisit record, which has the head of
 	// Response and not its body.
@@ -280,6 +284,8 @@ func (x *Exchange) check() error {
 		return errors.New("both Response and File are set: an answer is one of them")
 	case x.Revisit != nil && x.Response == nil:
 		return errors.New("a Revisit without the Response whose head it keeps")
+	case x.Head && (x.Revisit != nil || x.File != nil || x.Response != nil && len(x.Response.Body) > 0):
+		return errors.New("an answer to HEAD with a body, or that repeats one: it has none (RFC 9110, section 9.3.2)")
 	case x.URL == "" || strings.ContainsFunc(x.URL, func(r rune) bool { return r <= ' ' }):
 		return errors.New("the URL is empty or has white space in it: escape it (section 5.14)")
 	}
@@ -370,6 +376,11 @@ func (s *state) response(x *Exchange) (*record, error) {
 		return nil, fmt.Errorf("response: %w", err)
 	}
 	r := &record{Type: Response, contentType: "application/http; msgtype=response", head: head, truncated: x.Truncated, digest: x.PayloadDigest}
+	if x.Head {
+		r.fields = append(r.fields, Field{FieldMethod, http.MethodHead})
+		r.digest, r.head = "", head
+		return r, nil
+	}
 	v := x.Revisit
 	if v == nil {
 		r.body, r.payload, r.chunked, r.payloadType = x.Response.Body, true, x.Response.chunked(), x.PayloadType
@@ -428,6 +439,7 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	p := Placed{Type: r.Type, ID: r.id, URL: r.url, Date: r.date, Offset: s.count, PayloadDigest: r.digest, ContentType: r.contentType}
 	if r.Type == Response || r.Type == Revisit {
 		p.Status, p.ContentType = answer(r.head)
+		p.Head = r.x.Head
 	}
 	if r.date.IsZero() || r.date.UTC().Year() < 0 || r.date.UTC().Year() > 9999 {
 		return p, errors.New("without a date of four digits for the year: set Date")

@@ -47,6 +47,11 @@ const (
 	FieldCipherSuite    = "WARC-Cipher-Suite"
 )
 
+// FieldMethod is a field of our own, as section 4 lets writers add them: the method of
+// the request, in the record of an answer to HEAD. Nothing else in that record tells
+// that it is no capture of the page: a replay would show an empty one.
+const FieldMethod = "WARC-Request-Method"
+
 // A Truncation is the value of WARC-Truncated (section 5.15): why a block is
 // not the whole of what was sent. The zero value is: it is the whole.
 type Truncation string

@@ -24,6 +24,7 @@ type Placed struct {
 	// its block.
 	Status      int
 	ContentType string
+	Head        bool // it answers HEAD, by FieldMethod: there is no payload
 }
 
 // Placed reads the record with its block, of which nothing may have been read
@@ -32,6 +33,7 @@ func (rec *Record) Placed() (Placed, error) {
 	p := Placed{
 		Type: rec.Type, ID: rec.ID, URL: rec.TargetURI(), Date: rec.Date, Offset: rec.Offset,
 		PayloadDigest: rec.Header.Get(FieldPayloadDigest), ContentType: rec.Header.Get(FieldContentType),
+		Head: rec.Head(),
 	}
 	if rec.Type == Response || rec.Type == Revisit {
 		var unreadable *Error

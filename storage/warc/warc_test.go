@@ -282,6 +282,54 @@ func TestRevisits(t *testing.T) {
 	}
 }
 
+// An answer to HEAD is its header, every field as it came, and has no payload: readers
+// look for no body, whatever the header says, and take it for no empty page.
+func TestAnAnswerToHEAD(t *testing.T) {
+	for _, head := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n",
+	} {
+		x := page("")
+		x.Head, x.Metadata, x.Response = true, nil, &HTTP{Head: []byte(head)}
+		x.Request = &HTTP{StartLine: RequestLine("HEAD", "/")}
+		file, placed := mustExchange(t, encoder(t, Options{}), nil, x)
+		if len(placed) != 2 || !placed[0].Head || placed[0].PayloadDigest != "" || placed[0].Status != 200 || placed[1].Head {
+			t.Errorf("%+v", placed)
+		}
+		i := 0
+		for rec := range records(t, file) {
+			p := placed[i]
+			if i++; rec.Head() != p.Head || rec.Header.Get(FieldPayloadDigest) != "" {
+				t.Errorf("%v", rec.Header)
+			}
+			if err := rec.Verify(); err != nil {
+				t.Error(err)
+			}
+			is, err := rec.Placed()
+			if p.Date = is.Date; err != nil || is != p {
+				t.Errorf("%+v, %v, want %+v", is, err, p)
+			}
+		}
+		rec, err := ReadAt(bytes.NewReader(file), placed[0].Offset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := rec.Response()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); err != nil || len(body) > 0 {
+			t.Errorf("%q has the body %q, %v", head, body, err)
+		}
+		if rec, err = ReadAt(bytes.NewReader(file), placed[0].Offset); err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := io.ReadAll(rec); string(raw) != head || err != nil {
+			t.Errorf("%q, %v, want %q", raw, err, head)
+		}
+	}
+}
+
 func TestAFileFromFTP(t *testing.T) {
 	x := &Exchange{URL: "ftp://a.example/x", Date: day, File: &File{Body: []byte("hello")}, Truncated: TruncatedTime, PayloadType: "text/plain"}
 	file, placed := mustExchange(t, encoder(t, Options{}), nil, x)
@@ -303,6 +351,8 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		"is empty":             func(x *Exchange) { x.URL = "" },
 		"both Response":        func(x *Exchange) { x.File = &File{} },
 		"Revisit without":      func(x *Exchange) { x.Revisit, x.Response = &RevisitOf{}, nil },
+		"to HEAD with a body":  func(x *Exchange) { x.Head = true },
+		"that repeats one":     func(x *Exchange) { x.Head, x.Response.Body, x.Revisit = true, nil, &RevisitOf{} },
 		"revisit profile":      func(x *Exchange) { x.Revisit = &RevisitOf{Profile: "other"} },
 		"PayloadDigest":        func(x *Exchange) { x.Revisit, x.Response.Body = &RevisitOf{Profile: IdenticalPayloadDigest}, nil },
 		"at least one":         func(x *Exchange) { *x = Exchange{URL: x.URL, Date: x.Date} },

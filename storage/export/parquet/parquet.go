@@ -92,6 +92,7 @@ type record struct {
 
 	Canonical *string `parquet:"canonical"`
 	OpenGraph *string `parquet:"og_url"`
+	Method    *string `parquet:"fetch_method,dict"`
 }
 
 // Options of Write. The zero value is ready for use.
@@ -169,6 +170,7 @@ func newRecord(r *export.Row, segment string) (*record, error) {
 		UseSearch:     r.UseSearch, UseAITrain: r.UseAITrain, UseAIInput: r.UseAIInput, UseTDM: r.UseTDM, UseArchive: r.UseArchive,
 		Usage: optional(r.Usage), License: optional(r.License), TDMPolicy: optional(r.TDMPolicy), Refused: optional(r.Refused),
 		Canonical: optional(r.Canonical), OpenGraph: optional(r.OpenGraph),
+		Method: optional(r.Method),
 	}
 	if rec.Type == nil {
 		rec.Type = optional(r.Type)

@@ -101,6 +101,11 @@ func Captures() []Capture {
 		page(&warc.Exchange{URL: url, Date: next()}, storage.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
 		all[len(all)-1].Exchange = nil
 	}
+	// An answer to HEAD, which is no capture for an index, and no page of a WACZ.
+	x = answer("http://head.zw/", 200, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000"}}, "", "http://www.a.example/", "L")
+	x.Head, x.Request.StartLine = true, warc.RequestLine("HEAD", "/")
+	page(x, storage.PageRecord{Status: 200, Type: "text/html", Method: "HEAD", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
+	all[len(all)-1].Page.Size, all[len(all)-1].Page.Digest = 0, ""
 	// One whose owner refuses the purpose of the crawl.
 	page(&warc.Exchange{URL: "http://refused.example/", Date: next()}, storage.PageRecord{
 		Status: 200, Type: "text/html", Usage: []storage.UsageRecord{{Use: "archive", By: "meta robots: noarchive"}}, Refused: "meta robots: noarchive", NoArchive: true,
