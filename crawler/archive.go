@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -83,7 +84,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exchange {
 	w := &warc.Exchange{
 		URL: x.URL.String(), Date: x.Started, IP: x.Addr.Addr(), Cipher: x.TLSCipher,
-		Truncated: warc.Truncation(x.Truncated), Metadata: metadata(e, x, res),
+		Truncated: warc.Truncation(x.Truncated), Metadata: metadata(e, x, res), Head: x.Head,
 	}
 	if x.Proto == "ftp" {
 		w.File = &warc.File{Type: x.Header.Get("Content-Type"), Body: x.Body}
@@ -98,11 +99,18 @@ func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exch
 	w.Response = &warc.HTTP{
 		Head: x.ResponseHead, StartLine: warc.StatusLine(x.Status), Header: x.Header, Body: x.Wire, Coding: warc.Unchunked,
 	}
+	if x.Head {
+		w.Response.Coding = warc.AsSent // nothing was there that a coding could be taken off
+	}
 	if len(x.RequestHead) > 0 {
 		w.Request = &warc.HTTP{Head: x.RequestHead}
 	}
 	return w
 }
+
+// fieldWanted is the method that an entry is wanted with, in the metadata of its answers:
+// HEAD, also where the server was asked with GET after it had refused that.
+const fieldWanted = "wantedMethod"
 
 // metadata is what the two messages do not say (WARC 1.1, section 6.6).
 func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Field {
@@ -120,6 +128,9 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	add("hopsFromSeed", hops)
 	add("fetchTimeMs", strconv.FormatInt(x.Ended.Sub(x.Started).Milliseconds(), 10))
 	add("seedTag", e.Tag)
+	if e.Head && !x.Robots {
+		add(fieldWanted, http.MethodHead)
+	}
 	if !x.Robots && res.Snapshot != nil {
 		add("robotsFetched", res.Snapshot.Fetched.UTC().Format(time.RFC3339Nano))
 		if rule := res.Verdict.Rule; rule.Line > 0 {

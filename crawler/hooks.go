@@ -21,6 +21,15 @@ type Link struct {
 	// Tag is that of the page that it leads to: that of the page that it was found on,
 	// if nothing is said. See Tags.
 	Tag string
+
+	// Head asks for the page with HEAD (RFC 9110, section 9.3.2): whether it is there, not
+	// what it says. The handler gets it without a body; it leads nowhere but where it
+	// redirects, which is asked for so, too. Where the server refuses the method (405 or
+	// 501) the next turn of the site asks with GET; over FTP, which has no HEAD, the
+	// file is retrieved. Robots.txt, pauses and limits count as for any page. A URL is
+	// asked for once, as the link says that enters first: a link to what is to be
+	// followed must never have Head, for one without comes too late.
+	Head bool
 }
 
 // takes asks Options.Links what becomes of a link.
@@ -31,7 +40,7 @@ func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	link := Link{Link: *l, Rank: frontier.RankOf(e.Depth), Tag: e.Tag}
 	link.URL = e.URL
 	ok := o.Links(p, &link)
-	e.Rank, e.Tag = link.Rank, link.Tag
+	e.Rank, e.Tag, e.Head = link.Rank, link.Tag, link.Head
 	return ok
 }
 

@@ -51,6 +51,9 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		s.add(extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.Links()
+	if p.Entry.Head { // nothing more is wanted of it
+		links = nil
+	}
 	for i := range links {
 		l := &links[i]
 		if j.framed(p, l) {

@@ -3,6 +3,7 @@ package crawler
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -106,6 +107,9 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	}
 	var notes notes
 	notes.time("start", x.Started)
+	if x.Head {
+		notes.text("method", http.MethodHead)
+	}
 	if !x.FirstByte.IsZero() {
 		notes.seconds("ttfb", x.FirstByte.Sub(x.Started))
 	}

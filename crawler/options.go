@@ -78,7 +78,7 @@ type Options struct {
 	FollowTraps    bool              // follow links that have the pattern of a space without an end
 
 	// Links is called for each link that is about to be queued, beside seeds and
-	// redirects: it may refuse it, and give it a rank and a tag. It runs in the visit of
+	// redirects: it may refuse it, give it a rank and a tag, and ask with HEAD. It runs in the visit of
 	// the page, one after another for a site, at the same time for several; and in the
 	// goroutine of a loop of Pages, for what its body follows, while the site goes on.
 	// Rewrite is asked before that, for seeds, redirects, sitemaps and what Follow names, too, and

@@ -18,7 +18,8 @@ import (
 )
 
 // A Page is an answer of a server, of any status but those that are asked
-// again. It is valid while the handler runs, and for one goroutine.
+// again. It is valid while the handler runs, and for one goroutine. An answer to HEAD
+// (Link.Head) is one without Body; its Exchange.Head is set.
 type Page struct {
 	URL        frontier.URL
 	Entry      frontier.Entry // how it was found
@@ -33,8 +34,8 @@ type Page struct {
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect bool
-	digest   string
-	below    int // pages of its body that were found below the first one, this one too
+	digest   string // empty for an answer to HEAD
+	below    int    // pages of its body that were found below the first one, this one too
 	content
 	statements
 	wishes
@@ -86,8 +87,10 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 			}
 		}
 	}
-	sum := sha1.Sum(x.Body)
-	p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+	if !x.Head {
+		sum := sha1.Sum(x.Body)
+		p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+	}
 	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
 	if x.Status/100 == 2 {
 		p.find(opts)
@@ -198,6 +201,9 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
 		Canonical: p.Canonical().String(), OpenGraph: p.OpenGraphURL().String(),
+	}
+	if p.Exchange.Head {
+		r.Method = http.MethodHead
 	}
 	if rules != nil {
 		r.Robots = rules.Fetched.UTC()

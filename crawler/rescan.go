@@ -110,7 +110,7 @@ func (r *rescan) record(rec *warc.Record) error {
 		if err != nil || resp.StatusCode/100 != 2 && resp.StatusCode/100 != 3 {
 			return err
 		}
-		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header}
+		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header, Head: rec.Head()}
 		if x.Body, err = r.c.visits.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
 			return nil // as it was when it was fetched
 		}
@@ -165,6 +165,8 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 			e.Hops = f.Value
 		case "seedTag":
 			e.Tag = f.Value
+		case fieldWanted:
+			e.Head = true
 		}
 	}
 	e.Depth = strings.Count(e.Hops, string(frontier.HopLink))

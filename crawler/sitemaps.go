@@ -70,11 +70,11 @@ func (t *told) first(site frontier.Site, s *robots.Snapshot) bool {
 }
 
 // sitemapsOf are the sitemaps that the robots.txt names by which e was judged, each
-// time that it is another one than before. What a page is shown with, or a sitemap
-// elsewhere, does not bring its own site into the crawl; and where the seeds are all
+// time that it is another one than before. What a page is shown with, a sitemap
+// elsewhere, or a link that is only looked at does not bring its own site into the crawl; and where the seeds are all
 // that is in scope, no list is needed.
 func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
-	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || !j.told.first(e.URL.Site(), s) {
+	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.told.first(e.URL.Site(), s) {
 		return nil
 	}
 	e.Hops += string(frontier.HopPrerequisite)

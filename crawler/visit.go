@@ -178,7 +178,7 @@ func (j *Job) look(p *Page) {
 			j.opts.Logger.Warn("a page has more links than are taken", "url", p.URL.String(), "taken", len(p.html.Links))
 		}
 	}
-	if p.Status/100 != 2 || !p.Entry.Page() || p.refused != "" {
+	if p.Status/100 != 2 || !p.Entry.Page() || p.Exchange.Head || p.refused != "" {
 		return
 	}
 	r, warn := j.repeats.see(p.URL, p.digest)

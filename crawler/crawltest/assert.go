@@ -17,6 +17,7 @@ import (
 // A Request is one line of a web's log.
 type Request struct {
 	Site       frontier.Site
+	Method     string
 	Target     string // as it came: path and query
 	UserAgent  string
 	Header     http.Header

@@ -222,7 +222,7 @@ func (w *Web) close() {
 
 // serve answers for a site and writes down what was asked.
 func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.Request) {
-	req := Request{Target: r.RequestURI, UserAgent: r.UserAgent(), Header: r.Header, Start: time.Now()}
+	req := Request{Method: r.Method, Target: r.RequestURI, UserAgent: r.UserAgent(), Header: r.Header, Start: time.Now()}
 	u, err := frontier.ParseURL(scheme + "://" + r.Host + "/")
 	if err != nil || u.Site().Port() != port {
 		http.Error(rw, "no such host here", http.StatusMisdirectedRequest)

@@ -1,4 +1,5 @@
-// Command linkcheck names the links of a site that lead nowhere.
+// Command linkcheck names the links of a site that lead nowhere, those out of it, too:
+// of other sites it asks for the header only.
 //
 //	go run ./examples/linkcheck https://example.org/
 //
@@ -14,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 func main() {
@@ -44,6 +46,12 @@ func (l link) String() string {
 	return fmt.Sprintf("%s, on %s: %s", l.to, l.on, l.why)
 }
 
+// everywhere is the scope of all that is linked to. What it is made of is that of the
+// site, whose links are checked.
+type everywhere struct{ crawler.Scope }
+
+func (everywhere) Contains(frontier.Entry) bool { return true }
+
 // check crawls, and returns what is broken. What robots.txt forbids is nobody's mistake.
 func check(ctx context.Context, opts crawler.Options) (broken []link, err error) {
 	var mu sync.Mutex // visits of several sites go on at the same time
@@ -56,6 +64,12 @@ func check(ctx context.Context, opts crawler.Options) (broken []link, err error)
 		if s.Reason == crawler.SkipFailed || s.Reason == crawler.SkipSiteDead {
 			note(link{s.Via, s.URL.String(), s.Detail})
 		}
+	}
+	site := everywhere{crawler.SameHost()}
+	opts.Scope = site
+	opts.Links = func(p *crawler.Page, l *crawler.Link) bool {
+		l.Head = !site.Scope.Contains(frontier.Entry{URL: l.URL})
+		return site.Scope.Contains(p.Entry)
 	}
 	c, err := crawler.New(opts)
 	if err != nil {
