@@ -1,0 +1,85 @@
+// Command service crawls what it is given while it runs, and tells how it fares.
+//
+//	go run ./examples/service DIRECTORY https://example.org/ &
+//	curl -d url=https://example.net/ localhost:8120/seeds
+//	curl localhost:8120/metrics
+//
+// An interrupt stops it when the visits under way have ended; the same command goes on.
+package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+func main() {
+	if len(os.Args) < 3 {
+		log.Fatal("usage: service DIRECTORY URL...")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := net.Listen("tcp", "localhost:8120")
+	if err == nil {
+		err = serve(ctx, l, crawler.Options{
+			Identity: crawler.Identity{Token: "servicebot", Contact: "https://example.org/servicebot"},
+			Seeds:    os.Args[2:],
+			Dir:      os.Args[1],
+		})
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve crawls, and answers, until ctx ends.
+func serve(ctx context.Context, l net.Listener, opts crawler.Options) error {
+	c, err := crawler.New(opts)
+	if err == nil {
+		err = c.Allow(func(l *crawler.Limits) { l.Open = true }) // it waits for seeds
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server := &http.Server{Handler: handler(c), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	// The server. It ends before serve does, and the crawl with it.
+	go func() { served <- server.Serve(l); c.Stop() }()
+	defer context.AfterFunc(ctx, c.Stop)()
+	err = c.Run(context.WithoutCancel(ctx), nil) // pages are in the directory
+	end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err = errors.Join(err, server.Shutdown(end))
+	if s := <-served; s != http.ErrServerClosed {
+		err = errors.Join(err, s)
+	}
+	return err
+}
+
+// handler takes seeds from programs, and from no page in a browser.
+func handler(c *crawler.Crawler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /seeds", func(w http.ResponseWriter, r *http.Request) {
+		switch err := c.Add(r.FormValue("url")); {
+		case errors.As(err, new(*crawler.OptionError)):
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		metrics(w, c.Stats())
+	})
+	return http.NewCrossOriginProtection().Handler(mux)
+}
