@@ -18,7 +18,8 @@
 //		w.AssertNeverFetched("http://a.example/private/x")
 //	})
 //
-// Page makes a page to test a handler alone with.
+// Page makes a page to test a handler alone with. The tests of examples/linkcheck and
+// examples/catalogue are such, of a job and of a handler.
 //
 // A Web writes down who was asked for what, and when; the assertions read that
 // log, as a site owner would read his own.

@@ -3,8 +3,10 @@
 //
 //	go run ./examples/linkcheck https://example.org/
 //
-// It exits with 1 where there are any. main_test.go shows how a job is tested without a
-// network, and without waiting for the pauses that it keeps.
+// It exits with 1 where there are any. main_test.go shows how a job is tested with
+// crawltest: without a network, without waiting for the pauses that it keeps, and what
+// it asked for is judged. How what is made of one page is tested, without a crawl,
+// shows TestParse of examples/catalogue.
 package main
 
 import (
