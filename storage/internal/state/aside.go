@@ -18,8 +18,7 @@ const requeueAtOnce = 4096
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	var after []byte
 	for {
-		var back []asideSite
-		looked := 0
+		var looked []frontier.Entry
 		err := db.file.view(func(tx *bbolt.Tx) error {
 			rows := tx.Bucket(bucketAside).Cursor()
 			key, value := rows.First()
@@ -28,25 +27,32 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 					key, value = rows.Next()
 				}
 			}
-			for ; key != nil && looked < requeueAtOnce; key, value = rows.Next() {
-				looked, after = looked+1, slices.Clone(key)
+			for ; key != nil && len(looked) < requeueAtOnce; key, value = rows.Next() {
 				e, err := asideEntry(tx, key, value)
 				if err != nil {
 					return err
 				}
-				if !wanted(e) {
-					continue
-				}
-				n++
-				site, num := splitID(e.ID)
-				if len(back) == 0 || back[len(back)-1].num != site {
-					back = append(back, asideSite{name: e.URL.Site(), num: site})
-				}
-				last := &back[len(back)-1]
-				last.back = append(last.back, named{fingerprint(e.URL, db.seed), num})
+				after = slices.Clone(key)
+				looked = append(looked, e)
 			}
 			return nil
 		})
+		if err != nil {
+			return n, err
+		}
+		var back []asideSite
+		for _, e := range looked { // wanted may take its time: the file is not held meanwhile
+			if !wanted(e) {
+				continue
+			}
+			n++
+			site, num := splitID(e.ID)
+			if len(back) == 0 || back[len(back)-1].num != site {
+				back = append(back, asideSite{name: e.URL.Site(), num: site})
+			}
+			last := &back[len(back)-1]
+			last.back = append(last.back, named{fingerprint(e.URL, db.seed), num})
+		}
 		for _, s := range back {
 			if err != nil {
 				break
@@ -56,7 +62,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 			db.hands.starve(s.name)
 			nudge(db.queue.wake)
 		}
-		if err != nil || looked < requeueAtOnce {
+		if err != nil || len(looked) < requeueAtOnce {
 			return n, err
 		}
 	}

@@ -68,7 +68,11 @@ func TestWhatIsOutOfScopeIsOnlySetAside(t *testing.T) {
 
 	db = open(t, dir)
 	last := links[len(links)-1].URL.Site()
-	n, err := db.Requeue(func(e frontier.Entry) bool { return e.URL.Site() != last })
+	n, err := db.Requeue(func(e frontier.Entry) bool {
+		db.file.mu.Lock() // nobody has the file while the caller's code runs
+		defer db.file.mu.Unlock()
+		return e.URL.Site() != last
+	})
 	if want := (hosts - 1) * each / 2; n != want || err != nil {
 		t.Fatalf("%d come back, want %d: %v", n, want, err)
 	}
