@@ -11,7 +11,7 @@ type Clock string
 // The clocks of a site. The latest binds.
 const (
 	NoClock         Clock = ""
-	OwnClock        Clock = "own"          // the delay the crawl was given
+	OwnClock        Clock = "own"          // the delay the crawl was given, or has for the site
 	CrawlDelayClock Clock = "crawl-delay"  // robots.txt
 	RateClock       Clock = "request-rate" // robots.txt
 	VisitTimeClock  Clock = "visit-time"   // robots.txt
@@ -144,6 +144,9 @@ func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 		if t, _ := c.rest(site, own, SiteTrouble); t.After(due) {
 			due = t
 		}
+	}
+	if c.By == OwnClock && c.Due.After(due) {
+		due = c.Due // of a delay that was longer
 	}
 	return due
 }

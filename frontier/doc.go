@@ -47,7 +47,7 @@
 //
 // Start from Frontier.Next and Turn.Finish. wait.go says who keeps the time while
 // nothing is due, news.go what becomes of what the backlog tells, pace.go what
-// counts for all sites together, rest.go what is under way, and hold.go what is done but
+// counts for all sites together, sitelimits.go what counts for one of them alone, rest.go what is under way, and hold.go what is done but
 // for its end. url.go and site.go say what a URL is; clock.go
 // computes when a site is due, and kept.go what is left of that after a restart;
 // queue.go, common.go and shared.go hold what a site can wait for: its own time

@@ -27,8 +27,16 @@ type Options struct {
 	Limit       int           // pages of the whole crawl; 0: no limit
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
 	MaxSite     Spent         // the budget of one site; 0: no limit
-	ReadAhead   int           // entries of a site that are kept in memory, at most 8; 0: 8
-	Restarted   time.Time     // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
+
+	// Site says the limits of a site, before it is asked for anything. It is called by
+	// Next and Hop, with no lock held, and must be safe for concurrent use; who waits for
+	// it is one caller of these, while the other sites go on. What it says counts for as
+	// long as the site is in memory. An error ends the frontier, as one of the backlog
+	// does, and loses nothing. nil: all sites have the limits that stand here.
+	Site func(Site) (SiteLimits, error)
+
+	ReadAhead int       // entries of a site that are kept in memory, at most 8; 0: 8
+	Restarted time.Time // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
 // check names what is negative and must not be.
@@ -328,20 +336,24 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 }
 
 // hand makes the turn of a site that was picked: nil if it had nothing to be
-// asked after all. The site is out, so its entries are ours while the backlog is
-// read without the lock.
+// asked after all, or must not be by limits of its own. The site is out, so its
+// entries are ours while the backlog is read without the lock.
 func (f *Frontier) hand(s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s}
+	err := f.limit(s)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var err error
-	if s.next() < 0 {
+	if err != nil {
+		f.fail(err)
+	}
+	barred := err != nil || f.barred(s, f.now())
+	if !barred && s.next() < 0 {
 		f.mu.Unlock()
 		err = f.readAhead(s)
 		f.mu.Lock()
 	}
 	t.adoptHeld()
-	if err != nil || len(s.ahead) == 0 {
+	if err != nil || barred || len(s.ahead) == 0 {
 		f.refund()
 		f.release(t, f.now())
 		f.kickLocked() // who keeps the time may have looked while the site was out

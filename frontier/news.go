@@ -66,12 +66,35 @@ func (f *Frontier) site(name Site) *site {
 		if f.opts.DomainDelay > 0 {
 			s.parts[byDomain].name = name.Domain()
 		}
-		if !f.opts.Restarted.IsZero() {
-			s.clocks.raise(f.opts.Restarted.Add(f.opts.Delay), RestartClock)
-		}
+		f.restart(s)
 		f.sites[name] = s
 	}
 	return s
+}
+
+// restart has a site rest its full pause from the last unclean start, as far as its
+// limits are known.
+func (f *Frontier) restart(s *site) {
+	if f.opts.Restarted.IsZero() {
+		return
+	}
+	gap := f.delay(s)
+	if !s.clocks.Ended.IsZero() {
+		gap, _ = s.clocks.steady(gap)
+	}
+	s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
+}
+
+// holdHost has the other services of a host wait for the last answer of s, in an
+// earlier run, too.
+func (f *Frontier) holdHost(s *site) {
+	if !s.clocks.Public {
+		return
+	}
+	s.parts[byHost].name = s.name.Host()
+	if free := s.clocks.rested(s.name, f.delay(s)); free.After(f.now()) {
+		f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, free)
+	}
 }
 
 // absorb takes in the backlog's news. It requires that mu is held.
@@ -108,24 +131,14 @@ func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {
 		s = f.site(st.Site)
-		restart := s.clocks.Due
 		s.clocks, s.spent, s.given = st.Clocks, st.Spent, st.Fate
 		if !s.clocks.Ended.IsZero() {
 			f.drained--
 		}
 		s.clocks.meet(f.now())
 		s.since = s.clocks.Ended
-		s.clocks.raise(restart, RestartClock)
-		if !f.opts.Restarted.IsZero() && !s.clocks.Ended.IsZero() {
-			gap, _ := s.clocks.steady(f.opts.Delay)
-			s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
-		}
-		if s.clocks.Public {
-			s.parts[byHost].name = s.name.Host()
-			if free := s.clocks.rested(s.name, f.opts.Delay); free.After(f.now()) {
-				f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, free)
-			}
-		}
+		f.restart(s)
+		f.holdHost(s)
 	}
 	f.entries += st.Queued - s.queued
 	s.queued = st.Queued

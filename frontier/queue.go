@@ -29,6 +29,8 @@ type site struct {
 	spent  Spent
 	given  Fate // why it is not asked any more in this run
 
+	limits *SiteLimits // nil until they are known, or where no site has any; limit alone writes it
+
 	stock // what the backlog has
 
 	ahead []Entry // read and not handed out, next first; but see next
@@ -124,7 +126,7 @@ func (s *Spent) add(t Spent) {
 
 // overBudget reports whether s has used up what one site may cost.
 func (f *Frontier) overBudget(s *site) bool {
-	most := f.opts.MaxSite
+	most := f.most(s)
 	return most.Pages > 0 && s.spent.Pages+s.heldPages >= most.Pages ||
 		most.Bytes > 0 && s.spent.Bytes >= most.Bytes ||
 		most.Time > 0 && s.spent.Time >= most.Time

@@ -25,6 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //
 //	open delay=1s restarted=-1m ...          over the same backlog, as a restart would
 //	open anew ...                            over an empty one
+//	open site=SITE,delay=10s,pages=N ...     SITE has limits of its own; site=SITE,fails: they cannot be had
 //	add URL ... [depth=N] [hops=LER] [head]
 //	next [10s]                               the next turn, waiting for so long; 100h by default
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
@@ -240,7 +241,7 @@ func (r *tracer) open(args []string) string {
 		MaxSite: Spent{
 			Pages: r.number(option(args, "sitepages")), Bytes: int64(r.number(option(args, "sitebytes"))), Time: r.duration(option(args, "sitetime")),
 		},
-		ReadAhead: r.number(option(args, "readahead")), Restarted: r.in(option(args, "restarted")),
+		ReadAhead: r.number(option(args, "readahead")), Restarted: r.in(option(args, "restarted")), Site: r.sites(args),
 	}
 	if r.f != nil {
 		r.f.Settle(r.t.Context())
@@ -259,6 +260,30 @@ func (r *tracer) open(args []string) string {
 		return err.Error() + "\n"
 	}
 	return ""
+}
+
+// sites are the limits that sites have; of one that fails they cannot be had.
+func (r *tracer) sites(args []string) func(Site) (SiteLimits, error) {
+	all := map[Site]SiteLimits{}
+	for _, arg := range args {
+		words := strings.Split(arg, ",")
+		name, named := strings.CutPrefix(words[0], "site=")
+		if !named {
+			continue
+		}
+		all[Site(name)] = SiteLimits{Delay: r.duration(option(words, "delay")), Max: Spent{
+			Pages: r.number(option(words, "pages")), Bytes: int64(r.number(option(words, "bytes"))), Time: r.duration(option(words, "time")),
+		}}
+	}
+	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "site=") }) {
+		return nil
+	}
+	return func(s Site) (SiteLimits, error) {
+		if slices.Contains(args, "site="+string(s)+",fails") {
+			return SiteLimits{}, errors.New("a bug")
+		}
+		return all[s], nil
+	}
 }
 
 func (r *tracer) add(args []string) string {

@@ -192,6 +192,29 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 // otherwise. The new turn has no entry; it is finished by its own Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
 	f := t.frontier
+	o, err := t.reach(to)
+	if err != nil {
+		return nil, err
+	}
+	err = f.limit(o) // o is out meanwhile
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if err == nil && o.clocks.Due.After(now) {
+		t.site.want(o)
+		err = &NotYet{SiteClock, o.clocks.Due}
+	}
+	if err != nil {
+		f.free(o)
+		f.kickLocked()
+		return nil, err
+	}
+	return f.handHop(o, now), nil
+}
+
+// reach takes the site to, if it can be had now.
+func (t *Turn) reach(to Site) (*site, error) {
+	f := t.frontier
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.finished {
@@ -209,7 +232,7 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	if t.held != nil && t.held.name == to {
 		o := t.held
 		t.held = nil
-		return f.handHop(o, now), nil
+		return o, nil
 	}
 	o := f.site(to)
 	switch {
@@ -221,7 +244,7 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 		return nil, &NotYet{SiteClock, o.clocks.Due}
 	}
 	f.take(o)
-	return f.handHop(o, now), nil
+	return o, nil
 }
 
 // Finish gives the turn back and says what it came to. The clocks of the site
@@ -296,7 +319,7 @@ func (t *Turn) moveClocks(o *Outcome) {
 		}
 	}
 	if o.Request != nil {
-		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.opts.Delay)
+		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.delay(s))
 		s.since, t.requested, t.rested = time.Time{}, true, s.clocks.Due
 		cost := Spent{Bytes: o.Request.Bytes, Time: o.Request.Ended.Sub(o.Request.Started)}
 		s.spent.add(cost)

@@ -1,0 +1,123 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who says the limits of a site may use the frontier meanwhile, and take as long as he
+// likes: the other sites go on, and nobody else asks for that one. He is asked once for
+// as long as a site is in memory.
+func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow = Site("http://slow.example")
+		var f *Frontier
+		var mu sync.Mutex
+		asked := map[Site]int{}
+		release := make(chan struct{})
+		o := Options{Delay: time.Second, Site: func(s Site) (SiteLimits, error) {
+			mu.Lock()
+			asked[s]++
+			mu.Unlock()
+			f.Stats()
+			f.Each(func(SiteStatus) bool { return true })
+			if err := f.Allow(func(*Limits) {}); err != nil {
+				t.Error(err)
+			}
+			if s == slow {
+				<-release
+			}
+			return SiteLimits{}, nil
+		}}
+		f = opened(t, NewMemory(), o, "http://slow.example/1", "http://slow.example/2", "http://a.example/1", "http://b.example/1", "http://a.example/2", "http://b.example/2")
+		var log []served
+		ended := make(chan struct{})
+		go func() { log = serve(t, f, false, always); close(ended) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if st := f.Stats(); st.Entries != 2 || st.Out != 1 {
+			t.Errorf("while one site has no answer %d entries are left, %d turns out; want its two, and it", st.Entries, st.Out)
+		}
+		close(release)
+		<-ended
+		if len(log) != 6 || len(asked) != 3 || asked[slow] != 1 || asked["http://a.example"] != 1 {
+			t.Errorf("%d requests; asked for limits %v", len(log), asked)
+		}
+	})
+}
+
+// Whatever is said of a site, another thing each time, its requests are never closer
+// than the crawl's own delay, and never closer than what was said of it last.
+func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			b := NewMemory()
+			last := map[Site]time.Duration{}
+			var mu sync.Mutex
+			ended := map[Site]time.Time{}
+			for run := range 4 {
+				o := Options{Delay: time.Second, Patience: Forever, Site: func(s Site) (SiteLimits, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					d := time.Duration(rng.Int64N(int64(time.Minute))) - 30*time.Second
+					last[s] = max(d, time.Second)
+					return SiteLimits{Delay: d}, nil
+				}}
+				if run == 2 {
+					o.Restarted = time.Now()
+				}
+				f := opened(t, b, o)
+				for i := range 12 {
+					if err := f.Add(Entry{URL: mustParse(t, fmt.Sprintf("http://s%d.example/%d-%d", i%3, run, i))}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				log := serve(t, f, false, func(Site) (netip.Addr, time.Duration, Outcome) { return oneAddr, 100 * time.Millisecond, page })
+				if len(log) == 0 {
+					t.Error("nobody was asked")
+				}
+				for _, s := range log {
+					if before := ended[s.site]; !before.IsZero() && s.start.Sub(before) < last[s.site] {
+						t.Errorf("seed %d, run %d: %s was asked %v after its last answer, want at least %v", seed, run, s.site, s.start.Sub(before), last[s.site])
+					}
+					if !o.Restarted.IsZero() && s.start.Sub(o.Restarted) < last[s.site] {
+						t.Errorf("seed %d: %s was asked %v after the restart, want at least %v", seed, s.site, s.start.Sub(o.Restarted), last[s.site])
+					}
+					ended[s.site] = s.end
+				}
+				b.Forget()
+			}
+		})
+	}
+}
+
+// An error ends the frontier for all who wait, and is told to each; the site is given
+// back.
+func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bug := errors.New("a bug")
+		f := opened(t, NewMemory(), Options{Site: func(s Site) (SiteLimits, error) {
+			time.Sleep(time.Second)
+			return SiteLimits{}, bug
+		}}, "http://a.example/1")
+		var all sync.WaitGroup
+		for range workers {
+			all.Go(func() {
+				if turn, err := f.Next(t.Context()); turn != nil || !errors.Is(err, bug) {
+					t.Errorf("Next: %v, %v", turn, err)
+				}
+			})
+		}
+		all.Wait()
+		if st := f.Stats(); st.Entries != 1 || st.Out != 0 {
+			t.Errorf("%d entries, %d turns out; want the one, and none", st.Entries, st.Out)
+		}
+	})
+}
