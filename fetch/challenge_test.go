@@ -158,8 +158,7 @@ func TestAChallengeIsNoRobotsTxt(t *testing.T) {
 				}
 				return fmt.Sprintf("HTTP/1.1 %s\r\nX-Amzn-Waf-Action: challenge\r\nContent-Length: 0\r\n\r\n", status)
 			})}
-			v := newTour(t, Options{Network: w})
-			v.fetcher.opts.Policy.AllowForbidden = true
+			v := newTour(t, Options{Network: w, Policy: robots.Policy{AllowForbidden: true}})
 			res, _ := v.visit("http://a.example/")
 			if res.Verdict.Access != robots.Defer || res.Outcome.Fate.Detail != "challenge" {
 				t.Errorf("%s: verdict %v, fate %+v", status, res.Verdict.Access, res.Outcome.Fate)

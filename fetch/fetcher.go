@@ -28,6 +28,11 @@ type Options struct {
 	// Get. nil: there is none.
 	OptOut func(frontier.URL) (why string, err error)
 
+	// Site says what holds for one site alone: asked before that is asked for anything,
+	// and again when the Fetcher has forgotten the site. It must be safe for concurrent
+	// use. An error of it is one of Get. nil: all sites are alike.
+	Site func(frontier.Site) (SiteOptions, error)
+
 	UserAgent string // header field; must hold the product token
 	From      string // header field (RFC 9110, section 10.1.2); may be empty
 
@@ -101,7 +106,8 @@ type Fetcher struct {
 	throttle  *throttle // nil for no limit
 	names     *names
 
-	pageHeader, rulesHeader, plainHeader http.Header
+	usual       *settings // of sites that have none of their own
+	plainHeader http.Header
 
 	// mu guards what follows, and the lists that a host is in. The host itself is its
 	// visit's; without one trim may close its connection, with mu held, so that no
@@ -158,13 +164,8 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)
 	}
-	f.pageHeader = f.with("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
-	f.rulesHeader = f.with("text/plain,*/*;q=0.8")
-	for name, values := range opts.Header {
-		if name = http.CanonicalHeaderKey(name); name == "Accept" {
-			f.pageHeader[name] = values
-		}
-	}
+	f.usual = &settings{policy: opts.Policy}
+	f.usual.page, f.usual.rules = f.headers(opts.Header)
 	return f, nil
 }
 
@@ -173,17 +174,6 @@ func positive[T ~int | ~int64](n, def T) T {
 		return def
 	}
 	return n
-}
-
-// with is the header of a request that is not plain.
-func (f *Fetcher) with(accept string) http.Header {
-	h := f.plainHeader.Clone()
-	for name, values := range f.opts.Header {
-		h[http.CanonicalHeaderKey(name)] = values
-	}
-	h.Set("Accept", accept)
-	h.Set("Accept-Encoding", acceptEncoding)
-	return h
 }
 
 // Get visits the site of turn: it makes at most one request by the turn's own

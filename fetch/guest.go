@@ -31,7 +31,9 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Re
 	other := h.fetcher.host(a.url.Site())
 	end := frontier.Outcome{Again: true}
 	access := robots.Allow
-	if a.url.Target() != rulesTarget {
+	if err = other.settle(); err != nil {
+		access = robots.Defer
+	} else if a.header = h.rulesHeader(other.settings); a.url.Target() != rulesTarget {
 		access, err = other.admits(ctx, hop, a.url, res, &end)
 	}
 	switch {

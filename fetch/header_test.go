@@ -103,7 +103,7 @@ func TestRevalidate(t *testing.T) {
 				}))}
 				v := newTour(t, Options{Network: w})
 				v.have = tc.have
-				if plain := v.fetcher.pageHeader; tc.have.condition(plain) == nil || plain.Get("If-None-Match")+plain.Get("If-Modified-Since") != "" {
+				if plain := v.fetcher.usual.page; tc.have.condition(plain) == nil || plain.Get("If-None-Match")+plain.Get("If-Modified-Since") != "" {
 					t.Error("the header of other pages was changed")
 				}
 				for range 2 { // the connection is kept

@@ -20,8 +20,9 @@ import (
 // site, by its turn or by a hop, has the host to himself: it needs no lock. Between
 // two visits only the Fetcher touches it, to close its connection or forget it.
 type host struct {
-	fetcher *Fetcher
-	site    frontier.Site
+	fetcher  *Fetcher
+	site     frontier.Site
+	settings *settings // nil before settle
 
 	// conn is the one connection to the site: kept between visits, nil where the last
 	// was closed. exchange opens it and drop alone closes it, so that no answer is
@@ -104,7 +105,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 		return res, nil
 	}
 
-	header := copy.condition(h.fetcher.pageHeader)
+	header := copy.condition(h.settings.page)
 	x, err := h.exchange(ctx, turn, ask{url: entry.URL, head: asksHead(entry), limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil && !isSpool(err) {
 		return res, notYet(err, &res.Outcome)
@@ -147,7 +148,7 @@ func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	if unused && waited && h.verdict(u, now).Access != robots.Defer {
 		return true
 	}
-	return now.Before(s.Expires(h.fetcher.opts.Policy))
+	return now.Before(s.Expires(h.settings.policy))
 }
 
 // add keeps an exchange for robots.txt, and tells the clocks of the site that
@@ -207,10 +208,10 @@ func notYet(err error, o *frontier.Outcome) error {
 	return err
 }
 
-// load looks up what is known of the site's robots.txt.
+// load looks up what is known of the site's robots.txt, and what holds for it alone.
 func (h *host) load() error {
-	if h.loaded {
-		return nil
+	if err := h.settle(); err != nil || h.loaded {
+		return err
 	}
 	s, err := h.fetcher.opts.Snapshots.Snapshot(h.site)
 	if err != nil {
@@ -244,7 +245,7 @@ func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
 // for want of a new one: that may grow too old between two requests.
 func (h *host) groupAt(now time.Time) *robots.Group {
 	if h.group == nil || h.snapshot.Copy != nil {
-		h.group = h.snapshot.Group(h.fetcher.opts.Policy, now)
+		h.group = h.snapshot.Group(h.settings.policy, now)
 	}
 	return h.group
 }

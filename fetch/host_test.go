@@ -194,11 +194,11 @@ func TestAnOldCopyDoesNotStayInForce(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	at, now := "http://a.example/robots.txt", time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	good := &robots.Snapshot{URL: at, Status: 200, Fetched: now, Body: []byte("User-agent: *\nAllow: /")}
-	h := &host{fetcher: f, snapshot: good}
+	h := &host{fetcher: f, settings: f.usual, snapshot: good}
 	if h.groupAt(now) != h.groupAt(now.Add(time.Hour)) {
 		t.Error("rules are read each time")
 	}
-	h = &host{fetcher: f, snapshot: (&robots.Snapshot{URL: at, Status: 500, Fetched: now.Add(25 * time.Hour)}).After(good)}
+	h = &host{fetcher: f, settings: f.usual, snapshot: (&robots.Snapshot{URL: at, Status: 500, Fetched: now.Add(25 * time.Hour)}).After(good)}
 	for days, want := range map[time.Duration]robots.Access{2: robots.Allow, 29: robots.Allow, 31: robots.Defer} {
 		if got := h.groupAt(now.Add(days * 24 * time.Hour)).Match("/").Access; got != want {
 			t.Errorf("after %d days: %v, want %v", days, got, want)

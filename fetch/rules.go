@@ -80,10 +80,11 @@ func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (
 	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
 		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
 	}
-	a := ask{url: h.chain.at, robots: true, limit: robots.MaxBytes, header: h.rulesHeader()}
+	a := ask{url: h.chain.at, robots: true, limit: robots.MaxBytes}
 	if a.url.Site() != h.site {
 		return h.askOther(ctx, turn, a, res)
 	}
+	a.header = h.rulesHeader(h.settings)
 	if x, err = h.exchange(ctx, turn, a); err != nil {
 		return nil, "", notYet(err, &res.Outcome)
 	}
@@ -164,12 +165,13 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 }
 
 // rulesHeader is the header of a request for robots.txt: conditional, where
-// the copy at hand came from the same URL.
-func (h *host) rulesHeader() http.Header {
+// the copy at hand came from the same URL. Its fields are those of the site that is
+// asked.
+func (h *host) rulesHeader(asked *settings) http.Header {
 	if h.chain.plain {
 		return h.fetcher.plainHeader
 	}
-	header := h.fetcher.rulesHeader
+	header := asked.rules
 	s := h.snapshot.Good()
 	if s == nil {
 		return header

@@ -1,0 +1,70 @@
+package fetch
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// SiteOptions hold for one site alone. The zero value is a site like all others.
+type SiteOptions struct {
+	AllowForbidden bool        // as Policy.AllowForbidden, for its robots.txt
+	Header         http.Header // further fields, beside those of Options.Header or in their place; the same are refused
+}
+
+// settings are what holds for the requests to a site. They are never changed.
+type settings struct {
+	policy      robots.Policy
+	page, rules http.Header
+}
+
+// settingsOf are those of site. The error is one of Options.Site, or says which field
+// of a header is refused.
+func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
+	if f.opts.Site == nil {
+		return f.usual, nil
+	}
+	o, err := f.opts.Site(site)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Header) == 0 && !o.AllowForbidden {
+		return f.usual, nil
+	}
+	if err := CheckHeader(o.Header); err != nil {
+		return nil, fmt.Errorf("fetch: SiteOptions.Header of %s: %w", site, err)
+	}
+	s := *f.usual
+	s.policy.AllowForbidden = s.policy.AllowForbidden || o.AllowForbidden
+	if len(o.Header) > 0 {
+		s.page, s.rules = f.headers(f.opts.Header, o.Header)
+	}
+	return &s, nil
+}
+
+// headers are those of requests for pages and for robots.txt, with further fields: the
+// later ones count. An Accept is for pages only.
+func (f *Fetcher) headers(further ...http.Header) (page, rules http.Header) {
+	page, rules = f.plainHeader.Clone(), f.plainHeader.Clone()
+	page.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
+	for _, h := range []http.Header{page, rules} {
+		for _, fields := range further {
+			for name, values := range fields {
+				h[http.CanonicalHeaderKey(name)] = values
+			}
+		}
+		h.Set("Accept-Encoding", acceptEncoding)
+	}
+	rules.Set("Accept", "text/plain,*/*;q=0.8")
+	return page, rules
+}
+
+// settle finds out what holds for the site, before it is asked for anything.
+func (h *host) settle() (err error) {
+	if h.settings == nil {
+		h.settings, err = h.fetcher.settingsOf(h.site)
+	}
+	return err
+}
