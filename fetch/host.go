@@ -276,7 +276,10 @@ type ask struct {
 // *frontier.NotYet, before anything was sent; what goes wrong afterwards
 // stands in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Exchange, error) {
-	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header.Clone()} // whoever is given x may change it
+	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header}
+	if !h.fetcher.opts.Lend {
+		x.RequestHeader = a.header.Clone() // whoever is given x may change it
+	}
 	x.Asked = turn.Asked()
 	x.Started = time.Now()
 	w := newWatch(ctx, h.fetcher.opts.Timeout)
