@@ -69,7 +69,8 @@ type Options struct {
 	KeepWire bool
 
 	// Lend lets the bodies of pages be given back by Release: it saves to make
-	// and clear memory for each.
+	// and clear memory for each. Exchanges then share the fields of their requests,
+	// too, which nobody may change.
 	Lend bool
 
 	// BodyBudget is how many bytes the bodies of pages have in memory, all visits
