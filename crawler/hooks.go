@@ -32,6 +32,12 @@ type Link struct {
 	Head bool
 }
 
+// programmed reports whether a function of the options is called with what is found on
+// pages, and who knows how long it takes.
+func (o *Options) programmed() bool {
+	return o.Links != nil || o.Rewrite != nil || o.OnSkip != nil || !isOurs(o.Scope)
+}
+
 // takes asks Options.Links what becomes of a link.
 func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	if o.Links == nil || l.Hop == frontier.HopRedirect {

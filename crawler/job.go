@@ -17,11 +17,12 @@ import (
 // its own, held for no longer than a look or a count: so a Job needs none.
 type Job struct {
 	// Set by newJob, and never changed.
-	opts    Options // checked
-	listed  bool    // nothing but seeds is in its scope
-	handler Handler // nil: none
-	rooms   Rooms
-	fetcher *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
+	opts       Options // checked
+	listed     bool    // nothing but seeds is in its scope
+	handler    Handler // nil: none
+	programmed bool    // what is given a page may be the program's own
+	rooms      Rooms
+	fetcher    *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
 
 	counts  counts  // each adds to them as it comes to something; nothing is taken away
 	repeats repeats // of pages that were fetched: every visit with a page adds its own
@@ -75,7 +76,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		return nil, err
 	}
 	return &Job{
-		opts: o, listed: isList(o.Scope), handler: h, rooms: rooms, fetcher: fetcher,
+		opts: o, listed: isList(o.Scope), handler: h, programmed: h != nil || o.programmed(), rooms: rooms, fetcher: fetcher,
 		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists),
 	}, nil
 }

@@ -83,6 +83,17 @@ func (s both) Admit(root frontier.URL) {
 
 func (s both) Contains(e frontier.Entry) bool { return s.a.Contains(e) && s.b.Contains(e) }
 
+// isOurs reports whether s is a scope of this package.
+func isOurs(s Scope) bool {
+	switch s := s.(type) {
+	case anywhere, *keyed, *prefixes:
+		return true
+	case both:
+		return isOurs(s.a) && isOurs(s.b)
+	}
+	return false
+}
+
 // cloned is a scope for one crawl.
 func cloned(s Scope) Scope {
 	if c, ok := s.(interface{ Clone() Scope }); ok {

@@ -92,8 +92,10 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 // hand gives a page to the program: to its handler, and its links to its hooks. It
 // returns what the page leads to.
 func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
-	u := page.URL // the page is the handler's alone
-	defer j.notice(func() []any { return []any{"url", u.String()} })()
+	if j.programmed {
+		u := page.URL // the page is the handler's alone
+		defer j.notice(func() []any { return []any{"url", u.String()} })()
+	}
 	if page.refused == "" {
 		if err := j.handle(ctx, page, res); err != nil {
 			return nil, err

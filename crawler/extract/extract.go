@@ -148,10 +148,10 @@ func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document 
 }
 
 // scan reads a document that stands within so many others.
-func scan(body []byte, mediaType string, opts Options, within int) scanner {
-	s := scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
+func scan(body []byte, mediaType string, opts Options, within int) *scanner {
+	s := &scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
 	if s.run(); s.open.lost {
-		s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
+		*s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
 		s.open.whole = true
 		s.run()
 	}

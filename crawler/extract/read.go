@@ -67,8 +67,14 @@ func isFeed(root string) bool { return root == "rss" || root == "feed" || root =
 
 func isSitemap(root string) bool { return root == "urlset" || root == "sitemapindex" }
 
-// rootName is the name of the first element in a document, in lower case and without a
-// prefix; empty if something else comes before it.
+// maxRootName is how much is read of one, prefix included.
+const maxRootName = 64
+
+// rootNames are those that say what a document is.
+var rootNames = []string{"html", "rss", "feed", "rdf", "svg", "urlset", "sitemapindex"}
+
+// rootName is which of rootNames the first element in a document has, whatever its
+// prefix; empty if none, or if something else comes before it.
 func rootName(body []byte) string {
 	for {
 		body = bytes.TrimLeft(body, blanks)
@@ -88,9 +94,13 @@ func rootName(body []byte) string {
 			if i := bytes.IndexAny(body, blanks+"/>"); i >= 0 {
 				body = body[:i]
 			}
-			const longest = 64
-			_, name := xmlName(body[:min(len(body), longest)])
-			return name
+			name := body[bytes.LastIndexByte(body[:min(len(body), maxRootName)], ':')+1:]
+			for _, known := range rootNames {
+				if strings.EqualFold(string(name[:min(len(name), maxRootName)]), known) {
+					return known
+				}
+			}
+			return ""
 		default:
 			return ""
 		}
