@@ -8,7 +8,9 @@ import (
 // Tags is a Handler that gives each page to the one for its tag: list pages and item
 // pages need no patterns, since who follows a link says what it leads to
 // (Page.FollowTag, Page.FollowLink). A page has the tag of the page on which it was
-// found, where nobody gave it another one, and a seed the one behind its tab.
+// found, where nobody gave it another one, and a seed the one behind its tab. Who finds
+// a URL first counts: what a sitemap of robots.txt names comes without a tag, unless
+// Options.Links gives it one or SitemapsNone leaves it to the pages.
 //
 // The Handler of "" is for the pages without a tag, and for those whose tag has none.
 // A nil Handler is one for pages with which nothing is to be done. A page whose tag

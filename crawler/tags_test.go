@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -182,4 +184,60 @@ func TestFollowingWhatLeadsNowhere(t *testing.T) {
 			t.Error(errs)
 		}
 	})
+}
+
+// What a sitemap names first has no tag, whatever a page says of it later; Options.Links
+// may give it one, and without sitemaps it is the page that counts.
+func TestWhatASitemapNamesHasNoTag(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		sitemaps crawler.Sitemaps
+		links    func(*crawler.Page, *crawler.Link) bool
+		want     string
+	}{
+		{name: "as it is", want: "lists  /item"},
+		{name: "none", sitemaps: crawler.SitemapsNone, want: "items item /item"},
+		{name: "by Links", links: func(p *crawler.Page, l *crawler.Link) bool {
+			if l.URL.Target() == "/item" {
+				l.Tag = "item"
+			}
+			return true
+		}, want: "items item /item"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("https://a.example").Robots("Sitemap: /map.txt").
+					Page("/", `<a href="/list">x</a>`).Page("/list", `<a href="/item" rel=item>x</a>`).Page("/item", "").
+					Func("/map.txt", func(rw http.ResponseWriter, _ *http.Request) {
+						rw.Header().Set("Content-Type", "text/plain")
+						fmt.Fprintln(rw, "https://a.example/item")
+					})
+				var n noted
+				tags := crawler.Tags{
+					"item": n.as("items", nil),
+					"": n.as("lists", func(p *crawler.Page) error {
+						for _, l := range p.Links() {
+							if l.Rel == "item" {
+								return p.FollowLink(l, "item")
+							}
+						}
+						return nil
+					}),
+				}
+				c, err := crawler.New(crawler.Options{
+					Identity: testIdentity, Seeds: []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+					Sitemaps: test.sitemaps, Links: test.links,
+				})
+				if err == nil {
+					err = c.Run(t.Context(), tags)
+				}
+				if err != nil || !slices.Contains(n.pages, test.want) || slices.ContainsFunc(n.pages, func(got string) bool {
+					return got != test.want && strings.HasSuffix(got, "/item")
+				}) {
+					t.Errorf("%q, want among them %q; %v", n.pages, test.want, err)
+				}
+			})
+		})
+	}
 }

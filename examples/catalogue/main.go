@@ -41,6 +41,7 @@ func main() {
 
 // run appends the books that a crawl finds to two files in dir.
 func run(ctx context.Context, dir string, opts crawler.Options) error {
+	opts.Sitemaps = crawler.SitemapsNone // they would find books first, and not say that these are such
 	c, err := crawler.New(opts)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o777)

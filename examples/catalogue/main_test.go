@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,13 +17,20 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// shop has books on several pages, and links that are none.
+// shop has books on several pages, links that are none, and a sitemap, which does not
+// say what is a book.
 func shop(t *testing.T) (w *crawltest.Web, want []book) {
 	w = crawltest.New(t)
-	site := w.Site("https://shop.example").Robots("User-agent: *\nDisallow: /basket\nCrawl-delay: 3").
+	site := w.Site("https://shop.example").Robots("User-agent: *\nDisallow: /basket\nCrawl-delay: 3\nSitemap: /map.txt").
 		Page("/", `<a href="/list?page=2">more</a> <a href="/about">about us</a> <a href="/basket">basket</a> <a href="/book/0" rel=item>0</a>`).
 		Page("/list?page=2", `<a href="/book/1" rel=item>1</a> <a href="/book/2" rel=item>2</a> <a href="/book/gone" rel=item>3</a>`).
-		Page("/about", "<title>About</title>")
+		Page("/about", "<title>About</title>").
+		Func("/map.txt", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			for i := range 3 {
+				fmt.Fprintf(w, "https://shop.example/book/%d\n", i)
+			}
+		})
 	for i := range 3 {
 		b := book{fmt.Sprintf("https://shop.example/book/%d", i), fmt.Sprintf("Book, %d", i), fmt.Sprintf("%d €", 7*i)}
 		site.Page(fmt.Sprintf("/book/%d", i), fmt.Sprintf(`<title>%s</title><p class=price>%s</p><a href="/">home</a>`, b.Title, b.Price))
