@@ -1,0 +1,158 @@
+package crawler_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A crawl of many pages asks for each once, and takes no more memory at its end than at a
+// tenth of it, with all functions that a program may give it. $PERMESSO_PAGES says how
+// many pages; links lead to each of them from many others, under several names.
+func TestALargeCrawlAsksForEachPageOnceInFlatMemory(t *testing.T) {
+	pages := 4000
+	if n, err := strconv.Atoi(os.Getenv("PERMESSO_PAGES")); err == nil {
+		pages = n
+	}
+	var moved atomic.Int64
+	watchdog(t, &moved)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &largeWeb{sites: 200, pages: pages, asked: make([]atomic.Int32, pages), moved: &moved}
+		var handled, skipped atomic.Int64
+		var early, late, started uint64
+		o := w.options()
+		o.Dir = dir
+		o.OnSkip = func(crawler.Skip) { skipped.Add(1) }
+		o.OnStart = func(crawler.Start) { started++ }
+		c, err := crawler.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+			switch handled.Add(1) {
+			case int64(pages / 10):
+				early = heapInUse()
+			case int64(pages - 10):
+				late = heapInUse()
+			}
+			if strings.HasSuffix(p.URL.Target(), "00") {
+				return errors.New("for OnError")
+			}
+			return nil
+		}))
+		sum := c.Summary()
+		if err != nil || sum.End != crawler.EndDone || sum.Fetched != pages || handled.Load() != int64(pages) || started != 1 || skipped.Load() == 0 {
+			t.Errorf("%v, %v; %d pages handled, %d links skipped", err, sum, handled.Load(), skipped.Load())
+		}
+		for i := range w.asked {
+			if n := w.asked[i].Load(); n != 1 {
+				t.Fatalf("%s was asked for %d times", w.url(i), n)
+			}
+		}
+		t.Logf("heap in use %d KiB after a tenth, %d KiB at the end; requests %d", early>>10, late>>10, sum.Requests)
+		if late > early+early/2+(4<<20) {
+			t.Errorf("heap in use: %d KiB after a tenth of the pages, %d KiB at the end", early>>10, late>>10)
+		}
+	})
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC() // what was in pools is gone with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
+
+// A largeWeb is a fetch.Network of pages that are made as they are asked for, and that
+// writes down nothing but how often.
+type largeWeb struct {
+	sites, pages int
+	asked        []atomic.Int32
+	moved        *atomic.Int64
+}
+
+func (w *largeWeb) url(i int) string {
+	return fmt.Sprintf("http://h%d.large.example/page/%d", i%w.sites, i)
+}
+
+// options have every function but those that count.
+func (w *largeWeb) options() crawler.Options {
+	var seeds []string
+	for i := range w.sites { // all sites begin at once, and so do their pages: commits are few
+		seeds = append(seeds, w.url(i))
+	}
+	return crawler.Options{
+		Identity: testIdentity, Seeds: seeds, Network: w, Concurrency: 32,
+		Patience: frontier.Forever, Logger: slog.New(slog.DiscardHandler),
+		Scope:   crawler.ScopeFunc(func(e frontier.Entry) bool { return strings.HasSuffix(e.URL.Host(), ".large.example") }),
+		Rewrite: crawler.StripTracking,
+		Links:   func(_ *crawler.Page, l *crawler.Link) bool { l.Rank = uint8(len(l.URL.Target())); return true },
+		OptOut:  func(frontier.URL) string { return "" },
+		OnError: func(*crawler.Page, error) {},
+	}
+}
+
+func (w *largeWeb) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "h"), ".large.example"))
+	return []netip.Addr{netip.AddrFrom4([4]byte{16, 1, byte(n >> 8), byte(n)})}, err
+}
+
+func (w *largeWeb) DialContext(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	// It ends with the connection.
+	go w.serve(server)
+	return client, nil
+}
+
+func (w *largeWeb) serve(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	var body strings.Builder
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		body.Reset()
+		status := "200 OK"
+		if n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/page/")); err == nil && n < w.pages {
+			w.moved.Add(1)
+			w.asked[n].Add(1)
+			w.page(&body, n)
+		} else {
+			status = "404 Not Found"
+		}
+		_, err = fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", status, body.Len(), body.String())
+		if err != nil {
+			return
+		}
+	}
+}
+
+// page links to two pages that nobody else links to first, to some that others link to,
+// and to one out of scope.
+func (w *largeWeb) page(b *strings.Builder, n int) {
+	fmt.Fprintf(b, "<title>Page %d</title><a href=http://elsewhere.example/%d>x</a>", n, n)
+	for _, to := range []int{2*n + 1, 2*n + 2, n / 2, n * 7 % w.pages, n * 31 % w.pages, n * 101 % w.pages} {
+		if to < w.pages {
+			fmt.Fprintf(b, "<a href=%s>x</a><a href=%s?utm_source=%d>x</a>", w.url(to), w.url(to), n)
+		}
+	}
+}
