@@ -25,6 +25,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
+	"go.uber.org/goleak"
 )
 
 const (
@@ -78,11 +79,12 @@ func killedLoop(dir, address string) error {
 	return nil
 }
 
-// TestMain is that program, where it is asked to be.
+// TestMain is that program, where it is asked to be. Otherwise it fails where a test has
+// left a goroutine behind.
 func TestMain(m *testing.M) {
 	dir, address, ok := strings.Cut(os.Getenv("PERMESSO_KILLED_LOOP"), "|")
 	if !ok {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	}
 	if err := killedLoop(dir, address); err != nil {
 		fmt.Fprintln(os.Stderr, err)
