@@ -287,12 +287,16 @@ func (c *Crawler) open(h Handler) error {
 	if err != nil {
 		return err
 	}
-	front, err := frontier.New(backlog, frontier.Options{
+	limits := frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
 		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(),
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
-	})
+	}
+	if o.Site != nil {
+		limits.Site = c.visits.SiteLimits
+	}
+	front, err := frontier.New(backlog, limits)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type Identity struct {
 // An OptionError names the option that is not valid, and says how to mend it.
 type OptionError struct {
 	Field  string
+	Site   string // of Options.Site: which site, or key of a table; empty otherwise
 	Reason string
 	Err    error // the cause, as a *frontier.URLError of a seed; nil where there is none
 }
@@ -30,7 +31,12 @@ type OptionError struct {
 // Unwrap returns the cause.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-func (e *OptionError) Error() string { return fmt.Sprintf("crawler: %s: %s", e.Field, e.Reason) }
+func (e *OptionError) Error() string {
+	if e.Site != "" {
+		return fmt.Sprintf("crawler: %s of %q: %s", e.Field, e.Site, e.Reason)
+	}
+	return fmt.Sprintf("crawler: %s: %s", e.Field, e.Reason)
+}
 
 // Check reports why an identity cannot be used; the error is an *OptionError.
 func (id Identity) Check() error {

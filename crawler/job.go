@@ -22,6 +22,7 @@ type Job struct {
 	handler    Handler // nil: none
 	programmed bool    // what is given a page may be the program's own
 	rooms      Rooms
+	sites      *sites
 	fetcher    *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
 
 	counts  counts  // each adds to them as it comes to something; nothing is taken away
@@ -52,7 +53,8 @@ type Rooms struct {
 
 // NewJob checks the options and brings the surroundings of their seeds into scope.
 // Who uses the job queues the seeds, and sees to the limits: of the options only
-// those count that are about one visit. The error is an *OptionError.
+// those count that are about one visit. SiteLimits are those of single sites. The error
+// is an *OptionError.
 func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 	if _, err := opts.prepare(); err != nil {
 		return nil, err
@@ -62,8 +64,13 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 
 // newJob needs options that are prepared.
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
-	fetcher, err := fetch.New(fetch.Options{
-		Policy: o.policy(), Purpose: o.Purpose, OptOut: o.optedOut,
+	j := &Job{
+		opts: o, listed: isList(o.Scope), handler: h, programmed: h != nil || o.programmed(), rooms: rooms,
+		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists),
+	}
+	j.sites = &sites{opts: &j.opts}
+	wire := fetch.Options{
+		Policy: o.policy(), Purpose: o.Purpose, OptOut: j.sites.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
 		Network: o.Network, Snapshots: rooms.Snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: rooms.DB != nil && o.writes(OutputWARC),
@@ -71,14 +78,15 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 		BodyBudget: o.BodyBudget, TempDir: o.Dir,
 		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
-	})
-	if err != nil {
+	}
+	if o.Site != nil {
+		wire.Site = j.siteWire
+	}
+	var err error
+	if j.fetcher, err = fetch.New(wire); err != nil {
 		return nil, err
 	}
-	return &Job{
-		opts: o, listed: isList(o.Scope), handler: h, programmed: h != nil || o.programmed(), rooms: rooms, fetcher: fetcher,
-		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists),
-	}, nil
+	return j, nil
 }
 
 // Close closes connections that are kept open. No visit may be under way.

@@ -224,6 +224,15 @@ func (j *Job) follows(p *Page) bool {
 // unwanted says why an entry that was found does not enter the frontier; empty
 // if it does.
 func (j *Job) unwanted(e *frontier.Entry) Reason {
+	reason := j.unwantedAnywhere(e)
+	if reason == "" && j.sites.of(e.URL.Site()).Exclude {
+		return SkipOptOut
+	}
+	return reason
+}
+
+// unwantedAnywhere is unwanted but for sites that are excluded.
+func (j *Job) unwantedAnywhere(e *frontier.Entry) Reason {
 	switch {
 	case j.opts.OptOut != nil && j.opts.OptOut(e.URL) != "":
 		return SkipOptOut
@@ -267,6 +276,8 @@ func (j *Job) narrowed(e *frontier.Entry) Reason {
 		return SkipScope
 	case o.Include != nil && !o.Include.MatchString(e.URL.String()):
 		return SkipFilter
+	case !j.sites.contains(e):
+		return SkipScope
 	}
 	return ""
 }

@@ -35,6 +35,14 @@ type Options struct {
 	// use. nil: nothing is left out. OptOutList.Why is one.
 	OptOut func(frontier.URL) (why string)
 
+	// Site says what holds for one site alone. It is asked before the site is, in the
+	// worker, and for links that lead there, with no lock held: whoever waits for it is
+	// one visit, while the other sites go on. It must be safe for concurrent use and
+	// should say the same each time: what it says is kept for a while. Settings that are
+	// not valid (*OptionError), and a panic, end the crawl, and lose nothing.
+	// SitesByHost makes one. nil: all sites are alike.
+	Site func(frontier.Site) SiteOptions
+
 	Purpose robots.Purpose // what the crawl is for; a page whose owner refuses that is not asked for, or not kept; empty: not declared
 
 	Depth        int           // links from a seed that are followed; 0: no limit
@@ -106,6 +114,7 @@ type bounds struct {
 	readAhead          int           // entries of a site
 	hosts, idle, names int           // of the fetcher
 	repeated           int           // pages of a rescan
+	sites              int           // whose settings are remembered
 }
 
 // An Output is a file that a crawl writes.

@@ -255,6 +255,11 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 				return ""
 			}
 		}), look: func(s *seen) any { return s.has("http://a.example/old") }, base: true, want: false},
+		{field: "Site", change: set(func(o *options) {
+			o.Site = func(frontier.Site) crawler.SiteOptions {
+				return crawler.SiteOptions{Scope: crawler.ScopeFunc(func(e frontier.Entry) bool { return e.URL.Target() != "/old" })}
+			}
+		}), look: func(s *seen) any { return s.has("http://a.example/old") }, base: true, want: false},
 		{field: "OnStart", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnStart = func(crawler.Start) { call(s, "start") } },
 			look: func(s *seen) any { return len(s.called) }, base: 0, want: 1},
 		{field: "OnError", change: func(o *options, _ *crawltest.Web, s *seen) {

@@ -16,7 +16,7 @@ const (
 	SkipDepth     Reason = "too deep"
 	SkipFilter    Reason = "filtered" // by Include or Exclude
 	SkipNoFollow  Reason = "nofollow"
-	SkipOptOut    Reason = "opted out" // by Options.OptOut; so may a URL end that was queued before
+	SkipOptOut    Reason = "opted out" // by Options.OptOut, or SiteOptions.Exclude; so may a URL end that was queued before
 	SkipRedirects Reason = "too many redirects"
 	SkipHook      Reason = "refused by the program" // Options.Links or Rewrite
 	SkipTrap      Reason = "trap"                   // Detail is its pattern; Options.FollowTraps
@@ -34,7 +34,7 @@ const (
 const (
 	SkipSiteDead          Reason = "site dead"          // it does not answer; given up in this run
 	SkipRobotsUnreachable Reason = "robots unreachable" // robots.txt could not be had; given up in this run
-	SkipBudget            Reason = "site budget spent"  // MaxHostPages, MaxHostBytes, MaxHostTime
+	SkipBudget            Reason = "site budget spent"  // MaxHostPages, MaxHostBytes, MaxHostTime, or those of SiteOptions
 	SkipLimit             Reason = "limit reached"      // Limit, MaxBytes
 	SkipWaits             Reason = "waits"              // Until, for the clock that Detail names
 	SkipQueued            Reason = "queued"             // nothing but its turn

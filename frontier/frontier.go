@@ -231,7 +231,7 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			return nil, err
 		}
 		if s != nil {
-			t, err := f.hand(s)
+			t, err := f.hand(ctx, s)
 			if t == nil && err == nil {
 				continue
 			}
@@ -336,9 +336,9 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 }
 
 // hand makes the turn of a site that was picked: nil if it had nothing to be
-// asked after all, or must not be by limits of its own. The site is out, so its
-// entries are ours while the backlog is read without the lock.
-func (f *Frontier) hand(s *site) (*Turn, error) {
+// asked after all, or must not be by limits of its own, or ctx has ended since. The
+// site is out, so its entries are ours while the backlog is read without the lock.
+func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s}
 	err := f.limit(s)
 	f.mu.Lock()
@@ -346,7 +346,7 @@ func (f *Frontier) hand(s *site) (*Turn, error) {
 	if err != nil {
 		f.fail(err)
 	}
-	barred := err != nil || f.barred(s, f.now())
+	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
 	if !barred && s.next() < 0 {
 		f.mu.Unlock()
 		err = f.readAhead(s)

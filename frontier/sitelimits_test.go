@@ -98,6 +98,22 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 	}
 }
 
+// While somebody is asked about a site another one keeps the time for all; he is told
+// when the site is due then.
+func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		f := opened(t, NewMemory(), Options{Delay: time.Second, Restarted: begin, Site: func(Site) (SiteLimits, error) {
+			time.Sleep(time.Second)
+			return SiteLimits{Delay: 10 * time.Second}, nil
+		}}, "http://a.example/1")
+		log := serve(t, f, false, always)
+		if len(log) != 1 || log[0].start.Sub(begin) != 10*time.Second {
+			t.Errorf("%+v, want one request 10s after %v", log, begin)
+		}
+	})
+}
+
 // An error ends the frontier for all who wait, and is told to each; the site is given
 // back.
 func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {

@@ -41,15 +41,18 @@
 //	refused:WHAT  the statement by which the owner refuses the purpose of the crawl:
 //	              with status -5002 the URL was not asked for, otherwise the page is
 //	              not kept
-//	optout:LINE   the line of the list of what is asked for nothing (status -5001)
+//	optout:LINE   the line of the list of what is asked for nothing, or "Site: " and why
+//	              the program excludes the site (status -5001)
 //	robots:TIME   when the robots.txt in force was fetched
 //
 // A line without a request and with queued:N says that a whole site was given
 // up (status -61 or -2), and how many URLs are left in its queue.
 //
-// Two lines are about the crawl: their URL is permesso:run, their annotation
+// Lines whose URL is permesso:run are about the crawl. A run begins with the annotation
 // begin:clean or begin:unclean. After begin:unclean lines may be missing. With
-// lost:BYTES so much of the log was removed since the run before.
+// lost:BYTES so much of the log was removed since the run before. A line with
+// site:SITE says that the site has settings of its own from there on, and with
+// reason:TEXT why; each allows:SETTING=VALUE is one that asks more of it than of others.
 package crawllog
 
 import (

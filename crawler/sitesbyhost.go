@@ -1,0 +1,70 @@
+package crawler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// SitesByHost makes an Options.Site of a table. A key is a host, which stands for all
+// hosts below it, too, and for every scheme and port: example.org; or one site:
+// http://localhost:8080. Of several keys that stand for a site the closest counts, and
+// it alone: the site itself, then the longest name. Sites that no key stands for are like
+// all others. The function is safe for concurrent use, as long as the scopes in table
+// are; table may be changed afterwards.
+//
+// The error is an *OptionError whose Site is the key, as it is written, that is neither,
+// or that names what another one does. What the options say is not looked at:
+// Options.CheckSite does, and each crawl.
+func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
+	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}
+	written := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		host, site, err := siteKey(key)
+		if err != nil {
+			return nil, err
+		}
+		name := host + string(site)
+		if other, twice := written[name]; twice {
+			return nil, &OptionError{Field: "Site", Site: key, Reason: fmt.Sprintf("names what %q does, too: take one of them out", other)}
+		}
+		if written[name] = key; host != "" {
+			hosts[host] = table[key]
+		} else {
+			sites[site] = table[key]
+		}
+	}
+	return func(site frontier.Site) SiteOptions {
+		if o, ok := sites[site]; ok {
+			return o
+		}
+		for name := site.Host(); name != ""; {
+			if o, ok := hosts[name]; ok {
+				return o
+			}
+			_, name, _ = strings.Cut(name, ".")
+		}
+		return SiteOptions{}
+	}, nil
+}
+
+// siteKey is what a key stands for: a host, or one site.
+func siteKey(key string) (host string, site frontier.Site, err error) {
+	if !strings.Contains(key, "://") {
+		if host = hostOf(key); host == "" {
+			return "", "", &OptionError{Field: "Site", Site: key, Reason: "is neither a host, as example.org, which stands for all below it and for all ports, nor a site, as http://localhost:8080"}
+		}
+		return host, "", nil
+	}
+	u, err := frontier.ParseURL(key)
+	switch {
+	case err != nil:
+		return "", "", &OptionError{Field: "Site", Site: key, Reason: err.Error(), Err: err}
+	case u.Target() != "/":
+		return "", "", &OptionError{Field: "Site", Site: key, Reason: fmt.Sprintf("is a page: write the site alone, as %s", u.Site())}
+	}
+	return "", u.Site(), nil
+}
