@@ -347,15 +347,15 @@ func TestLinesOfTheLinkGraph(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
-		w.Site("http://a.example").Page("/", `<a rel="nofollow me" href="/1">1</a><img src="/i.gif"><a hreflang=de href="/go">g</a>`).
+		w.Site("http://a.example").Page("/", `<a rel="nofollow me" href="/1">1</a><img src="/i.gif"><a hreflang=de href="/go">g <b>o</b></a>`).
 			Page("/1", "x").Redirect("/go", "/1")
 		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{crawler.OutputLinks} }, "http://a.example/")
 		w.AssertNeverFetched("http://a.example/i.gif")
 	})
 	raw, err := os.ReadFile(filepath.Join(dir, storage.LinksFile))
-	want := `{"from":"http://a.example/","to":"http://a.example/1","hop":"L","where":"a/href","rel":"nofollow me"}
+	want := `{"from":"http://a.example/","to":"http://a.example/1","hop":"L","where":"a/href","rel":"nofollow me","text":"1"}
 {"from":"http://a.example/","to":"http://a.example/i.gif","hop":"E","where":"img/src"}
-{"from":"http://a.example/","to":"http://a.example/go","hop":"L","where":"a/href","lang":"de"}
+{"from":"http://a.example/","to":"http://a.example/go","hop":"L","where":"a/href","lang":"de","text":"g o"}
 {"from":"http://a.example/go","to":"http://a.example/1","hop":"R","where":"location"}
 `
 	if err != nil || string(raw) != want {

@@ -50,7 +50,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	if p.redirect {
 		s.add(extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
-	links := p.Links()
+	links := p.html.Links
 	if p.Entry.Head { // nothing more is wanted of it
 		links = nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -66,6 +67,7 @@ type Options struct {
 	Rescan     bool     // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
 	Requisites bool     // fetch what pages are shown with, too: beyond the scope, up to MaxEmbeds hops from the page
 	Sitemaps   Sitemaps // which are read, and whether links count beside them
+	Forms      bool     // follow forms that send nothing but a query: the page that answers one which is not filled in
 	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
 	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
@@ -212,5 +214,11 @@ func (o *Options) policy() robots.Policy {
 
 // embeds reports whether anybody wants to know what pages are shown with.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
+
+// reading is how pages are read. The text of links costs something, so it is taken at
+// once only where each link is shown to somebody; who asks for Page.Links has it then.
+func (o *Options) reading() extract.Options {
+	return extract.Options{Token: o.Identity.Token, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks)}
+}
 
 func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }

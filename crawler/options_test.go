@@ -55,6 +55,7 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	w.Site("http://private-use.example").Robots("User-agent: *\nContent-Signal: ai-train=no\n").Page("/", "x")
 	w.Site("https://secure.example").Page("/", "x")
 	w.Site("http://mapped.example").Robots("Sitemap: /list.txt").Page("/", "x").Page("/mapped", "x").Func("/list.txt", sent("text/plain", "http://mapped.example/mapped"))
+	w.Site("http://form.example").Page("/", `<form action="/found?q=x"><input name=q></form>`).Page("/found", "x")
 	w.Site("http://trap.example").Page("/", `<a href="/x/x">x</a>`).Page("/x/x", `<a href="/x/x/x/x">x</a>`).Page("/x/x/x/x", "x")
 	return w
 }
@@ -209,6 +210,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
 		{field: "Sitemaps", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.Sitemaps = crawler.SitemapsNone }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},
 		{field: "FollowTraps", both: seeds("http://trap.example/"), change: set(func(o *options) { o.FollowTraps = true }), look: func(s *seen) any { return s.has("http://trap.example/x/x/x/x") }, base: false, want: true},
+		{field: "Forms", both: seeds("http://form.example/"), change: set(func(o *options) { o.Forms = true }), look: func(s *seen) any { return s.has("http://form.example/found") }, base: false, want: true},
 		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},
 		{field: "BodyBudget", both: func(o *options) {
 			o.Seeds = []string{"http://huge.example/", "http://vast.example/"}

@@ -46,8 +46,15 @@ type content struct {
 	text    []byte // Body as UTF-8
 	charset string
 	html    extract.Document
+	how     reading
 	read    bool // html is what was found
 	doc     *goquery.Document
+}
+
+// reading is how html was read.
+type reading struct {
+	embeds, forms, text bool
+	header              int // links before those of the body
 }
 
 // statements are what was said about the use of a page.
@@ -101,17 +108,25 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 // find finds the links of the body, and of the header.
 func (p *Page) find(opts extract.Options) {
 	if opts.Sitemap = p.Entry.Sitemap(); extract.Reads(p.Type, opts) {
-		text := p.Body
-		if !opts.Sitemap { // which may be compressed, and says its encoding itself
-			text = p.Text()
-			opts.Charset = p.charset
-		}
-		p.html, p.read = extract.Read(text, p.URL, p.Type, opts)
+		p.how = reading{embeds: opts.Embeds, forms: opts.Forms, text: opts.Text}
+		p.html, p.read = p.document(opts)
 		p.Directives = p.Directives.Merge(p.html.Directives)
 	}
 	if values := p.Header["Link"]; len(values) > 0 {
+		found := len(p.html.Links)
 		p.html.AddHeader(values, p.URL, opts)
+		p.how.header = len(p.html.Links) - found
 	}
+}
+
+// document reads the body.
+func (p *Page) document(opts extract.Options) (extract.Document, bool) {
+	text := p.Body
+	if !opts.Sitemap { // which may be compressed, and says its encoding itself
+		text = p.Text()
+		opts.Charset = p.charset
+	}
+	return extract.Read(text, p.URL, p.Type, opts)
 }
 
 // Text is the body as UTF-8.
@@ -138,8 +153,18 @@ func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 // Links are the links of an HTML page that was fetched with a 2xx status,
 // those that are not followed, too. Of more than extract.MaxLinks the rest is
 // left out. What a page is shown with is among them, with frontier.HopEmbed,
-// where Options.Requisites or OutputLinks ask for it.
-func (p *Page) Links() []extract.Link { return p.html.Links }
+// where Options.Requisites or OutputLinks ask for it. Each has what readers see of it,
+// extract.Link.Text: where neither Options.Links nor OutputLinks has asked for that, the
+// page is read once more, with the first call.
+func (p *Page) Links() []extract.Link {
+	if p.read && !p.how.text {
+		p.how.text = true
+		opts := extract.Options{Token: p.token, Embeds: p.how.embeds, Forms: p.how.forms, Text: true, Sitemap: p.Entry.Sitemap()}
+		d, _ := p.document(opts)
+		p.html.Links = append(p.html.Links[:p.how.header:p.how.header], d.Links...)
+	}
+	return p.html.Links
+}
 
 // navigation counts the links that lead to other documents.
 func (p *Page) navigation() int {
@@ -161,7 +186,7 @@ func (p *Page) edges() []storage.LinkRecord {
 	}
 	for i := range p.html.Links {
 		l := &p.html.Links[i]
-		edges = append(edges, storage.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang()})
+		edges = append(edges, storage.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang(), Text: l.Text()})
 	}
 	return edges
 }

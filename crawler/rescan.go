@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
@@ -187,7 +186,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 // page queues what a page links to and is wanted.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
-	page := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: c.opts.Identity.Token, Embeds: c.opts.embeds()})
+	page := newPage(e, &fetch.Result{Page: x}, c.opts.reading())
 	c.visits.decline(page, &fetch.Result{})
 	var entries []frontier.Entry
 	err := safely("Scope", func() { entries = c.visits.wantedOf(page, r.found, func(Skip) {}) })

@@ -81,6 +81,8 @@ func (o *Options) Settings() []Setting {
 			Help: "what pages are shown with: none, or page (images, scripts, style sheets and what these name, beyond the scope, too)"},
 		{Name: "sitemaps", Field: "Sitemaps", Group: GroupScope, Larger: Other, Resume: SortsLink, Value: sitemaps(&o.Sitemaps),
 			Help: "sitemaps that robots.txt names: read beside the links of pages (also), in their place (only), or not (none)"},
+		{Name: "forms", Field: "Forms", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: yesNo(&o.Forms),
+			Help: "follow forms that send nothing but a query, without what a reader would fill in"},
 		{Name: "nofollow", Field: "FollowNoFollow", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: either(&o.FollowNoFollow, "obey", "ignore"), CodeOnly: true,
 			Help: "what becomes of links that are marked nofollow"},
 		{Name: "traps", Field: "FollowTraps", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: either(&o.FollowTraps, "refuse", "follow"),

@@ -90,7 +90,7 @@ func (j *Job) decline(p *Page, res *fetch.Result) {
 		return
 	}
 	p.refused = by.String()
-	p.html, p.digest, p.charset, p.text = extract.Document{}, "", "", nil
+	p.html, p.digest, p.charset, p.text, p.read = extract.Document{}, "", "", nil, false
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
 

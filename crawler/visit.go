@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -59,7 +58,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 
 // visitPage goes on with an answer that is a page.
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result) error {
-	page := newPage(turn.Entry(), res, extract.Options{Token: j.opts.Identity.Token, Embeds: j.opts.embeds()})
+	page := newPage(turn.Entry(), res, j.opts.reading())
 	j.decline(page, res)
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a

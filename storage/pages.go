@@ -100,6 +100,7 @@ type LinkRecord struct {
 	Where string `json:"where,omitempty"` // element and attribute, as "a/href"
 	Rel   string `json:"rel,omitempty"`   // as written
 	Lang  string `json:"lang,omitempty"`  // of what it leads to: hreflang, as written
+	Text  string `json:"text,omitempty"`  // what readers see of it, blanks folded
 }
 
 func linkLines(links []LinkRecord) ([]byte, error) {

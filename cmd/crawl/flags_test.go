@@ -77,7 +77,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"exclude-from", "testdata/places.txt", "Exclude", `^http://a\.test/a|(?:/calendar/\d+$)`},
 		{"max-size", "3MB", "MaxSize", "3000000"}, {"body-budget", "3MB", "BodyBudget", "3000000"}, {"timeout", "3s", "Timeout", "3s"},
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
-		{"sitemaps", "only", "Sitemaps", "only"}, {"sitemaps", "none", "Sitemaps", "none"}, {"traps", "follow", "FollowTraps", "true"},
+		{"sitemaps", "only", "Sitemaps", "only"}, {"sitemaps", "none", "Sitemaps", "none"}, {"traps", "follow", "FollowTraps", "true"}, {"forms", "true", "Forms", "true"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},
 		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"},
 		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[::127.0.0.1:80]"},
