@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -27,7 +28,13 @@ func (p *Page) Signals() robots.Signals {
 		Token: p.token, Time: p.Exchange.Started, Type: p.Type, Header: p.Header,
 		Meta: p.html.Directives, TDM: p.html.TDM,
 	}
-	if own := a.Signals(); !own.IsZero() {
+	own := a.Signals()
+	if links := p.Header["Link"]; links != nil {
+		for _, u := range extract.HeaderLicenses(links, p.URL) {
+			own.Licenses = append(own.Licenses, u.String())
+		}
+	}
+	if !own.IsZero() {
 		p.signals = p.signals.Merge(own)
 	}
 	p.signalled = true
@@ -78,20 +85,47 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 }
 
 // decline leaves nothing of a page whose header or meta elements refuse what the
-// crawl is for, but that it was there, and why it is not kept: no body, no title,
-// no digest and no links. Where a redirect leads is no part of a page, and its
-// target is asked about by itself.
+// crawl is for, or that wants a license to be bought, but that it was there, and why
+// it is not kept: no body, no title, no digest and no links. Where a redirect leads is
+// no part of a page, and its target is asked about by itself.
 func (j *Job) decline(p *Page, res *fetch.Result) {
-	if j.opts.Purpose == "" {
+	if p.refused = j.refusal(p); p.refused == "" {
 		return
 	}
-	by, refused := p.Signals().Refuses(j.opts.Purpose)
-	if !refused {
-		return
-	}
-	p.refused = by.String()
 	p.html, p.digest, p.charset, p.text, p.read = extract.Document{}, "", "", nil, false
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
+}
+
+// refusal is the statement for which nothing of a page is kept; empty if there is none.
+func (j *Job) refusal(p *Page) string {
+	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
+		return wanted
+	}
+	by, _ := p.Signals().Refuses(j.opts.Purpose)
+	return by.String()
+}
+
+// licenseWanted says that the answer is for those alone who have a license (RSL 1.0,
+// Crawler Authorization Protocol), and where the terms of one stand, if that is said;
+// empty if it is not. A crawl buys none.
+func (p *Page) licenseWanted() string {
+	if p.Status != http.StatusUnauthorized && p.Status != http.StatusPaymentRequired {
+		return ""
+	}
+	code, wanted := robots.LicenseChallenge(p.Header["Www-Authenticate"])
+	if !wanted {
+		return ""
+	}
+	text := "WWW-Authenticate: License"
+	if code != "" {
+		text += " error=" + code
+	}
+	if own := extract.HeaderLicenses(p.Header["Link"], p.URL); len(own) > 0 {
+		text += " (" + own[0].String() + ")"
+	} else if s := p.Signals(); len(s.Licenses) > 0 {
+		text += " (" + s.Licenses[0] + ")" // robots.txt names it
+	}
+	return text
 }
 
 // declined reports whether an answer is not to be archived: p, or one that no page
@@ -101,10 +135,8 @@ func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:
 		return p.refused != ""
-	case x.Robots || j.opts.Purpose == "":
+	case x.Robots || j.opts.Purpose == "" && x.Status/100 != 4:
 		return false
 	}
-	other := newPage(e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token})
-	_, refused := other.Signals().Refuses(j.opts.Purpose)
-	return refused
+	return j.refusal(newPage(e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token})) != ""
 }

@@ -144,6 +144,71 @@ func tableOf(t *testing.T, dir string) map[string]*export.Row {
 	return all
 }
 
+// For site owners: "A page that is for those who have a license (401 or 402 with
+// `WWW-Authenticate: License`) is not asked for again, and nothing of it is kept but where
+// the license stands."
+//
+// Other answers of these statuses are pages as before.
+func TestAPageThatWantsALicenseIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		s := w.Site("http://a.example").Robots("License: /all.xml\n").
+			Page("/", `<a href=/paid>1</a><a href=/own>2</a><a href=/login>3</a><a href=/shop>4</a><a href=/open>5</a>`)
+		answer := func(target string, status int, fields ...string) {
+			s.Func(target, func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Retry-After", "5")
+				for _, f := range fields {
+					name, value, _ := strings.Cut(f, ": ")
+					rw.Header().Add(name, value)
+				}
+				rw.WriteHeader(status)
+				io.WriteString(rw, "<title>T</title>buy one")
+			})
+		}
+		answer("/paid", http.StatusPaymentRequired, "WWW-Authenticate: License")
+		answer("/own", http.StatusUnauthorized, "WWW-Authenticate: Basic realm=x", `WWW-Authenticate: License error="invalid_request"`, "Link: </own.xml>; rel=license")
+		answer("/login", http.StatusUnauthorized, "WWW-Authenticate: Basic realm=x")
+		answer("/shop", http.StatusPaymentRequired, "Link: </own.xml>; rel=license")
+		answer("/open", http.StatusOK, "WWW-Authenticate: License")
+		var mu sync.Mutex
+		skipped := map[string]string{}
+		pages, _ := crawl(t, w, func(o *crawler.Options) {
+			o.Dir = dir
+			o.OnSkip = func(s crawler.Skip) {
+				mu.Lock()
+				defer mu.Unlock()
+				skipped[s.URL.Target()] = string(s.Reason) + ": " + s.Detail
+			}
+		}, "http://a.example/")
+		wantPages(t, pages, "http://a.example/", "http://a.example/login", "http://a.example/shop", "http://a.example/open")
+		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			"/paid": "WWW-Authenticate: License (/all.xml)",
+			"/own":  "WWW-Authenticate: License error=invalid_request (http://a.example/own.xml)",
+		}
+		all := tableOf(t, dir)
+		for target, by := range want {
+			r := all[target]
+			if skipped[target] != "use refused: "+by || w.Fetched("http://a.example"+target) != 1 {
+				t.Errorf("%s: skipped %q, want %q; asked %d times", target, skipped[target], by, w.Fetched("http://a.example"+target))
+			}
+			if r == nil || r.Refused != by || r.Fate != export.Refused || r.WARCFile != "" || r.Title != "" || r.Digest != "" {
+				t.Errorf("%s: %+v", target, r)
+			}
+		}
+		if all["/own"].License != "/all.xml http://a.example/own.xml" || all["/shop"].License != "/all.xml http://a.example/own.xml" || len(skipped) != len(want) {
+			t.Errorf("%+v\n%+v\n%v", all["/own"], all["/shop"], skipped)
+		}
+		again, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/")
+		if len(again) != 0 || w.Fetched("http://a.example/paid") != 1 {
+			t.Errorf("another run asks for %q", again)
+		}
+	})
+}
+
 // For site owners: "What robots.txt, the header and the meta elements of a page say
 // about its use is kept with it: Content-Usage, Content-Signal, License,
 // X-Robots-Tag, TDMRep."

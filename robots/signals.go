@@ -93,7 +93,7 @@ func (s Statement) String() string {
 // nothing. They never change whether a URL may be requested: see Match.
 type Signals struct {
 	Statements []Statement
-	Licenses   []string  // License lines of robots.txt (RSL 1.0): where terms of use stand
+	Licenses   []string  // where terms of use stand: License lines of robots.txt (RSL 1.0)
 	Policies   []string  // tdm-policy: where terms of mining stand
 	Copied     time.Time // when the robots.txt was fetched that some of this is from; zero if none is
 }

@@ -31,9 +31,9 @@ type PageRecord struct {
 	NoIndex   bool          `json:"noindex,omitempty"`   // the page asks not to be indexed
 	NoArchive bool          `json:"noarchive,omitempty"` // the page asks not to be shown from an archive
 	Usage     []UsageRecord `json:"usage,omitempty"`     // what was said about its use, by use
-	License   []string      `json:"license,omitempty"`   // License lines of robots.txt: where terms of use stand
+	License   []string      `json:"license,omitempty"`   // where terms of use stand: License lines of robots.txt, and Link fields with rel=license
 	TDMPolicy []string      `json:"tdmpolicy,omitempty"` // where terms of text and data mining stand
-	Refused   string        `json:"refused,omitempty"`   // the statement that refuses the purpose of the crawl: of the page nothing else is kept
+	Refused   string        `json:"refused,omitempty"`   // the statement that refuses the purpose of the crawl, or wants a license: of the page nothing else is kept
 	Canonical string        `json:"canonical,omitempty"` // link rel=canonical of its head or header: the URL that it calls its own
 	OpenGraph string        `json:"ogurl,omitempty"`     // og:url: the URL that it is shared under
 	WARC      string        `json:"warc,omitempty"`      // name of the file in warc/ that the answer is in

@@ -58,6 +58,26 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	return c.document()
 }
 
+// HeaderLicenses are where the Link fields of the answer that u had say that terms of use
+// stand: the links with rel license (RSL 1.0 names its documents so, and HTML, section
+// 4.6.7.6, any terms), in their order, at most 16 of up to 2048 bytes.
+func HeaderLicenses(values []string, u frontier.URL) (licenses []frontier.URL) {
+	const most, longest = 16, 2048
+	for _, value := range values {
+		for value != "" && len(licenses) < most {
+			var l linkValue
+			if l, value = nextLinkValue(value); l.target == nil || !l.about(u) {
+				continue
+			}
+			isLicense := func(t string) bool { return strings.EqualFold(t, "license") }
+			if at, err := u.Resolve(*l.target); err == nil && len(at.String()) <= longest && slices.ContainsFunc(strings.Fields(l.rel), isLicense) {
+				licenses = append(licenses, at)
+			}
+		}
+	}
+	return licenses
+}
+
 // linkValue is one link of a field; a parameter counts where it is first named.
 type linkValue struct {
 	target, anchor *string

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +152,25 @@ func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	}
 	if want := []string{"/2", "/3", "/1"}; !slices.Equal(got, want) {
 		t.Errorf("links %q, want %q", got, want)
+	}
+}
+
+// The terms of use of an answer stand where its Link fields say so, and nowhere else.
+func TestHeaderLicenses(t *testing.T) {
+	u := parse(t, testPage)
+	for _, test := range []struct {
+		fields []string
+		want   string
+	}{
+		{[]string{`</l>; rel=license; type="application/rsl+xml"`}, "[http://a.example/l]"},
+		{[]string{`<l>; rel="next LICENSE", <https://b.example/x>; rel=license`, "</m>;rel=license"}, "[http://a.example/dir/l https://b.example/x http://a.example/m]"},
+		{[]string{`</l>; rel=license; anchor="/other"`, `</l>; rel=licenses`, `<mailto:a@b>; rel=license`, `</l; rel=license`, "<//%%%>; rel=license", "</" + strings.Repeat("x", 2048) + ">; rel=license"}, "[]"},
+	} {
+		if got := fmt.Sprint(HeaderLicenses(test.fields, u)); got != test.want {
+			t.Errorf("%q: %s, want %s", test.fields, got, test.want)
+		}
+	}
+	if n := len(HeaderLicenses([]string{strings.Repeat("</l>; rel=license,", 17)}, u)); n != 16 {
+		t.Errorf("%d of 17", n)
 	}
 }

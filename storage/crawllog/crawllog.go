@@ -38,7 +38,8 @@
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
 //	trunc:WHY     the body is not the whole: length, time, disconnect, unspecified
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
-//	refused:WHAT  the statement by which the owner refuses the purpose of the crawl:
+//	refused:WHAT  the statement by which the owner refuses the purpose of the crawl,
+//	              or wants a license:
 //	              with status -5002 the URL was not asked for, otherwise the page is
 //	              not kept
 //	optout:LINE   the line of the list of what is asked for nothing, or "Site: " and why

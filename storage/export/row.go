@@ -19,7 +19,7 @@ const (
 	Fetched Fate = "fetched"
 	// RobotsTxt: the answer to the question for robots.txt.
 	RobotsTxt Fate = "robots.txt"
-	// Refused: answered, and not kept: the owner refuses the purpose of the crawl.
+	// Refused: answered, and not kept: the owner refuses the purpose of the crawl, or wants a license.
 	Refused Fate = "refused"
 	// NotTaken: the answer is archived and not in pages.jsonl: the page was
 	// asked again, or given up. crawl.log says which.
@@ -73,7 +73,7 @@ type Row struct {
 	UseTDM     *bool  `json:"use_tdm,omitempty"`
 	UseArchive *bool  `json:"use_archive,omitempty"`
 	Usage      string `json:"usage,omitempty"`      // and by which statement, separated by "; "
-	License    string `json:"license,omitempty"`    // License lines of robots.txt, separated by blanks
+	License    string `json:"license,omitempty"`    // License lines of robots.txt and Link fields with rel=license, separated by blanks
 	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by blanks
 	Refused    string `json:"refused,omitempty"`    // the statement for which it was not kept
 
