@@ -10,8 +10,7 @@ import (
 // names (TDM Reservation Protocol, final report of a W3C Community Group). The
 // zero value says nothing.
 //
-// The third way of that protocol, the file /.well-known/tdmrep.json, is another
-// request and not read here.
+// The third way of that protocol is a file of the site: see TDMRep.
 type TDM struct {
 	Mining Stance // Refused: the rights are reserved (1); Granted: they are not (0)
 	Policy string // URL of the terms under which it may be done; "" if none

@@ -1,0 +1,99 @@
+package robots
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// TDMRepPath is where a site says what may be mined (TDM Reservation Protocol, final
+// report of a W3C Community Group, "TDM File on the Origin Server").
+const TDMRepPath = "/.well-known/tdmrep.json"
+
+// Bounds of a tdmrep.json: what is longer cannot be read, and further rules are left out.
+const (
+	MaxTDMRepBytes = 64 << 10
+	maxTDMRules    = 1000
+)
+
+// A TDMRep is what the tdmrep.json of a site says. The zero value says nothing. It is
+// safe for concurrent use.
+type TDMRep struct{ rules []tdmRule }
+
+// tdmRule is what is said about the targets that a location matches.
+type tdmRule struct {
+	location string
+	pattern  ruleSet
+	tdm      TDM
+}
+
+// ParseTDMRep reads a tdmrep.json: an array of objects with location, tdm-reservation and
+// tdm-policy, or one of these objects. It never fails: a file that is no JSON, or longer
+// than MaxTDMRepBytes, says nothing, and so does an object without a location.
+func ParseTDMRep(body []byte) *TDMRep {
+	f := &TDMRep{}
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
+	if len(body) > MaxTDMRepBytes || !json.Valid(body) {
+		return f
+	}
+	elements := []json.RawMessage{body}
+	if body[0] == '[' && json.Unmarshal(body, &elements) != nil {
+		return f
+	}
+	for _, raw := range elements {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil || len(f.rules) == maxTDMRules {
+			continue
+		}
+		location := text(members["location"])
+		if location == "" {
+			continue
+		}
+		var b builder
+		b.normal(location, true, 0, false)
+		f.rules = append(f.rules, tdmRule{location, b.build(RFC9309), TDM{
+			Mining: reservationOf(text(members["tdm-reservation"])), Policy: policyOf(text(members["tdm-policy"])),
+		}})
+	}
+	return f
+}
+
+// text is a string of JSON, or a number as it is written; "" for other values.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return trim(s)
+	}
+	if _, err := strconv.ParseFloat(string(raw), 64); err == nil {
+		return string(raw)
+	}
+	return ""
+}
+
+// Match returns what is said about a target, a path and query, and the location that
+// says so: the first that matches, not the longest. Locations are patterns as in Allow and
+// Disallow (RFC 9309, section 2.2.3).
+func (f *TDMRep) Match(target string) (d TDM, location string) {
+	if len(f.rules) == 0 {
+		return TDM{}, ""
+	}
+	target = normalTarget(target)
+	for i := range f.rules {
+		if r := &f.rules[i]; r.pattern.match(target, false) != 0 {
+			return r.tdm, r.location
+		}
+	}
+	return TDM{}, ""
+}
+
+// Signals returns what the file says about the use of what target serves.
+func (f *TDMRep) Signals(target string) Signals {
+	var s Signals
+	d, location := f.Match(target)
+	s.mining(d, false)
+	for i := range s.Statements {
+		one := &s.Statements[i]
+		one.Field, one.Value = "tdmrep.json", one.Field+" "+one.Value+" for "+shown(location)
+	}
+	return s
+}
