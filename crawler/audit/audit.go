@@ -1,0 +1,280 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// Options say what an audit tells besides its Report. The zero value is valid. An error
+// that a function returns ends the audit.
+type Options struct {
+	Temp      string                 // directory for temporary files, some 1,200 bytes a request; "" is the system's
+	Violation func(*Violation) error // called with each, sorted by host, and there in the order of their requests
+	Site      string                 // a host name: the functions below are called for it
+	Request   func(Request) error    // called with each request to Site, in order
+	Copy      func(Copy) error       // called with each stored robots.txt of Site, behind the requests
+}
+
+// A Crawl is the evidence: what Dir finds in a directory.
+type Crawl struct {
+	Name       string                                                 // of the log, for errors
+	Log        func() (io.ReadCloser, error)                          // opens it; called twice
+	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // all stored copies of a site, in the order of their times
+	Identity   crawler.Identity                                       // that the crawl has
+	Settings   map[string]string                                      // of the last run, as crawler.LastRun says them
+	UserAgents []string                                               // that WARC files name
+}
+
+// Audit judges every request of a crawl. The error is a *LineError where the log has
+// lines that are none, or one of the evidence or of the temporary files: what is broken is
+// no violation.
+func (c Crawl) Audit(o Options) (*Report, error) {
+	a := &auditor{
+		Crawl: c, Options: o, margins: map[frontier.Clock]*Margin{}, copiesSum: sha256.New(), chains: map[frontier.Site]int{},
+		report: &Report{Log: c.Name, Checks: Codes(), Margins: []Margin{}, Unproven: []Unproven{}, Violations: []Violation{}, Remarks: []string{}},
+	}
+	if err := a.readRuns(); err != nil {
+		return nil, err
+	}
+	a.order = crawllog.NewOrder(o.Temp)
+	err := a.sort()
+	if err == nil {
+		err = a.judge()
+	}
+	if err == nil {
+		err = a.identity()
+	}
+	if err := errors.Join(err, a.order.Close()); err != nil {
+		return nil, err
+	}
+	a.finish()
+	return a.report, nil
+}
+
+// An auditor audits one crawl. It belongs to one goroutine.
+type auditor struct {
+	Crawl
+	Options
+	runs      *runsOf
+	order     *crawllog.Order
+	report    *Report
+	margins   map[frontier.Clock]*Margin
+	copiesSum hash.Hash
+	chains    map[frontier.Site]int // redirects in a row of the robots.txt of a site
+}
+
+func (a *auditor) readRuns() error {
+	log, err := a.Log()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if a.runs, err = readRuns(a.Name, log); err != nil {
+		return err
+	}
+	return a.runs.settle(a.Identity, a.Settings)
+}
+
+// sort puts each request under what it has in common with others, in the order of their
+// starts: the log has them in the order of their ends.
+func (a *auditor) sort() error {
+	log, err := a.Log()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	run, first := 0, true
+	n, err := crawllog.Texts(log, func(n int64, text []byte, torn bool) error {
+		if torn {
+			return nil
+		}
+		l, err := crawllog.Parse(string(text))
+		if err != nil {
+			return err
+		}
+		if _, begins := l.Annotation("begin"); begins && l.URL == crawllog.RunURL {
+			if !first {
+				run++
+			}
+		}
+		first = false
+		if l.Status == crawllog.RobotsDisallowed {
+			a.report.Refused++
+		}
+		r, err := requestOf(n, run, l)
+		if err != nil || r == nil {
+			return err
+		}
+		if err := a.follow(r); err != nil {
+			return err
+		}
+		return a.add(r, text)
+	})
+	return lineError(a.Name, n, err)
+}
+
+// The kinds of what requests have in common, as they sort.
+const (
+	byAddress = 'a'
+	byDomain  = 'd'
+	byHost    = 'h'
+)
+
+// add sorts a request in.
+func (a *auditor) add(r *request, text []byte) error {
+	var key []byte
+	put := func(kind byte, name string) error {
+		key = append(append(append(key[:0], kind), name...), 0)
+		key = binary.BigEndian.AppendUint32(key, uint32(r.run))
+		key = binary.BigEndian.AppendUint64(key, uint64(r.start.UnixMicro())^1<<63)
+		key = binary.BigEndian.AppendUint64(key, uint64(r.line))
+		return a.order.Add(key, text)
+	}
+	var errs []error
+	errs = append(errs, put(byHost, r.site.Host()))
+	if r.public {
+		errs = append(errs, put(byAddress, r.addr.String()))
+	}
+	if a.runs.all[r.run].domain > 0 {
+		errs = append(errs, put(byDomain, r.site.Domain()))
+	}
+	return errors.Join(errs...)
+}
+
+// judge goes through all requests, by what they have in common.
+func (a *auditor) judge() error {
+	var group []byte // kind and name
+	var h *host
+	var c *common
+	end := func() error {
+		if h == nil {
+			return nil
+		}
+		return a.endHost(h)
+	}
+	err := a.order.Each(func(key, text []byte) error {
+		of, rest, _ := bytes.Cut(key, []byte{0})
+		run, line := int(binary.BigEndian.Uint32(rest)), int64(binary.BigEndian.Uint64(rest[12:]))
+		l, err := crawllog.Parse(string(text))
+		if err != nil {
+			return err
+		}
+		r, err := requestOf(line, run, l)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(of, group) {
+			if err := end(); err != nil {
+				return err
+			}
+			group, h, c = bytes.Clone(of), nil, nil
+			switch name := string(of[1:]); of[0] {
+			case byHost:
+				h = a.newHost(name)
+			case byAddress:
+				c = &common{clock: frontier.IPClock}
+			case byDomain:
+				c = &common{clock: frontier.DomainClock}
+			}
+		}
+		if h != nil {
+			return a.request(h, r)
+		}
+		return a.shared(c, r)
+	})
+	return errors.Join(err, end())
+}
+
+// follow counts the redirects of a robots.txt, over whichever sites they lead.
+func (a *auditor) follow(r *request) error {
+	if !r.robots {
+		return nil
+	}
+	if r.site == r.via && r.url.Target() == rulesTarget {
+		delete(a.chains, r.via) // it begins anew
+	}
+	if !redirected(r) {
+		delete(a.chains, r.via)
+		return nil
+	}
+	a.chains[r.via]++
+	n := a.chains[r.via]
+	a.report.Redirected = max(a.report.Redirected, n)
+	a.checked(Redirects)
+	if n != frontier.MaxRedirects+2 { // told once
+		return nil
+	}
+	return a.violation(&Violation{
+		Code: Redirects, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start,
+		Text: fmt.Sprintf("is redirect %d in a row of the robots.txt of %s", n, r.via), Rule: "RFC 9309, section 2.3.1.2",
+	})
+}
+
+// identity compares the names that WARC files say requests were sent under.
+func (a *auditor) identity() error {
+	want := a.Identity.UserAgent()
+	for _, is := range a.UserAgents {
+		a.checked(Identity)
+		if sender(is) == sender(want) {
+			continue
+		}
+		err := a.violation(&Violation{Code: Identity, Text: fmt.Sprintf("requests were sent as %q", clip(is)), Rule: fmt.Sprintf("the crawl is that of %q", want)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sender is a User-Agent without the version of the program.
+func sender(agent string) string {
+	who, _, _ := strings.Cut(agent, " permesso/")
+	return who
+}
+
+// finish completes the report.
+func (a *auditor) finish() {
+	r := a.report
+	r.LogBytes, r.LogSHA256, r.LogLines = a.runs.bytes, a.runs.digest, a.runs.lines
+	r.Runs, r.Token, r.Contact, r.UserAgents = len(a.runs.all), a.Identity.Token, a.Identity.Contact, a.UserAgents
+	r.First, r.Last = r.First.UTC(), r.Last.UTC()
+	r.CopiesSHA256 = hex.EncodeToString(a.copiesSum.Sum(nil))
+	for _, run := range a.runs.all {
+		if run.killed {
+			r.Killed++
+		}
+	}
+	for _, clock := range slices.Sorted(maps.Keys(a.margins)) {
+		r.Margins = append(r.Margins, *a.margins[clock])
+	}
+	if a.runs.lost > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d bytes of the log were removed or cut since they were written: it proves nothing of them", a.runs.lost))
+	}
+	if a.runs.torn {
+		r.Remarks = append(r.Remarks, "the last line of the log has no end, as a kill leaves it: it proves nothing")
+	}
+	if r.Killed > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d runs did not end by themselves: requests that were under way then have no line", r.Killed, r.Runs))
+	}
+	if a.runs.all[0].begun.IsZero() && a.runs.lines > 0 {
+		r.Remarks = append(r.Remarks, "the beginning of the log is missing")
+	}
+	if len(a.UserAgents) == 0 {
+		r.Remarks = append(r.Remarks, "no WARC file says under which name requests were sent")
+	}
+}

@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// Dir audits the crawl in a directory, and changes nothing. As long as it reads, the
+// crawl cannot be opened to go on. The error is a *LineError where crawl.log has lines
+// that are none, a *storage.InUseError, a *storage.DamagedError, a *storage.VersionError,
+// one that wraps storage.ErrNoCrawl, or one of the file system.
+func Dir(dir string, o Options) (*Report, error) {
+	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	}
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	name := filepath.Join(dir, storage.LogFile)
+	c := Crawl{Name: name, Log: func() (io.ReadCloser, error) { return os.Open(name) }, Robots: r.Snapshots}
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil, &storage.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
+	}
+	if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
+		return nil, err
+	}
+	if c.Identity.Token == "" {
+		return nil, fmt.Errorf("%w in %s: a run was killed before it began", storage.ErrNoCrawl, dir)
+	}
+	if c.UserAgents, err = agents(filepath.Join(dir, storage.ArchiveDir)); err != nil {
+		return nil, err
+	}
+	return c.Audit(o)
+}
+
+// agents are the different names under which requests were sent, as the first records
+// of the WARC files say. Files that cannot be read say nothing: verify names them.
+func agents(dir string) (all []string, err error) {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if !strings.Contains(f.Name(), ".warc") || f.IsDir() {
+			continue
+		}
+		agent, err := agentOf(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if agent != "" && !slices.Contains(all, agent) {
+			all = append(all, agent)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// agentOf is what the warcinfo record at the beginning of a file says.
+func agentOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	rec, err := warc.NewReader(file).Next()
+	if err != nil || rec.Type != warc.Warcinfo {
+		return "", nil
+	}
+	fields, err := rec.Fields()
+	if err != nil {
+		return "", nil
+	}
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, "http-header-user-agent") {
+			return f.Value, nil
+		}
+	}
+	return "", nil
+}

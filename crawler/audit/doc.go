@@ -1,0 +1,12 @@
+// Package audit proves from what a crawl has written down that it was polite, or names
+// what was not: each request in crawl.log against the robots.txt that was in force at
+// that moment, as it was stored. What the crawl had in mind, its queue and its clocks, is
+// not asked.
+//
+//	report, err := audit.Dir("news.crawl", audit.Options{})
+//	if !report.Clean() { ... }
+//
+// What is checked, and what is said of it, stands in docs/audit.md.
+//
+// Everything is read in bounded memory. What does not fit is sorted in temporary files.
+package audit

@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// tick is what rounding to microseconds may take from a pause in the log: each of its
+// ends is cut to one, and its length rounded.
+const tick = 3 * time.Microsecond
+
+// moment is how long a request may begin after it was decided: the name is resolved
+// meanwhile.
+const moment = time.Minute
+
+// longest is how long a Retry-After binds at most.
+const longest = 365 * 24 * time.Hour
+
+// leastRest is the least of a site that asked for rest, or was not there; leastAdaptive
+// and mostAdaptive bound what a slow site gets.
+const (
+	leastRest    = 5 * time.Second
+	mostAdaptive = time.Minute
+)
+
+// A host is what the audit knows of one host name: its sites, by scheme and port.
+type host struct {
+	name  string
+	sites map[frontier.Site]*site
+}
+
+// A site is what the audit knows of one while its requests pass by.
+type site struct {
+	name   frontier.Site
+	copies *copies
+	last   *request // of those that passed by the one that ended last; nil before the first
+	asks   []ask    // of the next request
+}
+
+// An ask is a pause from the end of a site's last answer.
+type ask struct {
+	pause time.Duration
+	clock frontier.Clock
+	code  Code
+	rule  string
+	guest bool // it counts for who comes because of another site's robots.txt, too
+}
+
+func (a *auditor) newHost(name string) *host {
+	return &host{name: name, sites: map[frontier.Site]*site{}}
+}
+
+// endHost is called behind the last request of a host.
+func (a *auditor) endHost(h *host) error {
+	for _, name := range slices.Sorted(maps.Keys(h.sites)) {
+		s := h.sites[name]
+		s.copies.close()
+		n, err := sum(a.copiesSum, name, a.Robots(name))
+		if err != nil {
+			return err
+		}
+		a.report.Copies += n
+		if a.Copy != nil && a.Site == h.name {
+			if err := a.tellCopies(name); err != nil {
+				return err
+			}
+		}
+	}
+	a.report.Sites += int64(len(h.sites))
+	return nil
+}
+
+// request judges one request of a host.
+func (a *auditor) request(h *host, r *request) error {
+	s := h.sites[r.site]
+	if s == nil {
+		s = &site{name: r.site, copies: newCopies(r.site, a.Robots)}
+		h.sites[r.site] = s
+	}
+	a.count(r)
+	if err := s.copies.at(r.start); err != nil {
+		return err
+	}
+	if err := a.rules(s, r); err != nil {
+		return err
+	}
+	kept, err := a.pauses(h, s, r)
+	if err != nil {
+		return err
+	}
+	if a.Request != nil && a.Site == h.name {
+		if err := a.Request(a.row(s, r, kept)); err != nil {
+			return err
+		}
+	}
+	s.copies.used = true
+	if s.last == nil || r.end.After(s.last.end) || r.run > s.last.run {
+		return a.passed(s, r)
+	}
+	return nil
+}
+
+// count adds a request to the figures.
+func (a *auditor) count(r *request) {
+	a.report.Requests++
+	if r.robots {
+		a.report.RobotsRequests++
+	}
+	if r.size > 0 {
+		a.report.Bytes += r.size
+	}
+	if a.report.First.IsZero() || r.start.Before(a.report.First) {
+		a.report.First = r.start
+	}
+	if r.end.After(a.report.Last) {
+		a.report.Last = r.end
+	}
+}
+
+// passed notes what is asked of the next request of a site, now that r was made.
+func (a *auditor) passed(s *site, r *request) error {
+	if err := s.copies.at(r.end.Add(tick)); err != nil {
+		return err
+	}
+	run := &a.runs.all[r.run]
+	s.last, s.asks = r, s.asks[:0]
+	own := run.delay
+	if r.public {
+		own = max(own, frontier.PublicFloor)
+	}
+	if own > 0 {
+		s.asks = append(s.asks, ask{own, frontier.OwnClock, TooEarly, fmt.Sprintf("the crawl's own delay: %v", own), true})
+		if adaptive := min(2*r.ttfb, mostAdaptive); adaptive > own {
+			s.asks = append(s.asks, ask{adaptive - tick, frontier.AdaptiveClock, TooEarly, fmt.Sprintf("twice the time to the answer before: %v", adaptive), true})
+		}
+	}
+	if r.rests() {
+		s.asks = append(s.asks, ask{leastRest, frontier.BackOffClock, BackOff, fmt.Sprintf("a rest of %v at least after %s", leastRest, r.answer()), true})
+	}
+	if s.copies.now == nil {
+		return nil
+	}
+	came := r.robots && s.copies.now.Fetched.Sub(r.end).Abs() <= tick
+	if came && redirected(r) {
+		return nil // within one tick: the copy is that of where it leads
+	}
+	g := s.copies.rules(&run.policy, r.end)
+	if asked := gapOf(g); asked.pause > 0 {
+		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, quoted(s.copies.body(), asked), true})
+	}
+	copy := s.copies.now
+	if until := copy.Header.RetryAfter; came && until.After(r.end) {
+		wait := min(until.Sub(r.end), longest) - tick
+		s.asks = append(s.asks, ask{wait, frontier.RetryAfterClock, RetryAfter, "Retry-After of robots.txt: " + until.UTC().Format(time.RFC3339), true})
+	}
+	if next := copy.Expires(run.policy); came && next.After(r.end) && g.Match("/").Access == robots.Defer {
+		s.asks = append(s.asks, ask{min(next.Sub(r.end), longest) - tick, frontier.RobotsClock, BackOff, "robots.txt cannot be had, and is not asked for again before " + next.UTC().Format(time.RFC3339), false})
+	}
+	return nil
+}
+
+// redirected reports whether a request was answered by a redirect.
+func redirected(r *request) bool { return r.status/100 == 3 && r.status != http.StatusNotModified }
+
+// since is from when on a pause behind a request counts for another one: from its end,
+// but where the clock of the machine has been set back in between.
+func (a *auditor) since(last, r *request) (at time.Time, back bool) {
+	if begun := a.runs.all[r.run].begun; r.run > last.run && last.end.After(begun) && !begun.IsZero() {
+		return begun, true
+	}
+	return last.end, false
+}

@@ -1,0 +1,176 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A kept is what a request has left of time since its site, or one with the same host,
+// was asked before.
+type kept struct {
+	any   bool
+	pause time.Duration
+}
+
+// A miss is a pause that was not kept.
+type miss struct {
+	ask
+	kept time.Duration
+	last *request
+}
+
+func (m *miss) by() time.Duration { return m.pause - m.kept }
+
+// misses are the pauses that one request has not kept: of each rule the one that was
+// undercut by most.
+type misses []*miss
+
+func (all *misses) add(m *miss) {
+	if m == nil || m.by() <= tick {
+		return
+	}
+	i := slices.IndexFunc(*all, func(o *miss) bool { return o.code == m.code })
+	switch {
+	case i < 0:
+		*all = append(*all, m)
+	case m.by() > (*all)[i].by():
+		(*all)[i] = m
+	}
+}
+
+// pauses judges how long a request has waited, by what the log and the rules say, and
+// by what its line says was asked.
+func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
+	var missed misses
+	for _, other := range h.sites {
+		if other.last == nil || other != s && !(r.public && other.last.public) {
+			continue
+		}
+		since, back := a.since(other.last, r)
+		a.checked(Concurrent)
+		if !back && r.start.Before(other.last.end.Add(-tick)) {
+			return kept{true, r.start.Sub(since)}, a.concurrent(r, other.last)
+		}
+		pause := r.start.Sub(since)
+		if other == s {
+			k = kept{true, pause}
+		}
+		for _, w := range a.asksOf(s, other, r) {
+			missed.add(&miss{w, pause, other.last})
+			clock := w.clock
+			if other != s {
+				clock = frontier.HostClock
+			}
+			a.margin(clock, r, pause-w.pause)
+		}
+	}
+	missed.add(a.annotated(s, r))
+	if k.any {
+		a.checked(TooEarly)
+	}
+	for _, m := range missed {
+		if m.last != nil && m.last.run < r.run && a.runs.killedBetween(m.last.run, r.run, m.last.end) {
+			return k, a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", m.last.line)
+		}
+		if err := a.early(r, m); err != nil {
+			return k, err
+		}
+	}
+	return k, nil
+}
+
+// asksOf are the pauses that a request had to keep behind the last one of a site: of its
+// own, or of another one with the same host.
+func (a *auditor) asksOf(own, of *site, r *request) []ask {
+	asks := of.asks
+	for i := range asks {
+		a.checkedAsk(asks[i].code)
+	}
+	if r.robots && r.via != r.site && len(asks) > 0 && !asks[len(asks)-1].guest {
+		asks = asks[:len(asks)-1]
+	}
+	if now := max(a.runs.all[r.run].delay, frontier.PublicFloor); own != of && of.last.run < r.run {
+		asks = slices.Clone(asks)
+		for i := range asks { // of the delay, that of this run counts between sites
+			if asks[i].clock == frontier.OwnClock {
+				asks[i].pause = min(asks[i].pause, now)
+			}
+		}
+	}
+	if own != of || own.copies.now == nil || !own.copies.now.Fetched.After(own.last.end.Add(tick)) && !(own.last.robots && redirected(own.last)) {
+		return asks
+	}
+	// A copy counts, too, that has come since, by way of another site.
+	g := own.copies.rules(&a.runs.all[r.run].policy, r.start)
+	if asked := gapOf(g); asked.pause > 0 && !r.robots {
+		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, quoted(own.copies.body(), asked), true})
+	}
+	return asks
+}
+
+// codeOf is the rule that a clock stands for.
+func codeOf(c frontier.Clock) Code {
+	switch c {
+	case frontier.RetryAfterClock:
+		return RetryAfter
+	case frontier.BackOffClock, frontier.FailuresClock, frontier.RobotsClock:
+		return BackOff
+	case frontier.VisitTimeClock:
+		return VisitTime
+	}
+	return TooEarly
+}
+
+// annotated is the pause that a line itself says was asked; nil where it says none.
+func (a *auditor) annotated(s *site, r *request) (m *miss) {
+	if r.clock == frontier.NoClock {
+		return nil
+	}
+	since, last := r.since, (*request)(nil)
+	if since.IsZero() {
+		if s.last == nil || s.last.run != r.run {
+			a.open(r.line, "the answer that its pause is counted from is not in the log")
+			return nil
+		}
+		since, last = s.last.end, s.last
+	}
+	code := codeOf(r.clock)
+	a.checkedAsk(code)
+	m = &miss{ask{r.asked, r.clock, code, fmt.Sprintf("%s, as the line says: %v", r.clock, r.asked), true}, r.start.Sub(since), last}
+	a.margin(r.clock, r, m.kept-r.asked)
+	return m
+}
+
+func (a *auditor) early(r *request, m *miss) error {
+	v := &Violation{
+		Code: m.code, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start, Rule: m.rule,
+		Pause: &Pause{Clock: m.clock, Asked: m.pause.Seconds(), Kept: m.kept.Seconds()},
+	}
+	behind := "what its pause is counted from"
+	if m.last != nil {
+		v.Lines = append(v.Lines, m.last.line)
+		behind = "the end of line " + strconv.FormatInt(m.last.line, 10) + ", " + m.last.url.String()
+	}
+	v.Text = fmt.Sprintf("began %s after %s; asked are %s", told(m.kept), behind, told(m.pause))
+	return a.violation(v)
+}
+
+func (a *auditor) concurrent(r, last *request) error {
+	return a.violation(&Violation{
+		Code: Concurrent, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
+		Rule: "one request at a time",
+		Text: fmt.Sprintf("began %s before the end of line %d, %s", told(last.end.Sub(r.start)), last.line, last.url),
+	})
+}
+
+// told is a length of time to the millisecond, or as it is where it is shorter.
+func told(d time.Duration) string {
+	if d.Abs() >= 10*time.Millisecond {
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
+}

@@ -1,0 +1,225 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// A run is one of those that wrote the log.
+type run struct {
+	begun   time.Time // zero: the log does not say it
+	last    time.Time // of its last line
+	killed  bool      // it did not end by itself, as the next one says
+	changes map[string]string
+	pace
+}
+
+// A pace is what the settings of a run ask for.
+type pace struct {
+	delay, ip, domain time.Duration // negative or zero: nothing is asked
+	policy            robots.Policy
+}
+
+// runsOf are what a log says of runs, and of itself.
+type runsOf struct {
+	all    []run
+	was    map[string]string // of settings that changed: before the first change
+	lines  int64
+	bytes  int64
+	digest string // SHA-256
+	lost   int64  // bytes that were removed or cut since they were written
+	torn   bool   // the last line has no end
+}
+
+// readRuns reads the lines that are about runs, and the time of the last line of each.
+func readRuns(name string, log io.Reader) (*runsOf, error) {
+	r := &runsOf{was: map[string]string{}}
+	sum := sha256.New()
+	counted := &counting{w: sum}
+	var before []byte // the line before
+	n, err := crawllog.Texts(io.TeeReader(log, counted), func(n int64, text []byte, torn bool) error {
+		if r.torn = torn; torn {
+			return nil
+		}
+		r.lines = n
+		if bytes.Contains(text, []byte(" "+crawllog.RunURL+" ")) {
+			if err := r.about(text, before); err != nil {
+				return err
+			}
+		}
+		before = append(before[:0], text...)
+		return nil
+	})
+	if err != nil {
+		return nil, lineError(name, n, err)
+	}
+	if len(r.all) == 0 {
+		r.all = []run{{}}
+	}
+	r.end(before)
+	r.bytes, r.digest = counted.n, hex.EncodeToString(sum.Sum(nil))
+	return r, nil
+}
+
+// counting counts what goes on to w.
+type counting struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counting) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	return c.w.Write(b)
+}
+
+// end notes when the last run ended. Whose line is none is told later.
+func (r *runsOf) end(before []byte) {
+	if l, err := crawllog.Parse(string(before)); err == nil && len(r.all) > 0 {
+		r.all[len(r.all)-1].last = l.Time
+	}
+}
+
+// about takes in a line about a run.
+func (r *runsOf) about(text, before []byte) error {
+	l, err := crawllog.Parse(string(text))
+	if err != nil || l.URL != crawllog.RunURL {
+		return err
+	}
+	if how, ok := l.Annotation("begin"); ok {
+		if len(before) > 0 && len(r.all) == 0 {
+			r.all = append(r.all, run{}) // of which only the end is there
+		}
+		r.end(before)
+		if n := len(r.all); n > 0 {
+			r.all[n-1].killed = how == "unclean"
+		}
+		r.all = append(r.all, run{begun: l.Time, changes: map[string]string{}})
+	}
+	for _, a := range l.Annotations {
+		if err := r.note(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runsOf) note(annotation string) error {
+	key, value, _ := strings.Cut(annotation, ":")
+	switch key {
+	case "lost":
+		n, err := strconv.ParseInt(value, 10, 64)
+		r.lost += n
+		return err
+	case "changed":
+		name, change, _ := strings.Cut(value, ":")
+		was, is, ok := strings.Cut(change, "->")
+		if !ok || len(r.all) == 0 {
+			return errors.New("a setting that changed before any run, or to nothing")
+		}
+		if _, known := r.was[name]; !known {
+			r.was[name] = plain(was)
+		}
+		r.all[len(r.all)-1].changes[name] = plain(is)
+	}
+	return nil
+}
+
+// plain is a value as it was before it became a part of a line.
+func plain(value string) string {
+	if s, err := url.PathUnescape(value); err == nil {
+		return s
+	}
+	return value
+}
+
+// settle finds out which settings each run had, from those of the last one and what
+// each did otherwise than the one before.
+func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
+	now := maps.Clone(last)
+	if now == nil {
+		now = map[string]string{}
+	}
+	maps.Copy(now, r.was)
+	for i := range r.all {
+		maps.Copy(now, r.all[i].changes)
+		p, err := paceOf(id, now)
+		if err != nil {
+			return err
+		}
+		r.all[i].pace = p
+	}
+	return nil
+}
+
+// paceOf reads the settings that are about pauses and robots.txt.
+func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
+	var o crawler.Options
+	for _, s := range o.Settings() {
+		text, known := settings[s.Name]
+		if !known || !slices.Contains([]string{"delay", "ip-delay", "domain-delay", "dialect", "robots-forbidden", "alias"}, s.Name) {
+			continue
+		}
+		values := []string{text}
+		if s.Name == "alias" {
+			if values = strings.Fields(text); text == "none" {
+				values = nil
+			}
+		} else if text == "none" {
+			values[0] = "0"
+		}
+		for _, v := range values {
+			if err := s.Value.Set(v); err != nil {
+				return pace{}, fmt.Errorf("setting %s is %q: %w", s.Name, text, err)
+			}
+		}
+	}
+	usual := func(d, usual time.Duration) time.Duration {
+		if d == 0 {
+			return usual
+		}
+		return max(0, d)
+	}
+	return pace{
+		delay: usual(o.Delay, frontier.DefaultDelay), ip: usual(o.IPDelay, defaultIPDelay), domain: max(0, o.DomainDelay),
+		policy: robots.Policy{Dialect: o.Dialect, Token: id.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden},
+	}, nil
+}
+
+// defaultIPDelay is that of crawler.Options.IPDelay.
+const defaultIPDelay = 250 * time.Millisecond
+
+// justWritten is how long before its last line a run may have ended requests of which a
+// kill has taken what the crawl knew: lines are written at once, and commits come a
+// little later, on a slow disk a good deal.
+const justWritten = 10 * time.Second
+
+// lostBy reports whether a kill may have taken what the crawl had learned at a moment
+// of a run.
+func (r *runsOf) lostBy(run int, at time.Time) bool {
+	return r.all[run].killed && at.After(r.all[run].last.Add(-justWritten))
+}
+
+// killedBetween reports whether a kill may have taken what a run before knew at a moment.
+func (r *runsOf) killedBetween(from, to int, at time.Time) bool {
+	for i := from; i < to; i++ {
+		if r.lostBy(i, at) {
+			return true
+		}
+	}
+	return false
+}

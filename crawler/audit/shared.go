@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// atAddress is how many requests one public address may be asked at once.
+const atAddress = 2
+
+// jitter is how much later than its clock a request may begin, and the next one with it
+// no later than that: between the two stands the scheduler of the machine. The pause of
+// an address counts from start to start, and so knows both ends as well as that. What
+// the line itself says was asked is judged to the microsecond.
+const jitter = 50 * time.Millisecond
+
+// A common is what several sites share, an address or a registrable domain, while the
+// requests to all of them pass by in the order in which they began.
+type common struct {
+	clock frontier.Clock
+	last  *request   // the one that began last; for a domain, that ended last
+	under []*request // of which it is not known that they have ended
+}
+
+// shared judges one request to an address or a domain.
+func (a *auditor) shared(c *common, r *request) error {
+	run := &a.runs.all[r.run]
+	most, pause := atAddress, run.ip
+	if c.clock == frontier.DomainClock {
+		most, pause = 1, run.domain
+	}
+	last := c.last
+	if last != nil && last.run < r.run {
+		c.under = c.under[:0]
+		before := &a.runs.all[last.run]
+		if c.clock == frontier.DomainClock {
+			pause = min(pause, before.domain)
+		} else {
+			pause = min(pause, before.ip)
+		}
+	}
+	under := c.under[:0]
+	for _, o := range c.under {
+		if o.end.After(r.start.Add(tick)) {
+			under = append(under, o)
+		}
+	}
+	c.under = append(under, r)
+	if last == nil || c.clock == frontier.IPClock || r.end.After(last.end) || last.run < r.run {
+		c.last = r
+	}
+	if pause <= 0 {
+		return nil
+	}
+	a.checked(Concurrent)
+	if len(c.under) > most {
+		v := &Violation{
+			Code: Concurrent, URL: r.url.String(), Time: r.start, Rule: fmt.Sprintf("%d at once", most),
+			Text: fmt.Sprintf("is one of %d requests under way to %s", len(c.under), a.nameOf(c, r)),
+		}
+		for i := len(c.under) - 1; i >= 0; i-- {
+			v.Lines = append(v.Lines, c.under[i].line)
+		}
+		return a.violation(v)
+	}
+	if last == nil {
+		return nil
+	}
+	return a.sharedPause(c, last, r, pause)
+}
+
+// sharedPause judges the pause between two requests of what sites share.
+func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) error {
+	a.checked(TooEarly)
+	from, allowed, behind := last.end, tick, "the end"
+	if c.clock == frontier.IPClock {
+		from, allowed, behind = last.start, jitter, "the start"
+	}
+	if begun := a.runs.all[r.run].begun; last.run < r.run && from.After(begun) {
+		return nil // the clock was set back
+	}
+	kept := r.start.Sub(from)
+	a.margin(c.clock, r, kept-pause)
+	switch {
+	case kept >= pause-allowed:
+		return nil
+	case last.run < r.run && a.runs.killedBetween(last.run, r.run, last.end):
+		return a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", last.line)
+	}
+	return a.violation(&Violation{
+		Code: TooEarly, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
+		Rule:  fmt.Sprintf("the crawl's own pause of %s: %v", a.nameOf(c, r), pause),
+		Text:  fmt.Sprintf("began %s after %s of line %d, %s; asked are %s", told(kept), behind, last.line, last.url, told(pause)),
+		Pause: &Pause{Clock: c.clock, Asked: pause.Seconds(), Kept: kept.Seconds()},
+	})
+}
+
+func (a *auditor) nameOf(c *common, r *request) string {
+	if c.clock == frontier.DomainClock {
+		return "the domain " + r.site.Domain()
+	}
+	return "the address " + r.addr.String()
+}

@@ -1,0 +1,108 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A Code names a rule that was broken. Codes are never renamed.
+type Code string
+
+// The codes.
+const (
+	Disallowed  Code = "disallowed"   // robots.txt forbids the URL
+	NoRobots    Code = "no-robots"    // no robots.txt was known that allows anything
+	StaleRobots Code = "stale-robots" // the copy was not to be used any more, or not the last one
+	TooEarly    Code = "gap"          // a pause was too short
+	RetryAfter  Code = "retry-after"  // the site had named a later time
+	BackOff     Code = "back-off"     // the site had asked for rest, or did not answer
+	Concurrent  Code = "concurrent"   // more requests at once than may be
+	VisitTime   Code = "visit-time"   // outside of the hours that robots.txt names
+	Redirects   Code = "redirects"    // a robots.txt was followed too far
+	Identity    Code = "identity"     // requests went out under several names
+)
+
+// Codes are all codes, in the order in which they are told, and what each rule is.
+func Codes() []Check {
+	return []Check{
+		{Code: NoRobots, Rule: "each request had a robots.txt, fetched before"},
+		{Code: StaleRobots, Rule: "none went by a copy that was too old, or not the last"},
+		{Code: Disallowed, Rule: "robots.txt allowed each URL, by the copy in force"},
+		{Code: VisitTime, Rule: "none came outside of the hours of a Visit-time"},
+		{Code: TooEarly, Rule: "each pause was as long as the longest that was asked"},
+		{Code: RetryAfter, Rule: "none came before the time of a Retry-After"},
+		{Code: BackOff, Rule: "each site rested after 429, 503 and failing connections"},
+		{Code: Concurrent, Rule: "one request at a time: a site, a host; two: an address"},
+		{Code: Redirects, Rule: "no robots.txt was followed over more than 10 redirects"},
+		{Code: Identity, Rule: "all WARC files name the identity that the crawl has"},
+	}
+}
+
+// A Check is what became of one rule.
+type Check struct {
+	Code       Code   `json:"code"`
+	Rule       string `json:"rule"`
+	Checked    int64  `json:"checked"` // how many requests, or what else the rule is about
+	Violations int64  `json:"violations"`
+}
+
+// A Violation is one rule that one request broke.
+type Violation struct {
+	Code  Code      `json:"code"`
+	Lines []int64   `json:"lines,omitempty"` // of the log: of the request, then of that which it is measured by
+	URL   string    `json:"url,omitempty"`
+	Time  time.Time `json:"time,omitzero"` // the start of the request
+	Rule  string    `json:"rule"`          // what was asked, as it stands where it was asked
+	Text  string    `json:"text"`          // what happened
+	Pause *Pause    `json:"pause,omitempty"`
+}
+
+// A Pause is what was asked, and what was kept, in seconds.
+type Pause struct {
+	Clock frontier.Clock `json:"clock"`
+	Asked float64        `json:"asked"`
+	Kept  float64        `json:"kept"`
+}
+
+func (v *Violation) String() string {
+	var b strings.Builder
+	if len(v.Lines) > 0 {
+		fmt.Fprintf(&b, "%d: ", v.Lines[0])
+	}
+	fmt.Fprintf(&b, "%s: ", v.Code)
+	if v.URL != "" {
+		b.WriteString(v.URL + " ")
+	}
+	b.WriteString(v.Text)
+	if v.Rule != "" {
+		fmt.Fprintf(&b, " (%s)", v.Rule)
+	}
+	return b.String()
+}
+
+// A LineError is a line of a log that is none.
+type LineError struct {
+	File string
+	Line int64
+	Err  error
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("%s:%d: %s: nothing can be proven by a log with foreign or broken lines; crawl verify says what else is damaged", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// lineError gives the number of a line to whatever is wrong with it.
+func lineError(file string, line int64, err error) error {
+	var known *LineError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &LineError{file, line, err}
+}
