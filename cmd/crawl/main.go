@@ -73,7 +73,11 @@ Test a robots.txt:            crawl robots test --file robots.txt --agent mybot 
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(), p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand())
+	root.AddCommand(
+		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
+		p.listCommand(),
+		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand(),
+	)
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
@@ -26,4 +27,38 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 		return nil, stored, err
 	}
 	return r, stored, nil
+}
+
+// maxKnownSites is among how many sites one is looked for that is like a name.
+const maxKnownSites = 10_000
+
+// likeSite guesses which site is meant by a name that no site has: ": did you mean
+// ...?", or nothing.
+func likeSite(r *storage.Reader, name string) (string, error) {
+	var known []string
+	for site, err := range r.Names() {
+		if err != nil {
+			return "", err
+		}
+		text := string(site)
+		if !strings.Contains(name, "://") {
+			text = site.Authority()
+		}
+		if known = append(known, text); len(known) == maxKnownSites {
+			break
+		}
+	}
+	if like := didYouMean(name, known); like != "" {
+		return ": " + strings.TrimSpace(like), nil
+	}
+	return "", nil
+}
+
+// unknownOf says that a crawl knows none of some sites.
+func unknownOf(r *storage.Reader, dir string, names []string) error {
+	like, err := likeSite(r, names[0])
+	if err != nil {
+		return err
+	}
+	return usage("the crawl in %s has no URL of %s%s", dir, strings.Join(names, ", "), like)
 }

@@ -172,37 +172,14 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 		}
 	}
 	if len(found) == 0 {
-		return "", unknownSite(r, dir, name)
+		like, err := likeSite(r, name)
+		if err != nil {
+			return "", err
+		}
+		return "", usage("the crawl in %s never asked %s for a robots.txt%s", dir, name, like)
 	}
 	if len(found) > 1 {
 		p.note("crawl: this is %s; %s has a robots.txt of its own: name it so", found[0], found[1])
 	}
 	return found[0], nil
-}
-
-// maxKnownSites is among how many sites one is looked for that is like a name.
-const maxKnownSites = 10_000
-
-// unknownSite says that nothing is known of a site, and which one may be meant.
-func unknownSite(r *storage.Reader, dir, name string) error {
-	var known []string
-	enough := errors.New("enough")
-	err := r.Sites(func(st frontier.SiteState) error {
-		text := string(st.Site)
-		if !strings.Contains(name, "://") {
-			text = st.Site.Authority()
-		}
-		if known = append(known, strings.Clone(text)); len(known) == maxKnownSites {
-			return enough
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, enough) {
-		return err
-	}
-	hint := ""
-	if like := didYouMean(name, known); like != "" {
-		hint = ": " + strings.TrimSpace(like)
-	}
-	return usage("the crawl in %s never asked %s for a robots.txt%s", dir, name, hint)
 }

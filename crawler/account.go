@@ -1,0 +1,209 @@
+package crawler
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Records are what a crawl keeps of its URLs and sites: a *storage.Reader, or the
+// *storage.DB of a crawl that runs.
+type Records interface {
+	Values
+	Entry(frontier.URL) (k storage.Kept, ok bool, err error)
+	Entries(frontier.Site) iter.Seq2[storage.Kept, error]
+	Ahead(storage.Kept) (int, error)
+	Names() iter.Seq2[frontier.Site, error]
+	State(frontier.Site) (frontier.SiteState, error)
+	Sites(func(frontier.SiteState) error) error
+	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
+}
+
+// An Account tells what became of the URLs of a crawl, by what the crawl keeps and by
+// the settings of its last run. It changes nothing. Its methods may be called one
+// after the other.
+type Account struct {
+	from   Records
+	dir    string
+	now    time.Time
+	stored Stored // its options have their defaults, and the roots of the scope
+	asked  bool   // a run had begun
+	full   bool   // a limit of the whole crawl is reached
+
+}
+
+// NewAccount reads the settings of the crawl in dir, whose records are from. What is
+// due is judged as of now.
+func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
+	a := &Account{from: from, dir: dir, now: now}
+	var err error
+	if a.stored, a.asked, err = ReadStored(from); err != nil {
+		return nil, err
+	}
+	o := &a.stored.Options
+	for _, s := range o.Settings() {
+		if number, ok := s.Value.(interface{ fill() bool }); ok {
+			number.fill()
+		}
+	}
+	if o.Scope == nil {
+		o.Scope = SameHost()
+	}
+	if o.Limit > 0 || o.MaxBytes > 0 {
+		var spent frontier.Spent
+		err := from.Sites(func(st frontier.SiteState) error {
+			spent.Pages += st.Spent.Pages
+			spent.Bytes += st.Spent.Bytes
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.full = o.Limit > 0 && spent.Pages >= o.Limit || o.MaxBytes > 0 && spent.Bytes >= o.MaxBytes
+	}
+	return a, nil
+}
+
+// Stored is what the last run was asked to be; ok is false where none has begun.
+func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
+
+// A Standing says in one word how a URL stands in a crawl.
+type Standing string
+
+// How a URL stands that has entered the crawl.
+const (
+	StandsFetched     Standing = "fetched"     // it was answered, whatever the status
+	StandsRefused     Standing = "refused"     // a rule of robots.txt forbids it
+	StandsUse         Standing = "use"         // the owner refuses what the crawl is for
+	StandsFailed      Standing = "failed"      // after the last try
+	StandsScope       Standing = "scope"       // put aside, since the scope is narrower now
+	StandsOptOut      Standing = "optout"      // on the list of what is asked for nothing
+	StandsQueued      Standing = "queued"      // nothing but its turn
+	StandsWaiting     Standing = "waiting"     // queued, and not due yet
+	StandsBudget      Standing = "budget"      // queued at a site whose budget is spent
+	StandsLimit       Standing = "limit"       // queued in a crawl whose limit is reached
+	StandsDead        Standing = "dead"        // queued at a site that was given up: it does not answer
+	StandsUnreachable Standing = "unreachable" // queued at a site that was given up: its robots.txt cannot be had
+)
+
+// Standings are those of URLs that have entered a crawl.
+func Standings() []Standing {
+	return []Standing{
+		StandsFetched, StandsRefused, StandsUse, StandsFailed, StandsScope, StandsOptOut,
+		StandsQueued, StandsWaiting, StandsBudget, StandsLimit, StandsDead, StandsUnreachable,
+	}
+}
+
+// A Listed is a URL of a crawl with how it stands.
+type Listed struct {
+	storage.Kept
+	Standing Standing
+	Reason   string         // rule and line, status, error ...; may be empty
+	Clock    frontier.Clock // of StandsWaiting: what it waits for
+	Until    time.Time      // of StandsWaiting
+}
+
+// List are the URLs of a site that have entered the crawl, in the order in which they
+// were found. About a thousand of them are held in memory.
+func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		st, err := a.from.State(site)
+		if err != nil {
+			yield(Listed{}, err)
+			return
+		}
+		held := a.heldBy(&st)
+		for k, err := range a.from.Entries(site) {
+			if err != nil {
+				yield(Listed{}, err)
+				return
+			}
+			if !yield(listed(k, &held), nil) {
+				return
+			}
+		}
+	}
+}
+
+// A held is how what is queued at a site stands, but for what waits by itself.
+type held struct {
+	Standing
+	reason string
+	clock  frontier.Clock
+	until  time.Time // what may be asked for is not before
+	now    time.Time
+}
+
+// heldBy says how what is queued at a site stands: by what is held against the site,
+// then against the crawl.
+func (a *Account) heldBy(st *frontier.SiteState) held {
+	h := held{Standing: StandsQueued, now: a.now}
+	spent := a.overBudget(st.Spent)
+	switch {
+	case st.Fate.Code == frontier.RobotsUnreachable:
+		h.Standing, h.reason = StandsUnreachable, st.Fate.Detail
+	case st.Fate.Code != frontier.Undecided:
+		h.Standing, h.reason = StandsDead, st.Fate.Detail
+	case spent != "":
+		h.Standing, h.reason = StandsBudget, spent
+	case a.full:
+		h.Standing = StandsLimit
+	case st.Clocks.Due.After(a.now):
+		h.Standing, h.until, h.clock = StandsWaiting, st.Clocks.Due, st.Clocks.By
+	}
+	return h
+}
+
+// overBudget says what of its budget a site has spent; empty where there is some left.
+func (a *Account) overBudget(spent frontier.Spent) string {
+	o := &a.stored.Options
+	name := ""
+	switch {
+	case o.MaxHostPages > 0 && spent.Pages >= o.MaxHostPages:
+		name = "max-host-pages"
+	case o.MaxHostBytes > 0 && spent.Bytes >= o.MaxHostBytes:
+		name = "max-host-bytes"
+	case o.MaxHostTime > 0 && spent.Time >= o.MaxHostTime:
+		name = "max-host-time"
+	default:
+		return ""
+	}
+	return name + " " + o.setting(name).String()
+}
+
+// setting is the one with a name.
+func (o *Options) setting(name string) Setting {
+	all := o.Settings()
+	return all[slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })]
+}
+
+// listed says how an entry stands at a site by which it may be held.
+func listed(k storage.Kept, by *held) Listed {
+	l := Listed{Kept: k, Reason: k.Fate.Detail}
+	switch k.Fate.Code {
+	case frontier.Fetched:
+		l.Standing, l.Reason = StandsFetched, "status "+strconv.Itoa(k.Fate.Status)
+	case frontier.RobotsDisallowed:
+		l.Standing = StandsRefused
+	case frontier.UseRefused:
+		l.Standing = StandsUse
+	case frontier.Failed:
+		l.Standing = StandsFailed
+	case frontier.OutOfScope:
+		l.Standing = StandsScope
+	case frontier.OptedOut:
+		l.Standing = StandsOptOut
+	default:
+		l.Standing, l.Reason, l.Until, l.Clock = by.Standing, by.reason, by.until, by.clock
+		waits := by.Standing == StandsQueued || by.Standing == StandsWaiting
+		if k.Fate.Until.After(by.now) && k.Fate.Until.After(l.Until) && waits {
+			l.Standing, l.Until, l.Clock = StandsWaiting, k.Fate.Until, frontier.RetryClock
+		}
+	}
+	return l
+}

@@ -1,0 +1,79 @@
+package crawler_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// accountOf is an account of the crawl in dir. It ends with the test.
+func accountOf(t *testing.T, dir string) *crawler.Account {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	a, err := crawler.NewAccount(r, dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// standings are how the URLs of a site stand, in the order in which they were found.
+func standings(t *testing.T, a *crawler.Account, site frontier.Site) (all []string) {
+	t.Helper()
+	for l, err := range a.List(site) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(crawler.Standings(), l.Standing) {
+			t.Errorf("%s stands as %q, which is no standing", l.URL, l.Standing)
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", l.URL.Target(), l.Standing, l.Reason))
+	}
+	return all
+}
+
+// The budget, the limits and the defaults are those of the last run, as it was told.
+func TestWhatIsLeftStandsByTheSettingsOfTheLastRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*crawler.Options)
+		want   string
+	}{
+		"limit":    {func(o *crawler.Options) { o.Limit = 1 }, "/b limit "},
+		"bytes":    {func(o *crawler.Options) { o.MaxBytes = 1 }, "/ limit "},
+		"budget":   {func(o *crawler.Options) { o.MaxHostPages = 1 }, "/b budget max-host-pages 1"},
+		"no limit": {func(*crawler.Options) {}, "/b fetched status 200"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/", `<a href="/b">`).Page("/b", "y")
+				dir := t.TempDir()
+				crawl(t, w, func(o *crawler.Options) {
+					o.Dir = dir
+					c.change(o)
+				}, "http://a.example/")
+				a := accountOf(t, dir)
+				if got := standings(t, a, "http://a.example"); len(got) == 0 || got[len(got)-1] != c.want {
+					t.Errorf("%q, want %q as the last", got, c.want)
+				}
+				if s, ok := a.Stored(); !ok || s.Options.Identity.Token == "" {
+					t.Errorf("%+v, %v", s, ok)
+				}
+				if got := standings(t, a, "http://none.example"); got != nil {
+					t.Errorf("a site that is not known has %q", got)
+				}
+			})
+		})
+	}
+}

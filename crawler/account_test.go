@@ -1,0 +1,60 @@
+package crawler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// How an entry stands is said by what is held against itself, then against its site,
+// then against the crawl.
+func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	later, latest := now.Add(time.Minute), now.Add(time.Hour)
+	own := frontier.Clocks{Due: later, By: frontier.CrawlDelayClock}
+	spent := frontier.Spent{Pages: 5, Bytes: 500, Time: 5 * time.Second}
+	dead := frontier.Fate{Code: frontier.SiteDead, Detail: "connect"}
+	waits := frontier.Fate{Code: frontier.Waiting, Until: latest}
+	for name, c := range map[string]struct {
+		fate frontier.Fate
+		site frontier.SiteState
+		opts Options
+		full bool
+		want Listed
+	}{
+		"fetched":     {fate: frontier.Fate{Code: frontier.Fetched, Status: 404}, want: Listed{Standing: StandsFetched, Reason: "status 404"}},
+		"refused":     {fate: frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 2"}, want: Listed{Standing: StandsRefused, Reason: "line 2"}},
+		"use":         {fate: frontier.Fate{Code: frontier.UseRefused, Detail: "noai"}, want: Listed{Standing: StandsUse, Reason: "noai"}},
+		"failed":      {fate: frontier.Fate{Code: frontier.Failed, Detail: "http 500"}, want: Listed{Standing: StandsFailed, Reason: "http 500"}},
+		"scope":       {fate: frontier.Fate{Code: frontier.OutOfScope, Detail: "filtered"}, want: Listed{Standing: StandsScope, Reason: "filtered"}},
+		"optout":      {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "x:1"}, want: Listed{Standing: StandsOptOut, Reason: "x:1"}},
+		"queued":      {want: Listed{Standing: StandsQueued}},
+		"waiting":     {site: frontier.SiteState{Clocks: own}, want: Listed{Standing: StandsWaiting, Clock: frontier.CrawlDelayClock, Until: later}},
+		"was waiting": {site: frontier.SiteState{Clocks: frontier.Clocks{Due: now, By: frontier.OwnClock}}, want: Listed{Standing: StandsQueued}},
+		"waits by itself": {fate: waits, site: frontier.SiteState{Clocks: own},
+			want: Listed{Standing: StandsWaiting, Clock: frontier.RetryClock, Until: latest}},
+		"its site waits longer": {fate: frontier.Fate{Code: frontier.Waiting, Until: now.Add(time.Second)}, site: frontier.SiteState{Clocks: own},
+			want: Listed{Standing: StandsWaiting, Clock: frontier.CrawlDelayClock, Until: later}},
+		"has waited": {fate: frontier.Fate{Code: frontier.Waiting, Until: now}, want: Listed{Standing: StandsQueued}},
+		"dead":       {fate: waits, site: frontier.SiteState{Fate: dead, Clocks: own, Spent: spent}, opts: Options{MaxHostPages: 5}, full: true, want: Listed{Standing: StandsDead, Reason: "connect"}},
+		"unreachable": {site: frontier.SiteState{Fate: frontier.Fate{Code: frontier.RobotsUnreachable, Detail: "http 500"}},
+			want: Listed{Standing: StandsUnreachable, Reason: "http 500"}},
+		"pages": {fate: waits, site: frontier.SiteState{Spent: spent, Clocks: own}, opts: Options{MaxHostPages: 5, MaxHostBytes: 500}, full: true,
+			want: Listed{Standing: StandsBudget, Reason: "max-host-pages 5"}},
+		"bytes":         {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 6, MaxHostBytes: 500}, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
+		"time":          {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostTime: 5 * time.Second}, want: Listed{Standing: StandsBudget, Reason: "max-host-time 5s"}},
+		"budget left":   {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 6, MaxHostBytes: 501, MaxHostTime: 6 * time.Second}, want: Listed{Standing: StandsQueued}},
+		"full":          {fate: waits, site: frontier.SiteState{Clocks: own}, full: true, want: Listed{Standing: StandsLimit}},
+		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Standing: StandsFailed}},
+	} {
+		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full}
+		h := a.heldBy(&c.site)
+		k := storage.Kept{Fate: c.fate}
+		c.want.Kept = k
+		if got := listed(k, &h); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
