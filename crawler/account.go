@@ -28,6 +28,9 @@ type Records interface {
 // the settings of its last run. It changes nothing. Its methods may be called one
 // after the other.
 type Account struct {
+	// OptOut says why a URL must not be asked for, as Options.OptOut; nil: none is.
+	OptOut func(frontier.URL) string
+
 	from   Records
 	dir    string
 	now    time.Time

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Each clock that a site may wait for is told in words.
+func TestEachClockHasWords(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "frontier", "clock.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		if of, ok := spec.Type.(*ast.Ident); !ok || of.Name != "Clock" {
+			return true
+		}
+		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; name != "" && clockWords[frontier.Clock(name)] == "" {
+			t.Errorf("the clock %s has no words", name)
+		}
+		return true
+	})
+	if n < len(clockWords) || n < 10 {
+		t.Errorf("%d clocks, %d with words", n, len(clockWords))
+	}
+}
+
+// However a URL stands, a sentence says it, and no two say the same.
+func TestEachStandingIsToldInASentence(t *testing.T) {
+	said := map[string]crawler.Standing{}
+	now := time.Now()
+	for _, s := range append(crawler.Standings(), crawler.StandsOut, crawler.StandsUnknown) {
+		x := &crawler.Explanation{Listed: crawler.Listed{Standing: s, Reason: "because", Until: now.Add(time.Minute)}}
+		text := fateOf(x, now)
+		if other, twice := said[text]; twice {
+			t.Errorf("%s and %s are both %q", s, other, text)
+		}
+		said[text] = s
+	}
+	for _, c := range []struct {
+		x    crawler.Explanation
+		want string
+	}{
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run asks for it; 3 URLs of its site come first"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
+			", in 1m30s, for Retry-After in its last answer"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
+			"whether scope keeps it out cannot be told from the directory: a program has made that setting (main.mine)"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Links: make([]crawler.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},
+	} {
+		if got := fateOf(&c.x, now); !strings.Contains(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Each reason for which a link is refused is told in words of its own.
+func TestEachRefusalIsToldInWords(t *testing.T) {
+	said := map[string]bool{}
+	for _, r := range []crawler.Reason{
+		crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipTrap,
+		crawler.SkipRedirects, crawler.SkipUse, crawler.SkipShown, crawler.SkipSitemaps, crawler.SkipLinks,
+	} {
+		text := refusalInWords(crawler.Refusal{Reason: r, Detail: "depth 3"})
+		if said[text] || text == (crawler.Refusal{Reason: r, Detail: "depth 3"}).String() {
+			t.Errorf("%s: %q", r, text)
+		}
+		said[text] = true
+	}
+}
+
+// A way, tries and links that have no end are cut, and it is said how much is missing.
+func TestALongExplanationIsCut(t *testing.T) {
+	var out bytes.Buffer
+	p := &program{out: &out}
+	x := &crawler.Explanation{Links: make([]crawler.LinkFact, shownLinks+2), Tries: make([]crawler.Try, shownTries+4)}
+	for range 3 * shownSteps {
+		x.Found = append(x.Found, crawler.Step{URL: "http://a.test/", Hop: frontier.HopLink})
+	}
+	x.Found = append(x.Found, crawler.Step{URL: "http://a.test/"})
+	if err := p.explained(x, false, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for text, n := range map[string]int{
+		"by a link on http://a.test/ (L)\n": shownSteps, "and so on, by 40 more\n": 1, "which is a seed\n": 1, "tries        4 earlier ones\n": 1,
+		"ended without a request": shownTries, "and more\n": 1,
+	} {
+		if got := strings.Count(out.String(), text); got != n {
+			t.Errorf("%q %d times, want %d", text, got, n)
+		}
+	}
+}
+
+// What sites, seeds and files have said steers no terminal, and looks like no line of
+// the command.
+func TestAnExplanationSteersNoTerminal(t *testing.T) {
+	dir := hostileCrawl(t)
+	const evil = "\x1b]0;owned\x07\u202e\nfate         fetched"
+	for _, args := range [][]string{
+		{"explain", "-d", dir, "http://a.test/\x1b[31m\u009b31m\u202e?x=\n\x07"},
+		{"explain", "-d", dir, "--json", "http://a.test/\x1b[31m\u009b31m\u202e?x=\n\x07"},
+		{"explain", "-d", dir, "http://b.test/\x1b]0;x"},
+		{"explain", "-d", dir, "http://\x1b[31m"},
+	} {
+		var out, said bytes.Buffer
+		run(args, nil, &out, &said)
+		for _, text := range []string{out.String(), said.String()} {
+			if strings.IndexFunc(text, steers) >= 0 || out.Len()+said.Len() == 0 {
+				t.Errorf("%q: %q", args, text)
+			}
+		}
+	}
+	var out bytes.Buffer
+	p := &program{out: &out}
+	x := &crawler.Explanation{
+		Known: true, Listed: crawler.Listed{Kept: storage.Kept{Fate: frontier.Fate{Detail: evil, Digest: evil, Answer: frontier.Place{File: evil}}}, Standing: crawler.StandsFailed, Reason: evil},
+		Found: []crawler.Step{{URL: evil, Hop: frontier.HopLink}, {URL: evil, Tag: evil}}, Lost: evil, Links: []crawler.LinkFact{{LinkRecord: storage.LinkRecord{From: evil, Where: evil}, Refusal: crawler.Refusal{Reason: crawler.Reason(evil)}}},
+		Robots: &crawler.Rules{Agent: []string{evil}, Failure: evil, Against: robots.Rule{Line: 1, Pattern: evil}, Nearest: robots.Rule{Line: 1, Pattern: evil}, Verdict: robots.Verdict{Access: robots.Disallow, Rule: robots.Rule{Line: 1, Pattern: evil}}},
+	}
+	if err := p.explained(x, false, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.IndexFunc(out.String(), steers) >= 0 || strings.Contains(out.String(), "\nfate         fetched") {
+		t.Errorf("%q", &out)
+	}
+}
+
+// A directory in the place of a URL is told to be one.
+func TestADirectoryIsNoURL(t *testing.T) {
+	dir := t.TempDir()
+	var out, said bytes.Buffer
+	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), "is a directory or a file: a URL is written as https://example.org/, and the directory of the crawl is given as --dir") {
+		t.Errorf("exit code %d, %s", code, &said)
+	}
+}

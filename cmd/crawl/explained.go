@@ -1,0 +1,319 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// Bounds of what is printed for people; JSON has all.
+const (
+	shownSteps = 20
+	shownTries = 10
+	shownLinks = 5
+)
+
+// explained prints an explanation for people, behind an empty line if there was one
+// before.
+func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) error {
+	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	if behind {
+		_, w.err = fmt.Fprintln(p.out)
+	}
+	w.one("url", "%s", x.Asked)
+	if x.Known && x.URL.String() != x.Asked.String() {
+		w.one("queued as", "%s", x.URL)
+	}
+	w.one("fate", "%s", fateOf(x, now))
+	if !x.Near.IsZero() {
+		w.one("but", "%s has entered the crawl", x.Near)
+	}
+	w.found(x)
+	w.links(x)
+	w.rules(x.Robots)
+	w.tries(x.Tries)
+	if x.Known && !x.LeadsTo.IsZero() {
+		w.one("leads to", "%s", x.LeadsTo)
+	}
+	if at := x.Fate.Answer; at.File != "" {
+		w.one("archived", "warc/%s at byte %d (crawl explain --body prints it)", at.File, at.Offset)
+	}
+	if x.Fate.Digest != "" {
+		w.one("digest", "%s", x.Fate.Digest)
+	}
+	return w.err
+}
+
+// fateOf says in a sentence how a URL stands.
+func fateOf(x *crawler.Explanation, now time.Time) string {
+	at := ""
+	if !x.Fate.Time.IsZero() {
+		at = " at " + stamp(x.Fate.Time)
+	}
+	switch x.Standing {
+	case crawler.StandsFetched:
+		return "fetched" + at + ": " + x.Reason
+	case crawler.StandsRefused:
+		return "refused by robots.txt" + at + ": " + x.Reason
+	case crawler.StandsUse:
+		return "its owner refuses what the crawl is for" + at + ": " + x.Reason
+	case crawler.StandsFailed:
+		return "failed every time, the last one" + at + ": " + x.Reason
+	case crawler.StandsScope:
+		return "put aside" + at + ", as the settings were narrower than before: " + inWords(x.Reason) + "; it is queued again once they are wider"
+	case crawler.StandsOptOut:
+		return "left alone" + at + ", by the opt-out list: " + x.Reason
+	case crawler.StandsOut:
+		return "not in the crawl: " + refusalInWords(x.Refusal)
+	case crawler.StandsUnknown:
+		return "not in the crawl: " + unknownInWords(x)
+	}
+	return queuedInWords(x, now)
+}
+
+// queuedInWords says why what is queued was not fetched yet.
+func queuedInWords(x *crawler.Explanation, now time.Time) string {
+	first := ""
+	if x.Ahead > 0 {
+		first = fmt.Sprintf("; %s of its site come first", plural(x.Ahead, "URL"))
+	}
+	switch x.Standing {
+	case crawler.StandsWaiting:
+		return fmt.Sprintf("waiting until %s, in %s, for %s%s", stamp(x.Until), short(x.Until.Sub(now)), clockInWords(x.Clock), first)
+	case crawler.StandsBudget:
+		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
+	case crawler.StandsLimit:
+		return "queued, but the limit of the crawl is reached"
+	case crawler.StandsDead:
+		return "queued, but its site does not answer, and was given up in the last run: " + x.Reason
+	case crawler.StandsUnreachable:
+		return "queued, but robots.txt of its site cannot be had, and it was given up in the last run: " + x.Reason
+	}
+	return "queued, and due: the next run asks for it" + first
+}
+
+// clockWords say who makes a site wait.
+var clockWords = map[frontier.Clock]string{
+	frontier.OwnClock:        "the pause of the crawl (--delay)",
+	frontier.CrawlDelayClock: "Crawl-delay in robots.txt",
+	frontier.RateClock:       "Request-rate in robots.txt",
+	frontier.VisitTimeClock:  "Visit-time in robots.txt",
+	frontier.AdaptiveClock:   "the time that the site takes to answer",
+	frontier.RetryAfterClock: "Retry-After in its last answer",
+	frontier.BackOffClock:    "the pause after a request for rest, or no answer",
+	frontier.FailuresClock:   "the pause after several failures",
+	frontier.RobotsClock:     "robots.txt, which could not be had and is asked for again then",
+	frontier.IPClock:         "another site at the same address (--ip-delay)",
+	frontier.HostClock:       "another service of the same host",
+	frontier.DomainClock:     "another site of the same domain (--domain-delay)",
+	frontier.MachineClock:    "another crawl of this machine",
+	frontier.SiteClock:       "the site that its robots.txt is redirected to",
+	frontier.RestartClock:    "the pause after a run that was broken off",
+	frontier.RetryClock:      "the pause before another try",
+}
+
+func clockInWords(c frontier.Clock) string { return cmp.Or(clockWords[c], "the clock "+string(c)) }
+
+// refusalInWords says what keeps a link out of the crawl.
+func refusalInWords(r crawler.Refusal) string {
+	switch r.Reason {
+	case crawler.SkipScope:
+		return "it is out of scope (--" + r.Detail + ")"
+	case crawler.SkipDepth:
+		return "it is too many links from a seed (--" + r.Detail + ")"
+	case crawler.SkipFilter:
+		return "it is excluded (--" + r.Detail + ")"
+	case crawler.SkipNoFollow:
+		return "the link is marked nofollow (" + r.Detail + ")"
+	case crawler.SkipOptOut:
+		return "it is on the opt-out list (" + r.Detail + ")"
+	case crawler.SkipTrap:
+		return "it looks like a part of a space without an end: " + r.Detail + " (--traps follow follows it)"
+	case crawler.SkipRedirects:
+		return "it was redirected too often"
+	case crawler.SkipUse:
+		return "of the page with the link nothing was kept: its owner refuses what the crawl is for (" + r.Detail + ")"
+	case crawler.SkipShown:
+		return "no page is fetched by it, a page is shown with it (--requisites page fetches that)"
+	case crawler.SkipSitemaps:
+		return "it is a sitemap, and these are not read (--sitemaps none)"
+	case crawler.SkipLinks:
+		return "only what sitemaps name is fetched (--sitemaps only)"
+	}
+	return r.String()
+}
+
+// unknownInWords says why nothing is known, and how to know.
+func unknownInWords(x *crawler.Explanation) string {
+	switch {
+	case len(x.Untold) > 0:
+		return fmt.Sprintf("whether %s keeps it out cannot be told from the directory: a program has made that setting (%s)", x.Untold[0].Setting, x.Untold[0].Was)
+	case len(x.Links) > 0:
+		return "the pages below link to it, and no setting keeps it out: meta elements or header fields of theirs may say nofollow, or a program refused it"
+	case x.HasLinks:
+		return "no page that was fetched links to it"
+	}
+	return "no setting of the last run keeps it out by its address, so that no page links to it, or links are too deep, nofollow, or a trap: crawl run --output links keeps all links, and explain names them then"
+}
+
+// hopWords say how a URL was found on the next.
+var hopWords = map[frontier.Hop]string{
+	frontier.HopLink:         "a link on",
+	frontier.HopEmbed:        "what is shown with",
+	frontier.HopRedirect:     "a redirect of",
+	frontier.HopManifest:     "a sitemap that is named by",
+	frontier.HopPrerequisite: "robots.txt of",
+}
+
+// found prints the way to a seed.
+func (l *lines) found(x *crawler.Explanation) {
+	label := "found"
+	for i, s := range x.Found {
+		switch {
+		case s.Hop == 0 && i == 0:
+			l.one(label, "it is a seed%s", tagged(s.Tag))
+		case s.Hop == 0:
+			l.one("", "which is a seed%s", tagged(s.Tag))
+		case i+1 < len(x.Found) && i < shownSteps:
+			l.one(label, "by %s %s (%s)", hopOf(x.Found, i), x.Found[i+1].URL, string(rune(s.Hop)))
+		case i == shownSteps:
+			l.one("", "and so on, by %d more", len(x.Found)-i-1)
+		}
+		label = ""
+	}
+	if x.Lost != "" {
+		l.one(label, "%s", x.Lost)
+	}
+}
+
+// hopOf says how a step was found: what a sitemap names is a link of it.
+func hopOf(steps []crawler.Step, i int) string {
+	s, on := steps[i], steps[i+1]
+	if s.Hop == frontier.HopManifest && on.Hop != frontier.HopManifest && on.Hop != frontier.HopPrerequisite {
+		return "the name of a sitemap on"
+	}
+	return cmp.Or(hopWords[s.Hop], "a hop from")
+}
+
+func tagged(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return " with the tag " + tag
+}
+
+// links prints the pages that link to what has not entered the crawl.
+func (l *lines) links(x *crawler.Explanation) {
+	for i, link := range x.Links {
+		if i == shownLinks {
+			l.one("", "and more")
+			return
+		}
+		label, why := "", ""
+		if i == 0 {
+			label = "linked on"
+		}
+		if link.Reason != "" {
+			why = ": " + refusalInWords(link.Refusal)
+		}
+		l.one(label, "%s (%s)%s", link.From, link.Where, why)
+	}
+}
+
+// rules prints what robots.txt says.
+func (l *lines) rules(r *crawler.Rules) {
+	if r == nil {
+		l.one("robots.txt", "was never asked for")
+		return
+	}
+	l.one("robots.txt", "%s", verdictInWords(r))
+	if r.Against.Line > 0 {
+		l.one("", "against line %d: %s, which lost", r.Against.Line, r.Against)
+	}
+	if r.Nearest.Line > 0 {
+		l.one("", "line %d: %s is near, and does not match", r.Nearest.Line, r.Nearest)
+	}
+	copied := fmt.Sprintf("copy of %s, status %d", stamp(r.Fetched), r.Status)
+	if r.Status == 0 {
+		copied = fmt.Sprintf("no answer at %s (%s)", stamp(r.Fetched), r.Failure)
+	}
+	if !r.Copy.IsZero() {
+		copied += ", in its place the copy of " + stamp(r.Copy)
+	}
+	if r.Digest != "" {
+		copied += ", " + r.Digest
+	}
+	l.one("", "%s; asked again after %s", copied, stamp(r.Expires))
+}
+
+func verdictInWords(r *crawler.Rules) string {
+	v := r.Verdict
+	text := map[robots.Access]string{robots.Allow: "allows it", robots.Disallow: "forbids it", robots.Defer: "cannot be had, so that nothing of the site is asked for"}[v.Access]
+	switch {
+	case v.Rule.Line > 0:
+		text += fmt.Sprintf(" by line %d: %s", v.Rule.Line, v.Rule)
+	case v.Access != robots.Defer:
+		text += ": " + v.Reason.String()
+	}
+	if len(r.Agent) > 0 {
+		text += fmt.Sprintf(" (group %s, line %d)", strings.Join(r.Agent, ", "), r.GroupLine)
+	}
+	return text
+}
+
+// tries prints the last lines of the log.
+func (l *lines) tries(all []crawler.Try) {
+	label := "tries"
+	if more := len(all) - shownTries; more > 0 {
+		l.one(label, "%d earlier ones", more)
+		label, all = "", all[more:]
+	}
+	for i := range all {
+		l.one(label, "%s", tryInWords(&all[i]))
+		label = ""
+	}
+}
+
+func tryInWords(t *crawler.Try) string {
+	if !t.Request() {
+		return fmt.Sprintf("%s ended without a request (%d)", stamp(t.Time), t.Status)
+	}
+	text := fmt.Sprintf("%s status %d", stamp(t.Start), t.Status)
+	if t.Status <= 0 {
+		text = fmt.Sprintf("%s no answer", stamp(t.Start))
+	}
+	if stage, ok := t.Annotation("error"); ok {
+		text += " (" + stage + ")"
+	}
+	if t.Size >= 0 {
+		text += ", " + size(t.Size)
+	}
+	if took, ok := t.Annotation("took"); ok {
+		text += fmt.Sprintf(" in %ss", bare(took))
+	}
+	if asked, ok := t.Annotation("asked"); ok {
+		clock, _ := t.Annotation("clock")
+		text += fmt.Sprintf("; a pause of %ss was asked (%s)", bare(asked), clock)
+	}
+	return text
+}
+
+// bare is a number without the zeros that end it.
+func bare(seconds string) string {
+	if strings.Contains(seconds, ".") {
+		seconds = strings.TrimRight(strings.TrimRight(seconds, "0"), ".")
+	}
+	return seconds
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// one is a line in which no second one stands, whatever a site has said.
+func (l *lines) one(label, format string, args ...any) {
+	l.line(label, "%s", oneLine(fmt.Sprintf(format, args...)))
+}

@@ -1,0 +1,184 @@
+package crawler
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// ErrNoBody is returned for an answer whose body the crawl did not keep.
+var ErrNoBody = errors.New("crawler: no body of it was kept")
+
+// Answer is what is kept of the last answer to u: the head, and the body without any
+// coding, which the caller closes. It is that of the archive, or of pages.jsonl where
+// that has the bodies. The error is ErrNoBody where neither has it, an *warc.Error
+// where the record cannot be read, or one of the file system.
+func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
+	k, ok, err := a.from.Entry(u)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: %s has not entered the crawl", ErrNoBody, u)
+	}
+	if k.Fate.Answer == (frontier.Place{}) {
+		return a.pageBody(k)
+	}
+	return a.archivedAt(k.Fate.Answer, true)
+}
+
+// archivedAt is the answer whose record is at a place. With payload the body of one that
+// is a revisit is that of the record that it names.
+func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Response, err error) {
+	file, err := a.openArchive(at.File)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	rec, err := warc.ReadAt(file, at.Offset)
+	if err == nil && rec.Type == warc.Resource { // of a server that speaks no HTTP
+		resp = &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {rec.Header.Get(warc.FieldContentType)}}, Body: io.NopCloser(rec)}
+	} else if err == nil {
+		resp, err = rec.Response()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	if rec.Type == warc.Revisit {
+		defer file.Close()
+		resp.Body = http.NoBody
+		if !payload {
+			return resp, nil
+		}
+		resp.Body, err = a.original(rec)
+		return resp, err
+	}
+	body, err := fetch.Decode(resp.Header.Get("Content-Encoding"), resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s at byte %d: %w", file.Name(), at.Offset, err)
+	}
+	resp.Body = &fileBody{body, file}
+	return resp, nil
+}
+
+// A fileBody is a body in a file, which is closed with it.
+type fileBody struct {
+	io.ReadCloser
+	file *os.File
+}
+
+func (b *fileBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.file.Close()) }
+
+// openArchive opens a file of the archive, which may still be growing.
+func (a *Account) openArchive(name string) (*os.File, error) {
+	path := filepath.Join(a.dir, storage.ArchiveDir, filepath.Base(name))
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if open, also := os.Open(path + ".open"); also == nil {
+			return open, nil
+		}
+	}
+	return file, err
+}
+
+// original is the body of the record that a revisit names.
+func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
+	name, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
+	elsewhere := fmt.Errorf("%w with it: it is that of %s, archived at %s, which is not the last answer of that", ErrNoBody, name, date)
+	u, err := frontier.ParseURL(name)
+	if err != nil {
+		return nil, elsewhere
+	}
+	k, ok, err := a.from.Entry(u)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || k.Fate.Answer == (frontier.Place{}) {
+		return nil, elsewhere
+	}
+	file, err := a.openArchive(k.Fate.Answer.File)
+	if err != nil {
+		return nil, err
+	}
+	first, err := warc.ReadAt(file, k.Fate.Answer.Offset)
+	file.Close()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	if at, err := time.Parse(time.RFC3339Nano, date); err != nil || !first.Date.Equal(at) || first.Type != warc.Response {
+		return nil, elsewhere
+	}
+	resp, err := a.archivedAt(k.Fate.Answer, false)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// pageBody is the body of a page in pages.jsonl: of its last line there.
+func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
+	var page *storage.PageRecord
+	err := scanLines(filepath.Join(a.dir, storage.PagesFile), `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
+		var p storage.PageRecord
+		if json.Unmarshal(line, &p) == nil && p.URL == k.URL.String() {
+			page = &p
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case page == nil || len(page.Body)+len(page.Base64) == 0 && page.Size > 0:
+		return nil, ErrNoBody
+	}
+	resp := &http.Response{StatusCode: page.Status, Header: http.Header{"Content-Type": {page.Type}}}
+	text := page.Base64
+	if len(page.Body) > 0 {
+		text = page.Body
+		resp.Header.Set("Content-Type", page.Type+"; charset=utf-8")
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return resp, nil
+}
+
+// leadsTo is where the last answer to a URL redirects to; zero where to nowhere, or
+// where the answer cannot be read.
+func (a *Account) leadsTo(x *Explanation) (to frontier.URL) {
+	if x.Fate.Status/100 != 3 || x.Fate.Answer == (frontier.Place{}) {
+		return to
+	}
+	resp, err := a.archivedAt(x.Fate.Answer, false)
+	if err != nil {
+		return to
+	}
+	defer resp.Body.Close()
+	if raw := resp.Header.Get("Location"); raw != "" {
+		to, _ = x.URL.Resolve(raw)
+	}
+	return to
+}
+
+// jsonText is a text as the lines of the outputs have it.
+func jsonText(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,171 @@
+package crawler
+
+import (
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// How a URL stands that has not entered the crawl.
+const (
+	StandsOut     Standing = "out"     // the settings of the last run keep links to it out; Reason says which
+	StandsUnknown Standing = "unknown" // nothing that is kept says why it has not
+)
+
+// An Explanation is all that a crawl knows of one URL. It is made of facts alone: who
+// renders it finds the words. Zero fields are unknown, or do not apply.
+type Explanation struct {
+	Asked  frontier.URL // what was asked about
+	Known  bool         // it has entered the crawl
+	Listed              // of what has; of what has not, Standing and Reason alone
+
+	Found   []Step // how it was found: from the URL itself back to a seed
+	Lost    string // why Found does not reach a seed; empty if it does
+	Robots  *Rules // of its site; nil where robots.txt was never asked for
+	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; 100000 stands for that many or more
+	Site    SiteFacts
+	Tries   []Try
+	LeadsTo frontier.URL // where its answer redirects to
+
+	// Of a URL that has not entered the crawl:
+
+	Near     frontier.URL // one that has, and differs in scheme, www or the last slash; zero if none has
+	Refusal  Refusal      // of StandsOut: what keeps it out
+	Links    []LinkFact   // that pages have to it, the first ones
+	HasLinks bool         // the crawl keeps links, so that Links are those that there were
+	Untold   []Change     // settings that cannot be known from the directory
+}
+
+// A Step is one URL on the way from a seed.
+type Step struct {
+	URL   string
+	Hop   frontier.Hop // by which it was found on the next of the steps; 0 for a seed
+	Hops  string       // path from the seed
+	Tag   string
+	Depth int
+}
+
+// SiteFacts are what is held against a site as a whole.
+type SiteFacts struct {
+	Known  bool
+	Queued int
+	Spent  frontier.Spent
+	Given  frontier.Fate // why it was given up in the last run; zero if it was not
+}
+
+// Explain says all that is known of u. It looks at the state, then for the tries at
+// crawl.log, and for links to what has not entered the crawl at links.jsonl: both are
+// read from their beginning.
+func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
+	x, err := a.Facts(u)
+	if err != nil {
+		return nil, err
+	}
+	if x.Tries, err = a.tries(x); err != nil {
+		return nil, err
+	}
+	if x.Known {
+		x.LeadsTo = a.leadsTo(x)
+		return x, nil
+	}
+	return x, a.explainOut(x)
+}
+
+// Facts are what the state alone says of u: neither Tries nor Links, and of what has
+// not entered the crawl no Standing. They are there at once, however large the crawl is.
+func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
+	x := &Explanation{Asked: u}
+	st, err := a.from.State(u.Site())
+	if err != nil {
+		return nil, err
+	}
+	x.Site = SiteFacts{Known: st.Queued > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{}, Queued: st.Queued, Spent: st.Spent, Given: st.Fate}
+	var k storage.Kept
+	if k, x.Known, err = a.from.Entry(u); err != nil {
+		return nil, err
+	}
+	if x.Known {
+		held := a.heldBy(&st)
+		x.Listed = listed(k, &held)
+		if err := a.trace(x); err != nil {
+			return nil, err
+		}
+		if k.Fate.Code == frontier.Undecided && k.Number > 0 {
+			if x.Ahead, err = a.from.Ahead(k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !x.Known {
+		if x.Near, err = a.near(u); err != nil {
+			return nil, err
+		}
+	}
+	x.Robots, err = a.rules(u, k.Fate)
+	return x, err
+}
+
+// near is a URL of the crawl that somebody may take for u; zero if there is none.
+func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
+	scheme, rest, _ := strings.Cut(u.String(), "://")
+	bare, www := strings.CutPrefix(rest, "www.")
+	if !www {
+		bare = "www." + rest
+	}
+	other := map[string]string{"https": "http", "http": "https"}[scheme]
+	for _, text := range []string{
+		other + "://" + rest, scheme + "://" + bare, other + "://" + bare, u.String() + "/", strings.TrimSuffix(u.String(), "/"),
+	} {
+		v, err := frontier.ParseURL(text)
+		if err != nil || v == u {
+			continue
+		}
+		if _, ok, err := a.from.Entry(v); ok || err != nil {
+			return v, err
+		}
+	}
+	return near, nil
+}
+
+// trace goes back from an entry to the seed that it was found from.
+func (a *Account) trace(x *Explanation) error {
+	e := x.Entry
+	for {
+		step := Step{URL: e.URL.String(), Hops: e.Hops, Tag: e.Tag, Depth: e.Depth}
+		if e.Hops != "" {
+			step.Hop = frontier.Hop(e.Hops[len(e.Hops)-1])
+		}
+		x.Found = append(x.Found, step)
+		if e.Hops == "" {
+			return nil
+		}
+		via, err := frontier.ParseURL(e.Via)
+		if err != nil {
+			x.Lost = "the page that it was found on is not kept"
+			return nil
+		}
+		before, ok, err := a.from.Entry(via)
+		switch {
+		case err != nil:
+			return err
+		case !ok && via.Target() == "/robots.txt":
+			x.Found = append(x.Found, Step{URL: e.Via, Hop: frontier.HopPrerequisite, Hops: e.Hops[:len(e.Hops)-1], Tag: e.Tag})
+			x.Lost = "robots.txt belongs to the first page of its site"
+			return nil
+		case !ok || len(before.Hops) >= len(e.Hops):
+			x.Lost = "of " + e.Via + " it is not kept how it was found"
+			return nil
+		}
+		e = before.Entry
+	}
+}
+
+// at is when what is asked about an entry was judged: at its end, or now.
+func (a *Account) at(f frontier.Fate) time.Time {
+	if f.Time.IsZero() {
+		return a.now
+	}
+	return f.Time
+}

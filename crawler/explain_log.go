@@ -1,0 +1,45 @@
+package crawler
+
+import (
+	"bytes"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// maxTries is how many tries are kept of one URL: the first ones.
+const maxTries = 1000
+
+// A Try is a line of crawl.log about a URL: a request, or its end without one.
+type Try struct{ crawllog.Line }
+
+// Request reports whether it is a request.
+func (t Try) Request() bool { return !t.Start.IsZero() }
+
+// fieldsBeforeURL stand in a line of the log before the URL that it is about; the one
+// that it was found on stands behind that.
+const fieldsBeforeURL = 3
+
+// tries are the lines of the log about a URL.
+func (a *Account) tries(x *Explanation) (all []Try, err error) {
+	u := x.Asked
+	if x.Known {
+		u = x.URL // as it is queued
+	}
+	text := " " + u.String() + " "
+	err = scanLines(filepath.Join(a.dir, storage.LogFile), text, func(line []byte) bool {
+		if len(bytes.Fields(line[:bytes.Index(line, []byte(text))])) != fieldsBeforeURL {
+			return true
+		}
+		l, err := crawllog.Parse(string(line))
+		if err != nil { // the last line may be torn
+			return true
+		}
+		if _, site := l.Annotation("queued"); !site {
+			all = append(all, Try{*l})
+		}
+		return len(all) < maxTries
+	})
+	return all, err
+}

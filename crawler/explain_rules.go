@@ -1,0 +1,82 @@
+package crawler
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// Rules are what robots.txt says of a URL: the copy by which it was judged, or that
+// would be gone by now, as the settings of the last run read it.
+type Rules struct {
+	URL     string
+	Fetched time.Time
+	Status  int
+	Failure string    // why there was no answer
+	Copy    time.Time // when the file was fetched that counts, where it is an earlier one
+	Digest  string    // of that file: "sha1:" and base 32; empty where there is none
+	Expires time.Time
+
+	Agent     []string // User-agent lines of the group that applies
+	GroupLine int
+	Verdict   robots.Verdict // with the rule that decides, if one does
+	Against   robots.Rule    // the longest rule of the other kind that matches; Line is 0 where none does
+	Nearest   robots.Rule    // where none does: the rule that has most in common with the URL, and does not match
+}
+
+// rules are those for u, whose fate says which copy of robots.txt it was judged by.
+// They are nil where there is none.
+func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
+	var s *robots.Snapshot
+	for next, err := range a.from.Snapshots(u.Site()) {
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && !fate.Rules.IsZero() && next.Fetched.After(fate.Rules) {
+			break
+		}
+		s = next
+	}
+	if s == nil {
+		return nil, nil
+	}
+	policy := a.stored.Options.policy()
+	at := a.at(fate)
+	g := s.Group(policy, at)
+	r := &Rules{URL: s.URL, Fetched: s.Fetched, Status: s.Status, Failure: s.Failure, Expires: s.Expires(policy), Agent: g.Names(), GroupLine: g.Line(), Verdict: g.Match(u.Target())}
+	good := cmp.Or(s.Good(), s)
+	if good != s {
+		r.Copy = good.Fetched
+	}
+	if good.Status/100 == 2 {
+		r.Digest = warc.PayloadDigest(&warc.HTTP{Body: good.Body})
+	}
+	if by := r.Verdict.Rule; by.Line > 0 {
+		r.Against = g.Only(!by.Allow).Match(u.Target()).Rule
+	}
+	if r.Against.Line == 0 {
+		r.Nearest = nearest(g.Rules(), r.Verdict.Rule, u.Target())
+	}
+	return r, nil
+}
+
+// nearest is the rule, but for the one that decides, whose beginning has most in common
+// with a target, and more than its first slash.
+func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
+	most := 1
+	for _, r := range rules {
+		plain, _, _ := strings.Cut(strings.TrimSuffix(r.Pattern, "$"), "*")
+		n := 0
+		for n < len(plain) && n < len(target) && plain[n] == target[n] {
+			n++
+		}
+		if n > most && r.Line != but.Line {
+			best, most = r, n
+		}
+	}
+	return best
+}

@@ -1,0 +1,257 @@
+package crawler_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// explained is a crawl with something to explain.
+func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	w := crawltest.New(t)
+	same := strings.Repeat("the same body in many places ", 9)
+	w.Site("http://a.example").
+		Robots("User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\nAllow: /private/open/\n").
+		Page("/", `<a href="/a">a</a> <a href="/private/x">x</a> <a href="http://b.example/out">b</a> <a href="/skipped" rel="ugc nofollow">n</a>
+			<a href="/secret/1">s</a> <img src="/i.png"> <a href="/moved">m</a> <a href="/flaky">f</a> <a href="/r/r/r/r/">t</a>`).
+		Page("/a", `<a href="/a/b">b</a><a href="/private/open/y">y</a>`+same).Page("/a/b", `<a href="/a/b/c">c</a>`).
+		Page("/private/open/y", same).Page("/target", same).Page("/target2", same).Redirect("/moved", "/target?x=1#y").
+		Func("/target?x=1", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, same) }).
+		Flaky("/flaky", "at last", "", 500, 502)
+	crawl(t, w, func(o *crawler.Options) {
+		o.Dir, o.Depth, o.Exclude = dir, 2, regexp.MustCompile("/secret/")
+		o.Output = []crawler.Output{crawler.OutputWARC, crawler.OutputLinks}
+		if change != nil {
+			change(o)
+		}
+	}, "http://a.example/")
+	return dir
+}
+
+// explain is what is known of a URL.
+func explain(t *testing.T, a *crawler.Account, url string) *crawler.Explanation {
+	t.Helper()
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := a.Explain(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// way is a chain of steps, the seed last.
+func way(x *crawler.Explanation) string {
+	var all []string
+	for _, s := range x.Found {
+		hop := "seed"
+		if s.Hop != 0 {
+			hop = string(rune(s.Hop))
+		}
+		all = append(all, hop+" "+s.URL)
+	}
+	return strings.Join(all, ", ")
+}
+
+// What has entered the crawl is told with its way from the seed, the rule that decided
+// with the one that lost against it, each try, and where its answer lies.
+func TestAnEntryIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accountOf(t, explained(t, nil))
+		for _, c := range []struct {
+			url      string
+			standing crawler.Standing
+			reason   string
+			way      string
+			tries    string
+			rule     string // that decides, that lost, that is nearest
+		}{
+			{"http://a.example/", crawler.StandsFetched, "status 200", "seed http://a.example/", "200", "||"},
+			{"HTTP://A.example:80/a#top", crawler.StandsFetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
+			{"http://a.example/private/x", crawler.StandsRefused, "line 5: Disallow: /private/", "L http://a.example/private/x, seed http://a.example/", "-9998",
+				"Disallow: /private/||Allow: /private/open/"},
+			{"http://a.example/private/open/y", crawler.StandsFetched, "status 200", "L http://a.example/private/open/y, L http://a.example/a, seed http://a.example/", "200",
+				"Allow: /private/open/|Disallow: /private/|"},
+			{"http://a.example/target?x=1", crawler.StandsFetched, "status 200", "R http://a.example/target?x=1, L http://a.example/moved, seed http://a.example/", "200", "||"},
+			{"http://a.example/flaky", crawler.StandsFetched, "status 200", "L http://a.example/flaky, seed http://a.example/", "500 502 200", "||"},
+		} {
+			x := explain(t, a, c.url)
+			if !x.Known || x.Standing != c.standing || x.Reason != c.reason || way(x) != c.way || x.Lost != "" {
+				t.Errorf("%s: known %v, %s (%s), by %s %s\nwant %s (%s), by %s", c.url, x.Known, x.Standing, x.Reason, way(x), x.Lost, c.standing, c.reason, c.way)
+			}
+			var tries []string
+			for _, try := range x.Tries {
+				tries = append(tries, fmt.Sprint(try.Status))
+				if try.Request() != (try.Status > 0) {
+					t.Errorf("%s: %+v", c.url, try)
+				}
+			}
+			if got := strings.Join(tries, " "); got != c.tries {
+				t.Errorf("%s: tries %q, want %q", c.url, got, c.tries)
+			}
+			r := x.Robots
+			if r == nil || r.Status != 200 || r.Digest == "" || r.GroupLine != 4 || !r.Expires.After(r.Fetched) {
+				t.Fatalf("%s: robots.txt %+v", c.url, r)
+			}
+			if got := r.Verdict.Rule.String() + "|" + r.Against.String() + "|" + r.Nearest.String(); got != c.rule {
+				t.Errorf("%s: by %s, want %s", c.url, got, c.rule)
+			}
+			if (x.Fate.Answer.File != "") != (c.standing == crawler.StandsFetched) || x.Fate.Time.IsZero() || !x.Site.Known {
+				t.Errorf("%s: archived at %+v, ended at %v, %+v", c.url, x.Fate.Answer, x.Fate.Time, x.Site)
+			}
+		}
+		if to := explain(t, a, "http://a.example/moved").LeadsTo.String(); to != "http://a.example/target?x=1" {
+			t.Errorf("the redirect leads to %q", to)
+		}
+	})
+}
+
+// What has not entered the crawl is told with the pages that link to it, and with the
+// setting that kept it out.
+func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := explained(t, nil)
+		for _, kept := range []bool{true, false} {
+			if !kept {
+				if err := os.Remove(filepath.Join(dir, "links.jsonl")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := accountOf(t, dir)
+			a.OptOut = func(u frontier.URL) string {
+				if u.Host() == "never.example" {
+					return "list:3"
+				}
+				return ""
+			}
+			for _, c := range []struct {
+				url, from, reason, without string // without links
+			}{
+				{"http://b.example/out", "http://a.example/", "out of scope: scope host", "out of scope: scope host"},
+				{"http://a.example/skipped", "http://a.example/", "nofollow: rel=ugc nofollow", ""},
+				{"http://a.example/secret/1", "http://a.example/", "filtered: exclude /secret/", "filtered: exclude /secret/"},
+				{"http://a.example/a/b/c", "http://a.example/a/b", "too deep: depth 2", ""},
+				{"http://a.example/i.png", "http://a.example/", "no link: requisites none", ""},
+				{"http://a.example/nobody", "", "", ""},
+				{"http://a.example/d/d/d/d/", "", "trap: the path repeats /d", "trap: the path repeats /d"},
+				{"http://never.example/", "", "opted out: list:3", "opted out: list:3"},
+			} {
+				x := explain(t, a, c.url)
+				from, want := "", c.reason
+				if len(x.Links) > 0 {
+					from = x.Links[0].From
+				}
+				if !kept {
+					want, c.from = c.without, ""
+				}
+				standing := crawler.StandsOut
+				if want == "" {
+					standing = crawler.StandsUnknown
+				}
+				if x.Known || x.Standing != standing || x.Reason != want || from != c.from || x.Tries != nil || x.Found != nil {
+					t.Errorf("%s: %s (%s), found on %q, known %v\nwant %s (%s) on %q", c.url, x.Standing, x.Reason, from, x.Known, standing, want, c.from)
+				}
+				if x.HasLinks != true {
+					t.Errorf("%s: the run kept links", c.url)
+				}
+			}
+			if x := explain(t, a, "http://a.example/private/z"); x.Robots == nil || x.Robots.Verdict.Allowed() {
+				t.Errorf("robots.txt would forbid it: %+v", x.Robots)
+			}
+			if x := explain(t, a, "http://b.example/out"); x.Robots != nil || x.Site.Known {
+				t.Errorf("nobody asked there: %+v, %+v", x.Robots, x.Site)
+			}
+		}
+	})
+}
+
+// What somebody may have meant is named: another scheme, www, a slash.
+func TestWhatIsNearlyTheSameIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accountOf(t, explained(t, nil))
+		for asked, want := range map[string]string{
+			"https://a.example/a": "http://a.example/a", "http://www.a.example/a": "http://a.example/a", "https://www.a.example/": "http://a.example/",
+			"http://a.example/a/": "http://a.example/a", "http://a.example/A": "", "ftp://a.example/a": "", "http://a.example/a": "",
+		} {
+			if got := explain(t, a, asked).Near.String(); got != want {
+				t.Errorf("near %s is %q, want %q", asked, got, want)
+			}
+		}
+	})
+}
+
+// A scope that the program made is not guessed at.
+func TestAnUnknownScopeKeepsNothingOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accountOf(t, explained(t, func(o *crawler.Options) {
+			o.Scope = crawler.ScopeFunc(func(e frontier.Entry) bool { return e.URL.Host() == "a.example" })
+			o.Output = nil
+		}))
+		x := explain(t, a, "http://b.example/out")
+		if x.Standing != crawler.StandsUnknown || len(x.Untold) != 1 || x.Untold[0].Setting != "scope" || x.HasLinks {
+			t.Errorf("%s (%s), untold %v, links %v", x.Standing, x.Reason, x.Untold, x.HasLinks)
+		}
+	})
+}
+
+// What is queued is told with what is waited for, and what comes first.
+func TestWhatIsQueuedIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accountOf(t, explained(t, func(o *crawler.Options) {
+			o.Delay, o.Patience = time.Hour, time.Minute
+		}))
+		x := explain(t, a, "http://a.example/")
+		if x.Standing != crawler.StandsWaiting || x.Clock != frontier.OwnClock || !x.Until.After(time.Now()) || x.Ahead != 0 || x.Robots == nil {
+			t.Errorf("%s for %s until %v, %d ahead", x.Standing, x.Clock, x.Until, x.Ahead)
+		}
+	})
+}
+
+// The body is what was answered, decoded: of a page whose body stands in the archive
+// with another URL, too, and of pages.jsonl where there is no archive.
+func TestTheBodyIsFoundWhereverItLies(t *testing.T) {
+	for name, output := range map[string][]crawler.Output{"archive": {crawler.OutputWARC}, "pages.jsonl": {crawler.OutputBodies}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := accountOf(t, explained(t, func(o *crawler.Options) { o.Output = output }))
+				same := strings.Repeat("the same body in many places ", 9)
+				for url, want := range map[string]string{
+					"http://a.example/flaky": "at last", "http://a.example/target?x=1": same, "http://a.example/private/open/y": same,
+				} {
+					u, _ := frontier.ParseURL(url)
+					resp, err := a.Answer(u)
+					if err != nil {
+						t.Errorf("%s: %v", url, err)
+						continue
+					}
+					body, err := io.ReadAll(resp.Body)
+					if err := errors.Join(err, resp.Body.Close()); err != nil || string(body) != want {
+						t.Errorf("%s: %q, %v, want %q", url, body, err, want)
+					}
+				}
+				for _, url := range []string{"http://a.example/private/x", "http://a.example/none"} {
+					u, _ := frontier.ParseURL(url)
+					if _, err := a.Answer(u); !errors.Is(err, crawler.ErrNoBody) {
+						t.Errorf("%s: %v", url, err)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package crawler
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Bounds of a scan for lines.
+const (
+	scanBlock   = 1 << 20  // bytes that are read at once
+	scanLongest = 64 << 20 // bytes of a line; a longer one is passed over
+	scanNeedle  = 48       // bytes that are looked for: no more are compared at once by the processor
+)
+
+// scanLines calls f with each line of a file in which text stands, without its end,
+// until f returns false. The file need not be there. A line is valid while f runs, and
+// may not be whole at the end of the file.
+func scanLines(path, text string, f func(line []byte) (more bool)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	// The end of a URL tells it from others rather than its beginning.
+	needle := []byte(text[max(0, len(text)-scanNeedle):])
+	buf := make([]byte, 0, 2*scanBlock)
+	for {
+		if cap(buf)-len(buf) < scanBlock {
+			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
+		}
+		n, err := io.ReadFull(file, buf[len(buf):len(buf)+scanBlock])
+		buf = buf[:len(buf)+n]
+		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !last {
+			return err
+		}
+		whole := bytes.LastIndexByte(buf, '\n') + 1
+		if last {
+			whole = len(buf)
+		}
+		if !linesWith(buf[:whole], needle, []byte(text), f) || last {
+			return nil
+		}
+		rest := copy(buf[:cap(buf)], buf[whole:])
+		if buf = buf[:rest]; rest > scanLongest {
+			buf = buf[:0]
+		}
+	}
+}
+
+// linesWith calls f with the lines that have text, which ends in needle. It reports
+// whether f wants more.
+func linesWith(lines, needle, text []byte, f func(line []byte) (more bool)) bool {
+	for {
+		at := bytes.Index(lines, needle)
+		if at < 0 {
+			return true
+		}
+		start := bytes.LastIndexByte(lines[:at], '\n') + 1
+		end := len(lines)
+		if i := bytes.IndexByte(lines[at:], '\n'); i >= 0 {
+			end = at + i
+		}
+		if line := lines[start:end]; bytes.Contains(line, text) && !f(line) {
+			return false
+		}
+		if end == len(lines) {
+			return true
+		}
+		lines = lines[end+1:]
+	}
+}

@@ -1,0 +1,64 @@
+package crawler
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Whatever lies between them, and wherever a block ends, the lines are found that have
+// the text, in their order, and no others.
+func TestLinesAreFoundByWhatStandsInThem(t *testing.T) {
+	long := strings.Repeat("y", scanNeedle)
+	for name, text := range map[string]string{"short": " x ", "as long as is looked for": " x" + long[:scanNeedle-3] + " ", "longer": " x" + long + " "} {
+		t.Run(name, func(t *testing.T) {
+			var file strings.Builder
+			var want []string
+			for i := 0; file.Len() < 3*scanBlock; i++ {
+				line := fmt.Sprintf("%d %s", i, strings.Repeat("z", i*7919%9973))
+				switch i % 50 {
+				case 0:
+					line += text
+					want = append(want, line)
+				case 1:
+					line += text[:2] + "-" + text[2:] // has its end alone, or its beginning
+				}
+				file.WriteString(line + "\n")
+			}
+			large := strings.Repeat("w", 5*scanBlock/2) + text
+			torn := "torn" + text
+			file.WriteString(large + "\n" + torn)
+			want = append(want, large, torn)
+			path := filepath.Join(t.TempDir(), "lines")
+			if err := os.WriteFile(path, []byte(file.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			if err := scanLines(path, text, func(line []byte) bool {
+				got = append(got, string(line))
+				return true
+			}); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d lines, want %d, %v", len(got), len(want), err)
+			}
+			n := 0
+			if err := scanLines(path, text, func([]byte) bool { n++; return n < 3 }); n != 3 || err != nil {
+				t.Errorf("%d lines before it ended, %v", n, err)
+			}
+		})
+	}
+}
+
+// A file that is not there has no lines; a directory is no file.
+func TestAFileThatIsNotThereHasNoLines(t *testing.T) {
+	dir := t.TempDir()
+	never := func([]byte) bool { t.Error("a line"); return true }
+	if err := scanLines(filepath.Join(dir, "none"), "x", never); err != nil {
+		t.Error(err)
+	}
+	if err := scanLines(dir, "x", never); err == nil {
+		t.Error("a directory was read")
+	}
+}
