@@ -25,6 +25,9 @@ const rulesTarget = "/robots.txt"
 // which would open this site. Redirects within one site are its own matter.
 func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Result) (x *Exchange, failure string, err error) {
 	hop, err := turn.Hop(a.url.Site())
+	if errors.Is(err, frontier.ErrExcluded) {
+		return &Exchange{URL: a.url, Status: h.chain.status, Ended: time.Now()}, failRedirect, nil
+	}
 	if err != nil {
 		return nil, "", notYet(err, &res.Outcome)
 	}

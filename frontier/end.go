@@ -10,8 +10,8 @@ var (
 	// ErrEnd by itself: every entry has ended.
 	ErrEnd = errors.New("frontier: nothing is left to ask for")
 	// ErrUnasked: all that is left belongs to sites that were given up, or that
-	// have spent their budget.
-	ErrUnasked = fmt.Errorf("%w but of sites that were given up or have spent their budget", ErrEnd)
+	// have spent their budget, or were excluded.
+	ErrUnasked = fmt.Errorf("%w but of sites that were given up, were excluded, or have spent their budget", ErrEnd)
 	// ErrPatience: what is left waits for a clock, longer than the patience.
 	ErrPatience = fmt.Errorf("%w within the patience", ErrEnd)
 

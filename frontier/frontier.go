@@ -102,13 +102,14 @@ type Frontier struct {
 	sites   map[Site]*site
 	commons [kinds]commons // what sites have in common, with the sites that are parked for it
 
-	keeper  // who keeps the time
-	queues  // which site is next
-	motion  // what is under way
-	holding // what is done but for its end
-	pace    // what counts for all sites together
-	totals  // sums over all sites
-	ending  // why there is nothing more
+	keeper   // who keeps the time
+	queues   // which site is next
+	motion   // what is under way
+	holding  // what is done but for its end
+	pace     // what counts for all sites together
+	totals   // sums over all sites
+	steering // what was told meanwhile
+	ending   // why there is nothing more
 }
 
 // New opens a frontier over what backlog holds. The error is one of backlog, or
@@ -457,6 +458,7 @@ func (f *Frontier) free(s *site) {
 		f.unpark(w)
 	}
 	s.wanted = nil
+	f.slow(s)
 	f.queue(s)
 }
 

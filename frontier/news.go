@@ -63,6 +63,7 @@ func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
 		s = &site{name: name}
+		f.steered(s)
 		if f.opts.DomainDelay > 0 {
 			s.parts[byDomain].name = name.Domain()
 		}
@@ -138,6 +139,7 @@ func (f *Frontier) learn(st SiteState) {
 		s.clocks.meet(f.now())
 		s.since = s.clocks.Ended
 		f.restart(s)
+		f.slow(s)
 		f.holdHost(s)
 	}
 	f.entries += st.Queued - s.queued

@@ -19,6 +19,7 @@ type Limits struct {
 	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
 	Turns    int           // out at once, but for those made by Hop; 0: no limit
 	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: none, Forever: when nothing waits any more
+	Paused   bool          // no turn is handed out; those that are out go on, and so do the clocks
 	Open     bool          // where the run would end, or has used up a limit, it waits for Add, Allow or Stop
 }
 
@@ -93,7 +94,7 @@ func (p *pace) set(l Limits, now time.Time) {
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || l.Pages > 0 && f.spent.Pages >= l.Pages
-	return used || l.Pages > 0 && f.spent.Pages+f.heldPages+f.out >= l.Pages || l.Turns > 0 && f.out >= l.Turns, used
+	return used || l.Paused || l.Pages > 0 && f.spent.Pages+f.heldPages+f.out >= l.Pages || l.Turns > 0 && f.out >= l.Turns, used
 }
 
 // impatient reports whether the first site that waits is due too late, or none

@@ -29,7 +29,9 @@ type site struct {
 	spent  Spent
 	given  Fate // why it is not asked any more in this run
 
-	limits *SiteLimits // nil until they are known, or where no site has any; limit alone writes it
+	limits   *SiteLimits   // nil until they are known, or where no site has any; limit alone writes it
+	slowed   time.Duration // its least pause by Slow; 0: none
+	excluded string        // why nothing more is asked of it; empty: it is
 
 	stock // what the backlog has
 
@@ -112,7 +114,7 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 
 // askable reports whether there is anything to ask s for in this run.
 func (f *Frontier) askable(s *site) bool {
-	if s.given.Code != Undecided || f.overBudget(s) {
+	if s.given.Code != Undecided || s.excluded != "" || f.overBudget(s) {
 		return false
 	}
 	return len(s.ahead) > 0 || s.more || !s.retry.IsZero()

@@ -21,10 +21,11 @@ var usualLimits = new(SiteLimits)
 
 // delay is the least pause of s, as far as its limits are known.
 func (f *Frontier) delay(s *site) time.Duration {
-	if s.limits == nil {
-		return f.opts.Delay
+	delay := max(f.opts.Delay, s.slowed)
+	if s.limits != nil {
+		delay = max(delay, s.limits.Delay)
 	}
-	return max(f.opts.Delay, s.limits.Delay)
+	return delay
 }
 
 // most is what s may cost, as far as its limits are known.

@@ -55,6 +55,10 @@ type SiteStatus struct {
 	Pause  time.Duration
 	Given  Fate // why it is not asked any more in this run
 	Over   bool // its budget is used up
+
+	Gap      time.Duration // between two requests, where it answers as it did
+	Parked   bool          // it waits until another turn ends: of its address, domain or host, or of a site that it needs
+	Excluded string        // why nothing more is asked, by Exclude; empty: it is
 }
 
 // somePage is how many sites are looked at with the lock held.
@@ -94,9 +98,11 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 // status requires that mu is held.
 func (f *Frontier) status(s *site) SiteStatus {
 	due, by := f.dueAt(s)
+	gap, _ := s.clocks.steady(f.delay(s))
 	return SiteStatus{
 		Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
 		Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: f.overBudget(s),
+		Gap: gap, Parked: s.place == placeParked, Excluded: s.excluded,
 	}
 }
 

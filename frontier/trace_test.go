@@ -34,8 +34,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //	done URL [link=URL]                      whose end was held
 //	idle                                     whether nothing is left but what is held
 //	crawl                                    next and finish with a page, to the end
-//	allow [pages=3] [bytes=N] [rate=N] [turns=N] [patience=1m|forever] [open|closed]
+//	allow [pages=3] [bytes=N] [rate=N] [turns=N] [patience=1m|forever] [open|closed] [paused|resumed]
 //	rest                                     whether anything moves
+//	slow SITE|HOST|all 10s
+//	exclude SITE|HOST why
 //	stop
 //	sleep 1s
 //	taken KEY 10s [lease]                    another process has KEY, "_" for a blank, for so long
@@ -141,6 +143,10 @@ func (r *tracer) do(command string, args []string) string {
 		return r.allow(args)
 	case "rest":
 		return r.rest()
+	case "slow":
+		return r.told(r.f.Slow(strings.TrimPrefix(args[0], "all"), r.duration(args[1])))
+	case "exclude":
+		return r.told(r.f.Exclude(args[0], strings.Join(args[1:], " ")))
 	case "stop":
 		r.f.Stop()
 		return ""
@@ -317,11 +323,20 @@ func (r *tracer) allow(args []string) string {
 				l.Patience = r.duration(value)
 			case "open", "closed":
 				l.Open = name == "open"
+			case "paused", "resumed":
+				l.Paused = name == "paused"
 			default:
 				r.t.Fatalf("%q is no limit", name)
 			}
 		}
 	})
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	return ""
+}
+
+func (r *tracer) told(err error) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
@@ -485,6 +500,12 @@ func (r *tracer) site(name Site) (said string) {
 		}
 		if st.Over {
 			said += ", over its budget"
+		}
+		if st.Parked {
+			said += ", parked"
+		}
+		if st.Excluded != "" {
+			said += ", excluded: " + st.Excluded
 		}
 		return false
 	})

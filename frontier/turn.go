@@ -189,7 +189,7 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 // Hop takes the right to another site, to which the turn's robots.txt
 // redirects, if that site is free and due, and never waits: two sites that
 // redirect to each other would wait for ever. The error is a *NotYet
-// otherwise. The new turn has no entry; it is finished by its own Finish.
+// otherwise, or ErrExcluded. The new turn has no entry; it is finished by its own Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
 	f := t.frontier
 	o, err := t.reach(to)
@@ -229,13 +229,15 @@ func (t *Turn) reach(to Site) (*site, error) {
 		}
 		f.learn(st)
 	}
-	if t.held != nil && t.held.name == to {
+	if t.held != nil && t.held.name == to && t.held.excluded == "" {
 		o := t.held
 		t.held = nil
 		return o, nil
 	}
 	o := f.site(to)
 	switch {
+	case o.excluded != "":
+		return nil, ErrExcluded
 	case o.place == placeOut:
 		t.site.want(o)
 		return nil, &NotYet{By: SiteClock}
