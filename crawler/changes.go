@@ -14,6 +14,7 @@ type Start struct {
 	Resumed  bool     // an earlier run had begun the crawl
 	Changes  []Change // settings that are not those of the last run
 	Requeued int      // URLs that a narrower scope had put aside and that are queued again
+	Orders   []Order  // of earlier runs, that hold
 }
 
 // A Change is a setting that is not the same as in the last run.

@@ -46,6 +46,7 @@ type Crawler struct {
 	end    End              // set by the first who ends it
 	over   time.Time        // when the workers had ended
 	allowed
+	ordered
 }
 
 // New checks the options. The error is an *OptionError.
@@ -282,7 +283,9 @@ func (c *Crawler) open(h Handler) error {
 	if c.db == nil {
 		err = c.begun(Start{})
 	} else if err = c.logBegin(); err == nil {
-		err = c.resume()
+		if err = c.keepOrders(); err == nil {
+			err = c.resume()
+		}
 	}
 	if err != nil {
 		return err
@@ -301,9 +304,10 @@ func (c *Crawler) open(h Handler) error {
 		return err
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.frontier, c.queue = front, backlog
-	return front.Allow(c.limits.put)
+	err = front.Allow(c.limits.put)
+	c.mu.Unlock()
+	return errors.Join(err, c.steer())
 }
 
 // close closes what open opened, once nobody adds seeds any more.
@@ -345,7 +349,7 @@ func (c *Crawler) resume() error {
 		return err
 	}
 	now := c.asked()
-	start := Start{Resumed: known}
+	start := Start{Resumed: known, Orders: c.kept}
 	if known {
 		if old.Identity.Token != now.Identity.Token || old.Identity.Contact != now.Identity.Contact {
 			return &IdentityError{c.db.Dir(), old.Identity, now.Identity}

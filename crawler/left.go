@@ -102,6 +102,8 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 		now = time.Now()
 	}
 	switch {
+	case st.Excluded != "":
+		return Skip{Reason: SkipExcluded, Detail: st.Excluded}
 	case st.Given.Code == frontier.RobotsUnreachable:
 		return Skip{Reason: SkipRobotsUnreachable, Detail: st.Given.Detail}
 	case st.Given.Code != frontier.Undecided:

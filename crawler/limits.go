@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -19,7 +21,10 @@ type Limits struct {
 	Time     time.Duration // from the start of Run; 0: no limit
 	Rate     float64       // requests per second, all sites together; 0: no limit
 	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once, frontier.Forever: when nothing waits any more
-	Open     bool          // where it would end, or has used up Pages or Bytes, the run waits for Add or Allow; Stop and Time end it
+
+	Concurrency int // visits at once, no more than Options.Concurrency; 0: as many
+
+	Open bool // where it would end, or has used up Pages or Bytes, the run waits for Add or Allow; Stop and Time end it
 }
 
 func (o *Options) limits() Limits {
@@ -28,26 +33,88 @@ func (o *Options) limits() Limits {
 
 // put puts them in the place of those of a frontier.
 func (l *Limits) put(f *frontier.Limits) {
-	*f = frontier.Limits{Pages: l.Pages, Bytes: l.Bytes, Rate: rate.Limit(l.Rate), Patience: l.Patience, Open: l.Open}
+	*f = frontier.Limits{
+		Pages: l.Pages, Bytes: l.Bytes, Rate: rate.Limit(l.Rate), Turns: l.Concurrency,
+		Patience: l.Patience, Open: l.Open, Paused: f.Paused,
+	}
 }
 
-func (l *Limits) check() error {
+func (l *Limits) check(o *Options) error {
 	for _, n := range []struct {
 		field string
 		bad   bool
 	}{
-		{"Pages", l.Pages < 0}, {"Bytes", l.Bytes < 0}, {"Time", l.Time < 0}, {"Rate", l.Rate < 0},
+		{"Pages", l.Pages < 0}, {"Bytes", l.Bytes < 0}, {"Time", l.Time < 0}, {"Rate", l.Rate < 0}, {"Concurrency", l.Concurrency < 0},
 	} {
 		if n.bad {
 			return &OptionError{Field: "Limits." + n.field, Reason: "is negative"}
 		}
+	}
+	if l.Concurrency > o.Concurrency {
+		return &OptionError{Field: "Limits.Concurrency", Reason: fmt.Sprintf("is more than the %d that the run was begun with", o.Concurrency)}
 	}
 	return nil
 }
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// ErrEnded is returned by Add and Allow when a run has ended, or ends: nothing has
+// as puts them in the place of those of options.
+func (l *Limits) as(o *Options) {
+	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
+	if l.Concurrency > 0 {
+		o.Concurrency = l.Concurrency
+	}
+}
+
+// limitNames are the settings that are limits of a run.
+var limitNames = []string{"limit", "max-bytes", "max-time", "rate", "patience", "concurrency"}
+
+// Set changes one of them by the name that it has as a Setting: limit, max-bytes,
+// max-time, rate, patience or concurrency. The error says what is wrong with text, or
+// names those that there are.
+func (l *Limits) Set(name, text string) error {
+	var o Options
+	l.as(&o)
+	for _, s := range o.Settings() {
+		if s.Name != name || !slices.Contains(limitNames, name) {
+			continue
+		}
+		if err := s.Set(text); err != nil {
+			return err
+		}
+		open := l.Open
+		*l = o.limits()
+		l.Concurrency, l.Open = o.Concurrency, open
+		return nil
+	}
+	return fmt.Errorf("%q is none of %s", name, strings.Join(limitNames, ", "))
+}
+
+// limitTexts are limits as Setting.String tells them.
+func (c *Crawler) limitTexts(l Limits) map[string]string {
+	o := Options{Concurrency: c.opts.Concurrency}
+	l.as(&o)
+	texts := map[string]string{}
+	for _, s := range o.Settings() {
+		if slices.Contains(limitNames, s.Name) {
+			texts[s.Name] = s.String()
+		}
+	}
+	return texts
+}
+
+// differences say what was and is of those that are not the same; "" where all are.
+func differences(was, is map[string]string) string {
+	var all []string
+	for _, name := range limitNames {
+		if was[name] != is[name] {
+			all = append(all, fmt.Sprintf("%s %s -> %s", name, InWords(was[name]), InWords(is[name])))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// ErrEnded is returned by what changes a run, as Add and Allow, when a run has ended, or ends: nothing has
 // changed, and nothing will come of it. A crawl in a directory goes on by another
 // run.
 var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
@@ -76,8 +143,8 @@ func (c *Crawler) Limits() Limits {
 // run alone: another one begins with its Options.
 //
 // Where the error is nil the run does not end by a limit that was lifted. It is
-// ErrEnded where that has happened, and an *OptionError for a negative limit;
-// nothing is changed then.
+// ErrEnded where that has happened, and an *OptionError for a limit that makes no
+// sense; nothing is changed then.
 func (c *Crawler) Allow(change func(*Limits)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +153,7 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 	}
 	l := c.limits
 	change(&l)
-	if err := l.check(); err != nil {
+	if err := l.check(&c.opts); err != nil {
 		return err
 	}
 	if c.frontier != nil {

@@ -57,6 +57,7 @@ type Options struct {
 	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s
 	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: none
 	DomainDelay time.Duration // least pause of a registrable domain, whose sites are then asked one at a time; 0: none
+	Lift        []string      // sites and hosts for which what Crawler.Slow and Exclude ordered in an earlier run does not hold any more; LiftAll: all
 	Rate        float64       // requests per second, all sites together; 0: no limit
 	Concurrency int           // visits at once; 0: 64
 	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once
@@ -149,6 +150,9 @@ func (o *Options) check() error {
 		if number, ok := s.Value.(interface{ fill() bool }); ok && !number.fill() {
 			return &OptionError{Field: s.Field, Reason: "is negative"}
 		}
+	}
+	if err := o.checkLift(); err != nil {
+		return err
 	}
 	if err := o.checkRobots(); err != nil {
 		return err

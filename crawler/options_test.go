@@ -171,7 +171,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		return func(o *options, _ *crawltest.Web, _ *seen) { f(o) }
 	}
 	seeds := func(urls ...string) func(*options) { return func(o *options) { o.Seeds = urls } }
-	rows := map[string]bool{"Rescan": true} // TestRescanBringsRefusedLinksBack
+	rows := map[string]bool{"Rescan": true, "Lift": true} // TestRescanBringsRefusedLinksBack, TestOrdersHoldForTheCrawl
 	call := func(s *seen, what string) { s.called = append(s.called, what) }
 	for _, row := range []struct {
 		field      string

@@ -100,6 +100,8 @@ func (o *Options) Settings() []Setting {
 			Help: "least pause of a registrable domain, whose sites are then asked one at a time (0: none)"},
 		{Name: "concurrency", Field: "Concurrency", Group: GroupPace, Unit: "visits", Larger: Wider, Resume: FromNowOn, Value: count(&o.Concurrency, DefaultConcurrency, 1),
 			Help: "visits at once, each to another site"},
+		{Name: "lift", Field: "Lift", Group: GroupPace, Larger: Other, Resume: ThisRun, Value: hosts{&o.Lift},
+			Help: "site or host for which what crawl slow and crawl exclude ordered in an earlier run does not hold any more, or all; may be repeated"},
 		{Name: "rate", Field: "Rate", Group: GroupPace, Unit: "requests/s", Larger: Wider, Resume: FromNowOn, Value: amount[float64]{&o.Rate, 0, 0, fractions},
 			Help: "requests per second, all sites together (0: no limit)"},
 		{Name: "bandwidth", Field: "Bandwidth", Group: GroupPace, Unit: "bytes/s", Larger: Wider, Resume: FromNowOn, Value: size(&o.Bandwidth, 0, 0),

@@ -35,6 +35,7 @@ const (
 	SkipSiteDead          Reason = "site dead"          // it does not answer; given up in this run
 	SkipRobotsUnreachable Reason = "robots unreachable" // robots.txt could not be had; given up in this run
 	SkipBudget            Reason = "site budget spent"  // MaxHostPages, MaxHostBytes, MaxHostTime, or those of SiteOptions
+	SkipExcluded          Reason = "excluded"           // by Crawler.Exclude; Detail is the reason, and Options.Lift takes it back
 	SkipLimit             Reason = "limit reached"      // Limit, MaxBytes
 	SkipWaits             Reason = "waits"              // Until, for the clock that Detail names
 	SkipQueued            Reason = "queued"             // nothing but its turn

@@ -18,7 +18,7 @@ type End string
 // The ends of a run.
 const (
 	EndDone     End = "done"            // every URL has ended
-	EndUnasked  End = "unasked"         // what is left belongs to sites that were given up, or have spent their budget
+	EndUnasked  End = "unasked"         // what is left belongs to sites that were given up, are excluded, or have spent their budget
 	EndPatience End = "patience"        // what is left waits for a clock, longer than Options.Patience
 	EndLimit    End = "limit"           // Options.Limit or MaxBytes
 	EndTime     End = "limit of time"   // Options.MaxTime

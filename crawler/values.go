@@ -334,6 +334,23 @@ func (a aliases) Set(text string) error {
 	return nil
 }
 
+// hosts are sites, hosts, or all.
+type hosts struct{ to *[]string }
+
+func (hosts) Type() string { return "site|host|all" }
+
+func (h hosts) String() string { return strings.Join(*h.to, " ") }
+
+func (h hosts) Set(text string) error {
+	o := Options{Lift: []string{text}}
+	var wrong *OptionError
+	if errors.As(o.checkLift(), &wrong) {
+		return errors.New(wrong.Reason)
+	}
+	*h.to = append(slices.Clip(*h.to), text)
+	return nil
+}
+
 // outputs are names with commas between them. None at all is none of them, where
 // nil has the usual ones.
 type outputs struct{ to *[]Output }

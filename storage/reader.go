@@ -13,7 +13,10 @@ import (
 // that was killed it says what is committed. Several may read at once, in any process;
 // as long as one does, the crawl cannot be opened to go on. Its methods are safe for
 // concurrent use, but for Close, and return ErrClosed after it.
-type Reader struct{ state *state.Reader }
+type Reader struct {
+	dir   string
+	state *state.Reader
+}
 
 // OpenReader opens the state of the crawl in dir. The error is an *InUseError where a
 // process runs the crawl (bbolt lets nobody read meanwhile), a *DamagedError, a
@@ -23,8 +26,11 @@ func OpenReader(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{r}, nil
+	return &Reader{dir, r}, nil
 }
+
+// Dir is the directory of the crawl.
+func (r *Reader) Dir() string { return r.dir }
 
 // Close lets others run the crawl.
 func (r *Reader) Close() error { return r.state.Close() }

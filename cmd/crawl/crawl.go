@@ -115,6 +115,9 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	if refused && !opts.Rescan {
 		p.note("crawl: links that were refused before come back with --rescan only")
 	}
+	for _, o := range s.Orders {
+		p.note("crawl: as it was told on %s: %s (--lift takes it back)", o.Time.UTC().Format(time.DateOnly), o)
+	}
 	if s.Requeued > 0 {
 		p.note("crawl: %s put aside by a narrower scope, and queued again", were(s.Requeued, "URL"))
 	}

@@ -27,8 +27,8 @@ const (
 
 const exitHelp = `Exit codes:
     0  done: nothing is left; or a limit that was asked for is reached; or what
-       is left, which is listed, belongs to sites that were given up or have
-       spent their budget
+       is left, which is listed, belongs to sites that were given up, were
+       excluded, or have spent their budget
     1  fatal
     2  usage: a flag, an argument, the identity, a seed file
     3  done, but a check failed

@@ -66,7 +66,7 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 		words       string
 	}{
 		crawler.EndDone:     {exitDone, exitNothing, "done: nothing is left"},
-		crawler.EndUnasked:  {exitDone, exitNothing, "done; what is left belongs to sites that were given up or have spent their budget"},
+		crawler.EndUnasked:  {exitDone, exitNothing, "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"},
 		crawler.EndLimit:    {exitDone, exitNothing, "done: the limit is reached"},
 		crawler.EndPatience: {exitLater, exitLater, "what is left is not due within the patience; the same command goes on"},
 		crawler.EndTime:     {exitLater, exitLater, "stopped: the time is up; the same command goes on"},

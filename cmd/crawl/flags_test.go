@@ -79,7 +79,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
 		{"sitemaps", "only", "Sitemaps", "only"}, {"sitemaps", "none", "Sitemaps", "none"}, {"traps", "follow", "FollowTraps", "true"}, {"forms", "true", "Forms", "true"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},
-		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"},
+		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"}, {"lift", "a.test", "Lift", "[a.test]"},
 		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[::127.0.0.1:80]"},
 		{"proxy", "http://127.0.0.1:3128", "Proxy", "http://127.0.0.1:3128 <nil>"}, {"header", "X-A: b", "Header", "map[X-A:[b]]"},
 		{"rescan", "true", "Rescan", "true"}, {"purpose", "ai-train", "Purpose", "ai-train"}, {"bandwidth", "3kB", "Bandwidth", "3000"},

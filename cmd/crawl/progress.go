@@ -83,7 +83,7 @@ func ending(s crawler.Summary) string {
 	case crawler.EndDone:
 		return "done: nothing is left"
 	case crawler.EndUnasked:
-		return "done; what is left belongs to sites that were given up or have spent their budget"
+		return "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"
 	case crawler.EndPatience:
 		return "what is left is not due within the patience; the same command goes on"
 	case crawler.EndLimit:
@@ -134,6 +134,8 @@ func why(st frontier.SiteStatus, now time.Time) string {
 			detail = " (" + st.Given.Detail + ")"
 		}
 		return st.Given.Code.String() + detail + ": given up in this run" + permits(detail)
+	case st.Excluded != "":
+		return fmt.Sprintf("excluded (%s); --lift %s asks again", st.Excluded, st.Site.Host())
 	case st.Over:
 		return "its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)"
 	case wait > 0:
@@ -265,10 +267,11 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		By     string     `json:"by,omitempty"`
 		Given  string     `json:"given_up,omitempty"`
 		Spent  bool       `json:"budget_spent,omitempty"`
+		Aside  string     `json:"excluded,omitempty"`
 	}
 	var sites []waiting
 	for _, st := range s.Waiting {
-		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Over}
+		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Over, Aside: st.Excluded}
 		if st.Given.Code != frontier.Undecided {
 			w.Given = st.Given.Code.String()
 		}

@@ -169,6 +169,7 @@ var reasonWords = map[crawler.Reason]string{
 	crawler.SkipSiteDead:          "URLs of sites that do not answer",
 	crawler.SkipRobotsUnreachable: "URLs of sites whose robots.txt cannot be had",
 	crawler.SkipBudget:            "URLs of sites whose budget is spent",
+	crawler.SkipExcluded:          "URLs of excluded sites",
 	crawler.SkipLimit:             "URLs beyond the limit",
 	crawler.SkipWaits:             "URLs waiting for a clock",
 	crawler.SkipQueued:            "URLs queued",

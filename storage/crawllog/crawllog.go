@@ -49,11 +49,18 @@
 // A line without a request and with queued:N says that a whole site was given
 // up (status -61 or -2), and how many URLs are left in its queue.
 //
-// Lines whose URL is permesso:run are about the crawl. A run begins with the annotation
-// begin:clean or begin:unclean. After begin:unclean lines may be missing. With
-// lost:BYTES so much of the log was removed since the run before. A line with
-// site:SITE says that the site has settings of its own from there on, and with
-// reason:TEXT why; each allows:SETTING=VALUE is one that asks more of it than of others.
+// Some lines are about the crawl: their URL is permesso:run. With begin:clean or
+// begin:unclean a run begins; after begin:unclean lines may be missing. With
+// lost:BYTES so much of the log was removed since the run before. With order:WORD the
+// run was told something while it ran: pause, resume, slow, exclude, add or limit; or
+// it begins by taking back what an earlier one was told: lift. A line with site:SITE
+// says that the site has settings of its own from there on, and with reason:TEXT why;
+// each allows:SETTING=VALUE is one that asks more of it than of others.
+//
+//	of:PLACE      the site or host that the order is about; absent for all
+//	what:TEXT     the pause; the seeds; what limits were and are; the order that is
+//	              lifted
+//	why:TEXT      the reason that was given
 package crawllog
 
 import (

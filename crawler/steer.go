@@ -1,0 +1,204 @@
+package crawler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Here a crawl is steered while it runs. All of it may be called at any time, before
+// Run, too, from any goroutine, and is recorded as an Order; where the error is not nil
+// nothing has changed. For sites it can only make things easier: no pause becomes
+// shorter, and nothing that was kept out comes in.
+
+// Pause has no new visit begun; those under way are finished, and all clocks go on,
+// that of the whole run, too. A run that is paused does not end but by Stop or its
+// time. Another run begins without. The error is ErrEnded, an *OptionError for a
+// reason that is too long, or that of the disk.
+func (c *Crawler) Pause(reason string) error {
+	return c.order(Order{Do: OrderPause, Reason: reason})
+}
+
+// Resume takes back Pause. The errors are those of Pause.
+func (c *Crawler) Resume(reason string) error {
+	return c.order(Order{Do: OrderResume, Reason: reason})
+}
+
+// Slow makes the least pause of a site longer, which counts from the end of its last
+// answer: of is a site as in https://example.org:8080, a host name as in example.org,
+// with all its schemes and ports but not the hosts below it, or empty for all sites.
+// What robots.txt asks, and what rest a site needs, counts where it is more. Once Slow
+// returns no visit is begun before; those under way are not called back.
+//
+// It holds for the crawl: another run in Options.Dir keeps to it, until Options.Lift
+// takes it back. The error is a *frontier.FasterError where a longer pause counts
+// already, an *OptionError for what is no site or no pause, or one of those of Pause.
+func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
+	of, err := whom(of)
+	if err != nil {
+		return err
+	}
+	if delay <= 0 {
+		return &OptionError{Field: "Delay", Reason: "is no pause: a site can only be given a longer one"}
+	}
+	if least := c.opts.Delay; delay < least {
+		return &frontier.FasterError{Of: of, Delay: delay, Least: least}
+	}
+	return c.order(Order{Do: OrderSlow, Of: of, What: delay.String(), Reason: reason})
+}
+
+// Exclude ends what is asked of a site: of is as for Slow, but not empty. What is
+// queued there stays queued, and what links lead to is queued, too: Left tells them
+// with SkipExcluded and the reason, which is required. Visits under way are finished;
+// after that not even a robots.txt is asked for.
+//
+// It holds for the crawl, as Slow does. The error is an *OptionError for what is no
+// site and for an empty reason, or one of those of Pause.
+func (c *Crawler) Exclude(of, reason string) error {
+	of, err := whom(of)
+	switch {
+	case err != nil:
+		return err
+	case of == "":
+		return &OptionError{Field: "Of", Reason: "is empty: name a site or a host; Stop ends the whole run"}
+	case strings.TrimSpace(reason) == "":
+		return &OptionError{Field: "Reason", Reason: "is empty: say why the site is excluded, for who looks at what is left"}
+	}
+	return c.order(Order{Do: OrderExclude, Of: of, Reason: reason})
+}
+
+// Seed is Add, recorded with a reason.
+func (c *Crawler) Seed(reason string, seeds ...string) error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
+	if err := c.Add(seeds...); err != nil || len(seeds) == 0 {
+		return err
+	}
+	return c.record(Order{Do: OrderAdd, What: strings.Join(seeds, " "), Reason: reason})
+}
+
+// Limit is Allow, recorded with a reason.
+func (c *Crawler) Limit(reason string, change func(*Limits)) error {
+	if err := checkReason(reason); err != nil {
+		return err
+	}
+	what := ""
+	err := c.Allow(func(l *Limits) {
+		was := c.limitTexts(*l)
+		change(l)
+		what = differences(was, c.limitTexts(*l))
+	})
+	if err != nil || what == "" {
+		return err
+	}
+	return c.record(Order{Do: OrderLimit, What: what, Reason: reason})
+}
+
+// maxReason is how long a reason may be, in bytes.
+const maxReason = 1000
+
+func checkReason(reason string) error {
+	if len(reason) > maxReason {
+		return &OptionError{Field: "Reason", Reason: fmt.Sprintf("is longer than %d bytes", maxReason)}
+	}
+	return nil
+}
+
+// whom is a site or a host as the frontier names them.
+func whom(of string) (string, error) {
+	if of == "" {
+		return "", nil
+	}
+	raw, isSite := of, strings.Contains(of, "://")
+	if !isSite {
+		raw = "http://" + of
+	}
+	u, err := frontier.ParseURL(raw)
+	switch {
+	case err != nil:
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", of, err), Err: err}
+	case u.String() != string(u.Site())+"/":
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", of, u.Site())}
+	case isSite:
+		return string(u.Site()), nil
+	case u.Site().Host() != strings.Trim(u.Site().Authority(), "[]"):
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q has a port: write http:// or https:// before it, or leave the port out for all of the host", of)}
+	}
+	return u.Site().Host(), nil
+}
+
+// order has an order obeyed, and records it. One that changes nothing is not recorded.
+func (c *Crawler) order(o Order) error {
+	if err := checkReason(o.Reason); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if c.stop {
+		c.mu.Unlock()
+		return ErrEnded
+	}
+	pauses := o.Do == OrderPause
+	if (pauses || o.Do == OrderResume) && pauses == c.paused {
+		c.mu.Unlock()
+		return nil
+	}
+	var err error
+	if c.frontier != nil {
+		err = tooLate(obey(c.frontier, o))
+	}
+	if err == nil && (pauses || o.Do == OrderResume) {
+		c.paused = pauses
+	}
+	if err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	o, begun := c.enlist(o)
+	c.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	return c.write(o)
+}
+
+// obey does what an order says. It may be given one of an earlier run.
+func obey(f *frontier.Frontier, o Order) error {
+	switch o.Do {
+	case OrderPause, OrderResume:
+		return f.Allow(func(l *frontier.Limits) { l.Paused = o.Do == OrderPause })
+	case OrderSlow:
+		delay, err := time.ParseDuration(o.What)
+		if err != nil {
+			return err
+		}
+		return f.Slow(o.Of, delay)
+	case OrderExclude:
+		return f.Exclude(o.Of, o.Reason)
+	}
+	return nil
+}
+
+// steer has obeyed what was ordered before there was a frontier: by earlier runs, and
+// of this one.
+func (c *Crawler) steer() error {
+	c.mu.Lock()
+	early := c.unheard
+	c.unheard = nil
+	var errs []error
+	for _, o := range slices.Concat(c.kept, early) {
+		var faster *frontier.FasterError
+		if err := obey(c.frontier, o); err != nil && !errors.As(err, &faster) { // that one holds already
+			errs = append(errs, err)
+		}
+	}
+	c.mu.Unlock()
+	for _, o := range early {
+		errs = append(errs, c.note(o))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,409 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// steered runs a crawl that is given orders, each so long after its start.
+func steered(t *testing.T, w *crawltest.Web, opts crawler.Options, orders map[time.Duration]func(*crawler.Crawler) error) *crawler.Crawler {
+	t.Helper()
+	opts.Identity, opts.Network = testIdentity, w
+	c, err := crawler.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for after, order := range orders {
+		all.Go(func() {
+			time.Sleep(after)
+			if err := order(c); err != nil {
+				t.Errorf("after %v: %v", after, err)
+			}
+		})
+	}
+	if err := c.Run(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	w.AssertPolite()
+	return c
+}
+
+// askedAt is when a site was asked, from the first request on.
+func askedAt(w *crawltest.Web, site frontier.Site) (all []time.Duration) {
+	log := w.Log()
+	for _, r := range log {
+		if r.Site == site {
+			all = append(all, r.Start.Sub(log[0].Start))
+		}
+	}
+	return all
+}
+
+func TestACrawlThatIsPausedAsksNothingAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := chain(t, 6)
+		c := steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}}, map[time.Duration]func(*crawler.Crawler) error{
+			2500 * time.Millisecond: func(c *crawler.Crawler) error { return errors.Join(c.Pause("the owner called"), c.Pause("again")) },
+			time.Hour:               func(c *crawler.Crawler) error { return errors.Join(c.Resume("he agreed"), c.Resume("again")) },
+		})
+		want := []time.Duration{0, 1, 2, 3600, 3601, 3602, 3603, 3604}
+		got := askedAt(w, "http://a.example")
+		for i, at := range got {
+			if i >= len(want) || at.Round(time.Second) != want[i]*time.Second {
+				t.Errorf("asked at %v, want %v seconds", got, want)
+				break
+			}
+		}
+		if s := c.Summary(); s.End != crawler.EndDone || s.Pages != 6 {
+			t.Errorf("%s", s)
+		}
+		var said []string
+		for _, o := range c.Orders() {
+			said = append(said, o.String())
+		}
+		if want := []string{"pause: the owner called", "resume: he agreed"}; !slices.Equal(said, want) {
+			t.Errorf("orders %q, want %q", said, want)
+		}
+	})
+}
+
+// A run that is paused ends by Stop and by its time, and by nothing else.
+func TestARunThatIsPausedEndsByItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := steered(t, chain(t, 6), crawler.Options{Seeds: []string{"http://a.example/0"}, MaxTime: time.Hour, Patience: time.Second},
+			map[time.Duration]func(*crawler.Crawler) error{
+				2500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Pause("") },
+			})
+		if s := c.Summary(); s.End != crawler.EndTime || s.Pages != 2 || s.Left[crawler.SkipQueued] != 1 {
+			t.Errorf("%s", s)
+		}
+	})
+}
+
+func TestASiteThatIsSlowedIsAskedLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := chain(t, 5)
+		book(w, "http://b.example", 20)
+		steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0", "http://b.example/0"}},
+			map[time.Duration]func(*crawler.Crawler) error{
+				2500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Slow("a.example", 10*time.Second, "asked by mail") },
+			})
+		all := askedAt(w, "http://a.example")
+		for i := 3; i < len(all); i++ {
+			if gap := all[i] - all[i-1]; gap < 10*time.Second || gap > 11*time.Second {
+				t.Errorf("asked at %v", all)
+			}
+		}
+		if last := askedAt(w, "http://b.example"); len(all) != 7 || last[len(last)-1] > 25*time.Second {
+			t.Errorf("asked at %v; the other one at %v", all, last)
+		}
+	})
+}
+
+// Of a host that is excluded nothing is asked any more, its robots.txt included, also
+// where that of another site redirects there. What is left of it is told.
+func TestAHostThatIsExcludedIsAskedNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := chain(t, 9)
+		w.Site("http://a.example:81").Page("/", "x")
+		book(w, "http://b.example", 10)
+		w.Site("http://b.example").Page("/last", `<a href="http://a.example/new">x</a>`)
+		w.Site("http://c.example").Redirect("/robots.txt", "http://a.example/robots.txt").Page("/", "x")
+		c := steered(t, w, crawler.Options{
+			Seeds: []string{"http://a.example/0", "http://b.example/0"}, Scope: crawler.Anywhere(), Patience: 5 * time.Minute,
+		}, map[time.Duration]func(*crawler.Crawler) error{
+			2500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Exclude("a.example", "the owner's mail") },
+			4 * time.Second: func(c *crawler.Crawler) error {
+				return c.Seed("", "http://b.example/last", "http://a.example:81/", "http://c.example/")
+			},
+		})
+		if n := len(askedAt(w, "http://a.example")); n != 3 {
+			t.Errorf("asked %d times, want robots.txt and two pages", n)
+		}
+		w.AssertNeverFetched("http://a.example:81/robots.txt", "http://a.example:81/", "http://a.example/2", "http://c.example/")
+		left := map[string]crawler.Reason{}
+		for s, err := range c.Left() {
+			left[s.URL.String()] = s.Reason
+			if err != nil || s.Reason == crawler.SkipExcluded && s.Detail != "the owner's mail" {
+				t.Errorf("%+v: %v", s, err)
+			}
+		}
+		want := map[string]crawler.Reason{
+			"http://a.example/2": crawler.SkipExcluded, "http://a.example/new": crawler.SkipExcluded, "http://a.example:81/": crawler.SkipExcluded,
+			"http://c.example/": crawler.SkipRobotsUnreachable,
+		}
+		if s := c.Summary(); !maps.Equal(left, want) || s.End != crawler.EndUnasked || s.Pages != 13 {
+			t.Errorf("left %v, want %v; %s", left, want, s)
+		}
+	})
+}
+
+// What a run was told of a site holds for the crawl, until a run lifts it.
+func TestOrdersHoldForTheCrawl(t *testing.T) {
+	dir := t.TempDir()
+	for i, run := range []struct {
+		lift   []string
+		orders func(*crawler.Crawler) error
+		kept   []string
+		asked  []int // requests of a.example, b.example and c.example in the run
+		gap    time.Duration
+	}{
+		{orders: func(c *crawler.Crawler) error {
+			return errors.Join(c.Exclude("http://a.example", "first"), c.Exclude("a.example", "asked by mail"),
+				c.Slow("http://b.example", 5*time.Second, "too fast"), c.Slow("http://b.example", 20*time.Second, "still"), c.Slow("", 2*time.Second, ""))
+		}, asked: []int{0, 3, 3}, gap: 20 * time.Second},
+		{kept: []string{"exclude a.example: asked by mail", "exclude http://a.example: first", "slow 2s", "slow http://b.example 20s: still"}, asked: []int{0, 2, 2}, gap: 20 * time.Second},
+		{lift: []string{"a.example", "http://b.example"}, kept: []string{"exclude http://a.example: first", "slow 2s"}, asked: []int{0, 2, 2}, gap: 2 * time.Second},
+		{lift: []string{"all"}, asked: []int{3, 2, 2}, gap: time.Second},
+		{asked: []int{2, 2, 2}, gap: time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Duration(i) * time.Hour) // a bubble begins where the one before did
+			w := crawltest.New(t)
+			sites := []frontier.Site{"http://a.example", "http://b.example", "http://c.example"}
+			var seeds []string
+			for _, s := range sites {
+				book(w, string(s), 200)
+				seeds = append(seeds, string(s)+"/0")
+			}
+			var kept []string
+			c, err := crawler.New(crawler.Options{
+				Identity: testIdentity, Network: w, Dir: dir, Seeds: seeds, Lift: run.lift, MaxTime: 38 * time.Second, Concurrency: 3,
+				OnStart: func(s crawler.Start) {
+					for _, o := range s.Orders {
+						kept = append(kept, o.String())
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.orders != nil {
+				if err := run.orders(c); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := c.Run(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(kept, run.kept) {
+				t.Errorf("run %d goes on with %q, want %q", i, kept, run.kept)
+			}
+			at := askedAt(w, sites[1])
+			if len(at) < 2 {
+				t.Fatalf("run %d: %s was asked at %v, %s", i, sites[1], at, c.Summary())
+			}
+			if gap := at[len(at)-1] - at[len(at)-2]; gap < run.gap || gap > run.gap+time.Second {
+				t.Errorf("run %d: %s was asked at %v, want a pause of %v", i, sites[1], at, run.gap)
+			}
+			if n := len(askedAt(w, sites[0])); n < run.asked[0] || run.asked[0] == 0 && n > 0 {
+				t.Errorf("run %d: %s was asked %d times", i, sites[0], n)
+			}
+			left := map[crawler.Reason]int{}
+			for s, err := range c.Left() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left[s.Reason]++; s.Reason == crawler.SkipExcluded && s.URL.Site() != sites[0] {
+					t.Errorf("run %d: %+v", i, s)
+				}
+			}
+			if n := left[crawler.SkipExcluded]; (run.asked[0] == 0) != (n > 0) || !maps.Equal(left, c.Summary().Left) {
+				t.Errorf("run %d: left %v, in the summary %v", i, left, c.Summary().Left)
+			}
+		})
+	}
+	var said []string
+	for _, l := range logLines(t, dir) {
+		if do, ok := l.Annotation("order"); ok && l.URL == crawllog.RunURL {
+			of, _ := l.Annotation("of")
+			what, _ := l.Annotation("what")
+			why, _ := l.Annotation("why")
+			said = append(said, strings.TrimSpace(fmt.Sprint(do, " ", of, " ", what, " ", why)))
+		}
+	}
+	want := []string{
+		"exclude http://a.example  first", "exclude a.example  asked%20by%20mail", "slow http://b.example 5s too%20fast", "slow http://b.example 20s still", "slow  2s",
+		"lift a.example exclude", "lift http://b.example slow", "lift http://a.example exclude", "lift  slow",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("the log says\n%q, want\n%q", said, want)
+	}
+}
+
+// Limits that are changed from outside, and seeds that are added, are recorded.
+func TestChangesOfARunAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := chain(t, 20)
+		w.Site("http://b.example").Page("/", "x")
+		c := steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}, Limit: 3}, map[time.Duration]func(*crawler.Crawler) error{
+			time.Second: func(c *crawler.Crawler) error {
+				return c.Limit("more is wanted", func(l *crawler.Limits) { l.Pages, l.Concurrency = 5, 1 })
+			},
+			1500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Limit("nothing", func(l *crawler.Limits) { l.Pages = 5 }) },
+			2 * time.Second:         func(c *crawler.Crawler) error { return c.Seed("", "http://b.example/") },
+		})
+		var said []string
+		for _, o := range c.Orders() {
+			said = append(said, o.String())
+		}
+		want := []string{"limit limit 3 -> 5; concurrency 64 -> 1: more is wanted", "add http://b.example/"}
+		if s := c.Summary(); !slices.Equal(said, want) || s.Pages != 5 || w.Fetched("http://b.example/") != 1 {
+			t.Errorf("%q, want %q; %s", said, want, s)
+		}
+	})
+}
+
+// As many visits as are allowed are under way, and no more.
+func TestConcurrencyIsChangedWhileACrawlRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		var seeds []string
+		for i := range 40 {
+			site := fmt.Sprintf("http://h%d.example", i)
+			w.Site(site).Latency(10*time.Second).Page("/", "x")
+			seeds = append(seeds, site+"/")
+		}
+		var busy [3]int
+		look := func(i int) func(c *crawler.Crawler) error {
+			return func(c *crawler.Crawler) error {
+				busy[i] = c.Stats().Frontier.Out
+				return nil
+			}
+		}
+		steered(t, w, crawler.Options{Seeds: seeds, Concurrency: 8}, map[time.Duration]func(*crawler.Crawler) error{
+			5 * time.Second:  look(0),
+			6 * time.Second:  func(c *crawler.Crawler) error { return c.Limit("", func(l *crawler.Limits) { l.Concurrency = 2 }) },
+			15 * time.Second: look(1),
+			16 * time.Second: func(c *crawler.Crawler) error { return c.Limit("", func(l *crawler.Limits) { l.Concurrency = 0 }) },
+			25 * time.Second: look(2),
+		})
+		if want := [3]int{8, 2, 8}; busy != want {
+			t.Errorf("%v visits, want %v", busy, want)
+		}
+	})
+}
+
+func TestOrdersThatMakeNoSense(t *testing.T) {
+	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Delay: 2 * time.Second, Concurrency: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 1001)
+	for want, err := range map[string]error{
+		"crawler: Of: is empty: name a site or a host; Stop ends the whole run":                              c.Exclude("", "x"),
+		"crawler: Reason: is empty: say why the site is excluded, for who looks at what is left":             c.Exclude("a.example", " "),
+		`crawler: Of: "http://a.example/x" is a part of a site: give the whole, http://a.example`:            c.Exclude("http://a.example/x", "x"),
+		`crawler: Of: "a.example:81" has a port: write http:// or https:// before it, or leave the port out`: c.Exclude("a.example:81", "x"),
+		`crawler: Of: "a b" is neither a site, as https://example.org, nor a host, as example.org`:           c.Slow("a b", time.Minute, ""),
+		"crawler: Delay: is no pause: a site can only be given a longer one":                                 c.Slow("", 0, ""),
+		"frontier: a.example is left in peace for 2s already, 1s would be less":                              c.Slow("A.example", time.Second, ""),
+		"crawler: Reason: is longer than 1000 bytes":                                                         c.Pause(long),
+		"crawler: Limits.Concurrency: is more than the 5 that the run was begun with":                        c.Limit("", func(l *crawler.Limits) { l.Concurrency = 6 }),
+		`"depth" is none of limit, max-bytes, max-time, rate, patience, concurrency`:                         new(crawler.Limits).Set("depth", "1"),
+		`10 has no unit: write 10s for seconds, or 10m for minutes`:                                          new(crawler.Limits).Set("max-time", "10"),
+		`crawler: Lift: "http://a.example/x" is a part of a site: give the whole, http://a.example`:          newError(func(o *crawler.Options) { o.Lift = []string{"http://a.example/x"} }),
+		`crawler: Lift: is empty: name a site, a host, or all`:                                               newError(func(o *crawler.Options) { o.Lift = []string{""} }),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, of := range []string{"a.example", "http://a.example", "http://a.example:81/", "[::1]", "192.0.2.1", "http://[::1]:81"} {
+		if err := c.Exclude(of, "x"); err != nil {
+			t.Error(err)
+		}
+	}
+	var said []string
+	for _, o := range c.Orders() {
+		said = append(said, o.Of)
+	}
+	if want := []string{"a.example", "http://a.example", "http://a.example:81", "::1", "192.0.2.1", "http://[::1]:81"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
+func newError(change func(*crawler.Options)) error {
+	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
+	change(&o)
+	_, err := crawler.New(o)
+	return err
+}
+
+// Once a run has ended no order changes anything, and says so.
+func TestOrdersThatComeTooLate(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		synctest.Test(t, func(t *testing.T) {
+			c := steered(t, chain(t, 1), crawler.Options{Seeds: []string{"http://a.example/0"}, Dir: dir}, nil)
+			for what, err := range map[string]error{
+				"pause": c.Pause(""), "resume": c.Resume(""), "slow": c.Slow("", time.Hour, ""), "exclude": c.Exclude("a.example", "x"),
+				"seed": c.Seed("", "http://b.example/"), "limit": c.Limit("", func(l *crawler.Limits) { l.Pages = 1 }),
+			} {
+				if !errors.Is(err, crawler.ErrEnded) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if len(c.Orders()) != 0 {
+				t.Errorf("%v", c.Orders())
+			}
+		})
+	}
+}
+
+// Orders may come from anywhere at any time; each holds that was taken.
+func TestOrdersFromAllSides(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		var seeds []string
+		for i := range 30 {
+			site := fmt.Sprintf("http://h%d.example", i)
+			book(w, site, 5)
+			seeds = append(seeds, site+"/0")
+		}
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Seeds: seeds, Dir: dir, Concurrency: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				host := fmt.Sprintf("h%d.example", i)
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				err := errors.Join(c.Pause(host), c.Slow(host, time.Duration(i+1)*time.Second, host), c.Resume(host))
+				if i%3 == 0 {
+					err = errors.Join(err, c.Exclude(host, host))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error { return c.Resume("") }))
+		all.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.AssertPolite()
+		for s, err := range c.Left() {
+			if err != nil || s.Reason != crawler.SkipExcluded || s.Detail != s.URL.Site().Host() {
+				t.Errorf("%+v, %v", s, err)
+			}
+		}
+	})
+}
