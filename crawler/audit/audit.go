@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,7 +47,7 @@ type Crawl struct {
 func (c Crawl) Audit(o Options) (*Report, error) {
 	a := &auditor{
 		Crawl: c, Options: o, margins: map[frontier.Clock]*Margin{}, copiesSum: sha256.New(), chains: map[frontier.Site]int{},
-		report: &Report{Log: c.Name, Checks: Codes(), Margins: []Margin{}, Unproven: []Unproven{}, Violations: []Violation{}, Remarks: []string{}},
+		report: &Report{Log: filepath.Base(c.Name), Checks: Codes(), Margins: []Margin{}, Unproven: []Unproven{}, Violations: []Violation{}, Remarks: []string{}},
 	}
 	if err := a.readRuns(); err != nil {
 		return nil, err

@@ -8,5 +8,9 @@
 //
 // What is checked, and what is said of it, stands in docs/audit.md.
 //
+// A site owner has other evidence, the log of the server. A [Visitor] is judged by the
+// lines that it has left there, whichever crawler it is. Such logs say less, so that less
+// can be proven: what is named is certain within the resolution of their clocks.
+//
 // Everything is read in bounded memory. What does not fit is sorted in temporary files.
 package audit

@@ -92,7 +92,8 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string {
-	return fmt.Sprintf("%s:%d: %s: nothing can be proven by a log with foreign or broken lines; crawl verify says what else is damaged", e.File, e.Line, e.Err)
+	first, _, _ := strings.Cut(e.Err.Error(), "\n") // the other fields are no better
+	return fmt.Sprintf("%s:%d: %s: nothing can be proven by a log with foreign or broken lines", e.File, e.Line, first)
 }
 
 // Unwrap returns the cause.

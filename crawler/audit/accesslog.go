@@ -1,0 +1,152 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// A visit is one request as a log of somebody else has it.
+type visit struct {
+	line       int64
+	host       string // as the log names it; empty where it names none
+	addr       string
+	target     string
+	agent      string
+	status     int
+	at         time.Time // when it was logged, to the second: nginx logs at the end, Apache dates the beginning
+	start, end time.Time // where the log says both
+}
+
+func (v *visit) exact() bool { return !v.start.IsZero() }
+
+func (v *visit) robots() bool {
+	path, _, _ := strings.Cut(v.target, "?")
+	return path == rulesTarget
+}
+
+// url names what was asked for.
+func (v *visit) url() string { return v.host + v.target }
+
+const accessTime = "02/Jan/2006:15:04:05 -0700"
+
+// parseAccess reads a line in the combined format of nginx and Apache, or with the host
+// before it, as vhost_combined has it. What a request was, where it is none of HTTP, is
+// empty.
+func parseAccess(text string) (*visit, error) {
+	before, rest, ok := strings.Cut(text, " [")
+	date, rest, closed := strings.Cut(rest, `] "`)
+	if !ok || !closed {
+		return nil, errors.New(`it is not in the combined format: ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "AGENT"`)
+	}
+	v := &visit{}
+	var err error
+	if v.at, err = time.Parse(accessTime, date); err != nil {
+		return nil, fmt.Errorf("its time is not written as 02/Jan/2006:15:04:05 -0700: %q", clip(date))
+	}
+	who := strings.Fields(before)
+	if len(who) < 3 {
+		return nil, errors.New("no address, or no user, stands before its time")
+	}
+	if v.addr = who[0]; isAddr(who[1]) {
+		v.host, v.addr = hostOf(who[0]), who[1]
+	}
+	request, rest, ok := quotedField(rest)
+	numbers := strings.Fields(rest)
+	if !ok || len(numbers) < 2 {
+		return nil, errors.New("no status and size stand behind its request")
+	}
+	if v.status, err = strconv.Atoi(numbers[0]); err != nil {
+		return nil, fmt.Errorf("%q is no status", clip(numbers[0]))
+	}
+	_, rest, _ = strings.Cut(rest, `"`)
+	_, rest, ok = quotedField(rest) // where it came from
+	_, rest, more := strings.Cut(rest, `"`)
+	v.agent, _, closed = quotedField(rest)
+	if !ok || !more || !closed {
+		return nil, errors.New("it ends without the name of who asked (\"REFERER\" \"AGENT\")")
+	}
+	v.ask(request)
+	return v, nil
+}
+
+// ask reads a request line.
+func (v *visit) ask(request string) {
+	part := strings.Split(request, " ")
+	if len(part) < 2 {
+		return
+	}
+	v.target = part[1]
+	if _, rest, ok := strings.Cut(v.target, "://"); ok && v.target[0] != '/' {
+		host, path, _ := strings.Cut(rest, "/")
+		v.host, v.target = hostOf(host), "/"+path
+	}
+}
+
+// isAddr reports whether a field is an address.
+func isAddr(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
+// hostOf is a host without its port, in lower case.
+func hostOf(s string) string {
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.Contains(s[i:], "]") {
+		if _, err := strconv.ParseUint(s[i+1:], 10, 16); err == nil {
+			s = s[:i]
+		}
+	}
+	return strings.ToLower(s)
+}
+
+// quotedField reads up to the quotation mark that ends a field, and undoes what servers
+// write for octets that are not plain: \xHH, \" and \\.
+func quotedField(s string) (field, rest string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:], true
+		case c != '\\' || i+1 == len(s):
+			b.WriteByte(c)
+		case s[i+1] == 'x' && i+3 < len(s):
+			n, err := strconv.ParseUint(s[i+2:i+4], 16, 8)
+			if err != nil {
+				b.WriteByte(c)
+				continue
+			}
+			b.WriteByte(byte(n))
+			i += 3
+		default:
+			i++
+			b.WriteByte(s[i])
+		}
+	}
+	return "", "", false
+}
+
+// parseHeritrix reads a line of a crawl.log of Heritrix, in which more may follow the
+// twelve fields. It is nil where it is about no request to a site.
+func parseHeritrix(text string) (*visit, error) {
+	fields := strings.Fields(text)
+	l, err := crawllog.Parse(strings.Join(fields[:min(len(fields), 12)], " "))
+	if err != nil {
+		return nil, err
+	}
+	const leastFailure = -10 // below, and at zero, the line is about what was not asked for
+	if l.Start.IsZero() || l.Status == 0 || l.Status < leastFailure {
+		return nil, nil
+	}
+	u, err := frontier.ParseURL(l.URL)
+	if err != nil {
+		return nil, nil // dns:, whois: and the like
+	}
+	end := l.Start.Add(l.Duration)
+	return &visit{host: string(u.Site()), target: u.Target(), status: l.Status, at: end, start: l.Start, end: end}, nil
+}

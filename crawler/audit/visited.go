@@ -1,0 +1,254 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A visited is what is known of one host while the visits to it pass by.
+type visited struct {
+	Host
+	first, last time.Time
+	rules       time.Time // when robots.txt was asked for last
+	status      counts
+	rest        *visit // the last answer that asked for rest, and was not followed yet
+
+	second  time.Time // the one that goes on
+	inIt    int64
+	inItBy  map[string]bool // addresses
+	seconds [60]int64       // requests in each of the last sixty
+	before  *visit          // for times to the millisecond: that ended last
+
+	// Of an access log: by what pauses so far may be too short at most, see pace.
+	n     int64 // requests
+	least float64
+	from  *visit // at which it was that
+	fromN int64
+}
+
+// judge goes on by one visit.
+func (w *watch) judge(x *visit) error {
+	if _, known := w.hosts[x.host]; !known && len(w.hosts) >= mostNames {
+		x.host = others
+	}
+	h := w.hosts[x.host]
+	if h == nil {
+		h = &visited{Host: Host{Name: x.host}, first: x.time(), status: counts{}, inItBy: map[string]bool{}}
+		w.hosts[x.host] = h
+	}
+	w.names.add(x.agent)
+	w.addrs.add(x.addr)
+	w.report.Requests++
+	if w.report.First.IsZero() {
+		w.report.First = x.time()
+	}
+	w.report.Last = x.at
+	h.last = x.at
+	h.Requests++
+	h.status.add(strconv.Itoa(x.status))
+	h.rate(x)
+	if h.rest != nil {
+		if after := max(0, x.time().Sub(h.rest.at).Seconds()); h.Soonest == nil || after < *h.Soonest {
+			h.Soonest = &after
+		}
+		h.rest = nil
+	}
+	if x.status == 429 || x.status == 503 {
+		h.Rests++
+		h.rest = x
+	}
+	if x.host == others {
+		return nil
+	}
+	err := w.rules(h, x)
+	if err == nil {
+		err = w.pace(h, x)
+	}
+	return err
+}
+
+// rate counts how many come in a second, and in a minute.
+func (h *visited) rate(x *visit) {
+	at := x.time().Truncate(time.Second)
+	for range min(60, int(at.Sub(h.second)/time.Second)) {
+		copy(h.seconds[1:], h.seconds[:59])
+		h.seconds[0] = 0
+	}
+	if at.After(h.second) {
+		h.second, h.inIt = at, 0
+		clear(h.inItBy)
+	}
+	h.inIt++
+	h.seconds[0]++
+	if len(h.inItBy) < mostNames {
+		h.inItBy[x.addr] = true
+	}
+	sum := int64(0)
+	for _, n := range h.seconds {
+		sum += n
+	}
+	h.Second, h.Minute, h.AtOnce = max(h.Second, h.inIt), max(h.Minute, sum), max(h.AtOnce, len(h.inItBy))
+}
+
+// rules judges by robots.txt: whether it was asked for, and what it says.
+func (w *watch) rules(h *visited, x *visit) error {
+	if x.robots() {
+		h.Robots++
+		if h.FirstRobots.IsZero() {
+			h.FirstRobots = x.time()
+		}
+		h.rules = x.at
+		return nil
+	}
+	w.check(NoRobots).Checked++
+	switch {
+	case h.rules.IsZero():
+		if h.Unannounced++; h.Unannounced > 1 { // the first is told
+			w.count(NoRobots)
+			break
+		}
+		err := w.violation(w.of(NoRobots, x, "came before robots.txt was asked for, in this log, which begins at "+clock(w.began), "RFC 9309, section 2.2"))
+		if err != nil {
+			return err
+		}
+	default:
+		w.check(StaleRobots).Checked++
+		if age := x.time().Sub(h.rules); age > freshFor+resolution {
+			err := w.violation(w.of(StaleRobots, x, fmt.Sprintf("came %v after robots.txt was asked for the last time", age), "RFC 9309, section 2.4: 24 hours"))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if w.group == nil {
+		return nil
+	}
+	w.check(Disallowed).Checked++
+	if v := w.group.Match(x.target); !v.Allowed() {
+		return w.violation(w.of(Disallowed, x, "is forbidden by robots.txt", because(v)))
+	}
+	return nil
+}
+
+func (w *watch) of(code Code, x *visit, text, rule string) *Violation {
+	return &Violation{Code: code, Lines: []int64{x.line}, URL: x.url(), Time: x.time(), Text: text, Rule: rule}
+}
+
+// clock is a time of an access log.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// pace judges how fast the visitor was. A pause counts from the end of an answer to the
+// beginning of the next request.
+func (w *watch) pace(h *visited, x *visit) error {
+	if x.exact() {
+		return w.exactPace(h, x)
+	}
+	if w.gap.pause <= 0 {
+		return nil
+	}
+	w.check(TooEarly).Checked++
+	// nginx dates the end of an answer, Apache the beginning of a request: in either case
+	// n pauses take no longer than from the date of the first to that of the last, and
+	// a second more, as dates are cut to seconds. What n pauses had to take, less what
+	// they took at most, grows for whoever is too fast: it is compared with its least so
+	// far.
+	h.n++
+	now := float64(h.n)*w.gap.pause.Seconds() - float64(x.at.Unix())
+	if h.from == nil || now < h.least {
+		h.least, h.from, h.fromN = now, x, h.n
+	}
+	const rounding = 1e-6
+	if now-h.least < resolution.Seconds()-rounding {
+		return nil
+	}
+	from, took, requests := h.from, x.at.Sub(h.from.at)+resolution, h.n-h.fromN
+	h.least, h.from, h.fromN = now, x, h.n
+	text := fmt.Sprintf("came less than %v after line %d; asked are %v", took, from.line, w.gap.pause)
+	if requests > 1 {
+		text = fmt.Sprintf("is the last of %d requests after line %d in less than %v; asked are %v for each", requests, from.line, took, w.gap.pause)
+	}
+	v := w.of(TooEarly, x, text, w.asks())
+	v.Lines = append(v.Lines, from.line)
+	v.Pause = &Pause{Clock: w.gap.clock, Asked: w.gap.pause.Seconds(), Kept: took.Seconds() / float64(requests)}
+	return w.violation(v)
+}
+
+// exactPace judges where the log says when requests began and ended.
+func (w *watch) exactPace(h *visited, x *visit) error {
+	before := h.before
+	if before == nil || x.end.After(before.end) {
+		h.before = x
+	}
+	if before == nil {
+		return nil
+	}
+	w.check(Concurrent).Checked++
+	kept := x.start.Sub(before.end)
+	if kept <= -fine {
+		v := w.of(Concurrent, x, fmt.Sprintf("began %v before the end of line %d", -kept, before.line), "one request at a time")
+		v.Lines = append(v.Lines, before.line)
+		return w.violation(v)
+	}
+	if w.gap.pause <= 0 {
+		return nil
+	}
+	w.check(TooEarly).Checked++
+	if kept+2*fine > w.gap.pause {
+		return nil
+	}
+	v := w.of(TooEarly, x, fmt.Sprintf("began %v after the end of line %d; asked are %v", kept, before.line, w.gap.pause), w.asks())
+	v.Lines = append(v.Lines, before.line)
+	v.Pause = &Pause{Clock: w.gap.clock, Asked: w.gap.pause.Seconds(), Kept: kept.Seconds()}
+	return w.violation(v)
+}
+
+// asks names what asks for the pause.
+func (w *watch) asks() string {
+	if w.Delay > 0 {
+		return fmt.Sprintf("a pause of %v, as given", w.Delay)
+	}
+	return fmt.Sprintf("%s of robots.txt: %v", w.gap.clock, w.gap.pause)
+}
+
+// finish completes the report.
+func (w *watch) finish() {
+	r := w.report
+	r.Names, r.Addresses, r.Hosts = w.names.list(), w.addrs.list(), []Host{}
+	hosts := slices.SortedFunc(maps.Values(w.hosts), func(a, b *visited) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
+	})
+	for _, h := range hosts[:min(len(hosts), mostTold)] {
+		h.PerSecond = float64(h.Requests) / (h.last.Sub(h.first) + resolution).Seconds()
+		h.Status = h.status.list()
+		r.Hosts = append(r.Hosts, h.Host)
+	}
+	r.First, r.Last = r.First.UTC(), r.Last.UTC()
+	rests, unannounced := int64(0), int64(0)
+	for _, h := range hosts {
+		rests, unannounced = rests+h.Rests, unannounced+h.Unannounced
+	}
+	if w.exact {
+		r.Names, r.Addresses = nil, nil
+	} else if r.Requests > 0 {
+		w.remark("the log has the time of a request to the second, and not how long it took: how many were under way at once is not known, and a pause is called too short only where it certainly was")
+	}
+	if w.hosts[others] != nil {
+		w.remark("the log names more than %d hosts: those that came later are counted, and not judged", mostNames)
+	}
+	if unannounced > 0 {
+		w.remark("a robots.txt that was asked for less than 24 hours before the beginning of the log would count")
+	}
+	if rests > 0 {
+		w.remark("Retry-After is not in the log: whether it was obeyed after 429 and 503 is not known")
+	}
+	if w.group == nil && r.Requests > 0 {
+		w.remark("no robots.txt was given: what it forbids is not judged")
+	}
+	if w.gap.pause <= 0 && r.Requests > 0 {
+		w.remark("no pause was asked: how fast the requests came is told, not judged")
+	}
+}

@@ -1,0 +1,231 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+func TestLinesOfAccessLogs(t *testing.T) {
+	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	for text, want := range map[string]visit{
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET /a?b HTTP/1.1" 200 12 "-" "bot/1"`:                               {addr: "192.0.2.1", target: "/a?b", status: 200, agent: "bot/1"},
+		`192.0.2.1 - J Doe [04/May/2026:05:02:01 +0200] "GET / HTTP/2.0" 200 - "http://x/\"" "a \"b\" \x41\\" "more" 0.1`: {addr: "192.0.2.1", target: "/", status: 200, agent: `a "b" A\`},
+		`A.example:80 2001:db8::1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 404 0 "-" "-"`:                        {host: "a.example", addr: "2001:db8::1", target: "/", status: 404, agent: "-"},
+		`a.example 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET http://B.example:81/x HTTP/1.1" 301 0 "-" ""`:          {host: "b.example", addr: "192.0.2.1", target: "/x", status: 301},
+		`crawl-1.example.net - - [04/May/2026:03:02:01 +0000] "\x16\x03\x01" 400 0 "-" "-"`:                               {addr: "crawl-1.example.net", status: 400, agent: "-"},
+		`[2001:db8::2]:443 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "HEAD / HTTP/1.1" 200 0 "-" "\xff\n"`:               {host: "[2001:db8::2]", addr: "192.0.2.1", target: "/", status: 200, agent: "\xffn"},
+	} {
+		want.at = at
+		got, err := parseAccess(text)
+		if err != nil || !got.at.Equal(at) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+			continue
+		}
+		if got.at = at; *got != want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", text, *got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":        "combined format",
+		"foreign": "combined format",
+		`192.0.2.1 - - [yesterday] "GET / HTTP/1.1" 200 12 "-" "bot"`:                         "its time",
+		`x [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "bot"`:                    "no address",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1`:                          "no status",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" ok 12 "-" "bot"`:         "is no status",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without the name",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a name`: "without the name",
+	} {
+		if v, err := parseAccess(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %s", text, v, err, want)
+		}
+	}
+}
+
+func FuzzAccessLog(f *testing.F) {
+	f.Add(`a.example:80 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET /\x41 HTTP/1.1" 200 12 "-" "bot\"s"`)
+	f.Add(`1.1.1.1 - - [04/May/2026:03:02:01 +0000] "GET http:// HTTP/1.1" 200 12 "" "\x`)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := parseAccess(text)
+		if (v == nil) != (err != nil) || v != nil && (v.addr == "" || v.at.IsZero()) {
+			t.Errorf("%+v, %v", v, err)
+		}
+		if _, err := (Visitor{Agent: "bot", Robots: robots.Parse([]byte("User-agent: *\nCrawl-delay: 1\nDisallow: /a"), robots.RFC9309)}).Access("log", strings.NewReader(text)); err != nil {
+			var line *LineError
+			if !errors.As(err, &line) || line.Line < 1 {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+func TestAProductTokenIsAWordOfAUserAgent(t *testing.T) {
+	for agent, want := range map[string]bool{
+		"somebot": true, "SomeBot/2.1 (+x)": true, "Mozilla/5.0 (compatible; somebot/1)": true, "somebot2": true,
+		"": false, "awesomebot/1": false, "somebot-images/1": false, "some bot": false, "somebots somebot": true,
+	} {
+		if got := named(agent, "somebot"); got != want {
+			t.Errorf("%q: %v", agent, got)
+		}
+	}
+}
+
+// asked makes an access log of moments, in seconds, and targets.
+func asked(at ...any) string {
+	var b strings.Builder
+	begin := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+	for i := 0; i < len(at); i += 2 {
+		fmt.Fprintf(&b, "192.0.2.1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"bot\"\n", begin.Add(time.Duration(at[i].(int))*time.Second).Format(accessTime), at[i+1])
+	}
+	return b.String()
+}
+
+// A pause is called too short only where it was, wherever in its second each request
+// came.
+func TestPausesToTheSecond(t *testing.T) {
+	const r = "/robots.txt"
+	for _, tc := range []struct {
+		log   string
+		delay time.Duration
+		want  []int64 // lines that came too early
+	}{
+		{asked(0, r, 0, "/"), time.Second, []int64{2}},
+		{asked(0, r, 1, "/"), time.Second, nil},
+		{asked(0, r, 1, "/"), 2 * time.Second, []int64{2}},
+		{asked(0, r, 1, "/", 2, "/"), 1900 * time.Millisecond, []int64{3}},
+		{asked(0, r, 2, "/", 4, "/", 6, "/"), 2 * time.Second, nil},
+		{asked(0, r, 9, "/"), 10 * time.Second, []int64{2}},
+		{asked(0, r, 10, "/"), 10 * time.Second, nil},
+		{asked(0, r, 0, "/"), 500 * time.Millisecond, nil},
+		{asked(0, r, 0, "/", 0, "/"), 500 * time.Millisecond, []int64{3}},
+		{asked(0, r, 0, "/", 1, "/", 1, "/"), 500 * time.Millisecond, nil},
+		{asked(0, r, 0, "/", 0, "/", 0, "/", 0, "/"), 500 * time.Millisecond, []int64{3, 5}},
+		// A pause of half a second too little adds up.
+		{asked(0, r, 1, "/", 3, "/", 4, "/", 6, "/", 7, "/"), 2 * time.Second, []int64{2, 4, 6}},
+		// Apache dates the beginning, and writes at the end.
+		{asked(0, r, 20, "/slow", 10, "/quick", 30, "/"), 10 * time.Second, nil},
+	} {
+		v, err := Visitor{Agent: "bot", Delay: tc.delay}.Access("log", strings.NewReader(tc.log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var early []int64
+		for _, x := range v.Violations {
+			if x.Code == TooEarly {
+				early = append(early, x.Lines[0])
+			}
+		}
+		if !slices.Equal(early, tc.want) {
+			t.Errorf("%v: lines %v, want %v of\n%s", tc.delay, early, tc.want, tc.log)
+		}
+	}
+}
+
+func TestARobotsFileOfTheDayBefore(t *testing.T) {
+	const day = 24 * 60 * 60
+	for _, tc := range []struct {
+		log          string
+		never, stale int64
+	}{
+		{asked(0, "/", 1, "/"), 2, 0},
+		{asked(0, "/", 1, "/robots.txt", 2, "/"), 1, 0},
+		{asked(0, "/robots.txt?x", day, "/", day+1, "/", day+2, "/"), 0, 1},
+		{asked(0, "/robots.txt", day+2, "/robots.txt", day+3, "/"), 0, 0},
+	} {
+		v, err := Visitor{Agent: "bot"}.Access("log", strings.NewReader(tc.log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[Code]int64{}
+		for _, c := range v.Checks {
+			got[c.Code] = c.Violations
+		}
+		if got[NoRobots] != tc.never || got[StaleRobots] != tc.stale || v.Violated != tc.never+tc.stale {
+			t.Errorf("%v of\n%s", got, tc.log)
+		}
+	}
+}
+
+func TestWhatALogSaysOfRatesAndRests(t *testing.T) {
+	line := func(host, addr string, at, status int, agent string) string {
+		return fmt.Sprintf("%s %s - - [04/May/2026:00:%02d:%02d +0000] \"GET /x HTTP/1.1\" %d 1 \"-\" %q\n", host, addr, at/60, at%60, status, agent)
+	}
+	log := line("a", "192.0.2.1", 0, 200, "bot/1") + line("a", "192.0.2.2", 0, 429, "bot/2") + line("a", "192.0.2.9", 1, 200, "else") +
+		line("a", "192.0.2.1", 3, 200, "bot/1") + line("a", "192.0.2.1", 64, 503, "bot/1") + line("b", "192.0.2.1", 64, 200, "bot/1")
+	v, err := Visitor{Agent: "bot"}.Access("log", strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := v.Hosts[0]
+	if len(v.Hosts) != 2 || a.Name != "a" || a.Requests != 4 || a.Second != 2 || a.Minute != 3 || a.AtOnce != 2 || a.Rests != 2 || a.Soonest == nil || *a.Soonest != 3 {
+		t.Errorf("%+v", v.Hosts)
+	}
+	if v.Lines != 6 || v.Requests != 5 || !slices.Equal(v.Names, []Count{{"bot/1", 4}, {"bot/2", 1}}) || !slices.Equal(v.Addresses, []Count{{"192.0.2.1", 4}, {"192.0.2.2", 1}}) {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Whoever names very many hosts, or comes under very many names, gets no memory for it,
+// and is not judged by what they have in common.
+func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
+	var log strings.Builder
+	for i := range 3 * mostNames {
+		fmt.Fprintf(&log, "h%d 192.0.2.1 - - [04/May/2026:00:00:00 +0000] \"GET /robots.txt HTTP/1.1\" 200 1 \"-\" \"bot %d\"\n", i, i)
+	}
+	v, err := Visitor{Agent: "bot", Delay: time.Minute}.Access("log", strings.NewReader(log.String()))
+	if err != nil || v.Violated != 0 || v.Hosts[0].Name != others || v.Hosts[0].Requests < mostNames || v.Names[0].Name != others || len(v.Names) != mostTold {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if !strings.Contains(strings.Join(v.Remarks, "\n"), "more than 1000 hosts") {
+		t.Error(v.Remarks)
+	}
+}
+
+func TestALogWithForeignLinesIsNone(t *testing.T) {
+	for text, line := range map[string]int64{
+		"foreign\n": 1, asked(0, "/") + "\n": 2, asked(0, "/") + "x\ny": 2, strings.Repeat("x", 9<<20): 1,
+	} {
+		_, err := Visitor{Agent: "bot"}.Access("log", strings.NewReader(text))
+		var bad *LineError
+		if !errors.As(err, &bad) || bad.Line != line || bad.File != "log" {
+			t.Errorf("%.100q: %v", text, err)
+		}
+	}
+	v, err := Visitor{Agent: "bot"}.Access("log", strings.NewReader(asked(0, "/", 5, "/")+"192.0.2.1 - - [04/Ma"))
+	if err != nil || v.Requests != 2 || v.Remarks[0] != "the last line has no end: it is left out" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
+	const log = `2026-05-04T00:00:00.120Z     1         60 dns:a.example P http://a.example/ text/dns #001 20260504000000100+20 - - -
+2026-05-04T00:00:00.300Z   200         30 http://a.example/robots.txt P http://a.example/ text/plain #001 20260504000000200+100 sha1:X - -
+2026-05-04T00:00:03.400Z   200       3000 http://a.example/ - - text/html #001 20260504000003300+100 sha1:X - - {"contentSize":3100}
+2026-05-04T00:00:06.400Z   200       3000 http://a.example/1 L http://a.example/ text/html #002 20260504000006300+100 sha1:X - -
+2026-05-04T00:00:06.600Z   200       3000 http://a.example/2 L http://a.example/ text/html #003 20260504000006398+202 sha1:X - -
+2026-05-04T00:00:06.700Z -9998          - http://a.example/no L http://a.example/ unknown #003 - - - -
+2026-05-04T00:00:09.400Z   200       3000 http://a.example/no/2 L http://a.example/ text/html #002 20260504000009300+100 sha1:X - -
+`
+	v, err := Visitor{Agent: "heritrix", Robots: robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3"), robots.RFC9309)}.Heritrix("crawl.log", strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range v.Violations {
+		got = append(got, v.Violations[i].String())
+	}
+	want := []string{
+		"4: gap: http://a.example/1 began 2.9s after the end of line 3; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"5: concurrent: http://a.example/2 began 2ms before the end of line 4 (one request at a time)",
+		"7: disallowed: http://a.example/no/2 is forbidden by robots.txt (line 2: Disallow: /no)",
+		"7: gap: http://a.example/no/2 began 2.7s after the end of line 5; asked are 3s (crawl-delay of robots.txt: 3s)",
+	}
+	if !slices.Equal(got, want) || v.Requests != 5 {
+		t.Errorf("%d requests\n%s", v.Requests, strings.Join(got, "\n"))
+	}
+}
