@@ -75,7 +75,7 @@ Test a robots.txt:            crawl robots test --file robots.txt --agent mybot 
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
-		p.listCommand(), p.explainCommand(),
+		p.listCommand(), p.explainCommand(), p.auditCommand(),
 		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand(),
 	)
 	return root

@@ -29,8 +29,14 @@ func (p *program) object(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
+	_, err := fmt.Fprint(p.out, escaped(line.String()))
+	return err
+}
+
+// escaped is JSON in which nothing could steer a terminal.
+func escaped(line string) string {
 	var text strings.Builder
-	for _, r := range line.String() {
+	for _, r := range line {
 		if !steers(r) {
 			text.WriteRune(r)
 			continue
@@ -39,8 +45,7 @@ func (p *program) object(v any) error {
 			fmt.Fprintf(&text, `\u%04x`, unit)
 		}
 	}
-	_, err := fmt.Fprint(p.out, text.String())
-	return err
+	return text.String()
 }
 
 // oneLine is printable, and no second line stands in it: what a site or a file

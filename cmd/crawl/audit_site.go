@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A siteAnswer is what is said to the owner of a site at the end of all requests. The
+// names of its fields are never changed.
+type siteAnswer struct {
+	Site       string    `json:"site"`
+	Token      string    `json:"token"`
+	Contact    string    `json:"contact"`
+	Requests   int       `json:"requests"`
+	Robots     int       `json:"robots_requests"`
+	Bytes      int64     `json:"bytes"`
+	First      time.Time `json:"first,omitzero"`
+	Last       time.Time `json:"last,omitzero"`
+	Pauses     int       `json:"pauses"` // between two requests to one scheme, host and port, in seconds:
+	Least      float64   `json:"least_pause"`
+	Median     float64   `json:"median_pause"`
+	Most       float64   `json:"most_pause"`
+	Violations int64     `json:"violations"`
+}
+
+// auditSite tells all that was asked of one host.
+func (p *program) auditSite(f *auditFlags, dir string) error {
+	host, err := hostOf(f.site)
+	if err != nil {
+		return err
+	}
+	s := &siteTeller{p: p, w: &lines{w: p.out, width: terminalWidth(p.out)}, json: f.json}
+	s.answer.Site = host
+	r, err := audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.request, Copy: s.copy, Violation: s.violation})
+	if err != nil {
+		return auditError(err)
+	}
+	s.answer.Token, s.answer.Contact = r.Token, r.Contact
+	return errors.Join(s.end(r), broken(s.answer.Violations))
+}
+
+// A siteTeller tells of requests as they pass by.
+type siteTeller struct {
+	p      *program
+	w      *lines
+	json   bool
+	answer siteAnswer
+	pauses []float64
+	broken []audit.Violation
+}
+
+func (s *siteTeller) request(r audit.Request) error {
+	a := &s.answer
+	if a.Requests++; a.Requests == 1 {
+		a.First = r.Time.UTC()
+		if !s.json {
+			s.w.line("requests", "line, time, status, bytes, seconds since the last answer (asked, by which clock), URL, rule")
+		}
+	}
+	if r.Robots == "" {
+		a.Robots++
+	}
+	a.Bytes += r.Bytes
+	a.Last = r.Time.UTC()
+	if r.Kept != nil {
+		s.pauses = append(s.pauses, *r.Kept)
+	}
+	if s.json {
+		return s.p.object(struct {
+			Request audit.Request `json:"request"`
+		}{r})
+	}
+	kept, asked, rule := "-", "", ""
+	if r.Kept != nil {
+		kept = fmt.Sprintf("%.3f", *r.Kept)
+	}
+	if r.Clock != frontier.NoClock {
+		asked = fmt.Sprintf(" (%.3f %s)", r.Asked, r.Clock)
+	}
+	if r.Robots != "" {
+		rule = " robots.txt of " + r.Robots + ", " + r.Rule
+	}
+	s.w.told("", "%d %s %d %d %s%s %s%s", r.Line, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Status, r.Bytes, kept, asked, r.URL, rule)
+	return s.w.err
+}
+
+func (s *siteTeller) copy(c audit.Copy) error {
+	if s.json {
+		return s.p.object(struct {
+			Robots audit.Copy `json:"robots"`
+		}{c})
+	}
+	came := fmt.Sprint(c.Status)
+	if c.Failure != "" {
+		came = c.Failure
+	}
+	asks := ""
+	if c.Delay > 0 {
+		asks = fmt.Sprintf(", asks for %s between two requests", inSeconds(c.Delay))
+	}
+	s.w.told("robots.txt", "of %s at %s: %s, %s%s, sha256 %s", c.Site, c.Fetched.Format(time.RFC3339), came, size(int64(c.Bytes)), asks, c.SHA256)
+	return s.w.err
+}
+
+// violation keeps those that are about the host: of an address or a domain others may be.
+func (s *siteTeller) violation(v *audit.Violation) error {
+	if u, err := frontier.ParseURL(v.URL); v.URL != "" && (err != nil || u.Host() != s.answer.Site) {
+		return nil
+	}
+	s.answer.Violations++
+	if s.json {
+		return s.p.object(struct {
+			Violation *audit.Violation `json:"violation"`
+		}{v})
+	}
+	if len(s.broken) < maxProblems {
+		s.broken = append(s.broken, *v)
+	}
+	return nil
+}
+
+func (s *siteTeller) end(r *audit.Report) error {
+	a := &s.answer
+	slices.Sort(s.pauses)
+	if a.Pauses = len(s.pauses); a.Pauses > 0 {
+		a.Least, a.Median, a.Most = s.pauses[0], s.pauses[a.Pauses/2], s.pauses[a.Pauses-1]
+	}
+	if s.json {
+		return s.p.object(struct {
+			Answer siteAnswer `json:"answer"`
+		}{*a})
+	}
+	w := s.w
+	if a.Requests == 0 {
+		w.told("result", "nothing was asked of %s by this crawl", a.Site)
+		return w.err
+	}
+	w.told("asked", "%s as %s (%s): %s, %d of them for robots.txt, %s, from %s to %s", a.Site, a.Token, a.Contact, plural(a.Requests, "request"), a.Robots, size(a.Bytes), a.First.Format(time.RFC3339), a.Last.Format(time.RFC3339))
+	if a.Pauses > 0 {
+		w.told("pauses", "least %s, median %s, most %s", inSeconds(a.Least), inSeconds(a.Median), inSeconds(a.Most))
+	}
+	w.violations(r.Log, s.broken, a.Violations)
+	w.result(a.Violations)
+	return w.err
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler/audit"
+)
+
+// What is said of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
+// with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
+func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
+	t.Chdir("testdata/audit")
+	for _, tc := range []struct {
+		log, agent string
+		broken     []audit.Code
+	}{
+		{"colly", "colly", []audit.Code{audit.NoRobots, audit.Disallowed, audit.TooEarly}},
+		{"wget2", "wget", []audit.Code{audit.TooEarly}},
+		{"scrapy", "scrapy", []audit.Code{audit.NoRobots, audit.Disallowed, audit.TooEarly}},
+		{"permesso", "testbot", nil},
+	} {
+		args := []string{"audit", "--access-log", tc.log + ".log", "--agent", tc.agent, "--robots", "robots.txt"}
+		var out, said bytes.Buffer
+		code := run(args, nil, &out, &said)
+		want := exitCheck
+		if tc.broken == nil {
+			want = exitDone
+		}
+		if code != want || said.Len() > 0 {
+			t.Errorf("%s: exit %d, %s", tc.log, code, said.String())
+		}
+		golden := tc.log + ".txt"
+		if *rewrite {
+			if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if known, err := os.ReadFile(golden); err != nil || string(known) != out.String() {
+			t.Errorf("%s (%v), got\n%s", golden, err, out.String())
+		}
+		out.Reset()
+		run(append(args, "--json"), nil, &out, &said)
+		var r audit.Visited
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		var broken []audit.Code
+		for _, c := range r.Checks {
+			if c.Violations > 0 {
+				broken = append(broken, c.Code)
+			}
+		}
+		if fmt.Sprint(broken) != fmt.Sprint(tc.broken) {
+			t.Errorf("%s: %v, want %v", tc.log, broken, tc.broken)
+		}
+	}
+}
+
+// What somebody else has written into a log never reaches a terminal as it is, and never
+// looks like a line of the command.
+func TestHostileBytesOfLogsDoNotReachATerminal(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "access.log")
+	line := func(host, target, agent string) string {
+		return fmt.Sprintf("%s 192.0.2.1 - - [04/May/2026:00:00:00 +0000] \"GET %s HTTP/1.1\" 200 1 \"-\" \"%s\"\n", host, target, agent)
+	}
+	text := line("a\x1b[2J", `/\x1b[31m\x0aresult\x20\x20no\x20rule`, `bot \x1b]0;x\x07\x0d`) + line("b\u202e", "/\u009b", `bot \xc2\x9b`)
+	if err := os.WriteFile(log, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, extra := range []string{"--json=false", "--json"} {
+		var out, said bytes.Buffer
+		code := run([]string{"audit", "--access-log", log, "--agent", "bot", extra}, nil, &out, &said)
+		if code != exitCheck {
+			t.Fatalf("exit %d, %s", code, said.String())
+		}
+		for _, r := range out.String() {
+			if steers(r) {
+				t.Errorf("%s: %q reaches the terminal", extra, r)
+			}
+		}
+		if strings.Contains(out.String(), "\nresult  no") {
+			t.Errorf("a line is forged:\n%s", out.String())
+		}
+	}
+	if err := os.WriteFile(log, []byte("\x1b[2J\x07\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for flag, code := range map[string]int{"--access-log": exitUsage, "--heritrix-log": exitUsage} {
+		var out, said bytes.Buffer
+		if got := run([]string{"audit", flag, log, "--agent", "bot"}, nil, &out, &said); got != code || strings.ContainsAny(said.String(), "\x1b\x07") || !strings.Contains(said.String(), log+":1: ") {
+			t.Errorf("%s: exit %d, %q", flag, got, said.String())
+		}
+	}
+}
+
+// A certificate is there whole, or as it was before.
+func TestACertificateIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, certificateFile)
+	for _, text := range []string{"one", "two"} {
+		if err := replace(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	taken := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(taken, nil); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
+		t.Errorf("%v, %v: something is left", all, err)
+	}
+	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	if out, err := p.certify(&auditFlags{}, filepath.Join(dir, "none"), &audit.Report{}); out != "" || err != nil || !strings.Contains(p.err.(*bytes.Buffer).String(), "no certificate was written") {
+		t.Errorf("%q, %v, %v", out, err, p.err)
+	}
+	if _, err := p.certify(&auditFlags{out: filepath.Join(dir, "none", "x")}, dir, &audit.Report{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
