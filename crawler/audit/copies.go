@@ -28,7 +28,9 @@ type copies struct {
 
 	group  *robots.Group // of now
 	policy *robots.Policy
-	used   bool // a request was made since it came
+	quote  string // what quoted has found in now
+	of     gap    // for this
+	used   bool   // a request was made since it came
 }
 
 func newCopies(site frontier.Site, open func(frontier.Site) iter.Seq2[*robots.Snapshot, error]) *copies {
@@ -40,7 +42,7 @@ func newCopies(site frontier.Site, open func(frontier.Site) iter.Seq2[*robots.Sn
 func (c *copies) rewind() {
 	c.close()
 	c.next, c.stop = iter.Pull2(c.open(c.site))
-	c.now, c.later, c.group = nil, nil, nil
+	c.now, c.later, c.group, c.quote = nil, nil, nil, ""
 	c.step()
 }
 
@@ -67,7 +69,7 @@ func (c *copies) at(t time.Time) error {
 		c.rewind() // the clock was set back
 	}
 	for c.later != nil && !c.later.Fetched.Truncate(time.Microsecond).After(t) {
-		c.now, c.group, c.used = c.later, nil, false
+		c.now, c.group, c.quote, c.used = c.later, nil, "", false
 		c.step()
 	}
 	return c.err
@@ -127,6 +129,14 @@ func (c *copies) body() []byte {
 		return c.now.Copy.Body
 	}
 	return c.now.Body
+}
+
+// quoted names the line of the copy in force that asks for a pause.
+func (c *copies) quoted(g gap) string {
+	if c.quote == "" || c.of != g {
+		c.quote, c.of = quoted(c.body(), g), g
+	}
+	return c.quote
 }
 
 // quoted names the line of a robots.txt that asks for a pause: the first that by itself

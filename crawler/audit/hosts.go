@@ -48,8 +48,8 @@ type ask struct {
 	pause time.Duration
 	clock frontier.Clock
 	code  Code
-	rule  string
-	guest bool // it counts for who comes because of another site's robots.txt, too
+	rule  string // in whose words; empty where they are those of ruleOf
+	guest bool   // it counts for who comes because of another site's robots.txt, too
 }
 
 func (a *auditor) newHost(name string) *host {
@@ -135,13 +135,13 @@ func (a *auditor) passed(s *site, r *request) error {
 		own = max(own, frontier.PublicFloor)
 	}
 	if own > 0 {
-		s.asks = append(s.asks, ask{own, frontier.OwnClock, TooEarly, fmt.Sprintf("the crawl's own delay: %v", own), true})
+		s.asks = append(s.asks, ask{own, frontier.OwnClock, TooEarly, "", true})
 		if adaptive := min(2*r.ttfb, mostAdaptive); adaptive > own {
-			s.asks = append(s.asks, ask{adaptive - tick, frontier.AdaptiveClock, TooEarly, fmt.Sprintf("twice the time to the answer before: %v", adaptive), true})
+			s.asks = append(s.asks, ask{adaptive - tick, frontier.AdaptiveClock, TooEarly, "", true})
 		}
 	}
 	if r.rests() {
-		s.asks = append(s.asks, ask{leastRest, frontier.BackOffClock, BackOff, fmt.Sprintf("a rest of %v at least after %s", leastRest, r.answer()), true})
+		s.asks = append(s.asks, ask{leastRest, frontier.BackOffClock, BackOff, "", true})
 	}
 	if s.copies.now == nil {
 		return nil
@@ -152,7 +152,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	g := s.copies.rules(&run.policy, r.end)
 	if asked := gapOf(g); asked.pause > 0 {
-		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, quoted(s.copies.body(), asked), true})
+		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, s.copies.quoted(asked), true})
 	}
 	copy := s.copies.now
 	if until := copy.Header.RetryAfter; came && until.After(r.end) {
@@ -163,6 +163,19 @@ func (a *auditor) passed(s *site, r *request) error {
 		s.asks = append(s.asks, ask{min(next.Sub(r.end), longest) - tick, frontier.RobotsClock, BackOff, "robots.txt cannot be had, and is not asked for again before " + next.UTC().Format(time.RFC3339), false})
 	}
 	return nil
+}
+
+// ruleOf says what asks for a pause behind a request.
+func (w *ask) ruleOf(last *request) string {
+	switch {
+	case w.rule != "" || last == nil:
+		return w.rule
+	case w.clock == frontier.OwnClock:
+		return fmt.Sprintf("the crawl's own delay: %v", w.pause)
+	case w.clock == frontier.AdaptiveClock:
+		return fmt.Sprintf("twice the time to the answer before: %v", w.pause+tick)
+	}
+	return fmt.Sprintf("a rest of %v at least after %s", w.pause, last.answer())
 }
 
 // redirected reports whether a request was answered by a redirect.

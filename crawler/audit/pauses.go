@@ -107,7 +107,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	// A copy counts, too, that has come since, by way of another site.
 	g := own.copies.rules(&a.runs.all[r.run].policy, r.start)
 	if asked := gapOf(g); asked.pause > 0 && !r.robots {
-		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, quoted(own.copies.body(), asked), true})
+		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.quoted(asked), true})
 	}
 	return asks
 }
@@ -140,14 +140,16 @@ func (a *auditor) annotated(s *site, r *request) (m *miss) {
 	}
 	code := codeOf(r.clock)
 	a.checkedAsk(code)
-	m = &miss{ask{r.asked, r.clock, code, fmt.Sprintf("%s, as the line says: %v", r.clock, r.asked), true}, r.start.Sub(since), last}
-	a.margin(r.clock, r, m.kept-r.asked)
+	m = &miss{ask{r.asked, r.clock, code, "", true}, r.start.Sub(since), last}
+	if a.margin(r.clock, r, m.kept-r.asked); m.by() > tick {
+		m.rule = fmt.Sprintf("%s, as the line says: %v", r.clock, r.asked)
+	}
 	return m
 }
 
 func (a *auditor) early(r *request, m *miss) error {
 	v := &Violation{
-		Code: m.code, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start, Rule: m.rule,
+		Code: m.code, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start, Rule: m.ruleOf(m.last),
 		Pause: &Pause{Clock: m.clock, Asked: m.pause.Seconds(), Kept: m.kept.Seconds()},
 	}
 	behind := "what its pause is counted from"
