@@ -14,6 +14,9 @@ const (
 	StandsUnknown Standing = "unknown" // nothing that is kept says why it has not
 )
 
+// MostAhead is how many entries are counted that come before one.
+const MostAhead = storage.MostAhead
+
 // An Explanation is all that a crawl knows of one URL. It is made of facts alone: who
 // renders it finds the words. Zero fields are unknown, or do not apply.
 type Explanation struct {
@@ -24,18 +27,18 @@ type Explanation struct {
 	Found   []Step // how it was found: from the URL itself back to a seed
 	Lost    string // why Found does not reach a seed; empty if it does
 	Robots  *Rules // of its site; nil where robots.txt was never asked for
-	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; 100000 stands for that many or more
+	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; MostAhead stands for that many or more
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL // where its answer redirects to
+	Refusal Refusal      // of StandsOut and StandsScope: what keeps it out, by the last settings
+	Untold  []Change     // settings that cannot be known from the directory
 
 	// Of a URL that has not entered the crawl:
 
 	Near     frontier.URL // one that has, and differs in scheme, www or the last slash; zero if none has
-	Refusal  Refusal      // of StandsOut: what keeps it out
 	Links    []LinkFact   // that pages have to it, the first ones
 	HasLinks bool         // the crawl keeps links, so that Links are those that there were
-	Untold   []Change     // settings that cannot be known from the directory
 }
 
 // A Step is one URL on the way from a seed.
@@ -55,9 +58,9 @@ type SiteFacts struct {
 	Given  frontier.Fate // why it was given up in the last run; zero if it was not
 }
 
-// Explain says all that is known of u. It looks at the state, then for the tries at
-// crawl.log, and for links to what has not entered the crawl at links.jsonl: both are
-// read from their beginning.
+// Explain says all that is known of u: its Facts, its tries by crawl.log, and of what
+// has not entered the crawl the links to it by links.jsonl. Both files are read from
+// their beginning.
 func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	x, err := a.Facts(u)
 	if err != nil {
@@ -70,41 +73,47 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 		x.LeadsTo = a.leadsTo(x)
 		return x, nil
 	}
-	return x, a.explainOut(x)
+	return x, a.addLinks(x)
 }
 
-// Facts are what the state alone says of u: neither Tries nor Links, and of what has
-// not entered the crawl no Standing. They are there at once, however large the crawl is.
+// Facts are what the state alone says of u: Tries, LeadsTo and Links are left out. They
+// are there at once, however large the crawl is.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u}
 	st, err := a.from.State(u.Site())
 	if err != nil {
 		return nil, err
 	}
-	x.Site = SiteFacts{Known: st.Queued > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{}, Queued: st.Queued, Spent: st.Spent, Given: st.Fate}
+	x.Site = SiteFacts{
+		Known:  st.Queued > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{},
+		Queued: st.Queued, Spent: st.Spent, Given: st.Fate,
+	}
 	var k storage.Kept
 	if k, x.Known, err = a.from.Entry(u); err != nil {
 		return nil, err
 	}
-	if x.Known {
-		held := a.heldBy(&st)
-		x.Listed = listed(k, &held)
-		if err := a.trace(x); err != nil {
-			return nil, err
-		}
-		if k.Fate.Code == frontier.Undecided && k.Number > 0 {
-			if x.Ahead, err = a.from.Ahead(k); err != nil {
-				return nil, err
-			}
-		}
+	if x.Robots, err = a.rules(u, k.Fate); err != nil {
+		return nil, err
 	}
 	if !x.Known {
 		if x.Near, err = a.near(u); err != nil {
 			return nil, err
 		}
+		return x, a.guess(x)
 	}
-	x.Robots, err = a.rules(u, k.Fate)
-	return x, err
+	held := a.heldBy(&st)
+	x.Listed = listed(k, &held)
+	if k.Fate.Code == frontier.Undecided && k.Number > 0 {
+		if x.Ahead, err = a.from.Ahead(k); err != nil {
+			return nil, err
+		}
+	}
+	if x.Standing == StandsScope {
+		if err := a.whatNarrowed(x); err != nil {
+			return nil, err
+		}
+	}
+	return x, a.trace(x)
 }
 
 // near is a URL of the crawl that somebody may take for u; zero if there is none.

@@ -44,24 +44,39 @@ const (
 	SkipLinks    Reason = "links not followed" // but those of sitemaps: Options.Sitemaps
 )
 
-// explainOut says why a URL has not entered the crawl: by the links to it, where these
-// are kept, and otherwise by what would become of one.
-func (a *Account) explainOut(x *Explanation) error {
-	x.Standing, x.Untold = StandsUnknown, a.stored.Untold
+// guess says what would become of a link to a URL that has not entered the crawl, from
+// anywhere, as near to a seed as can be.
+func (a *Account) guess(x *Explanation) error {
+	x.Standing = StandsUnknown
 	if !a.asked {
 		return nil
 	}
-	j := &Job{opts: a.stored.Options}
-	j.opts.OptOut = a.OptOut
-	for _, c := range x.Untold {
-		if c.Setting == "scope" {
-			j.opts.Scope = Anywhere() // what it takes is not known
-		}
-	}
-	if err := a.admitRoots(j, x.Asked); err != nil {
+	j, err := a.job(x)
+	if err != nil {
 		return err
 	}
 	x.HasLinks = j.opts.writes(OutputLinks)
+	r, err := a.refusal(j, &frontier.Entry{URL: x.Asked, Hops: string(frontier.HopLink), Depth: 1}, nil)
+	x.refuse(r)
+	return err
+}
+
+// whatNarrowed says which setting keeps an entry out that was put aside.
+func (a *Account) whatNarrowed(x *Explanation) error {
+	j, err := a.job(x)
+	if err != nil {
+		return err
+	}
+	x.Refusal, err = a.refusal(j, &x.Entry, nil)
+	return err
+}
+
+// addLinks adds the links to a URL that has not entered the crawl. By the first of them
+// it was kept out.
+func (a *Account) addLinks(x *Explanation) error {
+	if !a.asked {
+		return nil
+	}
 	err := scanLines(filepath.Join(a.dir, storage.LinksFile), `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
 		var l storage.LinkRecord
 		if json.Unmarshal(line, &l) == nil && l.To == x.Asked.String() && len(l.Hop) == 1 {
@@ -69,6 +84,10 @@ func (a *Account) explainOut(x *Explanation) error {
 		}
 		return len(x.Links) < maxLinkFacts
 	})
+	if err != nil || len(x.Links) == 0 {
+		return err
+	}
+	j, err := a.job(x)
 	if err != nil {
 		return err
 	}
@@ -77,15 +96,26 @@ func (a *Account) explainOut(x *Explanation) error {
 			return err
 		}
 	}
-	if len(x.Links) > 0 {
-		x.HasLinks = true
-		x.refuse(x.Links[0].Refusal)
-		return nil
+	x.HasLinks, x.Standing, x.Reason, x.Refusal = true, StandsUnknown, "", Refusal{}
+	x.refuse(x.Links[0].Refusal)
+	return nil
+}
+
+// job judges links as the last run would have, as far as x.Untold does not say.
+func (a *Account) job(x *Explanation) (*Job, error) {
+	x.Untold = a.stored.Untold
+	j := &Job{opts: a.stored.Options}
+	j.opts.OptOut = a.OptOut
+	for _, c := range x.Untold {
+		if c.Setting == "scope" {
+			j.opts.Scope = Anywhere() // what it takes is not known
+		}
 	}
-	// A link from anywhere, as near as can be.
-	r, err := a.refusal(j, &frontier.Entry{URL: x.Asked, Hops: string(frontier.HopLink), Depth: 1}, nil)
-	x.refuse(r)
-	return err
+	u := x.Asked
+	if x.Known {
+		u = x.URL
+	}
+	return j, a.admitRoots(j, u)
 }
 
 // refuse says that a URL is kept out, if there is a reason.

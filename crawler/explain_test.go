@@ -210,6 +210,27 @@ func TestAnUnknownScopeKeepsNothingOut(t *testing.T) {
 	})
 }
 
+// What was put aside is told with the setting that keeps it out now.
+func TestWhatWasPutAsideIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", `<a href="/a">`).Page("/a", "x")
+		for _, exclude := range []string{"", "^http://a.example/a"} {
+			crawl(t, w, func(o *crawler.Options) {
+				o.Dir = dir
+				if o.Limit = 1; exclude != "" {
+					o.Exclude, o.Limit = regexp.MustCompile(exclude), 0
+				}
+			}, "http://a.example/")
+		}
+		x := explain(t, accountOf(t, dir), "http://a.example/a")
+		if want := (crawler.Refusal{Reason: crawler.SkipFilter, Detail: "exclude ^http://a.example/a"}); x.Standing != crawler.StandsScope || x.Refusal != want {
+			t.Errorf("%s, %+v, want %+v", x.Standing, x.Refusal, want)
+		}
+	})
+}
+
 // What is queued is told with what is waited for, and what comes first.
 func TestWhatIsQueuedIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

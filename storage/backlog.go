@@ -57,8 +57,11 @@ func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] { return db.sta
 // Names are the sites that have entries, in the order of their bytes.
 func (db *DB) Names() iter.Seq2[frontier.Site, error] { return db.state.Names() }
 
+// MostAhead is how many entries Ahead counts.
+const MostAhead = state.MostAhead
+
 // Ahead is how many entries of its site are asked for before k, which is queued and
-// need not wait; at most 100000. What is not merged yet is not counted.
+// need not wait; at most MostAhead. What is not merged yet is not counted.
 func (db *DB) Ahead(k Kept) (int, error) { return db.state.Ahead(k) }
 
 // Snapshots are all copies of a site's robots.txt, and all tries to get one, in the

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
@@ -16,8 +18,8 @@ import (
 
 // explainFlags are the flags of crawl explain.
 type explainFlags struct {
-	dir        string
-	json, body bool
+	dir               string
+	json, body, quick bool
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -37,12 +39,13 @@ No crawl may run in the directory. Docs: docs/explain.md.`,
 		Example: `  crawl explain https://example.org/private/
   crawl explain --dir news.crawl https://example.org/a https://example.org/b
   crawl explain --dir news.crawl --body https://example.org/a > a.html
-  crawl list --fate failed --dir news.crawl | xargs crawl explain --dir news.crawl --json`,
+  crawl list --fate failed news.crawl | xargs -d '\n' crawl explain --dir news.crawl --quick --json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.explain(&f, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.dir, "dir", "d", "", "directory of the crawl (default: named after the host of the first URL)")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object for each URL")
+	flags.BoolVar(&f.quick, "quick", false, "leave out what crawl.log and links.jsonl say: tries, and links to what has not entered the crawl")
 	flags.BoolVar(&f.body, "body", false, "print the body of the last answer, decoded, and nothing else")
 	return cmd
 }
@@ -92,7 +95,11 @@ func (p *program) explain(f *explainFlags, args []string) (err error) {
 			}
 		}
 		var x *crawler.Explanation
-		p.meanwhile(reading("explain", dir), func() { x, err = account.Explain(u) })
+		ask := account.Explain
+		if f.quick {
+			ask = account.Facts
+		}
+		p.meanwhile(reading("explain", dir), func() { x, err = ask(u) })
 		switch {
 		case err != nil:
 		case f.json:
@@ -111,10 +118,15 @@ func (p *program) explain(f *explainFlags, args []string) (err error) {
 // what could steer it.
 func (p *program) body(account *crawler.Account, u frontier.URL) error {
 	resp, err := account.Answer(u)
-	if errors.Is(err, crawler.ErrNoBody) {
+	var bad *warc.Error
+	switch {
+	case errors.Is(err, crawler.ErrNoBody):
 		return &exit{exitNothing, fmt.Errorf("%s: %w: crawl explain says what became of it", u, err)}
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+		return &exit{exitNothing, fmt.Errorf("%w: bring back the WARC file if it was moved away", err)}
+	case errors.As(err, &bad):
+		return &exit{exitState, fmt.Errorf("%w: crawl verify says more", err)}
+	case err != nil:
 		return err
 	}
 	defer resp.Body.Close()

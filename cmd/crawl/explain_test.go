@@ -62,7 +62,8 @@ func TestEachStandingIsToldInASentence(t *testing.T) {
 		x    crawler.Explanation
 		want string
 	}{
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run asks for it; 3 URLs of its site come first"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run asks for it; URLs of its site that come first: 3"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: crawler.MostAhead}, "; 100000 URLs of its site or more come first"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},

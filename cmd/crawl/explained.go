@@ -65,7 +65,11 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 	case crawler.StandsFailed:
 		return "failed every time, the last one" + at + ": " + x.Reason
 	case crawler.StandsScope:
-		return "put aside" + at + ", as the settings were narrower than before: " + inWords(x.Reason) + "; it is queued again once they are wider"
+		why := inWords(x.Reason)
+		if x.Refusal.Reason != "" {
+			why = refusalInWords(x.Refusal)
+		}
+		return "put aside" + at + ", as the settings were narrower than before: " + why + "; it is queued again once they are wider"
 	case crawler.StandsOptOut:
 		return "left alone" + at + ", by the opt-out list: " + x.Reason
 	case crawler.StandsOut:
@@ -78,9 +82,15 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 
 // queuedInWords says why what is queued was not fetched yet.
 func queuedInWords(x *crawler.Explanation, now time.Time) string {
-	first := ""
-	if x.Ahead > 0 {
-		first = fmt.Sprintf("; %s of its site come first", plural(x.Ahead, "URL"))
+	first, given := "", ""
+	if !x.Site.Given.Time.IsZero() {
+		given = " at " + stamp(x.Site.Given.Time)
+	}
+	switch {
+	case x.Ahead >= crawler.MostAhead:
+		first = fmt.Sprintf("; %d URLs of its site or more come first", x.Ahead)
+	case x.Ahead > 0:
+		first = fmt.Sprintf("; URLs of its site that come first: %d", x.Ahead)
 	}
 	switch x.Standing {
 	case crawler.StandsWaiting:
@@ -90,9 +100,9 @@ func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	case crawler.StandsLimit:
 		return "queued, but the limit of the crawl is reached"
 	case crawler.StandsDead:
-		return "queued, but its site does not answer, and was given up in the last run: " + x.Reason
+		return "queued, but its site does not answer, and was given up" + given + ": " + x.Reason
 	case crawler.StandsUnreachable:
-		return "queued, but robots.txt of its site cannot be had, and it was given up in the last run: " + x.Reason
+		return "queued, but robots.txt of its site cannot be had, and it was given up" + given + ": " + x.Reason
 	}
 	return "queued, and due: the next run asks for it" + first
 }

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"spoil":    spoil,
 			"lines":    lineCount,
 			"archive":  archive,
+			"garble":   garble,
 		},
 	})
 }
@@ -86,6 +87,18 @@ func spoil(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not hold %q, or %q is not as long", args[0], args[1], args[2])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(raw, args[1], args[2])), 0o644))
+}
+
+// garble DIR makes zeros of all files of a directory.
+func garble(ts *testscript.TestScript, neg bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		path := filepath.Join(ts.MkAbs(args[0]), e.Name())
+		info, err := e.Info()
+		ts.Check(err)
+		ts.Check(os.WriteFile(path, make([]byte, info.Size()), 0o644))
+	}
 }
 
 // lines FILE N checks how many lines a file has.

@@ -343,11 +343,11 @@ func (r *rows) next() (key, value []byte, num uint32) {
 	return key, value, lastNum(key)
 }
 
-// maxAhead is how many entries are counted before one.
-const maxAhead = 100_000
+// MostAhead is how many entries are counted before one.
+const MostAhead = 100_000
 
 // Ahead is how many entries of its site are asked for before k, which is queued and
-// need not wait; at most maxAhead. What is pending is not counted.
+// need not wait; at most MostAhead. What is pending is not counted.
 func (db *DB) Ahead(k Kept) (n int, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -357,7 +357,7 @@ func (db *DB) Ahead(k Kept) (n int, err error) {
 			return err
 		}
 		c, end := tx.Bucket(bucketEntries).Cursor(), readyKey(site, k.Rank, uint32(k.Number))
-		for key, _ := c.Seek(site.prefix(kindReady)); key != nil && bytes.Compare(key, end) < 0 && n < maxAhead; key, _ = c.Next() {
+		for key, _ := c.Seek(site.prefix(kindReady)); key != nil && bytes.Compare(key, end) < 0 && n < MostAhead; key, _ = c.Next() {
 			n++
 		}
 		return nil
