@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,8 +47,17 @@ func TestAListSteersNoTerminal(t *testing.T) {
 	}
 }
 
-// Each fate that there is can be asked for, and has its words.
+// Each fate that there is can be asked for, and has its words, in the documents, too.
 func TestEachFateHasItsWords(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "explain.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range fateWords {
+		if line := fmt.Sprintf("\n| `%s` | %s |\n", w.fate, w.words); !strings.Contains(string(raw), line) {
+			t.Errorf("docs/explain.md lacks the line %s", line)
+		}
+	}
 	for i, s := range crawler.Standings() {
 		if i >= len(fateWords) || fateWords[i].fate != s || fateWords[i].words == "" {
 			t.Errorf("%s has no words at %d", s, i)
