@@ -41,17 +41,29 @@ import (
 // several batches. One of less than n rows comes when its first row has waited for so
 // long (0: a second, negative: not at all, frontier.Forever: as long as need be), and
 // where nothing else is left to do, and at the end. While a whole batch waits for the
-// body, what was parsed waits, too, and so does who would fetch more. n is at least 1. The
+// body, what was parsed waits, too, and so does who would fetch more. 0 rows are 1. The
 // figures of a run count as fetched what was parsed, taken or not.
 //
 // An error that ends the crawl, as Run returns it, comes as the last pair, with a nil
-// batch; it is ErrRan where c was run before. No batch comes once ctx has ended, nor
+// batch; it is ErrRan where c was run before, and an *OptionError for a negative n or no
+// parse: then c was not run. No batch comes once ctx has ended, nor
 // after an error. An end that is none, by a limit or Crawler.Stop, hands out what was
 // parsed first.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
+		var misuse error
+		switch {
+		case n < 0:
+			misuse = &OptionError{Field: "n", Reason: "is negative: give the rows of a batch"}
+		case parse == nil:
+			misuse = &OptionError{Field: "parse", Reason: "is nil: nothing would be made of the pages"}
+		}
+		if misuse != nil {
+			yield(nil, misuse)
+			return
+		}
 		newTray(c, max(1, n), cmp.Or(wait, time.Second), parse).loop(ctx, yield)
 	}
 }

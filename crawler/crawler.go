@@ -98,8 +98,12 @@ var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 // case what is queued stays queued in Options.Dir.
 //
 // Any other error is one that ends the crawl: of the directory or its files
-// (*storage.InUseError, *storage.DamagedError, ...), or *IdentityError.
+// (*storage.InUseError, *storage.DamagedError, ...), or *IdentityError; and an
+// *OptionError for a nil HandlerFunc. A nil Handler is none: pages are kept alone.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
+	if f, ok := h.(HandlerFunc); ok && f == nil {
+		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: give Run a nil Handler where there is none"}
+	}
 	c.mu.Lock()
 	ran := c.ran
 	c.ran = true

@@ -105,6 +105,7 @@ func (a *Account) addLinks(x *Explanation) error {
 func (a *Account) job(x *Explanation) (*Job, error) {
 	x.Untold = a.stored.Untold
 	j := &Job{opts: a.stored.Options}
+	j.sites = &sites{opts: &j.opts}
 	j.opts.OptOut = a.OptOut
 	for _, c := range x.Untold {
 		if c.Setting == "scope" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,9 @@ func (l *Limits) check(o *Options) error {
 	}
 	if l.Concurrency > o.Concurrency {
 		return &OptionError{Field: "Limits.Concurrency", Reason: fmt.Sprintf("is more than the %d that the run was begun with", o.Concurrency)}
+	}
+	if math.IsNaN(l.Rate) {
+		return &OptionError{Field: "Limits.Rate", Reason: "is no number"}
 	}
 	return nil
 }

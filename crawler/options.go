@@ -1,9 +1,11 @@
 package crawler
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -151,14 +153,8 @@ func (o *Options) check() error {
 			return &OptionError{Field: s.Field, Reason: "is negative"}
 		}
 	}
-	if err := o.checkLift(); err != nil {
+	if err := cmp.Or(o.checkLift(), o.checkRobots(), o.checkWire()); err != nil {
 		return err
-	}
-	if err := o.checkRobots(); err != nil {
-		return err
-	}
-	if err := fetch.CheckHeader(o.Header); err != nil {
-		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
 	}
 	if o.Rescan && o.Dir == "" {
 		return &OptionError{Field: "Rescan", Reason: "needs the archive in a Dir"}
@@ -177,6 +173,9 @@ func (o *Options) check() error {
 	if o.Proxy != nil && !o.AllowPrivate {
 		// What address a site has is unknown; it counts as public.
 		o.Delay = max(o.Delay, frontier.PublicFloor)
+	}
+	if f, ok := o.Scope.(ScopeFunc); ok && f == nil {
+		return &OptionError{Field: "Scope", Reason: "is nil: leave it out for SameHost()"}
 	}
 	if o.Scope == nil {
 		o.Scope = SameHost()
@@ -206,6 +205,28 @@ func (o *Options) checkRobots() error {
 		}
 		if who, known := robots.KnownToken(alias); known {
 			return &OptionError{Field: "Aliases", Reason: fmt.Sprintf("%q is the name of %s: give former names of this crawler only", alias, who)}
+		}
+	}
+	return nil
+}
+
+// maxConcurrency is more than a machine has sockets for.
+const maxConcurrency = 1 << 16
+
+// checkWire finds what is not valid in the options about how, and how fast, sites are asked.
+func (o *Options) checkWire() error {
+	if o.Concurrency > maxConcurrency {
+		return &OptionError{Field: "Concurrency", Reason: fmt.Sprintf("is more than %d", maxConcurrency)}
+	}
+	if math.IsNaN(o.Rate) {
+		return &OptionError{Field: "Rate", Reason: "is no number"}
+	}
+	if err := fetch.CheckHeader(o.Header); err != nil {
+		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
+	}
+	for i, to := range o.ConnectTo {
+		if err := to.Check(); err != nil {
+			return &OptionError{Field: "ConnectTo", Reason: fmt.Sprintf("at %d: %v", i, err), Err: err}
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func (a amount[T]) fill() bool {
 	if *a.to == 0 {
 		*a.to = a.usual
 	}
-	return *a.to >= 0 || a.usual != 0 && a.least == 0
+	return !(*a.to < 0) || a.usual != 0 && a.least == 0
 }
 
 func parseNumber(text string) (int, error) {
@@ -336,6 +336,8 @@ func (a aliases) Set(text string) error {
 
 // hosts are sites, hosts, or all.
 type hosts struct{ to *[]string }
+
+func (hosts) IsList() bool { return true }
 
 func (hosts) Type() string { return "site|host|all" }
 

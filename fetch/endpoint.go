@@ -39,12 +39,20 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 		parts, rest = append(parts, rest[:end]), rest[end+1:]
 	}
 	c := ConnectTo{strings.ToLower(unbracket(parts[0])), parts[1], unbracket(parts[2]), rest}
-	for _, port := range []string{c.Port, c.ToPort} {
-		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
-			return ConnectTo{}, fmt.Errorf("%q: port %q is not a number from 1 to 65535", s, port)
-		}
+	if err := c.Check(); err != nil {
+		return ConnectTo{}, fmt.Errorf("%q: %w", s, err)
 	}
 	return c, nil
+}
+
+// Check reports a port that is none.
+func (c ConnectTo) Check() error {
+	for _, port := range []string{c.Port, c.ToPort} {
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+			return fmt.Errorf("port %q is not a number from 1 to 65535", port)
+		}
+	}
+	return nil
 }
 
 // String returns c as ParseConnectTo takes it.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -154,8 +155,9 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.Snapshots == nil {
 		opts.Snapshots = NewMemorySnapshots()
 	}
-	opts.Timeout = positive(opts.Timeout, 30*time.Second)
-	opts.MaxSize = positive(opts.MaxSize, DefaultMaxSize)
+	// What is added to them, or multiplied, stays a number.
+	opts.Timeout = min(positive(opts.Timeout, 30*time.Second), math.MaxInt64/16)
+	opts.MaxSize = min(positive(opts.MaxSize, DefaultMaxSize), math.MaxInt64/2)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
 	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)
@@ -202,8 +204,8 @@ func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Vali
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {
-		size := float64(f.opts.MaxSize * int64(visits))
-		d += min(time.Duration(size/float64(f.opts.Bandwidth)*float64(time.Second)), 6*time.Hour)
+		size := float64(f.opts.MaxSize) * float64(visits)
+		d += time.Duration(min(size/float64(f.opts.Bandwidth)*float64(time.Second), float64(6*time.Hour)))
 	}
 	return d
 }

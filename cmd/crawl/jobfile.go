@@ -48,6 +48,7 @@ var notInJob = map[string]string{
 	"job":     "a job file names no other one",
 	"fresh":   "it would throw away the crawl at each call: give --fresh on the command line",
 	"dry-run": "it belongs to one call: give --dry-run on the command line, or crawl check",
+	"lift":    "it belongs to one call: give --lift on the command line",
 	"rescan":  "it belongs to one call: give --rescan on the command line",
 	"name":    "it stands in identity: {name: mybot}",
 	"contact": "it stands in identity: {contact: https://example.org/mybot}",
