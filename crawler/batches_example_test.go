@@ -49,9 +49,9 @@ func ExampleBatches() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("insert", books)
+		fmt.Println("insert", len(books), "books")
 	}
-	// Output: insert [{Book 1} {Book 2}]
+	// Output: insert 2 books
 }
 
 // A crawl as a loop.
@@ -72,7 +72,7 @@ func ExampleCrawler_Pages() {
 		}
 		fmt.Printf("%d %s %q\n", p.Status, p.URL.Target(), p.Title())
 	}
-	// Output:
+	// Unordered output:
 	// 200 / ""
 	// 200 /1 "Book 1"
 	// 200 /2 "Book 2"

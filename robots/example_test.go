@@ -196,3 +196,15 @@ func ExampleReadHeader() {
 	// disallow 1h0m0s
 	// "1" x
 }
+
+// A whole URL is matched as it would be asked for, with its query.
+func ExampleGroup_MatchURL() {
+	group := robots.Parse([]byte("User-agent: *\nDisallow: /*?print"), robots.RFC9309).Group("mybot")
+	for _, raw := range []string{"https://example.org/a?print=1", "https://example.org/a#print"} {
+		verdict := group.MatchURL(raw)
+		fmt.Println(raw, verdict.Allowed(), verdict.Rule.Line)
+	}
+	// Output:
+	// https://example.org/a?print=1 false 2
+	// https://example.org/a#print true 0
+}

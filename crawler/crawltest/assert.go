@@ -37,11 +37,18 @@ func (w *Web) Log() []Request {
 	return slices.Clone(w.log)
 }
 
-// Fetched is how often a URL was asked for.
+// Fetched is how often a URL was asked for, however it is written: HTTP://A.example is
+// http://a.example/. What is no URL fails the test.
 func (w *Web) Fetched(url string) int {
+	w.t.Helper()
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		w.t.Errorf("crawltest: %v", err)
+		return 0
+	}
 	n := 0
 	for _, r := range w.Log() {
-		if r.URL() == url {
+		if r.URL() == url || r.URL() == u.String() {
 			n++
 		}
 	}
@@ -69,12 +76,18 @@ func (w *Web) AssertNeverFetched(urls ...string) {
 }
 
 // AssertDelay fails the test if a site was asked again less than d after the
-// end of the answer before. An empty origin stands for every site.
+// end of the answer before, or was not asked at all. origin is written as for Site; an
+// empty one stands for every site.
 func (w *Web) AssertDelay(origin string, d time.Duration) {
 	w.t.Helper()
-	for site, reqs := range w.bySite() {
-		if origin != "" && string(site) != origin {
-			continue
+	sites := w.bySite()
+	if origin != "" {
+		site := w.origin(origin)
+		sites = map[frontier.Site][]Request{site: sites[site]}
+	}
+	for site, reqs := range sites {
+		if len(reqs) == 0 {
+			w.t.Errorf("%s was never asked", site)
 		}
 		for i := 1; i < len(reqs); i++ {
 			if gap := reqs[i].Start.Sub(reqs[i-1].End); gap < d {

@@ -143,6 +143,11 @@ func TestAssertions(t *testing.T) {
 			"AssertFetched":      func() { w.AssertFetched("http://a.example/") },
 			"AssertNeverFetched": func() { w.AssertNeverFetched("http://a.example/no") },
 			"AssertDelay":        func() { w.AssertDelay("http://a.example", time.Second) },
+			"a bare host":        func() { w.AssertDelay("a.example", time.Second) },
+			"a slash":            func() { w.AssertDelay("http://a.example/", time.Second) },
+			"a site not asked":   func() { w.AssertDelay("http://b.example", 0) },
+			"another writing":    func() { w.AssertNeverFetched("HTTP://A.example:80/no") },
+			"no URL":             func() { w.AssertNeverFetched("a.example/no") },
 		} {
 			assert()
 			if r.seen() == 0 {

@@ -2,7 +2,6 @@ package crawltest
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +53,14 @@ func (s *Site) Page(target, html string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		io.WriteString(w, html)
+	})
+}
+
+// File sets what is no HTML page: a style sheet, a feed, a sitemap, an image.
+func (s *Site) File(target, mediaType, body string) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		io.WriteString(w, body)
 	})
 }
 
@@ -137,17 +144,6 @@ func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	})
 }
 
-// Bomb answers target with size bytes of gzip-compressed zeros.
-func (s *Site) Bomb(target string, size int64) *Site {
-	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		io.CopyN(z, zeros{}, size)
-		z.Close()
-	})
-}
-
 // Reset breaks the connection instead of answering target.
 func (s *Site) Reset(target string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
@@ -224,11 +220,4 @@ func (s *Site) serve(w *answer, r *http.Request) {
 		return
 	}
 	h.ServeHTTP(w, r)
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }

@@ -79,29 +79,37 @@ func New(t testing.TB) *Web {
 // may be left out. It is made if there is none.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
-	u, err := frontier.ParseURL(origin)
-	if err != nil {
-		u, err = frontier.ParseURL("http://" + origin)
-	}
-	if err != nil {
-		w.t.Fatalf("crawltest: %v", err)
-	}
+	name := w.origin(origin)
+	host := name.Host()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.sites[u.Site()]
+	s := w.sites[name]
 	if s == nil {
-		s = &Site{web: w, site: u.Site(), pages: map[string]http.Handler{}}
-		w.sites[u.Site()] = s
-		if w.addrs[u.Host()] == nil {
-			if ip, err := netip.ParseAddr(u.Host()); err == nil {
-				w.addrs[u.Host()] = []netip.Addr{ip}
+		s = &Site{web: w, site: name, pages: map[string]http.Handler{}}
+		w.sites[name] = s
+		if w.addrs[host] == nil {
+			if ip, err := netip.ParseAddr(host); err == nil {
+				w.addrs[host] = []netip.Addr{ip}
 			} else {
 				w.last = w.last.Next()
-				w.addrs[u.Host()] = []netip.Addr{w.last}
+				w.addrs[host] = []netip.Addr{w.last}
 			}
 		}
 	}
 	return s
+}
+
+// origin is the site that is named.
+func (w *Web) origin(name string) frontier.Site {
+	w.t.Helper()
+	u, err := frontier.ParseURL(name)
+	if err != nil {
+		u, err = frontier.ParseURL("http://" + name)
+	}
+	if err != nil {
+		w.t.Fatalf("crawltest: %v", err)
+	}
+	return u.Site()
 }
 
 // RootCAs verifies the certificates of the https sites.

@@ -1,0 +1,78 @@
+package crawltest
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Bomb answers target with size bytes of zeros, encoded by each coding in turn as
+// Content-Encoding names them (RFC 9110, section 8.4): "gzip", "br" or "zstd"; by gzip
+// where none is given.
+func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
+	s.web.t.Helper()
+	if len(codings) == 0 {
+		codings = []string{"gzip"}
+	}
+	for _, c := range codings {
+		if encoders[c] == nil {
+			s.web.t.Fatalf("crawltest: the coding %q is none of gzip, br and zstd", c)
+		}
+	}
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Encoding", strings.Join(codings, ", "))
+		var to io.Writer = w
+		var open []io.Closer
+		for _, c := range slices.Backward(codings) {
+			e := encoders[c](to)
+			to, open = e, append(open, e)
+		}
+		io.CopyN(to, zeros{}, size)
+		for _, e := range slices.Backward(open) {
+			e.Close()
+		}
+	})
+}
+
+var encoders = map[string]func(io.Writer) io.WriteCloser{
+	"gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+	"br":   func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotli.BestSpeed) },
+	"zstd": func(w io.Writer) io.WriteCloser {
+		e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			panic(err) // of the options alone
+		}
+		return e
+	},
+}
+
+// SitemapBomb answers target with a sitemap, compressed with gzip, of n pages of the site:
+// prefix0, prefix1 and so on.
+func (s *Site) SitemapBomb(target, prefix string, n int) *Site {
+	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		io.WriteString(z, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
+		for i := range n {
+			if _, err := fmt.Fprintf(z, "<url><loc>%s%s%d</loc></url>\n", s.site, prefix, i); err != nil {
+				return
+			}
+		}
+		io.WriteString(z, "</urlset>")
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -1,0 +1,78 @@
+package crawltest_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+)
+
+// ofATest stands for the t of a test, which an example has not.
+type ofATest struct {
+	testing.TB
+	end func()
+}
+
+func (*ofATest) Helper()            {}
+func (t *ofATest) Cleanup(f func()) { t.end = f }
+
+// A job is run against a web in memory. Within testing/synctest it takes no time, whatever
+// the pauses are.
+func ExampleNew() {
+	t := &ofATest{} // *testing.T, in a test
+	w := crawltest.New(t)
+	defer t.end()
+	w.Site("http://a.example").Addr("127.0.0.1").
+		Robots("User-agent: *\nDisallow: /private/").
+		Page("/", `<a href="/about">about</a> <a href="/private/x">private</a>`).
+		Page("/about", "<title>About</title>")
+	c, err := crawler.New(crawler.Options{
+		Identity:     crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
+		Seeds:        []string{"http://a.example/"},
+		Network:      w,
+		AllowPrivate: true, Delay: crawler.NoDelay, // outside of testing/synctest
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.Run(context.Background(), nil); err != nil {
+		log.Fatal(err)
+	}
+	w.AssertPolite()
+	w.AssertNeverFetched("http://a.example/private/x")
+	for _, r := range w.Log() {
+		fmt.Println(r.URL(), r.Status)
+	}
+	// Output:
+	// http://a.example/robots.txt 200
+	// http://a.example/ 200
+	// http://a.example/about 200
+}
+
+// A handler is tested alone, with a page that nobody fetched.
+func ExamplePage() {
+	t := &ofATest{} // *testing.T, in a test
+	handler := crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		return p.FollowTag("/item/1", "item")
+	})
+	p := crawltest.Page(t, "https://a.example/list", "<title>List</title>")
+	if err := handler.Handle(context.Background(), p); err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range p.Followed() {
+		fmt.Println(p.Title(), e.URL, e.Tag)
+	}
+	// Output: List https://a.example/item/1 item
+}
+
+// Answer is for what is no page of HTML with status 200.
+func ExampleAnswer() {
+	t := &ofATest{} // *testing.T, in a test
+	p := crawltest.Answer(t, "https://a.example/old", http.StatusFound, http.Header{"Location": {"/new"}}, "")
+	fmt.Println(p.Status, p.Location)
+	// Output: 302 https://a.example/new
+}

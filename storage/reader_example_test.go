@@ -1,0 +1,51 @@
+package storage_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// What a crawl that nobody runs still has to ask for.
+func ExampleOpenReader() {
+	temp, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(temp)
+	dir := filepath.Join(temp, "example.crawl")
+	db, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	u, _ := frontier.ParseURL("https://example.org/")
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}}); err != nil {
+		log.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	err = r.Sites(func(st frontier.SiteState) error {
+		for e, err := range r.Queued(st.Site) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(e.URL)
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: https://example.org/
+}
