@@ -115,6 +115,7 @@
 //	verdict.go      Verdict, Rule, Reason
 //	delay.go        Crawl-delay, Request-rate, Visit-time
 //	records.go      Sitemap, Host, Clean-param, License, Noindex
+//	clean.go        what Clean-param lines take out of a query
 //	preferences.go  Content-Usage and Content-Signal
 //	signals.go      Signals: what all statements about use come to
 //	purpose.go      which uses a crawl makes
