@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Backlog keeps the entries of a crawl, each URL once for ever, and the
+// A Backlog keeps the entries of a crawl, each Entry.Key once for ever, and the
 // clocks of its sites. The frontier decides when; the backlog only remembers.
 // Its methods are safe for concurrent use.
 //

@@ -30,12 +30,30 @@ type Entry struct {
 	Tag   string    // the seed's tag, inherited by all that is found from it
 	Depth int       // number of L hops
 	Rank  uint8     // orders the entries of one site: lower first, then in the order in which they were found
+	Same  URL       // whose page it is taken for; zero for its own. See Key
 	Head  bool      // nothing but its header is wanted: it is asked for with HEAD (RFC 9110, section 9.3.2)
 	ByGet bool      // of one with Head: its server refuses that method, so it is asked for with GET
 	Tries int       // attempts so far that failed by the page's own fault
 	Due   time.Time // not to be asked before; zero where only the site's clocks count
 	ID    uint64    // the backlog's name for it within its site; zero until it was read
 }
+
+// Key is what no two entries of a backlog have in common: that of Same, if it is of the
+// same site, or else of URL. One whose Same is URL itself is kept apart from all that
+// is taken for that page: such as what a page redirects to that is the same by choice,
+// and has to be asked for all the same.
+func (e *Entry) Key() string {
+	switch {
+	case e.Same.IsZero() || e.Same.Site() != e.URL.Site():
+		return e.URL.Key()
+	case e.Same == e.URL:
+		return apart + e.URL.Key()
+	}
+	return e.Same.Key()
+}
+
+// apart is what no URL begins with.
+const apart = "="
 
 // Found is the entry of a URL found on e by hop. Its rank is that of its depth. Of where
 // one with Head redirects to, no more is wanted than of itself.

@@ -86,3 +86,32 @@ func TestFates(t *testing.T) {
 		}
 	}
 }
+
+// Two entries are one where their keys are: what is taken for another page of its site
+// has the key of that, and what is kept apart shares its own with nobody.
+func TestTheKeyOfAnEntry(t *testing.T) {
+	url := func(raw string) URL { return mustParse(t, raw) }
+	for _, tc := range []struct{ url, same, want string }{
+		{"http://a.example/x?utm=1", "", "http://a.example/x?utm=1"},
+		{"http://a.example/%7ex?utm=1", "", "http://a.example/~x?utm=1"},
+		{"http://a.example/x?utm=1", "http://a.example/%7ex", "http://a.example/~x"},
+		{"http://a.example/x?utm=1", "http://b.example/x", "http://a.example/x?utm=1"},
+		{"http://a.example/x?utm=1", "https://a.example/x", "http://a.example/x?utm=1"},
+		{"http://a.example/%7ex", "http://a.example/%7ex", "=http://a.example/~x"},
+	} {
+		e := Entry{URL: url(tc.url)}
+		if tc.same != "" {
+			e.Same = url(tc.same)
+		}
+		if got := e.Key(); got != tc.want {
+			t.Errorf("%s, same as %q: key %q, want %q", tc.url, tc.same, got, tc.want)
+		}
+	}
+	e := Entry{URL: url("http://a.example/x"), Same: url("http://a.example/y")}
+	if f := e.Found(url("http://a.example/z"), HopRedirect); !f.Same.IsZero() {
+		t.Errorf("what is found on it is taken for %s", f.Same)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = e.Key() }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -114,7 +114,7 @@ func (m *Memory) Submit(c Completion) error {
 		}
 	}
 	for _, e := range c.Links {
-		key := e.URL.Key()
+		key := e.Key()
 		if m.seen[key] {
 			continue
 		}

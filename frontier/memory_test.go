@@ -117,7 +117,11 @@ func (w *walk) link() {
 	for range w.random.IntN(4) {
 		u := mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80)))
 		links = append(links, Entry{URL: u, Depth: w.random.IntN(3), Rank: uint8(w.random.IntN(3)), Head: w.random.IntN(2) == 0, Tries: 7, Due: w.at(10)})
-		if !slices.ContainsFunc(w.list.all, func(e *listed) bool { return e.URL == u }) {
+		if w.random.IntN(3) == 0 {
+			links[len(links)-1].Same = mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80)))
+		}
+		key := links[len(links)-1].Key()
+		if !slices.ContainsFunc(w.list.all, func(e *listed) bool { return e.Key() == key }) {
 			e := links[len(links)-1]
 			e.Tries, e.Due, e.ID = 0, time.Time{}, uint64(len(w.list.all)+1)
 			w.list.all = append(w.list.all, &listed{Entry: e})

@@ -51,7 +51,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 				back = append(back, asideSite{name: e.URL.Site(), num: site})
 			}
 			last := &back[len(back)-1]
-			last.back = append(last.back, named{fingerprint(e.URL, db.seed), num})
+			last.back = append(last.back, named{fingerprint(e.Key(), db.seed), num})
 		}
 		for _, s := range back {
 			if err != nil {

@@ -266,9 +266,10 @@ func (db *DB) Submit(c frontier.Completion) error {
 // Grown implements frontier.Backlog.
 func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
 
-// Fate says how the crawl's entry for u ended. ok is false if u was never
-// queued; the fate is Undecided if it is queued, Waiting if it waits for
-// another try.
+// Fate says how the crawl's entry for u ended: the one that is kept apart under that
+// URL (frontier.Entry.Key), or else the one with the key of u, which may be of another
+// URL that is taken for u. ok is false if neither was ever queued; the fate is Undecided
+// if it is queued, Waiting if it waits for another try.
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	k, ok, err := db.Entry(u)
 	return k.Fate, ok, err

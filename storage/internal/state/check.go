@@ -253,7 +253,7 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 		}
 		d := decoder{b: raw}
 		e, err := d.entry(r.Site)
-		fate := v.ends[siteEntry{r.Site, fingerprint(e.URL, v.seed)}]
+		fate := v.ends[siteEntry{r.Site, fingerprint(e.Key(), v.seed)}]
 		if kind == kindEnded {
 			var wrong error
 			if fate, wrong = d.ended(tx.Bucket(bucketArchives)); fate.Code.Aside() {
@@ -268,7 +268,7 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 		}
 		v.done.Entries++
 		v.Fate(e.URL, fate)
-		note(queued, "entry", lastNum(key), fingerprint(e.URL, v.seed))
+		note(queued, "entry", lastNum(key), fingerprint(e.Key(), v.seed))
 	}
 	for i := range queued {
 		if queued[i] != seen[i] {

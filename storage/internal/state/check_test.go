@@ -297,7 +297,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	e := entry(t, string(richSite)+"/ready")
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
 	ended := db.encodeCompletion(&frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.OutOfScope}})
-	back := encodeBack(richSite, 1, []named{{fp: fingerprint(e.URL, testSeed)}})
+	back := encodeBack(richSite, 1, []named{{fp: fingerprint(e.Key(), testSeed)}})
 	for _, c := range []struct {
 		rows []encoded
 		want frontier.Code

@@ -355,7 +355,7 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 			if n, err = siteNumber(tx.Bucket(bucketNames), richSite); err != nil {
 				return err
 			}
-			num, _, err = seenNum(tx.Bucket(bucketEntries).Cursor(), n, fingerprint(entry(t, string(richSite)+path).URL, db.seed))
+			num, _, err = seenNum(tx.Bucket(bucketEntries).Cursor(), n, fingerprint(entry(t, string(richSite)+path).URL.Key(), db.seed))
 			return err
 		})
 		if err != nil || num == 0 {

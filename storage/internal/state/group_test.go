@@ -107,7 +107,11 @@ func (o *original) url() frontier.URL {
 
 func (o *original) links() (all []frontier.Entry) {
 	for range o.rand.IntN(25) {
-		all = append(all, frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Rank: uint8(o.rand.IntN(3)), Hops: "L", Via: "http://h0.example/", Head: o.rand.IntN(3) == 0})
+		e := frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Rank: uint8(o.rand.IntN(3)), Hops: "L", Via: "http://h0.example/", Head: o.rand.IntN(3) == 0}
+		if same := o.url(); same.Site() == e.URL.Site() {
+			e.Same = same
+		}
+		all = append(all, e)
 	}
 	return all
 }

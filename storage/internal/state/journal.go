@@ -71,7 +71,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 		}
 		if ends {
 			flags |= ofEntry
-			e.entry = named{fingerprint(c.Entry.URL, db.seed), num}
+			e.entry = named{fingerprint(c.Entry.Key(), db.seed), num}
 			if !c.Entry.Due.IsZero() {
 				flags |= wasWaiting
 				e.waited = true

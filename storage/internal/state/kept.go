@@ -20,17 +20,28 @@ type Kept struct {
 	Number int // in the order in which the entries of its site were found, from 1; 0 where it is not merged yet
 }
 
-// Entry is the crawl's entry for u, which may be written otherwise. ok is false if
-// none was ever queued. What was submitted is seen once it is committed.
+// Entry is the crawl's entry for u, which may be written otherwise: the one that is kept
+// apart under that URL (frontier.Entry.Key), or else the one with the key of u, which may
+// be of another URL that is taken for u. ok is false if none was ever queued. What was
+// submitted is seen once it is committed.
 func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
+	apart := frontier.Entry{URL: u, Same: u}
+	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
+		return k, ok, err
+	}
+	return db.entryOf(u.Site(), u.Key())
+}
+
+// entryOf is the entry of a site that has a key.
+func (db *DB) entryOf(site frontier.Site, key string) (k Kept, ok bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	err = db.file.view(func(tx *bbolt.Tx) error {
-		s, err := db.newView(tx).keptSite(u.Site())
+		s, err := db.newView(tx).keptSite(site)
 		if err != nil {
 			return err
 		}
-		fp := fingerprint(u, db.seed)
+		fp := fingerprint(key, db.seed)
 		num := uint32(0)
 		if s.n != 0 {
 			if num, ok, err = seenNum(s.entries.Cursor(), s.n, fp); err != nil {

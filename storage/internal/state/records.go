@@ -291,12 +291,13 @@ const (
 	hasTag
 	isHead
 	isByGet
+	hasSame
 )
 
 // The layout of an entry, of which its key says the site and the number: Tries,
 // Depth, Rank (1), flags, Hops, target; then what is there: the URL it was found on (of
 // the same site: how much of its target is as in the entry's own, and the
-// rest), the tag.
+// rest), the tag, the target of the URL that it is taken for (so, too).
 func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	b = binary.AppendUvarint(b, uint64(tries))
 	b = append(binary.AppendUvarint(b, uint64(e.Depth)), e.Rank)
@@ -308,11 +309,7 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	site := string(e.URL.Site())
 	if near, ok := strings.CutPrefix(e.Via, site); ok && strings.HasPrefix(near, "/") {
 		flags |= hasNear
-		same := 0
-		for same < len(near) && same < len(target) && near[same] == target[same] {
-			same++
-		}
-		b = appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
+		b = appendNear(b, target, near)
 	} else if e.Via != "" {
 		flags |= hasVia
 		b = appendString(b, e.Via)
@@ -320,6 +317,10 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	if e.Tag != "" {
 		flags |= hasTag
 		b = appendString(b, e.Tag)
+	}
+	if !e.Same.IsZero() && e.Same.Site() == e.URL.Site() {
+		flags |= hasSame
+		b = appendNear(b, target, e.Same.Target())
 	}
 	if e.Head {
 		flags |= isHead
@@ -331,6 +332,26 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	return b
 }
 
+// appendNear appends a target: how much of it is as in another one, and the rest.
+func appendNear(b []byte, target, near string) []byte {
+	same := 0
+	for same < len(near) && same < len(target) && near[same] == target[same] {
+		same++
+	}
+	return appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
+}
+
+// near reads what appendNear has written.
+func (d *decoder) near(target string) string {
+	same := d.uvarint()
+	rest := d.lengthed()
+	if same > uint64(len(target)) {
+		d.bad, d.b = true, nil
+		return ""
+	}
+	return target[:same] + string(rest)
+}
+
 // entry reads the entry of a site, all but its number.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
@@ -338,12 +359,7 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Hops = d.string()
 	target := d.string()
 	if flags&hasNear != 0 {
-		same := d.uvarint()
-		rest := d.lengthed()
-		if same > uint64(len(target)) {
-			return e, errRecord
-		}
-		e.Via = string(site) + target[:same] + string(rest)
+		e.Via = string(site) + d.near(target)
 	}
 	if flags&hasVia != 0 {
 		e.Via = d.string()
@@ -351,11 +367,19 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	if flags&hasTag != 0 {
 		e.Tag = d.string()
 	}
+	same := ""
+	if flags&hasSame != 0 {
+		same = d.near(target)
+	}
 	e.Head, e.ByGet = flags&isHead != 0, flags&isByGet != 0
 	if err := d.err(); err != nil {
 		return e, err
 	}
-	e.URL, err = frontier.ParseURL(string(site) + target)
+	if e.URL, err = frontier.ParseURL(string(site) + target); err == nil && flags&hasSame != 0 {
+		if e.Same, err = frontier.ParseURL(string(site) + same); err == nil && e.Same.Site() != e.URL.Site() {
+			err = errRecord
+		}
+	}
 	return e, err
 }
 
@@ -375,6 +399,10 @@ func (d *decoder) skipEntry() {
 		d.lengthed()
 	}
 	if flags&hasTag != 0 {
+		d.lengthed()
+	}
+	if flags&hasSame != 0 {
+		d.uvarint()
 		d.lengthed()
 	}
 }

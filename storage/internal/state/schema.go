@@ -100,7 +100,7 @@ func (n siteNum) prefix(kind byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 24), uint32(n)), kind)
 }
 
-// Two URLs of one site are one if their fingerprints are equal: with a million
+// Two entries of one site are one if their fingerprints are equal: with a million
 // URLs on a site the chance that any two are is 3e-8.
 func seenKey(n siteNum, fp uint64) []byte {
 	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
@@ -141,8 +141,9 @@ func snapshotKey(site frontier.Site, t time.Time) []byte {
 // lastPutKey is what all keys of a site's snapshots begin with.
 func lastPutKey(site frontier.Site) []byte { return append([]byte(site), 0) }
 
-func fingerprint(u frontier.URL, seed uint64) uint64 {
-	return max(1, xxh3.HashStringSeed(u.Key(), seed)) // 0 is no fingerprint
+// fingerprint is of the key of an entry (frontier.Entry.Key).
+func fingerprint(key string, seed uint64) uint64 {
+	return max(1, xxh3.HashStringSeed(key, seed)) // 0 is no fingerprint
 }
 
 // encode is JSON behind room for the checksum.

@@ -15,7 +15,7 @@ import (
 func (db *DB) mayBeNew(c *frontier.Completion) []finger {
 	news := make([]finger, 0, len(c.Links))
 	for i := range c.Links {
-		if fp := fingerprint(c.Links[i].URL, db.seed); !db.cache.known(fp) {
+		if fp := fingerprint(c.Links[i].Key(), db.seed); !db.cache.known(fp) {
 			news = append(news, finger{fp, int32(i)})
 		}
 	}
