@@ -68,7 +68,7 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 // which nothing was followed in its visit. An error is a panic of a function of the
 // options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
-	err = safely("Scope, Links, Rewrite or OnSkip", func() {
+	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
 		s := j.sorting(p, newFindings(), j.skip)
 		s.addFollowed()
 		entries = s.entries

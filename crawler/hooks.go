@@ -58,7 +58,7 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	return o.Rewrite(u)
 }
 
-// rewriteSeeds rewrites seeds in place. The error is an *OptionError.
+// rewriteSeeds rewrites seeds in place, and says what pages they are taken for. The error is an *OptionError.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
 		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {
@@ -68,7 +68,7 @@ func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 			return &OptionError{Field: "Seeds", Reason: fmt.Sprintf("%s is refused by Rewrite: take it out, or let it pass", e.URL)}
 		}
 	}
-	return nil
+	return o.sameSeeds(seeds)
 }
 
 // readAhead is how many entries of a site are held in memory: ranks order what is not.
@@ -111,27 +111,24 @@ func StripTracking(u frontier.URL) frontier.URL {
 	if stripped == u.Target() {
 		return u
 	}
-	if without, err := frontier.ParseURL(string(u.Site()) + stripped); err == nil {
-		return without
-	}
-	return u
+	return within(u, stripped)
 }
 
 // stripSession takes ;jsessionid=... out of a path.
 func stripSession(path string) string {
-	at := strings.IndexByte(path, ';')
-	if at < 0 {
-		return path
+	for at := strings.IndexByte(path, ';'); at >= 0; {
+		name, rest, _ := strings.Cut(path[at+1:], "=")
+		end := strings.IndexAny(rest, "/;")
+		if end < 0 {
+			end = len(rest)
+		}
+		if !isSession(name, rest[:end]) {
+			break
+		}
+		path = path[:at] + rest[end:]
+		at = strings.IndexByte(path, ';')
 	}
-	name, rest, _ := strings.Cut(path[at+1:], "=")
-	end := strings.IndexAny(rest, "/;")
-	if end < 0 {
-		end = len(rest)
-	}
-	if !isSession(name, rest[:end]) {
-		return path
-	}
-	return path[:at] + rest[end:]
+	return path
 }
 
 func tracks(name string) bool {

@@ -38,7 +38,7 @@ func (f *findings) clear() {
 // next are the entries that a page leads to, each once, in scope. They are valid
 // until f is used for another page.
 func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
-	err = safely("Scope, Links, Rewrite or OnSkip", func() { entries = j.wantedOf(p, f, j.skip) })
+	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.skip) })
 	return entries, err
 }
 
@@ -76,13 +76,14 @@ type sorting struct {
 	tell func(Skip)
 	from finder
 	tags map[string]string // of the page, by the keys that Rewrite makes of them
+	own  string            // key of the page, as ownKey says it
 
 	found frontier.Entry // on page, by that hop
 	by    frontier.Hop
 }
 
 func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
-	s := sorting{job: j, page: p, findings: f, tell: tell, from: newFinder(p.URL, time.Now()), tags: p.tags}
+	s := sorting{job: j, page: p, findings: f, tell: tell, from: newFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
 	if j.opts.Rewrite == nil || len(p.tags) == 0 {
 		return s
 	}
@@ -153,7 +154,7 @@ func (s *sorting) add(l extract.Link) {
 		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
 	} else if !j.opts.takes(s.page, &l, e) {
 		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipHook, Detail: "Links"})
-	} else {
+	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
 	}
 }

@@ -90,6 +90,21 @@ type Options struct {
 	FollowNoFollow bool              // follow links that are marked nofollow
 	FollowTraps    bool              // follow links that have the pattern of a space without an end
 
+	// Same says what URL a URL is the same page as: of all that are the same as one, the
+	// first that is found is asked for, as it is written, and judged by robots.txt so. It
+	// is for what Rewrite is too bold for, and asked for the same URLs, behind it. It must
+	// give the same for the same URL, and that for its own result; what it gives of
+	// another site counts for nothing. It must be quick and safe for concurrent use.
+	// What a page redirects to is asked for though it is the same, or the page would be lost.
+	// In a crawl that goes on it counts for what is found from then on: what was asked for
+	// under another rule may be asked for once more.
+	Same func(frontier.URL) frontier.URL // such as StripIndex, SortQuery, StripTracking, or several Together; nil: only what is written alike, but for escapes
+
+	// CleanParam has links that differ only in parameters which a Clean-param line of
+	// robots.txt names be the same page, too (Yandex's extension). It counts for links
+	// within a site: of another one no robots.txt is at hand when a link to it is found.
+	CleanParam bool
+
 	// Links is called for each link that is about to be queued, beside seeds and
 	// redirects: it may refuse it, give it a rank and a tag, and ask with HEAD. It runs in the visit of
 	// the page, one after another for a site, at the same time for several; and in the
@@ -106,7 +121,8 @@ type Options struct {
 	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end for those, too, that are left in the queue and not only for want of time; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
-	proxyName string // of Proxy, where text set it
+	proxyName string   // of Proxy, where text set it
+	sameNames []string // of Same, where text set it
 	bounds    bounds
 }
 

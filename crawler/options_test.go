@@ -56,6 +56,8 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	w.Site("https://secure.example").Page("/", "x")
 	w.Site("http://mapped.example").Robots("Sitemap: /list.txt").Page("/", "x").Page("/mapped", "x").Func("/list.txt", sent("text/plain", "http://mapped.example/mapped"))
 	w.Site("http://form.example").Page("/", `<form action="/found?q=x"><input name=q></form>`).Page("/found", "x")
+	w.Site("http://names.example").Robots("Clean-param: p").Page("/", `<a href="/x?p=1">1</a> <a href="/x?p=2">2</a> <a href="/y?a&amp;b">3</a> <a href="/y?b&amp;a">4</a>`).
+		Page("/x?p=1", "x").Page("/x?p=2", "x").Page("/y?a&b", "x").Page("/y?b&a", "x")
 	w.Site("http://trap.example").Page("/", `<a href="/x/x">x</a>`).Page("/x/x", `<a href="/x/x/x/x">x</a>`).Page("/x/x/x/x", "x")
 	return w
 }
@@ -273,6 +275,10 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			look: func(s *seen) any { return s.has("http://a.example/1") }, base: true, want: false},
 		{field: "Rewrite", both: seeds("http://a.example/?utm_source=x"), change: set(func(o *options) { o.Rewrite = crawler.StripTracking }),
 			look: func(s *seen) any { return s.has("http://a.example/") }, base: false, want: true},
+		{field: "Same", both: seeds("http://names.example/"), change: set(func(o *options) { o.Same = crawler.SortQuery }),
+			look: func(s *seen) any { return s.has("http://names.example/y?b&a") }, base: true, want: false},
+		{field: "CleanParam", both: seeds("http://names.example/"), change: set(func(o *options) { o.CleanParam = true }),
+			look: func(s *seen) any { return s.has("http://names.example/x?p=2") }, base: true, want: false},
 		{field: "OnSkip", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnSkip = func(crawler.Skip) { call(s, "skip") } },
 			look: func(s *seen) any { return len(s.called) }, base: 0, want: 2},
 		{field: "Logger", change: set(func(o *options) { o.Logger = nil }), look: func(s *seen) any { return strings.Contains(s.logged, "for OnError") }, base: false, want: true},

@@ -61,7 +61,8 @@ type reading struct {
 type statements struct {
 	token     string        // that robots are addressed by
 	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
-	copied    time.Time     // when its file was fetched
+	clean     *robots.Cleaner
+	copied    time.Time // when its file was fetched
 	signals   robots.Signals
 	signalled bool   // signals is what was said
 	refused   string // the statement for which nothing of it is kept

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -187,9 +188,17 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
 	page := newPage(e, &fetch.Result{Page: x}, c.opts.reading())
+	var rules *robots.Snapshot
+	if c.opts.CleanParam {
+		var err error
+		if rules, err = c.db.Snapshot(e.URL.Site()); err != nil {
+			return err
+		}
+	}
+	page.clean = c.visits.cleaner(rules)
 	c.visits.decline(page, &fetch.Result{})
 	var entries []frontier.Entry
-	err := safely("Scope", func() { entries = c.visits.wantedOf(page, r.found, func(Skip) {}) })
+	err := safely("Scope, Links, Rewrite or Same", func() { entries = c.visits.wantedOf(page, r.found, func(Skip) {}) })
 	if err != nil {
 		return err
 	}

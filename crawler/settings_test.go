@@ -48,6 +48,8 @@ func sample(s crawler.Setting) string {
 		return "X-Seven: 7"
 	case "names":
 		return "links"
+	case "rules":
+		return "index"
 	case "HOST1:PORT1:HOST2:PORT2":
 		return "a.example::[2001:db8::7]:7"
 	case "URL|env":
@@ -180,6 +182,7 @@ func TestHowSettingsAreTold(t *testing.T) {
 		{"max-size", []string{"1024 KiB"}, "1MiB"}, {"max-size", []string{"1536"}, "1536B"}, {"max-size", []string{"3000kB"}, "3MB"}, {"bandwidth", []string{"0"}, "0"},
 		{"scope", []string{"any"}, "any"}, {"dialect", []string{"Google"}, "google"}, {"allow-private", []string{"true"}, "yes"}, {"allow-private", []string{"yes", "0"}, "no"},
 		{"exclude", []string{"x", ""}, ""}, {"output", []string{"none"}, "none"}, {"output", []string{""}, "none"}, {"output", []string{"links", "warc,jsonl"}, "links,warc,jsonl"},
+		{"same", nil, ""}, {"same", []string{"tracking", "index"}, "index,tracking"}, {"same", []string{"tracking,index", ""}, "index,tracking"},
 		{"alias", []string{"a", "b"}, "a b"}, {"connect-to", []string{"::127.0.0.1:80", "[2001:db8::1]:443:X.example:"}, "::127.0.0.1:80 [2001:db8::1]:443:X.example:"},
 		{"header", []string{"Cookies: secret", "X-A: b", "X-A: c"}, "Cookies#06ac66 X-A#94be45"},
 		{"proxy", []string{"socks5://me:secret@proxy.example:1080"}, "socks5://proxy.example:1080"}, {"proxy", []string{"http://p:1", ""}, ""},
@@ -227,6 +230,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"requisites", "true", `"true" is none of none, page`},
 		{"allow-private", "perhaps", `"perhaps" is none of no, yes`},
 		{"include", "(", "error parsing regexp: missing closing ): `(`"},
+		{"same", "index,csv", `"csv" is none of index, query-order, tracking`},
 		{"output", "csv", `"csv" is none of warc, jsonl, bodies, links, none`},
 		{"output", "warc,none", "none goes with nothing else"},
 		{"output", "none,warc", "none goes with nothing else"},

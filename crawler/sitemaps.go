@@ -90,6 +90,7 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 			j.skip(Skip{URL: u, Via: s.URL, Reason: reason})
 			continue
 		}
+		sitemap.Same = j.opts.same(u, nil)
 		found = append(found, sitemap)
 	}
 	return found

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -510,4 +511,55 @@ func chosen(f fetch.ProxyFunc) string {
 		names = append(names, name)
 	}
 	return strings.Join(slices.Compact(names), " ")
+}
+
+// sameness is what makes two URLs one page: names with commas between them.
+type sameness struct{ of *Options }
+
+// A sameRule is one that has a name.
+type sameRule struct {
+	name string
+	rule func(frontier.URL) frontier.URL
+}
+
+var sameRules = []sameRule{{"index", StripIndex}, {"query-order", SortQuery}, {"tracking", StripTracking}}
+
+func (sameness) Type() string { return "rules" }
+
+func (s sameness) String() string {
+	switch {
+	case s.of.Same == nil:
+		return ""
+	case s.of.sameNames == nil:
+		return "a function"
+	}
+	return strings.Join(s.of.sameNames, ",")
+}
+
+func (s sameness) Set(text string) error {
+	wanted := slices.Clone(s.of.sameNames)
+	for _, name := range strings.Split(text, ",") {
+		if !slices.ContainsFunc(sameRules, func(r sameRule) bool { return r.name == name }) && text != "" {
+			return fmt.Errorf("%q is none of %s", name, strings.Join(sameRuleNames(), ", "))
+		}
+		wanted = append(wanted, name)
+	}
+	var names []string // in one order, so that it can be compared
+	var rules []func(frontier.URL) frontier.URL
+	for _, r := range sameRules {
+		if slices.Contains(wanted, r.name) {
+			names, rules = append(names, r.name), append(rules, r.rule)
+		}
+	}
+	if s.of.Same, s.of.sameNames = nil, names; rules != nil {
+		s.of.Same = Together(rules...)
+	}
+	return nil
+}
+
+func sameRuleNames() (names []string) {
+	for _, r := range sameRules {
+		names = append(names, r.name)
+	}
+	return names
 }

@@ -36,7 +36,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	res, err := j.fetcher.Get(ctx, turn)
 	defer res.Release()
 	if err == nil {
-		err = safely("Scope, Rewrite or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
+		err = safely("Scope, Rewrite, Same or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
 	}
 	if err == nil && res.Page != nil && e.Sitemap() {
 		var leave func()
@@ -59,6 +59,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 // visitPage goes on with an answer that is a page.
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result) error {
 	page := newPage(turn.Entry(), res, j.opts.reading())
+	page.clean = j.cleaner(res.Snapshot)
 	j.decline(page, res)
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/spf13/pflag"
 )
 
@@ -45,6 +46,11 @@ func asText(o crawler.Options) map[string]string {
 			if o.Proxy != nil {
 				to, err := o.Proxy(&url.URL{Scheme: "http", Host: "a.test"})
 				fields[field.Name] = fmt.Sprint(to, err)
+			}
+		case field.Name == "Same":
+			fields[field.Name] = "none"
+			if u, err := frontier.ParseURL("http://a.test/x/index.html?utm_source=x&b&a"); err == nil && o.Same != nil {
+				fields[field.Name] = o.Same(u).Target()
 			}
 		case value.Kind() == reflect.Slice && value.IsNil():
 			fields[field.Name] = "usual"
@@ -78,6 +84,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"max-size", "3MB", "MaxSize", "3000000"}, {"body-budget", "3MB", "BodyBudget", "3000000"}, {"timeout", "3s", "Timeout", "3s"},
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
 		{"sitemaps", "only", "Sitemaps", "only"}, {"sitemaps", "none", "Sitemaps", "none"}, {"traps", "follow", "FollowTraps", "true"}, {"forms", "true", "Forms", "true"},
+		{"same", "index,tracking", "Same", "/x/?b&a"}, {"same", "query-order", "Same", "/x/index.html?a&b&utm_source=x"}, {"clean-param", "true", "CleanParam", "true"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},
 		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"}, {"lift", "a.test", "Lift", "[a.test]"},
 		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[::127.0.0.1:80]"},
