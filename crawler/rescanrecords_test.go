@@ -250,7 +250,7 @@ func TestAScopeThatPanicsInARescan(t *testing.T) {
 					return true
 				})
 			}, nil)
-			if err == nil || !strings.HasSuffix(err.Error(), ": Scope panicked: a bug") || sum.Rescanned != read || len(w.Log()) != asked {
+			if err == nil || !strings.HasSuffix(err.Error(), ": Scope, Links, Rewrite or Same panicked: a bug") || sum.Rescanned != read || len(w.Log()) != asked {
 				t.Errorf("Run: %v; %d pages were read", err, sum.Rescanned)
 			}
 		})

@@ -228,14 +228,3 @@ func (plan *plan) least() string {
 	}
 	return b.String()
 }
-
-func inSeconds(s float64) string {
-	text := time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
-	if short, ok := strings.CutSuffix(text, "m0s"); ok {
-		text = strings.TrimSuffix(short+"m", "h0m")
-		if text != short+"m" {
-			text += "h"
-		}
-	}
-	return text
-}
