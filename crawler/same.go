@@ -148,12 +148,12 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 	if e.URL.Site() != p.URL.Site() {
 		clean = nil // there is no copy at hand of what its site says
 	}
-	e.Same = o.same(e.URL, clean)
+	e.Same, e.Apart = o.same(e.URL, clean), false
 	if s.by != frontier.HopRedirect {
 		return s.own == "" || e.Key() != s.own
 	}
 	if key := e.Key(); key == p.Entry.Key() || key == s.own {
-		e.Same = e.URL
+		e.Same, e.Apart = frontier.URL{}, true
 		return p.Entry.Redirects() == 0 || e.URL.String() != p.Entry.Via
 	}
 	return true

@@ -31,6 +31,7 @@ type Entry struct {
 	Depth int       // number of L hops
 	Rank  uint8     // orders the entries of one site: lower first, then in the order in which they were found
 	Same  URL       // whose page it is taken for; zero for its own. See Key
+	Apart bool      // it is one with no other, whatever they are taken for. See Key
 	Head  bool      // nothing but its header is wanted: it is asked for with HEAD (RFC 9110, section 9.3.2)
 	ByGet bool      // of one with Head: its server refuses that method, so it is asked for with GET
 	Tries int       // attempts so far that failed by the page's own fault
@@ -39,15 +40,15 @@ type Entry struct {
 }
 
 // Key is what no two entries of a backlog have in common: that of Same, if it is of the
-// same site, or else of URL. One whose Same is URL itself is kept apart from all that
-// is taken for that page: such as what a page redirects to that is the same by choice,
-// and has to be asked for all the same.
+// same site, or else of URL. With Apart it is one that only entries with Apart and the
+// same URL have: what a page redirects to that is the same page by choice has to be asked
+// for all the same.
 func (e *Entry) Key() string {
 	switch {
+	case e.Apart:
+		return apart + e.URL.Key()
 	case e.Same.IsZero() || e.Same.Site() != e.URL.Site():
 		return e.URL.Key()
-	case e.Same == e.URL:
-		return apart + e.URL.Key()
 	}
 	return e.Same.Key()
 }

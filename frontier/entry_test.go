@@ -97,7 +97,7 @@ func TestTheKeyOfAnEntry(t *testing.T) {
 		{"http://a.example/x?utm=1", "http://a.example/%7ex", "http://a.example/~x"},
 		{"http://a.example/x?utm=1", "http://b.example/x", "http://a.example/x?utm=1"},
 		{"http://a.example/x?utm=1", "https://a.example/x", "http://a.example/x?utm=1"},
-		{"http://a.example/%7ex", "http://a.example/%7ex", "=http://a.example/~x"},
+		{"http://a.example/%7ex", "http://a.example/%7ex", "http://a.example/~x"},
 	} {
 		e := Entry{URL: url(tc.url)}
 		if tc.same != "" {
@@ -106,11 +106,15 @@ func TestTheKeyOfAnEntry(t *testing.T) {
 		if got := e.Key(); got != tc.want {
 			t.Errorf("%s, same as %q: key %q, want %q", tc.url, tc.same, got, tc.want)
 		}
+		if e.Apart = true; e.Key() != "="+e.URL.Key() {
+			t.Errorf("%s, kept apart: key %q", tc.url, e.Key())
+		}
 	}
-	e := Entry{URL: url("http://a.example/x"), Same: url("http://a.example/y")}
-	if f := e.Found(url("http://a.example/z"), HopRedirect); !f.Same.IsZero() {
+	e := Entry{URL: url("http://a.example/x"), Same: url("http://a.example/y"), Apart: true}
+	if f := e.Found(url("http://a.example/z"), HopRedirect); !f.Same.IsZero() || f.Apart {
 		t.Errorf("what is found on it is taken for %s", f.Same)
 	}
+	e.Apart = false
 	if n := testing.AllocsPerRun(100, func() { _ = e.Key() }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

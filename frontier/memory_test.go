@@ -120,6 +120,7 @@ func (w *walk) link() {
 		if w.random.IntN(3) == 0 {
 			links[len(links)-1].Same = mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80)))
 		}
+		links[len(links)-1].Apart = w.random.IntN(5) == 0
 		key := links[len(links)-1].Key()
 		if !slices.ContainsFunc(w.list.all, func(e *listed) bool { return e.Key() == key }) {
 			e := links[len(links)-1]

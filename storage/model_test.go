@@ -81,6 +81,7 @@ func (s *script) add() {
 		if s.rand.IntN(3) == 0 {
 			e.Same = s.url() // of another site it counts for nothing
 		}
+		e.Apart = s.rand.IntN(6) == 0
 		links = append(links, e)
 	}
 	s.submit(frontier.Completion{Links: links}, 0)

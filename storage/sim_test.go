@@ -185,7 +185,7 @@ func (w *twin) links(n int) []frontier.Entry {
 			e.Tag = "tag"
 		}
 		if same := w.url(); same.Site() == e.URL.Site() && w.rand.IntN(2) == 0 {
-			e.Same = same // it may be the URL itself
+			e.Same, e.Apart = same, w.rand.IntN(4) == 0
 		}
 		links = append(links, e)
 	}
@@ -423,10 +423,10 @@ func (w *twin) compare() {
 	}
 	for _, u := range w.urls {
 		name := u.entry.URL
-		if !u.entry.Same.IsZero() {
+		if !u.entry.Same.IsZero() && !u.entry.Apart {
 			name = u.entry.Same
 		}
-		if apart := (&frontier.Entry{URL: name, Same: name}).Key(); w.urls[apart] != nil && w.urls[apart] != u {
+		if apart := (&frontier.Entry{URL: name, Apart: true}).Key(); w.urls[apart] != nil && w.urls[apart] != u {
 			continue // the name is that one's
 		}
 		fate, ok, err := w.db.Fate(name)

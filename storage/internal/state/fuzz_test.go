@@ -62,7 +62,7 @@ func FuzzEntry(f *testing.F) {
 	const site = "http://a.example"
 	for _, e := range []frontier.Entry{
 		entry(f, site+"/"), {URL: entry(f, site+"/x?y").URL, Via: site + "/xy", Hops: "LLR", Tag: "t", Depth: 300, Tries: 2},
-		{URL: entry(f, site+"/x/?b&a").URL, Same: entry(f, site+"/x/?a&b").URL, Tag: "t"}, {URL: entry(f, site+"/x").URL, Same: entry(f, site+"/x").URL},
+		{URL: entry(f, site+"/x/?b&a").URL, Same: entry(f, site+"/x/?a&b").URL, Tag: "t"}, {URL: entry(f, site+"/x").URL, Same: entry(f, site+"/x").URL, Apart: true},
 		{URL: entry(f, site+"/head").URL, Head: true, Rank: 255, Tries: 200}, {URL: entry(f, site+"/").URL, Via: site + "/", Head: true, ByGet: true},
 		{URL: entry(f, site+"/"+strings.Repeat("x", 7983)).URL, Via: "https://b.example/", Hops: strings.Repeat("L", 5000)},
 	} {

@@ -109,7 +109,7 @@ func (o *original) links() (all []frontier.Entry) {
 	for range o.rand.IntN(25) {
 		e := frontier.Entry{URL: o.url(), Depth: o.rand.IntN(3), Rank: uint8(o.rand.IntN(3)), Hops: "L", Via: "http://h0.example/", Head: o.rand.IntN(3) == 0}
 		if same := o.url(); same.Site() == e.URL.Site() {
-			e.Same = same
+			e.Same, e.Apart = same, o.rand.IntN(3) == 0
 		}
 		all = append(all, e)
 	}

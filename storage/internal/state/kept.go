@@ -25,7 +25,7 @@ type Kept struct {
 // be of another URL that is taken for u. ok is false if none was ever queued. What was
 // submitted is seen once it is committed.
 func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
-	apart := frontier.Entry{URL: u, Same: u}
+	apart := frontier.Entry{URL: u, Apart: true}
 	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
 		return k, ok, err
 	}

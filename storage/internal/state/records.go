@@ -292,6 +292,7 @@ const (
 	isHead
 	isByGet
 	hasSame
+	isApart
 )
 
 // The layout of an entry, of which its key says the site and the number: Tries,
@@ -327,6 +328,9 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	}
 	if e.ByGet {
 		flags |= isByGet
+	}
+	if e.Apart {
+		flags |= isApart
 	}
 	b[at] = flags
 	return b
@@ -371,7 +375,7 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	if flags&hasSame != 0 {
 		same = d.near(target)
 	}
-	e.Head, e.ByGet = flags&isHead != 0, flags&isByGet != 0
+	e.Head, e.ByGet, e.Apart = flags&isHead != 0, flags&isByGet != 0, flags&isApart != 0
 	if err := d.err(); err != nil {
 		return e, err
 	}
