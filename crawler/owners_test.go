@@ -13,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // What the README says to site owners, as far as no other test shows it.
@@ -109,12 +110,16 @@ func TestAFileWithoutLineEndsForbids(t *testing.T) {
 func impatient(o *crawler.Options) {
 	o.AllowForbidden, o.AllowPrivate, o.FollowNoFollow = true, true, true
 	o.Delay, o.IPDelay, o.Concurrency, o.Scope = crawler.NoDelay, -1, 500, crawler.Anywhere()
+	o.Site = func(frontier.Site) crawler.SiteOptions {
+		return crawler.SiteOptions{Delay: -time.Hour, MaxPages: -1, MaxBytes: -1, MaxTime: -1, AllowForbidden: true, Reason: "none"}
+	}
 }
 
 // For site owners: "No option turns it off."
 //
 // For site owners: "401, 402, 403 and 451 close the site, unless who runs the
-// crawl says `--robots-forbidden allow`, as RFC 9309 permits."
+// crawl says `--robots-forbidden allow`, as RFC 9309 permits, or a program does so for one
+// site, with a reason that its log keeps."
 func TestNoOptionTurnsRobotsOff(t *testing.T) {
 	for _, status := range []int{200, 401, 402, 403, 451} {
 		synctest.Test(t, func(t *testing.T) {
