@@ -63,6 +63,7 @@ type statements struct {
 	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
 	clean     *robots.Cleaner
 	copied    time.Time // when its file was fetched
+	mining    *robots.TDMRep
 	signals   robots.Signals
 	signalled bool   // signals is what was said
 	refused   string // the statement for which nothing of it is kept
@@ -79,7 +80,7 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	p := &Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
-		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules},
+		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules, mining: res.Mining},
 	}
 	if good := res.Snapshot.Good(); good != nil {
 		p.copied = good.Fetched

@@ -88,7 +88,7 @@ func TestWhatRobotsTxtRefusesThePurposeIsNotAskedFor(t *testing.T) {
 			if l == nil || l.Status != crawllog.UseRefused || !l.Start.IsZero() || len(l.Annotations) != 2 || l.Annotations[0] != "refused:"+strings.ReplaceAll(by, " ", "%20") {
 				t.Errorf("%s: %+v", c.line, l)
 			}
-			if sum.Fetched != 2 || sum.Requests != 3 || tableOf(t, dir)["/p"] != nil {
+			if sum.Fetched != 2 || sum.Requests != 3+w.Fetched("http://a.example"+robots.TDMRepPath) || tableOf(t, dir)["/p"] != nil {
 				t.Errorf("%s: %v", c.line, sum)
 			}
 		})

@@ -55,7 +55,7 @@ func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) 
 	for _, x := range res.Exchanges {
 		n.Requests++
 		n.Bytes += x.WireBytes
-		if x.Robots {
+		if x.Robots && !x.Mining {
 			n.Robots++
 		}
 		if x.Err != nil {

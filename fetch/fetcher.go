@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const DefaultMaxSize = 16 << 20
 // polite defaults.
 type Options struct {
 	Policy  robots.Policy  // how robots.txt is read, and for whom
-	Purpose robots.Purpose // what pages are for: one for which the robots.txt refuses that is not asked for; empty: not declared
+	Purpose robots.Purpose // what pages are for: one for which robots.txt or tdmrep.json refuses that is not asked for; empty: not declared
 
 	// OptOut says why a URL is not to be asked for, nor the robots.txt of its site for
 	// it; "": it may be. It is asked before anything else. An error of it is one of
@@ -105,6 +106,7 @@ type Fetcher struct {
 	transport *http.Transport
 	decoders  decoders
 	bodies    *budget   // nil for no bound
+	mines     bool      // Options.Purpose makes use of mining
 	throttle  *throttle // nil for no limit
 	names     *names
 
@@ -163,6 +165,7 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxNames = positive(opts.MaxNames, 16384)
 	opts.maxRules = positive(opts.maxRules, maxRules)
 	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*listed{}}
+	f.mines = slices.Contains(opts.Purpose.Uses(), robots.UseTDM)
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)

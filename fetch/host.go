@@ -41,6 +41,7 @@ type host struct {
 	loaded   bool
 	snapshot *robots.Snapshot
 	group    *robots.Group
+	mining   *robots.TDMRep // of snapshot.Mining, made when it is needed
 
 	// chain is the redirects of a robots.txt that is being fetched, over several
 	// turns: nothing else is asked of the site while it is set, and the Fetcher does
@@ -55,6 +56,7 @@ type Result struct {
 	Verdict   robots.Verdict   // on the entry; Defer where robots.txt had to be asked first
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
 	Rules     *robots.Group    // what it tells this crawler; nil where it had to be asked first
+	Mining    *robots.TDMRep   // what the site's tdmrep.json says; nil where that was not asked for
 	Outcome   frontier.Outcome // for the turn; a page's links are missing
 }
 
@@ -102,6 +104,16 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 		return res, nil
 	default:
 		res.Outcome.Again, res.Outcome.Defer = true, res.Verdict.Until
+		return res, nil
+	}
+	if u, lacks, err := h.lacksMining(turn, now); err != nil {
+		return res, err
+	} else if lacks {
+		return res, h.askMining(ctx, turn, u, &res)
+	}
+	res.Mining = h.miningRules()
+	if by, refused := h.refusesMining(entry.URL); refused {
+		res.Outcome.Fate = frontier.Fate{Code: frontier.UseRefused, Detail: by.String(), Rules: h.snapshot.Fetched}
 		return res, nil
 	}
 
@@ -222,16 +234,22 @@ func (h *host) load() error {
 }
 
 // unload forgets what load has looked up.
-func (h *host) unload() { h.loaded, h.snapshot, h.group = false, nil, nil }
+func (h *host) unload() { h.loaded, h.snapshot, h.group, h.mining = false, nil, nil, nil }
 
-// rulesSize is how many bytes of robots.txt the host has in memory.
+// rulesSize is how many bytes of robots.txt, and of tdmrep.json, the host has in memory.
 func (h *host) rulesSize() int {
-	if h.snapshot == nil {
-		return 0
+	n := 0
+	add := func(s *robots.Snapshot) {
+		if s == nil {
+			return
+		}
+		n += len(s.Body)
+		if s.Copy != nil {
+			n += len(s.Copy.Body)
+		}
 	}
-	n := len(h.snapshot.Body)
-	if h.snapshot.Copy != nil {
-		n += len(h.snapshot.Copy.Body)
+	if add(h.snapshot); h.snapshot != nil {
+		add(h.snapshot.Mining)
 	}
 	return n
 }

@@ -175,15 +175,16 @@ func TestARightThatCannotBeHad(t *testing.T) {
 	})
 }
 
-// Rules take as much memory as the file, and the older copy that is in force.
+// Rules take as much memory as the file, and the older copy that is in force, and so does
+// tdmrep.json.
 func TestTheSizeOfRules(t *testing.T) {
 	body := make([]byte, 5)
-	for want, s := range map[int]*robots.Snapshot{0: nil, 5: {Body: body}, 8: {Body: body, Copy: &robots.Snapshot{Body: body[:3]}}, 3: {Copy: &robots.Snapshot{Body: body[:3]}}} {
-		h := &host{snapshot: s, loaded: true, group: &robots.Group{}}
+	for want, s := range map[int]*robots.Snapshot{0: nil, 5: {Body: body}, 8: {Body: body, Copy: &robots.Snapshot{Body: body[:3]}}, 3: {Copy: &robots.Snapshot{Body: body[:3]}}, 7: {Body: body, Mining: &robots.Snapshot{Body: body[:1], Copy: &robots.Snapshot{Body: body[:1]}}}} {
+		h := &host{snapshot: s, loaded: true, group: &robots.Group{}, mining: &robots.TDMRep{}}
 		if got := h.rulesSize(); got != want {
 			t.Errorf("%d bytes, want %d", got, want)
 		}
-		if h.unload(); h.snapshot != nil || h.loaded || h.group != nil {
+		if h.unload(); h.snapshot != nil || h.loaded || h.group != nil || h.mining != nil {
 			t.Errorf("something is left: %+v", h)
 		}
 	}

@@ -147,7 +147,7 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 	if err := h.fetcher.opts.Snapshots.PutSnapshot(h.site, s); err != nil {
 		return err
 	}
-	h.snapshot, h.group = s, nil
+	h.snapshot, h.group, h.mining = s, nil, nil
 	res.Snapshot = s
 	now := time.Now()
 	res.Verdict = h.verdict(u, now)

@@ -37,6 +37,11 @@ type Snapshot struct {
 	Failures int       // unreachable attempts in a row, this one included
 	Since    time.Time // when the first of them ended; zero if reachable
 	Copy     *Snapshot // while unreachable: the last good copy, nil if none; it has no Copy itself
+
+	// Mining is the last attempt to get the site's tdmrep.json, folded with After as
+	// well; nil where nobody has asked for it. It has no Mining itself, and does not
+	// count for Group.
+	Mining *Snapshot
 }
 
 // Header holds the few header fields of an answer that matter.
@@ -154,17 +159,22 @@ func (s *Snapshot) Good() *Snapshot {
 //   - 304 renews the good copy of prev; without one it counts as unreachable.
 //   - An unreachable attempt keeps the good copy and is counted.
 //   - Any other attempt stands for itself.
+//
+// Mining is that of prev.
 func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	good := prev.Good()
 	if s.Status == 304 && s.Failure == "" && good != nil {
 		n := *good
 		n.URL, n.Final, n.Fetched = s.URL, s.Final, s.Fetched
 		n.Header = good.Header.renewed(s.Header)
-		n.Failures, n.Since, n.Copy = 0, time.Time{}, nil
+		n.Failures, n.Since, n.Copy, n.Mining = 0, time.Time{}, nil, prev.Mining
 		return &n
 	}
 	n := *s
 	n.Failures, n.Since, n.Copy = 0, time.Time{}, nil
+	if prev != nil {
+		n.Mining = prev.Mining
+	}
 	if s.Reachable() {
 		return &n
 	}
@@ -175,7 +185,7 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	}
 	if good != nil {
 		c := *good
-		c.Failures, c.Since, c.Copy = 0, time.Time{}, nil
+		c.Failures, c.Since, c.Copy, c.Mining = 0, time.Time{}, nil, nil
 		n.Copy = &c
 	}
 	return &n

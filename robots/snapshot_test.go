@@ -389,3 +389,26 @@ func TestSnapshotRetry(t *testing.T) {
 		t.Errorf("zero snapshot expires %v", got)
 	}
 }
+
+// What was got of tdmrep.json stays with the site, whatever an attempt to get its
+// robots.txt comes to, and counts for no copy.
+func TestTheTDMRepOfASiteStaysWithItsSnapshots(t *testing.T) {
+	begin := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	mining := &Snapshot{Status: 200, Fetched: begin, Body: []byte("[]")}
+	good := &Snapshot{Status: 200, Fetched: begin, Body: []byte("x"), Mining: mining}
+	for _, next := range []*Snapshot{
+		{Status: 304, Fetched: begin.Add(time.Hour)}, {Status: 200, Fetched: begin.Add(time.Hour)},
+		{Status: 404, Fetched: begin.Add(time.Hour)}, {Status: 503, Fetched: begin.Add(time.Hour)}, {Failure: "timeout", Fetched: begin.Add(time.Hour)},
+	} {
+		s := next.After(good)
+		if s.Mining != mining || s.Copy != nil && s.Copy.Mining != nil {
+			t.Errorf("after %d %s: %+v", next.Status, next.Failure, s)
+		}
+		if again := (&Snapshot{Status: 304, Fetched: begin.Add(2 * time.Hour)}).After(s); again.Mining != mining {
+			t.Errorf("after %d %s and 304: %+v", next.Status, next.Failure, again)
+		}
+	}
+	if s := (&Snapshot{Status: 200, Fetched: begin}).After(nil); s.Mining != nil {
+		t.Errorf("the first has %+v", s.Mining)
+	}
+}

@@ -1,0 +1,154 @@
+package crawler_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+const reserved = `[{"location": "/p", "tdm-reservation": 1, "tdm-policy": "https://a.example/terms"}, {"location": "/free", "tdm-reservation": 0}]`
+
+// miningSite is a site of three pages with a robots.txt and a tdmrep.json.
+func miningSite(w *crawltest.Web, rules string, tdmrep http.HandlerFunc) {
+	s := w.Site("http://a.example").Robots(rules).Page("/", `<a href=/p>1</a><a href=/free>2</a>`).Page("/p", "").Page("/free", "")
+	if tdmrep != nil {
+		s.Func(robots.TDMRepPath, tdmrep)
+	}
+}
+
+// For site owners: "Where what the crawl is declared for is mining (research, ai-train,
+// ai-input), `/.well-known/tdmrep.json` is asked for before any page, once a day, if
+// robots.txt allows it; a page that it reserves is not asked for."
+//
+// Whatever else it answers, pages are asked for as if nothing was said.
+func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {
+	const file = "http://a.example" + robots.TDMRepPath
+	serves := func(status int, body string) http.HandlerFunc {
+		return func(rw http.ResponseWriter, r *http.Request) {
+			rw.WriteHeader(status)
+			io.WriteString(rw, body)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		purpose robots.Purpose
+		rules   string
+		tdmrep  http.HandlerFunc
+		asked   int
+		refused bool
+	}{
+		{"reserved", robots.PurposeAITrain, "", serves(200, reserved), 1, true},
+		{"for research", robots.PurposeResearch, "", serves(200, reserved), 1, true},
+		{"for answers", robots.PurposeAIInput, "", serves(200, reserved), 1, true},
+		{"not mined", robots.PurposeSearch, "", serves(200, reserved), 0, false},
+		{"not declared", "", "", serves(200, reserved), 0, false},
+		{"forbidden by robots.txt", robots.PurposeAITrain, "User-agent: *\nDisallow: /.well-known/", serves(200, reserved), 0, false},
+		{"missing", robots.PurposeAITrain, "", nil, 1, false},
+		{"forbidden", robots.PurposeAITrain, "", serves(403, reserved), 1, false},
+		{"no JSON", robots.PurposeAITrain, "", serves(200, "<html>"), 1, false},
+		{"too long", robots.PurposeAITrain, "", serves(200, reserved+strings.Repeat(" ", robots.MaxTDMRepBytes)), 1, false},
+		{"elsewhere", robots.PurposeAITrain, "", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/p", http.StatusFound) }, 1, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			w := crawltest.New(t)
+			miningSite(w, c.rules, c.tdmrep)
+			_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose = dir, c.purpose }, "http://a.example/")
+			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+				t.Fatal(err)
+			}
+			w.AssertPolite()
+			w.AssertFetched("http://a.example/", "http://a.example/free")
+			if n := w.Fetched(file); n != c.asked || sum.Counts.Robots != 1 {
+				t.Errorf("%s: it was asked for %d times, want %d; %d requests for robots.txt", c.name, n, c.asked, sum.Counts.Robots)
+			}
+			if log := w.Log(); c.asked > 0 && (log[0].Target != "/robots.txt" || log[1].Target != robots.TDMRepPath) {
+				t.Errorf("%s: asked for %s, then %s", c.name, log[0].Target, log[1].Target)
+			}
+			if !c.refused {
+				w.AssertFetched("http://a.example/p")
+				return
+			}
+			w.AssertNeverFetched("http://a.example/p")
+			const by = "tdmrep.json: tdm-reservation 1 for /p"
+			if l := logOf(t, dir)["/p"]; l == nil || l.Status != -5002 || !strings.Contains(strings.Join(l.Annotations, " "), "refused:"+strings.ReplaceAll(by, " ", "%20")) {
+				t.Errorf("%s: %+v", c.name, l)
+			}
+			free := tableOf(t, dir)["/free"]
+			if free == nil || free.UseTDM == nil || !*free.UseTDM || free.Usage != "tdm=y by tdmrep.json: tdm-reservation 0 for /free" {
+				t.Errorf("%s: %+v", c.name, free)
+			}
+		})
+	}
+}
+
+// Where tdmrep.json fails the site is not closed: its pages are asked for, as politely as
+// after any failure.
+func TestATDMRepThatFailsClosesNoSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		miningSite(w, "", func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) })
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Purpose = robots.PurposeResearch }, "http://a.example/")
+		wantPages(t, pages, "http://a.example/", "http://a.example/free", "http://a.example/p")
+		w.AssertPolite()
+	})
+}
+
+// A copy counts for a day, in another run, too; then it is asked for again, and what it
+// says then counts, and stays in force where it fails. With a pause between requests that is longer than that the crawl
+// still gets on.
+func TestACopyOfTDMRepLivesForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		open, fails := true, false
+		miningSite(w, "", func(rw http.ResponseWriter, r *http.Request) {
+			if fails {
+				rw.WriteHeader(http.StatusInternalServerError)
+			} else if open {
+				io.WriteString(rw, "[]")
+			} else {
+				io.WriteString(rw, reserved)
+			}
+		})
+		const file = "http://a.example" + robots.TDMRepPath
+		run := func(seeds ...string) {
+			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose, o.MaxHostPages = dir, robots.PurposeResearch, -1 }, seeds...)
+		}
+		run("http://a.example/free")
+		open = false
+		time.Sleep(23 * time.Hour)
+		run("http://a.example/free", "http://a.example/free?2")
+		if n := w.Fetched(file); n != 1 {
+			t.Errorf("within a day it was asked for %d times", n)
+		}
+		time.Sleep(2 * time.Hour)
+		run("http://a.example/free", "http://a.example/p")
+		if n := w.Fetched(file); n != 2 {
+			t.Errorf("after a day it was asked for %d times", n)
+		}
+		w.AssertNeverFetched("http://a.example/p")
+		fails = true
+		time.Sleep(25 * time.Hour)
+		run("http://a.example/free", "http://a.example/p?2")
+		if n := w.Fetched(file); n < 3 {
+			t.Errorf("after two days it was asked for %d times", n)
+		}
+		w.AssertNeverFetched("http://a.example/p?2")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		miningSite(w, "User-agent: *\nCrawl-delay: 200000", func(rw http.ResponseWriter, r *http.Request) { io.WriteString(rw, "[]") })
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Purpose, o.Patience = robots.PurposeResearch, 1000*time.Hour }, "http://a.example/")
+		wantPages(t, pages, "http://a.example/", "http://a.example/free", "http://a.example/p")
+		w.AssertPolite()
+	})
+}
