@@ -29,6 +29,10 @@
 //	stance, by := s.Of(robots.UseAITrain)                // Unstated, Granted or Refused
 //	by, refused := s.Refuses(robots.PurposeSearch)
 //
+// Two files of a site speak of uses, too, for who fetches them: ParseTDMRep reads its
+// tdmrep.json, and ParseRSL the terms that a License line names. Their Signals are merged
+// with the others.
+//
 // # Texts
 //
 // RFC 9309 is the law here, and dialect RFC9309 the default. Where the RFC is
