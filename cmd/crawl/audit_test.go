@@ -7,14 +7,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/audit"
 )
 
 // What is said of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
 // with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
+//
+// For site owners: "`crawl audit --access-log FILE --agent TOKEN --robots FILE` tells of any
+// crawler, from the log of your own server, what it should not have asked for, and how
+// much too fast it was ([docs/audit.md](docs/audit.md))."
 func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 	t.Chdir("testdata/audit")
 	for _, tc := range []struct {
@@ -129,5 +135,33 @@ func TestACertificateIsWhole(t *testing.T) {
 	}
 	if _, err := p.certify(&auditFlags{out: filepath.Join(dir, "none", "x")}, dir, &audit.Report{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Each field of a certificate, and each code, stands in the document.
+func TestTheDocumentOfAuditsHasEachField(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(raw)
+	full := audit.Report{Violations: []audit.Violation{{Lines: []int64{1}, URL: "x", Pause: &audit.Pause{}}}, Margins: []audit.Margin{{}}, UserAgents: []string{"x"}, First: time.Unix(1, 0), Last: time.Unix(1, 0)}
+	text, err := json.Marshal(certificateOf(&full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`"([a-z_0-9]+)":`).FindAllStringSubmatch(string(text), -1)
+	if len(names) < 25 {
+		t.Fatalf("%d fields", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(doc, "`"+name[1]+"`") {
+			t.Errorf("docs/audit.md does not name the field %s", name[1])
+		}
+	}
+	for _, c := range audit.Codes() {
+		if !strings.Contains(doc, "\n| `"+string(c.Code)+"` |") {
+			t.Errorf("docs/audit.md does not say what %s is", c.Code)
+		}
 	}
 }

@@ -1,0 +1,251 @@
+package audit_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+var day = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+
+// A written log: of one site, http://a.example, at a private address where none is named.
+type written struct {
+	evidence
+	robots time.Time // the copy that lines name
+}
+
+// copy fetches a robots.txt at a moment, in seconds, within a tenth of one.
+func (w *written) copy(at float64, status int, body string) *robots.Snapshot {
+	i := w.ask(at, "/robots.txt", status)
+	w.lines[i].Hops, w.lines[i].Via = "P", "http://a.example/"
+	w.set(i, "robots", "")
+	s := &robots.Snapshot{URL: "http://a.example/robots.txt", Status: status, Body: []byte(body), Fetched: w.end(i)}
+	w.robots = s.Fetched
+	w.copies["http://a.example"] = append(w.copies["http://a.example"], s)
+	return s
+}
+
+// ask asks for a target, within a tenth of a second.
+func (w *written) ask(at float64, target string, status int, notes ...string) (line int) {
+	start := day.Add(time.Duration(at * float64(time.Second)))
+	l := crawllog.Line{
+		Time: start.Add(100 * time.Millisecond), Status: status, Size: 1, URL: "http://a.example" + target, Start: start, Duration: 100 * time.Millisecond,
+		Annotations: append([]string{"start:" + start.Format(crawllog.MicroForm), "ttfb:0.001", "took:0.1", "ip:10.0.0.1:80", "robots:" + w.robots.Format(crawllog.MicroForm)}, notes...),
+	}
+	w.lines = append(w.lines, l)
+	return len(w.lines) - 1
+}
+
+// run begins a run.
+func (w *written) run(at float64, notes ...string) {
+	w.lines = append(w.lines, crawllog.Line{Time: day.Add(time.Duration(at * float64(time.Second))), Size: -1, URL: crawllog.RunURL, Annotations: notes})
+}
+
+// What is said of logs in which one thing is odd.
+func TestCasesOfLogs(t *testing.T) {
+	const all = "User-agent: *\nDisallow: /no\n"
+	for _, tc := range []struct {
+		name   string
+		write  func(w *written)
+		want   []string // codes and lines of violations
+		open   []int64  // lines that prove nothing
+		remark string
+	}{
+		{"a log of nothing", func(w *written) {}, nil, nil, ""},
+		{"polite", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			w.ask(3.2, "/1", 200)
+		}, nil, nil, ""},
+		{"by the delay of each run", func(w *written) {
+			w.settings = map[string]string{"delay": "3s"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			w.run(5, "begin:clean")
+			w.run(5, "changed:delay:1s->3s")
+			w.ask(5.2, "/1", 200)
+			w.ask(7.3, "/2", 200)
+			w.ask(10.4, "/3", 200)
+		}, []string{"gap 7"}, nil, ""},
+		{"no delay at all", func(w *written) {
+			w.settings = map[string]string{"delay": "2s"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(1.1, "/", 200)
+			w.run(5, "begin:clean", "changed:delay:none->2s")
+			w.ask(6, "/1", 200)
+			w.ask(8, "/2", 200)
+		}, []string{"gap 6"}, nil, ""},
+		{"by the dialect of the run", func(w *written) {
+			w.settings = map[string]string{"dialect": "koster1996", "alias": "oldbot otherbot"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, "User-agent: otherbot\nAllow: /a\nDisallow: /a/b\n")
+			w.ask(2.1, "/a/b", 200) // the first rule
+			w.run(5, "begin:clean", "changed:dialect:rfc9309->koster1996", "changed:alias:none->oldbot otherbot")
+			w.ask(6, "/a/b", 200)
+		}, nil, nil, ""},
+		{"by the longest rule", func(w *written) {
+			w.settings = map[string]string{"alias": "oldbot otherbot"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, "User-agent: otherbot\nAllow: /a\nDisallow: /a/b\n")
+			w.ask(2.1, "/a/b", 200)
+		}, []string{"disallowed 3"}, nil, ""},
+		{"closed by 403, unless that is allowed", func(w *written) {
+			w.settings = map[string]string{"robots-forbidden": "allow"}
+			w.run(0, "begin:clean")
+			w.copy(1, 403, "")
+			w.ask(2.1, "/", 200)
+			w.run(3, "begin:clean", "changed:robots-forbidden:deny->allow")
+			w.ask(4, "/1", 200)
+		}, []string{"disallowed 3"}, nil, ""},
+		{"a clock that was set back", func(w *written) {
+			w.run(1000, "begin:clean")
+			w.copy(1001, 200, all)
+			w.ask(1003, "/", 200)
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/1", 200)
+			w.copies["http://a.example"] = []*robots.Snapshot{w.copies["http://a.example"][1], w.copies["http://a.example"][0]}
+		}, nil, nil, ""},
+		{"a copy that a kill has taken", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.run(3, "begin:unclean")
+			w.copy(4, 200, all)
+			w.ask(5.1, "/", 200)
+		}, nil, []int64{3}, "1 of 2 runs did not end by themselves"},
+		{"a copy that was lost without a kill", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.run(3, "begin:clean")
+			w.copy(4, 200, all)
+			w.ask(5.1, "/", 200)
+		}, []string{"no-robots 3"}, nil, ""},
+		{"a copy that was lost long before a kill", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.ask(20, "/1", 200)
+			w.run(23, "begin:unclean")
+		}, []string{"no-robots 3", "no-robots 4"}, nil, ""},
+		{"a rest that a kill has taken", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 429)
+			w.run(3, "begin:unclean")
+			w.ask(4, "/", 200)
+		}, nil, []int64{5}, ""},
+		{"a rest that no kill has taken", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 429)
+			w.run(3, "begin:clean")
+			w.ask(4, "/", 200)
+		}, []string{"back-off 5"}, nil, ""},
+		{"a Retry-After of a robots.txt", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all).Header.RetryAfter = day.Add(20 * time.Second)
+			w.ask(15, "/", 200)
+			w.ask(17, "/1", 200)
+		}, []string{"retry-after 3"}, nil, ""},
+		{"a robots.txt that is asked for again too soon", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 500, "")
+			w.copy(30, 200, all)
+			w.ask(32, "/1", 200)
+		}, []string{"back-off 3"}, nil, ""},
+		{"a robots.txt that fails, and a copy to go by", func(w *written) {
+			w.run(0, "begin:clean")
+			old := w.copy(1, 200, all)
+			s := w.copy(100_000, 500, "")
+			*s = *s.After(old)
+			w.ask(100_002, "/1", 200)
+			w.ask(100_004, "/no", 200)
+		}, []string{"disallowed 5"}, nil, ""},
+		{"a copy of the day before, for the first page behind it only", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(90_000, "/", 200)
+			w.ask(90_002, "/1", 200)
+		}, []string{"stale-robots 4"}, nil, ""},
+		{"a pause that counts from a line that is not there", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.run(3, "begin:clean")
+			w.ask(4, "/", 200, "asked:9", "clock:own")
+		}, nil, []int64{4}, ""},
+		{"a log that was cut", func(w *written) {
+			w.run(0, "begin:clean", "lost:77")
+		}, nil, nil, "77 bytes of the log were removed or cut"},
+		{"a log without its beginning", func(w *written) {
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			w.run(3, "begin:clean")
+		}, nil, nil, "the beginning of the log is missing"},
+		{"nothing says who asked", func(w *written) { w.agents = nil }, nil, nil, "no WARC file says under which name"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+			tc.write(w)
+			r := w.audit(t)
+			var got []string
+			for _, v := range r.Violations {
+				got = append(got, string(v.Code)+" "+strconv.FormatInt(v.Lines[0], 10))
+			}
+			var open []int64
+			for _, u := range r.Unproven {
+				open = append(open, u.Line)
+			}
+			if !slices.Equal(got, tc.want) || !slices.Equal(open, tc.open) {
+				t.Errorf("%v, want %v; unproven %v, want %v\n%+v", got, tc.want, open, tc.open, r.Violations)
+			}
+			if !strings.Contains(strings.Join(r.Remarks, "\n"), tc.remark) {
+				t.Errorf("remarks %q", r.Remarks)
+			}
+		})
+	}
+}
+
+// A new version of the program is no other identity.
+func TestAnotherVersionIsNoOtherIdentity(t *testing.T) {
+	e := &evidence{agents: []string{testIdentity.UserAgent() + ".7", testIdentity.UserAgent()}}
+	if r := e.audit(t); !r.Clean() {
+		t.Errorf("%+v", r.Violations)
+	}
+	e.agents = append(e.agents, strings.ReplaceAll(testIdentity.UserAgent(), "benchbot", "otherbot"))
+	if r := e.audit(t); r.Violated != 1 || r.Violations[0].Code != audit.Identity {
+		t.Errorf("%+v", r.Violations)
+	}
+}
+
+// The margin of a clock is that of the request that came closest.
+func TestMarginsAreThoseOfTheClosest(t *testing.T) {
+	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+	w.run(0, "begin:clean")
+	w.copy(1, 200, "User-agent: *\nCrawl-delay: 2\n")
+	w.ask(3.5, "/1", 200)
+	w.ask(5.7, "/2", 200)
+	w.ask(9, "/3", 200)
+	got := ""
+	for _, m := range w.audit(t).Margins {
+		got += fmt.Sprintf("%s %d %.3f %d; ", m.Clock, m.Requests, m.Least, m.Line)
+	}
+	if want := "crawl-delay 3 0.100 4; own 3 1.100 4; "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
