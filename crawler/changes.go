@@ -1,12 +1,16 @@
 package crawler
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // asked is what a crawl was asked to be: kept with it, so that a run that goes
 // on can say what has changed.
 type asked struct {
 	Identity Identity
 	Settings map[string]string
+	Began    time.Time // the run
 }
 
 // A Start says how a run begins.
@@ -38,7 +42,7 @@ func (c *Crawler) begun(s Start) error {
 }
 
 func (c *Crawler) asked() asked {
-	a := asked{c.opts.Identity, map[string]string{}}
+	a := asked{c.opts.Identity, map[string]string{}, time.Now().UTC()}
 	for _, s := range c.opts.Settings() {
 		a.Settings[s.Name] = s.String()
 	}

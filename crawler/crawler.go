@@ -29,6 +29,7 @@ type Crawler struct {
 	visits   *Job
 	frontier *frontier.Frontier
 	db       *storage.DB // nil without Options.Dir
+	run      time.Time   // by which its status is known as that of this run
 
 	// gate is held for reading while seeds are added: the directory is not closed
 	// under them. It comes before mu.
@@ -138,7 +139,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		c.frontier.Settle(whole)
 		err = c.tellLeft()
 	}
-	return distinct(err, c.logGivenUp())
+	return distinct(err, c.logGivenUp(), c.keepStatus(ctx, err))
 }
 
 // work runs the workers and returns why they ended.
@@ -353,6 +354,7 @@ func (c *Crawler) resume() error {
 		return err
 	}
 	now := c.asked()
+	c.run = now.Began
 	start := Start{Resumed: known, Orders: c.kept}
 	if known {
 		if old.Identity.Token != now.Identity.Token || old.Identity.Contact != now.Identity.Contact {

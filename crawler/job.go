@@ -66,7 +66,7 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	j := &Job{
 		opts: o, listed: isList(o.Scope), handler: h, programmed: h != nil || o.programmed(), rooms: rooms,
-		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists),
+		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites = &sites{opts: &j.opts}
 	wire := fetch.Options{

@@ -101,6 +101,11 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	if now.IsZero() {
 		now = time.Now()
 	}
+	return heldAt(st, end, now, patience)
+}
+
+// heldAt says so for a moment of a run with an end, if it has one by then.
+func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":
 		return Skip{Reason: SkipExcluded, Detail: st.Excluded}

@@ -44,17 +44,20 @@ type Counts struct {
 
 // counts are Counts under a lock.
 type counts struct {
-	mu sync.Mutex // guards n, so that what one visit counts is seen at once
-	n  Counts
+	mu     sync.Mutex // guards what follows, so that what one visit counts is seen at once
+	n      Counts
+	recent recent
 }
 
 func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := &c.n
+	n, now := &c.n, c.recent.now()
 	for _, x := range res.Exchanges {
 		n.Requests++
 		n.Bytes += x.WireBytes
+		now.requests++
+		now.bytes += x.WireBytes
 		if x.Robots && !x.Mining {
 			n.Robots++
 		}
@@ -71,6 +74,7 @@ func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) 
 		n.Fetched++
 		if fate.Page() && e.Page() {
 			n.Pages++
+			now.pages++
 		}
 	}
 }

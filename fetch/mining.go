@@ -45,7 +45,7 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 // askMining asks for tdmrep.json, which is the turn's one request. The entry of the turn
 // stays undecided; whatever the answer is, it does not close the site.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
-	header := h.fetcher.rulesHeader
+	header := h.settings.rules
 	if s := h.snapshot.Mining.Good(); s != nil {
 		header = Validators{s.Header.ETag, s.Header.LastModified}.condition(header)
 	}

@@ -44,6 +44,7 @@ type Backlog interface {
 type SiteState struct {
 	Site    Site
 	Clocks  Clocks
+	Known   int       // entries that it ever took in, ended ones included
 	Queued  int       // entries that have not ended
 	Ready   bool      // Read would return one of them, that need not wait
 	Head    uint8     // if Ready: the rank of the first of them, or of one that is out

@@ -88,6 +88,11 @@ func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 	return gap, by
 }
 
+// Steady is the pause after a request of a crawl that leaves at least own between two:
+// what the site asked for so far, but for what it asks after a failure; and the clock
+// that says so.
+func (c *Clocks) Steady(own time.Duration) (time.Duration, Clock) { return c.steady(own) }
+
 // move takes in what a request came to and sets Due.
 func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Time, own time.Duration) {
 	c.Ended = r.Ended

@@ -96,6 +96,7 @@ func (f *Frontier) submitEnds(s *site) error {
 	for len(s.ends) > 0 {
 		e := s.ends[0]
 		s.ends = s.ends[1:]
+		f.done++
 		if e.fate.counts(e.entry) {
 			s.heldPages--
 			f.heldPages--

@@ -197,6 +197,7 @@ func (s *memorySite) complete(c Completion) {
 
 func (s *memorySite) summary() SiteState {
 	st := s.state
+	st.Known = int(s.lastID)
 	if len(s.ready) > 0 {
 		st.Ready, st.Head = true, s.ready[0].Rank
 	}

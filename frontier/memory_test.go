@@ -45,7 +45,7 @@ func (l *list) order(now time.Time) (ready []*listed) {
 }
 
 func (l *list) state(site Site) SiteState {
-	st := SiteState{Site: site, Clocks: l.clocks, Fate: l.given}
+	st := SiteState{Site: site, Clocks: l.clocks, Known: len(l.all), Fate: l.given}
 	for _, e := range l.all {
 		if e.ended {
 			continue

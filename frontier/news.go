@@ -11,6 +11,7 @@ import (
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
+		f.done += st.Known - st.Queued
 		if !st.Clocks.Ended.IsZero() {
 			f.drained++
 		}

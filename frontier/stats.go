@@ -14,6 +14,7 @@ type Politeness struct {
 // totals are sums over all sites, those that are left to the backlog, too.
 type totals struct {
 	entries  int   // that have not ended: the sum of site.queued; learn writes it
+	done     int   // entries that have ended, in earlier runs, too
 	ahead    int   // entries in site.ahead, of all
 	drained  int   // sites that were asked and are not in sites
 	spent    Spent // what was spent before this run, and by each Finish since
@@ -23,6 +24,7 @@ type totals struct {
 // Stats is a snapshot of what a frontier holds.
 type Stats struct {
 	Entries  int   // queued, out or held
+	Done     int   // that have ended, in earlier runs, too
 	Spent    Spent // by the whole crawl
 	Sites    int   // that were asked or are to be
 	Out      int   // turns
@@ -37,7 +39,7 @@ type Stats struct {
 func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := Stats{Entries: f.entries, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Held: f.held, Polite: f.politely}
+	st := Stats{Entries: f.entries, Done: f.done, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Held: f.held, Polite: f.politely}
 	if s := f.first(); s != nil {
 		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
 	}

@@ -282,6 +282,9 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		s.spent.Pages++
 		f.spent.Pages++
 	}
+	if ended.Code != Undecided && ended.Code != Waiting {
+		f.done++
+	}
 	c := Completion{
 		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.keptCommon(now),
 		Entry: t.entry, Fate: ended, Held: held, Links: o.Links,

@@ -446,7 +446,7 @@ func (c *change) forget(upTo uint64) error {
 // with kindReady.
 func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
 	st := frontier.SiteState{
-		Site: r.Site, Clocks: r.Clocks, Queued: r.Queued, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
+		Site: r.Site, Clocks: r.Clocks, Known: int(r.Entries), Queued: r.Queued, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
 	}
 	if st.Ready {
 		st.Head = r.Head

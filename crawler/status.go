@@ -1,0 +1,160 @@
+package crawler
+
+import (
+	"runtime/metrics"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// StatusVersion is that of Status: another one where a field means something else, or
+// is gone. Fields may be added to one.
+const StatusVersion = 1
+
+// A State says whether a crawl goes on.
+type State string
+
+// The states of a crawl. The last two are those of a directory.
+const (
+	StateStarting State = "starting" // Run has not queued the seeds yet
+	StateRunning  State = "running"
+	StatePaused   State = "paused"   // by Pause
+	StateStopping State = "stopping" // no visit is begun any more
+	StateEnded    State = "ended"    // Status.End says how
+	StateKilled   State = "killed"   // its last run did not end by itself
+	StateUnknown  State = "unknown"  // its last run ended, and nothing says how
+)
+
+// A Status is all that can be told of a crawl at a moment, for people and programs. As
+// JSON its fields are never renamed.
+type Status struct {
+	Version int       `json:"version"` // StatusVersion
+	Time    time.Time `json:"time"`    // of what follows
+	State   State     `json:"state"`
+	End     End       `json:"end,omitempty"` // of StateEnded, and of StateStopping
+	Dir     string    `json:"dir,omitempty"`
+	Name    string    `json:"name"`           // product token
+	Began   time.Time `json:"began,omitzero"` // of the run
+	Seconds float64   `json:"seconds"`        // since then
+
+	Run    StatusRun      `json:"run"`
+	Rate   StatusRate     `json:"rate"`
+	Crawl  StatusCrawl    `json:"crawl"`
+	Sites  StatusSites    `json:"sites"`
+	Left   map[Reason]int `json:"left,omitempty"` // URLs that have not ended, by why, as in Summary
+	Polite StatusPolite   `json:"politeness"`
+	Memory StatusMemory   `json:"memory,omitzero"`
+
+	Limits map[string]string `json:"limits,omitempty"` // in force, as Setting.String tells them
+	Orders []Order           `json:"orders,omitempty"` // as Crawler.Orders
+}
+
+// A StatusRun is what a run came to so far. The figures are those of Counts.
+type StatusRun struct {
+	Pages     int            `json:"pages"`
+	Fetched   int            `json:"fetched"`
+	Requests  int            `json:"requests"`
+	Robots    int            `json:"robots_requests"`
+	Bytes     int64          `json:"bytes"`
+	Status    map[int]int    `json:"status,omitempty"`
+	Errors    map[string]int `json:"errors,omitempty"`
+	Skips     map[Reason]int `json:"skips,omitempty"`
+	Retries   int            `json:"retries"`
+	Handler   int            `json:"handler_errors"`
+	Rescanned int            `json:"rescanned"`
+}
+
+// A StatusRate is how fast a run is now: by second, over the last Seconds.
+type StatusRate struct {
+	Seconds  float64 `json:"seconds"` // at most 30
+	Pages    float64 `json:"pages"`
+	Requests float64 `json:"requests"`
+	Bytes    float64 `json:"bytes"`
+}
+
+// A StatusCrawl is how far a crawl is, all runs together. There is no estimate of when
+// it is done: nobody knows what its pages will link to.
+type StatusCrawl struct {
+	Pages  int   `json:"pages"`
+	Bytes  int64 `json:"bytes"` // of answers
+	Done   int   `json:"done"`  // URLs that have ended
+	Queued int   `json:"queued"`
+	Known  int   `json:"known"` // both together; more are found as it goes on
+}
+
+// StatusPolite is the account of the pauses, as in frontier.Politeness.
+type StatusPolite struct {
+	Requests    int     `json:"requests"` // that had a pause to keep
+	Early       int     `json:"early_requests"`
+	LeastMargin float64 `json:"least_margin_seconds"`
+	RetryAfter  int     `json:"retry_after_obeyed"`
+}
+
+// A StatusMemory is what the process holds, in bytes.
+type StatusMemory struct {
+	Heap  uint64 `json:"heap"`  // of live objects, and of dead ones that are not swept yet
+	Total uint64 `json:"total"` // had of the system and not given back
+}
+
+// Status is that of now. It may be called at any time, from any goroutine. It looks at
+// each site that has something left, and at a few hundred at a time: the crawl goes on
+// meanwhile, and figures of sites may be of moments that lie that far apart.
+func (c *Crawler) Status() Status {
+	s := Status{Version: StatusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
+	s.Limits, s.Orders = c.limitTexts(c.Limits()), c.Orders()
+	if !c.running() {
+		return s
+	}
+	c.mu.Lock()
+	s.End, s.Began = c.end, c.began
+	switch {
+	case !c.over.IsZero():
+		s.State = StateEnded
+		s.Time = c.over
+	case c.stop:
+		s.State = StateStopping
+	case c.paused:
+		s.State = StatePaused
+	case c.seeded:
+		s.State = StateRunning
+	}
+	c.mu.Unlock()
+	s.Seconds = s.Time.Sub(s.Began).Seconds()
+	counts, front := c.visits.Counts(), c.frontier.Stats()
+	s.count(counts)
+	s.Rate = c.visits.counts.rate()
+	s.Crawl = StatusCrawl{
+		Pages: front.Spent.Pages, Bytes: front.Spent.Bytes, Done: front.Done, Queued: front.Entries, Known: front.Done + front.Entries,
+	}
+	p := front.Polite
+	s.Polite = StatusPolite{p.Requests, p.Early, p.LeastMargin.Seconds(), p.RetryAfter}
+	s.Memory = memory()
+	s.Sites.Known = front.Sites
+	s.Left = map[Reason]int{}
+	c.frontier.Each(func(st frontier.SiteStatus) bool {
+		s.Sites.add(st, s.Time)
+		if st.Queued > 0 {
+			s.Left[c.held(st).Reason] += st.Queued
+		}
+		return true
+	})
+	if site, since, ok := c.visits.Oldest(); ok {
+		s.Sites.Asking = &StatusSite{Site: site, Seconds: s.Time.Sub(since).Seconds()}
+	}
+	return s
+}
+
+func (s *Status) count(n Counts) {
+	s.Run = StatusRun{
+		n.Pages, n.Fetched, n.Requests, n.Robots, n.Bytes, n.Status, n.Errors, n.Skips, n.Retries, n.Handler, n.Rescanned,
+	}
+}
+
+// memory asks the runtime, which need not stop the world for it.
+func memory() StatusMemory {
+	of := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(of)
+	return StatusMemory{of[0].Value.Uint64(), of[1].Value.Uint64() - of[2].Value.Uint64()}
+}

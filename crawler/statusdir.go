@@ -1,0 +1,140 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// keyStatus is what a run was like at its end: a keptStatus.
+const keyStatus = "status"
+
+// A keptStatus says of which run it is: one that fails keeps none.
+type keptStatus struct {
+	Of time.Time `json:"of_run"` // asked.Began
+	Status
+}
+
+// keepStatus keeps what a run was like, for ReadStatus, unless it has failed with err.
+func (c *Crawler) keepStatus(ctx context.Context, err error) error {
+	if c.db == nil || err != nil && !errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	s := c.Status()
+	s.Orders, s.Memory = nil, StatusMemory{} // the orders are told of by those that hold
+	return c.db.Put(keyStatus, keptStatus{c.run, s})
+}
+
+// ReadStatus is the Status of a crawl that nobody runs, from its directory, and changes
+// nothing. The figures of the run are those of its end, and missing after a kill: what
+// was committed last is told then, and when. The errors are those of
+// storage.OpenReader.
+func ReadStatus(dir string) (s Status, err error) {
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		return Status{}, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var was asked
+	if _, err := r.Get(keyAsked, &was); err != nil {
+		return Status{}, err
+	}
+	if s, err = lastStatus(r, &was); err != nil {
+		return Status{}, err
+	}
+	if s.Orders, err = readOrders(r); err != nil {
+		return Status{}, err
+	}
+	o := was.options()
+	s.Version, s.Dir, s.Name = StatusVersion, dir, was.Identity.Token
+	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[Reason]int{}
+	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
+	err = r.Sites(func(st frontier.SiteState) error {
+		n := &s.Crawl
+		n.Pages += st.Spent.Pages
+		n.Bytes += st.Spent.Bytes
+		n.Known += st.Known
+		n.Queued += st.Queued
+		if !st.Clocks.Ended.IsZero() || st.Queued > 0 {
+			s.Sites.Known++
+		}
+		one := left.site(st)
+		s.Sites.add(one, s.Time)
+		if one.Queued > 0 {
+			s.Left[left.why(one)] += one.Queued
+		}
+		return nil
+	})
+	s.Crawl.Done = s.Crawl.Known - s.Crawl.Queued
+	return s, err
+}
+
+// lastStatus is what the last run has kept of itself, as far as it is of that run.
+func lastStatus(r *storage.Reader, was *asked) (Status, error) {
+	var s keptStatus
+	_, err := r.Get(keyStatus, &s)
+	switch {
+	case err != nil:
+		return Status{}, err
+	case r.Unclean():
+		return Status{State: StateKilled, Time: r.LastCommit()}, nil
+	case !s.Of.Equal(was.Began) || s.End == "" || s.Version != StatusVersion || s.State != StateEnded:
+		return Status{State: StateUnknown, Time: r.LastCommit()}, nil
+	}
+	return s.Status, nil
+}
+
+// leftOf says why what a run has left in its directory is not fetched.
+type leftOf struct {
+	o      *Options
+	now    time.Time
+	end    End
+	orders []Order
+}
+
+// site is what a frontier would say of a site.
+func (l *leftOf) site(st frontier.SiteState) frontier.SiteStatus {
+	one := frontier.SiteStatus{
+		Site: st.Site, Queued: st.Queued, Spent: st.Spent, Due: st.Clocks.Due, By: st.Clocks.By, Given: st.Fate,
+		Over: l.o.MaxHostPages > 0 && st.Spent.Pages >= l.o.MaxHostPages ||
+			l.o.MaxHostBytes > 0 && st.Spent.Bytes >= l.o.MaxHostBytes || l.o.MaxHostTime > 0 && st.Spent.Time >= l.o.MaxHostTime,
+	}
+	if !st.Ready && st.Waiting.After(one.Due) {
+		one.Due, one.By = st.Waiting, frontier.RetryClock
+	}
+	own := l.o.Delay
+	for _, o := range l.orders {
+		if o.Of != "" && o.Of != string(st.Site) && o.Of != st.Site.Host() {
+			continue
+		}
+		switch delay, _ := time.ParseDuration(o.What); o.Do {
+		case OrderSlow:
+			own = max(own, delay)
+		case OrderExclude:
+			one.Excluded = o.Reason
+		}
+	}
+	one.Gap, _ = st.Clocks.Steady(own)
+	return one
+}
+
+func (l *leftOf) why(one frontier.SiteStatus) Reason {
+	return heldAt(one, l.end, l.now, (&Limits{Patience: l.o.Patience}).patience()).Reason
+}
+
+// options are those of a run, as far as their texts say; those that cannot be read any
+// more are as usual.
+func (a asked) options() (o Options) {
+	for _, s := range o.Settings() {
+		if text, known := a.Settings[s.Name]; known {
+			_ = s.Set(text) // what this version does not know
+		}
+		if number, ok := s.Value.(interface{ fill() bool }); ok {
+			number.fill()
+		}
+	}
+	return o
+}

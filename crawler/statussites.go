@@ -1,0 +1,109 @@
+package crawler
+
+import (
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// StatusSites are the sites of a crawl: how many there are of each kind, and a few by
+// name.
+type StatusSites struct {
+	Known    int `json:"known"` // that were asked, or are to be
+	Left     int `json:"left"`  // with something queued; of these
+	Busy     int `json:"busy"`  // are asked just now
+	Due      int `json:"due"`   // may be asked at once
+	Waiting  int `json:"waiting"`
+	Parked   int `json:"parked"` // until another site is answered
+	GivenUp  int `json:"given_up"`
+	Spent    int `json:"budget_spent"`
+	Excluded int `json:"excluded"`
+
+	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what those that wait do so for
+
+	Next    *StatusSite `json:"next,omitempty"`    // of those that wait, the first that is due
+	Last    *StatusSite `json:"last,omitempty"`    // of these, the last one
+	Slowest *StatusSite `json:"slowest,omitempty"` // with something to be asked, and the longest pause
+	Longest *StatusSite `json:"longest,omitempty"` // whose queue takes longest, at its pause, if all of it may be asked: Seconds
+	Asking  *StatusSite `json:"asking,omitempty"`  // that was asked first of those that are: Seconds ago
+}
+
+// A StatusClock is what some sites wait for.
+type StatusClock struct {
+	Sites  int       `json:"sites"`
+	Queued int       `json:"queued"`
+	First  time.Time `json:"first"` // when the first of them is due
+	Last   time.Time `json:"last"`
+}
+
+// A StatusSite is one site.
+type StatusSite struct {
+	Site    frontier.Site  `json:"site"`
+	Queued  int            `json:"queued,omitempty"`
+	Due     time.Time      `json:"due,omitzero"`
+	By      frontier.Clock `json:"by,omitempty"`    // what asks it to wait
+	Pause   float64        `json:"pause,omitempty"` // between two requests, in seconds
+	Seconds float64        `json:"seconds,omitempty"`
+}
+
+// add counts a site, in whatever order they come.
+func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
+	if st.Out {
+		s.Busy++
+	}
+	if st.Queued == 0 {
+		return
+	}
+	s.Left++
+	switch {
+	case st.Excluded != "":
+		s.Excluded++
+		return
+	case st.Given.Code != frontier.Undecided:
+		s.GivenUp++
+		return
+	case st.Over:
+		s.Spent++
+		return
+	}
+	one := StatusSite{Site: st.Site, Queued: st.Queued, Due: st.Due, By: st.By, Pause: st.Gap.Seconds()}
+	switch wait := st.Due.Sub(now); {
+	case st.Out:
+	case st.Parked:
+		s.Parked++
+	case wait <= 0:
+		s.Due++
+	default:
+		s.wait(one)
+	}
+	one.keepIf(&s.Slowest, func(was *StatusSite) bool { return one.Pause > was.Pause })
+	one.Seconds = max(0, st.Due.Sub(now).Seconds()) + float64(st.Queued-1)*one.Pause
+	one.keepIf(&s.Longest, func(was *StatusSite) bool { return one.Seconds > was.Seconds })
+}
+
+// wait counts a site that waits for a clock.
+func (s *StatusSites) wait(one StatusSite) {
+	s.Waiting++
+	c, known := s.Clocks[one.By]
+	c.Sites++
+	c.Queued += one.Queued
+	if !known || one.Due.Before(c.First) {
+		c.First = one.Due
+	}
+	if one.Due.After(c.Last) {
+		c.Last = one.Due
+	}
+	if s.Clocks == nil {
+		s.Clocks = map[frontier.Clock]StatusClock{}
+	}
+	s.Clocks[one.By] = c
+	one.keepIf(&s.Next, func(was *StatusSite) bool { return one.Due.Before(was.Due) })
+	one.keepIf(&s.Last, func(was *StatusSite) bool { return one.Due.After(was.Due) })
+}
+
+// keepIf keeps a site in the place of another one that it is better than.
+func (one StatusSite) keepIf(to **StatusSite, better func(was *StatusSite) bool) {
+	if was := *to; was == nil || better(was) {
+		*to = &one
+	}
+}
