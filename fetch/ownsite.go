@@ -38,9 +38,7 @@ func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	}
 	s := *f.usual
 	s.policy.AllowForbidden = s.policy.AllowForbidden || o.AllowForbidden
-	if len(o.Header) > 0 {
-		s.page, s.rules = f.headers(f.opts.Header, o.Header)
-	}
+	s.page, s.rules = f.headers(f.opts.Header, o.Header)
 	return &s, nil
 }
 

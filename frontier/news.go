@@ -68,7 +68,6 @@ func (f *Frontier) site(name Site) *site {
 		if f.opts.DomainDelay > 0 {
 			s.parts[byDomain].name = name.Domain()
 		}
-		f.restart(s)
 		f.sites[name] = s
 	}
 	return s
