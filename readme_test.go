@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -99,5 +100,41 @@ func TestTheWayOfOneURLIsTrue(t *testing.T) {
 		if source[n[1]] == nil {
 			t.Errorf("README.md: there is no %s", n[1])
 		}
+	}
+}
+
+// Each row of the table of behaviour is a probe that crawlbench knows, and names a test
+// that there is.
+func TestTheTableOfBehaviourIsTested(t *testing.T) {
+	tests := map[string]bool{}
+	eachFile(t, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasSuffix(name, "_test.go") {
+				tests[fn.Name.Name] = true
+			}
+		}
+	})
+	probes, err := os.ReadFile("cmd/crawlbench/probes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := regexp.MustCompile(`says: "([^"]+)"`).FindAllStringSubmatch(string(probes), -1)
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (.*?) \\| yes[^|]*\\|.*\\| `(Test\\w+)` \\|$").FindAllStringSubmatch(section(t, "README.md", "How it behaves"), -1) {
+		if rows[row[1]] = row[2]; !tests[row[2]] {
+			t.Errorf("README.md names %s, which is no test", row[2])
+		}
+	}
+	for _, p := range told {
+		if rows[p[1]] == "" {
+			t.Errorf("README.md has no row, or no test, or no yes for the probe %q", p[1])
+		}
+		delete(rows, p[1])
+	}
+	for row := range rows {
+		t.Errorf("cmd/crawlbench/probes.go has no probe for the row %q", row)
+	}
+	if len(told) < 12 {
+		t.Errorf("%d probes", len(told))
 	}
 }

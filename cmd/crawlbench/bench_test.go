@@ -345,3 +345,19 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 }
+
+// A probe tells who follows a redirect into what is forbidden from who does not.
+func TestAProbeTellsContestantsApart(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(probes(), func(p probe) bool { return p.name == "redirect" })
+	p := probes()[at]
+	p.wait = time.Minute // all of these end by themselves
+	for name, want := range map[string]string{"permesso": "yes", "colly": "no"} {
+		if got, err := p.run(t.Context(), exe, name); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 //	crawlbench run
 //	crawlbench run --scenario engine,politeness --rounds 5 --markdown bench.md --svg bench.svg
 //	crawlbench frontier --urls 10000000
+//	crawlbench behave
 //	crawlbench web --hosts 1000 --pages 1000 --listen 127.0.0.1:8080
 //
 // Figures depend on the machine, and on what else runs on it. Compare those of
@@ -30,6 +31,7 @@ func commands() []command {
 		{"run", "measure the contestants and print a table", runBench},
 		{"web", "serve the web alone, for any crawler", runWeb},
 		{"frontier", "measure the frontier and the state file without a web", runFrontier},
+		{"behave", "ask the contestants how they behave", runBehave},
 		{childCommand, "", runChild},
 	}
 }
