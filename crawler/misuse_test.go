@@ -60,7 +60,9 @@ func TestTheLargestNumbers(t *testing.T) {
 				book(w, "http://a.example", 2)
 				o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://a.example/1"}, Network: w, Dir: dir}
 				switch f := reflect.ValueOf(&o).Elem().FieldByName(s.Field); f.Kind() {
-				case reflect.Int, reflect.Int64:
+				case reflect.Int:
+					f.SetInt(math.MaxInt)
+				case reflect.Int64:
 					f.SetInt(math.MaxInt64)
 				case reflect.Float64:
 					f.SetFloat(math.Inf(1))

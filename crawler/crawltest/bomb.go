@@ -24,6 +24,9 @@ func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 		if encoders[c] == nil {
 			s.web.t.Fatalf("crawltest: the coding %q is none of gzip, br and zstd", c)
 		}
+		if _, err := encoders[c](io.Discard); err != nil {
+			s.web.t.Fatalf("crawltest: %v", err)
+		}
 	}
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -31,7 +34,11 @@ func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 		var to io.Writer = w
 		var open []io.Closer
 		for _, c := range slices.Backward(codings) {
-			e := encoders[c](to)
+			e, err := encoders[c](to)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
 			to, open = e, append(open, e)
 		}
 		io.CopyN(to, zeros{}, size)
@@ -41,16 +48,10 @@ func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 	})
 }
 
-var encoders = map[string]func(io.Writer) io.WriteCloser{
-	"gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
-	"br":   func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotli.BestSpeed) },
-	"zstd": func(w io.Writer) io.WriteCloser {
-		e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			panic(err) // of the options alone
-		}
-		return e
-	},
+var encoders = map[string]func(io.Writer) (io.WriteCloser, error){
+	"gzip": func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
+	"br":   func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriterLevel(w, brotli.BestSpeed), nil },
+	"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
 }
 
 // SitemapBomb answers target with a sitemap, compressed with gzip, of n pages of the site:
