@@ -235,9 +235,9 @@ func (l *lines) checks(all []audit.Check) {
 		text := "nothing to hold it against"
 		switch {
 		case c.Violations > 0:
-			text = fmt.Sprintf("%d times broken of %d", c.Violations, c.Checked)
+			text = fmt.Sprintf("broken %s of %d", often(c.Violations), c.Checked)
 		case c.Checked > 0:
-			text = fmt.Sprintf("kept %d times", c.Checked)
+			text = "kept " + often(c.Checked)
 		}
 		l.told(string(c.Code), "%s: %s", c.Rule, text)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
@@ -42,8 +43,8 @@ type Crawl struct {
 }
 
 // Audit judges every request of a crawl. The error is a *LineError where the log has
-// lines that are none, or one of the evidence or of the temporary files: what is broken is
-// no violation.
+// lines that are none, a *storage.DamagedError where it names settings that cannot be, or
+// one of the evidence or of the temporary files: what is broken is no violation.
 func (c Crawl) Audit(o Options) (*Report, error) {
 	a := &auditor{
 		Crawl: c, Options: o, margins: map[frontier.Clock]*Margin{}, copiesSum: sha256.New(), chains: map[frontier.Site]int{},
@@ -88,7 +89,10 @@ func (a *auditor) readRuns() error {
 	if a.runs, err = readRuns(a.Name, log); err != nil {
 		return err
 	}
-	return a.runs.settle(a.Identity, a.Settings)
+	if err := a.runs.settle(a.Identity, a.Settings); err != nil {
+		return &storage.DamagedError{Path: a.Name, Err: err}
+	}
+	return nil
 }
 
 // sort puts each request under what it has in common with others, in the order of their

@@ -155,10 +155,6 @@ func (w *world) crawl(t *testing.T, parent string) string {
 }
 
 // Crawls that are killed, go on and have whatever makes crawls wait break no rule.
-//
-// For site owners: "`crawl audit DIR` checks all of it, from that log and the stored
-// copies of robots.txt alone, names what was broken, and tells with `--site HOST` what
-// was asked of one site."
 func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
 	const crawls = 100
 	var mu sync.Mutex

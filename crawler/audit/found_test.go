@@ -46,7 +46,16 @@ func (e *evidence) audit(t *testing.T) *audit.Report {
 	for i := range e.lines {
 		log = e.lines[i].Append(log)
 	}
-	r, err := audit.Crawl{
+	r, err := e.crawl(log).Audit(audit.Options{Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// crawl is the evidence with a log.
+func (e *evidence) crawl(log []byte) audit.Crawl {
+	return audit.Crawl{
 		Name: "crawl.log", Identity: testIdentity, Settings: e.settings, UserAgents: e.agents,
 		Log: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil },
 		Robots: func(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
@@ -58,11 +67,7 @@ func (e *evidence) audit(t *testing.T) *audit.Report {
 				}
 			}
 		},
-	}.Audit(audit.Options{Temp: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return r
 }
 
 // evidenceOf crawls a world, without a kill.
@@ -207,6 +212,11 @@ func halved(blind bool, clocks ...string) func(e *evidence, i int, r *rand.Rand)
 }
 
 func spoilings() []spoiling {
+	return slices.Concat(tooEarly(), againstRules(), atOnce(), ofTheWhole())
+}
+
+// tooEarly are requests that came too early.
+func tooEarly() []spoiling {
 	return []spoiling{
 		{"a request moved earlier", audit.TooEarly, halved(false, "own", "adaptive", "crawl-delay", "request-rate")},
 		{"a request moved earlier that does not say what was asked", audit.TooEarly, halved(true, "own", "adaptive", "crawl-delay", "request-rate")},
@@ -214,7 +224,7 @@ func spoilings() []spoiling {
 		{"a rest undercut", audit.BackOff, halved(false, "back-off", "failures")},
 		{"a rest undercut that the line does not tell", audit.BackOff, func(e *evidence, i int, r *rand.Rand) (int, bool) {
 			before := e.siteBefore(i)
-			if before < 0 || e.lines[before].Status != 429 && e.lines[before].Status != 503 || e.note(i, "since") != "" || e.page(before) == false {
+			if before < 0 || e.lines[before].Status != 429 && e.lines[before].Status != 503 || e.note(i, "since") != "" || !e.page(before) {
 				return 0, false
 			}
 			e.move(i, e.end(before).Add(time.Duration(3500+r.IntN(1000))*time.Millisecond))
@@ -222,6 +232,12 @@ func spoilings() []spoiling {
 			e.set(i, "clock", "")
 			return i, e.lines[i].Hops != "P"
 		}},
+	}
+}
+
+// againstRules are requests that robots.txt did not allow, as it was known.
+func againstRules() []spoiling {
+	return []spoiling{
 		{"a disallowed URL", audit.Disallowed, func(e *evidence, i int, r *rand.Rand) (int, bool) {
 			if !e.page(i) || len(e.copies[e.site(i)]) != 1 || !strings.Contains(string(e.copies[e.site(i)][0].Body), "/no") {
 				return 0, false
@@ -284,6 +300,12 @@ func spoilings() []spoiling {
 			e.move(i, day.Add(time.Duration(8+r.IntN(15))*time.Hour))
 			return i, true
 		}},
+	}
+}
+
+// atOnce are too many requests at once, or too close to each other.
+func atOnce() []spoiling {
+	return []spoiling{
 		{"two requests at once", audit.Concurrent, func(e *evidence, i int, r *rand.Rand) (int, bool) {
 			before := e.siteBefore(i)
 			if before < 0 || e.start(before).Equal(e.start(i)) {
@@ -327,6 +349,12 @@ func spoilings() []spoiling {
 			e.last(b, end)
 			return i, true
 		}},
+	}
+}
+
+// ofTheWhole are faults of more than one request.
+func ofTheWhole() []spoiling {
+	return []spoiling{
 		{"a robots.txt without an end", audit.Redirects, func(e *evidence, i int, r *rand.Rand) (int, bool) {
 			if e.page(i) || e.note(i, "start") == "" || !strings.HasSuffix(e.lines[i].URL, "/robots.txt") || e.lines[i].Hops != "P" || e.lines[i].Status/100 == 3 {
 				return 0, false
@@ -349,6 +377,10 @@ func spoilings() []spoiling {
 
 // A rule that is broken is found, by its code, and at its line, in what was a log without
 // any fault.
+//
+// For site owners: "`crawl audit DIR` checks all of it, from that log and the stored
+// copies of robots.txt alone, names what was broken, and tells with `--site HOST` what
+// was asked of one site."
 func TestAuditFindsEachOfAThousandViolations(t *testing.T) {
 	const violations = 1000
 	var polite []*evidence

@@ -60,12 +60,15 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 			k = kept{true, pause}
 		}
 		for _, w := range a.asksOf(s, other, r) {
-			missed.add(&miss{w, pause, other.last})
+			m := &miss{w, pause, other.last}
+			missed.add(m)
 			clock := w.clock
 			if other != s {
 				clock = frontier.HostClock
 			}
-			a.margin(clock, r, pause-w.pause)
+			if m.by() <= 0 || !a.lost(m, r) {
+				a.margin(clock, r, -m.by())
+			}
 		}
 	}
 	missed.add(a.annotated(s, r))
@@ -73,7 +76,7 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 		a.checked(TooEarly)
 	}
 	for _, m := range missed {
-		if m.last != nil && m.last.run < r.run && a.runs.killedBetween(m.last.run, r.run, m.last.end) {
+		if a.lost(m, r) {
 			return k, a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", m.last.line)
 		}
 		if err := a.early(r, m); err != nil {
@@ -81,6 +84,11 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 		}
 	}
 	return k, nil
+}
+
+// lost reports whether a kill may have taken what a pause was asked by.
+func (a *auditor) lost(m *miss, r *request) bool {
+	return m.last != nil && m.last.run < r.run && a.runs.killedBetween(m.last.run, r.run, m.last.end)
 }
 
 // asksOf are the pauses that a request had to keep behind the last one of a site: of its

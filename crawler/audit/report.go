@@ -51,6 +51,8 @@ type Margin struct {
 	Requests int64          `json:"requests"` // that had to wait for it
 	Least    float64        `json:"least"`    // seconds that the closest one left beyond what was asked
 	Line     int64          `json:"line"`     // of that one
+
+	counted int64 // the last line that was
 }
 
 // An Unproven is a line of which nothing can be said.
@@ -116,7 +118,9 @@ func (a *auditor) margin(c frontier.Clock, r *request, left time.Duration) {
 		m = &Margin{Clock: c, Least: left.Seconds(), Line: r.line}
 		a.margins[c] = m
 	}
-	m.Requests++
+	if m.counted != r.line { // by its line it may have waited for what the rules say, too
+		m.Requests, m.counted = m.Requests+1, r.line
+	}
 	if s := left.Seconds(); s < m.Least {
 		m.Least, m.Line = s, r.line
 	}

@@ -57,7 +57,7 @@ func readRuns(name string, log io.Reader) (*runsOf, error) {
 			return nil
 		}
 		r.lines = n
-		if bytes.Contains(text, []byte(" "+crawllog.RunURL+" ")) {
+		if bytes.Contains(text, []byte(crawllog.RunURL)) {
 			if err := r.about(text, before); err != nil {
 				return err
 			}
