@@ -13,6 +13,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
+// An account is one of a crawl that is over, or of one that runs.
+var (
+	_ crawler.Records = (*storage.Reader)(nil)
+	_ crawler.Records = (*storage.DB)(nil)
+)
+
 // accountOf is an account of the crawl in dir. It ends with the test.
 func accountOf(t *testing.T, dir string) *crawler.Account {
 	t.Helper()
@@ -75,5 +81,43 @@ func TestWhatIsLeftStandsByTheSettingsOfTheLastRun(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Who holds a crawl that runs can ask the same, and nobody waits for the other.
+func TestARunningCrawlGivesAccount(t *testing.T) {
+	dir := t.TempDir()
+	db, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	u, err := frontier.ParseURL("http://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}}); err != nil {
+		t.Fatal(err)
+	}
+	for settled := 0; settled == 0; {
+		g := <-db.Grown()
+		if settled = g.Settled; g.Err != nil {
+			t.Fatal(g.Err)
+		}
+	}
+	a, err := crawler.NewAccount(db, dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := a.Explain(u)
+	if err != nil || x.Standing != crawler.StandsQueued || way(x) != "seed http://a.example/" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if got := standings(t, a, u.Site()); !slices.Equal(got, []string{"/ queued "}) {
+		t.Errorf("%q", got)
+	}
+	other, _ := frontier.ParseURL("http://b.example/")
+	if x, err := a.Explain(other); err != nil || x.Known || x.Standing != crawler.StandsUnknown {
+		t.Errorf("no run has begun: %+v, %v", x, err)
 	}
 }

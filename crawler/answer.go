@@ -157,21 +157,33 @@ func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
 	return resp, nil
 }
 
-// leadsTo is where the last answer to a URL redirects to; zero where to nowhere, or
-// where the answer cannot be read.
-func (a *Account) leadsTo(x *Explanation) (to frontier.URL) {
-	if x.Fate.Status/100 != 3 || x.Fate.Answer == (frontier.Place{}) {
-		return to
+// addAnswer adds what the archive says of the last answer to a URL: where it redirects
+// to, and with which one its body was archived. What cannot be read says nothing.
+func (a *Account) addAnswer(x *Explanation) {
+	if x.Fate.Answer == (frontier.Place{}) {
+		return
 	}
-	resp, err := a.archivedAt(x.Fate.Answer, false)
+	file, err := a.openArchive(x.Fate.Answer.File)
 	if err != nil {
-		return to
+		return
 	}
-	defer resp.Body.Close()
-	if raw := resp.Header.Get("Location"); raw != "" {
-		to, _ = x.URL.Resolve(raw)
+	defer file.Close()
+	rec, err := warc.ReadAt(file, x.Fate.Answer.Offset)
+	if err != nil {
+		return
 	}
-	return to
+	if rec.Type == warc.Revisit {
+		x.SameAs = rec.Header.Get(warc.FieldRefersToURI)
+		x.SameAt, _ = time.Parse(time.RFC3339Nano, rec.Header.Get(warc.FieldRefersToDate))
+	}
+	if x.Fate.Status/100 != 3 {
+		return
+	}
+	if resp, err := rec.Response(); err == nil {
+		if raw := resp.Header.Get("Location"); raw != "" {
+			x.LeadsTo, _ = x.URL.Resolve(raw)
+		}
+	}
 }
 
 // jsonText is a text as the lines of the outputs have it.

@@ -31,6 +31,8 @@ type Explanation struct {
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL // where its answer redirects to
+	SameAs  string       // the URL with whose answer its body was archived, which is the same; empty: with its own
+	SameAt  time.Time    // when that was answered
 	Refusal Refusal      // of StandsOut and StandsScope: what keeps it out, by the last settings
 	Untold  []Change     // settings that cannot be known from the directory
 
@@ -70,13 +72,13 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 		return nil, err
 	}
 	if x.Known {
-		x.LeadsTo = a.leadsTo(x)
+		a.addAnswer(x)
 		return x, nil
 	}
 	return x, a.addLinks(x)
 }
 
-// Facts are what the state alone says of u: Tries, LeadsTo and Links are left out. They
+// Facts are what the state alone says of u: Tries, LeadsTo, SameAs and Links are left out. They
 // are there at once, however large the crawl is.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u}

@@ -119,6 +119,13 @@ func TestAnEntryIsExplained(t *testing.T) {
 		if to := explain(t, a, "http://a.example/moved").LeadsTo.String(); to != "http://a.example/target?x=1" {
 			t.Errorf("the redirect leads to %q", to)
 		}
+		first, again := explain(t, a, "http://a.example/target?x=1"), explain(t, a, "http://a.example/private/open/y")
+		if first.SameAs == "" {
+			first, again = again, first
+		}
+		if first.SameAs != again.URL.String() || !first.SameAt.Equal(again.Tries[0].Start) || again.SameAs != "" || !again.SameAt.IsZero() {
+			t.Errorf("%s is the same as %q of %v, %s as %q", first.URL, first.SameAs, first.SameAt, again.URL, again.SameAs)
+		}
 	})
 }
 

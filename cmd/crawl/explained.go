@@ -43,6 +43,9 @@ func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) 
 	if at := x.Fate.Answer; at.File != "" {
 		w.one("archived", "warc/%s at byte %d (crawl explain --body prints it)", at.File, at.Offset)
 	}
+	if x.SameAs != "" {
+		w.one("", "its body is that of %s, archived at %s", x.SameAs, stamp(x.SameAt))
+	}
 	if x.Fate.Digest != "" {
 		w.one("digest", "%s", x.Fate.Digest)
 	}

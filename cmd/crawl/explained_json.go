@@ -31,6 +31,8 @@ type (
 		Robots   *explainedRules  `json:"robots,omitempty"`
 		Tries    []explainedTry   `json:"tries,omitempty"`
 		LeadsTo  string           `json:"redirects_to,omitempty"`
+		SameAs   string           `json:"same_as,omitempty"` // with whose answer the body is archived
+		SameAt   time.Time        `json:"same_at,omitzero"`
 		WARC     string           `json:"warc,omitempty"`
 		Offset   int64            `json:"offset,omitempty"`
 		Digest   string           `json:"digest,omitempty"`
@@ -83,7 +85,7 @@ func explainedJSON(x *crawler.Explanation) explainedLine {
 	l := explainedLine{
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Standing, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
 		Clock: x.Clock, Until: x.Until.UTC(), Ahead: x.Ahead, Depth: x.Depth, Hops: x.Hops, Tag: x.Tag, Lost: x.Lost,
-		LeadsTo: x.LeadsTo.String(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued,
+		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued,
 	}
 	for _, s := range x.Found {
 		step := explainedStep{URL: s.URL}

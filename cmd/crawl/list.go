@@ -176,15 +176,15 @@ func (f *listFlags) check() error {
 	for _, w := range fateWords {
 		known = append(known, string(w.fate))
 	}
-	for i, fate := range f.fates {
-		fate = strings.ToLower(strings.TrimSpace(fate))
+	for i, given := range f.fates {
+		fate := strings.ToLower(strings.TrimSpace(given))
 		switch f.fates[i] = fate; {
 		case slices.Contains(known, fate):
 		case slices.Contains(notKept, fate):
 			return usage("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and not kept. "+
 				"crawl explain URL --dir DIR says why one was refused; with --output links a run keeps all links in %s", fate, storage.LinksFile)
 		default:
-			return usage("--fate: %q is no fate: %sthere are %s", fate, didYouMean(fate, append(known, notKept...)), strings.Join(known, ", "))
+			return usage("--fate: %q is no fate: %sthere are %s", given, didYouMean(fate, append(known, notKept...)), strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
+	"go.etcd.io/bbolt"
 )
 
 // hostileCrawl has a URL that would steer a terminal, with a tag that would.
@@ -68,5 +70,53 @@ func TestEachFateHasItsWords(t *testing.T) {
 	}
 	if len(fateWords) != len(crawler.Standings()) {
 		t.Errorf("%d words", len(fateWords))
+	}
+}
+
+// A full disk, or a pipe that is closed, is said by whatever is asked about a crawl.
+func TestAnAccountThatCannotBeWrittenIsSaid(t *testing.T) {
+	hostile, kept := hostileCrawl(t), keptAt(t)
+	const known = "http://a.test/\x1b[31m\u009b31m\u202e?x=\n\x07"
+	for _, args := range [][]string{
+		{"list", hostile}, {"list", "--json", hostile}, {"list", "--count", hostile}, {"list", "--count", "--json", hostile},
+		{"explain", "--dir", hostile, known, "http://b.test/"}, {"explain", "--dir", hostile, "--json", known, "http://b.test/"},
+		{"robots", "show", kept, "http://a.test"}, {"robots", "show", kept, "http://a.test", "--json"}, {"robots", "show", kept, "http://a.test", "--raw"},
+	} {
+		failed := 0
+		for after := 0; ; after++ {
+			var said bytes.Buffer
+			out := &full{after}
+			code := run(args, nil, out, &said)
+			if out.lines >= 0 { // nothing failed any more
+				break
+			}
+			if failed++; code != exitFatal || !strings.Contains(said.String(), errFull.Error()) {
+				t.Errorf("crawl %q after %d lines: exit %d\n%s", args, after, code, &said)
+			}
+		}
+		if failed == 0 {
+			t.Errorf("crawl %q writes nothing", args)
+		}
+	}
+}
+
+// A state file of a later layout is told of, and not read.
+func TestAStateOfALaterLayoutIsNotRead(t *testing.T) {
+	dir := hostileCrawl(t)
+	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("meta")).Put([]byte("version"), []byte{0, 0, 0, 0, 0, 0, 0, 99})
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"list", dir}, {"explain", "--dir", dir, "http://a.test/"}, {"robots", "show", dir, "a.test"}} {
+		var out, said bytes.Buffer
+		if code := run(args, nil, &out, &said); code != exitState || !strings.Contains(said.String(), "99") || out.Len() > 0 {
+			t.Errorf("crawl %q: exit code %d, %s%s", args, code, &out, &said)
+		}
 	}
 }

@@ -232,3 +232,59 @@ func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
 	}
 	return all, unmerged
 }
+
+// While the crawl goes on each entry still comes once, in order, those that were found
+// meanwhile at the end.
+func TestEntriesComeOnceWhileTheCrawlGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := start(t.TempDir(), Options{Seed: testSeed, Limits: tiny(rand.New(rand.NewPCG(1, 1)))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const site = frontier.Site("http://a.example")
+		const n = keptAtOnce + 500
+		link := func(i int) frontier.Completion {
+			return frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("%s/%d", site, i))}}
+		}
+		for i := range n {
+			if err := db.Submit(link(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settle(t, db, n)
+		buf := make([]frontier.Entry, n)
+		done, seen, last := 0, map[string]bool{}, 0
+		for k, err := range db.Entries(site) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[k.URL.String()] || k.Number != 0 && k.Number <= last {
+				t.Fatalf("%s with the number %d comes again, behind %d", k.URL, k.Number, last)
+			}
+			seen[k.URL.String()], last = true, max(last, k.Number)
+			if len(seen)%100 != 0 {
+				continue
+			}
+			got, err := db.Read(site, time.Now(), buf[:7])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range buf[:got] {
+				done++
+				if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := db.Submit(link(n + done)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if len(seen) < n || done == 0 {
+			t.Errorf("%d entries came, want %d, %d ended meanwhile", len(seen), n, done)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
