@@ -104,19 +104,35 @@ func (a *Account) addLinks(x *Explanation) error {
 // job judges links as the last run would have, as far as x.Untold does not say.
 func (a *Account) job(x *Explanation) (*Job, error) {
 	x.Untold = a.stored.Untold
-	j := &Job{opts: a.stored.Options}
-	j.sites = &sites{opts: &j.opts}
-	j.opts.OptOut = a.OptOut
-	for _, c := range x.Untold {
-		if c.Setting == "scope" {
-			j.opts.Scope = Anywhere() // what it takes is not known
-		}
-	}
 	u := x.Asked
 	if x.Known {
 		u = x.URL
 	}
+	j := a.bareJob()
 	return j, a.admitRoots(j, u)
+}
+
+// bareJob is a job with the settings of the last run, whose scope has no roots.
+func (a *Account) bareJob() *Job {
+	j := &Job{opts: a.stored.Options}
+	j.sites = &sites{opts: &j.opts}
+	j.opts.OptOut, j.opts.Scope = a.OptOut, cloned(j.opts.Scope)
+	for _, c := range a.stored.Untold {
+		if c.Setting == "scope" {
+			j.opts.Scope = Anywhere() // what it takes is not known
+		}
+	}
+	return j
+}
+
+// admitKept brings the roots into scope that the crawl has kept.
+func (a *Account) admitKept(scope Scope) error {
+	return a.from.Each(keyRoot, func(raw string) error {
+		if root, err := frontier.ParseURL(raw); err == nil {
+			scope.Admit(root)
+		}
+		return nil
+	})
 }
 
 // refuse says that a URL is kept out, if there is a reason.
@@ -197,12 +213,7 @@ func (a *Account) refusal(j *Job, e *frontier.Entry, on *frontier.URL) (r Refusa
 func (a *Account) admitRoots(j *Job, u frontier.URL) error {
 	scope := j.opts.Scope
 	name := scopeName(scope)
-	err := a.from.Each(keyRoot, func(raw string) error {
-		if root, err := frontier.ParseURL(raw); err == nil {
-			scope.Admit(root)
-		}
-		return nil
-	})
+	err := a.admitKept(scope)
 	if err != nil || name == scopeName(Anywhere()) {
 		return err
 	}

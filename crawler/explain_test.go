@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -183,6 +184,38 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 			}
 			if x := explain(t, a, "http://b.example/out"); x.Robots != nil || x.Site.Known {
 				t.Errorf("nobody asked there: %+v, %+v", x.Robots, x.Site)
+			}
+		}
+	})
+}
+
+// Each URL that has not entered the crawl is told once, with the first link to it.
+func TestLinksThatWereRefusedAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := explained(t, nil)
+		var got []string
+		for l, err := range accountOf(t, dir).Refused() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%s on %s: %s", l.To, l.From, l.Reason))
+		}
+		want := []string{
+			"http://b.example/out on http://a.example/: out of scope", "http://a.example/skipped on http://a.example/: nofollow",
+			"http://a.example/secret/1 on http://a.example/: filtered", "http://a.example/i.png on http://a.example/: no link", "http://a.example/a/b/c on http://a.example/a/b: too deep",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+		for range accountOf(t, dir).Refused() { // it may be left
+			break
+		}
+		if err := os.Remove(filepath.Join(dir, "links.jsonl")); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range accountOf(t, dir).Refused() {
+			if !errors.Is(err, crawler.ErrNoLinks) {
+				t.Error(err)
 			}
 		}
 	})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -39,14 +38,38 @@ var fateWords = []struct {
 	{crawler.StandsUnreachable, "queued at a site whose robots.txt cannot be had"},
 }
 
-// notKept are reasons for which links are refused before they enter a crawl.
-var notKept = []string{"trap", "depth", "filter", "nofollow", "redirects"}
+// linkFates are those of links that were refused before they entered the crawl.
+var linkFates = []struct {
+	fate   crawler.Standing
+	reason crawler.Reason
+	words  string
+}{
+	{"outside", crawler.SkipScope, "out of scope"},
+	{"depth", crawler.SkipDepth, "too many links from a seed"},
+	{"filter", crawler.SkipFilter, "excluded by --include or --exclude"},
+	{"nofollow", crawler.SkipNoFollow, "marked nofollow"},
+	{"trap", crawler.SkipTrap, "part of a space without an end"},
+	{"redirects", crawler.SkipRedirects, "redirected too often"},
+}
+
+// linkFate is the fate of a link that was refused for a reason; empty for others.
+func linkFate(r crawler.Reason) crawler.Standing {
+	for _, w := range linkFates {
+		if w.reason == r {
+			return w.fate
+		}
+	}
+	return ""
+}
 
 func (p *program) listCommand() *cobra.Command {
 	var f listFlags
-	var known strings.Builder
+	var known, links strings.Builder
 	for _, w := range fateWords {
 		fmt.Fprintf(&known, "  %-12s %s\n", w.fate, w.words)
+	}
+	for _, w := range linkFates {
+		fmt.Fprintf(&links, "  %-12s %s\n", w.fate, w.words)
 	}
 	cmd := &cobra.Command{
 		Use:   "list [flags] DIR",
@@ -56,9 +79,13 @@ and within a site in the order in which they were found. --fate picks those with
 fates:
 
 ` + known.String() + `
-Links that were refused before they entered the crawl (out of scope, too deep,
-excluded, nofollow, traps) are counted in the summary of each run and not kept:
-crawl explain says why a link was refused.
+Links that were refused before they entered the crawl are counted in the summary of
+each run. Where links are kept (--output links) they can be listed, too, in the order
+in which they were found, with the reason that the settings of the last run give; it
+takes the time to read links.jsonl:
+
+` + links.String() + `
+Docs: docs/explain.md.
 
 No crawl may run in the directory.`,
 		Example: `  crawl list --fate refused news.crawl
@@ -110,13 +137,68 @@ func (p *program) list(f *listFlags, dir string) (err error) {
 			return err
 		}
 	}
-	if !any && len(f.sites) > 0 {
+	if !any && len(f.sites) > 0 && !f.asksLinks() {
 		return unknownOf(r, dir, f.sites)
+	}
+	if err := p.listLinks(account, f, of, total); err != nil {
+		return err
 	}
 	if f.count {
 		return p.counted("", total, f.json)
 	}
 	return nil
+}
+
+// listLinks lists, or counts, links that were refused, if any are asked for.
+func (p *program) listLinks(account *crawler.Account, f *listFlags, of func(frontier.Site) bool, total map[crawler.Standing]int) (err error) {
+	if !f.asksLinks() {
+		return nil
+	}
+	if account.OptOut, err = optOut(); err != nil {
+		return err
+	}
+	unknown := 0
+	for l, err := range account.Refused() {
+		if errors.Is(err, crawler.ErrNoLinks) {
+			return usage("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and this crawl has not kept them: "+
+				"crawl run --output links does. crawl explain says what the settings make of a URL", strings.Join(f.fates, ","))
+		}
+		if err != nil {
+			return err
+		}
+		fate := linkFate(l.Reason)
+		if l.Reason == "" && of(l.To.Site()) {
+			unknown++
+		}
+		switch {
+		case fate == "" || !slices.Contains(f.fates, string(fate)) || !of(l.To.Site()):
+		case f.count:
+			total[fate]++
+		case f.json:
+			err = p.object(refusedLine{l.To.String(), fate, l.Detail, l.From, l.Hop, l.Where, l.Rel})
+		default:
+			err = p.say("%s", l.To)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if unknown > 0 {
+		p.note("crawl: of %s nothing that is kept says why they were refused", plural(unknown, "URL"))
+	}
+	return nil
+}
+
+// asksLinks reports whether a fate is asked for that only links have.
+func (f *listFlags) asksLinks() bool {
+	return slices.ContainsFunc(f.fates, func(fate string) bool {
+		for _, w := range linkFates {
+			if string(w.fate) == fate {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // listSite lists, or counts, the URLs of a site.
@@ -155,9 +237,9 @@ func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON
 		}{site, n})
 	}
 	var parts []string
-	for _, w := range fateWords {
-		if n[w.fate] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[w.fate], w.fate))
+	for _, fate := range allFates() {
+		if n[fate] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[fate], fate))
 		}
 	}
 	name := string(site)
@@ -170,22 +252,31 @@ func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON
 	return p.say("%s: %s", name, strings.Join(parts, ", "))
 }
 
-// check finds out what is no fate, and what of it is not kept.
-func (f *listFlags) check() error {
-	known := make([]string, 0, len(fateWords)+len(notKept))
+// allFates are those that can be asked for, those of links last.
+func allFates() (all []crawler.Standing) {
 	for _, w := range fateWords {
-		known = append(known, string(w.fate))
+		all = append(all, w.fate)
+	}
+	for _, w := range linkFates {
+		all = append(all, w.fate)
+	}
+	return all
+}
+
+// check finds out what is no fate.
+func (f *listFlags) check() error {
+	var known []string
+	for _, fate := range allFates() {
+		known = append(known, string(fate))
 	}
 	for i, given := range f.fates {
-		fate := strings.ToLower(strings.TrimSpace(given))
-		switch f.fates[i] = fate; {
-		case slices.Contains(known, fate):
-		case slices.Contains(notKept, fate):
-			return usage("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and not kept. "+
-				"crawl explain URL --dir DIR says why one was refused; with --output links a run keeps all links in %s", fate, storage.LinksFile)
-		default:
-			return usage("--fate: %q is no fate: %sthere are %s", given, didYouMean(fate, append(known, notKept...)), strings.Join(known, ", "))
+		f.fates[i] = strings.ToLower(strings.TrimSpace(given))
+		if !slices.Contains(known, f.fates[i]) {
+			return usage("--fate: %q is no fate: %sthere are %s", given, didYouMean(f.fates[i], known), strings.Join(known, ", "))
 		}
+	}
+	if len(f.tags) > 0 && f.asksLinks() {
+		return usage("--tag goes with what has entered the crawl: links that were refused have none")
 	}
 	return nil
 }
@@ -233,6 +324,18 @@ type listedLine struct {
 	WARC   string           `json:"warc,omitempty"`
 	Offset int64            `json:"offset,omitempty"`
 	Digest string           `json:"digest,omitempty"`
+}
+
+// A refusedLine is one of a link that was refused. The names of its fields are never
+// changed.
+type refusedLine struct {
+	URL    string           `json:"url"`
+	Fate   crawler.Standing `json:"fate"`
+	Reason string           `json:"reason,omitempty"`
+	Via    string           `json:"via"` // the page of the first link to it
+	Hop    string           `json:"hop"`
+	Where  string           `json:"where,omitempty"`
+	Rel    string           `json:"rel,omitempty"`
 }
 
 func listedJSON(l *crawler.Listed) listedLine {

@@ -60,6 +60,11 @@ func TestEachFateHasItsWords(t *testing.T) {
 			t.Errorf("docs/explain.md lacks the line %s", line)
 		}
 	}
+	for _, w := range linkFates {
+		if line := fmt.Sprintf("\n| `%s` | %s |\n", w.fate, w.words); !strings.Contains(string(raw), line) || linkFate(w.reason) != w.fate {
+			t.Errorf("docs/explain.md lacks the line %s", line)
+		}
+	}
 	for i, s := range crawler.Standings() {
 		if i >= len(fateWords) || fateWords[i].fate != s || fateWords[i].words == "" {
 			t.Errorf("%s has no words at %d", s, i)

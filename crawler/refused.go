@@ -1,0 +1,96 @@
+package crawler
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/zeebo/xxh3"
+)
+
+// ErrNoLinks is returned where a crawl has not kept the links of its pages.
+var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
+
+// maxRefused is how many URLs are remembered that links were told to.
+const maxRefused = 1 << 20
+
+// A RefusedLink is a link of a page to a URL that has not entered the crawl.
+type RefusedLink struct {
+	To frontier.URL
+	LinkFact
+}
+
+// Refused are the links of links.jsonl to URLs that have not entered the crawl, in the
+// order in which they were found, with the reason that the settings of the last run
+// give: the first link to each URL, and a later one again where there were a million
+// others in between. The error is ErrNoLinks, one of the file system, or of the state.
+func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
+	return func(yield func(RefusedLink, error) bool) {
+		path := filepath.Join(a.dir, storage.LinksFile)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			yield(RefusedLink{}, ErrNoLinks)
+			return
+		}
+		j := a.bareJob()
+		err := a.admitAll(j.opts.Scope)
+		told, wanted := map[uint64]struct{}{}, true
+		if err == nil {
+			err = scanLines(path, `"to":"`, func(line []byte) bool {
+				var l RefusedLink
+				var refused bool
+				if l, refused, err = a.refusedBy(j, line, told); err == nil && refused {
+					wanted = yield(l, nil)
+				}
+				return err == nil && wanted
+			})
+		}
+		if err != nil && wanted {
+			yield(RefusedLink{}, err)
+		}
+	}
+}
+
+// refusedBy is the link of a line, if it is to a URL that has not entered the crawl and
+// was not told before.
+func (a *Account) refusedBy(j *Job, line []byte, told map[uint64]struct{}) (l RefusedLink, refused bool, err error) {
+	if json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
+		return l, false, nil // the last line may be torn
+	}
+	if l.To, err = frontier.ParseURL(l.LinkRecord.To); err != nil {
+		return l, false, nil
+	}
+	key := xxh3.HashString(l.To.Key())
+	if _, twice := told[key]; twice {
+		return l, false, nil
+	}
+	if _, known, err := a.from.Entry(l.To); known || err != nil {
+		return l, false, err
+	}
+	if len(told) >= maxRefused {
+		clear(told)
+	}
+	told[key] = struct{}{}
+	return l, true, a.judge(j, &l.LinkFact, l.To)
+}
+
+// admitAll brings the seeds of all sites into scope, and the roots that the crawl has
+// kept.
+func (a *Account) admitAll(scope Scope) error {
+	if err := a.admitKept(scope); err != nil {
+		return err
+	}
+	for site, err := range a.from.Names() {
+		if err == nil {
+			err = a.admitSeeds(scope, site)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
