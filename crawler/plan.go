@@ -147,7 +147,7 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 		case !o.Again || o.Gone:
 			site.Problem = o.Fate.Detail
 			if o.Fate.Code == frontier.OptedOut {
-				site.Problem = "it is on the opt-out list: " + o.Fate.Detail
+				site.Problem = "it is left alone: " + o.Fate.Detail
 			}
 			o.Again = false
 		}
@@ -167,13 +167,15 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 
 // take reads what a site has answered.
 func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
-	o := &p.job.opts
-	group := s.Group(o.policy(), time.Now())
+	o, own := &p.job.opts, p.job.sites.of(site.Site)
+	policy := o.policy()
+	policy.AllowForbidden = policy.AllowForbidden || own.AllowForbidden
+	group := s.Group(policy, time.Now())
 	site.Rules, site.Problem = s, ""
 	for i := range site.Seeds {
 		site.Seeds[i].Verdict = group.Match(site.Seeds[i].URL.Target())
 	}
-	site.Delay, site.DelayBy = max(o.Delay, 0), frontier.OwnClock
+	site.Delay, site.DelayBy = max(o.Delay, own.Delay, 0), frontier.OwnClock
 	if !o.AllowPrivate && len(o.ConnectTo) == 0 {
 		site.Delay = max(site.Delay, frontier.PublicFloor)
 	}

@@ -52,7 +52,7 @@ func TestAPlanAsksForNothingButRobotsTxt(t *testing.T) {
 		if down.Allowed() != 0 || down.Seeds[0].Verdict.Access != robots.Defer || down.Rules.Failure == "" {
 			t.Errorf("%+v", down)
 		}
-		if out.Allowed() != 0 || out.Rules != nil || out.Problem != "it is on the opt-out list: asked for by mail" {
+		if out.Allowed() != 0 || out.Rules != nil || out.Problem != "it is left alone: asked for by mail" {
 			t.Errorf("%+v", out)
 		}
 	})

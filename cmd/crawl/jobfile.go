@@ -28,6 +28,7 @@ type jobFile struct {
 	aside    *runFlags              // those of flags that are given, which win
 	given    func(flag string) bool // on the command line
 	seeds    []*yaml.Node
+	sites    jobSites
 	problems []problem
 }
 
@@ -41,6 +42,7 @@ type problem struct {
 const (
 	keyIdentity = "identity"
 	keySeeds    = "seeds"
+	keySites    = "sites"
 )
 
 // notInJob are settings that a job file does not have, and why.
@@ -142,6 +144,8 @@ func (j *jobFile) read(root *yaml.Node) {
 			j.identity(value)
 		case keySeeds:
 			j.readSeeds(value)
+		case keySites:
+			j.readSites(value)
 		default:
 			j.setting(key, value)
 		}
@@ -237,6 +241,10 @@ func (j *jobFile) set(s crawler.Setting, value *yaml.Node) {
 	if j.given(s.Name) {
 		s = j.aside.setting(s.Name)
 	}
+	j.assign(s, value)
+}
+
+func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 	value = follow(value)
 	if value.Kind != yaml.ScalarNode && !s.IsList() {
 		j.wrong(value, "%s has one value, as in \"%s: %s\"", s.Name, s.Name, cmp.Or(s.String(), "..."))
@@ -255,7 +263,7 @@ func (j *jobFile) set(s crawler.Setting, value *yaml.Node) {
 
 // keys are the names that a job file may have.
 func (j *jobFile) keys() []string {
-	keys := []string{keyIdentity, keySeeds}
+	keys := []string{keyIdentity, keySeeds, keySites}
 	for _, s := range j.flags.settings() {
 		if notInJob[s.Name] == "" {
 			keys = append(keys, s.Name)

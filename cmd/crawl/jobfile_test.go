@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func nothingGiven(string) bool { return false }
@@ -30,6 +31,28 @@ func TestTemplatesAreJobFiles(t *testing.T) {
 				t.Errorf("%s: %v, %d seeds of\n%s", name, err, len(seeds), text)
 			}
 		}
+	}
+}
+
+// The job file in the documentation is one.
+func TestTheDocumentedJobFileIsOne(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(raw), "```yaml\n")
+	text, _, ok := strings.Cut(text, "```")
+	dir := t.TempDir()
+	for name, content := range map[string]string{"job.yaml": text, "more-seeds.txt": "https://example.com/\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := usualFlags()
+	f.job = filepath.Join(dir, "job.yaml")
+	seeds, _, err := (&program{}).job(f, nothingGiven, nil)
+	if !ok || err != nil || len(seeds) != 2 || f.opts.Site("https://www.slow.example").Delay != 10*time.Second {
+		t.Errorf("%v: %q", err, seeds)
 	}
 }
 

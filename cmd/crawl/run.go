@@ -122,6 +122,7 @@ func (p *program) job(f *runFlags, given func(flag string) bool, args []string) 
 	} else if seeds, err = p.seeds(args); err != nil {
 		return nil, "", err
 	}
+	j.settle(&f.opts)
 	return seeds, j.dir(), j.err()
 }
 
