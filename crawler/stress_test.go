@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -67,6 +68,12 @@ func TestStressAtTheSmallestBounds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { stress(t, dir, uint64(i), s, &moved) })
 			if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
+			}
+			if _, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {
+				t.Errorf("audit: %v", v)
+				return nil
+			}}); err != nil {
+				t.Errorf("audit: %v", err)
 			}
 		})
 	}

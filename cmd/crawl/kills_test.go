@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -250,7 +251,14 @@ func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	w.drain(address)
 	v := verifyCrawl(t, dir)
 	w.ended(dir, kills)
-	t.Logf("%d URLs; storage.Verify: %+v", len(w.known), v)
+	r, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {
+		t.Errorf("audit: %v", v)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d URLs; storage.Verify: %+v; audit: %d requests, %d of them unproven", len(w.known), v, r.Requests, r.UnprovenLines)
 }
 
 func killAfter(t *testing.T, crawl *exec.Cmd, d time.Duration) {
