@@ -47,6 +47,15 @@ func (w *written) ask(at float64, target string, status int, notes ...string) (l
 	return len(w.lines) - 1
 }
 
+// hop asks for what the robots.txt of http://a.example leads to, or for that itself, at an
+// address.
+func (w *written) hop(at float64, url, addr string) {
+	i := w.ask(at, "", 200)
+	w.lines[i].URL, w.lines[i].Hops, w.lines[i].Via = url, "P", "http://a.example/"
+	w.set(i, "robots", "")
+	w.set(i, "ip", addr+":80")
+}
+
 // run begins a run.
 func (w *written) run(at float64, notes ...string) {
 	w.lines = append(w.lines, crawllog.Line{Time: day.Add(time.Duration(at * float64(time.Second))), Size: -1, URL: crawllog.RunURL, Annotations: notes})
@@ -192,6 +201,62 @@ func TestCasesOfLogs(t *testing.T) {
 			w.run(3, "begin:clean")
 			w.ask(4, "/", 200, "asked:9", "clock:own")
 		}, nil, []int64{4}, ""},
+		{"a domain that was asked too soon", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.hop(3, "http://www.a.example/robots.txt", "10.0.0.2")
+			w.hop(4, "http://b.example/robots.txt", "10.0.0.2")
+			w.hop(8.2, "http://m.a.example/robots.txt", "10.0.0.2")
+		}, []string{"gap 3"}, nil, ""},
+		{"a domain that was asked twice at once", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.hop(1.05, "http://www.a.example/robots.txt", "10.0.0.2")
+		}, []string{"concurrent 3"}, nil, ""},
+		{"a domain, before it had a delay", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.run(2, "begin:clean", "changed:domain-delay:none->5s")
+			w.hop(3, "http://www.a.example/robots.txt", "10.0.0.2")
+		}, nil, nil, ""},
+		{"an address that was asked too soon", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.hop(1.15, "http://b.example/robots.txt", "16.0.0.1")
+			w.hop(1.2, "http://c.example/robots.txt", "16.0.0.2")
+			w.hop(1.36, "http://d.example/robots.txt", "16.0.0.1") // late by its clock, not by the machine's
+		}, []string{"gap 3"}, nil, ""},
+		{"an address without a pause, or that is not public", func(w *written) {
+			w.settings = map[string]string{"ip-delay": "0"}
+			w.run(0, "begin:clean")
+			for i, host := range []string{"a", "b", "c", "d"} {
+				w.hop(1, "http://"+host+".example/robots.txt", "16.0.0.1")
+				w.hop(1, "http://"+host+host+".example/robots.txt", fmt.Sprintf("10.0.0.%d", i))
+			}
+		}, nil, nil, ""},
+		{"another port of a host", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.hop(1.6, "http://a.example:8080/robots.txt", "16.0.0.1")
+			w.hop(1.65, "https://a.example/robots.txt", "16.0.0.1")
+		}, []string{"gap 4", "gap 3", "concurrent 4"}, nil, ""},
+		{"another port of a host that is not public", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.hop(1, "http://a.example:8080/robots.txt", "10.0.0.1")
+		}, nil, nil, ""},
+		{"a robots.txt that leads to what another site forbids", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copies["http://b.example"] = []*robots.Snapshot{{URL: "http://b.example/robots.txt", Status: 200, Body: []byte(all), Fetched: day}}
+			w.hop(1, "http://b.example/yes", "10.0.0.1")
+			w.hop(3, "http://b.example/no", "10.0.0.1")
+			w.hop(5, "http://b.example/robots.txt", "10.0.0.1")
+			w.hop(7, "http://c.example/yes", "10.0.0.1")
+			w.hop(9, "http://a.example/no", "10.0.0.1") // its own matter
+		}, []string{"disallowed 3", "no-robots 5"}, nil, ""},
 		{"a log that was cut", func(w *written) {
 			w.run(0, "begin:clean", "lost:77")
 		}, nil, nil, "77 bytes of the log were removed or cut"},
