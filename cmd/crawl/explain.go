@@ -50,28 +50,37 @@ No crawl may run in the directory. Docs: docs/explain.md.`,
 	return cmd
 }
 
-func (p *program) explain(f *explainFlags, args []string) (err error) {
+// arguments are the URLs that are asked about, and the directory of the crawl.
+func (f *explainFlags) arguments(args []string) (urls []frontier.URL, dir string, err error) {
 	if len(args) == 0 {
-		return usage("which URL? such as crawl explain --dir news.crawl https://example.org/")
+		return nil, "", usage("which URL? such as crawl explain --dir news.crawl https://example.org/")
 	}
 	if f.body && (len(args) > 1 || f.json) {
-		return usage("--body is that of one URL, and goes without --json")
+		return nil, "", usage("--body is that of one URL, and goes without --json")
 	}
-	urls := make([]frontier.URL, len(args))
-	for i, arg := range args {
+	for _, arg := range args {
 		if !strings.Contains(arg, "://") && exists(arg) {
-			return usage("%s is a directory or a file: a URL is written as https://example.org/, and the directory of the crawl is given as --dir %s", arg, arg)
+			return nil, "", usage("%s is a directory or a file: a URL is written as https://example.org/, and the directory of the crawl is given as --dir %s", arg, arg)
 		}
-		if urls[i], err = seedURL(arg); err != nil {
-			return usage("%v: write it as https://example.org/", err)
+		u, err := seedURL(arg)
+		if err != nil {
+			return nil, "", usage("%v: write it as https://example.org/", err)
 		}
+		urls = append(urls, u)
 	}
-	dir := f.dir
-	if dir == "" {
+	if dir = f.dir; dir == "" {
 		dir = strings.ReplaceAll(urls[0].Host(), ":", "_") + ".crawl"
 		if !exists(dir) {
-			return usage("--dir: which crawl? There is no directory %s: give that of a crawl, as --dir news.crawl", dir)
+			return nil, "", usage("--dir: which crawl? There is no directory %s: give that of a crawl, as --dir news.crawl", dir)
 		}
+	}
+	return urls, dir, nil
+}
+
+func (p *program) explain(f *explainFlags, args []string) (err error) {
+	urls, dir, err := f.arguments(args)
+	if err != nil {
+		return err
 	}
 	r, _, err := openReader(dir)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -107,10 +108,24 @@ No crawl may run in the directory.`,
 	return cmd
 }
 
-func (p *program) list(f *listFlags, dir string) (err error) {
+func (p *program) list(f *listFlags, dir string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if isTerminal(p.out) {
+		return p.listAll(f, dir)
+	}
+	out := bufio.NewWriterSize(p.out, 64<<10)
+	buffered := *p
+	buffered.out = out
+	err := buffered.listAll(f, dir)
+	if late := out.Flush(); err == nil {
+		err = late
+	}
+	return err
+}
+
+func (p *program) listAll(f *listFlags, dir string) (err error) {
 	r, _, err := openReader(dir)
 	if err != nil {
 		return err
