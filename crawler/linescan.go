@@ -27,31 +27,40 @@ func scanLines(path, text string, f func(line []byte) (more bool)) error {
 		return err
 	}
 	defer file.Close()
+	return scanLinesOf(file, []byte(text), scanLongest, f)
+}
+
+// scanLinesOf scans lines of which none is longer than longest.
+func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (more bool)) error {
 	// The end of a URL tells it from others rather than its beginning.
-	needle := []byte(text[max(0, len(text)-scanNeedle):])
-	buf := make([]byte, 0, 2*scanBlock)
-	for {
+	needle := text[max(0, len(text)-scanNeedle):]
+	buf, skip := make([]byte, 0, 2*scanBlock), false // skip: buf begins within a line that is too long
+	for last := false; !last; {
 		if cap(buf)-len(buf) < scanBlock {
 			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
 		}
 		n, err := io.ReadFull(file, buf[len(buf):len(buf)+scanBlock])
-		buf = buf[:len(buf)+n]
-		last := err == io.EOF || err == io.ErrUnexpectedEOF
+		last = err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !last {
 			return err
 		}
-		whole := bytes.LastIndexByte(buf, '\n') + 1
-		if last {
+		buf = buf[:len(buf)+n]
+		from, whole := 0, bytes.LastIndexByte(buf, '\n')+1
+		if skip && whole > 0 {
+			from, skip = bytes.IndexByte(buf, '\n')+1, false
+		}
+		if last && !skip {
 			whole = len(buf)
 		}
-		if !linesWith(buf[:whole], needle, []byte(text), f) || last {
+		if !linesWith(buf[from:whole], needle, text, f) {
 			return nil
 		}
 		rest := copy(buf[:cap(buf)], buf[whole:])
-		if buf = buf[:rest]; rest > scanLongest {
-			buf = buf[:0]
+		if buf = buf[:rest]; rest > longest {
+			buf, skip = buf[:0], true
 		}
 	}
+	return nil
 }
 
 // linesWith calls f with the lines that have text, which ends in needle. It reports

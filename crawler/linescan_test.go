@@ -51,6 +51,21 @@ func TestLinesAreFoundByWhatStandsInThem(t *testing.T) {
 	}
 }
 
+// A line without an end costs no memory without one, and is passed over as a whole.
+func TestALineThatIsTooLongIsPassedOver(t *testing.T) {
+	hole := strings.Repeat("w", 7*scanBlock) + " x "
+	for name, file := range map[string]string{"behind": hole + "\na x \nb x ", "before": "a x \nb x \n" + hole, "within": "a x \n" + hole + "\nb x \n"} {
+		var got []string
+		err := scanLinesOf(strings.NewReader(file), []byte(" x "), 3*scanBlock, func(line []byte) bool {
+			got = append(got, string(line[:min(len(line), 9)]))
+			return true
+		})
+		if err != nil || !slices.Equal(got, []string{"a x ", "b x "}) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 // A file that is not there has no lines; a directory is no file.
 func TestAFileThatIsNotThereHasNoLines(t *testing.T) {
 	dir := t.TempDir()
