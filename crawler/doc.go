@@ -17,7 +17,8 @@
 // the public Internet are contacted. Only the Identity is required, and the
 // seeds. With Options.Dir the crawl lives in a directory: it survives a kill,
 // and the same call goes on with it. Batches and Crawler.Pages run it as a loop, for
-// programs that keep elsewhere what they find and are to lose none of it.
+// programs that keep elsewhere what they find and are to lose none of it. An Account
+// tells what became of its URLs afterwards, and why.
 //
 // # Reading the source
 //
@@ -34,4 +35,10 @@
 // pages; archive.go and log.go write down what was asked and answered. left.go says why
 // what is left is not fetched, changes.go what a run does otherwise than the one before;
 // and rescan.go reads an archive again.
+//
+// Of a crawl that is over account.go says how its URLs stand, and explain.go all that is
+// known of one: explain_rules.go what robots.txt says of it, explain_log.go what
+// crawl.log does, explain_out.go what keeps it out, refused.go that of all links.
+// answer.go finds what was answered, stored.go what the last run was asked to be, and
+// linescan.go lines in large files.
 package crawler

@@ -33,7 +33,7 @@
 // codec.go their checksums. The way of a group is queue.go (what was put), sift.go
 // (without the links that are known), commit.go; pending.go is what is not merged,
 // pass.go says when it is, merge.go what that changes, blocks.go how fingerprints are
-// packed. backlog.go, left.go and snapshots.go read
+// packed. backlog.go, left.go, kept.go and snapshots.go read
 // (for who has no DB: reader.go), out.go is what somebody has in
 // hand. state.go opens and closes, once preflight.go and tree.go have found no damage
 // that would end the process; file.go is bbolt's file, run.go says who holds it,

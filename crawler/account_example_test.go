@@ -1,0 +1,40 @@
+package crawler_test
+
+import (
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Why a URL was not fetched, of a crawl that is over.
+func ExampleAccount_Explain() {
+	const dir = "news.crawl"
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	account, err := crawler.NewAccount(r, dir, time.Now())
+	if err != nil {
+		log.Fatal(err)
+	}
+	u, err := frontier.ParseURL("https://example.org/private/x")
+	if err != nil {
+		log.Fatal(err)
+	}
+	x, err := account.Explain(u)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(x.Standing, x.Reason)
+	for _, step := range x.Found {
+		fmt.Println("found by way of", step.URL)
+	}
+	if x.Robots != nil {
+		fmt.Println(x.Robots.Verdict.Rule, "in the robots.txt of", x.Robots.Fetched)
+	}
+}
