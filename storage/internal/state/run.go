@@ -17,6 +17,7 @@ const RunFile = "run.json"
 type Run struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
+	Control string    `json:"control,omitempty"` // where it listens, if that is not in the directory of the crawl
 }
 
 // ReadRun says which process holds the crawl in dir, or held it when it was
@@ -31,6 +32,17 @@ func ReadRun(dir string) (*Run, error) {
 		return nil, &DamagedError{filepath.Join(dir, RunFile), err}
 	}
 	return run, nil
+}
+
+// NameControl notes where the process that holds the crawl in dir listens. Only that
+// process may call it.
+func NameControl(dir, path string) error {
+	run, err := ReadRun(dir)
+	if err != nil {
+		return err
+	}
+	run.Control = path
+	return writeRun(dir, *run, disk.Disk{})
 }
 
 // Holder says which process holds the crawl in dir; ok is false if none does.

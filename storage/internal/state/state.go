@@ -304,7 +304,7 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)
 	err := db.file.guarded(true, func() error {
 		// The state says it last, so that where it does run.json is there.
-		run := Run{os.Getpid(), time.Now().UTC().Truncate(time.Millisecond)}
+		run := Run{PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Millisecond)}
 		if err := errors.Join(writeRun(db.file.dir, run, db.opts.Disk), db.opts.Disk.SyncDir(db.file.dir)); err != nil {
 			return err
 		}

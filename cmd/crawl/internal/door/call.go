@@ -1,0 +1,141 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// ErrNobody is returned by Call where nobody runs the crawl.
+var ErrNobody = errors.New("nobody runs the crawl")
+
+// A ShutError says that a process runs a crawl and does not answer at the door.
+type ShutError struct {
+	Dir string
+	Run *storage.Run // nil if that is not known
+	Err error
+}
+
+func (e *ShutError) Error() string {
+	who := "a process"
+	if e.Run != nil {
+		who = fmt.Sprintf("process %d", e.Run.PID)
+	}
+	return fmt.Sprintf("%s runs the crawl in %s, and does not answer: %v", who, e.Dir, e.Err)
+}
+
+func (e *ShutError) Unwrap() error { return e.Err }
+
+// A RefusedError is what the crawl answered to what it was told.
+type RefusedError struct {
+	Reason string
+	Ended  bool // the run has ended, or is about to
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Status asks the process that runs the crawl in dir. The error is ErrNobody, or a
+// *ShutError.
+func Status(ctx context.Context, dir string) (s crawler.Status, err error) {
+	return s, call(ctx, dir, http.MethodGet, "/status", nil, &s)
+}
+
+// Tell tells the process that runs the crawl in dir what to do: pause, resume, slow,
+// exclude, add or limit. The error is a *RefusedError, or one of those of Status.
+func Tell(ctx context.Context, dir, do string, ask Ask) error {
+	raw, err := json.Marshal(ask)
+	if err != nil {
+		return err
+	}
+	if len(raw) > maxBody {
+		return &RefusedError{Reason: fmt.Sprintf("that is more than %d bytes at once: tell it in parts", maxBody)}
+	}
+	return call(ctx, dir, http.MethodPost, "/"+do, raw, &struct{}{})
+}
+
+// most is how long whoever runs the crawl may take to answer, and how much he may say.
+const (
+	most     = 30 * time.Second
+	mostSaid = 8 << 20
+)
+
+func call(ctx context.Context, dir, method, path string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	conn, err := dial(ctx, dir)
+	if err != nil {
+		return nobody(dir, err)
+	}
+	defer conn.Close()
+	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, method, "http://crawl"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nobody(dir, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, mostSaid))
+	if err != nil {
+		return nobody(dir, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		var no refusal
+		if json.Unmarshal(raw, &no) != nil || no.Error == "" {
+			no.Error = resp.Status
+		}
+		return &RefusedError{no.Error, no.Ended}
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return nobody(dir, err)
+	}
+	return nil
+}
+
+// dial connects to the socket in dir, or to that which run.json names.
+func dial(ctx context.Context, dir string) (net.Conn, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, Name)
+	if _, err := os.Lstat(path); err != nil || len(path) > longest {
+		run, rerr := storage.ReadRun(dir)
+		if rerr != nil || run.Control == "" {
+			return nil, errors.Join(fs.ErrNotExist, err)
+		}
+		path = run.Control
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no socket", path)
+	}
+	return new(net.Dialer).DialContext(ctx, "unix", path)
+}
+
+// nobody says whether anybody runs the crawl whose door is shut.
+func nobody(dir string, err error) error {
+	if run, held := storage.Holder(dir); held {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+			err = errors.New("it has no door")
+		}
+		return &ShutError{dir, run, err}
+	}
+	return ErrNobody
+}

@@ -1,0 +1,130 @@
+package door
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Name is that of the socket in the directory of a crawl.
+const Name = "control"
+
+// private is where a socket is made before it has its name: nobody else can look into
+// it, so there is no moment at which anybody could connect.
+const private = ".ctl"
+
+// longest is how long the path of a socket may be, in bytes.
+const longest = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// A place is where a socket lies.
+type place struct {
+	path string
+	is   fs.FileInfo // of the socket, by which it is known again
+	dir  string      // that was made for it; empty: it lies in that of the crawl
+}
+
+// listen makes the socket of the crawl in dir, which this process holds. What a killed
+// process has left is replaced.
+func listen(dir string) (net.Listener, *place, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(filepath.Join(dir, Name)) <= longest {
+		return listenIn(dir)
+	}
+	return listenElsewhere(dir, runtimeDirs())
+}
+
+// runtimeDirs are directories for sockets: that of the user's session, as the XDG Base
+// Directory Specification names it, and that for temporary files.
+func runtimeDirs() (dirs []string) {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		dirs = append(dirs, dir)
+	}
+	return append(dirs, os.TempDir())
+}
+
+// listenElsewhere makes the socket in the first of some directories where its path is
+// short enough, and notes that in run.json.
+func listenElsewhere(crawl string, dirs []string) (net.Listener, *place, error) {
+	errs := []error{fmt.Errorf("the path of %s is longer than the %d bytes that a socket may have", filepath.Join(crawl, Name), longest)}
+	for _, parent := range dirs {
+		dir, err := os.MkdirTemp(parent, "permesso-") // for its owner alone
+		if err == nil {
+			var l net.Listener
+			var at *place
+			if l, at, err = listenIn(dir); err == nil {
+				at.dir = dir
+				if err = storage.NameControl(crawl, at.path); err == nil {
+					return l, at, nil
+				}
+				err = errors.Join(err, l.Close(), at.leave())
+			} else {
+				err = errors.Join(err, os.Remove(dir))
+			}
+		}
+		errs = append(errs, err)
+	}
+	return nil, nil, errors.Join(errs...)
+}
+
+// listenIn makes the socket in dir.
+func listenIn(dir string) (net.Listener, *place, error) {
+	path := filepath.Join(dir, Name)
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket && runtime.GOOS != "windows" {
+		return nil, nil, fmt.Errorf("%s is in the way: it is no socket", path)
+	}
+	made, first := filepath.Join(dir, private), filepath.Join(dir, private, "s")
+	if runtime.GOOS == "windows" {
+		// There it is the directory whose permissions count, and a socket keeps its name.
+		made, first = "", path
+		_ = os.Remove(path)
+	} else {
+		_, _ = os.Remove(first), os.Remove(made) // of a process that was killed meanwhile
+		if err := os.Mkdir(made, 0o700); err != nil {
+			return nil, nil, err
+		}
+		defer os.Remove(made)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: first, Net: "unix"})
+	if err != nil {
+		return nil, nil, err
+	}
+	l.SetUnlinkOnClose(false) // another process may have another one there by then
+	at := &place{path: path}
+	if made != "" {
+		if err = os.Chmod(first, 0o600); err == nil {
+			err = os.Rename(first, path)
+		}
+	}
+	if err == nil {
+		at.is, err = os.Lstat(path)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close(), os.Remove(first))
+	}
+	return l, at, nil
+}
+
+// leave removes the socket, unless it is that of somebody else by now.
+func (p *place) leave() error {
+	is, err := os.Lstat(p.path)
+	if err == nil && os.SameFile(is, p.is) {
+		err = os.Remove(p.path)
+	}
+	if p.dir != "" {
+		err = errors.Join(err, os.Remove(p.dir))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

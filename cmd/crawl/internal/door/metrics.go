@@ -1,0 +1,101 @@
+package door
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Looks is what may be seen of a crawl by whoever asks: GET /metrics, as Prometheus
+// reads it, and /healthz.
+func Looks(status func() crawler.Status) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write([]byte(metrics(status())))
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, status().State)
+	})
+	return mux
+}
+
+// metrics is a status in the text format of Prometheus
+// (https://prometheus.io/docs/instrumenting/exposition_formats/).
+func metrics(s crawler.Status) string {
+	var m exposition
+	run, crawl, sites := &s.Run, &s.Crawl, &s.Sites
+	m.one("counter", "permesso_pages_total", "Pages with a 2xx status in this run.", run.Pages)
+	m.one("counter", "permesso_requests_total", "Requests in this run, for robots.txt included.", run.Requests)
+	m.one("counter", "permesso_robots_requests_total", "Requests for robots.txt in this run.", run.Robots)
+	m.one("counter", "permesso_received_bytes_total", "Bytes of bodies in this run, as they came over the wire.", run.Bytes)
+	m.many("counter", "permesso_answers_total", "Answers in this run, by HTTP status.", "code", inTexts(run.Status))
+	m.many("counter", "permesso_errors_total", "Requests of this run that failed, by stage.", "stage", inTexts(run.Errors))
+	m.many("counter", "permesso_skips_total", "URLs that this run did not fetch, by reason.", "reason", inTexts(run.Skips))
+	m.one("counter", "permesso_retries_total", "Pages that this run queued for another try.", run.Retries)
+	m.one("counter", "permesso_handler_errors_total", "Errors of the handler in this run.", run.Handler)
+	m.one("gauge", "permesso_crawl_pages", "Pages with a 2xx status in the whole crawl.", crawl.Pages)
+	m.one("gauge", "permesso_crawl_done_urls", "URLs of the whole crawl that have ended.", crawl.Done)
+	m.one("gauge", "permesso_queued_urls", "URLs that have not ended.", crawl.Queued)
+	m.many("gauge", "permesso_left_urls", "URLs that have not ended, by why.", "reason", inTexts(s.Left))
+	m.many("gauge", "permesso_sites", "Sites, by what they do.", "state", map[string]int{
+		"busy": sites.Busy, "due": sites.Due, "waiting": sites.Waiting, "parked": sites.Parked,
+		"given up": sites.GivenUp, "budget spent": sites.Spent, "excluded": sites.Excluded,
+	})
+	waiting := map[string]int{}
+	for clock, c := range sites.Clocks {
+		waiting[cmp.Or(string(clock), string(frontier.OwnClock))] += c.Sites
+	}
+	m.many("gauge", "permesso_waiting_sites", "Sites that wait, by the clock that asks it.", "clock", waiting)
+	m.one("gauge", "permesso_known_sites", "Sites that were asked, or are to be.", sites.Known)
+	m.one("counter", "permesso_paced_requests_total", "Requests of this run that had a pause to keep.", s.Polite.Requests)
+	m.one("counter", "permesso_early_requests_total", "Of these, those that came before the site was due: none.", s.Polite.Early)
+	m.one("gauge", "permesso_least_margin_seconds", "Least time by which one of these came after its site was due.", s.Polite.LeastMargin)
+	m.one("counter", "permesso_retry_after_obeyed_total", "Times a Retry-After named, kept.", s.Polite.RetryAfter)
+	m.one("gauge", "permesso_heap_bytes", "Memory of live objects.", s.Memory.Heap)
+	m.one("gauge", "permesso_memory_bytes", "Memory that was had of the system and not given back.", s.Memory.Total)
+	m.one("gauge", "permesso_run_seconds", "Time since the start of the run.", s.Seconds)
+	m.many("gauge", "permesso_state", "State that the crawl is in.", "state", map[string]int{string(s.State): 1})
+	return m.b.String()
+}
+
+// An exposition is metrics as text.
+type exposition struct{ b strings.Builder }
+
+func (m *exposition) head(kind, name, help string) {
+	fmt.Fprintf(&m.b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+func (m *exposition) one(kind, name, help string, value any) {
+	m.head(kind, name, help)
+	fmt.Fprintf(&m.b, "%s %v\n", name, value)
+}
+
+// many has a value for each of some labels, and nothing where there are none.
+func (m *exposition) many(kind, name, help, label string, values map[string]int) {
+	if len(values) == 0 {
+		return
+	}
+	m.head(kind, name, help)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(&m.b, "%s{%s=\"%s\"} %d\n", name, label, escapes.Replace(key), values[key])
+	}
+}
+
+// escapes are those of a label's value.
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+func inTexts[K comparable](of map[K]int) map[string]int {
+	texts := map[string]int{}
+	for k, n := range of {
+		texts[fmt.Sprint(k)] += n
+	}
+	return texts
+}
