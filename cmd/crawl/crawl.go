@@ -21,6 +21,9 @@ type screen struct {
 	board *board        // nil: lines
 	width func() int    // of lines for people; nil: they are for programs
 	most  time.Duration // that the run may take; 0: no limit
+
+	doors        // by which others look at it
+	onEnd string // a command that is told how it ended; empty: none
 }
 
 // screen is what the flags ask for: somebody who looks on is not left without
@@ -55,11 +58,21 @@ func (s screen) columns() int {
 
 // crawl runs a crawl from its first line to its summary.
 func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) error {
-	opts.OnStart = func(s crawler.Start) { p.start(s, opts, show) }
+	var c *crawler.Crawler
+	doors := &show.doors
+	doors.p = p
+	opts.OnStart = func(s crawler.Start) {
+		p.start(s, opts, show)
+		doors.let(c, opts.Dir)
+	}
 	c, err := crawler.New(opts)
 	if err != nil {
 		return err
 	}
+	if err := doors.show(c); err != nil {
+		return err
+	}
+	defer doors.close()
 	if opts.Delay < 200*time.Millisecond && opts.Delay != 0 && !opts.AllowPrivate && len(opts.ConnectTo) == 0 {
 		p.note("crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
 	}
@@ -80,11 +93,19 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	err = c.Run(ctx, nil)
 	close(ended)
 	<-done
+	doors.close()
+	err = p.ended(c, opts.Dir, err, show)
+	p.tellEnd(c, opts.Dir, err, show.onEnd, signals)
+	return err
+}
+
+// ended says what a run came to that has ended with err.
+func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) error {
 	if err != nil && !errors.Is(err, errForced) {
 		return err
 	}
 	s := c.Summary()
-	if perr := p.summary(s, opts.Dir, show.json); perr != nil {
+	if perr := p.summary(s, dir, show.json); perr != nil {
 		return perr
 	}
 	return exitOf(s)

@@ -29,11 +29,12 @@ type program struct {
 	out, err io.Writer
 	exit     func(code int) // ends the process at once: what hangs in the kernel ends in no other way
 	network  fetch.Network  // nil: this machine's
+	visited  bool           // others may come to a crawl that it runs; not where time is virtual
 }
 
 // run is main without the process: it returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	p := &program{in: in, out: out, err: errOut, exit: os.Exit}
+	p := &program{in: in, out: out, err: errOut, exit: os.Exit, visited: true}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -75,9 +76,10 @@ Test a robots.txt:            crawl robots test --file robots.txt --agent mybot 
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
-		p.listCommand(), p.explainCommand(), p.auditCommand(),
+		p.listCommand(), p.explainCommand(), p.auditCommand(), p.statusCommand(),
 		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand(),
 	)
+	root.AddCommand(p.steerCommands()...)
 	return root
 }
 

@@ -73,13 +73,18 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		}
 	}
 	show := p.screen(f.show, f.json) // what is logged stands above the block
-	if opts.Logger, err = p.logger(f.log); err != nil {
+	log, err := p.logTo(f.logFile)
+	if err != nil {
+		return err
+	}
+	if opts.Logger, err = logger(log, f.log); err != nil {
 		return err
 	}
 	if shared := sharedClocks(opts.Logger); shared != nil {
 		defer shared.Close()
 		opts.Shared = shared
 	}
+	show.control, show.figures, show.onEnd = p.visited, f.metrics, f.onEnd
 	return p.crawl(ctx, opts, show)
 }
 
@@ -187,12 +192,12 @@ func isFileName(name string) bool {
 	return false
 }
 
-func (p *program) logger(level string) (*slog.Logger, error) {
+func logger(to io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, usage("--log-level: %q is none of debug, info, warn, error", level)
 	}
-	return slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: l})), nil
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
 }
 
 // defaultDir is named after the first seed: a file, a host, or standard input.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -22,14 +23,16 @@ func (p *program) note(format string, args ...any) {
 
 // object prints a line of JSON. What could steer a terminal is escaped in it: a
 // program reads the same texts.
-func (p *program) object(v any) error {
+func (p *program) object(v any) error { return writeObject(p.out, v) }
+
+func writeObject(w io.Writer, v any) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(p.out, escaped(line.String()))
+	_, err := fmt.Fprint(w, escaped(line.String()))
 	return err
 }
 

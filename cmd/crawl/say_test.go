@@ -148,7 +148,7 @@ func commands(r rune) bool {
 // What the crawl itself reports is text, too.
 func TestLogLinesAreText(t *testing.T) {
 	var said bytes.Buffer
-	log, err := (&program{err: &said}).logger("debug")
+	log, err := logger(&said, "debug")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"lines":    lineCount,
 			"archive":  archive,
 			"garble":   garble,
+			"figures":  figures,
 		},
 	})
 }
@@ -107,6 +110,21 @@ func lineCount(ts *testscript.TestScript, neg bool, args []string) {
 	if fmt.Sprint(n) != args[1] {
 		ts.Fatalf("%s has %d lines, want %s", args[0], n, args[1])
 	}
+}
+
+// figures TALK PATH FILE asks the address for figures that a crawl has named, and writes
+// what it answers into a file.
+func figures(ts *testscript.TestScript, neg bool, args []string) {
+	at := regexp.MustCompile(`figures at (http://\S+)/metrics`).FindStringSubmatch(ts.ReadFile(args[0]))
+	if at == nil {
+		ts.Fatalf("%s names no address", args[0])
+	}
+	resp, err := http.Get(at[1] + args[1])
+	ts.Check(err)
+	defer resp.Body.Close()
+	said, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), said, 0o644))
 }
 
 type web struct {

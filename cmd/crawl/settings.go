@@ -15,6 +15,7 @@ type runFlags struct {
 	opts                        crawler.Options // as the settings are
 	dir, name, job, excludeFrom string
 	show, log                   string
+	metrics, onEnd, logFile     string
 	contact                     []string
 	json, fresh, dry            bool
 }
@@ -64,7 +65,13 @@ func (f *runFlags) own() []crawler.Setting {
 		{Name: "json", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.json},
 			Help: "print the summary as JSON"},
 		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.log, "debug|info|warn|error", nil},
-			Help: "what to report on standard error"},
+			Help: "what to report on standard error, or into --log-file"},
+		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.logFile, "file", nil},
+			Help: "where to report it; one that is moved away is begun anew, so that logs can be rotated"},
+		{Name: "metrics", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.metrics, "address", nil},
+			Help: "serve /metrics, as Prometheus reads it, and /healthz there, as 9464 (of this machine alone) or 0.0.0.0:9464"},
+		{Name: "on-end", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.onEnd, "command", nil},
+			Help: "run a shell command at the end, with the summary as JSON on its standard input"},
 	}
 }
 

@@ -119,14 +119,7 @@ func (v *view) oldest() string {
 
 func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	_, host, _ := strings.Cut(string(site), "://")
-	asked := string(by)
-	switch by {
-	case frontier.OwnClock:
-		asked = "own pause"
-	case frontier.RobotsClock:
-		asked = "robots.txt"
-	}
-	return fmt.Sprintf("%s: %s %s", host, asked, short(wait))
+	return fmt.Sprintf("%s: %s %s", host, clockWords(by), short(wait))
 }
 
 // short is a duration to the second; to the tenth where it is less than ten.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"os"
+)
+
+// A logFile is a file that others may rotate: where it was moved away, or removed, the
+// next line begins it anew. Who moves it need tell nobody. slog writes line by line.
+type logFile struct {
+	path string
+	file *os.File
+	is   os.FileInfo
+}
+
+// logTo is where what is reported goes: a file, or standard error.
+func (p *program) logTo(path string) (io.Writer, error) {
+	if path == "" {
+		return p.err, nil
+	}
+	l := &logFile{path: path}
+	if err := l.open(); err != nil {
+		return nil, usage("--log-file: %v", err)
+	}
+	return l, nil
+}
+
+func (l *logFile) open() error {
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	is, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	if l.file != nil {
+		l.file.Close() // nothing of it waits to be written
+	}
+	l.file, l.is = f, is
+	return nil
+}
+
+// Write writes into the file that has the name now; where that cannot be opened, into
+// the one that had it.
+func (l *logFile) Write(line []byte) (int, error) {
+	if is, err := os.Stat(l.path); err != nil || !os.SameFile(is, l.is) {
+		_ = l.open()
+	}
+	return l.file.Write(line)
+}

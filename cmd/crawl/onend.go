@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// mostEnd is how long the command of --on-end may take.
+const mostEnd = 5 * time.Minute
+
+// tellEnd runs the command of --on-end: the summary is its standard input, and what it
+// says goes to standard error. What becomes of it is told, and changes nothing of the
+// crawl, nor its exit code. An interrupt ends it. After a second interrupt of the crawl
+// it is not run: somebody wants all of it to end.
+func (p *program) tellEnd(c *crawler.Crawler, dir string, crawled error, command string, signals <-chan os.Signal) {
+	if code := exitCode(crawled); command != "" && code != exitForced {
+		if err := p.runEnd(c, dir, code, command, signals); err != nil {
+			p.note("crawl: --on-end %q: %v; the crawl is as it would be without", command, err)
+		}
+	}
+}
+
+func (p *program) runEnd(c *crawler.Crawler, dir string, code int, command string, signals <-chan os.Signal) error {
+	var summary bytes.Buffer
+	if err := writeObject(&summary, summaryJSON(c.Summary(), dir)); err != nil {
+		return err
+	}
+	late, cancelLate := context.WithTimeoutCause(context.Background(), mostEnd, fmt.Errorf("it takes longer than %v, and was ended", mostEnd))
+	defer cancelLate()
+	ctx, cancel := context.WithCancelCause(late)
+	defer cancel(nil)
+	shell := []string{"/bin/sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd", "/c"}
+	}
+	cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
+	cmd.Env = append(os.Environ(), "PERMESSO_DIR="+dir, "PERMESSO_EXIT="+strconv.Itoa(code))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &summary, p.err, p.err
+	cmd.WaitDelay = time.Second
+	done := make(chan error, 1)
+	// It ends with the command.
+	go func() { done <- cmd.Run() }()
+	for {
+		select {
+		case err := <-done:
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return err
+		case <-signals:
+			cancel(errors.New("it was interrupted"))
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// atEnd runs a command as at the end of a crawl that ended with err.
+func atEnd(t *testing.T, command string, err error, signals ...os.Signal) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there the shell is another one")
+	}
+	c, cerr := crawler.New(crawler.Options{
+		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: []string{"http://a.test/"},
+	})
+	if cerr != nil {
+		t.Fatal(cerr)
+	}
+	var said bytes.Buffer
+	come := make(chan os.Signal, len(signals))
+	for _, s := range signals {
+		come <- s
+	}
+	(&program{err: &said}).tellEnd(c, "a.crawl", err, command, come)
+	return said.String()
+}
+
+// An interrupt ends the command at the end, which would take too long.
+func TestAnInterruptEndsTheCommandAtTheEnd(t *testing.T) {
+	if said := atEnd(t, "exec sleep 1000", nil, os.Interrupt); !strings.Contains(said, "it was interrupted; the crawl is as it would be without") {
+		t.Error(said)
+	}
+}
+
+// It is told of a crawl that failed, too; but who has said twice that all is to end is
+// not made to wait for it.
+func TestTheCommandAtTheEndIsToldOfFailures(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ran")
+	for _, test := range []struct {
+		err  error
+		want string
+	}{{errors.New("disk"), "1 a.crawl\n"}, {&exit{exitForced, nil}, ""}, {nil, "0 a.crawl\n"}} {
+		if said := atEnd(t, `grep -q '"dir":"a.crawl"' && echo "$PERMESSO_EXIT $PERMESSO_DIR" >`+file, test.err); said != "" {
+			t.Error(said)
+		}
+		got, _ := os.ReadFile(file)
+		if os.Remove(file); string(got) != test.want {
+			t.Errorf("after %v: %q, want %q", test.err, got, test.want)
+		}
+	}
+}
+
+// A log file that was moved away, or removed, is begun anew: nothing is lost, and nobody
+// need be told.
+func TestALogFileIsBegunAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	w, err := (&program{}).logTo(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.(*logFile).file.Close()
+	write := func(line string) {
+		if n, err := w.Write([]byte(line)); n != len(line) || err != nil {
+			t.Error(n, err)
+		}
+	}
+	write("one\n")
+	write("two\n")
+	if runtime.GOOS != "windows" { // where nobody can move a file that is open
+		if err := os.Rename(path, path+".1"); err != nil {
+			t.Fatal(err)
+		}
+		write("three\n")
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		write("four\n")
+		if err := os.Rename(filepath.Dir(path), filepath.Dir(path)+".moved"); err != nil {
+			t.Fatal(err)
+		}
+		path = filepath.Join(filepath.Dir(path)+".moved", "log")
+		write("five\n")
+		old, _ := os.ReadFile(path + ".1")
+		now, _ := os.ReadFile(path)
+		if string(old) != "one\ntwo\n" || string(now) != "four\nfive\n" {
+			t.Errorf("%q, then %q", old, now)
+		}
+	}
+}

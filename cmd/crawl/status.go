@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	var asJSON, watch bool
+	cmd := &cobra.Command{
+		Use:   "status [flags] DIR",
+		Short: "say how far a crawl is, whether it runs or not",
+		Long: `status says what a crawl that runs is doing: how fast it is, who is asked, who is
+waited for and why, what was kept out. Of one that has ended it says how, and what is
+left. It changes nothing, and no figure is an estimate.
+
+--json prints it as one object; its fields are never renamed. --watch goes on until the
+crawl has ended. Docs: docs/steering.md.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, rest, err := oneDirectory("status", args)
+			if err != nil {
+				return err
+			}
+			if err := tooMany("status", rest); err != nil {
+				return err
+			}
+			if watch {
+				return p.watchStatus(cmd.Context(), dir, asJSON)
+			}
+			s, err := status(cmd.Context(), dir)
+			if err != nil {
+				return err
+			}
+			return p.showStatus(s, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, every two seconds, until the crawl has ended")
+	return cmd
+}
+
+// status asks the process that runs a crawl, or else its directory.
+func status(ctx context.Context, dir string) (crawler.Status, error) {
+	s, err := door.Status(ctx, dir)
+	if err == nil {
+		s.Dir = dir
+		return s, nil
+	}
+	if !errors.Is(err, door.ErrNobody) {
+		return s, shut(err)
+	}
+	s, err = crawler.ReadStatus(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return s, usage("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
+	}
+	return s, err
+}
+
+// over reports whether nothing more happens.
+func over(s crawler.Status) bool {
+	return s.State == crawler.StateEnded || s.State == crawler.StateKilled || s.State == crawler.StateUnknown
+}
+
+// watchStatus shows a status again and again: in its place, where there is a terminal.
+func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) error {
+	b := boardFor(p.out)
+	if asJSON {
+		b = nil
+	}
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	for {
+		s, err := status(ctx, dir)
+		if err != nil {
+			return err
+		}
+		switch {
+		case b != nil && !over(s):
+			b.draw(statusBlock(s, b.width()))
+		default:
+			if b != nil {
+				b.draw(nil)
+			}
+			if err := p.showStatus(s, asJSON); err != nil {
+				return err
+			}
+		}
+		if over(s) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// statusBlock is a status as lines of a board.
+func statusBlock(s crawler.Status, width int) []string {
+	var b bytes.Buffer
+	statusLines(&lines{w: &b}, s)
+	all := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i := range all {
+		all[i] = fit(all[i], width)
+	}
+	return all
+}
+
+func (p *program) showStatus(s crawler.Status, asJSON bool) error {
+	if asJSON {
+		return p.object(s)
+	}
+	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	statusLines(w, s)
+	return w.err
+}
+
+func statusLines(w *lines, s crawler.Status) {
+	w.line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
+	if s.State != crawler.StateKilled && s.State != crawler.StateUnknown {
+		runLines(w, s)
+	}
+	c := s.Crawl
+	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", c.Done, plural(c.Known, "URL"), percent(c.Done, c.Known), plural(c.Pages, "page"), size(c.Bytes))
+	siteLines(w, s)
+	w.words("left", inOrder(s.Left), inWords)
+	if p := s.Polite; p.Requests > 0 {
+		w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
+	}
+	if s.Memory.Total > 0 {
+		w.line("memory", "%s, of them %s in use", size(int64(s.Memory.Total)), size(int64(s.Memory.Heap)))
+	}
+	if limits := limitWords(s.Limits); limits != "" {
+		w.line("limits", "%s", limits)
+	}
+	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
+		w.line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
+	}
+}
+
+// mostOrders are shown; --json has more, and crawl.log all.
+const mostOrders = 10
+
+func statusHead(s crawler.Status) string {
+	at := s.Time.UTC().Format("2006-01-02 15:04:05 UTC")
+	switch s.State {
+	case crawler.StateEnded:
+		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), ending(crawler.Summary{End: s.End}))
+	case crawler.StateKilled:
+		return fmt.Sprintf("nobody runs it; its last run was killed, what was done by %s is safe; the same command goes on", at)
+	case crawler.StateUnknown:
+		return fmt.Sprintf("nobody runs it; its last run failed, what was done by %s is safe; the same command goes on", at)
+	case crawler.StateStopping:
+		return fmt.Sprintf("stopping (%s) after %s", s.End, short(seconds(s.Seconds)))
+	}
+	return fmt.Sprintf("%s for %s", s.State, short(seconds(s.Seconds)))
+}
+
+func runLines(w *lines, s crawler.Status) {
+	r := s.Run
+	rate := ""
+	if !over(s) && s.Rate.Seconds > 0 {
+		rate = fmt.Sprintf("; %.1f pages/s and %s/s in the last %.0f s", s.Rate.Pages, size(int64(s.Rate.Bytes)), s.Rate.Seconds)
+	}
+	w.line("pages", "%d in this run (2xx), %s%s", r.Pages, size(r.Bytes), rate)
+	w.line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
+	w.counts("answers", r.Status)
+	w.words("not fetched", inOrder(r.Skips), inWords)
+	w.words("no answer", inOrder(r.Errors), stageInWords)
+}
+
+// siteLines say who is asked, and who is waited for.
+func siteLines(w *lines, s crawler.Status) {
+	n := s.Sites
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{n.Busy, "asked just now"}, {n.Due, "due"}, {n.Waiting, "waiting"}, {n.Parked, "waiting for another one"},
+		{n.GivenUp, "given up"}, {n.Spent, "with a spent budget"}, {n.Excluded, "excluded"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	text := fmt.Sprintf("%d, %d with something left", n.Known, n.Left)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	w.line("sites", "%s", text)
+	for _, by := range clocksOf(n.Clocks) {
+		c := n.Clocks[by]
+		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockWords(by), plural(c.Sites, "site"), plural(c.Queued, "URL"),
+			short(max(0, c.First.Sub(s.Time))), short(max(0, c.Last.Sub(s.Time))))
+	}
+	if one := n.Slowest; one != nil && one.Pause > 0 {
+		w.line("slowest", "%s: %s between two requests, %s left", one.Site, short(seconds(one.Pause)), plural(one.Queued, "URL"))
+	}
+	if one := n.Longest; one != nil && one.Queued > 1 {
+		w.line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, plural(one.Queued, "URL"), short(seconds(one.Seconds)))
+	}
+	if one := n.Asking; one != nil {
+		w.line("asking", "%s for %s", one.Site, short(seconds(one.Seconds)))
+	}
+}
+
+// clocksOf are the clocks that most sites wait for first.
+func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
+	n := map[frontier.Clock]int{}
+	for by, c := range of {
+		n[by] = c.Sites
+	}
+	var all []frontier.Clock
+	for _, c := range inOrder(n) {
+		all = append(all, frontier.Clock(c.of))
+	}
+	return all
+}
+
+func clockWords(by frontier.Clock) string {
+	switch by {
+	case frontier.OwnClock:
+		return "own pause"
+	case frontier.RobotsClock:
+		return "robots.txt"
+	}
+	return string(by)
+}
+
+// limitWords are the limits that there are.
+func limitWords(limits map[string]string) string {
+	var all []string
+	for name, text := range limits {
+		if in := crawler.InWords(text); in != "none" {
+			all = append(all, name+" "+in)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%d%%", int(float64(n)/float64(of)*100))
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A steering is a command that tells a crawl something while it runs.
+type steering struct {
+	use, short, long string
+	aliases          []string
+	flags            func(*pflag.FlagSet)
+	ask              func(cmd *cobra.Command, rest []string) ([]door.Ask, error)
+	done             func([]door.Ask) string // what to say once it is done
+	next             string                  // how to have it in the next run, where nobody runs the crawl
+}
+
+func (p *program) steerCommands() []*cobra.Command {
+	var all []*cobra.Command
+	for _, s := range []steering{pausing, resuming, slowing(), excluding, p.adding(), limiting()} {
+		all = append(all, p.steerCommand(s))
+	}
+	return all
+}
+
+// recorded stands under the help of each.
+const recorded = `
+
+It is recorded in crawl.log with the time and --reason. Docs: docs/steering.md.`
+
+func (p *program) steerCommand(s steering) *cobra.Command {
+	var reason string
+	name, _, _ := strings.Cut(s.use, " ")
+	cmd := &cobra.Command{
+		Use: s.use, Aliases: s.aliases, Short: s.short, Long: s.long + recorded,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, rest, err := oneDirectory(name, args)
+			if err != nil {
+				return err
+			}
+			asks, err := s.ask(cmd, rest)
+			if err != nil {
+				return err
+			}
+			for i := range asks {
+				asks[i].Reason = reason
+				if err := tell(cmd.Context(), dir, name, asks[i], s.next); err != nil {
+					return err
+				}
+			}
+			return p.say("%s: %s", dir, s.done(asks))
+		},
+	}
+	if s.flags != nil {
+		s.flags(cmd.Flags())
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for who reads crawl.log")
+	return cmd
+}
+
+// tell tells the process that runs a crawl, or says how to have it in the next run.
+func tell(ctx context.Context, dir, do string, ask door.Ask, next string) error {
+	err := door.Tell(ctx, dir, do, ask)
+	var refused *door.RefusedError
+	if errors.Is(err, door.ErrNobody) || errors.As(err, &refused) && refused.Ended {
+		return usage("nobody runs the crawl in %s: %s", dir, next)
+	}
+	return shut(err)
+}
+
+func noMore(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
+	return []door.Ask{{}}, tooMany(cmd.Name(), rest)
+}
+
+var pausing = steering{
+	use: "pause [flags] DIR", short: "have a crawl that runs ask nothing, until crawl resume",
+	long: `pause has a crawl begin no visit; those under way are finished. All clocks go on,
+that of --max-time, too; the run does not end but by that, or by an interrupt.
+Another run begins without.`,
+	ask:  noMore,
+	done: func([]door.Ask) string { return "paused: what is under way is finished, nothing is begun" },
+	next: "there is nothing to pause",
+}
+
+var resuming = steering{
+	use: "resume [flags] DIR", aliases: []string{"go"}, short: "have a crawl that is paused go on",
+	long: "resume takes back crawl pause. A crawl that has ended goes on by the command that began it.",
+	ask:  noMore,
+	done: func([]door.Ask) string { return "it goes on" },
+	next: "the command that began it goes on with it",
+}
+
+func slowing() steering {
+	var delay string
+	return steering{
+		use: "slow [flags] DIR [SITE|HOST]", short: "have a crawl that runs leave more time between two requests to a site",
+		long: `slow makes the least pause of a site longer (https://example.org), of a host with all
+its schemes and ports but not the hosts below it (example.org), or of all sites. It
+counts from the end of the last answer. A pause is never made shorter.
+
+It holds for the crawl, in later runs, too, until crawl run --lift takes it back.`,
+		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, as 10s") },
+		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
+			if delay == "" {
+				return nil, usage("--delay is missing: say how long the pause is to be, as --delay 10s")
+			}
+			ask := door.Ask{Delay: delay}
+			if len(rest) > 0 {
+				ask.Of, rest = rest[0], rest[1:]
+			}
+			return []door.Ask{ask}, tooMany("slow", rest)
+		},
+		done: func(asks []door.Ask) string {
+			of := asks[0].Of
+			if of == "" {
+				of = "every site"
+			}
+			return fmt.Sprintf("%s is left in peace for %s after each answer; --lift takes it back in a later run", of, asks[0].Delay)
+		},
+		next: "the next run takes --delay, for all sites",
+	}
+}
+
+var excluding = steering{
+	use: "exclude [flags] DIR SITE|HOST ...", short: "have a crawl that runs ask a site nothing more",
+	long: `exclude ends what is asked of a site (https://example.org), or of a host with all its
+schemes and ports but not the hosts below it (example.org): not even robots.txt is
+asked for. What is queued there stays queued, and is listed with the reason, which is
+required.
+
+It holds for the crawl, in later runs, too, until crawl run --lift takes it back.`,
+	ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
+		if len(rest) == 0 {
+			return nil, usage("crawl exclude wants a site or a host, as https://example.org or example.org")
+		}
+		if reason := cmd.Flags().Lookup("reason"); strings.TrimSpace(reason.Value.String()) == "" {
+			return nil, usage("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")
+		}
+		var asks []door.Ask
+		for _, of := range rest {
+			asks = append(asks, door.Ask{Of: of})
+		}
+		return asks, nil
+	},
+	done: func(asks []door.Ask) string {
+		var all []string
+		for _, a := range asks {
+			all = append(all, a.Of)
+		}
+		return strings.Join(all, ", ") + " is asked nothing more; --lift takes it back in a later run"
+	},
+	next: "the next run takes --exclude REGEXP, or --exclude-from FILE",
+}
+
+// mostSeeds are told at once.
+const mostSeeds = 1000
+
+func (p *program) adding() steering {
+	return steering{
+		use: "add [flags] DIR URL|FILE|- ...", short: "add seeds to a crawl that runs",
+		long: `add queues further seeds, written as those of crawl run, and brings their surroundings
+into scope. The crawl keeps them: another run need not name them again.`,
+		ask: func(cmd *cobra.Command, rest []string) (asks []door.Ask, err error) {
+			if len(rest) == 0 {
+				return nil, usage("crawl add wants seeds: a URL, a file with one URL per line, or - for standard input")
+			}
+			seeds, err := p.seeds(rest)
+			for some := range slices.Chunk(seeds, mostSeeds) {
+				asks = append(asks, door.Ask{Seeds: some})
+			}
+			return asks, err
+		},
+		done: func(asks []door.Ask) string {
+			n := 0
+			for _, a := range asks {
+				n += len(a.Seeds)
+			}
+			return plural(n, "seed") + " added; those that were known are not asked again"
+		},
+		next: "give the seeds to crawl run, with --dir",
+	}
+}
+
+func limiting() steering {
+	var o crawler.Options
+	limits := []string{"limit", "max-bytes", "max-time", "rate", "patience", "concurrency"}
+	given := func(fs *pflag.FlagSet) map[string]string {
+		all := map[string]string{}
+		fs.Visit(func(f *pflag.Flag) {
+			if slices.Contains(limits, f.Name) {
+				all[f.Name] = f.Value.String()
+			}
+		})
+		return all
+	}
+	return steering{
+		use: "limit [flags] DIR", short: "change the limits of a crawl that runs",
+		long: `limit lifts or lowers limits of the run, from the next visit on. One below what the
+crawl has taken already ends it. They hold for this run: another one begins with its
+flags. --max-time counts from the start of the run, and --concurrency is at most what
+the run was begun with.`,
+		flags: func(fs *pflag.FlagSet) { borrow(fs, &o, "", limits...) },
+		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
+			ask := door.Ask{Limits: given(cmd.Flags())}
+			if len(ask.Limits) == 0 {
+				return nil, usage("crawl limit wants a limit: --%s", strings.Join(limits, ", --"))
+			}
+			return []door.Ask{ask}, tooMany("limit", rest)
+		},
+		done: func(asks []door.Ask) string {
+			var all []string
+			for _, name := range limits {
+				if text, ok := asks[0].Limits[name]; ok {
+					all = append(all, name+" "+crawler.InWords(text))
+				}
+			}
+			return strings.Join(all, ", ")
+		},
+		next: "give the same flags to crawl run",
+	}
+}
