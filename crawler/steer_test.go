@@ -407,3 +407,34 @@ func TestOrdersFromAllSides(t *testing.T) {
 		}
 	})
 }
+
+// While a crawl is paused a loop over its batches is given what there is, and does not
+// wait for more.
+func TestALoopIsGivenWhatThereIsWhileItIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawl(t, shelves(t, 1, 5), nil, seedsOf(1)...)
+		began := time.Now()
+		time.AfterFunc(2500*time.Millisecond, func() {
+			if err := c.Pause(""); err != nil {
+				t.Error(err)
+			}
+		})
+		time.AfterFunc(time.Hour, func() {
+			if err := c.Resume(""); err != nil {
+				t.Error(err)
+			}
+		})
+		var sizes []int
+		for batch, err := range crawler.Batches(t.Context(), c, 100, frontier.Forever, books) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sizes = append(sizes, len(batch)); len(sizes) == 1 && time.Since(began) > time.Minute {
+				t.Errorf("the first batch came after %v", time.Since(began))
+			}
+		}
+		if !slices.Equal(sizes, []int{4, 6}) {
+			t.Errorf("batches of %v rows, want 4 and 6", sizes)
+		}
+	})
+}

@@ -36,6 +36,45 @@ func TestEachLetsTheCrawlGoOn(t *testing.T) {
 	}
 }
 
+// What has ended is counted, in this run and in those before: neither what waits for
+// another try, nor what is held, nor what is offered again.
+func TestDoneIsWhatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		f := opened(t, m, Options{Delay: -1}, "http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
+		var held *Turn
+		for i, o := range []Outcome{
+			page, {Fate: Fate{Code: RobotsDisallowed}}, {Again: true},
+			{Trouble: PageTrouble, Request: &Request{Started: time.Now(), Ended: time.Now()}, Fate: Fate{Code: Failed}},
+			{Hold: true, Fate: page.Fate},
+		} {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			if turn.Held() {
+				held = turn
+			}
+			if n := f.Stats().Done; n != min(i+1, 2) {
+				t.Errorf("%d after %d turns", n, i+1)
+			}
+		}
+		if err := held.Done(); err != nil {
+			t.Fatal(err)
+		}
+		f.Settle(t.Context())
+		if st := f.Stats(); st.Done != 3 || st.Entries != 2 {
+			t.Errorf("%d done, %d left", st.Done, st.Entries)
+		}
+		if st := opened(t, m, Options{}).Stats(); st.Done != 3 || st.Entries != 2 {
+			t.Errorf("in another run: %d done, %d left", st.Done, st.Entries)
+		}
+	})
+}
+
 // Whatever happens to the sites, Longest is what looking at all of them finds.
 func TestLongestIsDueLast(t *testing.T) {
 	for seed := range uint64(20) {

@@ -22,8 +22,9 @@ type screen struct {
 	width func() int    // of lines for people; nil: they are for programs
 	most  time.Duration // that the run may take; 0: no limit
 
-	doors        // by which others look at it
-	onEnd string // a command that is told how it ended; empty: none
+	control bool   // others may come to the crawl
+	figures string // the address for metrics; empty: none
+	onEnd   string // a command that is told how it ended; empty: none
 }
 
 // screen is what the flags ask for: somebody who looks on is not left without
@@ -59,8 +60,7 @@ func (s screen) columns() int {
 // crawl runs a crawl from its first line to its summary.
 func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) error {
 	var c *crawler.Crawler
-	doors := &show.doors
-	doors.p = p
+	doors := &doors{p: p, control: show.control, figures: show.figures}
 	opts.OnStart = func(s crawler.Start) {
 		p.start(s, opts, show)
 		doors.let(c, opts.Dir)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"archive":  archive,
 			"garble":   garble,
 			"figures":  figures,
+			"crowd":    crowd,
 		},
 	})
 }
@@ -109,6 +111,20 @@ func lineCount(ts *testscript.TestScript, neg bool, args []string) {
 	n := strings.Count(ts.ReadFile(args[0]), "\n")
 	if fmt.Sprint(n) != args[1] {
 		ts.Fatalf("%s has %d lines, want %s", args[0], n, args[1])
+	}
+}
+
+// crowd SOCKET sends forty visitors to a door, of whom half say what makes no sense and
+// half say nothing, and who stay until the script ends.
+func crowd(ts *testscript.TestScript, neg bool, args []string) {
+	for i := range 40 {
+		conn, err := net.Dial("unix", ts.MkAbs(args[0]))
+		ts.Check(err)
+		ts.Defer(func() { conn.Close() })
+		if i%2 == 0 {
+			_, err := conn.Write(bytes.Repeat([]byte{0, byte(i), '\n'}, 100))
+			ts.Check(err)
+		}
 	}
 }
 
