@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -42,18 +41,16 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &request{line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size}
-	took := time.Duration(-1)
-	for _, a := range l.Annotations {
-		key, value, _ := strings.Cut(a, ":")
-		if err := r.note(key, value, &took); err != nil {
-			return nil, fmt.Errorf("annotation %s: %w", a, err)
-		}
+	told, err := l.Request()
+	if err != nil {
+		return nil, err
 	}
-	if r.start.IsZero() || took < 0 {
-		return nil, errors.New("a request without the annotations start and took")
+	addr := told.Addr.Addr().Unmap()
+	r := &request{
+		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(told.Error),
+		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since,
+		addr: addr, public: fetch.Public(addr), rules: told.Robots,
 	}
-	r.end = r.start.Add(took)
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
 		via, err := frontier.ParseURL(l.Via)
 		if err != nil {
@@ -62,43 +59,6 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 		r.robots, r.via = true, via.Site()
 	}
 	return r, nil
-}
-
-// note takes in one annotation.
-func (r *request) note(key, value string, took *time.Duration) (err error) {
-	switch key {
-	case "start":
-		r.start, err = time.Parse(crawllog.MicroForm, value)
-	case "took":
-		*took, err = seconds(value)
-	case "ttfb":
-		r.ttfb, err = seconds(value)
-	case "asked":
-		r.asked, err = seconds(value)
-	case "clock":
-		r.clock = frontier.Clock(value)
-	case "since":
-		r.since, err = time.Parse(crawllog.MicroForm, value)
-	case "robots":
-		r.rules, err = time.Parse(crawllog.MicroForm, value)
-	case "error":
-		r.failure = fetch.Stage(value)
-	case "ip":
-		var at netip.AddrPort
-		at, err = netip.ParseAddrPort(value)
-		r.addr = at.Addr().Unmap()
-		r.public = fetch.Public(r.addr)
-	}
-	return err
-}
-
-// seconds reads a time as the log has it. A negative one is none.
-func seconds(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text + "s")
-	if err == nil && d < 0 {
-		err = errors.New("less than no time")
-	}
-	return d, err
 }
 
 // rests reports whether a site rests after what became of a request: it asked for that,

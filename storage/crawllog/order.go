@@ -1,6 +1,7 @@
 package crawllog
 
 import (
+	"errors"
 	"io"
 
 	"github.com/permesso-crawler/permesso/storage/internal/extsort"
@@ -48,6 +49,38 @@ func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64,
 		}
 		if err != nil {
 			return n, err
+		}
+	}
+}
+
+// errTorn is that of a last line without an end.
+var errTorn = errors.New("it has no end, as in a log that is still written, or of a crawl that was killed")
+
+// Sift calls line with the number of each line of a log, and what it says, and other
+// with the number of each that is none, and why: one of another form, one that is too long, and
+// a last one without an end. It takes bounded memory whatever stands in r, and stops at
+// the first error of a function, or of r.
+func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other func(n int64, why error) error) error {
+	in := lines.NewReader(r)
+	for n := int64(1); ; n++ {
+		text, err := in.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err == nil && in.Torn():
+			err = other(n, errTorn)
+		case err == nil:
+			l, bad := Parse(string(text))
+			if bad != nil {
+				err = other(n, bad)
+			} else {
+				err = line(n, l, text)
+			}
+		case errors.Is(err, lines.ErrLong):
+			err = other(n, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -63,3 +63,27 @@ func TestTextsAreNumberedAndTornOnesTold(t *testing.T) {
 		t.Errorf("%d, %v", n, err)
 	}
 }
+
+// What is no line of a log is told and passed over: of another form, too long, or torn.
+func TestASiftGoesOnBehindWhatIsNoLine(t *testing.T) {
+	text := sampleText + "junk\n" + strings.Repeat("x", 9<<20) + "\n" + sampleText + "\n" + strings.TrimSuffix(sampleText, "\n")
+	got := ""
+	err := Sift(strings.NewReader(text), func(n int64, l *Line, text []byte) error {
+		if got += fmt.Sprint(n, " "); l.URL != sample.URL || string(text)+"\n" != sampleText {
+			t.Errorf("line %d: %v, %q", n, l, text)
+		}
+		return nil
+	}, func(n int64, why error) error {
+		got += fmt.Sprintf("%d:%.12s ", n, why.Error())
+		return nil
+	})
+	if want := "1 2:crawl.log: 1 3:the line is  4 5:crawl.log: 0 6:it has no en "; err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	for _, text := range []string{sampleText, "junk\n"} {
+		err := Sift(strings.NewReader(text), func(int64, *Line, []byte) error { return io.ErrClosedPipe }, func(int64, error) error { return io.ErrClosedPipe })
+		if !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package crawllog
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// A Request is what the annotations of a line say of its request.
+type Request struct {
+	Start, End time.Time
+	TTFB       time.Duration // from Start to the first byte; zero where there was no answer
+	Asked      time.Duration // the pause that was to be kept
+	Clock      string        // that asked it; empty where none did
+	Since      time.Time     // from when on Asked counts; zero: the end of the last answer of the site in the same run
+	Addr       netip.AddrPort
+	Robots     time.Time // when the robots.txt in force was fetched; zero where it says nothing
+	Error      string    // the stage at which it failed
+	Refused    string    // the statement by which the owner refuses the purpose of the crawl
+}
+
+// Request reads the annotations of a request. It is nil where the line is about none: a
+// URL that ended without, or the crawl itself.
+func (l *Line) Request() (*Request, error) {
+	if l.URL == RunURL || l.Start.IsZero() {
+		return nil, nil
+	}
+	r := &Request{}
+	took := time.Duration(-1)
+	for _, a := range l.Annotations {
+		key, value, _ := strings.Cut(a, ":")
+		if err := r.note(key, value, &took); err != nil {
+			return nil, fmt.Errorf("annotation %s: %w", a, err)
+		}
+	}
+	if r.Start.IsZero() || took < 0 {
+		return nil, errors.New("a request without the annotations start and took")
+	}
+	r.End = r.Start.Add(took)
+	return r, nil
+}
+
+// note takes in one annotation.
+func (r *Request) note(key, value string, took *time.Duration) (err error) {
+	switch key {
+	case "start":
+		r.Start, err = time.Parse(MicroForm, value)
+	case "took":
+		*took, err = seconds(value)
+	case "ttfb":
+		r.TTFB, err = seconds(value)
+	case "asked":
+		r.Asked, err = seconds(value)
+	case "clock":
+		r.Clock = value
+	case "since":
+		r.Since, err = time.Parse(MicroForm, value)
+	case "robots":
+		r.Robots, err = time.Parse(MicroForm, value)
+	case "error":
+		r.Error = value
+	case "refused":
+		r.Refused = value
+	case "ip":
+		r.Addr, err = netip.ParseAddrPort(value)
+	}
+	return err
+}
+
+// seconds reads a time as the log has it. A negative one is none.
+func seconds(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text + "s")
+	if err == nil && d < 0 {
+		err = errors.New("less than no time")
+	}
+	return d, err
+}
