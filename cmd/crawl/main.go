@@ -29,12 +29,12 @@ type program struct {
 	out, err io.Writer
 	exit     func(code int) // ends the process at once: what hangs in the kernel ends in no other way
 	network  fetch.Network  // nil: this machine's
-	visited  bool           // others may come to a crawl that it runs; not where time is virtual
+	guests   bool           // others may come to a crawl that it runs; not where time is virtual
 }
 
 // run is main without the process: it returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	p := &program{in: in, out: out, err: errOut, exit: os.Exit, visited: true}
+	p := &program{in: in, out: out, err: errOut, exit: os.Exit, guests: true}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(in)

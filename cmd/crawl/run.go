@@ -84,7 +84,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		defer shared.Close()
 		opts.Shared = shared
 	}
-	show.control, show.figures, show.onEnd = p.visited, f.metrics, f.onEnd
+	show.control, show.figures, show.onEnd = p.guests, f.metrics, f.onEnd
 	return p.crawl(ctx, opts, show)
 }
 

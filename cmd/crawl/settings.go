@@ -66,7 +66,7 @@ func (f *runFlags) own() []crawler.Setting {
 			Help: "print the summary as JSON"},
 		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.log, "debug|info|warn|error", nil},
 			Help: "what to report on standard error, or into --log-file"},
-		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.logFile, "file", nil},
+		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.logFile, typeFile, nil},
 			Help: "where to report it; one that is moved away is begun anew, so that logs can be rotated"},
 		{Name: "metrics", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.metrics, "address", nil},
 			Help: "serve /metrics, as Prometheus reads it, and /healthz there, as 9464 (of this machine alone) or 0.0.0.0:9464"},

@@ -204,7 +204,7 @@ func siteLines(w *lines, s crawler.Status) {
 	w.line("sites", "%s", text)
 	for _, by := range clocksOf(n.Clocks) {
 		c := n.Clocks[by]
-		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockWords(by), plural(c.Sites, "site"), plural(c.Queued, "URL"),
+		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockName(by), plural(c.Sites, "site"), plural(c.Queued, "URL"),
 			short(max(0, c.First.Sub(s.Time))), short(max(0, c.Last.Sub(s.Time))))
 	}
 	if one := n.Slowest; one != nil && one.Pause > 0 {
@@ -231,7 +231,8 @@ func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 	return all
 }
 
-func clockWords(by frontier.Clock) string {
+// clockName says in short who makes a site wait; clockWords have room for more.
+func clockName(by frontier.Clock) string {
 	switch by {
 	case frontier.OwnClock:
 		return "own pause"

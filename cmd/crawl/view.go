@@ -119,7 +119,7 @@ func (v *view) oldest() string {
 
 func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	_, host, _ := strings.Cut(string(site), "://")
-	return fmt.Sprintf("%s: %s %s", host, clockWords(by), short(wait))
+	return fmt.Sprintf("%s: %s %s", host, clockName(by), short(wait))
 }
 
 // short is a duration to the second; to the tenth where it is less than ten.
