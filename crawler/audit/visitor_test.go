@@ -14,6 +14,7 @@ import (
 func TestLinesOfAccessLogs(t *testing.T) {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	for text, want := range map[string]visit{
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET /to?u=http://b.example/x HTTP/1.1" 302 0 "-" "bot"`:              {addr: "192.0.2.1", target: "/to?u=http://b.example/x", status: 302, agent: "bot"},
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET /a?b HTTP/1.1" 200 12 "-" "bot/1"`:                               {addr: "192.0.2.1", target: "/a?b", status: 200, agent: "bot/1"},
 		`192.0.2.1 - J Doe [04/May/2026:05:02:01 +0200] "GET / HTTP/2.0" 200 - "http://x/\"" "a \"b\" \x41\\" "more" 0.1`: {addr: "192.0.2.1", target: "/", status: 200, agent: `a "b" A\`},
 		`A.example:80 2001:db8::1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 404 0 "-" "-"`:                        {host: "a.example", addr: "2001:db8::1", target: "/", status: 404, agent: "-"},
