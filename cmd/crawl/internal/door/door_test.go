@@ -185,6 +185,7 @@ func TestACrawlWithoutADoor(t *testing.T) {
 	defer mute.Wait()
 	mute.Go(func() {
 		if conn, err := l.Accept(); err == nil {
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
 			fmt.Fprint(conn, "SSH-2.0-x\r\n")
 			conn.Close()
 		}
