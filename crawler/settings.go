@@ -179,6 +179,15 @@ func (s Setting) IsList() bool {
 	return ok && l.IsList()
 }
 
+// Choices are the words that a value may be, or be a list of; nil where it may be
+// something else.
+func (s Setting) Choices() []string {
+	if c, ok := s.Value.(interface{ Choices() []string }); ok {
+		return c.Choices()
+	}
+	return nil
+}
+
 // Type says what a value looks like: duration, number, a list of words ...
 func (s Setting) Type() string {
 	if t, ok := s.Value.(interface{ Type() string }); ok {

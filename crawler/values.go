@@ -193,6 +193,8 @@ type choice[T any] struct {
 
 func (c choice[T]) Type() string { return strings.Join(c.words, "|") }
 
+func (c choice[T]) Choices() []string { return c.words }
+
 func (c choice[T]) IsBoolFlag() bool { return c.flag }
 
 func (c choice[T]) String() string { return c.word(*c.to) }
@@ -369,6 +371,10 @@ func (outputs) IsList() bool { return true }
 
 func (outputs) Type() string { return "names" }
 
+func (outputs) Choices() []string {
+	return append(strings.Split(join(outputNames, "|"), "|"), noOutput)
+}
+
 func (o outputs) String() string {
 	out := *o.to
 	if out == nil {
@@ -525,6 +531,8 @@ type sameRule struct {
 var sameRules = []sameRule{{"index", StripIndex}, {"query-order", SortQuery}, {"tracking", StripTracking}}
 
 func (sameness) Type() string { return "rules" }
+
+func (sameness) Choices() []string { return sameRuleNames() }
 
 func (s sameness) String() string {
 	switch {

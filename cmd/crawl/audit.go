@@ -50,7 +50,7 @@ With --access-log it is for who owns a site, and for any crawler: it reads the l
 of nginx or Apache. Docs: docs/audit.md.`,
 		Example: `  crawl audit news.crawl
   crawl audit news.crawl --site www.example.com
-  crawl audit --access-log /var/log/nginx/access.log --agent somebot --robots robots.txt`,
+  crawl audit --access-log access.log --agent somebot --robots robots.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = func(name string) bool { return cmd.Flags().Changed(name) }
 			return p.runAudit(&f, args)
@@ -58,14 +58,14 @@ of nginx or Apache. Docs: docs/audit.md.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
-	flags.StringVarP(&f.out, "out", "o", "", "file for the certificate; none: no file (default: audit.json in DIR)")
-	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 1,200 bytes a request (default: the system's)")
-	flags.StringVar(&f.site, "site", "", "host: tell all requests to it")
-	flags.StringVar(&f.accessLog, "access-log", "", "log of nginx or Apache in the combined format, with the host first or without (- for standard input)")
-	flags.StringVar(&f.heritrixLog, "heritrix-log", "", "crawl.log of Heritrix (- for standard input)")
-	flags.StringVar(&f.agent, "agent", "", "product token of the crawler in an access log")
-	flags.StringVar(&f.robots, "robots", "", "robots.txt that was in force")
-	flags.StringVar(&f.delay, "delay", "", "pause that was asked, as 2s, in place of that of --robots")
+	flags.StringVarP(&f.out, "out", "o", "", "`file` for the certificate; none: no file (default: audit.json in DIR)")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,200 bytes a request (default: the system's)")
+	flags.StringVar(&f.site, "site", "", "`host` of which all requests are told")
+	flags.StringVar(&f.accessLog, "access-log", "", "log `file` of nginx or Apache in the combined format, with the host first or without (- for standard input)")
+	flags.StringVar(&f.heritrixLog, "heritrix-log", "", "crawl.log `file` of Heritrix (- for standard input)")
+	flags.StringVar(&f.agent, "agent", "", "product `token` of the crawler in an access log")
+	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` that was in force")
+	flags.StringVar(&f.delay, "delay", "", "`duration` of the pause that was asked, as 2s, in place of that of --robots")
 	borrow(flags, &f.as, "", "dialect")
 	return cmd
 }

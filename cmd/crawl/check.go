@@ -18,6 +18,8 @@ requests, and how long the crawl takes at least. It fetches nothing but robots.t
 and writes nothing. Its flags are those of crawl run, which win over the file.
 
 The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
+		Example: `  crawl check library.yaml
+  crawl check --delay 10s --json library.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

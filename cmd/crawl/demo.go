@@ -27,10 +27,12 @@ func (p *program) demoCommand() *cobra.Command {
 with the real program. The sites have what a crawler meets: rules, a site that
 asks for a pause, one that is busy, one whose robots.txt fails, a redirect into
 a forbidden path, a trap.`,
+		Example: `  crawl demo
+  crawl demo --dir demo.crawl`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.demo(cmd.Context(), dir, asJSON) },
 	}
-	cmd.Flags().StringVarP(&dir, "dir", "d", "", "directory of the crawl (default: a new one for temporary files)")
+	cmd.Flags().StringVarP(&dir, "dir", "d", "", "`directory` of the crawl (default: a new one for temporary files)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	return cmd
 }

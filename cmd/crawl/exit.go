@@ -25,20 +25,42 @@ const (
 	exitForced   = 130 // stopped at once; the same command goes on
 )
 
-const exitHelp = `Exit codes:
-    0  done: nothing is left; or a limit that was asked for is reached; or what
-       is left, which is listed, belongs to sites that were given up, were
-       excluded, or have spent their budget
-    1  fatal
-    2  usage: a flag, an argument, the identity, a seed file
-    3  done, but a check failed
-    4  nothing could be fetched
-    5  disk full, or another limit of the machine
-    6  the crawl is damaged
-    7  the crawl is in use by another process
-   10  stopped early (also by --max-time), or what is left is not due within the
-       patience: the same command goes on
-  130  stopped at once: the same command goes on`
+// exitCodes say what each exit code means, and what who has called the command does then.
+var exitCodes = []struct {
+	code        int
+	means, then string
+}{
+	{exitDone, "done: nothing is left; or a limit that was asked for is reached; or what is left, which is listed, belongs to sites that were given up, were excluded, or have spent their budget",
+		"Nothing. The same command asks for what is new: the budgets and limits of a crawl count for all of its runs together."},
+	{exitFatal, "fatal",
+		"Read the message: it names what could not be done, as a file that cannot be written."},
+	{exitUsage, "usage: a flag, an argument, the identity, a seed file",
+		"Mend the command, or the file that the message names with line and column. Nothing was asked of any site."},
+	{exitCheck, "done, but a check failed",
+		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`)."},
+	{exitNothing, "nothing could be fetched",
+		"Read the summary: it says of each site why. Nothing is lost: the same command tries again."},
+	{exitDiskFull, "disk full, or another limit of the machine",
+		"Make room, or raise the limit that the message names. The same command goes on."},
+	{exitState, "the crawl is damaged",
+		"`crawl verify DIR` names what is damaged. Restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
+	{exitInUse, "the crawl is in use by another process",
+		"Nothing: another process is at work on it. For a timer this is a success."},
+	{exitLater, "stopped early (also by --max-time), or what is left is not due within the patience: the same command goes on",
+		"Run the same command, now or at the next turn of a timer."},
+	{exitForced, "stopped at once: the same command goes on",
+		"Run the same command. What was acknowledged is safe."},
+}
+
+// exitHelp lists the exit codes.
+func exitHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:")
+	for _, e := range exitCodes {
+		b.WriteString("\n" + strings.TrimSuffix(wrapped(fmt.Sprintf("%5d  %s", e.code, e.means), 7, 80), "\n"))
+	}
+	return b.String()
+}
 
 // An exit is an error that names its exit code. The message may be empty.
 type exit struct {

@@ -23,10 +23,10 @@ func TestExitCodesAreSaidInHelpAndReadme(t *testing.T) {
 	if code := run([]string{"--help"}, nil, &help, &help); code != exitDone {
 		t.Fatalf("crawl --help exits with %d", code)
 	}
-	if !strings.Contains(help.String(), exitHelp) {
+	if !strings.Contains(help.String(), exitHelp()) {
 		t.Error("crawl --help does not list the exit codes")
 	}
-	for line := range strings.Lines(exitHelp) {
+	for line := range strings.Lines(exitHelp()) {
 		if !strings.Contains(string(readme), strings.TrimSpace(line)+"\n") {
 			t.Errorf("README.md does not say %q", line)
 		}

@@ -39,11 +39,12 @@ No crawl may run in the directory. Docs: docs/explain.md.`,
 		Example: `  crawl explain https://example.org/private/
   crawl explain --dir news.crawl https://example.org/a https://example.org/b
   crawl explain --dir news.crawl --body https://example.org/a > a.html
-  crawl list --fate failed news.crawl | xargs -d '\n' crawl explain --dir news.crawl --quick --json`,
+  crawl list --fate failed news.crawl |
+    xargs -d '\n' crawl explain --dir news.crawl --quick --json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.explain(&f, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.dir, "dir", "d", "", "directory of the crawl (default: named after the host of the first URL)")
+	flags.StringVarP(&f.dir, "dir", "d", "", "`directory` of the crawl (default: named after the host of the first URL)")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object for each URL")
 	flags.BoolVar(&f.quick, "quick", false, "leave out what crawl.log and links.jsonl say: tries, and links to what has not entered the crawl")
 	flags.BoolVar(&f.body, "body", false, "print the body of the last answer, decoded, and nothing else")

@@ -61,14 +61,14 @@ What cannot be read is named and left out, and the command exits with 3.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.format, "format", "f", "", "cdxj, wacz, jsonl, csv, parquet (default: what --output ends in)")
-	flags.StringVarP(&f.output, "output", "o", "", "file to write; - is standard output")
+	choose(flags, &f.format, "format", "f", "which one (default: what --output ends in)", formatNames()...)
+	flags.StringVarP(&f.output, "output", "o", "", "`file` to write; - is standard output")
 	flags.BoolVar(&f.force, "force", false, "write over a file that exists")
 	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
 	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet takes for formulas")
-	flags.StringVar(&f.title, "title", "", "wacz: title (default: the name of the directory)")
-	flags.StringVar(&f.main, "main", "", "wacz: URL of the page to open first (default: that of the first seed)")
-	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 700 bytes a capture (default: the system's)")
+	flags.StringVar(&f.title, "title", "", "wacz: `title` (default: the name of the directory)")
+	flags.StringVar(&f.main, "main", "", "wacz: `URL` of the page to open first (default: that of the first seed)")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 700 bytes a capture (default: the system's)")
 	return cmd
 }
 
@@ -116,6 +116,14 @@ var formats = []format{
 			}
 			return parquet.Check(f, info.Size())
 		}},
+}
+
+// formatNames are the formats by name.
+func formatNames() (names []string) {
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // resolve completes the flags for a directory.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -11,32 +14,202 @@ import (
 // helpAt is the column at which the help of a flag begins.
 const helpAt = 28
 
-// help begins with what somebody may copy, and lists the flags by what they are
-// about.
-func help(cmd *cobra.Command, settings []crawler.Setting, width int) string {
+// commandGroups are the headings of crawl --help, and the commands below them in the
+// order of their use. A command that stands nowhere is listed last.
+var commandGroups = []struct {
+	heading string
+	names   []string
+}{
+	{"Start a crawl", []string{"demo", "init", "check", "run"}},
+	{"Look at it", []string{"explain", "list", "robots", "audit", "verify"}},
+	{"Hand it on", []string{"export", "index"}},
+	{"This program", []string{"completion", "man", "version", "help"}},
+}
+
+// groupKey is the annotation of a flag that names its heading in the help.
+const groupKey = "group"
+
+// setHelp lets all commands tell of themselves in the same way.
+func (p *program) setHelp(root *cobra.Command) {
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(p.helpCommand())
+	root.InitDefaultHelpCmd()
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		width := cmp.Or(terminalWidth(p.out), 80)
+		fmt.Fprint(p.out, help(cmd, min(width, 100)))
+	})
+}
+
+func (p *program) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND ...]",
+		Short: "tell more of a command",
+		Long:  "help tells what the flag --help of a command tells.",
+		Example: `  crawl help run
+  crawl help robots test`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeCommands,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of := cmd.Root()
+			for _, name := range args {
+				i := slices.IndexFunc(of.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+				if i < 0 {
+					return unknownCommand(of, name)
+				}
+				of = of.Commands()[i]
+			}
+			return of.Help()
+		},
+	}
+}
+
+// help begins with what somebody may copy, and lists flags and commands by what they
+// are about.
+func help(cmd *cobra.Command, width int) string {
 	var b strings.Builder
-	b.WriteString(cmd.Example + "\n\nUsage:\n  " + cmd.UseLine() + "\n\n" + cmd.Long + "\n")
-	var group crawler.Group
-	for _, s := range settings {
-		if s.Group != group {
-			group = s.Group
-			b.WriteString("\n" + string(group) + ":\n")
+	b.WriteString(cmd.Example + "\n\nUsage:\n")
+	for _, line := range usageLines(cmd) {
+		b.WriteString(wrapped("  "+line, 6, width))
+	}
+	for _, of := range blocks(cmd.Long) {
+		if !of.below {
+			b.WriteString("\n")
 		}
-		flag := cmd.Flags().Lookup(s.Name)
-		left := "      --" + s.Name + placeholder(s)
-		if flag.Shorthand != "" {
-			left = "  -" + flag.Shorthand + ", --" + s.Name + placeholder(s)
+		b.WriteString(of.wrapped(width))
+	}
+	for _, group := range commandsOf(cmd) {
+		b.WriteString("\n" + group.heading + ":\n")
+		for _, c := range group.commands {
+			b.WriteString(wrapped(fmt.Sprintf("  %-12s %s", c.Name(), c.Short), 15, width))
 		}
-		if len(left) > helpAt-2 {
-			b.WriteString(left + "\n")
-			left = ""
-		}
-		left += strings.Repeat(" ", helpAt-len(left))
-		for line := range strings.Lines(wrap(left+s.Help+byDefault(flag), helpAt, width)) {
-			b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n%s COMMAND --help tells more of a command.\n", cmd.CommandPath())
+	}
+	for _, group := range flagsOf(cmd) {
+		b.WriteString("\n" + group.heading + ":\n")
+		for _, flag := range group.flags {
+			b.WriteString(flagLines(flag, width))
 		}
 	}
 	return b.String()
+}
+
+// flagLines are what the help says of a flag.
+func flagLines(flag *pflag.Flag, width int) string {
+	left, text := flagWords(flag)
+	if flag.Shorthand == "" {
+		left = "    " + left
+	}
+	left = "  " + left
+	var b strings.Builder
+	if len(left) > helpAt-2 {
+		b.WriteString(left + "\n")
+		left = ""
+	}
+	left += strings.Repeat(" ", helpAt-len(left))
+	return b.String() + wrapped(left+text, helpAt, width)
+}
+
+// flagWords are a flag with what stands for its value, and what it is.
+func flagWords(flag *pflag.Flag) (left, text string) {
+	name, text := pflag.UnquoteUsage(flag)
+	if s, ok := flag.Value.(flagValue); ok {
+		name = placeholder(s.Setting)
+	} else if name != "" {
+		name = " " + strings.ToUpper(name)
+	}
+	left = "--" + flag.Name + name
+	if flag.Shorthand != "" {
+		left = "-" + flag.Shorthand + ", " + left
+	}
+	return left, text + byDefault(flag)
+}
+
+// usageLines are the ways to call a command.
+func usageLines(cmd *cobra.Command) []string {
+	path := strings.TrimSuffix(cmd.CommandPath(), cmd.Name())
+	if cmd.HasAvailableSubCommands() {
+		return []string{path + cmd.Name() + " COMMAND"}
+	}
+	lines := strings.Split(cmd.Use, " | "+cmd.Name()+" ")
+	for i := range lines {
+		if i > 0 {
+			lines[i] = cmd.Name() + " " + lines[i]
+		}
+		name, rest, _ := strings.Cut(lines[i], " ")
+		if len(flagsOf(cmd)) > 0 && !strings.Contains(rest, "[flags]") && !strings.Contains(rest, "--") {
+			rest = strings.TrimSpace("[flags] " + rest)
+		}
+		lines[i] = strings.TrimSpace(path + name + " " + rest)
+	}
+	return lines
+}
+
+// A commandGroup are commands below a heading.
+type commandGroup struct {
+	heading  string
+	commands []*cobra.Command
+}
+
+// commandsOf are those below a command, by what they are for.
+func commandsOf(cmd *cobra.Command) (groups []commandGroup) {
+	if cmd.HasParent() {
+		if all := listedCommands(cmd); len(all) > 0 {
+			groups = append(groups, commandGroup{"Commands", all})
+		}
+		return groups
+	}
+	rest := listedCommands(cmd)
+	for _, g := range commandGroups {
+		group := commandGroup{heading: g.heading}
+		for _, name := range g.names {
+			if i := slices.IndexFunc(rest, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
+				group.commands = append(group.commands, rest[i])
+				rest = slices.Delete(rest, i, i+1)
+			}
+		}
+		groups = append(groups, group)
+	}
+	if len(rest) > 0 {
+		groups = append(groups, commandGroup{"More", rest})
+	}
+	return groups
+}
+
+func listedCommands(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if !c.Hidden && c.Deprecated == "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// A flagGroup are flags below a heading.
+type flagGroup struct {
+	heading string
+	flags   []*pflag.Flag
+}
+
+// flagsOf are the flags of a command: those of no group first, the others by what they
+// are about.
+func flagsOf(cmd *cobra.Command) (list []flagGroup) {
+	list = []flagGroup{{heading: "Flags"}}
+	for _, g := range groups {
+		list = append(list, flagGroup{heading: string(g)})
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		at := 0
+		if of := f.Annotations[groupKey]; of != nil {
+			at = slices.IndexFunc(list, func(g flagGroup) bool { return g.heading == of[0] })
+		}
+		list[at].flags = append(list[at].flags, f)
+	})
+	return slices.DeleteFunc(list, func(g flagGroup) bool { return len(g.flags) == 0 })
 }
 
 // placeholder stands for the value of a flag.
@@ -53,7 +226,7 @@ func placeholder(s crawler.Setting) string {
 
 // byDefault says what a flag is by default, where that is anything.
 func byDefault(f *pflag.Flag) string {
-	if f.DefValue == "" || f.DefValue == "0" || f.NoOptDefVal != "" {
+	if f.DefValue == "" || f.DefValue == "0" || f.DefValue == "[]" || f.NoOptDefVal != "" {
 		return ""
 	}
 	return " (default " + f.DefValue + ")"

@@ -17,6 +17,7 @@ not in the directory any more are taken over from the index that is there. What
 cannot be read is named and left out, and the command exits with 3.
 
 A run makes the index by itself when it ends. No crawl may run in the directory.`,
+		Example: `  crawl index news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("crawl index takes one argument, the directory of a crawl")

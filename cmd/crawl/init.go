@@ -49,7 +49,8 @@ changes none that is there: - prints it. The templates:
 			return p.writeJob(append(args, "job.yaml")[0], text)
 		},
 	}
-	cmd.Flags().StringVar(&name, "template", jobTemplates[0], "which one: "+strings.Join(jobTemplates, ", "))
+	name = jobTemplates[0]
+	choose(cmd.Flags(), &name, "template", "", "which one", jobTemplates...)
 	cmd.Flags().BoolVar(&all, "all", false, "and all settings, with their defaults, as comments")
 	return cmd
 }

@@ -256,7 +256,7 @@ func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 			text = filepath.Join(filepath.Dir(j.name), text)
 		}
 		if err := s.Set(text); err != nil {
-			j.wrong(item, "%s: %v", s.Name, err)
+			j.wrong(item, "%s: %v%s", s.Name, err, meant(text, s.Choices()))
 		}
 	}
 }

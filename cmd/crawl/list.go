@@ -100,9 +100,12 @@ No crawl may run in the directory.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.fates, "fate", nil, "fates, with commas between them (default: all)")
-	flags.StringArrayVar(&f.sites, "site", nil, "only URLs of this site, as https://example.org, or of this host; may be repeated")
-	flags.StringArrayVar(&f.tags, "tag", nil, "only URLs with this tag of a seed; may be repeated")
+	flags.StringSliceVar(&f.fates, "fate", nil, "`fates`, with commas between them (default: all)")
+	if err := flags.SetAnnotation("fate", choicesKey, fateNames()); err != nil {
+		panic(err) // there is no such flag
+	}
+	flags.StringArrayVar(&f.sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
+	flags.StringArrayVar(&f.tags, "tag", nil, "only URLs with this `tag` of a seed; may be repeated")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object for each, with the reason, how it was found, and where its answer is archived")
 	flags.BoolVar(&f.count, "count", false, "print how many there are, by site and fate")
 	return cmd
@@ -278,12 +281,17 @@ func allFates() (all []crawler.Standing) {
 	return all
 }
 
+// fateNames are what --fate may be.
+func fateNames() (names []string) {
+	for _, fate := range allFates() {
+		names = append(names, string(fate))
+	}
+	return names
+}
+
 // check finds out what is no fate.
 func (f *listFlags) check() error {
-	var known []string
-	for _, fate := range allFates() {
-		known = append(known, string(fate))
-	}
+	known := fateNames()
 	for i, given := range f.fates {
 		f.fates[i] = strings.ToLower(strings.TrimSpace(given))
 		if !slices.Contains(known, f.fates[i]) {

@@ -12,7 +12,6 @@ import (
 	"log"
 	"os"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/spf13/cobra"
 )
@@ -58,11 +57,18 @@ func (p *program) root() *cobra.Command {
 		Long: `crawl asks sites for their pages as a guest would: it reads robots.txt first,
 waits between two requests, and goes on where it was, whatever stopped it.
 
-Try it without any network:   crawl demo
-Crawl a site:                 crawl run --name mybot --contact https://example.org/mybot https://example.com/
-Test a robots.txt:            crawl robots test --file robots.txt --agent mybot /private/
+` + exitHelp(),
+		Example: `Try it without any network:
+  crawl demo
 
-` + exitHelp,
+Crawl a site into example.com.crawl, and go on with it later, the same way:
+  crawl run --name mybot --contact you@example.org https://example.com/
+
+Why was a page not fetched?
+  crawl explain https://example.com/missing
+
+May a crawler ask for it?
+  crawl robots test --site https://example.com/ --agent mybot /private/`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -77,22 +83,13 @@ Test a robots.txt:            crawl robots test --file robots.txt --agent mybot 
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
 		p.listCommand(), p.explainCommand(), p.auditCommand(), p.statusCommand(),
-		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(), p.versionCommand(),
+		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(),
+		p.completionCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.AddCommand(p.steerCommands()...)
+	p.setHelp(root)
+	setCompletion(root)
 	return root
-}
-
-func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "print the version",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, err := fmt.Fprintln(p.out, "crawl (permesso)", crawler.Version)
-			return err
-		},
-	}
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -15,7 +15,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &invalid) && isSetting(invalid.GetFlag()):
-		return usage("--%s: %w", invalid.GetFlag().Name, invalid.Unwrap())
+		return usage("--%s: %w%s", invalid.GetFlag().Name, invalid.Unwrap(), meant(invalid.GetValue(), choicesOf(invalid.GetFlag())))
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })

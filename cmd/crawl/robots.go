@@ -70,6 +70,11 @@ func (p *program) robotsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "robots",
 		Short: "test, check and show robots.txt files",
+		Long: `robots says which URLs a robots.txt allows, what is wrong with it, and what it was
+for a crawl.`,
+		Example: `  crawl robots test --file robots.txt --agent mybot /private/
+  crawl robots lint robots.txt
+  crawl robots show news.crawl example.org`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -93,6 +98,9 @@ With --cases it runs a file of regression cases, a JSON object on each line:
 {"id", "dialect", "robots" or "robots_b64", "agent", "url", "allow"}. Their URLs
 are matched as they stand. It prints each case that fails, and "N passed, M
 failed".`,
+		Example: `  crawl robots test --agent mybot --file robots.txt / /private/
+  crawl robots test --agent mybot --site https://example.org/ /private/
+  crawl robots test --cases robots-cases.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.cases != "" {
 				return p.robotsCases(&f, args)
@@ -101,9 +109,9 @@ failed".`,
 		},
 	}
 	fs := test.Flags()
-	f.readFlags.register(fs, "product token to test for")
-	fs.StringVar(&f.file, "file", "", "robots.txt to test (- for standard input)")
-	fs.StringVar(&f.cases, "cases", "", "file of regression cases")
+	f.readFlags.register(fs, "product `token` to test for")
+	fs.StringVar(&f.file, "file", "", "robots.txt `file` to test (- for standard input)")
+	fs.StringVar(&f.cases, "cases", "", "`file` of regression cases")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object per line")
 	f.siteFlags.register(fs)
 	cmd.AddCommand(test, p.lintCommand(), p.showCommand())

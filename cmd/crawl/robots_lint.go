@@ -20,6 +20,8 @@ column, a stable code, and how to mend it. It exits with 3 if there are any.
 
 The problems are those of RFC 9309. With --dialect google or koster1996 it also
 names the rules at which such a reader decides otherwise (read-otherwise).`,
+		Example: `  crawl robots lint robots.txt
+  crawl robots lint --dialect google --site https://example.org/`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dialect, err := robots.ParseDialect(dialectName)
 			if err != nil {
@@ -62,7 +64,8 @@ names the rules at which such a reader decides otherwise (read-otherwise).`,
 	fs := cmd.Flags()
 	f.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object per line")
-	fs.StringVar(&dialectName, "dialect", "rfc9309", "reader to compare with: rfc9309 (none), google, koster1996")
+	dialectName = robots.RFC9309.String()
+	choose(fs, &dialectName, "dialect", "", "reader to compare with; rfc9309 is none", "rfc9309", "google", "koster1996")
 	return cmd
 }
 

@@ -63,7 +63,7 @@ and the dialect of the crawl. A crawl keeps all copies.`,
 	}
 	fs := cmd.Flags()
 	f.register(fs)
-	read.register(fs, "product token whose group is shown (default: the one that asks)")
+	read.register(fs, "product `token` whose group is shown (default: the one that asks)")
 	kept.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd

@@ -22,9 +22,9 @@ type siteFlags struct {
 }
 
 func (f *siteFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.site, "site", "", "site whose robots.txt is to be fetched")
-	fs.StringVar(&f.name, "name", "", "with --site: product token to ask under (or $CRAWL_NAME)")
-	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: URL or e-mail address to ask under, or both (or $CRAWL_CONTACT)")
+	fs.StringVar(&f.site, "site", "", "`URL` of the site whose robots.txt is to be fetched")
+	fs.StringVar(&f.name, "name", "", "with --site: product `token` to ask under (or $CRAWL_NAME)")
+	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: `URL` or e-mail address to ask under, or both (or $CRAWL_CONTACT)")
 	borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
 }
 

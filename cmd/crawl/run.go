@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -52,10 +51,6 @@ Ctrl-C at once; neither loses anything.`,
 		},
 	}
 	f.register(cmd.Flags())
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		width := cmp.Or(terminalWidth(p.out), 80)
-		fmt.Fprint(p.out, help(cmd, f.settings(), min(width, 100)))
-	})
 	return cmd
 }
 
@@ -195,7 +190,8 @@ func isFileName(name string) bool {
 func logger(to io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, usage("--log-level: %q is none of debug, info, warn, error", level)
+		of := usualFlags().setting("log-level").Choices()
+		return nil, usage("--log-level: %q is none of %s%s", level, strings.Join(of, ", "), meant(level, of))
 	}
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
 }

@@ -93,8 +93,9 @@ func (f *runFlags) setting(name string) crawler.Setting {
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
+	fs.SortFlags = false // they stand in the order of the table
 	for _, s := range f.settings() {
-		addFlag(fs, s)
+		addFlag(fs, s).Annotations = map[string][]string{groupKey: {string(s.Group)}}
 	}
 }
 
@@ -108,7 +109,7 @@ func borrow(fs *pflag.FlagSet, o *crawler.Options, when string, names ...string)
 	}
 }
 
-func addFlag(fs *pflag.FlagSet, s crawler.Setting) {
+func addFlag(fs *pflag.FlagSet, s crawler.Setting) *pflag.Flag {
 	short := ""
 	if s.Name == "dir" {
 		short = "d"
@@ -117,6 +118,7 @@ func addFlag(fs *pflag.FlagSet, s crawler.Setting) {
 	if s.IsBoolFlag() {
 		flag.NoOptDefVal, flag.DefValue = "true", "false"
 	}
+	return flag
 }
 
 // A flagValue is a setting whose type pflag knows where it must.
@@ -154,6 +156,13 @@ func (w word) Type() string {
 	return w.of
 }
 
+func (w word) Choices() []string {
+	if w.known == nil && strings.Contains(w.of, "|") {
+		return strings.Split(w.of, "|")
+	}
+	return w.known
+}
+
 func (w word) Set(text string) error {
 	if w.known != nil && !slices.Contains(w.known, text) {
 		return fmt.Errorf("%q is none of %s", text, strings.Join(w.known, ", "))
@@ -181,6 +190,8 @@ func (w words) Set(text string) error {
 type toggle struct{ to *bool }
 
 func (toggle) Type() string { return "no|yes" }
+
+func (toggle) Choices() []string { return []string{"no", "yes"} }
 
 func (toggle) IsBoolFlag() bool { return true }
 

@@ -39,6 +39,10 @@ others say. Of a crawl that was killed it looks at what the next run goes on fro
 
 Each thing that is wrong is named, with its file and place, and the command exits
 with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
+		Example: `  crawl verify news.crawl
+
+Some WARC files were moved to another disk:
+  crawl verify --moved news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("crawl verify takes one argument, the directory of a crawl")
@@ -55,7 +59,7 @@ with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
 	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: list them")
-	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 300 bytes a URL (default: the system's)")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 300 bytes a URL (default: the system's)")
 	flags.BoolVar(&f.here, "in-process", false, "do not start a child process")
 	if err := flags.MarkHidden("in-process"); err != nil {
 		panic(err)

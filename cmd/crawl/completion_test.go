@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completed is what a shell is told that asks how args goes on, without descriptions;
+// last is how it is to go on.
+func completed(t *testing.T, args ...string) (words []string, last string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	if code := run(append([]string{cobra.ShellCompRequestCmd}, args...), nil, &out, &err); code != exitDone {
+		t.Fatalf("%q: exit %d: %s", args, code, &err)
+	}
+	for line := range strings.Lines(out.String()) {
+		word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		words = append(words, word)
+	}
+	end := len(words) - 1
+	return words[:end], words[end]
+}
+
+const (
+	nothingElse = ":4"
+	someFile    = ":0"
+	goesOn      = ":6" // without a blank
+	someDir     = ":16"
+)
+
+// A shell completes what there is, and no file where none is meant.
+func TestWhatAShellCompletes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"news.crawl/state.db", "name/old.crawl/state.db", ".hidden/state.db", "nothing.crawl/x", "notes.txt", "bad\x1b.crawl/state.db"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slash := string(filepath.Separator)
+	for _, c := range []struct {
+		args []string
+		want []string
+		last string
+	}{
+		{[]string{"ver"}, []string{"verify", "version"}, nothingElse},
+		{[]string{"robots", "t"}, []string{"test"}, nothingElse},
+		{[]string{"help", "robots", ""}, []string{"lint", "show", "test"}, nothingElse},
+		{[]string{"run", "--dry"}, []string{"--dry-run"}, nothingElse},
+		{[]string{"run", "--scope", ""}, []string{"list", "prefix", "host", "domain", "any"}, nothingElse},
+		{[]string{"run", "--scope=p"}, []string{"prefix"}, nothingElse},
+		{[]string{"run", "--output", "warc,"}, []string{"warc,jsonl", "warc,bodies", "warc,links", "warc,none"}, nothingElse},
+		{[]string{"run", "--lift", ""}, nil, nothingElse},
+		{[]string{"run", "--log-level", "w"}, []string{"warn"}, nothingElse},
+		{[]string{"run", "--dir", "new"}, []string{"news.crawl"}, nothingElse},
+		{[]string{"run", "--exclude-from", ""}, nil, someFile},
+		{[]string{"run", ""}, nil, someFile},
+		{[]string{"check", ""}, nil, someFile},
+		{[]string{"init", ""}, nil, someFile},
+		{[]string{"init", "--template", ""}, jobTemplates, nothingElse},
+		{[]string{"list", "--fate", "refused,fa"}, []string{"refused,failed"}, nothingElse},
+		{[]string{"list", ""}, []string{"news.crawl"}, nothingElse},
+		{[]string{"list", "news.crawl", ""}, nil, nothingElse},
+		{[]string{"list", "na"}, []string{"name" + slash}, goesOn},
+		{[]string{"list", "name" + slash}, []string{"name" + slash + "old.crawl"}, nothingElse},
+		{[]string{"list", "none" + slash}, nil, nothingElse},
+		{[]string{"list", ".h"}, []string{".hidden"}, nothingElse},
+		{[]string{"audit", "ne"}, []string{"news.crawl"}, nothingElse},
+		{[]string{"audit", "--access-log", ""}, nil, someFile},
+		{[]string{"robots", "show", "ne"}, []string{"news.crawl"}, nothingElse},
+		{[]string{"robots", "lint", ""}, nil, someFile},
+		{[]string{"robots", "test", "--dialect", "k"}, []string{"koster1996"}, nothingElse},
+		{[]string{"explain", ""}, nil, nothingElse},
+		{[]string{"export", "--format", "c"}, []string{"cdxj", "csv"}, nothingElse},
+		{[]string{"verify", "--temp", ""}, nil, someDir},
+		{[]string{"completion", "z"}, []string{"zsh"}, nothingElse},
+		{[]string{"completion", "zsh", ""}, nil, nothingElse},
+		{[]string{"man", ""}, nil, someDir},
+	} {
+		if words, last := completed(t, c.args...); !slices.Equal(words, c.want) || last != c.last {
+			t.Errorf("%q goes on with %q %s, want %q %s", c.args, words, last, c.want, c.last)
+		}
+	}
+}
+
+// A flag or a command that is added is completed by what it says of itself.
+func TestEachFlagAndCommandIsCompleted(t *testing.T) {
+	for _, cmd := range everyCommand((&program{}).root()) {
+		if !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil {
+			t.Errorf("nothing completes the arguments of %s", cmd.CommandPath())
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal != "" || f.Name == "help" {
+				return
+			}
+			_, has := cmd.GetFlagCompletionFunc(f.Name)
+			if left, _ := flagWords(f); !has && !strings.Contains(left, "FILE") {
+				t.Errorf("%s --%s is completed by names of files: %s", cmd.CommandPath(), f.Name, left)
+			}
+		})
+	}
+	another := &cobra.Command{Use: "another [flags] DIR"}
+	var of string
+	choose(another.Flags(), &of, "of", "", "", "this", "that")
+	setCompletion(another)
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("a.crawl", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("a.crawl", "state.db"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := another.ValidArgsFunction(another, nil, ""); !slices.Equal(got, []string{"a.crawl"}) {
+		t.Errorf("DIR: %q", got)
+	}
+	f, _ := another.GetFlagCompletionFunc("of")
+	if got, _ := f(another, nil, "thi"); !slices.Equal(got, []string{"this"}) {
+		t.Errorf("--of: %q", got)
+	}
+}
+
+// The scripts for shells are scripts for these shells, where they are installed.
+func TestShellsReadTheirScripts(t *testing.T) {
+	for _, shell := range shells {
+		var out, said bytes.Buffer
+		if code := run([]string{"completion", shell}, nil, &out, &said); code != exitDone || !strings.Contains(out.String(), "__complete") {
+			t.Errorf("%s: exit %d: %s", shell, code, &said)
+		}
+		path, err := exec.LookPath(shell)
+		if err != nil || shell == "powershell" {
+			continue
+		}
+		check := exec.Command(path, "-n")
+		check.Stdin = &out
+		if text, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", shell, err, text)
+		}
+	}
+	var said bytes.Buffer
+	if code := run([]string{"completion", "bsah"}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "did you mean bash?") {
+		t.Errorf("exit %d: %s", code, &said)
+	}
+}
+
+// What is nearly one of a few is guessed, wherever it stands.
+func TestNearlyAChoice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("job.yaml", []byte("seeds: [http://a.test/]\nscope: hots\noutput: [wacr]\nsitemaps: nothing\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ line, want string }{
+		{"run --scope hots http://a.test/", "--scope: \"hots\" is none of list, prefix, host, domain, any: did you mean host?\n"},
+		{"run --output warc,jsnl http://a.test/", "did you mean jsonl?\n"},
+		{"run --same idnex http://a.test/", "did you mean index?\n"},
+		{"run --progress plian http://a.test/", "did you mean plain?\n"},
+		{"run --forms=yse http://a.test/", "did you mean yes?\n"},
+		{"run --name a --contact a@example.org --log-level wran http://a.test/", "did you mean warn?\n"},
+		{"run --scope planet http://a.test/", "is none of list, prefix, host, domain, any\n"},
+		{"run --job job.yaml", "job.yaml:2:8: scope: \"hots\" is none of list, prefix, host, domain, any: did you mean host?\n"},
+		{"run --job job.yaml", "job.yaml:3:10: output: \"wacr\" is none of warc, jsonl, bodies, links, none: did you mean warc?\n"},
+		{"run --job job.yaml", "sitemaps: \"nothing\" is none of also, only, none\n"},
+		{"list --fate fetchd a.crawl", "did you mean fetched?"},
+		{"export --format paruqet a.crawl", "--format: \"paruqet\" is none of cdxj, wacz, jsonl, csv, parquet: did you mean parquet?\n"},
+		{"init --template sitmap", "--template: \"sitmap\" is none of site, list, archive, sitemap: did you mean sitemap?\n"},
+		{"robots lint --dialect gogle robots.txt", "did you mean google?\n"},
+		{"help vrify", "unknown command \"vrify\": did you mean verify?"},
+		{"help robots lnit", "unknown command \"lnit\": did you mean lint?"},
+	} {
+		var said bytes.Buffer
+		if code := run(strings.Fields(c.line), nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), c.want) {
+			t.Errorf("crawl %s: exit %d: %s, want %q in it", c.line, code, &said, c.want)
+		}
+	}
+}

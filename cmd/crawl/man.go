@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/spf13/cobra"
+)
+
+func (p *program) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man [DIRECTORY]",
+		Short: "write the manual pages",
+		Long: `man writes a manual page for each command into a directory, in the section 1: as
+crawl.1 and crawl-run.1. Without a directory it prints that of crawl.`,
+		Example: `  crawl man ~/.local/share/man/man1
+  crawl man | man -l -`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				_, err := fmt.Fprint(p.out, manPage(cmd.Root()))
+				return err
+			case 1:
+				return p.writeMan(cmd.Root(), args[0])
+			}
+			return usage("crawl man takes one argument at most, a directory")
+		},
+	}
+}
+
+// writeMan writes the pages of all commands.
+func (p *program) writeMan(root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	all := everyCommand(root)
+	for _, c := range all {
+		if err := os.WriteFile(filepath.Join(dir, manName(c)+".1"), []byte(manPage(c)), 0o644); err != nil {
+			return err
+		}
+	}
+	p.note("crawl: %s in %s", plural(len(all), "page"), dir)
+	return nil
+}
+
+// everyCommand is a command, and all below it that are not hidden.
+func everyCommand(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, c := range listedCommands(cmd) {
+		all = append(all, everyCommand(c)...)
+	}
+	return all
+}
+
+func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// manPage is the manual page of a command, in the macros of man(7).
+func manPage(cmd *cobra.Command) string {
+	r := &roff{}
+	r.macro("TH", strings.ToUpper(manName(cmd)), "1", manDate(), "permesso "+crawler.Version, "permesso")
+	r.macro("SH", "NAME")
+	r.text(manName(cmd) + ` - ` + cmd.Short)
+	r.macro("SH", "SYNOPSIS")
+	for i, line := range usageLines(cmd) {
+		if i > 0 {
+			r.macro("br")
+		}
+		r.text(line)
+	}
+	r.macro("SH", "DESCRIPTION")
+	r.blocks(cmd.Long)
+	for _, group := range commandsOf(cmd) {
+		r.macro("SH", strings.ToUpper(group.heading))
+		for _, c := range group.commands {
+			r.term(manName(c)+"(1)", c.Short)
+		}
+	}
+	for _, group := range flagsOf(cmd) {
+		r.macro("SH", strings.ToUpper(group.heading))
+		for _, flag := range group.flags {
+			r.term(flagWords(flag))
+		}
+	}
+	r.macro("SH", "EXAMPLES")
+	r.blocks(cmd.Example)
+	if !cmd.HasParent() {
+		r.macro("SH", "ENVIRONMENT")
+		r.term("CRAWL_NAME, CRAWL_CONTACT", "who asks, where no flag says it")
+		r.term("TERM", "dumb: nothing is drawn over what stands there")
+		r.term("NO_COLOR", "without effect: nothing is coloured")
+	} else {
+		r.macro("SH", "SEE ALSO")
+		r.text(manName(cmd.Parent()) + "(1)")
+	}
+	return r.b.String()
+}
+
+// A roff is a manual page as it is written.
+type roff struct{ b strings.Builder }
+
+// macro writes a line that asks for something.
+func (r *roff) macro(name string, args ...string) {
+	r.b.WriteString("." + name)
+	for _, a := range args {
+		r.b.WriteString(` "` + strings.ReplaceAll(escapeRoff(a), `"`, `\(dq`) + `"`)
+	}
+	r.b.WriteString("\n")
+}
+
+// text writes words that are filled.
+func (r *roff) text(text string) {
+	for line := range strings.Lines(text) {
+		line = escapeRoff(strings.TrimRight(line, "\n"))
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			line = `\&` + line // no request
+		}
+		r.b.WriteString(line + "\n")
+	}
+}
+
+// term writes what is explained, and what it is.
+func (r *roff) term(of, text string) {
+	r.macro("TP")
+	r.macro("B", of)
+	r.text(text)
+}
+
+// blocks writes paragraphs, and lines that stay as they are.
+func (r *roff) blocks(text string) {
+	for i, of := range blocks(text) {
+		if i > 0 && !of.below {
+			r.macro("PP")
+		}
+		if of.as {
+			r.macro("nf")
+		}
+		r.text(strings.Join(of.lines, "\n"))
+		if of.as {
+			r.macro("fi")
+		}
+	}
+}
+
+// escapeRoff makes text of what roff would take for a command. A hyphen would be set as
+// one, and then is no minus sign that somebody may copy.
+func escapeRoff(text string) string {
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "~", `\(ti`, "^", `\(ha`, "`", `\(ga`).Replace(text)
+}
