@@ -21,6 +21,7 @@ var commandGroups = []struct {
 	names   []string
 }{
 	{"Start a crawl", []string{"demo", "init", "check", "run"}},
+	{"Steer one that runs", []string{"status", "pause", "resume", "slow", "exclude", "add", "limit"}},
 	{"Look at it", []string{"explain", "list", "robots", "audit", "verify"}},
 	{"Hand it on", []string{"export", "index"}},
 	{"This program", []string{"completion", "man", "version", "help"}},

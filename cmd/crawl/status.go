@@ -22,6 +22,11 @@ func (p *program) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [flags] DIR",
 		Short: "say how far a crawl is, whether it runs or not",
+		Example: `How far is it, and who is waited for?
+  crawl status seeds.crawl
+
+The same again and again, until it ends:
+  crawl status --watch seeds.crawl`,
 		Long: `status says what a crawl that runs is doing: how fast it is, who is asked, who is
 waited for and why, what was kept out. Of one that has ended it says how, and what is
 left. It changes nothing, and no figure is an estimate.

@@ -16,6 +16,7 @@ import (
 // A steering is a command that tells a crawl something while it runs.
 type steering struct {
 	use, short, long string
+	example          string
 	aliases          []string
 	flags            func(*pflag.FlagSet)
 	ask              func(cmd *cobra.Command, rest []string) ([]door.Ask, error)
@@ -40,7 +41,7 @@ func (p *program) steerCommand(s steering) *cobra.Command {
 	var reason string
 	name, _, _ := strings.Cut(s.use, " ")
 	cmd := &cobra.Command{
-		Use: s.use, Aliases: s.aliases, Short: s.short, Long: s.long + recorded,
+		Use: s.use, Aliases: s.aliases, Short: s.short, Long: s.long + recorded, Example: s.example,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, rest, err := oneDirectory(name, args)
 			if err != nil {
@@ -82,6 +83,7 @@ func noMore(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 
 var pausing = steering{
 	use: "pause [flags] DIR", short: "have a crawl that runs ask nothing, until crawl resume",
+	example: "  crawl pause seeds.crawl",
 	long: `pause has a crawl begin no visit; those under way are finished. All clocks go on,
 that of --max-time, too; the run does not end but by that, or by an interrupt.
 Another run begins without.`,
@@ -92,16 +94,18 @@ Another run begins without.`,
 
 var resuming = steering{
 	use: "resume [flags] DIR", aliases: []string{"go"}, short: "have a crawl that is paused go on",
-	long: "resume takes back crawl pause. A crawl that has ended goes on by the command that began it.",
-	ask:  noMore,
-	done: func([]door.Ask) string { return "it goes on" },
-	next: "the command that began it goes on with it",
+	example: "  crawl resume seeds.crawl",
+	long:    "resume takes back crawl pause. A crawl that has ended goes on by the command that began it.",
+	ask:     noMore,
+	done:    func([]door.Ask) string { return "it goes on" },
+	next:    "the command that began it goes on with it",
 }
 
 func slowing() steering {
 	var delay string
 	return steering{
 		use: "slow [flags] DIR [SITE|HOST]", short: "have a crawl that runs leave more time between two requests to a site",
+		example: "  crawl slow seeds.crawl example.org --delay 10s --reason \"mail of 3 May\"",
 		long: `slow makes the least pause of a site longer (https://example.org), of a host with all
 its schemes and ports but not the hosts below it (example.org), or of all sites. It
 counts from the end of the last answer. A pause is never made shorter.
@@ -131,6 +135,7 @@ It holds for the crawl, in later runs, too, until crawl run --lift takes it back
 
 var excluding = steering{
 	use: "exclude [flags] DIR SITE|HOST ...", short: "have a crawl that runs ask a site nothing more",
+	example: "  crawl exclude seeds.crawl example.org --reason \"the owner's mail of 3 May\"",
 	long: `exclude ends what is asked of a site (https://example.org), or of a host with all its
 schemes and ports but not the hosts below it (example.org): not even robots.txt is
 asked for. What is queued there stays queued, and is listed with the reason, which is
@@ -166,6 +171,7 @@ const mostSeeds = 1000
 func (p *program) adding() steering {
 	return steering{
 		use: "add [flags] DIR URL|FILE|- ...", short: "add seeds to a crawl that runs",
+		example: "  crawl add seeds.crawl https://example.org/new/",
 		long: `add queues further seeds, written as those of crawl run, and brings their surroundings
 into scope. The crawl keeps them: another run need not name them again.`,
 		ask: func(cmd *cobra.Command, rest []string) (asks []door.Ask, err error) {
@@ -203,6 +209,7 @@ func limiting() steering {
 	}
 	return steering{
 		use: "limit [flags] DIR", short: "change the limits of a crawl that runs",
+		example: "  crawl limit seeds.crawl --limit 5000 --max-time 2h",
 		long: `limit lifts or lowers limits of the run, from the next visit on. One below what the
 crawl has taken already ends it. They hold for this run: another one begins with its
 flags. --max-time counts from the start of the run, and --concurrency is at most what
