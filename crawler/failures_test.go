@@ -223,12 +223,12 @@ func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				asked := len(w.Log())
-				bad, calls := errors.New("a bug"), atomic.Int32{}
+				bad, calls := errors.New("a bug"), atomic.Int32{} // another worker may begin before the first has ended
 				_, err := try(t, w, func(o *crawler.Options) {
 					o.Dir, o.Scope = dir, crawler.ScopeFunc(func(frontier.Entry) bool { calls.Add(1); panic(bad) })
 				}, nil)
 				var panicked *crawler.PanicError
-				if !errors.Is(err, bad) || !errors.As(err, &panicked) || panicked.Where != "Scope" || calls.Load() != 1 || len(w.Log()) != asked {
+				if !errors.Is(err, bad) || !errors.As(err, &panicked) || panicked.Where != "Scope" || calls.Load() < 1 || calls.Load() > 2 || len(w.Log()) != asked {
 					t.Errorf("Run: %v after %d calls; asked %d times", err, calls.Load(), len(w.Log())-asked)
 				}
 				if sum, err := try(t, w, func(o *crawler.Options) { o.Dir = dir }, nil); err != nil || sum.Fetched != 2 {
