@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -15,11 +16,28 @@ import (
 // robots.txt, by who runs a machine. It is never changed, and safe for concurrent
 // use. The zero value has none.
 type OptOutList struct {
+	entries  []OptOutEntry
 	hosts    map[string]string              // how each is told of, by name
 	prefixes map[frontier.Site][]optOutPath // by the site that it is of
 }
 
 type optOutPath struct{ key, told string }
+
+// An OptOutEntry is a line of an OptOutList.
+type OptOutEntry struct {
+	Place   string // host, or URL in canonical form
+	Comment string // behind it
+	Line    int    // from 1
+}
+
+// Entries are the lines that name somebody, in their order.
+func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
+
+// Has reports whether a line names place itself, as OptOutEntry.Place has it: what lies
+// below a host or a URL is found by Why.
+func (l *OptOutList) Has(place string) bool {
+	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })
+}
 
 // maxOptOutLine is how long a line may be, in bytes.
 const maxOptOutLine = 64 << 10
@@ -43,14 +61,16 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 		if n == 1 {
 			text = strings.TrimPrefix(text, "\ufeff")
 		}
-		place, u, err := optOutPlace(text)
+		place, comment, u, err := optOutPlace(text)
 		switch told := fmt.Sprintf("%s:%d: %s", name, n, place); {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%s:%d: %w", name, n, err))
 		case place == "":
 		case u.IsZero():
+			l.entries = append(l.entries, OptOutEntry{place, comment, n})
 			l.hosts[place] = told
 		default:
+			l.entries = append(l.entries, OptOutEntry{u.String(), comment, n})
 			l.prefixes[u.Site()] = append(l.prefixes[u.Site()], optOutPath{u.Key(), told})
 		}
 	}
@@ -64,24 +84,24 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 }
 
 // optOutPlace is what a line names: a URL, or without one a host; "" for nothing.
-func optOutPlace(line string) (place string, u frontier.URL, err error) {
+func optOutPlace(line string) (place, comment string, u frontier.URL, err error) {
 	text := strings.TrimSpace(line)
 	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
-		text = strings.TrimSpace(text[:i])
+		text, comment = strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:])
 	}
 	switch {
 	case text == "":
-		return "", u, nil
+		return "", "", u, nil
 	case strings.ContainsAny(text, " \t"):
-		return "", u, fmt.Errorf("%q is more than one place: write each on a line of its own, and # before a comment", text)
+		return "", "", u, fmt.Errorf("%q is more than one place: write each on a line of its own, and # before a comment", text)
 	case strings.Contains(text, "://"):
 		u, err = frontier.ParseURL(text)
-		return text, u, err
+		return text, comment, u, err
 	}
 	if place = hostOf(text); place == "" {
 		err = fmt.Errorf("%q is neither a host, as example.org, nor a URL, as https://example.org/: a host stands for all below it and for all ports", text)
 	}
-	return place, u, err
+	return place, comment, u, err
 }
 
 // hostOf is a name or an address as it stands in a URL.Host; "" if text is neither.

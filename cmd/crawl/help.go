@@ -24,6 +24,7 @@ var commandGroups = []struct {
 	{"Steer one that runs", []string{"status", "pause", "resume", "slow", "exclude", "add", "limit"}},
 	{"Look at it", []string{"explain", "list", "robots", "audit", "verify"}},
 	{"Hand it on", []string{"export", "index"}},
+	{"For all crawls", []string{"optout"}},
 	{"This program", []string{"completion", "man", "version", "help"}},
 }
 

@@ -18,14 +18,13 @@ const optOutFile = "opt-out.txt"
 // optOut is that list; nil where there is none. One that cannot be read, or not be
 // understood, is an error: nobody knows then who is to be left alone.
 func optOut() (func(frontier.URL) string, error) {
-	dir, err := os.UserConfigDir()
+	path, err := optOutPath()
 	if err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
 		return nil, nil // there is no home that it could be in
 	}
 	if err != nil {
-		return nil, usage("the opt-out list cannot be found: %v", err)
+		return nil, err
 	}
-	path := filepath.Join(dir, "permesso", optOutFile)
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -39,4 +38,13 @@ func optOut() (func(frontier.URL) string, error) {
 		return nil, usage("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return list.Why, nil
+}
+
+// optOutPath is where the list is, or would be.
+func optOutPath() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", usage("the opt-out list cannot be found: %v", err)
+	}
+	return filepath.Join(dir, "permesso", optOutFile), nil
 }
