@@ -68,7 +68,7 @@ limited() { # SECONDS COMMAND...: in the background, so that a signal ends it at
 crawl_into() { # DIR: the command line of the crawl, in $command
 	command=("$crawl" run "$site/seeds.txt" --dir "$1" --name $token --contact mailto:ci@example.org
 		--delay 20ms --depth 0 --max-host-pages 0 --patience 10s --exclude '^ftp:'
-		--connect-to "::127.0.0.1:$port" --allow-private)
+		--output warc,jsonl,links --connect-to "::127.0.0.1:$port" --allow-private)
 }
 
 check() { # NAME OPTION...

@@ -59,7 +59,7 @@ func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
 	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
 	err = p.crawl(ctx, crawler.Options{
 		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},
-		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies},
+		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks},
 		Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
 		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
 	}, show)
@@ -157,7 +157,7 @@ Allow: /drafts/published
 	}
 	w.html("library.demo.test/{$}", "The library", shelves+`
 <a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
-<a href="/go">A redirect</a> <a href="/ads" rel="nofollow">An advertisement</a>
+<a href="/go">A redirect</a> <a href="/lost">A book that is lost</a> <a href="/ads" rel="nofollow">An advertisement</a>
 <a href="http://elsewhere.demo.test/">Another host</a>`)
 	w.html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
 	// A redirect into what robots.txt forbids: the redirect is asked for, its target is not.

@@ -25,13 +25,15 @@ const (
 	exitForced   = 130 // stopped at once; the same command goes on
 )
 
-// exitCodes say what each exit code means, and what who has called the command does then.
-var exitCodes = []struct {
+// An exitMeaning says what an exit code means, and what who has called does then.
+type exitMeaning struct {
 	code        int
 	means, then string
-}{
+}
+
+var exitCodes = []exitMeaning{
 	{exitDone, "done: nothing is left; or a limit that was asked for is reached; or what is left, which is listed, belongs to sites that were given up, were excluded, or have spent their budget",
-		"Nothing. The same command asks for what is new: the budgets and limits of a crawl count for all of its runs together."},
+		"Nothing. The same command asks for what is new in its seeds; the budgets and limits of a crawl count for all of its runs together."},
 	{exitFatal, "fatal",
 		"Read the message: it names what could not be done, as a file that cannot be written."},
 	{exitUsage, "usage: a flag, an argument, the identity, a seed file",

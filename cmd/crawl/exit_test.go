@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,40 @@ func TestExitCodesAreSaidInHelpAndReadme(t *testing.T) {
 		if !strings.Contains(string(readme), strings.TrimSpace(line)+"\n") {
 			t.Errorf("README.md does not say %q", line)
 		}
+	}
+}
+
+// The page of the exit codes is made from the same table, and each code that has a name
+// is in it.
+func TestExitCodesStandInTheDocuments(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Exit codes
+
+Each command of ` + "`crawl`" + ` ends with one of these, if it ends by itself. A code says what
+who has called it does next, so that scripts need not read what is printed.
+
+| code | what it means | what to do then |
+|---|---|---|
+`)
+	for _, e := range exitCodes {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.code, e.means, e.then)
+	}
+	b.WriteString(`
+For a timer 0, 7 and 10 are a success ([running](running.md)). ` + "`crawl check` and `crawl\nrobots test`" + ` say with 3 that a URL is not allowed, ` + "`crawl audit`" + ` that a rule was
+broken, so that they can stand in a script of their own:
+
+    crawl check job.yaml && crawl run --job job.yaml
+
+This page is made from the table in cmd/crawl/exit.go.
+`)
+	same(t, "../../docs/exit-codes.md", b.String())
+	for _, code := range []int{exitDone, exitFatal, exitUsage, exitCheck, exitNothing, exitDiskFull, exitState, exitInUse, exitLater, exitForced} {
+		if n := len(slices.DeleteFunc(slices.Clone(exitCodes), func(e exitMeaning) bool { return e.code != code || e.means == "" || e.then == "" })); n != 1 {
+			t.Errorf("exit code %d stands %d times in the table", code, n)
+		}
+	}
+	if !slices.IsSortedFunc(exitCodes, func(a, b exitMeaning) int { return a.code - b.code }) {
+		t.Error("the exit codes are not in order")
 	}
 }
 

@@ -128,8 +128,8 @@ func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// What flags, examples and documents say is made from one table of settings.
-var rewrite = flag.Bool("rewrite", false, "write what the settings say into the documents")
+// What flags, examples and documents say is made from tables.
+var rewrite = flag.Bool("rewrite", false, "write what the tables say into the documents")
 
 // same compares a file with what it should be, or writes it.
 func same(t *testing.T, name, want string) {
@@ -141,7 +141,7 @@ func same(t *testing.T, name, want string) {
 	}
 	got, err := os.ReadFile(name)
 	if err != nil || string(got) != want {
-		t.Errorf("%s does not say what the settings are (%v): go test ./cmd/crawl -run Settings -rewrite, and read the difference\n%s", name, err, want)
+		t.Errorf("%s does not say what the program does (%v): go test ./cmd/crawl -run '%s' -rewrite, and read the difference\n%s", name, err, t.Name(), want)
 	}
 }
 

@@ -136,7 +136,7 @@ func crawlCalls(t *testing.T, text string) (calls [][]string) {
 	t.Helper()
 	text = regexp.MustCompile(`([|\\])\n *`).ReplaceAllStringFunc(text, func(s string) string { return strings.Trim(s, "\\\n ") + " " })
 	for _, line := range regexp.MustCompile(`(?m)^  +(.*)$`).FindAllStringSubmatch(text, -1) {
-		for part := range strings.SplitSeq(line[1], "|") {
+		for _, part := range regexp.MustCompile(`&&|[|;]`).Split(line[1], -1) {
 			at := strings.Index(" "+part, " crawl ")
 			if sub := strings.Index(part, "<(crawl "); sub >= 0 { // its output is a file
 				at, part = sub+2, strings.TrimSuffix(part, ")")
@@ -144,7 +144,7 @@ func crawlCalls(t *testing.T, text string) (calls [][]string) {
 			if at < 0 {
 				continue
 			}
-			part, _, _ = strings.Cut(part[at:], " > ")
+			part, _, _ = strings.Cut(strings.Replace(part[at:], ">>", ">", 1), " > ")
 			calls = append(calls, shellWords(part)[1:])
 		}
 	}
