@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			"garble":   garble,
 			"figures":  figures,
 			"crowd":    crowd,
+			"answer":   answer,
 		},
 	})
 }
