@@ -29,6 +29,12 @@ type Backlog interface {
 	// returns an entry twice, unless a Completion in between said Waiting.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
+	// ReadRequisites is as Read, of entries alone that are a Requisite, and of those that
+	// are Ready of such alone with RequisiteRank. It also says when the first of those
+	// that wait, and that it has not returned, is due; zero if none does. It may look at
+	// all entries with that rank, and at all that wait.
+	ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error)
+
 	// Submit takes note of c. It does not wait until c is safe, only, at some
 	// bound, until enough of the earlier ones are. It keeps copies of what it
 	// needs of c.Links and c.Common. What is submitted for one

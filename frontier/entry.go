@@ -56,15 +56,18 @@ func (e *Entry) Key() string {
 // apart is what no URL begins with.
 const apart = "="
 
-// Found is the entry of a URL found on e by hop. Its rank is that of its depth. Of where
-// one with Head redirects to, no more is wanted than of itself.
+// Found is the entry of a URL found on e by hop. Its rank is that of its depth, but for a
+// Requisite, which has RequisiteRank. Of where one with Head redirects to, no more is wanted
+// than of itself.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
 		f.Depth++
 	}
 	f.Head = e.Head && hop == HopRedirect
-	f.Rank = RankOf(f.Depth)
+	if f.Rank = RankOf(f.Depth); f.Requisite() {
+		f.Rank = RequisiteRank
+	}
 	return f
 }
 
@@ -101,6 +104,10 @@ func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 // FromSeed reports whether e is a seed or was reached from one by redirects
 // alone.
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
+
+// RequisiteRank is the rank of what a page is shown with: it comes before the pages that
+// are found on it, and behind the seeds that were there before it.
+const RequisiteRank = 0
 
 // RankOf is the rank of an entry whose depth alone counts: what is near a seed comes
 // first.

@@ -95,6 +95,34 @@ func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
 	return n, nil
 }
 
+// ReadRequisites implements Backlog.
+func (m *Memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sites[site]
+	if s == nil {
+		return 0, time.Time{}, nil
+	}
+	for _, from := range []*entryHeap{&s.waiting, &s.ready} {
+		slices.SortFunc(*from, compareEntries) // which leaves it a heap
+		*from = slices.DeleteFunc(*from, func(e Entry) bool {
+			switch {
+			case !e.Requisite() || e.Due.IsZero() && e.Rank != RequisiteRank:
+				return false
+			case n < len(entries) && !e.Due.After(now):
+				s.out[e.ID] = e
+				entries[n] = e
+				n++
+				return true
+			case waiting.IsZero():
+				waiting = e.Due
+			}
+			return false
+		})
+	}
+	return n, waiting, nil
+}
+
 // Submit implements Backlog.
 func (m *Memory) Submit(c Completion) error {
 	m.mu.Lock()
@@ -213,15 +241,16 @@ func (h entryHeap) Len() int      { return len(h) }
 func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *entryHeap) Push(x any)   { *h = append(*h, x.(Entry)) }
 
-func (h entryHeap) Less(i, j int) bool {
-	a, b := h[i], h[j]
+func (h entryHeap) Less(i, j int) bool { return compareEntries(h[i], h[j]) < 0 }
+
+func compareEntries(a, b Entry) int {
 	if !a.Due.Equal(b.Due) {
-		return a.Due.Before(b.Due)
+		return a.Due.Compare(b.Due)
 	}
 	if p, q := a.Rank, b.Rank; p != q && a.Due.IsZero() {
-		return p < q
+		return cmp.Compare(p, q)
 	}
-	return a.ID < b.ID
+	return cmp.Compare(a.ID, b.ID)
 }
 
 func (h *entryHeap) Pop() any {

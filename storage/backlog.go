@@ -23,6 +23,11 @@ func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) 
 	return db.state.Read(site, now, entries)
 }
 
+// ReadRequisites implements frontier.Backlog.
+func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []frontier.Entry) (n int, waiting time.Time, err error) {
+	return db.state.ReadRequisites(site, now, entries)
+}
+
 // Submit implements frontier.Backlog.
 func (db *DB) Submit(c frontier.Completion) error { return db.state.Submit(c) }
 

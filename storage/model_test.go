@@ -77,7 +77,7 @@ func same(a, b frontier.SiteState) bool {
 func (s *script) add() {
 	var links []frontier.Entry
 	for range s.rand.IntN(5) {
-		e := frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: "L", Via: "http://via.example/", Head: s.rand.IntN(4) == 0}
+		e := frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: []string{"L", "LE", "ER"}[s.rand.IntN(3)], Via: "http://via.example/", Head: s.rand.IntN(4) == 0}
 		if s.rand.IntN(3) == 0 {
 			e.Same = s.url() // of another site it counts for nothing
 		}
@@ -90,11 +90,26 @@ func (s *script) add() {
 func (s *script) read() {
 	site, n := s.site(), 1+s.rand.IntN(4)
 	got, want := make([]frontier.Entry, n), make([]frontier.Entry, n)
-	i, err := s.db.Read(site, s.now, got)
+	reads := frontier.Backlog.Read
+	if s.rand.IntN(2) == 0 {
+		var waiting [2]time.Time // by the one, and by the other
+		of := waiting[:]
+		reads = func(b frontier.Backlog, site frontier.Site, now time.Time, entries []frontier.Entry) (n int, err error) {
+			n, of[0], err = b.ReadRequisites(site, now, entries)
+			of = of[1:]
+			return n, err
+		}
+		defer func() {
+			if !waiting[0].Equal(waiting[1]) {
+				s.t.Errorf("ReadRequisites(%s): the next one is due %v, want %v", site, waiting[0], waiting[1])
+			}
+		}()
+	}
+	i, err := reads(s.db, site, s.now, got)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	j, err := s.model.Read(site, s.now, want)
+	j, err := reads(s.model, site, s.now, want)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -148,7 +163,7 @@ func (s *script) finish() {
 		c.Given = frontier.Fate{Code: frontier.SiteDead, Time: s.now}
 	}
 	if s.rand.IntN(2) == 0 {
-		c.Links = []frontier.Entry{e.Found(s.url(), frontier.HopLink), e.Found(s.url(), frontier.HopRedirect)}
+		c.Links = []frontier.Entry{e.Found(s.url(), frontier.HopLink), e.Found(s.url(), frontier.HopRedirect), e.Found(s.url(), frontier.HopEmbed)}
 	}
 	c.Spent.Pages = s.rand.IntN(9)
 	s.submit(c, id)

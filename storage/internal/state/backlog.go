@@ -194,61 +194,116 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 
 // Read implements frontier.Backlog.
 func (db *DB) Read(site frontier.Site, now time.Time, entries []frontier.Entry) (int, error) {
+	return db.readBy(&reader{site: site, now: now.UnixMilli(), entries: entries})
+}
+
+// ReadRequisites implements frontier.Backlog.
+func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []frontier.Entry) (n int, waiting time.Time, err error) {
+	r := reader{site: site, now: now.UnixMilli(), entries: entries, requisites: true}
+	n, err = db.readBy(&r)
+	return n, r.waiting, err
+}
+
+func (db *DB) readBy(r *reader) (int, error) {
 	// An entry stays out until every reader who might still see it as queued
 	// has gone.
 	db.reading.RLock()
 	defer db.reading.RUnlock()
-	n := 0
 	err := db.file.view(func(tx *bbolt.Tx) error {
-		num, err := siteNumber(tx.Bucket(bucketNames), site)
+		num, err := siteNumber(tx.Bucket(bucketNames), r.site)
 		if num == 0 || err != nil {
 			return err
 		}
-		r := reader{db: db, site: site, num: num, entries: entries}
+		r.hands, r.num = &db.hands, num
 		rows := tx.Bucket(bucketEntries).Cursor()
-		err = r.read(rows, kindWaiting, func(key []byte) bool { return waitingDue(key) <= now.UnixMilli() })
-		if err == nil {
-			err = r.read(rows, kindReady, func([]byte) bool { return true })
+		if err = r.readWaiting(rows); err == nil {
+			err = r.readReady(rows)
 		}
-		n = r.n
-		db.hands.read(num, n, n < len(entries))
+		db.hands.read(num, r.n, r.n < len(r.entries))
 		return err
 	})
-	if n == 0 {
+	if r.n == 0 {
 		// It has nothing else, so what is pending should not wait for company.
-		db.hands.starve(site)
+		db.hands.starve(r.site)
 		nudge(db.queue.hurry)
 	}
-	return n, err
+	return r.n, err
 }
 
 // A reader fills entries from the rows of one site.
 type reader struct {
-	db      *DB
-	site    frontier.Site
-	num     siteNum
-	entries []frontier.Entry
-	n       int
+	hands      *hands
+	site       frontier.Site
+	num        siteNum
+	now        int64 // what waits comes by then, in milliseconds
+	requisites bool  // and nothing else
+	entries    []frontier.Entry
+	n          int
+	waiting    time.Time // of requisites alone: when the first one that waits, and stays, is due
 }
 
-func (r *reader) read(rows *bbolt.Cursor, kind byte, due func(key []byte) bool) error {
-	prefix := r.num.prefix(kind)
-	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && due(key); key, value = rows.Next() {
-		if r.n == len(r.entries) {
-			return nil
-		}
-		num := lastNum(key)
-		if !r.db.hands.take(r.num, num, kind == kindReady) {
-			continue
-		}
-		e, err := rowEntry(r.site, r.num, key, value)
-		if err != nil {
+func (r *reader) readWaiting(rows *bbolt.Cursor) error {
+	prefix := r.num.prefix(kindWaiting)
+	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
+		due := waitingDue(key)
+		if full := r.n == len(r.entries); full || due > r.now {
+			if !r.requisites {
+				return nil
+			}
+			found, err := r.leave(key, value)
+			if found {
+				r.waiting = time.UnixMilli(due)
+			}
+			if found || err != nil {
+				return err
+			}
+		} else if err := r.take(key, value, false); err != nil {
 			return err
 		}
-		r.entries[r.n] = e
-		r.n++
 	}
 	return nil
+}
+
+func (r *reader) readReady(rows *bbolt.Cursor) error {
+	prefix := r.num.prefix(kindReady)
+	if r.requisites {
+		prefix = append(prefix, frontier.RequisiteRank)
+	}
+	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && r.n < len(r.entries); key, value = rows.Next() {
+		if err := r.take(key, value, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes the entry of a row, if it is one that is wanted and nobody has.
+func (r *reader) take(key, value []byte, ready bool) error {
+	if r.requisites {
+		if is, err := r.leave(key, value); !is || err != nil {
+			return err
+		}
+	}
+	num := lastNum(key)
+	if !r.hands.take(r.num, num, ready) {
+		return nil
+	}
+	e, err := rowEntry(r.site, r.num, key, value)
+	if err != nil {
+		return err
+	}
+	r.entries[r.n] = e
+	r.n++
+	return nil
+}
+
+// leave reports whether a row is that of a requisite that nobody has, and leaves it there.
+func (r *reader) leave(key, value []byte) (bool, error) {
+	if r.hands.hold(r.num, lastNum(key)) {
+		return false, nil
+	}
+	e, err := rowEntry(r.site, r.num, key, value)
+	return err == nil && e.Requisite(), err
 }
 
 // Submit implements frontier.Backlog.

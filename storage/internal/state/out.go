@@ -60,6 +60,13 @@ func (h *hands) take(n siteNum, num uint32, ready bool) bool {
 	return true
 }
 
+// hold reports whether an entry is out.
+func (h *hands) hold(n siteNum, num uint32) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sites[n].has(num)
+}
+
 // read notes that so many entries of a site are in hand now that were not, and
 // whether there are no more of them.
 func (h *hands) read(n siteNum, entries int, dry bool) {
