@@ -30,6 +30,8 @@ type ending struct {
 // It requires that mu is held.
 func (f *Frontier) ended() error {
 	switch {
+	case f.closed:
+		return ErrLimit
 	case len(f.waiting.sites) > 0:
 		return ErrPatience
 	case f.entries > 0:

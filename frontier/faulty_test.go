@@ -56,6 +56,14 @@ func (b *faulty) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	return b.Memory.Read(s, now, entries)
 }
 
+func (b *faulty) ReadRequisites(s Site, now time.Time, entries []Entry) (int, time.Time, error) {
+	b.reads = append(b.reads, len(entries))
+	if err := b.err("ReadRequisites"); err != nil {
+		return 0, time.Time{}, err
+	}
+	return b.Memory.ReadRequisites(s, now, entries)
+}
+
 // An error of the backlog is told to whom it hits, and ends the crawl.
 func TestErrorsOfTheBacklog(t *testing.T) {
 	for _, method := range []string{"Sites", "Common", "Submit"} {
@@ -83,6 +91,19 @@ func TestErrorsOfTheBacklog(t *testing.T) {
 	b.fails = "Read"
 	ended("Read", f)
 
+	b, f, turn := start()
+	b.fails = "ReadRequisites"
+	f.opts.Requisites = true
+	if err := f.Allow(func(l *Limits) { l.Pages = 1 }); err != nil {
+		t.Fatal(err)
+	}
+	o := page
+	o.Links = []Entry{turn.Entry().Found(mustParse(t, "http://c.example/i.png"), HopEmbed)}
+	if _, err := turn.Finish(o); err != nil {
+		t.Error(err)
+	}
+	ended("ReadRequisites", f)
+
 	b, f, _ = start()
 	b.fails = "Submit"
 	if err := f.Add(Entry{URL: mustParse(t, "http://c.example/")}); !errors.Is(err, errDisk) {
@@ -90,7 +111,7 @@ func TestErrorsOfTheBacklog(t *testing.T) {
 	}
 	ended("Add", f)
 
-	b, f, turn := start()
+	b, f, turn = start()
 	b.fails = "Submit"
 	if _, err := turn.Finish(page); !errors.Is(err, errDisk) {
 		t.Errorf("Finish: %v", err)

@@ -28,6 +28,10 @@ type Options struct {
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
 	MaxSite     Spent         // the budget of one site; 0: no limit
 
+	// Requisites: once only pages are spent, of the crawl or of a site, what pages are shown
+	// with and is queued with RequisiteRank is asked for all the same.
+	Requisites bool
+
 	// Site says the limits of a site, before it is asked for anything. It is called by
 	// Next and Hop, with no lock held, and must be safe for concurrent use; who waits for
 	// it is one caller of these, while the other sites go on. What it says counts for as
@@ -127,7 +131,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 		opts: opts, backlog: backlog, opened: opened, sites: map[Site]*site{},
 		keeper:  keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
 		holding: holding{idle: make(chan struct{}, 1)},
-		queues:  queues{waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},
+		queues:  queues{unlooked: siteHeap{before: anyFirst}, waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},
 		commons: [kinds]commons{
 			byAddress: newCommons(IPClock, opts.IPDelay, opts.PerIP),
 			byDomain:  newCommons(DomainClock, opts.DomainDelay, 1),
@@ -136,6 +140,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	}
 	f.set(Limits{Pages: opts.Limit, Bytes: opts.MaxBytes, Rate: opts.Rate, Patience: opts.Patience}, opened)
 	moved, err := f.recall()
+	f.turnover()
 	if err == nil {
 		err = f.restore()
 	}
@@ -219,6 +224,12 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			default:
 			}
 		}
+		if s := f.unseen(); s != nil {
+			f.kickLocked() // there may be more of them, or something else to do
+			f.mu.Unlock()
+			f.look(s)
+			continue
+		}
 		s, wait, err := f.pick(f.now())
 		lead := s == nil && err == nil && !f.led
 		if lead {
@@ -294,6 +305,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		if f.admit(s, now) {
 			f.pay(now)
 			f.begun(&f.out)
+			f.mayBePage(s)
 			return s, 0, nil
 		}
 		f.queue(s)
@@ -348,22 +360,27 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
-	if !barred && s.next() < 0 {
+	shut := !s.page || f.shut(s) // it was picked for no page: now, too, it has the right to none
+	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
-		err = f.readAhead(s)
+		err = f.read(s, shut)
 		f.mu.Lock()
 	}
 	t.adoptHeld()
-	if err != nil || barred || len(s.ahead) == 0 {
+	shut = shut || f.shut(s)
+	i := max(s.next(shut), s.firstAhead(shut))
+	if err != nil || barred || i < 0 {
 		f.refund()
 		f.release(t, f.now())
 		f.kickLocked() // who keeps the time may have looked while the site was out
 		return nil, err
 	}
-	i := max(0, s.next())
 	t.entry = s.ahead[i]
 	s.ahead = slices.Delete(s.ahead, i, i+1)
 	f.ahead--
+	if !t.entry.Page() {
+		f.isNoPage(s)
+	}
 	t.stamp()
 	t.queued = s.due
 	if s.first.IsZero() || s.asked != t.entry.ID {
@@ -371,6 +388,22 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	}
 	t.first = s.first
 	return t, nil
+}
+
+// read takes entries of a site that is out from the backlog, which may be shut.
+func (f *Frontier) read(s *site, shut bool) error {
+	if shut {
+		return f.readShown(s)
+	}
+	return f.readAhead(s)
+}
+
+// room is how much of a place may be read into. It requires that mu is held.
+func (f *Frontier) room(all []Entry) []Entry {
+	if f.ahead > mostAhead {
+		return all[:1]
+	}
+	return all[:f.opts.ReadAhead]
 }
 
 // readAhead takes entries of a site that is out from the backlog: first those
@@ -390,10 +423,7 @@ func (f *Frontier) readAhead(s *site) error {
 	// Set before reading: what grows meanwhile sets them anew.
 	s.more = false
 	var room [maxAhead]Entry
-	buf := room[:f.opts.ReadAhead]
-	if f.ahead > mostAhead {
-		buf = room[:1]
-	}
+	buf := f.room(room[:])
 	f.mu.Unlock()
 	n, err := f.backlog.Read(s.name, waiting, buf)
 	f.mu.Lock()
@@ -431,6 +461,7 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 		f.hops--
 	} else {
 		f.out--
+		f.isNoPage(t.site)
 	}
 	if t.held != nil {
 		f.free(t.held)

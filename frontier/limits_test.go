@@ -50,8 +50,8 @@ func (in *force) asked() error {
 	return nil
 }
 
-func (in *force) ended(fate Fate) error {
-	if fate.Page() {
+func (in *force) ended(e Entry, fate Fate) error {
+	if fate.Page() && e.Page() {
 		in.done++
 	}
 	if in.pages > 0 && in.done > in.pages {

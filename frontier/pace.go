@@ -14,7 +14,7 @@ const Forever time.Duration = math.MaxInt64
 // Limits are what a crawl may take in all, and how long it waits. They may be
 // changed while it runs.
 type Limits struct {
-	Pages    int           // of the whole crawl; 0: no limit
+	Pages    int           // of the whole crawl; 0: no limit. See Options.Requisites
 	Bytes    int64         // of answers of the whole crawl; 0: no limit
 	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
 	Turns    int           // out at once, but for those made by Hop; 0: no limit
@@ -44,6 +44,7 @@ type pace struct {
 	limits  Limits        // set alone writes it
 	limiter *rate.Limiter // of limits.Rate; nil for no limit
 	credit  int           // turns paid for there that made no request; 0 without a limiter
+	closed  bool          // no page is asked for any more, but for what pages are shown with; turnover alone writes it
 }
 
 // Allow changes the limits: change is given those in force, and no other change
@@ -65,6 +66,7 @@ func (f *Frontier) Allow(change func(*Limits)) error {
 		return err
 	}
 	f.set(l, f.now())
+	f.turnover()
 	f.kickLocked()
 	return nil
 }
@@ -90,11 +92,13 @@ func (p *pace) set(l Limits, now time.Time) {
 }
 
 // full reports whether a limit forbids another turn for now, and whether one is
-// used up, whatever comes of the pages under way: those may turn out to be none.
+// used up, whatever comes of the pages under way: those may turn out to be none. While
+// the crawl is closed its pages are no such limit: the sites are shut.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
-	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || l.Pages > 0 && f.spent.Pages >= l.Pages
-	return used || l.Paused || l.Pages > 0 && f.spent.Pages+f.heldPages+f.out >= l.Pages || l.Turns > 0 && f.out >= l.Turns, used
+	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
+	paged := !f.closed && l.Pages > 0 && f.spent.Pages+f.heldPages+f.pages >= l.Pages
+	return used || paged || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
 }
 
 // impatient reports whether the first site that waits is due too late, or none

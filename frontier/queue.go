@@ -10,11 +10,12 @@ import (
 type place uint8
 
 const (
-	placeIdle    place = iota // has nothing to be asked
-	placeWaiting              // in the queue, by due time
-	placeReady                // is due: in the queue by rank
-	placeParked               // waits for another's release: of an address or a site
-	placeOut                  // a Turn has it
+	placeIdle     place = iota // has nothing to be asked
+	placeWaiting               // in the queue, by due time
+	placeReady                 // is due: in the queue by rank
+	placeParked                // waits for another's release: of an address or a site
+	placeUnlooked              // shut, and the backlog is to be looked into
+	placeOut                   // a Turn has it
 )
 
 // site is what the frontier holds in memory of one Site: the politeness, and a
@@ -30,10 +31,12 @@ type site struct {
 	given  Fate // why it is not asked any more in this run
 
 	limits   *SiteLimits   // nil until they are known, or where no site has any; limit alone writes it
+	page     bool          // it is out for what may be a page that counts: see motion.pages
 	slowed   time.Duration // its least pause by Slow; 0: none
 	excluded string        // why nothing more is asked of it; empty: it is
 
 	stock // what the backlog has
+	shown shown
 
 	ahead []Entry // read and not handed out, next first; but see next
 
@@ -72,18 +75,19 @@ type stock struct {
 }
 
 // queues are the sites with something to be asked that nobody has: each is in
-// one of the two heaps, where its place and index say. queue, unqueue and pick
+// one of the heaps, where its place and index say. queue, unqueue and pick
 // alone move them.
 type queues struct {
-	waiting siteHeap  // placeWaiting, by due time
-	ready   siteHeap  // placeReady: due, by rank
-	last    *site     // the one in waiting that is due last, unless it has left since
-	lastDue time.Time // no site in waiting is due later
+	unlooked siteHeap  // placeUnlooked
+	waiting  siteHeap  // placeWaiting, by due time
+	ready    siteHeap  // placeReady: due, by rank
+	last     *site     // the one in waiting that is due last, unless it has left since
+	lastDue  time.Time // no site in waiting is due later
 }
 
 // first is the site that is due first; nil if none has anything to be asked.
 func (q *queues) first() *site {
-	for _, h := range []*siteHeap{&q.ready, &q.waiting} {
+	for _, h := range []*siteHeap{&q.unlooked, &q.ready, &q.waiting} {
 		if len(h.sites) > 0 {
 			return h.sites[0]
 		}
@@ -99,7 +103,10 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 			due, by = t, c
 		}
 	}
-	if len(s.ahead) == 0 && !s.more {
+	if f.shut(s) {
+		first, _ := s.shows()
+		later(first, RetryClock)
+	} else if len(s.ahead) == 0 && !s.more {
 		later(s.retry, RetryClock)
 	}
 	for i := range f.commons {
@@ -117,6 +124,10 @@ func (f *Frontier) askable(s *site) bool {
 	if s.given.Code != Undecided || s.excluded != "" || f.overBudget(s) {
 		return false
 	}
+	if f.shut(s) {
+		_, ok := s.shows()
+		return ok
+	}
 	return len(s.ahead) > 0 || s.more || !s.retry.IsZero()
 }
 
@@ -126,10 +137,11 @@ func (s *Spent) add(t Spent) {
 	s.Time += t.Time
 }
 
-// overBudget reports whether s has used up what one site may cost.
+// overBudget reports whether s has used up what one site may cost, so that nothing more is
+// asked of it. See shut for its pages, where Options.Requisites is set.
 func (f *Frontier) overBudget(s *site) bool {
 	most := f.most(s)
-	return most.Pages > 0 && s.spent.Pages+s.heldPages >= most.Pages ||
+	return !f.opts.Requisites && f.sitePagesSpent(s) ||
 		most.Bytes > 0 && s.spent.Bytes >= most.Bytes ||
 		most.Time > 0 && s.spent.Time >= most.Time
 }
@@ -143,6 +155,11 @@ func (f *Frontier) queue(s *site) {
 	if !f.askable(s) {
 		return
 	}
+	if f.shut(s) && s.toLook() {
+		s.due, s.by, s.place = time.Time{}, NoClock, placeUnlooked
+		heap.Push(&f.unlooked, s)
+		return
+	}
 	s.due, s.by = f.dueAt(s)
 	s.place = placeWaiting
 	heap.Push(&f.waiting, s)
@@ -152,6 +169,8 @@ func (f *Frontier) queue(s *site) {
 // unqueue takes s out of the queue that it is in.
 func (f *Frontier) unqueue(s *site) {
 	switch s.place {
+	case placeUnlooked:
+		heap.Remove(&f.unlooked, s.index)
 	case placeWaiting:
 		heap.Remove(&f.waiting, s.index)
 	case placeReady:
@@ -185,20 +204,20 @@ func (f *Frontier) unpark(s *site) {
 	}
 }
 
-// next is the place in ahead of the entry to be asked for; -1 where that is
-// still with the backlog. While the site rests again and again, those that did
+// next is the place in ahead of the entry to be asked for, of a site that may be shut; -1
+// where that is still with the backlog. While the site rests again and again, those that did
 // not fail yet go first: one URL that is always answered by a 503 must not keep
 // the others waiting.
-func (s *site) next() int {
+func (s *site) next(shut bool) int {
 	if s.clocks.Strikes > 0 {
-		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Tries == 0 }); i >= 0 {
+		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
 			return i
 		}
-		if s.more {
+		if shut && s.mayShow() || !shut && s.more {
 			return -1
 		}
 	}
-	return min(len(s.ahead), 1) - 1
+	return s.firstAhead(shut)
 }
 
 // rank is that of the entry that s would be asked for.
@@ -208,6 +227,8 @@ func (s *site) rank() uint8 {
 	}
 	return s.head
 }
+
+func anyFirst(*site, *site) bool { return false }
 
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 

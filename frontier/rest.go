@@ -6,14 +6,36 @@ import "time"
 // anything begin, so that nothing moves without a trace in activity.
 type motion struct {
 	out      int    // turns handed out by Next and not finished
+	pages    int    // of these, those whose site says page: they may end with one that counts
 	hops     int    // turns made by Hop and not finished
-	closing  int    // sites that Done has, for which none of the others stands
+	closing  int    // sites that Done or look has, for which none of the others stands
 	pending  int    // submits of which Grown has not told yet that they have settled
 	activity uint64 // of all that ever began; it never falls
 }
 
 // begun counts a turn.
 func (m *motion) begun(kind *int) { *kind++; m.activity++ }
+
+// mayBePage notes that the turn for which a site was picked may end with a page that counts,
+// unless it has the right to none.
+func (f *Frontier) mayBePage(s *site) {
+	if s.page = !f.shut(s); s.page {
+		f.pages++
+	}
+}
+
+// isNoPage notes that it does not, or has been counted.
+func (f *Frontier) isNoPage(s *site) {
+	if !s.page {
+		return
+	}
+	full, _ := f.full()
+	s.page = false
+	f.pages--
+	if full {
+		f.kickLocked()
+	}
+}
 
 // submitted counts what is about to be submitted to the backlog.
 func (m *motion) submitted() { m.pending++; m.activity++ }

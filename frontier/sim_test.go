@@ -181,14 +181,14 @@ func (j *judged) take(o Outcome) {
 	}
 }
 
-func (r *referee) end(u URL, fate Fate) {
+func (r *referee) end(e Entry, fate Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.in.ended(fate); err != nil {
+	if err := r.in.ended(e, fate); err != nil {
 		r.t.Error(err)
 	}
-	if r.done[u.Key()]++; r.done[u.Key()] > 1 {
-		r.t.Errorf("%s ended twice", u)
+	if r.done[e.Key()]++; r.done[e.Key()] > 1 {
+		r.t.Errorf("%s ended twice", e.URL)
 	}
 }
 
@@ -218,7 +218,7 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		}
 		ended := fate.Code != Undecided && fate.Code != Waiting
 		if ended {
-			r.end(turn.Entry().URL, fate)
+			r.end(turn.Entry(), fate)
 		}
 		if turn.Held() != (ended && o.Hold) {
 			r.t.Errorf("%v with Hold %v is held: %v", fate, o.Hold, turn.Held())
@@ -291,7 +291,7 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 	o.Fate = Fate{Code: Fetched, Status: 200}
 	var links []Entry
 	for range r.intn(4) {
-		links = append(links, turn.Entry().Found(urls[r.intn(len(urls))], HopLink))
+		links = append(links, turn.Entry().Found(urls[r.intn(len(urls))], []Hop{HopLink, HopEmbed}[r.intn(2)]))
 	}
 	o.Links = r.add(links)
 	return o
@@ -365,6 +365,7 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				if seed%5 == 0 {
 					opts.Rate = 2
 				}
+				opts.Requisites = seed%7 < 4
 				r := newReferee(t, seed, opts)
 				urls := simulated(t)
 				f, err := New(NewMemory(), opts)

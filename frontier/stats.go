@@ -56,7 +56,8 @@ type SiteStatus struct {
 	By     Clock     // what it waits for
 	Pause  time.Duration
 	Given  Fate // why it is not asked any more in this run
-	Over   bool // its budget is used up
+	Over   bool // its budget is used up: nothing more is asked
+	Shut   bool // its pages are, by Options.MaxSite or SiteLimits: only what these are shown with is still asked for
 
 	Gap      time.Duration // between two requests, where it answers as it did
 	Parked   bool          // it waits until another turn ends: of its address, domain or host, or of a site that it needs
@@ -101,9 +102,15 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 func (f *Frontier) status(s *site) SiteStatus {
 	due, by := f.dueAt(s)
 	gap, _ := s.clocks.steady(f.delay(s))
+	over, shut := f.overBudget(s), false
+	if !over && f.sitePagesSpent(s) {
+		_, shut = s.shows()
+		shut = shut || s.place == placeOut
+		over = !shut
+	}
 	return SiteStatus{
 		Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
-		Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: f.overBudget(s),
+		Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: over, Shut: shut,
 		Gap: gap, Parked: s.place == placeParked, Excluded: s.excluded,
 	}
 }

@@ -25,12 +25,13 @@ var rewrite = flag.Bool("rewrite", false, "write what the traces came to into te
 //
 //	open delay=1s restarted=-1m ...          over the same backlog, as a restart would
 //	open anew ...                            over an empty one
+//	open requisites ...                      what pages are shown with is asked for though their limit is reached
 //	open site=SITE,delay=10s,pages=N ...     SITE has limits of its own; site=SITE,fails: they cannot be had
 //	add URL ... [depth=N] [hops=LER] [head]
 //	next [10s]                               the next turn, waiting for so long; 100h by default
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
 //	hop [SITE] SITE                          by the right of a turn
-//	finish [SITE] [took=1s] [status=200] [hold] ... see outcome
+//	finish [SITE] [took=1s] [status=200] [hold] [link=URL] [shows=URL] ... see outcome
 //	done URL [link=URL]                      whose end was held
 //	idle                                     whether nothing is left but what is held
 //	crawl                                    next and finish with a page, to the end
@@ -248,6 +249,7 @@ func (r *tracer) open(args []string) string {
 			Pages: r.number(option(args, "sitepages")), Bytes: int64(r.number(option(args, "sitebytes"))), Time: r.duration(option(args, "sitetime")),
 		},
 		ReadAhead: r.number(option(args, "readahead")), Restarted: r.in(option(args, "restarted")), Site: r.sites(args),
+		Requisites: slices.Contains(args, "requisites"),
 	}
 	if r.f != nil {
 		r.f.Settle(r.t.Context())
@@ -438,6 +440,11 @@ func (r *tracer) outcome(turn *Turn, args []string) Outcome {
 	if link := option(args, "link"); link != "" {
 		o.Links = []Entry{turn.Entry().Found(mustParse(r.t, link), HopLink)}
 	}
+	for _, arg := range args {
+		if shown, ok := strings.CutPrefix(arg, "shows="); ok {
+			o.Links = append(o.Links, turn.Entry().Found(mustParse(r.t, shown), HopEmbed))
+		}
+	}
 	return o
 }
 
@@ -500,6 +507,9 @@ func (r *tracer) site(name Site) (said string) {
 		}
 		if st.Over {
 			said += ", over its budget"
+		}
+		if st.Shut {
+			said += ", shut"
 		}
 		if st.Parked {
 			said += ", parked"

@@ -282,6 +282,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		s.spent.Pages++
 		f.spent.Pages++
 	}
+	f.turnover()
 	if ended.Code != Undecided && ended.Code != Waiting {
 		f.done++
 	}

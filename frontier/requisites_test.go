@@ -1,0 +1,284 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A gallery is a simulated web of pages that are shown with something, and its backlog,
+// of which it counts the reads.
+type gallery struct {
+	*Memory
+	t *testing.T
+
+	mu    sync.Mutex
+	rand  *rand.Rand
+	more  int // pages and requisites that will still be found
+	found int
+	reads int
+	turns int
+	pages int // that ended as one that counts
+	sites map[Site]int
+	held  []*Turn
+}
+
+func (g *gallery) Read(s Site, now time.Time, entries []Entry) (int, error) {
+	g.mu.Lock()
+	g.reads++
+	g.mu.Unlock()
+	return g.Memory.Read(s, now, entries)
+}
+
+func (g *gallery) ReadRequisites(s Site, now time.Time, entries []Entry) (int, time.Time, error) {
+	g.mu.Lock()
+	g.reads++
+	g.mu.Unlock()
+	return g.Memory.ReadRequisites(s, now, entries)
+}
+
+// play makes up what came of a turn.
+func (g *gallery) play(turn *Turn) Outcome {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.turns++
+	now := time.Now()
+	o := Outcome{Fate: Fate{Code: Fetched, Status: 200}, Request: &Request{Started: now, Ended: now}, Hold: g.rand.IntN(4) == 0}
+	switch g.rand.IntN(12) {
+	case 0:
+		return Outcome{Fate: Fate{Code: RobotsDisallowed}}
+	case 1:
+		o.Again = true
+		return o
+	case 2:
+		o.Trouble = []Trouble{PageTrouble, SiteTrouble}[g.rand.IntN(2)]
+		return o
+	case 3:
+		o.Fate.Status = 404
+		return o
+	}
+	for range min(g.more, g.rand.IntN(6)) {
+		g.more--
+		g.found++
+		u := mustParse(g.t, fmt.Sprintf("http://h%d.example/%d", g.rand.IntN(4), g.found))
+		hop := []Hop{HopLink, HopEmbed, HopEmbed, HopManifest}[g.rand.IntN(4)]
+		o.Links = append(o.Links, turn.Entry().Found(u, hop))
+	}
+	return o
+}
+
+// work does all that a frontier asks for.
+func (g *gallery) work(f *Frontier) error {
+	for {
+		turn, err := f.Next(g.t.Context())
+		if err != nil {
+			return err
+		}
+		o := g.play(turn)
+		time.Sleep(time.Duration(len(o.Links)) * 100 * time.Millisecond)
+		fate, err := turn.Finish(o)
+		if err != nil {
+			return err
+		}
+		g.mu.Lock()
+		if fate.counts(turn.Entry()) {
+			g.pages++
+			g.sites[turn.Site()]++
+		}
+		if turn.Held() {
+			g.held = append(g.held, turn)
+		}
+		g.mu.Unlock()
+	}
+}
+
+// run crawls to the end, which it returns.
+func (g *gallery) run(f *Frontier) (end error) {
+	ended := make(chan struct{})
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			if err := g.work(f); err != nil {
+				g.mu.Lock()
+				end = err
+				g.mu.Unlock()
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(ended)
+	}()
+	for {
+		select {
+		case <-f.Idle():
+		case <-time.After(time.Minute):
+		case <-ended:
+			return end
+		}
+		g.mu.Lock()
+		held := g.held
+		g.held = nil
+		g.mu.Unlock()
+		for _, turn := range held {
+			if err := turn.Done(); err != nil {
+				g.t.Error(err)
+			}
+		}
+	}
+}
+
+// left counts what is queued, and of that what pages are shown with.
+func (g *gallery) left() (all, shown int) {
+	for i := range 4 {
+		for e := range g.Queued(Site(fmt.Sprintf("http://h%d.example", i))) {
+			if all++; e.Requisite() {
+				shown++
+			}
+		}
+	}
+	return all, shown
+}
+
+// However a limit of pages ends a crawl, none more is asked for, nothing is left of what
+// those that were are shown with, and the backlog is not read again and again; with a larger
+// limit the crawl goes on, and ends with nothing left.
+func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 3))
+				g := &gallery{Memory: NewMemory(), t: t, rand: rng, more: 400, sites: map[Site]int{}}
+				var seeds []Entry
+				for i := range 20 {
+					seeds = append(seeds, Entry{URL: mustParse(t, fmt.Sprintf("http://h%d.example/seed/%d", i%4, i))})
+				}
+				limit, perSite := 0, 0
+				for run := 0; ; run++ {
+					o := Options{Delay: time.Second, Patience: Forever, Requisites: true, ReadAhead: int(seed % 4)}
+					switch last := run == 3; {
+					case last:
+					case seed%3 > 0:
+						limit += 1 + rng.IntN(20)
+						o.Limit = limit
+					}
+					if run < 3 && seed%3 < 2 {
+						perSite += 1 + rng.IntN(8)
+						if o.MaxSite.Pages = perSite; seed%5 == 0 {
+							o.MaxSite.Pages = 0
+							o.Site = func(Site) (SiteLimits, error) { return SiteLimits{Max: Spent{Pages: perSite}}, nil }
+						}
+					}
+					f := opened(t, g, o)
+					if run == 0 {
+						if err := f.Add(seeds...); err != nil {
+							t.Fatal(err)
+						}
+					}
+					g.reads, g.turns = 0, 0
+					end := g.run(f)
+					f.Settle(t.Context())
+					all, shown := g.left()
+					if o.Limit > 0 && g.pages > o.Limit || o.MaxSite.Pages > 0 && max(g.sites["http://h0.example"], g.sites["http://h1.example"]) > o.MaxSite.Pages {
+						t.Errorf("run %d: %d pages, by site %v; limits %d, %d", run, g.pages, g.sites, o.Limit, perSite)
+					}
+					want := ErrEnd
+					switch {
+					case o.Limit > 0 && g.pages == o.Limit:
+						want = ErrLimit
+					case all > 0:
+						want = ErrUnasked
+					}
+					if end != want || shown > 0 || f.Stats().Entries != all || f.Stats().Spent.Pages != g.pages {
+						t.Errorf("run %d ended with %v, want %v; %d are left, %d of what pages are shown with; %+v", run, end, want, all, shown, f.Stats())
+					}
+					if rest := f.Rest(); rest.Out+rest.Pending+rest.Held > 0 || !rest.NextDue.IsZero() {
+						t.Errorf("run %d: at the end %+v", run, rest)
+					}
+					if g.reads > 4*g.turns+20 {
+						t.Errorf("run %d: the backlog was read %d times for %d turns", run, g.reads, g.turns)
+					}
+					if run == 3 {
+						if all > 0 || !errors.Is(end, ErrEnd) {
+							t.Errorf("without limits %d are left, %v", all, end)
+						}
+						return
+					}
+					g.Forget()
+				}
+			})
+		})
+	}
+}
+
+// While a page may be the last one nobody else is handed out; as soon as it is known to be
+// none, somebody is.
+func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &gated{Memory: NewMemory()}
+		f := opened(t, b, Options{Limit: 1, Requisites: true})
+		for _, e := range []Entry{{URL: mustParse(t, "http://a.example/i.png"), Hops: "E"}, {URL: mustParse(t, "http://b.example/")}} {
+			if err := f.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.gate = make(chan struct{})
+		first := waiting(t.Context(), f, 1)
+		synctest.Wait()
+		second := waiting(t.Context(), f, 1)
+		synctest.Wait()
+		if len(first)+len(second) > 0 {
+			t.Fatal("a turn was handed out that nobody could read")
+		}
+		close(b.gate)
+		synctest.Wait()
+		if len(first) != 1 || len(second) != 1 {
+			t.Errorf("%d turns for the first, %d for the second, want one for each", len(first), len(second))
+		}
+	})
+}
+
+// A backlog is looked into only where something would come of it, and never where nothing
+// is said of requisites.
+func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
+	for name, o := range map[string]Options{
+		"off":     {Limit: 1},
+		"bytes":   {Limit: 1, MaxBytes: 1, Requisites: true},
+		"no rank": {Limit: 1, Requisites: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &faulty{Memory: NewMemory()}
+			f := opened(t, b, o)
+			o := page
+			o.Request = &Request{Started: time.Now(), Ended: time.Now(), Bytes: 1}
+			seed := Entry{URL: mustParse(t, "http://a.example/")}
+			for i := range 20 {
+				e := seed.Found(mustParse(t, fmt.Sprintf("http://h%d.example/", i)), HopLink)
+				if name != "no rank" {
+					e.Rank = RequisiteRank
+				}
+				o.Links = append(o.Links, e)
+			}
+			if err := f.Add(seed); err != nil {
+				t.Fatal(err)
+			}
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Next(t.Context()); err != ErrLimit {
+				t.Errorf("%s: Next: %v", name, err)
+			}
+			if len(b.reads) != 1 {
+				t.Errorf("%s: the backlog was read %d times for one turn", name, len(b.reads))
+			}
+		})
+	}
+}
