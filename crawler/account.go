@@ -37,7 +37,7 @@ type Account struct {
 	stored Stored // its options have their defaults, and the roots of the scope
 	asked  bool   // a run had begun
 	full   bool   // a limit of the whole crawl is reached
-
+	paged  bool   // its limit of pages alone is
 }
 
 // NewAccount reads the settings of the crawl in dir, whose records are from. What is
@@ -67,7 +67,9 @@ func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.full = o.Limit > 0 && spent.Pages >= o.Limit || o.MaxBytes > 0 && spent.Bytes >= o.MaxBytes
+		bytes := o.MaxBytes > 0 && spent.Bytes >= o.MaxBytes
+		a.full = o.Limit > 0 && spent.Pages >= o.Limit || bytes
+		a.paged = a.full && !bytes
 	}
 	return a, nil
 }
@@ -120,13 +122,17 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 			yield(Listed{}, err)
 			return
 		}
-		held := a.heldBy(&st)
+		held, shown := a.heldBy(&st, false), a.heldBy(&st, true)
 		for k, err := range a.from.Entries(site) {
 			if err != nil {
 				yield(Listed{}, err)
 				return
 			}
-			if !yield(listed(k, &held), nil) {
+			by := &held
+			if a.shows(k.Entry) {
+				by = &shown
+			}
+			if !yield(listed(k, by), nil) {
 				return
 			}
 		}
@@ -142,11 +148,18 @@ type held struct {
 	now    time.Time
 }
 
+// shows reports whether e is what a page is shown with, and no limit of pages holds it.
+func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
+
 // heldBy says how what is queued at a site stands: by what is held against the site,
-// then against the crawl.
-func (a *Account) heldBy(st *frontier.SiteState) held {
+// then against the crawl. No limit of pages holds what these are shown with.
+func (a *Account) heldBy(st *frontier.SiteState, shown bool) held {
 	h := held{Standing: StandsQueued, now: a.now}
-	spent := a.overBudget(st.Spent)
+	cost := st.Spent
+	if shown {
+		cost.Pages = 0
+	}
+	spent := a.overBudget(cost)
 	switch {
 	case st.Fate.Code == frontier.RobotsUnreachable:
 		h.Standing, h.reason = StandsUnreachable, st.Fate.Detail
@@ -154,7 +167,7 @@ func (a *Account) heldBy(st *frontier.SiteState) held {
 		h.Standing, h.reason = StandsDead, st.Fate.Detail
 	case spent != "":
 		h.Standing, h.reason = StandsBudget, spent
-	case a.full:
+	case a.full && !(shown && a.paged):
 		h.Standing = StandsLimit
 	case st.Clocks.Due.After(a.now):
 		h.Standing, h.until, h.clock = StandsWaiting, st.Clocks.Due, st.Clocks.By

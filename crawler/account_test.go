@@ -18,11 +18,12 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 	dead := frontier.Fate{Code: frontier.SiteDead, Detail: "connect"}
 	waits := frontier.Fate{Code: frontier.Waiting, Until: latest}
 	for name, c := range map[string]struct {
-		fate frontier.Fate
-		site frontier.SiteState
-		opts Options
-		full bool
-		want Listed
+		fate         frontier.Fate
+		site         frontier.SiteState
+		opts         Options
+		full         bool
+		shown, paged bool
+		want         Listed
 	}{
 		"fetched":     {fate: frontier.Fate{Code: frontier.Fetched, Status: 404}, want: Listed{Standing: StandsFetched, Reason: "status 404"}},
 		"refused":     {fate: frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 2"}, want: Listed{Standing: StandsRefused, Reason: "line 2"}},
@@ -47,10 +48,13 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		"time":          {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostTime: 5 * time.Second}, want: Listed{Standing: StandsBudget, Reason: "max-host-time 5s"}},
 		"budget left":   {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 6, MaxHostBytes: 501, MaxHostTime: 6 * time.Second}, want: Listed{Standing: StandsQueued}},
 		"full":          {fate: waits, site: frontier.SiteState{Clocks: own}, full: true, want: Listed{Standing: StandsLimit}},
+		"shown":         {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 5}, full: true, paged: true, shown: true, want: Listed{Standing: StandsQueued}},
+		"shown, bytes":  {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 5, MaxHostBytes: 500}, shown: true, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
+		"shown, full":   {site: frontier.SiteState{Spent: spent}, full: true, shown: true, want: Listed{Standing: StandsLimit}},
 		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Standing: StandsFailed}},
 	} {
-		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full}
-		h := a.heldBy(&c.site)
+		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full, paged: c.paged}
+		h := a.heldBy(&c.site, c.shown)
 		k := storage.Kept{Fate: c.fate}
 		c.want.Kept = k
 		if got := listed(k, &h); got != c.want {

@@ -298,7 +298,7 @@ func (c *Crawler) open(h Handler) error {
 	limits := frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
-		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(),
+		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(), Requisites: o.Requisites,
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
 	}
 	if o.Site != nil {

@@ -103,7 +103,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 		}
 		return x, a.guess(x)
 	}
-	held := a.heldBy(&st)
+	held := a.heldBy(&st, a.shows(k.Entry))
 	x.Listed = listed(k, &held)
 	if k.Fate.Code == frontier.Undecided && k.Number > 0 {
 		if x.Ahead, err = a.from.Ahead(k); err != nil {

@@ -15,7 +15,8 @@ type Link struct {
 	// Rank orders the queue of a site: what is lower is asked for first, of equals what
 	// was found first. It is the depth if nothing is said, up to 255, so that what is
 	// near a seed comes first; 255 minus a score crawls the best first, 255 minus the
-	// depth goes deep first. It never makes a site be asked faster.
+	// depth goes deep first. What a page is shown with has frontier.RequisiteRank, whatever
+	// is said: it comes with its page. It never makes a site be asked faster.
 	Rank uint8
 
 	// Tag is that of the page that it leads to: that of the page that it was found on,
@@ -47,6 +48,9 @@ func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	link.URL = e.URL
 	ok := o.Links(p, &link)
 	e.Rank, e.Tag, e.Head = link.Rank, link.Tag, link.Head
+	if e.Requisite() {
+		e.Rank = frontier.RequisiteRank
+	}
 	return ok
 }
 

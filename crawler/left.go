@@ -113,7 +113,7 @@ func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Durati
 		return Skip{Reason: SkipRobotsUnreachable, Detail: st.Given.Detail}
 	case st.Given.Code != frontier.Undecided:
 		return Skip{Reason: SkipSiteDead, Detail: st.Given.Detail}
-	case st.Over:
+	case st.Over, st.Shut:
 		return Skip{Reason: SkipBudget}
 	case end == EndLimit:
 		return Skip{Reason: SkipLimit}

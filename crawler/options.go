@@ -49,10 +49,10 @@ type Options struct {
 	Purpose robots.Purpose // what the crawl is for; a page whose owner refuses that is not asked for, or not kept; empty: not declared
 
 	Depth        int           // links from a seed that are followed; 0: no limit
-	Limit        int           // pages of the whole crawl; 0: no limit
+	Limit        int           // pages of the whole crawl, without what they are shown with: that is fetched all the same; 0: no limit
 	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
 	MaxTime      time.Duration // after which the run is stopped; what takes longer than 10 s to end is then broken off; 0: no limit
-	MaxHostPages int           // pages of one site; 0: 10000, negative: no limit
+	MaxHostPages int           // pages of one site, counted as for Limit; 0: 10000, negative: no limit
 	MaxHostBytes int64         // of answers of one site; 0: no limit
 	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit
 

@@ -1,12 +1,21 @@
 package crawler_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // What a page is shown with is fetched whole, wherever it lies: a style sheet names
@@ -129,5 +138,201 @@ func TestLinksOfAFeed(t *testing.T) {
 			Func("/feed", sent("application/rss+xml", `<rss version="2.0"><channel><item><link>http://a.example/item</link></item></channel></rss>`)).Page("/item", "")
 		pages, _ := crawl(t, w, nil, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/feed", "http://a.example/item")
+	})
+}
+
+// gallery has pages that lead to the next one, each with a picture and a style sheet that
+// imports one which names a font.
+func gallery(w *crawltest.Web, origin string, pages int) {
+	s := w.Site(origin)
+	for i := range pages {
+		s.Page(fmt.Sprintf("/%d", i), fmt.Sprintf(`<link rel="stylesheet" href="/%d.css"><a href="/%d">x</a><img src="/%d.png">`, i, i+1, i)).
+			Func(fmt.Sprintf("/%d.css", i), sent("text/css", fmt.Sprintf(`@import "/%d-more.css";`, i))).
+			Func(fmt.Sprintf("/%d-more.css", i), sent("text/css", fmt.Sprintf(`@font-face { src: url("http://fonts.example/%d.woff2") }`, i))).
+			Func(fmt.Sprintf("/%d.png", i), sent("image/png", "PNG"))
+		w.Site("http://fonts.example").Func(fmt.Sprintf("/%d.woff2", i), sent("font/woff2", "WOFF"))
+	}
+}
+
+// shownWhole are the URLs of pages of a gallery with all that they are shown with.
+func shownWhole(origin string, from, to int) (all []string) {
+	for i := from; i < to; i++ {
+		for _, path := range []string{"", ".css", "-more.css", ".png"} {
+			all = append(all, fmt.Sprintf("%s/%d%s", origin, i, path))
+		}
+		all = append(all, fmt.Sprintf("http://fonts.example/%d.woff2", i))
+	}
+	return all
+}
+
+// Where pages are limited, of the crawl or of a site, those that are fetched are fetched
+// whole, and nothing else; with a larger limit the crawl goes on with the pages.
+func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
+	for name, limit := range map[string]func(o *crawler.Options, pages int){
+		"limit":          func(o *crawler.Options, pages int) { o.Limit = pages },
+		"max-host-pages": func(o *crawler.Options, pages int) { o.MaxHostPages = pages },
+		"site options": func(o *crawler.Options, pages int) {
+			o.MaxHostPages, o.Site = 1, func(frontier.Site) crawler.SiteOptions {
+				return crawler.SiteOptions{MaxPages: pages, Reason: "its owner asks for it"}
+			}
+		},
+		"ranks": func(o *crawler.Options, pages int) {
+			o.Limit, o.Links = pages, func(_ *crawler.Page, l *crawler.Link) bool { l.Rank = 9; return true }
+		},
+		"one worker": func(o *crawler.Options, pages int) { o.Limit, o.Concurrency = pages, 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				gallery(w, "http://a.example", 9)
+				var all []string
+				for _, pages := range []int{1, 3, 4} {
+					end, reason := crawler.EndLimit, crawler.SkipLimit
+					if name == "max-host-pages" || name == "site options" {
+						end, reason = crawler.EndUnasked, crawler.SkipBudget
+					}
+					got, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Requisites = dir, true; limit(o, pages) }, "http://a.example/0")
+					all = append(all, got...)
+					slices.Sort(all)
+					wantPages(t, all, shownWhole("http://a.example", 0, pages)...)
+					if sum.End != end || sum.Frontier.Spent.Pages != pages || len(sum.Left) != 1 || sum.Left[reason] != 1 {
+						t.Errorf("limited to %d pages the crawl ended %q with %d, left %v", pages, sum.End, sum.Frontier.Spent.Pages, sum.Left)
+					}
+				}
+				w.AssertPolite()
+			})
+			if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+				t.Errorf("Verify: %v", err)
+			}
+		})
+	}
+}
+
+// A run that is broken off anywhere goes on with what its last pages are shown with.
+func TestKillsLeaveNoHolesInTheLastPages(t *testing.T) {
+	for after := range 14 {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			gallery(w, "http://a.example", 9)
+			options := func() crawler.Options {
+				return crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir, Requisites: true, Limit: 2}
+			}
+			c, err := crawler.New(options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, kill := context.WithCancel(t.Context())
+			time.AfterFunc(time.Duration(after)*time.Second+time.Duration(after)*10*time.Millisecond, kill)
+			if err := c.Run(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			kill()
+			if c, err = crawler.New(options()); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(t.Context(), nil); err != nil || c.Summary().End != crawler.EndLimit || c.Summary().Frontier.Spent.Pages != 2 {
+				t.Errorf("broken off after %ds: %v, %+v", after, err, c.Summary())
+			}
+			for _, u := range shownWhole("http://a.example", 0, 2) {
+				if w.Fetched(u) == 0 {
+					t.Errorf("broken off after %ds: %s was never fetched", after, u)
+				}
+			}
+			w.AssertNeverFetched("http://a.example/2")
+			w.AssertPolite()
+		})
+	}
+}
+
+// Bytes, time and patience bound what pages are shown with as they bound pages.
+func TestWhatPagesAreShownWithHasLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*crawler.Options)
+		end    crawler.End
+		left   map[crawler.Reason]int
+		shown  []string
+	}{
+		"bytes":      {func(o *crawler.Options) { o.MaxBytes = 9000 }, crawler.EndLimit, map[crawler.Reason]int{crawler.SkipLimit: 4}, nil},
+		"host bytes": {func(o *crawler.Options) { o.MaxHostBytes = 9000 }, crawler.EndLimit, map[crawler.Reason]int{crawler.SkipBudget: 3, crawler.SkipLimit: 1}, nil},
+		"time":       {func(o *crawler.Options) { o.MaxTime = 1500 * time.Millisecond }, crawler.EndTime, map[crawler.Reason]int{crawler.SkipQueued: 3, crawler.SkipWaits: 1}, nil},
+		"patience":   {func(o *crawler.Options) { o.Patience = time.Minute }, crawler.EndLimit, map[crawler.Reason]int{crawler.SkipLimit: 2}, []string{"http://a.example/1.png", "http://a.example/2.png"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 1").
+					Page("/", strings.Repeat(" ", 10_000)+`<a href="/1">x</a><img src="/1.png"><img src="/2.png"><img src="http://b.example/1.png">`)
+				w.Site("http://b.example").Robots("User-agent: *\nCrawl-delay: 3600")
+				pages, sum := crawl(t, w, func(o *crawler.Options) { o.Requisites, o.Limit = true, 1; c.change(o) }, "http://a.example/")
+				wantPages(t, pages, append(c.shown, "http://a.example/")...)
+				if sum.End != c.end || !maps.Equal(sum.Left, c.left) {
+					t.Errorf("ended %q, left %v", sum.End, sum.Left)
+				}
+			})
+		})
+	}
+}
+
+// A run that waits for what else is allowed has its last page whole meanwhile, and rests.
+func TestAnOpenRunLeavesNoHoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		gallery(w, "http://a.example", 9)
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Requisites: true, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Allow(func(l *crawler.Limits) { l.Open = true }); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(t.Context(), nil) }()
+		for pages := 1; pages < 4; pages++ {
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			for _, u := range shownWhole("http://a.example", 0, pages) {
+				if w.Fetched(u) != 1 {
+					t.Errorf("%d pages are allowed: %s was fetched %d times", pages, u, w.Fetched(u))
+				}
+			}
+			w.AssertNeverFetched(fmt.Sprintf("http://a.example/%d", pages))
+			if err := c.Allow(func(l *crawler.Limits) { l.Pages = pages + 1; l.Open = pages < 3 }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-ended; err != nil || c.Summary().End != crawler.EndLimit || c.Summary().Pages != 4 {
+			t.Errorf("%v, %+v", err, c.Summary())
+		}
+		w.AssertPolite()
+	})
+}
+
+// A page is whole before those that it leads to are asked for, whatever ranks they are
+// given; what was queued before it comes first.
+func TestWhatAPageIsShownWithComesBeforeItsLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", `<a href="/1">x</a><a href="/2">x</a><link rel=stylesheet href="/1.css"><img src="/1.png">`).
+			Page("/1", `<img src="/2.png"><a href="/3">x</a>`).Page("/2", "").Page("/3", "").Page("/seed", "").
+			Func("/1.css", sent("text/css", `a { background: url(/3.png) }`)).
+			Func("/1.png", sent("image/png", "PNG")).Func("/2.png", sent("image/png", "PNG")).Func("/3.png", sent("image/png", "PNG"))
+		crawl(t, w, func(o *crawler.Options) {
+			o.Requisites = true
+			o.Links = func(_ *crawler.Page, l *crawler.Link) bool {
+				if l.Hop == frontier.HopEmbed {
+					l.Rank = 200
+				}
+				return true
+			}
+		}, "http://a.example/", "http://a.example/seed")
+		var order []string
+		for _, r := range w.Log() {
+			order = append(order, r.Target)
+		}
+		if got, want := strings.Join(order, " "), "/robots.txt / /seed /1.css /1.png /3.png /1 /2.png /2 /3"; got != want {
+			t.Errorf("asked for %s, want %s", got, want)
+		}
 	})
 }

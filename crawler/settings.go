@@ -118,7 +118,7 @@ func (o *Options) Settings() []Setting {
 		{Name: "max-time", Field: "MaxTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxTime, 0, 0),
 			Help: "stop the run after this time; what takes 10s longer is broken off (0: no limit)"},
 		{Name: "max-host-pages", Field: "MaxHostPages", Group: GroupEnd, Unit: "pages", Larger: Wider, Resume: FromNowOn, Value: count(&o.MaxHostPages, DefaultHostPages, 0),
-			Help: "pages of one site (0: no limit)"},
+			Help: "pages of one site, not counting what they are shown with (0: no limit)"},
 		{Name: "max-host-bytes", Field: "MaxHostBytes", Group: GroupEnd, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxHostBytes, 0, 0),
 			Help: "bytes of answers of one site (0: no limit)"},
 		{Name: "max-host-time", Field: "MaxHostTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxHostTime, 0, 0),

@@ -49,8 +49,9 @@ func watchdog(t *testing.T, moved *atomic.Int64) {
 
 // The whole crawler with every queue and cache at its smallest, a slow disk, all
 // outputs, pages of many new links on many sites, and runs that are broken off:
-// it never stands still, is polite, and loses nothing. $PERMESSO_STRESS says how
-// many webs, up to 200 sites and 2,000 links a page, it meets.
+// it never stands still, is polite, loses nothing, and leaves no page without its
+// picture. $PERMESSO_STRESS says how many webs, up to 200 sites and 2,000 links a
+// page, it meets.
 func TestStressAtTheSmallestBounds(t *testing.T) {
 	shapes := []shape{{24, 120, 90}}
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_STRESS")); err == nil {
@@ -130,6 +131,11 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 		if c.Summary().End != crawler.EndLimit {
 			t.Errorf("run %d ended after %v: %s", run, time.Since(began), c.Summary().End)
 		}
+		for left, err := range c.Left() {
+			if err != nil || strings.HasPrefix(left.URL.Target(), "/shown/") {
+				t.Errorf("%s is left, which a page is shown with; %v", left.URL, err)
+			}
+		}
 		break
 	}
 	w.AssertPolite()
@@ -137,11 +143,16 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 	t.Logf("%d requests in %v", len(w.Log()), time.Since(begin))
 }
 
-// fanOut answers with a page of links that nobody has seen.
+// fanOut answers with a page of links that nobody has seen, shown with a picture of its own
+// of another site.
 func fanOut(rw http.ResponseWriter, r *http.Request, web shape) {
+	if strings.HasPrefix(r.RequestURI, "/shown/") {
+		sent("image/png", "PNG")(rw, r)
+		return
+	}
 	rw.Header().Set("Content-Type", "text/html")
 	var b strings.Builder
-	b.WriteString("<img src=/image.png>")
+	fmt.Fprintf(&b, "<img src=\"http://h%d.example/shown/%s%s\">", len(r.RequestURI)%web.sites, r.Host, r.RequestURI)
 	for k := range web.links {
 		fmt.Fprintf(&b, "<a href=\"http://h%d.example%s/%d\">x</a>\n", k%web.sites, strings.TrimSuffix(r.RequestURI, "/"), k)
 	}

@@ -17,8 +17,9 @@
 // clocks, frees the site and submits what became of the entry. With Hold that is left to
 // Done: who handles what was fetched later than that has the site go on, and the entry
 // queued for whoever comes after a kill. A run is over when nothing is in flight or held
-// and nothing falls due within the patience, or a limit is used up. Add and Allow work
-// while it runs, and not after its end.
+// and nothing falls due within the patience, or a limit is used up; with Options.Requisites limits of pages
+// alone leave nothing that pages are shown with behind. Add and Allow work while it runs,
+// and not after its end.
 // A frontier whose [Limits] are Open has none but Stop; Rest tells whoever is to
 // decide whether anything moves in it.
 //
@@ -48,7 +49,8 @@
 // Start from Frontier.Next and Turn.Finish. wait.go says who keeps the time while
 // nothing is due, news.go what becomes of what the backlog tells, pace.go what
 // counts for all sites together, sitelimits.go what counts for one of them alone,
-// steer.go what it is told while it runs, rest.go what is under way, and hold.go what is
+// requisites.go what is asked for once pages are spent, steer.go what it is told while it
+// runs, rest.go what is under way, and hold.go what is
 // done but for its end. url.go and site.go say what a URL is; clock.go computes when a
 // site is due, and kept.go what is left of that after a restart; queue.go, common.go and
 // shared.go hold what a site can wait for: its own time and another site's right, an

@@ -282,3 +282,34 @@ func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
 		})
 	}
 }
+
+// A limit counts from the next turn on that is handed out, also where it is set while the
+// backlog is read for that one.
+func TestALimitThatIsSetWhileTheBacklogIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &gated{Memory: NewMemory()}
+		f := opened(t, b, Options{Requisites: true}, "http://a.example/1")
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := page
+		for u, hop := range map[string]Hop{"http://b.example/1": HopLink, "http://c.example/i.png": HopEmbed} {
+			o.Links = append(o.Links, turn.Entry().Found(mustParse(t, u), hop))
+		}
+		if _, err := turn.Finish(o); err != nil {
+			t.Fatal(err)
+		}
+		b.gate = make(chan struct{})
+		told := waiting(t.Context(), f, 2) // both are picked, and may be for pages
+		if err := f.Allow(func(l *Limits) { l.Pages, l.Open = 1, true }); err != nil {
+			t.Fatal(err)
+		}
+		close(b.gate)
+		synctest.Wait()
+		if n := len(told); n != 1 || <-told != "+0s http://c.example" {
+			t.Errorf("%d turns were handed out, want the one for the picture", n)
+		}
+		f.Stop()
+	})
+}
