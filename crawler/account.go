@@ -139,6 +139,13 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	}
 }
 
+// Held says how what is queued at a site stands, without an entry: what is held against
+// the site, or the crawl, and what the site waits for.
+func (a *Account) Held(st *frontier.SiteState) Listed {
+	h := a.heldBy(st)
+	return Listed{Standing: h.Standing, Reason: h.reason, Clock: h.clock, Until: h.until}
+}
+
 // A held is how what is queued at a site stands, but for what waits by itself.
 type held struct {
 	Standing

@@ -60,5 +60,9 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		if got := listed(k, &h); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+		c.want.Kept = storage.Kept{}
+		if got := a.Held(&c.site); c.fate == (frontier.Fate{}) && got != c.want {
+			t.Errorf("%s, without an entry: %+v, want %+v", name, got, c.want)
+		}
 	}
 }
