@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/crawler/report"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/spf13/cobra"
+)
+
+// reportFile is what a report is called in the directory of its crawl.
+const reportFile = "report.html"
+
+// reportFlags are the flags of crawl report.
+type reportFlags struct {
+	json      bool
+	out, temp string
+}
+
+func (p *program) reportCommand() *cobra.Command {
+	var f reportFlags
+	cmd := &cobra.Command{
+		Use:   "report [flags] DIR",
+		Short: "tell what a crawl has done, as one page with pictures",
+		Long: `report makes one HTML file of a crawl, DIR/report.html: how the delays that were asked
+were kept, pages and bytes over time, the queue, answers, what was not fetched and why,
+errors and who links to them, redirects, the slowest, the largest, duplicates. Each
+picture has its figures as a table. The file needs nothing else: it asks for nothing,
+runs nothing, and can be sent, kept and printed.
+
+It is made of crawl.log, pages.jsonl, links.jsonl and the state of the crawl, all of
+which stay as they are. Of a crawl that runs it tells what the log says so far. Lines of
+the log that cannot be read are counted, and said.
+
+--json prints the same figures for programs. Docs: docs/report.md.`,
+		Example: `  crawl report news.crawl
+  crawl report --out - news.crawl > /var/www/news.html
+  crawl report --json news.crawl | jq .politeness`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("crawl report takes one argument, the directory of a crawl")
+			}
+			return p.report(&f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print the figures as JSON in place of the page")
+	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in DIR)")
+	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 500 bytes a request and what links.jsonl has (default: the system's)")
+	return cmd
+}
+
+func (p *program) report(f *reportFlags, dir string) error {
+	switch {
+	case f.json && f.out != "" && f.out != "-":
+		return usage("--json prints to standard output: --out is for the page")
+	case !exists(dir):
+		return noDirectory(dir)
+	case !exists(filepath.Join(dir, storage.StateFile)):
+		return usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+	}
+	var r *report.Report
+	var err error
+	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp}) })
+	if err != nil {
+		return err
+	}
+	if r.Running {
+		p.note("crawl: this is of a crawl that runs: what %s says so far", filepath.Join(dir, storage.LogFile))
+	}
+	for _, o := range r.Other {
+		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, filepath.Join(dir, storage.LogFile), o.Why)
+	}
+	if more := r.Others - int64(len(r.Other)); more > 0 {
+		p.note("crawl: and %d more", more)
+	}
+	if f.json {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = p.out.Write([]byte(escaped(string(text)) + "\n"))
+		return err
+	}
+	return p.writeReport(f, dir, r)
+}
+
+// writeReport writes the page, and says where.
+func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) error {
+	var text bytes.Buffer
+	if err := r.WriteHTML(&text); err != nil {
+		return err
+	}
+	if f.out == "-" {
+		_, err := p.out.Write(text.Bytes())
+		return err
+	}
+	path := f.out
+	if path == "" {
+		path = filepath.Join(dir, reportFile)
+	}
+	if err := replace(path, text.Bytes()); err != nil {
+		return err
+	}
+	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w.told("report", "%s (%s)", path, size(int64(text.Len())))
+	w.told("of", "%s of %s, %s", plural(int(r.Pages), "page"), plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
+	w.told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, inSeconds(r.Polite.Margin()))
+	return w.err
+}

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"px": func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) },
+}).Parse(pageText))
+
+// A view is a report in words.
+type view struct {
+	Title, By, When string
+	Warnings        []string
+	Figures         []figure
+	Delays          *plot
+	Politeness      []string
+	Plots           []*plot
+	Tables          []section
+	Program         string
+}
+
+// A figure is one of those that stand above all.
+type figure struct {
+	Name, Value string
+	Class       string // good or bad; empty for neither
+}
+
+// A section is a table with a heading.
+type section struct {
+	ID, Title, Note, Empty string
+	Table                  table
+}
+
+// WriteHTML writes a report as one page, which asks for nothing else and runs nothing.
+func (r *Report) WriteHTML(w io.Writer) error {
+	plots := append([]*plot{r.delayPlot()}, r.plots()...)
+	for _, p := range plots {
+		p.reveal()
+	}
+	v := view{
+		Title: visible(r.Name), Warnings: r.warnings(), Figures: r.figures(), Delays: plots[0], Politeness: r.politeness(),
+		Plots: plots[1:], Tables: r.sections(), Program: visible(r.Program),
+	}
+	if r.Token != "" {
+		v.By = visible(fmt.Sprintf("%s (%s)", r.Token, r.Contact))
+	}
+	if !r.First.IsZero() {
+		v.When = fmt.Sprintf("%s to %s, %s", moment(r.First), moment(r.Last), plural(int64(r.Runs), "run"))
+	}
+	return page.Execute(w, v)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// first says that a table is not all.
+func first[T any](t Table[T]) string {
+	if int64(len(t.Rows)) >= t.All {
+		return ""
+	}
+	return fmt.Sprintf(" (the first %d of %s)", len(t.Rows), grouped(t.All))
+}
+
+// warnings are what a reader has to know of the figures.
+func (r *Report) warnings() (all []string) {
+	if r.Running {
+		all = append(all, "This is of a crawl that runs: what its log says so far. Its queue and its identity are not known from outside.")
+	}
+	if r.Killed > 0 {
+		all = append(all, fmt.Sprintf("Runs that did not end by themselves: %d. A kill may have taken lines of the log.", r.Killed))
+	}
+	if r.Others > 0 {
+		text := fmt.Sprintf("Lines of crawl.log that could not be read, and are in none of the figures: %s. ", grouped(r.Others))
+		for i, o := range r.Other {
+			text += fmt.Sprintf("%sline %d: %s", strings.Repeat("; ", min(i, 1)), o.Line, clip(o.Why, mostTitle))
+		}
+		all = append(all, visible(text))
+	}
+	return all
+}
+
+func (r *Report) figures() []figure {
+	early := figure{"early requests", grouped(r.Polite.Early), "good"}
+	if r.Polite.Early > 0 {
+		early.Class = "bad"
+	}
+	kept := int64(0)
+	for _, o := range r.Outcomes {
+		if standingClass(o.Standing) == "c3" {
+			kept += o.URLs
+		}
+	}
+	return []figure{
+		{"pages", grouped(r.Pages), ""}, {"requests", grouped(r.Requests), ""}, {"sites", grouped(r.Sites), ""}, {"received", size(float64(r.Bytes)), ""},
+		{"from first to last", span(r.Last.Sub(r.First).Seconds()), ""}, {"left alone as owners wish", grouped(kept), ""}, early,
+	}
+}
+
+// politeness tells what the picture beside it comes to.
+func (r *Report) politeness() []string {
+	p := &r.Polite
+	if p.Judged == 0 {
+		return []string{"No request had to keep a pause yet."}
+	}
+	verdict := "Each of " + plural(p.Judged, "request") + " that had to keep a pause has kept it."
+	if p.Early > 0 {
+		verdict = fmt.Sprintf("%s of %s came before the pause was over.", grouped(p.Early), plural(p.Judged, "request"))
+	}
+	all := []string{
+		verdict,
+		visible(fmt.Sprintf("The closest one left %s beyond what was asked (%s, line %d of crawl.log).", span(p.Margin()), p.LeastClock, p.LeastLine)),
+		retryAfter(p.RetryAfter),
+		fmt.Sprintf("%s of the requests were for robots.txt.", grouped(r.RobotsRequests)),
+	}
+	if p.Unknown > 0 {
+		all = append(all, fmt.Sprintf("Of %s a kill has taken what the pause counts from.", plural(p.Unknown, "request")))
+	}
+	return append(all, "This is what the lines say of themselves. “crawl audit” proves it against the stored robots.txt.")
+}
+
+func retryAfter(n int64) string {
+	if n == 0 {
+		return "No request had to wait for a Retry-After that asked for more than all else."
+	}
+	return plural(n, "request") + " waited for a Retry-After, as long as it said."
+}
+
+// sections are the tables, in their order.
+func (r *Report) sections() []section {
+	linked := "Who links to it is known where the crawl keeps its links: here one page is named, by which the URL was found first."
+	if r.HasLinks {
+		linked = "Those that most pages link to come first."
+	}
+	return []section{
+		{"sites", "Sites", "Those that were asked most come first. The delay is the longest that was asked for between any two requests.", "No site was asked.", r.siteTable()},
+		{"broken", "Errors, and who links to them", "URLs whose last try was no success. " + linked, "There are none.", r.errorTable()},
+		{"redirects", "Redirects", "Where URLs lead, as pages.jsonl has it.", "There are none.", r.redirectTable()},
+		{"linked", "Most linked", "By how many pages name them, once each; in the crawl or not.", "The crawl has kept no links (links.jsonl).", r.linkedTable()},
+		{"slowest", "Slowest answers", "From the start of the request to the end of the answer.", "Nothing was answered.", requestTable("The slowest answers", r.Slowest)},
+		{"largest", "Largest answers", "Bytes of the body as it came over the wire.", "Nothing was answered.", requestTable("The largest answers", r.Largest)},
+		{"duplicates", "Duplicates", fmt.Sprintf("Pages that have one body. %s could be left out.", plural(r.Repeated, "page")), "No two pages have one body.", r.sameTable()},
+	}
+}
+
+func (r *Report) siteTable() table {
+	t := table{Caption: "Sites" + first(r.SiteRows), Head: []string{"site", "robots.txt", "delay asked by", "requests", "pages", "bytes", "delay", "median answer"}, Text: 3}
+	for _, s := range r.SiteRows.Rows {
+		delay, median := "", ""
+		if s.Asked > 0 {
+			delay = span(s.Asked)
+		}
+		if s.Median > 0 {
+			median = span(s.Median)
+		}
+		t.add(string(s.Site), s.Robots, string(s.Clock), grouped(s.Requests), grouped(s.Pages), size(float64(s.Bytes)), delay, median)
+	}
+	return t
+}
+
+// add adds a row, of what others have written.
+func (t *table) add(cells ...string) {
+	for i, c := range cells {
+		cells[i] = visible(c)
+	}
+	t.Rows = append(t.Rows, cells)
+}
+
+func (r *Report) errorTable() table {
+	t := table{Caption: "Errors" + first(r.Errors), Head: []string{"URL", "what came", "found on", "linked from", "tries", "pages that link to it"}, Text: 4}
+	for _, e := range r.Errors.Rows {
+		linked := ""
+		if r.HasLinks {
+			linked = grouped(e.Linked)
+		}
+		what := cmp.Or(e.Error, strconv.Itoa(e.Status))
+		if e.Error != "" && e.Status > 0 {
+			what = fmt.Sprintf("%d, %s", e.Status, e.Error)
+		}
+		if e.Title != "" {
+			what += ": " + e.Title
+		}
+		t.add(e.URL, what, cmp.Or(e.Via, "a seed"), strings.Join(e.From, " "), grouped(e.Tries), linked)
+	}
+	return t
+}
+
+func (r *Report) redirectTable() table {
+	t := table{Caption: "Redirects" + first(r.Redirect), Head: []string{"URL", "leads to", "status"}, Text: 2}
+	for _, e := range r.Redirect.Rows {
+		t.add(e.URL, cmp.Or(e.To, "not kept"), strconv.Itoa(e.Status))
+	}
+	return t
+}
+
+func (r *Report) linkedTable() table {
+	t := table{Caption: "Most linked" + first(r.Linked), Head: []string{"URL", "title", "what became of it", "pages"}, Text: 3}
+	for _, l := range r.Linked.Rows {
+		t.add(l.URL, l.Title, cmp.Or(standingWords[l.Stands], string(l.Stands), "never entered the crawl"), grouped(l.Pages))
+	}
+	return t
+}
+
+func requestTable(caption string, all Table[Request]) table {
+	t := table{Caption: caption + first(all), Head: []string{"URL", "title", "type", "status", "bytes", "time", "line of crawl.log"}, Text: 3}
+	for _, q := range all.Rows {
+		t.add(q.URL, q.Title, q.Type, strconv.Itoa(q.Status), size(float64(q.Bytes)), span(q.Seconds), grouped(q.Line))
+	}
+	return t
+}
+
+func (r *Report) sameTable() table {
+	t := table{Caption: "Bodies of several pages" + first(r.Same), Head: []string{"pages", "title", "digest", "number of pages", "bytes of one"}, Text: 3}
+	for _, d := range r.Same.Rows {
+		urls := strings.Join(d.URLs, " ")
+		if int(d.Pages) > len(d.URLs) {
+			urls += " …"
+		}
+		t.add(urls, d.Title, d.Digest, grouped(d.Pages), size(float64(d.Bytes)))
+	}
+	return t
+}

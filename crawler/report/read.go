@@ -1,0 +1,322 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// Options say how a report is made. The zero value is valid.
+type Options struct {
+	Temp string    // directory for temporary files, some 500 bytes a request and what links.jsonl has; "" is the system's
+	Now  time.Time // as of when it is told what waits; zero: now
+}
+
+// Dir reports on the crawl in a directory, and changes nothing. As long as it reads, the
+// crawl cannot be opened to go on. Where one runs there it tells what the log says. The
+// error is a *storage.DamagedError, a *storage.VersionError, one that wraps
+// storage.ErrNoCrawl, or one of the file system; lines of the log that are none are
+// counted, and no error.
+func Dir(dir string, o Options) (r *Report, err error) {
+	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	rep := newReporter(abs, o)
+	defer func() { err = errors.Join(err, rep.close()) }()
+	var inUse *storage.InUseError
+	switch rep.state, err = storage.OpenReader(dir); {
+	case errors.As(err, &inUse):
+		rep.Running = true
+	case err != nil:
+		return nil, err
+	}
+	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readPages} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return rep.Report, nil
+}
+
+// A reporter makes one report. It belongs to one goroutine.
+type reporter struct {
+	*Report
+	Options
+	dir     string
+	state   *storage.Reader  // nil: a process runs the crawl
+	account *crawler.Account // nil without state
+	delay   time.Duration    // of the last run
+
+	sites  map[frontier.Site]*site
+	time   timeline
+	begins []time.Time // of runs
+	status tally
+	stages tally
+	types  map[string]*Type
+	delays map[delayBin]*Delay
+	rates  map[int]*histogram
+	stands map[crawler.Standing]int64
+
+	urls   *crawllog.Order // what is said of each URL, see urls.go
+	found  *crawllog.Order // by the page that it was found on
+	bodies *crawllog.Order // by digest
+
+	broken   top[Failure]
+	redirect top[Redirect]
+	linked   top[Linked]
+	slowest  top[Request]
+	largest  top[Request]
+	same     top[Duplicate]
+}
+
+func newReporter(dir string, o Options) *reporter {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	return &reporter{
+		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
+		Options: o, dir: dir,
+		sites: map[frontier.Site]*site{}, status: tally{}, stages: tally{}, types: map[string]*Type{},
+		delays: map[delayBin]*Delay{}, rates: map[int]*histogram{}, stands: map[crawler.Standing]int64{},
+		urls: crawllog.NewOrder(o.Temp), found: crawllog.NewOrder(o.Temp), bodies: crawllog.NewOrder(o.Temp),
+		broken:   top[Failure]{most: mostErrors, order: func(a, b Failure) int { return cmp.Or(cmp.Compare(b.Linked, a.Linked), cmp.Compare(a.URL, b.URL)) }},
+		redirect: top[Redirect]{most: mostRows, order: func(a, b Redirect) int { return cmp.Or(cmp.Compare(b.Linked, a.Linked), cmp.Compare(a.URL, b.URL)) }},
+		linked:   top[Linked]{most: mostRows, order: func(a, b Linked) int { return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.URL, b.URL)) }},
+		slowest:  top[Request]{most: mostRows, order: func(a, b Request) int { return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Line, b.Line)) }},
+		largest:  top[Request]{most: mostRows, order: func(a, b Request) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Line, b.Line)) }},
+		same: top[Duplicate]{most: mostRows, order: func(a, b Duplicate) int {
+			return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.Digest, b.Digest))
+		}},
+	}
+}
+
+func (r *reporter) close() error {
+	errs := []error{r.urls.Close(), r.found.Close(), r.bodies.Close()}
+	if r.state != nil {
+		errs = append(errs, r.state.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// readAsked finds out who crawls, and how.
+func (r *reporter) readAsked() (err error) {
+	if r.state == nil {
+		return nil
+	}
+	if r.account, err = crawler.NewAccount(r.state, r.dir, r.Now); err != nil {
+		return err
+	}
+	stored, _ := r.account.Stored()
+	r.Token, r.Contact, r.delay = stored.Options.Identity.Token, stored.Options.Identity.Contact, stored.Options.Delay
+	return nil
+}
+
+// readLog goes through the log in its order.
+func (r *reporter) readLog() error {
+	name := filepath.Join(r.dir, storage.LogFile)
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &storage.DamagedError{Path: name, Err: errors.New("it is missing, and a report is made of it")}
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return crawllog.Sift(file, r.line, r.other)
+}
+
+// other notes a line that is none.
+func (r *reporter) other(n int64, why error) error {
+	if r.Others++; len(r.Other) < mostOthers {
+		r.Other = append(r.Other, Other{n, strings.TrimPrefix(why.Error(), "crawl.log: ")})
+	}
+	return nil
+}
+
+func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
+	request, err := l.Request()
+	if err != nil {
+		return r.other(n, err)
+	}
+	if l.URL == crawllog.RunURL {
+		r.moment(l.Time)
+		r.run(l)
+		return nil
+	}
+	u, err := frontier.ParseURL(l.URL)
+	if err != nil {
+		return r.other(n, err)
+	}
+	r.moment(l.Time)
+	s := r.site(u.Site())
+	if _, whole := l.Annotation("queued"); whole { // of a whole site, and told by the queue
+		return nil
+	}
+	robots := strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
+	if request == nil {
+		s.unasked(l.Status)
+		r.time.at(l.Time).Refused += refusal(l.Status)
+	} else {
+		r.request(n, l, request, s, robots)
+	}
+	if robots {
+		return r.note(l.URL, kindPage, binaryTime(l.Time))
+	}
+	return r.note(l.URL, kindLine, text)
+}
+
+// moment takes in the time of a line.
+func (r *reporter) moment(at time.Time) {
+	if r.Lines++; r.First.IsZero() || at.Before(r.First) {
+		r.First = at
+	}
+	if at.After(r.Last) {
+		r.Last = at
+	}
+	if r.time.begin.IsZero() {
+		r.time.start(at)
+	}
+}
+
+// run takes in a line about the crawl itself.
+func (r *reporter) run(l *crawllog.Line) {
+	how, begins := l.Annotation("begin")
+	if !begins {
+		return
+	}
+	if r.Runs++; how == "unclean" && r.Runs > 1 {
+		r.Killed++
+	}
+	r.begins = append(r.begins, l.Time)
+}
+
+func (r *reporter) site(name frontier.Site) *site {
+	s := r.sites[name]
+	if s == nil {
+		s = &site{name: name}
+		r.sites[name] = s
+	}
+	return s
+}
+
+// request takes in a request.
+func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request, s *site, robots bool) {
+	p := r.time.at(l.Time)
+	p.Requests++
+	r.Requests++
+	bytes := max(0, l.Size)
+	r.Bytes += bytes
+	p.Bytes += bytes
+	if l.Status > 0 {
+		r.Answers++
+		r.answer(n, l, q)
+		p.Answers[min(max(l.Status/100, 1), 5)]++
+	} else {
+		p.Answers[0]++
+	}
+	if q.Error != "" {
+		r.stages.add(q.Error)
+	}
+	page := !robots && isPage(l, q)
+	if page {
+		r.Pages++
+		p.Pages++
+	}
+	if robots {
+		r.RobotsRequests++
+		if via, err := frontier.ParseURL(l.Via); err == nil {
+			r.site(via.Site()).robots = cmp.Or(q.Error, strconv.Itoa(l.Status))
+		}
+	}
+	s.request(l, q, robots, page)
+	r.pause(n, s, q)
+	s.passed(r.Runs, q)
+}
+
+// answer takes in what a server has sent.
+func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
+	r.status.add(strconv.Itoa(l.Status))
+	name := cmp.Or(l.Type, "unknown")
+	if r.types[name] == nil {
+		if len(r.types) >= mostNames {
+			name = restName
+		}
+		if r.types[name] == nil {
+			r.types[name] = &Type{Name: name}
+		}
+	}
+	r.types[name].Requests++
+	r.types[name].Bytes += max(0, l.Size)
+	row := Request{URL: l.URL, Line: n, Status: l.Status, Seconds: q.End.Sub(q.Start).Seconds(), Bytes: max(0, l.Size), Type: l.Type}
+	r.slowest.add(row)
+	r.largest.add(row)
+}
+
+// isPage reports whether what was answered counts as a page.
+func isPage(l *crawllog.Line, q *crawllog.Request) bool {
+	e := frontier.Entry{Hops: l.Hops}
+	return l.Status/100 == 2 && q.Error == "" && q.Refused == "" && e.Page()
+}
+
+// mayPass reports whether what came of a request is none that lasts: the site is asked
+// again.
+func mayPass(status int) bool {
+	return status/100 == 5 || status == 408 || status == 421 || status == 425 || status == 429
+}
+
+// refusal is 1 for what is not asked for as somebody does not want it.
+func refusal(status int) int64 {
+	switch status {
+	case crawllog.RobotsDisallowed, crawllog.UseRefused, crawllog.OptedOut, crawllog.OutOfScope:
+		return 1
+	}
+	return 0
+}
+
+// Classes are the kinds of trouble with a site.
+func Classes() []string {
+	return []string{"name", "connection", "broken", "time-out", "rest", "5xx", "4xx", "other"}
+}
+
+// classOf is the one that an error, or else an answer, belongs to; empty for none.
+func classOf(status int, stage string) string {
+	switch fetch.Stage(stage) {
+	case fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress:
+		return "name"
+	case fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout, fetch.StageProxy:
+		return "connection"
+	case fetch.StageReset, fetch.StageStale, fetch.StageTruncated, fetch.StageProtocol, fetch.StageEncoding, fetch.StageHeaderSize, fetch.StageHeaderCount:
+		return "broken"
+	case fetch.StageAnswerTimeout, fetch.StageBodyTimeout, fetch.StageTotalTimeout:
+		return "time-out"
+	case fetch.StageCalm, fetch.StageChallenge:
+		return "rest"
+	}
+	switch {
+	case stage != "" || status < 0:
+		return "other"
+	case status == 429 || status == 503:
+		return "rest"
+	case status/100 == 5:
+		return "5xx"
+	case status/100 == 4:
+		return "4xx"
+	}
+	return ""
+}

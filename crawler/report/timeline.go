@@ -1,0 +1,113 @@
+package report
+
+import (
+	"math"
+	"time"
+)
+
+// mostPoints is how many steps of time are told at most.
+const mostPoints = 120
+
+// A timeline counts in steps of time, as long as they have to be for few of them to
+// cover all: seconds, and twice that again and again.
+type timeline struct {
+	begin  time.Time // zero: nothing was counted
+	step   time.Duration
+	points []Point
+}
+
+// start is where the first step begins.
+func (t *timeline) start(at time.Time) {
+	t.begin, t.step = at.UTC().Truncate(time.Second), time.Second
+}
+
+// at is the step that a moment is in, valid until the next call. What is earlier than
+// all is counted with the first.
+func (t *timeline) at(when time.Time) *Point {
+	if t.begin.IsZero() {
+		t.start(when)
+	}
+	i := max(0, when.Sub(t.begin)) / t.step
+	for i >= mostPoints {
+		t.double()
+		i /= 2
+	}
+	for int(i) >= len(t.points) {
+		t.points = append(t.points, Point{})
+	}
+	return &t.points[i]
+}
+
+// double makes one step of two.
+func (t *timeline) double() {
+	n := (len(t.points) + 1) / 2
+	for i := range n {
+		p := t.points[2*i]
+		if 2*i+1 < len(t.points) {
+			p.add(&t.points[2*i+1])
+		}
+		t.points[i] = p
+	}
+	t.points, t.step = t.points[:n], 2*t.step
+}
+
+func (p *Point) add(o *Point) {
+	p.Requests += o.Requests
+	p.Pages += o.Pages
+	p.Bytes += o.Bytes
+	p.Refused += o.Refused
+	p.Found += o.Found
+	p.Ended += o.Ended
+	for i, n := range o.Answers {
+		p.Answers[i] += n
+	}
+}
+
+func (t *timeline) series() Series {
+	return Series{Begin: t.begin, Step: t.step.Seconds(), Points: t.points}
+}
+
+// A histogram counts lengths of time in bins, sixteen for each power of ten, so that
+// what it tells is off by a twelfth at most.
+type histogram struct {
+	from int      // the bin that n[0] counts
+	bins []uint32 // no longer than what was seen
+	n    int64
+}
+
+const (
+	binsPerDecade = 16
+	shortest      = 1e-5 // seconds
+	longest       = 1e5
+)
+
+func bin(seconds, perDecade float64) int {
+	return int(math.Floor(math.Log10(min(max(seconds, shortest), longest)) * perDecade))
+}
+
+func (h *histogram) add(d time.Duration) {
+	b := bin(d.Seconds(), binsPerDecade)
+	if h.n == 0 {
+		h.from = b
+	}
+	for ; b < h.from; h.from-- {
+		h.bins = append([]uint32{0}, h.bins...)
+	}
+	for b-h.from >= len(h.bins) {
+		h.bins = append(h.bins, 0)
+	}
+	h.bins[b-h.from]++
+	h.n++
+}
+
+// quantile is the length of time than which so many of all are no longer; 0 where
+// nothing was counted.
+func (h *histogram) quantile(part float64) float64 {
+	want, sum := int64(math.Ceil(part*float64(h.n))), int64(0)
+	for i, n := range h.bins {
+		if sum += int64(n); sum >= want && n > 0 {
+			return math.Pow(10, (float64(h.from+i)+0.5)/binsPerDecade)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// However long a crawl takes, and in whatever order its moments come, few steps cover it,
+// nothing is lost, and each moment is in its step.
+func TestATimelineKeepsEachMomentInItsStep(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, whole := range []time.Duration{time.Second, time.Minute, 119 * time.Second, 2 * time.Minute, 36 * time.Hour, 3 * 365 * 24 * time.Hour} {
+		begin := time.Date(2026, 5, 4, 10, 0, 0, int(time.Second/2), time.UTC)
+		var line timeline
+		var moments []time.Time
+		line.start(begin)
+		for range 500 {
+			at := begin.Add(time.Duration(random.Int64N(int64(whole))))
+			moments = append(moments, at)
+			line.at(at).Pages++
+		}
+		line.at(begin.Add(-time.Hour)).Bytes++
+		s := line.series()
+		if len(s.Points) > mostPoints || s.Begin != begin.Truncate(time.Second) || s.Points[0].Bytes != 1 {
+			t.Errorf("%v: %d steps from %v, %+v", whole, len(s.Points), s.Begin, s.Points[0])
+		}
+		want := make([]int64, len(s.Points))
+		for _, at := range moments {
+			want[int(at.Sub(s.Begin).Seconds()/s.Step)]++
+		}
+		for i, n := range want {
+			if s.Points[i].Pages != n {
+				t.Errorf("%v: %d in step %d, want %d", whole, s.Points[i].Pages, i, n)
+			}
+		}
+	}
+}
+
+// Steps that become one have the figures of both.
+func TestStepsThatBecomeOneAreAdded(t *testing.T) {
+	a := Point{1, 2, 3, [6]int64{4, 5, 6, 7, 8, 9}, 10, 11, 12}
+	b := a
+	b.add(&a)
+	if want := (Point{2, 4, 6, [6]int64{8, 10, 12, 14, 16, 18}, 20, 22, 24}); b != want {
+		t.Errorf("%+v, want %+v", b, want)
+	}
+}
+
+// What a histogram says is off by a twelfth at most.
+func TestAQuantileIsWithinATwelfth(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for round := range 50 {
+		var h histogram
+		var all []float64
+		for range 1 + random.IntN(300) {
+			d := time.Duration(math.Pow(10, 4.1+8*random.Float64()))
+			all = append(all, d.Seconds())
+			h.add(d)
+		}
+		slices.Sort(all)
+		for _, part := range []float64{0.1, 0.5, 0.9, 1} {
+			want := all[int(math.Ceil(part*float64(len(all))))-1]
+			if got := h.quantile(part); math.Abs(got-want) > want/12 {
+				t.Errorf("round %d: %v of %d is %v, want %v", round, part, len(all), got, want)
+			}
+		}
+	}
+	if got := new(histogram).quantile(0.5); got != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// A top has the first rows of all, in their order, whatever order they come in.
+func TestATopHasTheFirstOfAll(t *testing.T) {
+	for _, n := range []int{0, 1, 3, 6, 7, 1000} {
+		rows := top[int]{most: 3, order: func(a, b int) int { return a - b }}
+		for _, i := range rand.New(rand.NewPCG(5, 6)).Perm(n) {
+			rows.add(i)
+		}
+		want := Table[int]{int64(n), []int{0, 1, 2}[:min(n, 3)]}
+		if got := rows.table(); got.All != want.All || !slices.Equal(got.Rows, want.Rows) || got.Rows == nil {
+			t.Errorf("%d: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// A tally of any number of names has few of them, and counts all.
+func TestATallyHasFewNames(t *testing.T) {
+	all := tally{}
+	for i := range 2 * mostNames {
+		all.add(fmt.Sprint(i))
+	}
+	sum := int64(0)
+	for _, c := range all.counts() {
+		sum += c.N
+	}
+	if len(all) > mostNames+1 || sum != 2*mostNames || all.counts()[0].Name != restName {
+		t.Errorf("%d names, %d in all, %v", len(all), sum, all.counts()[0])
+	}
+}
+
+// Figures are written as people read them, and axes have a few round numbers.
+func TestFiguresAreWrittenForPeople(t *testing.T) {
+	for got, want := range map[string]string{
+		grouped(0): "0", grouped(999): "999", grouped(1234567): "1\u202f234\u202f567", grouped(-1234): "-1\u202f234",
+		short(0.0012): "0.0012", short(0.25): "0.25", short(12.34): "12.3", short(99.96): "100",
+		size(999): "999 B", size(1500): "1.5 kB", size(5e6): "5 MB", size(999_600): "1 MB",
+		span(0): "0 s", span(47e-6): "47 µs", span(0.2): "200 ms", span(90): "90 s", span(600): "10 min", span(7200): "2 h", span(864000): "10 d",
+		visible("a\u202eb\x00c"): `a\u{202e}b\u{0}c`, clip("abc", 2): "ab…", clip("ab", 2): "ab",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, most := range []float64{0, 0.3, 1, 3, 7, 99, 160, 5e6} {
+		a := linear(most, 0, 100, short)
+		if n := len(a.ticks); n < 4 || n > 8 || a.to < most || most > 0 && a.to > 1.5*most {
+			t.Errorf("up to %v: %v, to %v", most, a.ticks, a.to)
+		}
+	}
+}
+
+// The axis of a series names a few moments, whatever its length.
+func TestTheHoursOfASeriesAreFew(t *testing.T) {
+	for _, step := range []float64{1, 2, 64, 4096, 1 << 22} {
+		for _, n := range []int{1, 7, 60, 120} {
+			s := Series{Begin: time.Date(2026, 12, 31, 23, 59, 13, 0, time.UTC), Step: step, Points: make([]Point, n)}
+			a := s.hours()
+			if len(a.ticks) > 8 || len(a.ticks) == 0 && n > 7 {
+				t.Errorf("%d steps of %v s: %d moments", n, step, len(a.ticks))
+			}
+			for _, v := range a.ticks {
+				if x := a.at(v); x < frameLeft || x > plotWidth || a.name(v) == "" {
+					t.Errorf("%d steps of %v s: %v at %v", n, step, a.name(v), x)
+				}
+			}
+		}
+	}
+}

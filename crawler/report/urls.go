@@ -1,0 +1,274 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// What is said of a URL, in the order in which it comes.
+const (
+	kindLine   = 'a' // a line of the log
+	kindPage   = 'b' // it is a robots.txt, and was there then
+	kindQueued = 'c' // it is queued: how it stands, the page it was found on
+	kindLink   = 'd' // a page links to it
+)
+
+// note adds what is said of a URL.
+func (r *reporter) note(url string, kind byte, value []byte) error {
+	if strings.IndexByte(url, 0) >= 0 {
+		return nil // no URL has that
+	}
+	return r.urls.Add(append([]byte(url), 0, kind), value)
+}
+
+func binaryTime(t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMilli()))
+}
+
+func timeOf(b []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
+}
+
+// readLinks notes who links to what: each page counts once.
+func (r *reporter) readLinks() error {
+	from, seen := "", map[string]bool{}
+	_, err := storage.ReadLinks(r.dir, func(l *storage.LinkRecord) error {
+		if l.From != from {
+			from = l.From
+			clear(seen)
+		}
+		to, _, _ := strings.Cut(l.To, "#")
+		if seen[to] || frontier.Hop(cmp.Or(l.Hop, " ")[0]) == frontier.HopRedirect {
+			return nil
+		}
+		seen[to] = true
+		return r.note(to, kindLink, []byte(l.From))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	r.HasLinks = true
+	return err
+}
+
+// A told is all that is said of one URL.
+type told struct {
+	url    string
+	first  *crawllog.Line // of the log; nil for none
+	last   *crawllog.Line
+	tries  int64 // requests
+	robots time.Time
+	queued crawler.Standing // empty: it is not
+	via    string           // of what is queued
+	linked int64
+	from   []string // the first of those
+}
+
+// eachURL goes through all URLs.
+func (r *reporter) eachURL() error {
+	var t *told
+	err := r.urls.Each(func(key, value []byte) error {
+		url, kind := key[:len(key)-2], key[len(key)-1]
+		if t == nil || t.url != string(url) {
+			if err := r.url(t); err != nil {
+				return err
+			}
+			t = &told{url: string(url)}
+		}
+		return t.take(kind, value)
+	})
+	return errors.Join(err, r.url(t))
+}
+
+func (t *told) take(kind byte, value []byte) error {
+	switch kind {
+	case kindLine:
+		l, err := crawllog.Parse(string(value))
+		if err != nil {
+			return err
+		}
+		if t.last = l; t.first == nil {
+			t.first = l
+		}
+		if !l.Start.IsZero() {
+			t.tries++
+		}
+	case kindPage:
+		if at := timeOf(value); t.robots.IsZero() || at.Before(t.robots) {
+			t.robots = at
+		}
+	case kindQueued:
+		standing, via, _ := bytes.Cut(value, []byte{0})
+		t.queued, t.via = crawler.Standing(standing), string(via)
+	case kindLink:
+		if t.linked++; len(t.from) < mostExample {
+			t.from = append(t.from, string(value))
+		}
+	}
+	return nil
+}
+
+// url takes in what is said of one URL; nil for none.
+func (r *reporter) url(t *told) error {
+	if t == nil {
+		return nil
+	}
+	standing := t.standing()
+	if t.linked > 0 {
+		r.linked.add(Linked{URL: t.url, Pages: t.linked, Stands: standing})
+	}
+	if standing != "" {
+		r.URLs++
+		r.stands[standing]++
+	}
+	if t.last != nil {
+		if err := r.ended(t, standing); err != nil {
+			return err
+		}
+	}
+	return r.finds(t)
+}
+
+// standing is how a URL stands: by the queue, or else by its last line.
+func (t *told) standing() crawler.Standing {
+	if t.queued != "" || t.last == nil {
+		return t.queued
+	}
+	_, failed := t.last.Annotation("error")
+	_, refused := t.last.Annotation("refused")
+	switch status := t.last.Status; {
+	case status == crawllog.RobotsDisallowed:
+		return crawler.StandsRefused
+	case status == crawllog.UseRefused || refused:
+		return crawler.StandsUse
+	case status == crawllog.OptedOut:
+		return crawler.StandsOptOut
+	case status == crawllog.OutOfScope:
+		return crawler.StandsScope
+	case failed || status <= 0 || mayPass(status):
+		return crawler.StandsFailed
+	}
+	return crawler.StandsFetched
+}
+
+// ended takes in the last line of a URL.
+func (r *reporter) ended(t *told, standing crawler.Standing) error {
+	l := t.last
+	stage, _ := l.Annotation("error")
+	if t.queued == "" {
+		r.time.at(l.Time).Ended++
+	}
+	if classOf(l.Status, stage) != "" && standing != crawler.StandsRefused && refusal(l.Status) == 0 {
+		r.broken.add(Failure{URL: t.url, Status: l.Status, Error: stage, Tries: t.tries, Via: l.Via, Linked: t.linked, From: t.from})
+	}
+	if l.Status/100 == 3 && l.Status != 304 {
+		r.redirect.add(Redirect{URL: t.url, Status: l.Status, Linked: t.linked})
+	}
+	if l.Status/100 == 2 && standing == crawler.StandsFetched && l.Size > 0 && l.Digest != "" && (frontier.Entry{Hops: l.Hops}).Page() {
+		return r.bodies.Add([]byte(l.Digest), fmt.Appendf(nil, "%d %s", l.Size, t.url))
+	}
+	return nil
+}
+
+// What is said of a page that others were found on.
+const (
+	foundAt = 'a' // it was there then
+	foundBy = 'b' // it led to a URL, which was asked for first then, or zero
+)
+
+// finds notes for eachFound when a URL was there, and by which page it was found.
+func (r *reporter) finds(t *told) error {
+	var errs []error
+	var seen time.Time // when it was asked for first
+	via := t.via
+	if t.first != nil {
+		seen, via = t.first.Time, t.first.Via
+		if t.last.Status > 0 {
+			errs = append(errs, r.found.Add(append([]byte(t.url), 0, foundAt), binaryTime(t.last.Time)))
+		}
+	}
+	if !t.robots.IsZero() {
+		errs = append(errs, r.found.Add(append([]byte(t.url), 0, foundAt), binaryTime(t.robots)))
+	}
+	if t.last == nil && t.queued == "" {
+		return errors.Join(errs...)
+	}
+	if via == "" { // a seed: known since the run began
+		r.time.at(r.begin(seen)).Found++
+		return errors.Join(errs...)
+	}
+	return errors.Join(append(errs, r.found.Add(append([]byte(via), 0, foundBy), binaryTime(cmp.Or(seen, r.Last))))...)
+}
+
+// begin is when the run began that a moment is of; the zero moment is of the first.
+func (r *reporter) begin(at time.Time) time.Time {
+	i, exact := slices.BinarySearchFunc(r.begins, at, time.Time.Compare)
+	if !exact {
+		i--
+	}
+	if len(r.begins) == 0 {
+		return r.First
+	}
+	return r.begins[max(0, i)]
+}
+
+// eachFound counts what was found when the page was there that led to it: no later than
+// it was asked for.
+func (r *reporter) eachFound() error {
+	page, there := "", time.Time{}
+	return r.found.Each(func(key, value []byte) error {
+		url, kind, at := key[:len(key)-2], key[len(key)-1], timeOf(value)
+		if page != string(url) {
+			page, there = string(url), time.Time{}
+		}
+		switch {
+		case kind == foundAt && (there.IsZero() || at.Before(there)):
+			there = at
+		case kind == foundBy && !there.IsZero() && there.Before(at):
+			r.time.at(there).Found++
+		case kind == foundBy:
+			r.time.at(at).Found++
+		}
+		return nil
+	})
+}
+
+// eachBody finds out which bodies several pages have.
+func (r *reporter) eachBody() error {
+	var d *Duplicate
+	end := func() {
+		if d != nil && d.Pages > 1 {
+			r.same.add(*d)
+			r.Repeated += d.Pages - 1
+		}
+	}
+	err := r.bodies.Each(func(key, value []byte) error {
+		if d == nil || d.Digest != string(key) {
+			end()
+			d = &Duplicate{Digest: string(key)}
+		}
+		var url string
+		var size int64
+		if _, err := fmt.Sscan(string(value), &size, &url); err != nil {
+			return err
+		}
+		if d.Pages++; len(d.URLs) < mostExample {
+			d.URLs, d.Bytes = append(d.URLs, url), size
+		}
+		return nil
+	})
+	end()
+	return err
+}

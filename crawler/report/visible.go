@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// mostMarks is how many marks may stand on one letter: more would be drawn over the lines
+// above and below.
+const mostMarks = 4
+
+// visible is a text in which nothing is hidden, and nothing changes the order in which the
+// rest is shown: what is not graphic is spelled out.
+func visible(s string) string {
+	var b strings.Builder
+	marks := 0
+	for _, r := range s {
+		if marks++; !unicode.Is(unicode.M, r) {
+			marks = 0
+		}
+		switch {
+		case marks > mostMarks:
+		case unicode.IsGraphic(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+	}
+	return b.String()
+}
+
+// grouped is a number with its thousands apart.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// short is a figure with two or three digits that count.
+func short(x float64) string {
+	switch a := math.Abs(x); {
+	case x == 0:
+		return "0"
+	case a >= 99.5:
+		return grouped(int64(math.Round(x)))
+	case a >= 9.95:
+		return trimmed(x, 1)
+	case a >= 0.0995:
+		return trimmed(x, 2)
+	}
+	return fmt.Sprintf("%.2g", x)
+}
+
+func trimmed(x float64, digits int) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.*f", digits, x), "0"), ".")
+}
+
+// size is a number of bytes.
+func size(n float64) string {
+	const units = "kMGTP"
+	if n < 1000 {
+		return short(n) + " B"
+	}
+	i := -1
+	for ; n >= 999.5 && i+1 < len(units); i++ {
+		n /= 1000
+	}
+	return short(n) + " " + units[i:i+1] + "B"
+}
+
+// span is a length of time in seconds.
+func span(s float64) string {
+	switch a := math.Abs(s); {
+	case s == 0:
+		return "0 s"
+	case a < 0.001:
+		return short(s*1e6) + " µs"
+	case a < 1:
+		return short(s*1e3) + " ms"
+	case a < 120:
+		return short(s) + " s"
+	case a < 2*3600:
+		return short(s/60) + " min"
+	case a < 2*86400:
+		return short(s/3600) + " h"
+	}
+	return short(s/86400) + " d"
+}
+
+// moment is a time as people read it.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
+
+// plural counts things.
+func plural(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(n) + " " + one + "s"
+}
