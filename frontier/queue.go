@@ -75,7 +75,7 @@ type stock struct {
 }
 
 // queues are the sites with something to be asked that nobody has: each is in
-// one of the heaps, where its place and index say. queue, unqueue and pick
+// one of the heaps, where its place and index say. queue, unqueue, turnover and pick
 // alone move them.
 type queues struct {
 	unlooked siteHeap  // placeUnlooked
