@@ -139,10 +139,10 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	}
 }
 
-// Held says how what is queued at a site stands, without an entry: what is held against
-// the site, or the crawl, and what the site waits for.
+// Held says how the pages that are queued at a site stand, without an entry: what is held
+// against the site, or the crawl, and what the site waits for.
 func (a *Account) Held(st *frontier.SiteState) Listed {
-	h := a.heldBy(st)
+	h := a.heldBy(st, false)
 	return Listed{Standing: h.Standing, Reason: h.reason, Clock: h.clock, Until: h.until}
 }
 

@@ -244,3 +244,13 @@ func TestSiteOwnersFindTheNameInTheirLog(t *testing.T) {
 		}
 	}
 }
+
+// ownHome is a home of its own for what a user keeps.
+func ownHome(t *testing.T) (identity string) {
+	t.Helper()
+	home := t.TempDir()
+	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "CRAWL_NAME": "", "CRAWL_CONTACT": ""} {
+		t.Setenv(name, value)
+	}
+	return filepath.Join(home, ".config", "permesso", "identity.json")
+}
