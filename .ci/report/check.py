@@ -287,15 +287,19 @@ def check_links(check, report, path):
     check.same("has_links", report["has_links"], os.path.exists(path))
     if not report["has_links"]:
         return
-    linked = collections.defaultdict(set)
+    linked, followed = collections.defaultdict(set), collections.defaultdict(set)
     with open(path, encoding="utf-8") as file:
         for text in file:
             link = json.loads(text)
             if link["hop"] != "R":
                 linked[link["to"].split("#")[0]].add(link["from"])
-    check.same("most_linked", report["most_linked"]["all"], len(linked))
+            if link["hop"] == "L":
+                followed[link["to"].split("#")[0]].add(link["from"])
+    check.same("most_linked", report["most_linked"]["all"], len(followed))
     for row in report["most_linked"]["rows"]:
-        check.same("links to " + row["url"], row["pages"], len(linked[row["url"]]))
+        check.same("links to " + row["url"], row["pages"], len(followed[row["url"]]))
+    most = sorted(((-len(pages), url) for url, pages in followed.items()), key=lambda one: (one[0], one[1].encode()))
+    check.same("the most linked", [row["url"] for row in report["most_linked"]["rows"]], [url for _, url in most[:len(report["most_linked"]["rows"])]])
     for row in report["broken"]["rows"]:
         check.same("links to " + row["url"], row["linked"], len(linked[row["url"]]))
         check.same("what links to " + row["url"], True, set(row.get("from", [])) <= linked[row["url"]])

@@ -2,8 +2,8 @@
 # check.sh CRAWL_BINARY CRAWL_DIR WORKDIR
 # Reports on the crawl in CRAWL_DIR: the figures must be those that a script of its own
 # finds in crawl.log, and the page must show in a headless Chromium what it has to, and ask
-# for nothing. The pictures are in WORKDIR. Installs Chromium and Node.js from Debian's
-# packages if need be.
+# for nothing. So must that of a crawl whose sites were hostile. The pictures are in
+# WORKDIR. Installs Chromium and Node.js from Debian's packages if need be.
 set -euo pipefail
 [ $# = 3 ] || { echo "usage: check.sh CRAWL_BINARY CRAWL_DIR WORKDIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")
@@ -15,10 +15,13 @@ work=$(realpath "$3")
 "$crawl" report --json "$dir" >"$work/report.json"
 python3 "$here/check.py" "$dir" "$work/report.json"
 "$crawl" report --out "$work/report.html" "$dir"
+(cd "$here/../.." && PERMESSO_PAGE=$work/hostile.html go test ./crawler/report -run '^TestWhatSitesSayIsTextInAReport$' -count=1)
 
 "$here/../archive/install.sh" node chromium
 cp "$here/look.mjs" "$work"
 cd "$work"
 echo '{"private":true}' >package.json
 npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1
-CHROMIUM=${CHROMIUM:-$(command -v chromium)} node look.mjs report.html pictures
+export CHROMIUM=${CHROMIUM:-$(command -v chromium)}
+node look.mjs report.html pictures
+node look.mjs hostile.html hostile

@@ -153,3 +153,25 @@ func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 		t.Errorf("%+v, %d URLs", r.Outcomes, r.URLs)
 	}
 }
+
+// A page that links to a URL, and is shown with it, names it once; the most linked are those
+// that readers follow links to.
+func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
+	link := func(from, to, hop string) string {
+		return `{"from":"http://a.test/` + from + `","to":"http://a.test/` + to + `","hop":"` + hop + `"}` + "\n"
+	}
+	r, err := report.Dir(written(t, map[string]string{
+		storage.LogFile: logged(1, "404", "http://a.test/i", "http://a.test/1", "image/png", ""),
+		storage.LinksFile: link("1", "i", "E") + link("1", "i", "L") + link("1", "i", "L") + link("1", "i#top", "E") +
+			link("2", "i", "E") + link("2", "i", "E") + link("3", "i", "L") + link("3", "i", "E") + link("4", "i", "R") + link("5", "s", "E"),
+	}), report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Errors.Rows) != 1 || r.Errors.Rows[0].Linked != 3 || len(r.Errors.Rows[0].From) != 3 {
+		t.Errorf("%+v", r.Errors.Rows)
+	}
+	if len(r.Linked.Rows) != 1 || r.Linked.Rows[0].Pages != 2 {
+		t.Errorf("%+v", r.Linked.Rows)
+	}
+}

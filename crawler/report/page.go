@@ -145,7 +145,7 @@ func (r *Report) sections() []section {
 		{"sites", "Sites", "Those that were asked most come first. The delay is the longest that was asked for between any two requests.", "No site was asked.", r.siteTable()},
 		{"broken", "Errors, and who links to them", "URLs whose last try was no success. " + linked, "There are none.", r.errorTable()},
 		{"redirects", "Redirects", "Where URLs lead, as pages.jsonl has it.", "There are none.", r.redirectTable()},
-		{"linked", "Most linked", "By how many pages name them, once each; in the crawl or not.", "The crawl has kept no links (links.jsonl).", r.linkedTable()},
+		{"linked", "Most linked", "By how many pages have a link to them that readers follow, once each; in the crawl or not.", "The crawl has kept no links (links.jsonl).", r.linkedTable()},
 		{"slowest", "Slowest answers", "From the start of the request to the end of the answer.", "Nothing was answered.", requestTable("The slowest answers", r.Slowest)},
 		{"largest", "Largest answers", "Bytes of the body as it came over the wire.", "Nothing was answered.", requestTable("The largest answers", r.Largest)},
 		{"duplicates", "Duplicates", fmt.Sprintf("Pages that have one body. %s could be left out.", plural(r.Repeated, "page")), "No two pages have one body.", r.sameTable()},

@@ -63,7 +63,7 @@ func hostileReport(t *testing.T) *report.Report {
 		storage.LogFile: log,
 		storage.PagesFile: fmt.Sprintf(`{"url":"%s","title":"%s"}`+"\n"+`{"url":"%s2","title":"%s"}`+"\n"+`{"url":"%s3","location":"javascript:%s"}`+"\n",
 			urlQuoted, quoted, urlQuoted, quoted, urlQuoted, quoted),
-		storage.LinksFile: fmt.Sprintf(`{"from":"%s","to":"%s2"}`+"\n", urlQuoted, urlQuoted),
+		storage.LinksFile: fmt.Sprintf(`{"from":"%s","to":"%s2","hop":"L"}`+"\n", urlQuoted, urlQuoted),
 	})
 	r, err := report.Dir(dir, report.Options{Temp: t.TempDir()})
 	if err != nil {
@@ -122,6 +122,11 @@ func text(n *html.Node) string {
 // nothing, asks for nothing, hides nothing, and does not change the order of what is shown.
 func TestWhatSitesSayIsTextInAReport(t *testing.T) {
 	raw, tree := pageOf(t, hostileReport(t))
+	if path := os.Getenv("PERMESSO_PAGE"); path != "" { // for a browser
+		if err := os.WriteFile(path, []byte(raw), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	known := strings.Fields("html head meta title style body header p h1 h2 h3 bdi nav a dl div dt dd main figure svg desc path circle text ul li i details summary table caption thead tbody tr th td section footer")
 	for n := range tree.Descendants() {
 		if n.Type != html.ElementNode {

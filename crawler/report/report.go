@@ -196,7 +196,7 @@ type Failure struct {
 	Error  string   `json:"error,omitempty"`
 	Tries  int64    `json:"tries"`
 	Via    string   `json:"via,omitempty"`   // the page it was found on
-	Linked int64    `json:"linked"`          // pages that link to it, where links are kept
+	Linked int64    `json:"linked"`          // pages that name it, where links are kept: by a link, or as what they are shown with
 	From   []string `json:"from,omitempty"`  // the first of them
 	Title  string   `json:"title,omitempty"` // of the page that came with the error
 }
@@ -209,7 +209,7 @@ type Redirect struct {
 	Linked int64  `json:"linked"`
 }
 
-// A Linked is a URL, and how many pages link to it.
+// A Linked is a URL, and how many pages have a link to it that readers follow.
 type Linked struct {
 	URL    string           `json:"url"`
 	Pages  int64            `json:"pages"`

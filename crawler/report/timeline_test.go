@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
 )
 
 // However long a crawl takes, and in whatever order its moments come, few steps cover it,
@@ -139,5 +142,43 @@ func TestTheHoursOfASeriesAreFew(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// However a URL stands, there are words for it, and one colour says why it was not fetched.
+func TestEachStandingHasItsWords(t *testing.T) {
+	for _, s := range crawler.Standings() {
+		if standingWords[s] == "" {
+			t.Errorf("%s has no words", s)
+		}
+	}
+	if len(standingWords) != len(crawler.Standings()) {
+		t.Errorf("words for %d, there are %d", len(standingWords), len(crawler.Standings()))
+	}
+}
+
+// Each error and each answer that is no success is of one class, which has its words.
+func TestEachTroubleHasItsClass(t *testing.T) {
+	for class, of := range map[string][]fetch.Stage{
+		"name":       {fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress},
+		"connection": {fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout, fetch.StageProxy},
+		"broken":     {fetch.StageReset, fetch.StageStale, fetch.StageTruncated, fetch.StageProtocol, fetch.StageEncoding, fetch.StageHeaderSize, fetch.StageHeaderCount},
+		"time-out":   {fetch.StageAnswerTimeout, fetch.StageBodyTimeout, fetch.StageTotalTimeout},
+		"rest":       {fetch.StageCalm, fetch.StageChallenge},
+		"other":      {fetch.StageStopped, "of another version"},
+	} {
+		for _, stage := range of {
+			if got := classOf(403, string(stage)); got != class {
+				t.Errorf("%s is of class %s, want %s", stage, got, class)
+			}
+		}
+	}
+	for status, want := range map[int]string{200: "", 304: "", 404: "4xx", 429: "rest", 500: "5xx", 503: "rest", -5: "other"} {
+		if got := classOf(status, ""); got != want {
+			t.Errorf("%d is of class %q, want %q", status, got, want)
+		}
+	}
+	if len(classWords) != len(Classes()) || len(new(site).troubles) != len(Classes()) {
+		t.Errorf("%d classes, words for %d", len(Classes()), len(classWords))
 	}
 }

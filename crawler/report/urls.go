@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,20 +42,36 @@ func timeOf(b []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
 }
 
-// readLinks notes who links to what: each page counts once.
+// How a page names a URL.
+const (
+	byLink  = 'L' // a link that readers follow
+	byOther = 'O' // what it is shown with, or a sitemap that lists it
+	byBoth  = 'B' // a link, and otherwise before
+)
+
+// readLinks notes who names what: each page counts once.
 func (r *reporter) readLinks() error {
-	from, seen := "", map[string]bool{}
+	from, seen := "", map[string]byte{}
 	_, err := storage.ReadLinks(r.dir, func(l *storage.LinkRecord) error {
 		if l.From != from {
 			from = l.From
 			clear(seen)
 		}
 		to, _, _ := strings.Cut(l.To, "#")
-		if seen[to] || frontier.Hop(cmp.Or(l.Hop, " ")[0]) == frontier.HopRedirect {
+		how := byte(byOther)
+		switch {
+		case l.Hop == string(frontier.HopRedirect):
+			return nil
+		case l.Hop == string(frontier.HopLink) && seen[to] == byOther:
+			how = byBoth
+		case l.Hop == string(frontier.HopLink):
+			how = byLink
+		}
+		if known := seen[to]; known != 0 && how != byBoth {
 			return nil
 		}
-		seen[to] = true
-		return r.note(to, kindLink, []byte(l.From))
+		seen[to] = how
+		return r.note(to, kindLink, append([]byte{how}, l.From...))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -72,8 +89,9 @@ type told struct {
 	robots time.Time
 	queued crawler.Standing // empty: it is not
 	via    string           // of what is queued
-	linked int64
-	from   []string // the first of those
+	linked int64            // pages that name it
+	from   []string         // the first of those
+	links  int64            // pages with a link to it that readers follow
 }
 
 // eachURL goes through all URLs.
@@ -113,8 +131,14 @@ func (t *told) take(kind byte, value []byte) error {
 		standing, via, _ := bytes.Cut(value, []byte{0})
 		t.queued, t.via = crawler.Standing(standing), string(via)
 	case kindLink:
+		if value[0] != byOther {
+			t.links++
+		}
+		if value[0] == byBoth {
+			break
+		}
 		if t.linked++; len(t.from) < mostExample {
-			t.from = append(t.from, string(value))
+			t.from = append(t.from, string(value[1:]))
 		}
 	}
 	return nil
@@ -126,8 +150,8 @@ func (r *reporter) url(t *told) error {
 		return nil
 	}
 	standing := t.standing()
-	if t.linked > 0 {
-		r.linked.add(Linked{URL: t.url, Pages: t.linked, Stands: standing})
+	if t.links > 0 {
+		r.linked.add(Linked{URL: t.url, Pages: t.links, Stands: standing})
 	}
 	if standing != "" {
 		r.URLs++
@@ -259,9 +283,9 @@ func (r *reporter) eachBody() error {
 			end()
 			d = &Duplicate{Digest: string(key)}
 		}
-		var url string
-		var size int64
-		if _, err := fmt.Sscan(string(value), &size, &url); err != nil {
+		length, url, _ := strings.Cut(string(value), " ")
+		size, err := strconv.ParseInt(length, 10, 64)
+		if err != nil {
 			return err
 		}
 		if d.Pages++; len(d.URLs) < mostExample {
