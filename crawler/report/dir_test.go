@@ -50,7 +50,7 @@ func TestARequestThatCameTooEarlyIsTold(t *testing.T) {
 		}
 	}
 	raw, _ := pageOf(t, r)
-	for _, want := range []string{`class="dot bad"`, "1 of 3 requests came before the pause was over.", `<div class="bad"><dt>early requests</dt><dd>1</dd></div>`, "Runs that did not end by themselves: 1."} {
+	for _, want := range []string{`class="dot bad"`, "1 of 3 requests came before the pause was over.", `<div class="bad"><dt>early request</dt><dd>1</dd></div>`, "Runs that did not end by themselves: 1."} {
 		if !strings.Contains(raw, want) {
 			t.Errorf("the page does not have %s", want)
 		}
@@ -75,7 +75,7 @@ func TestLinesThatAreNoneAreToldAndNotFatal(t *testing.T) {
 		}
 	}
 	raw, _ := pageOf(t, r)
-	if !strings.Contains(raw, "Lines of crawl.log that could not be read, and are in none of the figures: 7. line 1: ") {
+	if !strings.Contains(raw, "Lines of crawl.log that could not be read, and are in none of the figures: 7 (line 1: ") {
 		t.Error("the page does not say it")
 	}
 }

@@ -80,17 +80,21 @@ func (r *Report) warnings() (all []string) {
 		all = append(all, fmt.Sprintf("Runs that did not end by themselves: %d. A kill may have taken lines of the log.", r.Killed))
 	}
 	if r.Others > 0 {
-		text := fmt.Sprintf("Lines of crawl.log that could not be read, and are in none of the figures: %s. ", grouped(r.Others))
+		text := fmt.Sprintf("Lines of crawl.log that could not be read, and are in none of the figures: %s (", grouped(r.Others))
 		for i, o := range r.Other {
 			text += fmt.Sprintf("%sline %d: %s", strings.Repeat("; ", min(i, 1)), o.Line, clip(o.Why, mostTitle))
 		}
-		all = append(all, visible(text))
+		if r.Others > int64(len(r.Other)) {
+			text += "; ..."
+		}
+		all = append(all, visible(text)+")")
 	}
 	return all
 }
 
 func (r *Report) figures() []figure {
-	early := figure{"early requests", grouped(r.Polite.Early), "good"}
+	early := counted(r.Polite.Early, "early request")
+	early.Class = "good"
 	if r.Polite.Early > 0 {
 		early.Class = "bad"
 	}
@@ -101,9 +105,15 @@ func (r *Report) figures() []figure {
 		}
 	}
 	return []figure{
-		{"pages", grouped(r.Pages), ""}, {"requests", grouped(r.Requests), ""}, {"sites", grouped(r.Sites), ""}, {"received", size(float64(r.Bytes)), ""},
+		counted(r.Pages, "page"), counted(r.Requests, "request"), counted(r.Sites, "site"), {"received", size(float64(r.Bytes)), ""},
 		{"from first to last", span(r.Last.Sub(r.First).Seconds()), ""}, {"left alone as owners wish", grouped(kept), ""}, early,
 	}
+}
+
+// counted is a figure of things.
+func counted(n int64, one string) figure {
+	value, name, _ := strings.Cut(plural(n, one), " ")
+	return figure{name, value, ""}
 }
 
 // politeness tells what the picture beside it comes to.

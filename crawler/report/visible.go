@@ -10,7 +10,7 @@ import (
 
 // mostMarks is how many marks may stand on one letter: more would be drawn over the lines
 // above and below.
-const mostMarks = 4
+const mostMarks = 2
 
 // visible is a text in which nothing is hidden, and nothing changes the order in which the
 // rest is shown: what is not graphic is spelled out.
