@@ -33,6 +33,9 @@ type screen struct {
 func (p *program) screen(progress string, asJSON bool) screen {
 	file, ok := p.err.(*os.File)
 	switch {
+	case progress == "json":
+		p.beginEvents()
+		return screen{every: p.events.every, json: asJSON}
 	case progress == "none":
 		return screen{json: asJSON}
 	case !ok || !isTerminal(file):
@@ -105,6 +108,9 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 		return err
 	}
 	s := c.Summary()
+	if p.events != nil {
+		p.events.ended(s)
+	}
 	if perr := p.summary(s, dir, show.json); perr != nil {
 		return perr
 	}
@@ -123,7 +129,10 @@ func stopSignals() []os.Signal {
 
 // start says what begins, and what a crawl that goes on does otherwise.
 func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
-	if show.every > 0 {
+	switch {
+	case p.events != nil:
+		p.events.start(opts)
+	case show.every > 0:
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, the same command goes on",
 			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
 		fmt.Fprintln(p.err, wrap(oneLine(line), len("crawl: "), show.columns()))

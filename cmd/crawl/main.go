@@ -28,6 +28,7 @@ type program struct {
 	out, err io.Writer
 	exit     func(code int) // ends the process at once: what hangs in the kernel ends in no other way
 	network  fetch.Network  // nil: this machine's
+	events   *events        // nil: what is said is for people
 	guests   bool           // others may come to a crawl that it runs; not where time is virtual
 }
 
@@ -41,11 +42,14 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(errOut, "crawl: %s\n", indented(withMend(err, cmd.Name() == "run")))
+		fmt.Fprintf(p.err, "crawl: %s\n", indented(withMend(err, cmd.Name() == "run")))
 	}
 	code := exitCode(err)
 	if code == exitDiskFull {
-		fmt.Fprintln(errOut, "crawl: "+mendLimit(err, cmd.Name() == "run"))
+		fmt.Fprintln(p.err, "crawl: "+mendLimit(err, cmd.Name() == "run"))
+	}
+	if p.events != nil {
+		p.events.last(code)
 	}
 	return code
 }

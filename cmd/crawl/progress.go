@@ -17,9 +17,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// paint shows a view: on a board, as a line for people, or as one in logfmt.
+// paint shows a view: as an event, on a board, as a line for people, or as one in logfmt.
 func (p *program) paint(v *view, to screen) {
 	switch {
+	case p.events != nil:
+		p.events.progress(v)
 	case to.board != nil:
 		to.board.draw(v.block(to.board.width()))
 	case to.width != nil:

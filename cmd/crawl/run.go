@@ -55,6 +55,9 @@ Ctrl-C at once; neither loses anything.`,
 }
 
 func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag string) bool, args []string) error {
+	if f.show == "json" { // from the first word on
+		p.beginEvents()
+	}
 	opts, err := p.asked(f, given, args)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -40,6 +41,7 @@ func hostile(t *testing.T) {
 		"cases.jsonl":   `{"id":"\u001b]0;STEER\u0007\nFORGED","robots":"User-agent: *\nDisallow: /\u009b\u202e","agent":"a","url":"/\u009b\u202e","allow":true}` + "\n",
 		"dialect.jsonl": `{"id":"\u001b]0;STEER\u0007","dialect":"\u001b]0;STEER\u0007","agent":"a","url":"/","allow":true}` + "\n",
 		"lacking.jsonl": `{"id":"\u001b]0;STEER\u0007\u009b"}` + "\n",
+		"job.yaml":      `scope: "\e]0;STEER\a\u009b\u202e\nFORGED"` + "\n" + `"\e]0;STEER\u009b": 1` + "\n",
 		filepath.Join("config"+steer, "permesso", "identity.json"): steer,
 	}
 	if err := errors.Join(writeArchive("a.crawl"), writeArchive(steer+".crawl")); err != nil {
@@ -119,23 +121,44 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		{"index", "a.crawl"}, {"index", steer + ".crawl"}, {"index", steer},
 		{"export", "a.crawl", "--format", "cdxj", "--output", "a.cdxj"}, {"export", "a.crawl", "--format", "csv", "--output", steer + ".csv"},
 		{"export", "a.crawl", "--format", "wacz", "--output", "a.wacz"}, {"export", steer, "--format", "csv"}, {steer}, {"robots", steer}, {"version", steer},
+		append([]string{"run", "--progress", "json", "--log-level", "debug", "--delay", "10ms", "--patience", "1s", "--fresh", "--dir", "run" + steer, "--limit", "3", "http://a.test/", steer + ".txt"}, site...),
+		{"audit", "run" + steer}, {"audit", "--out", steer + "/x", "run" + steer}, {"audit", "--site", "a.test", "run" + steer}, {"audit", "--site", steer, "run" + steer},
+		{"audit", "--access-log", "robots.txt", "--agent", steer}, {"check", "job.yaml"}, {"check", steer + ".txt"}, {"status", "run" + steer}, {"status", "--json", "run" + steer},
+		{"pause", "run" + steer}, {"exclude", "run" + steer, steer, "--reason", steer}, {"slow", "run" + steer, "--delay", steer}, {"limit", "--limit", steer, "run" + steer},
+		{"help", "robots", steer},
 	} {
 		if args[0] == "verify" { // a file that the crawl knows nothing of
 			if err := os.WriteFile(filepath.Join("run"+steer, "warc", steer+forged+".warc.gz"), []byte(steer), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var said bytes.Buffer
-		code := run(args, nil, &said, &said)
-		if i := strings.IndexFunc(said.String(), commands); i >= 0 {
-			t.Errorf("crawl %q: exit %d, and byte %d steers the terminal:\n%q", args, code, i, said.String())
+		showsText(t, args, true)
+	}
+	// Of any command, those included that have no row above. Nothing else has these names:
+	// what one command makes, no other one reads.
+	for _, cmd := range everyCommand((&program{}).root()) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		showsText(t, append(slices.Clone(path), "--"+steer), true)
+		if cmd.HasParent() {
+			showsText(t, append(slices.Clone(path), strings.Join(path, "-")+steer+forged), false) // some want another one first
 		}
-		if strings.Contains(said.String(), forged) {
-			t.Errorf("crawl %q: what was read makes a line of its own:\n%s", args, said.String())
-		}
-		if !strings.Contains(said.String(), "STEER") {
-			t.Errorf("crawl %q shows nothing that is hostile:\n%s", args, said.String())
-		}
+	}
+}
+
+// showsText runs a command that is given something hostile, and shows it, if at all, as
+// text.
+func showsText(t *testing.T, args []string, shown bool) {
+	t.Helper()
+	var said bytes.Buffer
+	code := run(args, nil, &said, &said)
+	if i := strings.IndexFunc(said.String(), commands); i >= 0 {
+		t.Errorf("crawl %q: exit %d, and byte %d steers the terminal:\n%q", args, code, i, said.String())
+	}
+	if strings.Contains(said.String(), forged) {
+		t.Errorf("crawl %q: what was read makes a line of its own:\n%s", args, said.String())
+	}
+	if shown && !strings.Contains(said.String(), "STEER") {
+		t.Errorf("crawl %q shows nothing that is hostile:\n%s", args, said.String())
 	}
 }
 

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// events is what --progress json makes of standard error: an object on each line. What
+// others write to it becomes a note, so that a program need not tell lines apart.
+type events struct {
+	w     io.Writer
+	every time.Duration // between two of a crawl's progress
+
+	mu   sync.Mutex // guards all below, and w: no line stands within another
+	note []byte     // that has no end yet
+	end  endEvent   // as far as it is known
+}
+
+// An event is what each of them has. Members are added, never renamed; a member with
+// another meaning would be another version.
+type event struct {
+	Version int       `json:"version"`
+	Event   string    `json:"event"`
+	Time    time.Time `json:"time"`
+}
+
+const eventVersion = 1
+
+func newEvent(name string) event { return event{eventVersion, name, time.Now().UTC()} }
+
+type startEvent struct {
+	event
+	Dir   string `json:"dir"`
+	Token string `json:"token"`
+	Seeds int    `json:"seeds"`
+}
+
+type noteEvent struct {
+	event
+	Text string `json:"text"`
+}
+
+// A progressEvent has the figures of this run, but for what is queued.
+type progressEvent struct {
+	event
+	Seconds  float64      `json:"seconds"`
+	Pages    int          `json:"pages"`
+	Rate     float64      `json:"pages_per_second"`
+	Bytes    int64        `json:"bytes"`
+	Requests int          `json:"requests"`
+	Queued   int          `json:"queued"`
+	Busy     int          `json:"busy"`
+	Skipped  int          `json:"skipped"`
+	Failed   int          `json:"failed"`
+	Waiting  *eventOfSite `json:"waiting,omitempty"` // for the site that is due next, where none is asked
+	Asking   *eventOfSite `json:"asking,omitempty"`  // the site that is asked for longest
+}
+
+type eventOfSite struct {
+	Site    string  `json:"site"`
+	Clock   string  `json:"clock,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+type endEvent struct {
+	event
+	Code     int    `json:"code"`
+	End      string `json:"end,omitempty"` // none: no run has begun, or it failed
+	Pages    int    `json:"pages"`
+	Requests int    `json:"requests"`
+	Bytes    int64  `json:"bytes"`
+	Queued   int    `json:"queued"`
+	Early    int    `json:"early_requests"`
+}
+
+// beginEvents has all that is said from here on be events.
+func (p *program) beginEvents() {
+	if p.events != nil {
+		return
+	}
+	p.events = &events{w: p.err, every: 30 * time.Second}
+	if file, ok := p.err.(*os.File); ok && isTerminal(file) {
+		p.events.every = 2 * time.Second
+	}
+	p.err = p.events
+}
+
+// put writes an event.
+func (e *events) put(of any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_ = writeObject(e.w, of) // who reads no events any more does not stop a crawl
+}
+
+// Write makes a note of what is written, once it has the end of its line.
+func (e *events) Write(text []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.note = append(e.note, text...); !strings.HasSuffix(string(text), "\n") {
+		return len(text), nil
+	}
+	note := strings.TrimPrefix(strings.TrimSpace(string(e.note)), "crawl: ")
+	e.note = nil
+	if note == "" {
+		return len(text), nil
+	}
+	return len(text), writeObject(e.w, noteEvent{newEvent("note"), note})
+}
+
+func (e *events) start(opts crawler.Options) {
+	e.put(startEvent{newEvent("start"), opts.Dir, opts.Identity.Token, len(opts.Seeds)})
+}
+
+func (e *events) progress(v *view) {
+	s := v.stats
+	of := progressEvent{
+		event: newEvent("progress"), Seconds: v.since.Seconds(), Pages: s.Pages, Rate: v.rate(), Bytes: s.Bytes, Requests: s.Requests,
+		Queued: s.Frontier.Entries, Busy: s.Frontier.Out, Skipped: sum(s.Skips), Failed: sum(s.Errors),
+	}
+	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
+		of.Waiting = &eventOfSite{string(s.Frontier.NextSite), string(s.Frontier.NextBy), wait.Seconds()}
+	}
+	if v.asked >= longAsked {
+		of.Asking = &eventOfSite{string(v.old), "", v.asked.Seconds()}
+	}
+	e.put(of)
+}
+
+// ended keeps what a run came to, for the last event.
+func (e *events) ended(s crawler.Summary) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.end = endEvent{End: string(s.End), Pages: s.Pages, Requests: s.Requests, Bytes: s.Bytes, Queued: s.Frontier.Entries, Early: s.Frontier.Polite.Early}
+}
+
+// last is the last event.
+func (e *events) last(code int) {
+	e.mu.Lock()
+	end := e.end
+	e.mu.Unlock()
+	end.event, end.Code = newEvent("end"), code
+	e.put(end)
+}
