@@ -126,9 +126,13 @@ func (r *Report) politeness() []string {
 	if p.Early > 0 {
 		verdict = fmt.Sprintf("%s of %s came before the pause was over.", grouped(p.Early), plural(p.Judged, "request"))
 	}
+	closest := fmt.Sprintf("The closest one left %s beyond what was asked", span(p.Margin()))
+	if p.Early > 0 {
+		closest = fmt.Sprintf("The earliest came %s too soon", span(-p.Least))
+	}
 	all := []string{
 		verdict,
-		visible(fmt.Sprintf("The closest one left %s beyond what was asked (%s, line %d of crawl.log).", span(p.Margin()), p.LeastClock, p.LeastLine)),
+		visible(fmt.Sprintf("%s (%s, line %d of crawl.log).", closest, p.LeastClock, p.LeastLine)),
 		retryAfter(p.RetryAfter),
 		fmt.Sprintf("%s of the requests were for robots.txt.", grouped(r.RobotsRequests)),
 	}

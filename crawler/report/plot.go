@@ -101,9 +101,23 @@ func linear(most, start, end float64, name func(float64) string) *axis {
 func spans(from, to, start, end float64) *axis {
 	all := []float64{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 10 * 86400, 100 * 86400, 1000 * 86400}
 	a := &axis{from: from, to: to, start: start, end: end, log: true, name: span}
-	for _, t := range all {
+	add := func(t float64) {
 		if t >= from*0.999 && t <= to*1.001 {
 			a.ticks = append(a.ticks, t)
+		}
+	}
+	for _, t := range all {
+		add(t)
+	}
+	if len(a.ticks) > 2 {
+		return a
+	}
+	a.ticks = nil
+	for _, t := range all {
+		add(t)
+		if t <= 1 { // behind that a step is not ten times as long
+			add(2 * t)
+			add(5 * t)
 		}
 	}
 	return a

@@ -64,8 +64,8 @@ func (r *Report) delayPlot() *plot {
 	for _, d := range r.Delays {
 		p.Table.Rows = append(p.Table.Rows, []string{string(d.Clock), span(d.Asked), span(d.Kept), grouped(d.Requests), grouped(d.Early), grouped(d.Line)})
 	}
-	p.Desc = fmt.Sprintf("A scatter plot, both axes logarithmic. Of %s that had to keep a pause, %d lie below the line on which kept equals asked; the closest one left %s.",
-		plural(r.Polite.Judged, "request"), r.Polite.Early, span(r.Polite.Margin()))
+	p.Desc = fmt.Sprintf("A scatter plot, both axes logarithmic. Of %s that had to keep a pause, %d lie below the line on which kept equals asked.",
+		plural(r.Polite.Judged, "request"), r.Polite.Early)
 	return p
 }
 
@@ -86,7 +86,7 @@ func (p *plot) dots(delays []Delay, x, y *axis) {
 			class = "bad"
 		}
 		p.Marks = append(p.Marks, mark{
-			Class: "dot " + class, X: x.at(d.Asked), Y: y.at(d.Kept), R: 3 + 2*min(digits(d.Requests), 5),
+			Class: "dot " + class, X: x.at(d.Asked), Y: y.at(d.Kept), R: 4 + 2*min(digits(d.Requests), 5),
 			Title: fmt.Sprintf("%s: asked %s, kept %s (%s)", d.Clock, span(d.Asked), span(d.Kept), plural(d.Requests, "request")),
 		})
 	}

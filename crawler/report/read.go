@@ -189,9 +189,7 @@ func (r *reporter) moment(at time.Time) {
 	if at.After(r.Last) {
 		r.Last = at
 	}
-	if r.time.begin.IsZero() {
-		r.time.start(at)
-	}
+	r.time.at(at)
 }
 
 // run takes in a line about the crawl itself.

@@ -151,7 +151,7 @@ func (r *reporter) delayRows() []Delay {
 func (r *reporter) rateRows() []Rate {
 	rows := []Rate{}
 	for every, h := range r.rates {
-		rows = append(rows, Rate{math.Pow(10, float64(every+1)/4), h.n, h.quantile(0.5), h.quantile(0.9)})
+		rows = append(rows, Rate{rounded(math.Pow(10, float64(every+1)/4), 12), h.n, h.quantile(0.5), h.quantile(0.9)})
 	}
 	slices.SortFunc(rows, func(a, b Rate) int { return cmp.Compare(b.Every, a.Every) })
 	return rows

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -106,8 +107,15 @@ func (h *histogram) quantile(part float64) float64 {
 	want, sum := int64(math.Ceil(part*float64(h.n))), int64(0)
 	for i, n := range h.bins {
 		if sum += int64(n); sum >= want && n > 0 {
-			return math.Pow(10, (float64(h.from+i)+0.5)/binsPerDecade)
+			return rounded(math.Pow(10, (float64(h.from+i)+0.5)/binsPerDecade), 3)
 		}
 	}
 	return 0
+}
+
+// rounded is a figure with so many digits: the rest depends on the processor, or says
+// nothing.
+func rounded(x float64, digits int) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	return x
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // However long a crawl takes, and in whatever order its moments come, few steps cover it,
@@ -180,5 +181,28 @@ func TestEachTroubleHasItsClass(t *testing.T) {
 	}
 	if len(classWords) != len(Classes()) || len(new(site).troubles) != len(Classes()) {
 		t.Errorf("%d classes, words for %d", len(Classes()), len(classWords))
+	}
+}
+
+// What is left at a public address takes at least its floor, whatever the crawl was given;
+// what a site asks, or is slow for, counts where it is more.
+func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
+	for name, c := range map[string]struct {
+		clocks frontier.Clocks
+		delay  time.Duration
+		want   float64
+	}{
+		"own":             {frontier.Clocks{}, 50 * time.Millisecond, 0.5},
+		"none was given":  {frontier.Clocks{}, 0, 10},
+		"public":          {frontier.Clocks{Public: true}, 50 * time.Millisecond, 2},
+		"robots.txt":      {frontier.Clocks{Gap: 3 * time.Second}, time.Second, 30},
+		"slow":            {frontier.Clocks{LastTTFB: 4 * time.Second}, time.Second, 80},
+		"slower than all": {frontier.Clocks{LastTTFB: time.Hour}, time.Second, 600},
+	} {
+		r := &reporter{Report: &Report{}, delay: c.delay, sites: map[frontier.Site]*site{}}
+		st := frontier.SiteState{Site: "http://a.test", Queued: 10, Clocks: c.clocks}
+		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}); math.Abs(got.Seconds-c.want) > 1e-9 {
+			t.Errorf("%s: %v s, want %v", name, got.Seconds, c.want)
+		}
 	}
 }
