@@ -175,3 +175,26 @@ func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 		t.Errorf("%+v", r.Linked.Rows)
 	}
 }
+
+// Three microseconds are what the log may lose by rounding; a fourth is too early.
+func TestRoundingIsNotTooEarly(t *testing.T) {
+	for asked, early := range map[string]int64{"1.900000": 0, "1.900003": 0, "1.900004": 1} {
+		r := reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+logged(3, "200", "http://a.test/2", "-", "text/html", ",clock:own,asked:"+asked))
+		if r.Polite.Early != early || r.Polite.Judged != 1 || early == 0 && r.Polite.Margin() != 0 {
+			t.Errorf("asked %s: %+v", asked, r.Polite)
+		}
+	}
+}
+
+// A URL stands as its last line says, however often it was asked for before.
+func TestAURLStandsAsItsLastLineSays(t *testing.T) {
+	for status, want := range map[string]string{
+		"200": "fetched", "404": "fetched", "304": "fetched", "408": "failed", "421": "failed", "425": "failed", "429": "failed", "500": "failed", "599": "failed",
+		"-3": "failed", "-9998": "refused", "-5002": "use", "-5001": "optout", "-5000": "scope",
+	} {
+		r := reportOf(t, logged(1, "500", "http://a.test/1", "-", "text/html", "")+logged(3, status, "http://a.test/1", "-", "text/html", ""))
+		if len(r.Outcomes) != 1 || string(r.Outcomes[0].Standing) != want || r.Outcomes[0].URLs != 1 {
+			t.Errorf("%s: %+v, want %s", status, r.Outcomes, want)
+		}
+	}
+}
