@@ -34,7 +34,8 @@ func (p *program) auditLog(f *auditFlags) error {
 	if f.heritrixLog != "" {
 		read = v.Heritrix
 	}
-	r, err := read(name, in)
+	var r *audit.Visited
+	p.meanwhile(readingLog(name), func() { r, err = read(name, in) })
 	var line *audit.LineError
 	if errors.As(err, &line) {
 		return usage("%v", err)

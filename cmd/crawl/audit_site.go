@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -36,7 +37,14 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 	}
 	s := &siteTeller{p: p, w: &lines{w: p.out, width: terminalWidth(p.out)}, json: f.json}
 	s.answer.Site = host
-	r, err := audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.request, Copy: s.copy, Violation: s.violation})
+	var r *audit.Report
+	err = p.whileQuiet(reading("audit", dir), func(out io.Writer) (err error) {
+		to := *p
+		to.out = out
+		s.p, s.w.w = &to, out
+		r, err = audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.request, Copy: s.copy, Violation: s.violation})
+		return err
+	})
 	if err != nil {
 		return auditError(err)
 	}

@@ -375,7 +375,7 @@ func (p *program) tell(s *export.Source, out *target, f func() (int64, error)) (
 	return n, err
 }
 
-// meanwhile calls f, and says how far it is when it takes long.
+// meanwhile calls f, and says how far it is when it takes long; nothing where that is "".
 func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	begin := time.Now()
@@ -389,7 +389,9 @@ func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 			case <-ended:
 				return
 			case now := <-tick.C:
-				p.note("crawl: %s", far(now.Sub(begin)))
+				if text := far(now.Sub(begin)); text != "" {
+					p.note("crawl: %s", text)
+				}
 			}
 		}
 	}()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -115,17 +116,19 @@ func (p *program) list(f *listFlags, dir string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if isTerminal(p.out) {
-		return p.listAll(f, dir)
-	}
-	out := bufio.NewWriterSize(p.out, 64<<10)
-	buffered := *p
-	buffered.out = out
-	err := buffered.listAll(f, dir)
-	if late := out.Flush(); err == nil {
-		err = late
-	}
-	return err
+	return p.whileQuiet(reading("list", dir), func(to io.Writer) error {
+		of := *p
+		if of.out = to; isTerminal(p.out) {
+			return of.listAll(f, dir)
+		}
+		out := bufio.NewWriterSize(to, 64<<10)
+		of.out = out
+		err := of.listAll(f, dir)
+		if late := out.Flush(); err == nil {
+			err = late
+		}
+		return err
+	})
 }
 
 func (p *program) listAll(f *listFlags, dir string) (err error) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -106,6 +108,35 @@ func TestTheTimeIsUp(t *testing.T) {
 		close(ended)
 		<-done
 	})
+}
+
+// What reads a crawl says so where somebody would see nothing else, and keeps its lines
+// together where he does.
+func TestWhileQuiet(t *testing.T) {
+	for _, c := range []struct {
+		wrote bool // to what is no terminal
+		want  string
+	}{
+		{false, "crawl: list: reading a.crawl for 30s\ncrawl: list: reading a.crawl for 1m0s\n"},
+		{true, "crawl: list: reading a.crawl for 30s\ncrawl: list: reading a.crawl for 1m0s\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, said strings.Builder
+			failed := errors.New("failed")
+			err := (&program{out: &out, err: &said}).whileQuiet(reading("list", "a.crawl"), func(out io.Writer) error {
+				for range 61 {
+					if c.wrote {
+						fmt.Fprintln(out, "a line")
+					}
+					time.Sleep(time.Second)
+				}
+				return failed
+			})
+			if err != failed || said.String() != c.want || c.wrote == (out.Len() == 0) {
+				t.Errorf("%v: said %q, want %q, wrote %q", err, said.String(), c.want, out.String())
+			}
+		})
+	}
 }
 
 // What takes long is said, and nothing where nobody looks on for half a minute.

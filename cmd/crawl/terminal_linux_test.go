@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -242,7 +245,7 @@ func TestScreens(t *testing.T) {
 }
 
 // A crawl on a narrow terminal breaks its lines between words, and takes away the
-// block that it has drawn.
+// block that it has drawn. Nothing is coloured: there is nothing for NO_COLOR to forbid.
 func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
@@ -253,7 +256,11 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 		term := newTerminal(t, columns, "")
 		code := run([]string{"run", "--name", "testbot", "--contact", "me@example.org", "--delay", "10ms", "--patience", "1s", "--scope", "list", "--fresh",
 			"--connect-to", "::" + strings.TrimPrefix(site.URL, "http://"), "--dir", "a.crawl", "http://library.demo.test/"}, term, term.File, term.File)
-		rows := screenAfter(t, term.text(), int(columns))
+		text := term.text()
+		if other := regexp.MustCompile("\x1b(\\[[0-9]+F|\\[J)").ReplaceAllString(text, ""); strings.Contains(other, "\x1b") {
+			t.Errorf("%d columns: something is coloured, or moved: %q", columns, other)
+		}
+		rows := screenAfter(t, text, int(columns))
 		if columns == 40 {
 			want := []string{"crawl: 1 seed as testbot into a.crawl; ", "       Ctrl-C stops, the same command ", "       goes on"}
 			if code != exitDone || !slices.Equal(rows[:len(want)], want) {
@@ -275,6 +282,28 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 		if labels < 7 {
 			t.Errorf("%d columns: the summary has %d labels:\n%s", columns, labels, strings.Join(rows, "\n"))
 		}
+	}
+}
+
+// Where lines come on a terminal nothing is said between them; once none come, it is.
+func TestNothingIsSaidBetweenLinesThatCome(t *testing.T) {
+	term := newTerminal(t, 80, "")
+	var said bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		err := (&program{out: term.File, err: &said}).whileQuiet(reading("list", "a.crawl"), func(out io.Writer) error {
+			for range 65 {
+				fmt.Fprintln(out, "a line")
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Minute)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if want := "crawl: list: reading a.crawl for 2m0s\n"; said.String() != want {
+		t.Errorf("said %q, want %q", said.String(), want)
 	}
 }
 

@@ -46,7 +46,7 @@ func views() map[string]*view {
 func TestBlock(t *testing.T) {
 	var got strings.Builder
 	all := views()
-	for _, width := range []int{80, 40} {
+	for _, width := range []int{200, 80, 40, 20} {
 		for _, name := range []string{"begun", "busy", "waiting", "slow", "hostile"} {
 			fmt.Fprintf(&got, "%s, %d columns\n", name, width)
 			for _, line := range all[name].block(width) {
@@ -144,6 +144,13 @@ func TestABoardStaysInItsPlace(t *testing.T) {
 	b.draw([]string{"z"})
 	if !strings.Contains(out.String(), "\x1b[4F\x1b[J") {
 		t.Errorf("narrower: %q", out.String())
+	}
+	// And wider: what was drawn since takes one row.
+	out.Reset()
+	width = 40
+	b.draw([]string{"w"})
+	if !strings.HasPrefix(out.String(), "\x1b[1F\x1b[J") {
+		t.Errorf("wider: %q", out.String())
 	}
 }
 
