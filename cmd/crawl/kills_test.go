@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -297,7 +298,7 @@ func (w *growingWeb) check(dir, to string) {
 	if info, err := os.Stat(filepath.Join(dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return // killed before it had begun
 	}
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+	if err := os.CopyFS(to, files{os.DirFS(dir)}); err != nil {
 		w.t.Fatal(err)
 	}
 	db, err := storage.Open(to, storage.Options{NoPages: true})
@@ -362,4 +363,13 @@ func (w *growingWeb) ended(dir string, kills int) {
 		w.t.Errorf("%d URLs asked for, %d in pages.jsonl, %d known", len(w.served), len(lines), len(w.known))
 	}
 	w.t.Logf("%d requests were made again after %d kills", again, kills)
+}
+
+// files are the files of a directory without the socket that a kill leaves there.
+type files struct{ fs.FS }
+
+// ReadDir implements fs.ReadDirFS.
+func (f files) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(f.FS, name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Type()&fs.ModeSocket != 0 }), err
 }
