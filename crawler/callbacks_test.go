@@ -78,6 +78,7 @@ func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 		"Scope": func(o *crawler.Options, bug func()) {
 			o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { bug(); return true })
 		},
+		"OnVisit":           func(o *crawler.Options, bug func()) { o.OnVisit = func(crawler.Visited) { bug() } },
 		"OnSkip, of a link": func(o *crawler.Options, bug func()) { o.OnSkip = func(crawler.Skip) { bug() } },
 		"OnSkip, of what is left": func(o *crawler.Options, bug func()) {
 			o.Limit, o.OnSkip = 1, func(s crawler.Skip) {

@@ -33,7 +33,8 @@ var (
 )
 
 // A PanicError is a panic of a function of the caller's. One of a handler is an
-// error of that page; one of a Scope, Links, Rewrite, OptOut, Site, OnSkip, OnStart or OnError ends the crawl.
+// error of that page; one of a Scope, Links, Rewrite, OptOut, Site, OnVisit, OnSkip,
+// OnStart or OnError ends the crawl.
 type PanicError struct {
 	Where string // "handler", or the option
 	Value any

@@ -118,6 +118,7 @@ type Options struct {
 
 	OnStart func(Start)        // called once, before the first request: what a run that goes on does otherwise
 	OnError func(*Page, error) // called for each error of the handler, beside the Logger; must be safe for concurrent use
+	OnVisit func(Visited)      // called for each visit that is over, for metrics; must be quick and safe for concurrent use
 	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end for those, too, that are left in the queue and not only for want of time; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 

@@ -20,7 +20,7 @@ import (
 )
 
 // unsaid are the options that no text can say.
-var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnSkip", "Logger"}
+var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "Logger"}
 
 // setting is one of o.
 func setting(t *testing.T, o *crawler.Options, name string) crawler.Setting {

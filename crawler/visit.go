@@ -194,6 +194,7 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
 	e := turn.Entry()
 	fate, err := turn.Finish(res.Outcome)
 	j.counts.visit(e, res, fate)
+	err = errors.Join(err, j.visited(e, res, fate))
 	s := Skip{URL: e.URL, Via: e.Via, Detail: fate.Detail}
 	switch fate.Code {
 	case frontier.RobotsDisallowed:
