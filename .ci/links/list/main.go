@@ -44,7 +44,7 @@ func list() error {
 		d := extract.HTML(text, u, "text/html", extract.Options{Embeds: true, Forms: true, Text: true})
 		f := found{File: names.Text(), Charset: charset, Title: d.Title, Cut: d.Cut}
 		for _, l := range d.Links {
-			f.Links = append(f.Links, [4]string{l.Where, l.URL.String(), string(l.Hop), l.Text})
+			f.Links = append(f.Links, [4]string{l.Where, l.URL.String(), string(l.Hop), l.Text()})
 		}
 		if err := json.NewEncoder(out).Encode(f); err != nil {
 			return err
