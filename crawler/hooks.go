@@ -62,7 +62,8 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	return o.Rewrite(u)
 }
 
-// rewriteSeeds rewrites seeds in place, and says what pages they are taken for. The error is an *OptionError.
+// rewriteSeeds rewrites seeds in place, and says what pages they are taken for. The error
+// is an *OptionError.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
 		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {

@@ -118,9 +118,9 @@ func differences(was, is map[string]string) string {
 	return strings.Join(all, "; ")
 }
 
-// ErrEnded is returned by what changes a run, as Add and Allow, when a run has ended, or ends: nothing has
-// changed, and nothing will come of it. A crawl in a directory goes on by another
-// run.
+// ErrEnded is returned by what changes a run, as Add and Allow, when a run has ended, or
+// ends: nothing has changed, and nothing will come of it. A crawl in a directory goes on
+// by another run.
 var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
 
 // tooLate says so where it is the frontier that has found an end.

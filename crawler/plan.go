@@ -8,6 +8,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"golang.org/x/time/rate"
 )
 
 // A Plan is what can be said of a crawl before it begins.
@@ -70,6 +71,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	p := newPlanner(job, seeds)
 	front, err := frontier.New(frontier.NewMemory(), frontier.Options{
 		Delay: opts.Delay, IPDelay: opts.IPDelay, DomainDelay: opts.DomainDelay, Shared: opts.Shared, Patience: opts.Patience,
+		Rate: rate.Limit(opts.Rate),
 	})
 	if err != nil {
 		return nil, err

@@ -57,3 +57,22 @@ func TestAPlanAsksForNothingButRobotsTxt(t *testing.T) {
 		}
 	})
 }
+
+// Many sites are asked no faster than the crawl would ask them.
+func TestAPlanKeepsToTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		o := crawler.Options{Identity: testIdentity, Network: w, Rate: 0.5}
+		for _, host := range []string{"http://a.example/", "http://b.example/", "http://c.example/"} {
+			w.Site(host).Robots("").Page("/", "")
+			o.Seeds = append(o.Seeds, host)
+		}
+		if _, err := crawler.PlanOf(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		asked := w.Log()
+		if len(asked) != 3 || asked[2].Start.Sub(asked[0].Start) < 4*time.Second {
+			t.Errorf("asked for %v", asked)
+		}
+	})
+}

@@ -35,8 +35,8 @@ func (c *Crawler) Resume(reason string) error {
 // returns no visit is begun before; those under way are not called back.
 //
 // It holds for the crawl: another run in Options.Dir keeps to it, after a kill, too, once
-// it is committed, until Options.Lift takes it back. The error is a *frontier.FasterError where a longer pause counts
-// already, an *OptionError for what is no site or no pause, or one of those of Pause.
+// it is committed, until Options.Lift takes it back. The error is a *frontier.FasterError
+// where a longer pause counts already, an *OptionError for what is no site or no pause, or one of those of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	of, err := whom(of)
 	if err != nil {
