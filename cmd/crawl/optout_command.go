@@ -72,8 +72,7 @@ func (p *program) optOutListCommand() *cobra.Command {
 	return cmd
 }
 
-// optOutAdd appends to the list what is not on it. It is replaced at once and whole, or
-// not at all: a crawl that begins meanwhile reads the one or the other.
+// optOutAdd appends to the list what is not on it.
 func (p *program) optOutAdd(places []string, reason string) error {
 	path, err := optOutPath()
 	if err != nil {
@@ -86,7 +85,7 @@ func (p *program) optOutAdd(places []string, reason string) error {
 	if strings.ContainsAny(reason, "\r\n") {
 		return usage("--reason: a line has to hold it")
 	}
-	text := bytes.NewBuffer(raw)
+	var text strings.Builder
 	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
 		text.WriteByte('\n')
 	}
@@ -108,10 +107,10 @@ func (p *program) optOutAdd(places []string, reason string) error {
 		if reason != "" {
 			note += ": " + reason
 		}
-		fmt.Fprintf(text, "%s # %s\n", strings.TrimSpace(place), note)
+		fmt.Fprintf(&text, "%s # %s\n", strings.TrimSpace(place), note)
 	}
 	if added > 0 {
-		if err := replaceFile(path, text.Bytes()); err != nil {
+		if err := appendTo(path, text.String()); err != nil {
 			return fmt.Errorf("the opt-out list: %w", err)
 		}
 	}
@@ -167,27 +166,19 @@ func readOptOut(path string) ([]byte, *crawler.OptOutList, error) {
 	return raw, list, nil
 }
 
-// replaceFile writes a file whole, or leaves the one that is there.
-func replaceFile(path string, text []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// appendTo adds text to the end of a file, in one piece: nobody who adds to it at the same
+// time is overwritten.
+func appendTo(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(file.Name())
-		}
-	}()
-	_, err = file.Write(text)
+	_, err = file.WriteString(text)
 	if err == nil {
 		err = file.Sync()
 	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return errors.Join(err, file.Close())
 }
