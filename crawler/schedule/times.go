@@ -1,0 +1,158 @@
+package schedule
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adhocore/gronx"
+)
+
+// leastPeriod is the shortest time between two runs that can be asked for: cron has
+// none below it.
+const leastPeriod = time.Minute
+
+var names = map[string]string{
+	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}
+
+func timesOf(every string, zone *time.Location) (times, error) {
+	switch expression, named := names[strings.ToLower(every)]; {
+	case every == "":
+		return nil, &FieldError{"every", `give when: "0 3 * * MON" (minute, hour, day of month, month, day of week), @daily, or a period as 7d`}
+	case named:
+		return cronOf(expression, zone)
+	case strings.HasPrefix(every, "@"):
+		return nil, &FieldError{"every", fmt.Sprintf("%q is none of @hourly, @daily, @weekly, @monthly, @yearly", every)}
+	case !strings.ContainsAny(every, " \t"):
+		return periodOf(every)
+	}
+	return cronOf(every, zone)
+}
+
+// A period is the time from run to run.
+type period time.Duration
+
+func (p period) next(after time.Time) (time.Time, bool) {
+	return after.Add(time.Duration(p)), true
+}
+
+var daysOrWeeks = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+
+func periodOf(text string) (times, error) {
+	d, err := time.ParseDuration(text)
+	if m := daysOrWeeks.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // five digits at most
+		d, err = time.Duration(n)*24*time.Hour, nil
+		if m[2] == "w" {
+			d *= 7
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, &FieldError{"every", fmt.Sprintf(`%q is neither five fields of cron ("0 3 * * MON"), nor a name as @daily, nor a period as 7d or 36h`, text)}
+	case d < leastPeriod || d%time.Second != 0:
+		return nil, &FieldError{"every", fmt.Sprintf("%s: a period has whole seconds, and no less than %v", text, leastPeriod)}
+	}
+	return period(d), nil
+}
+
+// A cron is an expression of five fields, and the zone whose clock it speaks of.
+type cron struct {
+	expression string
+	zone       *time.Location
+}
+
+var (
+	numbers = regexp.MustCompile(`^[0-9*,/-]+$`)
+	months  = regexp.MustCompile(`^(?:[0-9*,/-]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))+$`)
+	days    = regexp.MustCompile(`^(?:[0-9*,/-]|(?i:sun|mon|tue|wed|thu|fri|sat))+$`)
+
+	fields = []struct {
+		what string
+		may  *regexp.Regexp
+	}{
+		{"minute", numbers}, {"hour", numbers}, {"day of month", numbers}, {"month", months}, {"day of week", days},
+	}
+)
+
+// cronOf takes what crontab(5) has, and none of the letters that others add to it:
+// what it means could not be said to systemd or to cron.
+func cronOf(expression string, zone *time.Location) (times, error) {
+	is := strings.Fields(expression)
+	if len(is) != len(fields) {
+		return nil, &FieldError{"every", fmt.Sprintf("%q has %d fields, and cron five: minute, hour, day of month, month, day of week", expression, len(is))}
+	}
+	for i, f := range fields {
+		if !f.may.MatchString(is[i]) {
+			return nil, &FieldError{"every", fmt.Sprintf("%q is no %s: give a number, a list as 1,15, a range as 1-5, steps as */10, or *", is[i], f.what)}
+		}
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i] = is[i]
+		if !gronx.IsValid(strings.Join(alone, " ")) {
+			return nil, &FieldError{"every", fmt.Sprintf("%q is no %s: it is out of bounds, or badly written", is[i], f.what)}
+		}
+	}
+	c := cron{strings.Join(is, " "), zone}
+	if !gronx.IsValid(c.expression) {
+		return nil, &FieldError{"every", fmt.Sprintf("%q is no cron expression", expression)}
+	}
+	if _, ok := c.next(judgedFrom); !ok {
+		return nil, &FieldError{"every", fmt.Sprintf("%q never comes: no month has such a day", expression)}
+	}
+	return c, nil
+}
+
+// next asks the expression for what the clock on the wall shows, and finds out when
+// that is.
+func (c cron) next(after time.Time) (time.Time, bool) {
+	wall := c.wall(after)
+	for {
+		next, err := gronx.NextTickAfter(c.expression, wall, false)
+		if err != nil || !next.After(wall) {
+			return time.Time{}, false
+		}
+		if at := c.moment(next); at.After(after) {
+			return at.UTC(), true
+		}
+		wall = next // shown for the second time
+	}
+}
+
+// wall is what the clock shows at a moment, as if it were UTC.
+func (c cron) wall(at time.Time) time.Time {
+	_, offset := at.In(c.zone).Zone()
+	return at.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// moment is when the clock shows a time first, or the end of the gap in which it is.
+func (c cron) moment(wall time.Time) time.Time {
+	// Offsets change by no more than a day, so one of those a day before and after is
+	// that of the moment, if it exists.
+	before, after := c.offset(wall.Add(-24*time.Hour)), c.offset(wall.Add(24*time.Hour))
+	early, late := wall.Add(-max(before, after)), wall.Add(-min(before, after))
+	if c.wall(early).Equal(wall) {
+		return early
+	}
+	if c.wall(late).Equal(wall) {
+		return late
+	}
+	// It does not exist: early is before the change, and late behind it.
+	for late.Sub(early) > time.Second {
+		middle := early.Add(late.Sub(early) / 2).Truncate(time.Second)
+		if c.wall(middle).Before(wall) {
+			early = middle
+		} else {
+			late = middle
+		}
+	}
+	return late
+}
+
+func (c cron) offset(at time.Time) time.Duration {
+	_, offset := at.In(c.zone).Zone()
+	return time.Duration(offset) * time.Second
+}
