@@ -42,6 +42,7 @@ func TestRunsComeWhenTheClockOfTheZoneSaysSo(t *testing.T) {
 		{"0 0 13 * 5", "", "2026-11-22T12:00:00Z", "2026-11-27T00:00:00Z"}, // a Friday, or a 13th
 		{"7d", "Europe/Rome", "2026-10-24T12:00:00Z", "2026-10-31T12:00:00Z"},
 		{"2w", "", "2026-10-24T12:00:00Z", "2026-11-07T12:00:00Z"},
+		{"1d12h", "", "2026-10-24T12:00:01Z", "2026-10-26T00:00:01Z"},
 		{"36h", "", "2026-10-24T12:00:01Z", "2026-10-26T00:00:01Z"},
 		// Clocks go forward from 02:00 to 03:00 on 29 March.
 		{"30 2 * * *", "Europe/Rome", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"},
@@ -80,10 +81,10 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 		{schedule.Spec{Every: "TZ=0 3 * * *"}, "every", `"TZ=0" is no minute`},
 		{schedule.Spec{Every: "0 0 31 2 *"}, "every", "never comes"},
 		{schedule.Spec{Every: "@fortnightly"}, "every", "is none of"},
-		{schedule.Spec{Every: "weekly"}, "every", "neither five fields"},
-		{schedule.Spec{Every: "30s"}, "every", "no less than 1m"},
-		{schedule.Spec{Every: "-7d"}, "every", "neither five fields"},
-		{schedule.Spec{Every: "90s500ms"}, "every", "whole seconds"},
+		{schedule.Spec{Every: "weekly"}, "every", `"weekly" is no time`},
+		{schedule.Spec{Every: "0d"}, "every", "less than 1m"},
+		{schedule.Spec{Every: "30s"}, "every", `"30s" is no time`},
+		{schedule.Spec{Every: "-7d"}, "every", "five fields of cron"},
 		{schedule.Spec{Every: "@daily", Zone: "Europe/Roma"}, "zone", `no time zone "Europe/Roma"`},
 		{schedule.Spec{Every: "@daily", Zone: "Local"}, "zone", "another zone on each machine"},
 		{schedule.Spec{Every: "@daily", Jitter: -1}, "jitter", "how much later"},

@@ -10,8 +10,7 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// leastPeriod is the shortest time between two runs that can be asked for: cron has
-// none below it.
+// leastPeriod is the shortest time between two runs that can be asked for, as with cron.
 const leastPeriod = time.Minute
 
 var names = map[string]string{
@@ -40,22 +39,31 @@ func (p period) next(after time.Time) (time.Time, bool) {
 	return after.Add(time.Duration(p)), true
 }
 
-var daysOrWeeks = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+// periodParts are those of a period. Longer ones than a hundred years are none.
+var periodParts = regexp.MustCompile(`^(?:(\d{1,4})w)?(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?$`)
+
+// ParsePeriod reads a time as people say it: weeks, days of 24 hours, hours and minutes,
+// as 2w, 7d, 36h or 1d12h. It is no less than a minute.
+func ParsePeriod(text string) (time.Duration, error) {
+	m := periodParts.FindStringSubmatch(text)
+	if m == nil || text == "" {
+		return 0, fmt.Errorf("%q is no time: give weeks, days, hours or minutes, as 7d or 1d12h", text)
+	}
+	var d time.Duration
+	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
+		n, _ := strconv.Atoi(m[i+1]) // a few digits, or none
+		d += time.Duration(n) * unit
+	}
+	if d < leastPeriod {
+		return 0, fmt.Errorf("%s is less than %v", text, leastPeriod)
+	}
+	return d, nil
+}
 
 func periodOf(text string) (times, error) {
-	d, err := time.ParseDuration(text)
-	if m := daysOrWeeks.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1]) // five digits at most
-		d, err = time.Duration(n)*24*time.Hour, nil
-		if m[2] == "w" {
-			d *= 7
-		}
-	}
-	switch {
-	case err != nil:
-		return nil, &FieldError{"every", fmt.Sprintf(`%q is neither five fields of cron ("0 3 * * MON"), nor a name as @daily, nor a period as 7d or 36h`, text)}
-	case d < leastPeriod || d%time.Second != 0:
-		return nil, &FieldError{"every", fmt.Sprintf("%s: a period has whole seconds, and no less than %v", text, leastPeriod)}
+	d, err := ParsePeriod(text)
+	if err != nil {
+		return nil, &FieldError{"every", fmt.Sprintf(`%v; or five fields of cron ("0 3 * * MON"), or a name as @daily`, err)}
 	}
 	return period(d), nil
 }

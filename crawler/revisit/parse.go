@@ -1,0 +1,47 @@
+package revisit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler/schedule"
+)
+
+// Parse reads a policy as text has it:
+//
+//	fixed:7d            each page once in 7 days
+//	adaptive:1h-30d     sooner where it had changed, later where it had not
+//	rate:7d             by how often it changes; once in 7 days what changes as often
+//	hints:7d            as rate, and by what servers say
+//
+// A time is one of schedule.ParsePeriod.
+func Parse(text string) (Policy, error) {
+	name, value, _ := strings.Cut(text, ":")
+	switch name {
+	case "fixed", "rate", "hints":
+		every, err := schedule.ParsePeriod(value)
+		if err == nil && every > Longest {
+			err = fmt.Errorf("%s is more than ten years", value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		switch name {
+		case "fixed":
+			return Fixed{every}, nil
+		case "rate":
+			return Rate{Mean: every}, nil
+		}
+		return Hinted{Else: Rate{Mean: every}, Least: every / 10, Most: min(10*every, Longest)}, nil
+	case "adaptive":
+		from, to, _ := strings.Cut(value, "-")
+		least, err := schedule.ParsePeriod(from)
+		most, err2 := schedule.ParsePeriod(to)
+		if err := errors.Join(err, err2); err != nil || least > most || most > Longest {
+			return nil, fmt.Errorf("%q: give the shortest and the longest time between two visits, as adaptive:1h-30d", text)
+		}
+		return Adaptive{Least: least, Most: most}, nil
+	}
+	return nil, fmt.Errorf("%q is none of fixed:7d, adaptive:1h-30d, rate:7d, hints:7d", text)
+}
