@@ -146,7 +146,9 @@ func (m *Memory) Submit(c Completion) error {
 		if m.seen[key] {
 			continue
 		}
-		m.seen[key] = true
+		// What is kept must not keep the other links of its page.
+		e.URL, e.Same = e.URL.Clone(), e.Same.Clone()
+		m.seen[e.Key()] = true
 		s := m.site(e.URL.Site())
 		touched[s] = true
 		s.lastID++

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // listed is an entry in a list, as a backlog is told of it.
@@ -265,5 +266,39 @@ func TestMemoryIsReadToTheFirstError(t *testing.T) {
 	}
 	if calls != 2 {
 		t.Errorf("%d calls", calls)
+	}
+}
+
+// A URL that is queued may have been cut from the text of a page with many.
+func TestWhatIsQueuedInMemoryKeepsNothingElse(t *testing.T) {
+	page := mustParse(t, "http://a.example/")
+	r := page.Resolver()
+	for _, ref := range []string{"/one", "/two", "/three"} {
+		r.Expect([]byte(ref))
+	}
+	one, err1 := r.Resolve([]byte("/one"), nil)
+	two, err2 := r.Resolve([]byte("/two"), nil)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	m := NewMemory()
+	if err := m.Submit(Completion{Links: []Entry{{URL: page}, {URL: one, Same: two}}}); err != nil {
+		t.Fatal(err)
+	}
+	for got, err := range m.Queued(page.Site()) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case got.URL == one && (unsafe.StringData(got.URL.text) == unsafe.StringData(one.text) || got.Same != two || unsafe.StringData(got.Same.text) == unsafe.StringData(two.text)):
+			t.Errorf("%+v is a part of the page's text", got)
+		}
+	}
+	for key := range m.seen {
+		if unsafe.StringData(key) == unsafe.StringData(two.text) {
+			t.Errorf("the key %q is a part of the page's text", key)
+		}
+	}
+	if n := len(m.seen); n != 2 {
+		t.Errorf("%d URLs are known", n)
 	}
 }

@@ -10,11 +10,12 @@ import (
 // What resolvePlain takes, resolve reads in the same way.
 func comparePlain(t *testing.T, u URL, ref string) (taken bool) {
 	t.Helper()
-	got, taken := u.resolvePlain(ref)
+	keep, rest, taken := resolvePlain(u, ref)
 	if !taken {
 		return false
 	}
-	want, err := u.resolve(ref, nil)
+	got := URL{u.text[:keep] + rest, u.site}
+	want, err := u.resolve(ref, nil, nil)
 	if err != nil || got != want {
 		t.Fatalf("%q at %q: plain %q, else %q, %v", ref, u, got, want, err)
 	}
@@ -84,6 +85,90 @@ func TestMostReferencesArePlain(t *testing.T) {
 		if v, err := u.Resolve(ref); err != nil || v.Target() != want {
 			t.Errorf("%q is %q, %v; want target %q", ref, v, err, want)
 		}
+	}
+}
+
+// A Resolver makes of each reference what ResolveQuery makes of it, whatever was expected,
+// and what it has made stays as it was.
+func TestAResolverResolvesAsItsDocumentDoes(t *testing.T) {
+	parts := []string{"http:", "https://", "//", "/", "b.example", "..", "?", "#", "x", "é", "%41", " ", "page.html", strings.Repeat("long/", 300)}
+	random := rand.New(rand.NewPCG(11, 12))
+	upper := func(query string) string { return strings.ToUpper(query) }
+	for range 300 {
+		u := URL{}
+		if random.IntN(20) > 0 {
+			u = mustParse(t, resolveBases[random.IntN(len(resolveBases))])
+		}
+		r := u.Resolver()
+		var refs []string
+		for range random.IntN(60) {
+			var ref strings.Builder
+			for range random.IntN(5) {
+				ref.WriteString(parts[random.IntN(len(parts))])
+			}
+			refs = append(refs, ref.String())
+			if random.IntN(4) > 0 {
+				r.Expect([]byte(ref.String()))
+			}
+		}
+		var scratch []byte
+		got := make([]URL, len(refs))
+		errs := make([]error, len(refs))
+		for i, ref := range refs {
+			scratch = append(scratch[:0], ref...)
+			got[i], errs[i] = r.Resolve(scratch, upper)
+		}
+		for i, ref := range refs {
+			want, err := u.ResolveQuery(ref, upper)
+			if got[i] != want || (err == nil) != (errs[i] == nil) || err != nil && errs[i].Error() != err.Error() {
+				t.Fatalf("%q at %q is %q, %v; want %q, %v", ref, u, got[i], errs[i], want, err)
+			}
+		}
+	}
+}
+
+func TestTheURLsOfAPageAreFewPiecesOfMemory(t *testing.T) {
+	u := mustParse(t, "http://a.example/dir/page")
+	refs := [][]byte{[]byte("/rooted"), []byte("relative?x"), []byte("http://a.example/own"), []byte("#top"), []byte("?query")}
+	allocated := testing.AllocsPerRun(100, func() {
+		r := u.Resolver()
+		for range 20 {
+			for _, ref := range refs {
+				r.Expect(ref)
+			}
+		}
+		for range 20 {
+			for _, ref := range refs {
+				if _, err := r.Resolve(ref, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	if allocated > 1 {
+		t.Errorf("%v pieces for 100 URLs", allocated)
+	}
+}
+
+// Who keeps one URL of a page with very many keeps few of the others.
+func TestAURLKeepsFewOthersInMemory(t *testing.T) {
+	r := mustParse(t, "http://a.example/").Resolver()
+	ref := []byte("/" + strings.Repeat("x", 100))
+	for range 1000 {
+		r.Expect(ref)
+	}
+	for range 1000 {
+		if _, err := r.Resolve(ref, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.texts.piece.Cap(); n > maxPiece+maxPiece/4 {
+			t.Fatalf("a piece of %d bytes", n)
+		}
+	}
+	long := []byte(strings.Repeat("y", maxPiece/2))
+	v, err := r.Resolve(long, nil)
+	if piece := r.texts.piece.String(); err != nil || strings.Contains(piece, "yyy") || v.Target() != "/"+string(long) {
+		t.Errorf("a long one stands among others: %v, %v", v, err)
 	}
 }
 

@@ -58,7 +58,7 @@ func ParseURL(raw string) (URL, error) {
 	if !ok {
 		return URL{}, &URLError{raw, ErrRelative}
 	}
-	return parseAbsolute(raw, scheme, rest, nil)
+	return parseAbsolute(raw, scheme, rest, nil, nil)
 }
 
 // Resolve reads ref as a link found in a document at u (RFC 3986, section 5).
@@ -74,66 +74,10 @@ func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, er
 	if u.IsZero() {
 		return ParseURL(ref)
 	}
-	if v, ok := u.resolvePlain(ref); ok {
-		return v, nil
+	if keep, rest, ok := resolvePlain(u, ref); ok {
+		return URL{u.text[:keep] + rest, u.site}, nil
 	}
-	return u.resolve(ref, encode)
-}
-
-// resolvePlain is resolve of a reference that only has to be appended, as most
-// are: to the site of u, its directory or its path. It reads ref once.
-func (u URL) resolvePlain(ref string) (URL, bool) {
-	own := len(ref) > u.site && ref[:u.site] == u.text[:u.site] && ref[u.site] == '/'
-	if own {
-		ref = ref[u.site:]
-	} else if len(ref) >= 2 && ref[0] == '/' && ref[1] == '/' {
-		return URL{}, false
-	}
-	end, query := len(ref), -1
-	rooted := false // a slash was seen: a colon ends no scheme
-scan:
-	for i := 0; i < len(ref); i++ {
-		switch refBytes[ref[i]] {
-		case plain:
-		case slash:
-			rooted = true
-		case segment:
-			if query < 0 && (i == 0 || ref[i-1] == '/') {
-				return URL{}, false
-			}
-		case colon:
-			if query < 0 && !rooted {
-				return URL{}, false
-			}
-		case question:
-			if query < 0 {
-				query = i
-			}
-		case hash:
-			end = i
-			break scan
-		default:
-			return URL{}, false
-		}
-	}
-	keep := u.site
-	switch {
-	case own || end > 0 && ref[0] == '/':
-	case end == 0:
-		return u, true
-	default:
-		keep = len(u.text)
-		if i := strings.IndexByte(u.text[u.site:], '?'); i >= 0 {
-			keep = u.site + i
-		}
-		if query != 0 {
-			keep = strings.LastIndexByte(u.text[:keep], '/') + 1
-		}
-	}
-	if keep+end > MaxURL {
-		return URL{}, false
-	}
-	return URL{u.text[:keep] + ref[:end], u.site}, true
+	return u.resolve(ref, encode, nil)
 }
 
 // plainTarget reports whether t is a target as it stands.
@@ -154,37 +98,16 @@ func plainTarget(t string) bool {
 	return true
 }
 
-// What a byte of a reference means to resolvePlain.
-const (
-	plain    = iota
-	slash    // separates segments
-	segment  // at the start of a segment it may be a dot segment
-	colon    // may end a scheme
-	question // begins the query
-	hash     // begins the fragment
-	other    // is not sent as it stands, or is more than one of these
-)
-
-var refBytes = func() (kinds [256]uint8) {
-	for i := range kinds {
-		if pathEscaped[i] || queryEscaped[i] || i == '\\' {
-			kinds[i] = other
-		}
-	}
-	kinds['/'], kinds['.'], kinds['%'], kinds[':'], kinds['?'], kinds['#'] = slash, segment, segment, colon, question, hash
-	return kinds
-}()
-
-func (u URL) resolve(ref string, encode func(string) string) (URL, error) {
+func (u URL) resolve(ref string, encode func(string) string, to *texts) (URL, error) {
 	s := clean(ref)
 	if scheme, rest, ok := cutScheme(s); ok {
 		if scheme != u.Scheme() || startsWithTwo(rest) {
-			return parseAbsolute(ref, scheme, rest, encode)
+			return parseAbsolute(ref, scheme, rest, encode, to)
 		}
 		s = rest
 	}
 	if startsWithTwo(s) {
-		return parseAbsolute(ref, u.Scheme(), s, encode)
+		return parseAbsolute(ref, u.Scheme(), s, encode, to)
 	}
 	path, query, hasQuery := strings.Cut(s, "?")
 	query = escapeQuery(query, encode)
@@ -193,16 +116,20 @@ func (u URL) resolve(ref string, encode func(string) string) (URL, error) {
 		return u, nil
 	case path == "":
 		base, _, _ := strings.Cut(u.Target(), "?")
-		return joinURL(ref, u.Site(), base+"?"+query)
+		return joinURL(ref, u.Site(), base+"?"+query, to)
 	case !isSlash(path[0]):
 		base, _, _ := strings.Cut(u.Target(), "?")
 		path = base[:strings.LastIndexByte(base, '/')+1] + path
 	}
-	return joinURL(ref, u.Site(), target(path, query, hasQuery))
+	return joinURL(ref, u.Site(), target(path, query, hasQuery), to)
 }
 
 // String is the URL as it is requested.
 func (u URL) String() string { return u.text }
+
+// Clone is u in memory of its own, as strings.Clone is: for who keeps it longer than what
+// it was cut from.
+func (u URL) Clone() URL { return URL{strings.Clone(u.text), u.site} }
 
 // IsZero reports whether u is no URL.
 func (u URL) IsZero() bool { return u.text == "" }
@@ -265,7 +192,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 
 // parseAbsolute reads what follows the scheme: the slashes may be missing, or be
 // more than two.
-func parseAbsolute(raw, scheme, rest string, encode func(string) string) (URL, error) {
+func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *texts) (URL, error) {
 	if defaultPort(scheme) == 0 {
 		return URL{}, &URLError{raw, ErrScheme}
 	}
@@ -290,14 +217,14 @@ func parseAbsolute(raw, scheme, rest string, encode func(string) string) (URL, e
 	if site+len(t) > MaxURL {
 		return URL{}, &URLError{raw, ErrTooLong}
 	}
-	return URL{scheme + "://" + host + port + t, site}, nil
+	return URL{to.join(scheme, "://", host, port, t), site}, nil
 }
 
-func joinURL(raw string, site Site, target string) (URL, error) {
+func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
 	if len(site)+len(target) > MaxURL {
 		return URL{}, &URLError{raw, ErrTooLong}
 	}
-	return URL{string(site) + target, len(site)}, nil
+	return URL{to.join(string(site), target), len(site)}, nil
 }
 
 // target puts a target together; the query is escaped already.

@@ -296,29 +296,28 @@ func (s *scanner) refer(from *source) {
 	if from.hop == shows && (len(raw) == 0 || holdsData(raw)) || !s.room() {
 		return
 	}
-	s.refs = append(s.refs, ref{})
-	r := &s.refs[len(s.refs)-1]
-	r.where, r.hop, r.raw = from.where, from.hop, s.keep(raw)
+	start := len(s.text)
+	s.text = appendValue(s.text, raw)
+	s.refs = append(s.refs, ref{where: from.where, hop: from.hop, raw: span{start, len(s.text)}})
 	if from.hop == leads && from.from <= xlinkName {
-		s.describe(r)
+		s.describe(&s.refs[len(s.refs)-1])
 	}
 }
 
 // describe keeps what the tag that was read says of where it leads.
 func (s *scanner) describe(r *ref) {
-	r.rel = span{s.text.Len(), s.text.Len()}
-	if s.z.has(relName) {
-		r.rel = s.keep(s.z.raw(relName))
-	}
+	r.rel.start = len(s.said)
+	s.said = appendValue(s.said, s.z.raw(relName))
+	r.rel.end = len(s.said)
 	if s.z.has(hreflangName) {
 		lang := langOf(s.z.value(hreflangName))
-		s.text.WriteString(lang)
+		s.said = append(s.said, lang...)
 		r.lang = uint8(len(lang))
 	}
 	if s.opts.Text && s.z.tag != linkTag {
 		s.keepText()
 	}
-	r.said = uint16(s.text.Len() - r.rel.end)
+	r.said = uint16(len(s.said) - r.rel.end)
 }
 
 // addUTF8 is add for a reference whose query is in UTF-8, whatever the document is
@@ -340,9 +339,9 @@ func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
 	if !s.room() {
 		return false
 	}
-	start := s.text.Len()
-	s.text.WriteString(raw)
-	s.refs = append(s.refs, ref{where: where, hop: hop, raw: span{start, s.text.Len()}})
+	start := len(s.text)
+	s.text = append(s.text, raw...)
+	s.refs = append(s.refs, ref{where: where, hop: hop, raw: span{start, len(s.text)}})
 	return true
 }
 

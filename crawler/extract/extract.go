@@ -54,12 +54,14 @@ package extract
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Link is a URL that a document refers to.
+// A Link is a URL that a document refers to. Those of one document lie side by side in
+// memory: of one that is kept for long frontier.URL.Clone is to be.
 type Link struct {
 	URL      frontier.URL
 	Where    string // element and attribute, as "a/href"
@@ -144,33 +146,37 @@ type Options struct {
 // it is XHTML. References of schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
 	s := scan(body, mediaType, opts, 0)
+	defer s.release()
 	return s.document(u, queryEncoder(opts.Charset))
 }
 
-// scan reads a document that stands within so many others.
+// scan reads a document that stands within so many others. Who has taken what it found
+// releases it.
 func scan(body []byte, mediaType string, opts Options, within int) *scanner {
-	s := &scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
+	s := scanners.Get().(*scanner)
+	s.begin(body, mediaType, opts, within)
 	if s.run(); s.open.lost {
-		*s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within}
+		s.begin(body, mediaType, opts, within)
 		s.open.whole = true
 		s.run()
 	}
 	return s
 }
 
-// span is a part of scanner.text.
+// span is a part of scanner.text, or of scanner.said.
 type span struct{ start, end int }
 
 // ref is a reference before the base is known, which may come after it. What Link.Lang
 // and Link.Text have, said bytes, stands behind rel.
 type ref struct {
-	raw, rel span
-	where    string
-	hop      frontier.Hop
-	utf8     bool // its query is, whatever the document is in
-	names    identity
-	lang     uint8
-	said     uint16
+	raw   span // in text
+	rel   span // in said
+	where string
+	hop   frontier.Hop
+	utf8  bool // its query is, whatever the document is in
+	names identity
+	lang  uint8
+	said  uint16
 }
 
 type scanner struct {
@@ -178,12 +184,42 @@ type scanner struct {
 	opts    Options
 	base    string
 	refs    []ref
-	within  int             // documents around this one, in whose srcdoc it stands
-	text    strings.Builder // what refs are made of: one string for all
+	within  int    // documents around this one, in whose srcdoc it stands
+	text    []byte // what refs are resolved from
+	said    []byte // what links keep of the document: one string for all
 	found   Document
 	hasBase bool
 	titled  bool
 	body    bool // that of the document has begun
+}
+
+// scanners are those that read nothing now: they are large.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+// Bounds of the memory that is kept for the next document.
+const (
+	maxKeptRefs  = 1 << 10
+	maxKeptBytes = 64 << 10
+)
+
+// begin makes s read a document, whatever it has read before.
+func (s *scanner) begin(body []byte, mediaType string, opts Options, within int) {
+	refs, text, said, stack := s.refs[:0], s.text[:0], s.said[:0], s.open.stack[:0]
+	*s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within, refs: refs, text: text, said: said}
+	s.open.stack = stack
+}
+
+// release gives s back. Nothing that it has found may lie in its memory.
+func (s *scanner) release() {
+	clear(s.refs) // which name elements
+	s.begin(nil, "", Options{}, 0)
+	if cap(s.refs) > maxKeptRefs {
+		s.refs = nil
+	}
+	if cap(s.text)+cap(s.said) > maxKeptBytes {
+		s.text, s.said = nil, nil
+	}
+	scanners.Put(s)
 }
 
 func (s *scanner) run() {
@@ -205,22 +241,15 @@ func (s *scanner) room() bool {
 		s.found.Cut = true
 		return false
 	}
-	if s.refs == nil {
-		s.refs = make([]ref, 0, 64)
-		s.text.Grow(2048)
-	}
 	return true
 }
 
-// keep copies the value of an attribute.
-func (s *scanner) keep(raw []byte) span {
-	start := s.text.Len()
+// appendValue appends what the value of an attribute means.
+func appendValue(to, raw []byte) []byte {
 	if plainValue(raw) {
-		s.text.Write(raw)
-	} else {
-		s.text.WriteString(decodeValue(raw))
+		return append(to, raw...)
 	}
-	return span{start, s.text.Len()}
+	return append(to, decodeValue(raw)...)
 }
 
 // document resolves the references; encode is for their queries.
@@ -233,7 +262,11 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 	}
 	d := s.found
 	d.base, d.encode = base, encode
-	text := s.text.String()
+	targets := base.Resolver()
+	for i := range s.refs {
+		targets.Expect(s.text[s.refs[i].raw.start:s.refs[i].raw.end])
+	}
+	said := string(s.said)
 	links := make([]Link, len(s.refs))
 	n, size := 0, 0
 	for i := range s.refs {
@@ -242,7 +275,7 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 		if r.utf8 {
 			in = nil
 		}
-		target, err := base.ResolveQuery(text[r.raw.start:r.raw.end], in)
+		target, err := targets.Resolve(s.text[r.raw.start:r.raw.end], in)
 		if err != nil {
 			continue
 		}
@@ -262,11 +295,11 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 		l := &links[n]
 		n++
 		l.URL, l.Where, l.Hop = target, r.where, r.hop
-		l.said, l.lang = text[r.rel.end:r.rel.end+int(r.said)], r.lang
+		l.said, l.lang = said[r.rel.end:r.rel.end+int(r.said)], r.lang
 		if r.rel.start == r.rel.end {
 			continue
 		}
-		l.Rel = text[r.rel.start:r.rel.end]
+		l.Rel = said[r.rel.start:r.rel.end]
 		l.NoFollow = robots.RelNoFollow(l.Rel)
 	}
 	if n > 0 {

@@ -3,6 +3,7 @@ package extract
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -211,5 +212,50 @@ func TestReferencesOfADocument(t *testing.T) {
 	}
 	if u, err := d.Resolve("gopher://b.example/"); err == nil {
 		t.Errorf("%v", u)
+	}
+}
+
+// The memory of a document that was read serves the next one, which may be read meanwhile.
+func TestWhatWasReadBeforeChangesNothing(t *testing.T) {
+	u := parse(t, "http://a.example/dir/")
+	pages := []string{
+		"<title>One</title><base href=/base/><meta name=robots content=nofollow><meta name=tdm-reservation content=1><a href=a rel='nofollow x' hreflang=de>text</a><link rel=canonical href=c>",
+		"<div><svg></div><a href=lost><svg><a xlink:href=in /></svg></a><template><base href=no></template>",
+		"<form><table><svg><form><a href=b></form></svg><title>Two</title><a href=c>",
+		"<iframe srcdoc='<a href=within rel=up>inner</a><a href=2>'></iframe><a href=d>d</a><meta property=og:url content=/og>",
+		"<template><template><a href=e>open",
+		"<body><p>nothing",
+		"<svg>" + strings.Repeat("<g>", 600) + "<a href=deep>",
+		strings.Repeat("<a href=/many/x rel=next>many</a>", 2*maxKeptRefs),
+		"<a href='" + strings.Repeat("x", 2*maxKeptBytes) + "'>long</a>",
+		"",
+	}
+	opts := Options{Token: "testbot", Embeds: true, Forms: true, Text: true}
+	show := func(d Document) string {
+		return fmt.Sprintf("%q %v %q %q %v %v %v %+v", d.Title, d.Canonical, d.OpenGraph, d.base, d.Directives, d.TDM, d.Cut, d.Links)
+	}
+	want := make([]string, len(pages))
+	for i, page := range pages {
+		fresh := new(scanner)
+		fresh.begin([]byte(page), "text/html", opts, 0)
+		if fresh.run(); fresh.open.lost {
+			fresh = new(scanner)
+			fresh.begin([]byte(page), "text/html", opts, 0)
+			fresh.open.whole = true
+			fresh.run()
+		}
+		want[i] = show(fresh.document(u, nil))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var order []int
+	var got []Document
+	for range 200 {
+		i := random.IntN(len(pages))
+		order, got = append(order, i), append(got, HTML([]byte(pages[i]), u, "text/html", opts))
+	}
+	for n, i := range order {
+		if show(got[n]) != want[i] {
+			t.Fatalf("page %d after %v:\n%.1000s\nwant %.1000s", i, order[:n], show(got[n]), want[i])
+		}
 	}
 }

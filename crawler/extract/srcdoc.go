@@ -12,23 +12,18 @@ func (s *scanner) inner() {
 		return
 	}
 	d := scan([]byte(s.z.value(srcdocName)), "text/html", s.opts, s.within+1)
+	defer d.release()
 	if d.hasBase {
 		return
 	}
-	text := d.text.String()
 	for _, r := range d.refs {
 		if !s.room() {
 			return
 		}
-		keep := func(part span) span {
-			start := s.text.Len()
-			s.text.WriteString(text[part.start:part.end])
-			return span{start, s.text.Len()}
-		}
-		rel := r.rel
-		r.raw = keep(r.raw)
-		r.rel = keep(span{rel.start, rel.end + int(r.said)})
-		r.rel.end -= int(r.said)
+		raw, said := d.text[r.raw.start:r.raw.end], d.said[r.rel.start:r.rel.end+int(r.said)]
+		r.raw = span{len(s.text), len(s.text) + len(raw)}
+		r.rel = span{len(s.said), len(s.said) + r.rel.end - r.rel.start}
+		s.text, s.said = append(s.text, raw...), append(s.said, said...)
 		s.refs = append(s.refs, r)
 	}
 	s.found.Cut = s.found.Cut || d.found.Cut

@@ -24,7 +24,7 @@ func (s *scanner) keepText() {
 	} else if s.space == htmlSpace && !s.open.xml || !s.z.selfClosing() {
 		t.read(s.z, s.space != htmlSpace)
 	}
-	s.text.Write(t.cut())
+	s.said = append(s.said, t.cut()...)
 }
 
 // foldedText is text in which any blanks are one, with none at its ends.
