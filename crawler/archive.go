@@ -63,6 +63,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 			}
 			record.Metadata = append(record.Metadata, p.usageFields(res.Snapshot)...)
 			record.Metadata = append(record.Metadata, p.names()...)
+			record.Metadata = append(record.Metadata, p.changes()...)
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}
@@ -149,6 +150,14 @@ func (p *Page) names() []warc.Field {
 		}
 	}
 	return fields
+}
+
+// changes say how the page compares with others, as fields of a WARC metadata record.
+func (p *Page) changes() []warc.Field {
+	if !p.texts {
+		return nil
+	}
+	return []warc.Field{{Name: "textDigest", Value: p.TextDigest()}}
 }
 
 // printable is s without control characters, which a field cannot hold.

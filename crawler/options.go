@@ -68,6 +68,7 @@ type Options struct {
 	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
 
 	Rescan     bool     // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
+	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
 	Requisites bool     // fetch what pages are shown with, too: beyond the scope, up to MaxEmbeds hops from the page
 	Sitemaps   Sitemaps // which are read, and whether links count beside them
 	Forms      bool     // follow forms that send nothing but a query: the page that answers one which is not filled in

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -99,6 +100,12 @@ func (s *seen) gap(hosts ...string) time.Duration {
 func (s *seen) files(pattern string) int {
 	files, _ := filepath.Glob(filepath.Join(s.dir, pattern))
 	return len(files)
+}
+
+// holds counts a text in a file.
+func (s *seen) holds(file, text string) int {
+	content, _ := os.ReadFile(filepath.Join(s.dir, file))
+	return bytes.Count(content, []byte(text))
 }
 
 // leases is a Shared that only looks on.
@@ -209,6 +216,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "Dir", change: func(o *options, _ *crawltest.Web, s *seen) { o.Dir = s.dir }, look: func(s *seen) any { return s.files(storage.StateFile) }, base: 0, want: 1},
 		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(storage.PagesFile) }, base: 1, want: 0},
 		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},
+		{field: "TextDigest", dir: true, change: set(func(o *options) { o.TextDigest = true }), look: func(s *seen) any { return s.holds(storage.PagesFile, `"text_digest":"sha256:`) }, base: 0, want: 4},
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
 		{field: "Sitemaps", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.Sitemaps = crawler.SitemapsNone }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},
 		{field: "FollowTraps", both: seeds("http://trap.example/"), change: set(func(o *options) { o.FollowTraps = true }), look: func(s *seen) any { return s.has("http://trap.example/x/x/x/x") }, base: false, want: true},

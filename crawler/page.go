@@ -33,9 +33,10 @@ type Page struct {
 	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if one does
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
-	redirect bool
-	digest   string // empty for an answer to HEAD
-	below    int    // pages of its body that were found below the first one, this one too
+	redirect   bool
+	digest     string // empty for an answer to HEAD
+	textDigest string // once somebody has asked
+	below      int    // pages of its body that were found below the first one, this one too
 	content
 	statements
 	wishes
@@ -43,6 +44,7 @@ type Page struct {
 
 // content is what was read of the body, as far as somebody asked.
 type content struct {
+	texts   bool   // TextDigest is kept
 	text    []byte // Body as UTF-8
 	charset string
 	html    extract.Document
@@ -231,6 +233,9 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	}
 	if p.Exchange.Head {
 		r.Method = http.MethodHead
+	}
+	if p.texts {
+		r.TextDigest = p.TextDigest()
 	}
 	if rules != nil {
 		r.Robots = rules.Fetched.UTC()

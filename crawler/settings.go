@@ -150,6 +150,8 @@ func (o *Options) Settings() []Setting {
 
 		{Name: "output", Field: "Output", Group: GroupOutput, Larger: Other, Resume: FromNowOn, Value: outputs{&o.Output},
 			Help: "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none"},
+		{Name: "text-digest", Field: "TextDigest", Group: GroupOutput, Larger: Other, Resume: FromNowOn, Value: yesNo(&o.TextDigest),
+			Help: "keep a digest of what readers see of each page, by which it can be told whether its text has changed"},
 		{Name: "max-archive", Field: "MaxArchive", Group: GroupOutput, Unit: "bytes", Larger: Other, Resume: FromNowOn, Value: size(&o.MaxArchive, 1<<30, 1), CodeOnly: true,
 			Help: "bytes of a WARC file, after which the next is begun"},
 	}

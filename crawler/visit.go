@@ -59,7 +59,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 // visitPage goes on with an answer that is a page.
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result) error {
 	page := newPage(turn.Entry(), res, j.opts.reading())
-	page.clean = j.cleaner(res.Snapshot)
+	page.clean, page.texts = j.cleaner(res.Snapshot), j.opts.TextDigest
 	j.decline(page, res)
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a

@@ -9,38 +9,40 @@ import (
 // A PageRecord is one line of pages.jsonl. Its fields are never renamed or
 // given another meaning; new ones may be added.
 type PageRecord struct {
-	URL       string        `json:"url"`                 // as requested
-	Method    string        `json:"method,omitempty"`    // HEAD where only the header was asked for; empty: GET
-	Time      time.Time     `json:"time"`                // start of the request, UTC
-	Status    int           `json:"status"`              // HTTP status
-	Type      string        `json:"type,omitempty"`      // media type, lower case, without parameters
-	Charset   string        `json:"charset,omitempty"`   // that Body was decoded from
-	Size      int64         `json:"size"`                // bytes of the decoded body
-	Digest    string        `json:"digest,omitempty"`    // "sha1:" and base 32, of the decoded body
-	Truncated string        `json:"truncated,omitempty"` // why the body is not the whole, as in WARC-Truncated
-	Title     string        `json:"title,omitempty"`     // of an HTML page
-	Location  string        `json:"location,omitempty"`  // where a redirect leads
-	Links     int           `json:"links"`               // found on the page, in scope or not
-	LinksCut  bool          `json:"linkscut,omitempty"`  // there were more links than are taken
-	Depth     int           `json:"depth"`               // links from the seed
-	Hops      string        `json:"hops,omitempty"`      // path from the seed in Heritrix's letters
-	Via       string        `json:"via,omitempty"`       // the page it was found on
-	Tag       string        `json:"tag,omitempty"`       // of the seed
-	Robots    time.Time     `json:"robots,omitzero"`     // when the robots.txt in force was fetched
-	Rule      string        `json:"rule,omitempty"`      // the rule that allows it, with its line, if one does
-	NoIndex   bool          `json:"noindex,omitempty"`   // the page asks not to be indexed
-	NoArchive bool          `json:"noarchive,omitempty"` // the page asks not to be shown from an archive
-	Usage     []UsageRecord `json:"usage,omitempty"`     // what was said about its use, by use
-	License   []string      `json:"license,omitempty"`   // where terms of use stand: License lines of robots.txt, and Link fields with rel=license
-	TDMPolicy []string      `json:"tdmpolicy,omitempty"` // where terms of text and data mining stand
-	Refused   string        `json:"refused,omitempty"`   // the statement that refuses the purpose of the crawl, or wants a license: of the page nothing else is kept
-	Canonical string        `json:"canonical,omitempty"` // link rel=canonical of its head or header: the URL that it calls its own
-	OpenGraph string        `json:"ogurl,omitempty"`     // og:url: the URL that it is shared under
-	WARC      string        `json:"warc,omitempty"`      // name of the file in warc/ that the answer is in
-	Offset    int64         `json:"offset,omitempty"`    // of its record there, bytes
-	Length    int64         `json:"length,omitempty"`    // of the record as it is stored, bytes
-	Body      Text          `json:"body,omitempty"`      // of a text, as UTF-8, where bodies are kept
-	Base64    []byte        `json:"base64,omitempty"`    // of anything else, where bodies are kept
+	URL        string        `json:"url"`                   // as requested
+	Method     string        `json:"method,omitempty"`      // HEAD where only the header was asked for; empty: GET
+	Time       time.Time     `json:"time"`                  // start of the request, UTC
+	Status     int           `json:"status"`                // HTTP status
+	Type       string        `json:"type,omitempty"`        // media type, lower case, without parameters
+	Charset    string        `json:"charset,omitempty"`     // that Body was decoded from
+	Size       int64         `json:"size"`                  // bytes of the decoded body
+	Digest     string        `json:"digest,omitempty"`      // "sha1:" and base 32, of the decoded body
+	Change     string        `json:"change,omitempty"`      // what became of it since the crawl before: new, modified, same-text or not-modified
+	TextDigest string        `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of what readers see of it
+	Truncated  string        `json:"truncated,omitempty"`   // why the body is not the whole, as in WARC-Truncated
+	Title      string        `json:"title,omitempty"`       // of an HTML page
+	Location   string        `json:"location,omitempty"`    // where a redirect leads
+	Links      int           `json:"links"`                 // found on the page, in scope or not
+	LinksCut   bool          `json:"linkscut,omitempty"`    // there were more links than are taken
+	Depth      int           `json:"depth"`                 // links from the seed
+	Hops       string        `json:"hops,omitempty"`        // path from the seed in Heritrix's letters
+	Via        string        `json:"via,omitempty"`         // the page it was found on
+	Tag        string        `json:"tag,omitempty"`         // of the seed
+	Robots     time.Time     `json:"robots,omitzero"`       // when the robots.txt in force was fetched
+	Rule       string        `json:"rule,omitempty"`        // the rule that allows it, with its line, if one does
+	NoIndex    bool          `json:"noindex,omitempty"`     // the page asks not to be indexed
+	NoArchive  bool          `json:"noarchive,omitempty"`   // the page asks not to be shown from an archive
+	Usage      []UsageRecord `json:"usage,omitempty"`       // what was said about its use, by use
+	License    []string      `json:"license,omitempty"`     // where terms of use stand: License lines of robots.txt, and Link fields with rel=license
+	TDMPolicy  []string      `json:"tdmpolicy,omitempty"`   // where terms of text and data mining stand
+	Refused    string        `json:"refused,omitempty"`     // the statement that refuses the purpose of the crawl, or wants a license: of the page nothing else is kept
+	Canonical  string        `json:"canonical,omitempty"`   // link rel=canonical of its head or header: the URL that it calls its own
+	OpenGraph  string        `json:"ogurl,omitempty"`       // og:url: the URL that it is shared under
+	WARC       string        `json:"warc,omitempty"`        // name of the file in warc/ that the answer is in
+	Offset     int64         `json:"offset,omitempty"`      // of its record there, bytes
+	Length     int64         `json:"length,omitempty"`      // of the record as it is stored, bytes
+	Body       Text          `json:"body,omitempty"`        // of a text, as UTF-8, where bodies are kept
+	Base64     []byte        `json:"base64,omitempty"`      // of anything else, where bodies are kept
 }
 
 // Text is a JSON string that is not copied before it is encoded.

@@ -173,6 +173,10 @@ func (r *Row) describe(rec *warc.Record) error {
 			r.Canonical = f.Value
 		case "ogurl":
 			r.OpenGraph = f.Value
+		case "change":
+			r.Change = f.Value
+		case "textdigest":
+			r.TextDigest = f.Value
 		case "robotsfetched":
 			if t, err := time.Parse(time.RFC3339Nano, f.Value); err == nil && goodTime(t) {
 				r.Robots = t.UTC().Truncate(time.Microsecond)

@@ -118,6 +118,7 @@ func TestNamesAreThoseOfTheTags(t *testing.T) {
 	full.Type, full.SentType, full.DetectedType, full.Charset, full.Truncated = "a", "a", "a", "a", "a"
 	full.PayloadDigest, full.Title, full.Location, full.Hops, full.Via, full.Tag, full.Rule = "a", "a", "a", "a", "a", "a", "a"
 	full.Refused, full.Canonical, full.OpenGraph, full.Method = "a", "a", "a", "a"
+	full.Change, full.TextDigest = "a", "a"
 	full.IP = sample.Captures()[0].Exchange.IP
 	b, err := json.Marshal(full)
 	if err != nil {

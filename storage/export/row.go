@@ -82,6 +82,9 @@ type Row struct {
 	OpenGraph string `json:"og_url,omitempty"`
 	Method    string `json:"method,omitempty"` // HEAD where only the header was asked for; empty: GET
 
+	Change     string `json:"change,omitempty"`      // since the crawl before: new, modified, same-text or not-modified
+	TextDigest string `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of what readers see
+
 	// Page: the capture is a line of pages.jsonl. It is archived where
 	// WARCFile is not empty.
 	Page bool `json:"-"`
@@ -152,6 +155,8 @@ var columns = []column{
 	{"canonical", func(r *Row) string { return r.Canonical }},
 	{"og_url", func(r *Row) string { return r.OpenGraph }},
 	{"method", func(r *Row) string { return r.Method }},
+	{"change", func(r *Row) string { return r.Change }},
+	{"text_digest", func(r *Row) string { return r.TextDigest }},
 }
 
 func timeText(t time.Time) string {
@@ -182,7 +187,7 @@ func pageRow(p *storage.PageRecord) *Row {
 		Title: p.Title, Location: p.Location, Links: &p.Links,
 		Depth: &p.Depth, Hops: p.Hops, Via: p.Via, Tag: p.Tag,
 		Robots: p.Robots.UTC().Truncate(time.Microsecond), Rule: p.Rule, NoIndex: &p.NoIndex, NoArchive: &p.NoArchive,
-		Method: p.Method,
+		Method: p.Method, Change: p.Change, TextDigest: p.TextDigest,
 	}
 	for _, u := range p.Usage {
 		r.use(u)

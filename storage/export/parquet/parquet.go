@@ -93,6 +93,9 @@ type record struct {
 	Canonical *string `parquet:"canonical"`
 	OpenGraph *string `parquet:"og_url"`
 	Method    *string `parquet:"fetch_method,dict"`
+
+	Change     *string `parquet:"change,dict"`
+	TextDigest *string `parquet:"text_digest"`
 }
 
 // Options of Write. The zero value is ready for use.
@@ -170,7 +173,7 @@ func newRecord(r *export.Row, segment string) (*record, error) {
 		UseSearch:     r.UseSearch, UseAITrain: r.UseAITrain, UseAIInput: r.UseAIInput, UseTDM: r.UseTDM, UseArchive: r.UseArchive,
 		Usage: optional(r.Usage), License: optional(r.License), TDMPolicy: optional(r.TDMPolicy), Refused: optional(r.Refused),
 		Canonical: optional(r.Canonical), OpenGraph: optional(r.OpenGraph),
-		Method: optional(r.Method),
+		Method: optional(r.Method), Change: optional(r.Change), TextDigest: optional(r.TextDigest),
 	}
 	if rec.Type == nil {
 		rec.Type = optional(r.Type)

@@ -151,6 +151,8 @@ func TestSchema(t *testing.T) {
 	optional binary canonical (STRING);
 	optional binary og_url (STRING);
 	optional binary fetch_method (STRING);
+	optional binary change (STRING);
+	optional binary text_digest (STRING);
 }`
 	if diff := cmp.Diff(want, f.Schema().String()); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
@@ -183,7 +185,7 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 				"content_charset": r.Charset, "content_truncated": r.Truncated, "warc_filename": r.WARCFile, "fate": string(r.Fate), "body_digest": r.Digest,
 				"title": r.Title, "hops": r.Hops, "via": r.Via, "tag": r.Tag, "robots_rule": r.Rule, "warc_record_type": r.WARCType,
 				"usage": r.Usage, "license": r.License, "tdm_policy": r.TDMPolicy, "use_refused": r.Refused,
-				"canonical": r.Canonical, "og_url": r.OpenGraph, "fetch_method": r.Method,
+				"canonical": r.Canonical, "og_url": r.OpenGraph, "fetch_method": r.Method, "change": r.Change, "text_digest": r.TextDigest,
 				"warc_record_id": strings.ReplaceAll(strings.TrimPrefix(r.WARCID, "urn:uuid:"), "-", ""),
 			} {
 				if s != "" {

@@ -29,6 +29,9 @@ type Capture struct {
 // depend on no version of gzip.
 const WARC = "sample-00000.warc"
 
+// textDigest is that of a page.
+const textDigest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 // Captures are what the crawl got, in its order.
 func Captures() []Capture {
 	var all []Capture
@@ -87,11 +90,12 @@ func Captures() []Capture {
 		x.Metadata = append(x.Metadata, warc.Field{Name: "usage", Value: u.String()})
 	}
 	x.Metadata = append(x.Metadata, warc.Field{Name: "license", Value: "https://a.example/l"}, warc.Field{Name: "license", Value: "https://a.example/m"}, warc.Field{Name: "tdmPolicy", Value: "https://a.example/p"},
-		warc.Field{Name: "canonical", Value: "http://b.example.co.uk/x"}, warc.Field{Name: "ogUrl", Value: "http://b.example.co.uk/shared"})
+		warc.Field{Name: "canonical", Value: "http://b.example.co.uk/x"}, warc.Field{Name: "ogUrl", Value: "http://b.example.co.uk/shared"},
+		warc.Field{Name: "change", Value: "same-text"}, warc.Field{Name: "textDigest", Value: textDigest})
 	page(x, storage.PageRecord{
 		Status: 200, Type: "text/plain", Charset: "windows-1252", Truncated: "length", Depth: 1, Hops: "L", Via: "http://www.a.example/",
 		Usage: usage, License: []string{"https://a.example/l", "https://a.example/m"}, TDMPolicy: []string{"https://a.example/p"},
-		Canonical: "http://b.example.co.uk/x", OpenGraph: "http://b.example.co.uk/shared",
+		Canonical: "http://b.example.co.uk/x", OpenGraph: "http://b.example.co.uk/shared", Change: "same-text", TextDigest: textDigest,
 	})
 	page(&warc.Exchange{
 		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},

@@ -1,0 +1,112 @@
+package crawler_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// pagesIn are the lines of pages.jsonl, the last of each URL.
+func pagesIn(t *testing.T, dir string) map[string]storage.PageRecord {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, storage.PagesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	pages := map[string]storage.PageRecord{}
+	lines := bufio.NewScanner(f)
+	for lines.Buffer(nil, 64<<20); lines.Scan(); {
+		var p storage.PageRecord
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		pages[p.URL] = p
+	}
+	return pages
+}
+
+// Who asks for it finds the digest of the text with each page that has one: in its line, in
+// the archive, and in the hands of the handler.
+func TestTextDigestsStandBesideThePages(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", `<title>t</title><p>a</p><a href="/gone">b</a><a href="/plain">c</a>`).
+			Status("/gone", http.StatusNotFound).Func("/plain", sent("text/plain", "a  b\n"))
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, TextDigest: true}
+		c, err := crawler.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+			if (p.TextDigest() != "") != (p.Status == http.StatusOK) {
+				t.Errorf("%s: %q with status %d", p.URL, p.TextDigest(), p.Status)
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	want := map[string]string{
+		"http://a.example/":      extract.TextDigest([]byte("a bc"), "text/plain"),
+		"http://a.example/plain": extract.TextDigest([]byte("a b"), "text/plain"),
+		"http://a.example/gone":  "",
+	}
+	archived := textDigests(t, dir)
+	for url, p := range pagesIn(t, dir) {
+		if p.TextDigest != want[url] || archived[url] != want[url] || p.Change != "" {
+			t.Errorf("%s: %s, in the archive %s, want %s", url, p.TextDigest, archived[url], want[url])
+		}
+		delete(want, url)
+	}
+	if len(want) > 0 {
+		t.Errorf("no lines of %v", want)
+	}
+}
+
+// textDigests are those of the metadata records in the archive of a crawl.
+func textDigests(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	files, err := storage.ArchiveFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		in := warc.NewReader(f)
+		for rec, err := in.Next(); err == nil; rec, err = in.Next() {
+			if rec.Type != warc.Metadata {
+				continue
+			}
+			fields, err := rec.Fields()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range fields {
+				if strings.EqualFold(field.Name, "textDigest") {
+					all[rec.TargetURI()] = field.Value
+				}
+			}
+		}
+	}
+	return all
+}
