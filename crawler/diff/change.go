@@ -1,0 +1,205 @@
+package diff
+
+import (
+	"net/http"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A stage is how far a URL has come in a crawl.
+type stage uint8
+
+const (
+	absent   stage = iota // not known
+	waiting               // known, and not asked for
+	refused               // not asked for, or not kept, by the owner's will
+	failing               // no answer, or an error
+	missing               // 404 or 410
+	redirect              // leads elsewhere
+	page
+)
+
+func (v *view) stage() stage {
+	switch v.Standing {
+	case "":
+		return absent
+	case crawler.StandsRefused, crawler.StandsUse:
+		return refused
+	case crawler.StandsFailed, crawler.StandsDead, crawler.StandsUnreachable:
+		return failing
+	case crawler.StandsFetched:
+	default:
+		return waiting
+	}
+	switch status := v.Status; {
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return missing
+	case status >= 400:
+		return failing
+	case status/100 == 3 && status != http.StatusNotModified:
+		return redirect
+	}
+	return page
+}
+
+// asked reports whether a URL that fails was asked for: one of a site that was given up
+// need not have been.
+func (v *view) asked() bool {
+	return v.Standing == crawler.StandsFetched || v.Standing == crawler.StandsFailed
+}
+
+// mayBeAsked reports whether the crawl asks for a URL once it goes on.
+func (v *view) mayBeAsked() bool {
+	return v.Standing == crawler.StandsQueued || v.Standing == crawler.StandsWaiting
+}
+
+func (s stage) there() bool { return s == page || s == redirect }
+
+// change says what became of a URL.
+func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
+	d := &Change{URL: p.url(), Site: u.Site(), Was: p.was.state(), Is: p.is.state()}
+	var err error
+	was, is := p.was.stage(), p.is.stage()
+	switch {
+	case was.there() && is.there():
+		err = c.compare(d, u, p)
+	case is.there():
+		d.Kind = appeared(was)
+	case was.there():
+		d.Kind = disappeared(is)
+	case was == refused && p.is.asked():
+		d.Kind = Allowed
+	case is == refused && p.was.asked():
+		d.Kind = Refused
+	case (is == failing || is == missing) && p.is.asked() && (was == absent || was == waiting):
+		d.Kind = Failing
+	default:
+		d.Kind = Other
+	}
+	return d, err
+}
+
+// appeared is the kind of what is there now, and was not.
+func appeared(was stage) Kind {
+	switch was {
+	case refused:
+		return Allowed
+	case failing, missing:
+		return Recovered
+	}
+	return New
+}
+
+// disappeared is the kind of what was there.
+func disappeared(is stage) Kind {
+	switch is {
+	case absent:
+		return LeftOut
+	case refused:
+		return Refused
+	case failing:
+		return Failing
+	case missing:
+		return Gone
+	}
+	return NotAsked
+}
+
+// compare compares what was there with what is.
+func (c *comparison) compare(d *Change, u frontier.URL, p *pair) (err error) {
+	d.Kind = NotModified
+	if p.is.stage() == redirect {
+		if err := c.locate(u, p); err != nil {
+			return err
+		}
+		d.Was, d.Is = p.was.state(), p.is.state()
+		permanent := p.is.Status == http.StatusMovedPermanently || p.is.Status == http.StatusPermanentRedirect
+		same := p.was.stage() == redirect && (p.was.Location == p.is.Location || p.was.Location == "" || p.is.Location == "")
+		switch {
+		case same && (p.was.Status == p.is.Status || !permanent):
+		case permanent:
+			d.Kind = Moved
+			d.Target, err = c.target(u, p)
+		default:
+			d.Kind = Redirected
+		}
+		return err
+	}
+	if p.was.stage() == page && (p.was.Digest == p.is.Digest || p.is.Status == http.StatusNotModified) {
+		return nil
+	}
+	if d.Kind = Modified; p.was.stage() != page {
+		return nil
+	}
+	if d.Text, err = c.sameText(u, p); d.Text == TextSame {
+		d.Kind = SameText
+	}
+	return err
+}
+
+// locate finds out where a URL leads in either crawl, of which pages.jsonl may be silent.
+func (c *comparison) locate(u frontier.URL, p *pair) error {
+	for _, of := range []struct {
+		v *view
+		s *snapshot
+	}{{&p.was, c.was}, {&p.is, c.is}} {
+		if of.v.stage() != redirect || of.v.Location != "" || !of.v.Archived {
+			continue
+		}
+		resp, err := of.s.answer(u)
+		if err != nil {
+			return err
+		}
+		if resp == nil {
+			continue
+		}
+		resp.Body.Close()
+		if to, err := u.Resolve(resp.Header.Get("Location")); err == nil {
+			of.v.Location = to.String()
+		}
+	}
+	return nil
+}
+
+// target says what the later crawl knows of the URL that another one has moved to.
+func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
+	to, err := frontier.ParseURL(p.is.Location)
+	if err != nil {
+		return nil, nil
+	}
+	t := &Target{URL: to.String()}
+	k, ok, err := c.is.state.Entry(to)
+	if err != nil || !ok {
+		return t, err
+	}
+	t.Status, t.Standing = k.Fate.Status, standing(&k.Fate)
+	if p.was.stage() != page || k.Fate.Code != frontier.Fetched || k.Fate.Status/100 != 2 {
+		return t, nil
+	}
+	if t.SameBody = p.was.Digest != "" && p.was.Digest == k.Fate.Digest; t.SameBody {
+		return t, nil
+	}
+	is := view{fact{URL: to.String(), Archived: k.Fate.Answer != frontier.Place{}}}
+	t.Text, err = c.readTexts(u, &p.was, to, &is)
+	return t, err
+}
+
+// standing is how an entry stands, in one word; of what is queued it does not say more.
+func standing(f *frontier.Fate) crawler.Standing {
+	switch f.Code {
+	case frontier.Fetched:
+		return crawler.StandsFetched
+	case frontier.RobotsDisallowed:
+		return crawler.StandsRefused
+	case frontier.UseRefused:
+		return crawler.StandsUse
+	case frontier.Failed:
+		return crawler.StandsFailed
+	case frontier.OutOfScope:
+		return crawler.StandsScope
+	case frontier.OptedOut:
+		return crawler.StandsOptOut
+	}
+	return crawler.StandsQueued
+}

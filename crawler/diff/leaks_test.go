@@ -1,0 +1,10 @@
+package diff_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain fails where a test has left a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,139 @@
+package diff
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A pair is what both crawls say of one URL.
+type pair struct {
+	key     string // of the order, up to the crawl
+	was, is view
+}
+
+// url is the URL, as the later crawl has it, if it knows it.
+func (p *pair) url() string { return cmp.Or(p.is.URL, p.was.URL) }
+
+// merge goes through the URLs of both crawls.
+func (c *comparison) merge() error {
+	o, err := c.sorted()
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	var at pair
+	err = o.Each(func(key, line []byte) error {
+		of, side, kind := key[:len(key)-2], key[len(key)-2], key[len(key)-1]
+		if at.key != string(of) {
+			if err := c.url(&at); err != nil {
+				return err
+			}
+			at = pair{key: string(of)}
+		}
+		var f fact
+		if err := json.Unmarshal(line, &f); err != nil {
+			return err
+		}
+		if side == ofWas {
+			at.was.take(kind, &f)
+		} else {
+			at.is.take(kind, &f)
+		}
+		return nil
+	})
+	if err == nil {
+		err = c.url(&at)
+	}
+	c.finish()
+	return err
+}
+
+// url takes in one URL.
+func (c *comparison) url(p *pair) error {
+	if p.was.Standing == "" && p.is.Standing == "" { // nothing entered either crawl
+		return nil
+	}
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	u, err := frontier.ParseURL(p.url())
+	if err != nil {
+		return err
+	}
+	c.count(p)
+	if err := c.effect(u, p); err != nil {
+		return err
+	}
+	change, err := c.change(u, p)
+	if err != nil {
+		return err
+	}
+	c.Counts[change.Kind.index()]++
+	if !change.Kind.IsChange() {
+		return nil
+	}
+	here := c.sites[change.Site]
+	if here == nil {
+		here = new(Counts)
+		c.sites[change.Site] = here
+	}
+	here[change.Kind.index()]++
+	if list := c.First[change.Kind]; len(list) < c.Most {
+		c.First[change.Kind] = append(list, *change)
+	}
+	if c.Change != nil {
+		return c.Change(change)
+	}
+	return nil
+}
+
+// count takes in what the crawls say of themselves.
+func (c *comparison) count(p *pair) {
+	for _, of := range []struct {
+		v *view
+		s *Snapshot
+	}{{&p.was, &c.Was}, {&p.is, &c.Is}} {
+		stage := of.v.stage()
+		if stage == absent {
+			continue
+		}
+		of.s.URLs++
+		switch stage {
+		case page, redirect:
+			of.s.There++
+		case waiting:
+			if of.v.mayBeAsked() {
+				of.s.Waiting++
+			}
+		}
+		if at := of.v.Time; !at.IsZero() {
+			if of.s.First.IsZero() || at.Before(of.s.First) {
+				of.s.First = at
+			}
+			if at.After(of.s.Last) {
+				of.s.Last = at
+			}
+		}
+	}
+	if p.is.Seed && !p.was.Seed {
+		c.seed("+", p.is.URL, &c.Seeds.Added)
+	}
+	if p.was.Seed && !p.is.Seed {
+		c.seed("-", p.was.URL, &c.Seeds.Removed)
+	}
+}
+
+// finish makes the tables.
+func (c *comparison) finish() {
+	for site, counts := range c.sites {
+		c.Sites = append(c.Sites, Site{site, *counts})
+	}
+	slices.SortFunc(c.Sites, func(a, b Site) int { return cmp.Compare(a.Site, b.Site) })
+	for _, r := range c.rules {
+		c.Result.Robots = append(c.Result.Robots, *r)
+	}
+	slices.SortFunc(c.Result.Robots, func(a, b Robots) int { return cmp.Compare(a.Site, b.Site) })
+}

@@ -1,0 +1,179 @@
+package diff
+
+import (
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// eachRobots compares the robots.txt of each site that both crawls know. Both copies are
+// read as the later crawl reads them, so that what differs is what the site says.
+func (c *comparison) eachRobots() error {
+	for site, err := range c.was.state.Names() {
+		if err == nil {
+			err = c.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !c.Site(site) {
+			continue
+		}
+		was, is, err := c.copies(site)
+		if err != nil {
+			return err
+		}
+		if was == nil || is == nil {
+			continue // only one of the crawls has asked
+		}
+		r := &Robots{Site: site, Was: c.copyOf(was), Is: c.copyOf(is), First: []Effect{}}
+		if r.Was.Outcome == r.Is.Outcome && r.Was.Digest == r.Is.Digest {
+			continue
+		}
+		c.rules[site] = r
+		if c.Options.Robots != nil {
+			if err := c.Options.Robots(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copies are what the last tries to get a site's robots.txt came to; nil where nobody tried.
+func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, err error) {
+	if was, err = last(c.was.state, site); err != nil || was == nil {
+		return nil, nil, err
+	}
+	is, err = last(c.is.state, site)
+	return was, is, err
+}
+
+func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error) {
+	for next, err := range r.Snapshots(site) {
+		if err != nil {
+			return nil, err
+		}
+		s = next
+	}
+	return s, nil
+}
+
+// group are the rules of a copy, as they were in force when it came.
+func (c *comparison) group(s *robots.Snapshot) *robots.Group { return s.Group(c.policy, s.Fetched) }
+
+func (c *comparison) copyOf(s *robots.Snapshot) Copy {
+	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
+	g := c.group(s)
+	switch v := g.Match("/"); {
+	case !s.Reachable():
+		k.Outcome = Unreachable
+	case v.Reason == robots.Missing:
+		k.Outcome = None
+	case v.Reason == robots.Forbidden:
+		k.Outcome = Forbidden
+	default:
+		k.Outcome = File
+	}
+	if good := s.Good(); good != nil && (k.Outcome == File || k.Outcome == Unreachable) {
+		k.Digest = warc.PayloadDigest(&warc.HTTP{Body: good.Body})
+		if good != s {
+			k.Copied = good.Fetched.UTC()
+		}
+	}
+	delay, _ := g.CrawlDelay()
+	if gap, _ := g.RequestRate(); gap > delay {
+		delay = gap
+	}
+	k.Delay = float64(delay) / float64(time.Second)
+	for _, s := range g.Signals("/").Deciding() {
+		k.Signals = append(k.Signals, string(s.Use)+": "+stance(s)+" ("+s.String()+")")
+	}
+	return k
+}
+
+func stance(s robots.Statement) string {
+	if s.Granted {
+		return robots.Granted.String()
+	}
+	return robots.Refused.String()
+}
+
+// effect takes in what the robots.txt of its site, where that is another one, has come to
+// say of a URL.
+func (c *comparison) effect(u frontier.URL, p *pair) error {
+	r := c.rules[u.Site()]
+	if r == nil {
+		return nil
+	}
+	g, err := c.groupsOf(u.Site())
+	if err != nil {
+		return err
+	}
+	was, is := g.was.Match(u.Target()), g.is.Match(u.Target())
+	if was.Access == is.Access {
+		return nil
+	}
+	if was.Access == robots.Defer || is.Access == robots.Defer {
+		r.Unclear++
+		return nil
+	}
+	e := &Effect{
+		URL: p.url(), Site: u.Site(), Allowed: is.Allowed(), Was: decision(was), Is: decision(is),
+		Stood: p.was.Standing, Stands: p.is.Standing,
+	}
+	if e.Allowed {
+		r.Allowed++
+		c.Result.Allowed++
+	} else {
+		r.Disallowed++
+		c.Result.Disallowed++
+	}
+	if len(r.First) < c.Most {
+		r.First = append(r.First, *e)
+	}
+	if c.Effect == nil {
+		return nil
+	}
+	return c.Effect(e)
+}
+
+func decision(v robots.Verdict) Decision {
+	if v.Rule.Line > 0 {
+		return Decision{v.Rule.Line, v.Rule.String()}
+	}
+	return Decision{Rule: v.Reason.String()}
+}
+
+// mostGroups is how many sites have their rules in memory at once: in the order of SURT
+// the sites of a host come between each other, and no more than these.
+const mostGroups = 16
+
+// A groupCache has the rules of the sites that were asked for last.
+type groupCache []*siteGroups
+
+type siteGroups struct {
+	site    frontier.Site
+	was, is *robots.Group
+}
+
+func (c *comparison) groupsOf(site frontier.Site) (*siteGroups, error) {
+	i := slices.IndexFunc(c.groups, func(g *siteGroups) bool { return g.site == site })
+	if i >= 0 {
+		return c.groups[i], nil
+	}
+	was, is, err := c.copies(site)
+	if err != nil {
+		return nil, err
+	}
+	g := &siteGroups{site, c.group(was), c.group(is)}
+	if len(c.groups) == mostGroups {
+		c.groups = slices.Delete(c.groups, 0, 1)
+	}
+	c.groups = append(c.groups, g)
+	return g, nil
+}
