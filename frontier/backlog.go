@@ -29,8 +29,8 @@ type Backlog interface {
 	// returns an entry twice, unless a Completion in between said Waiting.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
-	// ReadRequisites is as Read, of entries alone that are a Requisite, and of those that
-	// are Ready of such alone with RequisiteRank. It also says when the first of those
+	// ReadRequisites is as Read, of entries alone that may be asked for after the pages
+	// (Entry.AfterPages), and of those that are Ready of such alone with RequisiteRank. It also says when the first of those
 	// that wait, and that it has not returned, is due; zero if none does. It may look at
 	// all entries with that rank, and at all that wait.
 	ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error)
@@ -81,7 +81,7 @@ type Completion struct {
 	Given  Fate   // why Site is given up; zero if it is not
 	Common []CommonClock
 	Entry  Entry   // with an ID: the entry that Fate is about
-	Fate   Fate    // Undecided: Entry stays out; Waiting: queued again, until Until
+	Fate   Fate    // Undecided: Entry stays out; Waiting, or with an Until: queued again, until then
 	Held   bool    // Entry is done with but for its end: with Undecided from now on, otherwise since an earlier Completion
 	Links  []Entry // to be queued, if they were never seen
 }

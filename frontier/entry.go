@@ -24,19 +24,20 @@ const MaxRedirects = 10
 
 // An Entry is a queued URL and how it got there.
 type Entry struct {
-	URL   URL
-	Via   string    // URL of the page it was found on; empty for a seed
-	Hops  string    // path of Hop letters from the seed; empty for a seed
-	Tag   string    // the seed's tag, inherited by all that is found from it
-	Depth int       // number of L hops
-	Rank  uint8     // orders the entries of one site: lower first, then in the order in which they were found
-	Same  URL       // whose page it is taken for; zero for its own. See Key
-	Apart bool      // it is one with no other, whatever they are taken for. See Key
-	Head  bool      // nothing but its header is wanted: it is asked for with HEAD (RFC 9110, section 9.3.2)
-	ByGet bool      // of one with Head: its server refuses that method, so it is asked for with GET
-	Tries int       // attempts so far that failed by the page's own fault
-	Due   time.Time // not to be asked before; zero where only the site's clocks count
-	ID    uint64    // the backlog's name for it within its site; zero until it was read
+	URL    URL
+	Via    string    // URL of the page it was found on; empty for a seed
+	Hops   string    // path of Hop letters from the seed; empty for a seed
+	Tag    string    // the seed's tag, inherited by all that is found from it
+	Depth  int       // number of L hops
+	Rank   uint8     // orders the entries of one site: lower first, then in the order in which they were found
+	Same   URL       // whose page it is taken for; zero for its own. See Key
+	Apart  bool      // it is one with no other, whatever they are taken for. See Key
+	Head   bool      // nothing but its header is wanted: it is asked for with HEAD (RFC 9110, section 9.3.2)
+	ByGet  bool      // of one with Head: its server refuses that method, so it is asked for with GET
+	Tries  int       // attempts so far that failed by the page's own fault
+	Due    time.Time // not to be asked before; zero where only the site's clocks count
+	Visits *Visits   // of one that was fetched and is to be fetched again; nil for others
+	ID     uint64    // the backlog's name for it within its site; zero until it was read
 }
 
 // Key is what no two entries of a backlog have in common: that of Same, if it is of the

@@ -44,7 +44,7 @@ type Fate struct {
 	Digest string    `json:",omitempty"` // of a fetched body: "sha1:" and base 32
 	Rules  time.Time `json:",omitzero"`  // when the robots.txt in force was fetched
 	Time   time.Time // when it was decided
-	Until  time.Time `json:",omitzero"` // of Waiting
+	Until  time.Time `json:",omitzero"` // of Waiting, and of an entry that is fetched again: until when it stays queued
 	Answer Place     `json:",omitzero"` // where the last answer is archived
 }
 
@@ -60,5 +60,6 @@ type Place struct {
 // pages are shown with.
 func (f Fate) Page() bool { return (f.Code == Fetched || f.Code == UseRefused) && f.Status/100 == 2 }
 
-// counts reports whether e counts as a page for budgets, if it ends with f.
-func (f Fate) counts(e Entry) bool { return f.Page() && e.Page() }
+// counts reports whether e counts as a page for budgets, if it ends with f: each page
+// once, however often it is fetched.
+func (f Fate) counts(e Entry) bool { return f.Page() && e.Page() && e.Visits == nil }

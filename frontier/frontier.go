@@ -32,6 +32,11 @@ type Options struct {
 	// with and is queued with RequisiteRank is asked for all the same.
 	Requisites bool
 
+	// Revisits: entries may be fetched again, see Outcome.Revisit. It has to be set for any
+	// backlog in which some wait for that. Once the pages are spent these are asked for all
+	// the same, as with Requisites, and a site that would be given up rests for a day.
+	Revisits bool
+
 	// Site says the limits of a site, before it is asked for anything. It is called by
 	// Next and Hop, with no lock held, and must be safe for concurrent use; who waits for
 	// it is one caller of these, while the other sites go on. What it says counts for as
@@ -126,6 +131,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 		return nil, err
 	}
 	opts, opened := opts.withDefaults(), time.Now()
+	opts.Requisites = opts.Requisites || opts.Revisits
 	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
 		opts: opts, backlog: backlog, opened: opened, sites: map[Site]*site{},

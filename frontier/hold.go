@@ -20,9 +20,10 @@ type holding struct {
 
 // A heldEnd is the end of an entry that was held, on its way to the backlog.
 type heldEnd struct {
-	entry Entry
-	fate  Fate
-	links []Entry
+	entry   Entry
+	fate    Fate
+	changed bool
+	links   []Entry
 }
 
 // Held reports whether Finish has held the entry, and Done was not called.
@@ -48,7 +49,7 @@ func (t *Turn) Done(links ...Entry) error {
 		return ErrNotHeld
 	}
 	s := t.site
-	s.ends = append(s.ends, heldEnd{t.entry, t.end, links})
+	s.ends = append(s.ends, heldEnd{t.entry, t.end, t.changed, links})
 	t.end = Fate{}
 	f.held--
 	if s.place == placeOut {
@@ -96,7 +97,9 @@ func (f *Frontier) submitEnds(s *site) error {
 	for len(s.ends) > 0 {
 		e := s.ends[0]
 		s.ends = s.ends[1:]
-		f.done++
+		if e.fate.Ends() {
+			f.done++
+		}
 		if e.fate.counts(e.entry) {
 			s.heldPages--
 			f.heldPages--
@@ -104,7 +107,7 @@ func (f *Frontier) submitEnds(s *site) error {
 			f.spent.Pages++
 		}
 		c := Completion{
-			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Entry: e.entry, Fate: e.fate, Held: true, Links: e.links,
+			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Entry: e.entry.after(e.fate, e.changed), Fate: e.fate, Held: true, Links: e.links,
 		}
 		f.submitted()
 		f.mu.Unlock()

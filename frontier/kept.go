@@ -46,13 +46,21 @@ func (c *Clocks) meet(now time.Time) (moved bool) {
 }
 
 // meetEntry says when the first of the entries that wait is due. None waits for
-// longer than maxRetryDelay; what seems to was queued by a clock that ran ahead,
-// and has waited long enough.
-func meetEntry(due, now time.Time) time.Time {
-	if due.Sub(now) > maxRetryDelay {
-		return now
+// longer than maxRetryDelay, unless it is to be fetched again; what seems to was
+// queued by a clock that ran ahead, and has waited long enough.
+func (f *Frontier) meetEntry(due, now time.Time) time.Time {
+	most := maxRetryDelay
+	if f.opts.Revisits {
+		most = maxRevisit
 	}
-	return live(due, now)
+	switch ahead := due.Sub(now); {
+	case due.IsZero():
+		return due
+	case ahead > most:
+		return now
+	default:
+		return now.Add(ahead)
+	}
 }
 
 // meetRestart is the last unclean start, as it counts now.

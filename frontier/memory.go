@@ -107,7 +107,7 @@ func (m *Memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n in
 		slices.SortFunc(*from, compareEntries) // which leaves it a heap
 		*from = slices.DeleteFunc(*from, func(e Entry) bool {
 			switch {
-			case !e.Requisite() || e.Due.IsZero() && e.Rank != RequisiteRank:
+			case !e.AfterPages() || e.Due.IsZero() && e.Rank != RequisiteRank:
 				return false
 			case n < len(entries) && !e.Due.After(now):
 				s.out[e.ID] = e
@@ -217,8 +217,8 @@ func (s *memorySite) complete(c Completion) {
 		return
 	}
 	delete(s.out, e.ID)
-	if c.Fate.Code == Waiting {
-		e.Tries, e.ByGet, e.Due = c.Entry.Tries, c.Entry.ByGet, c.Fate.Until
+	if c.Fate.Waits() {
+		e.Tries, e.ByGet, e.Visits, e.Due = c.Entry.Tries, c.Entry.ByGet, c.Entry.Visits, c.Fate.Until
 		heap.Push(&s.waiting, e)
 		return
 	}

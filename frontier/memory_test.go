@@ -157,7 +157,10 @@ func (w *walk) complete() {
 		}
 		c := Completion{Site: walked, Clocks: Clocks{Due: w.at(1000)}, Given: Fate{Code: Code(w.random.IntN(2))}, Entry: e.Entry}
 		w.list.clocks, w.list.given = c.Clocks, c.Given
-		switch w.random.IntN(3) {
+		switch w.random.IntN(4) {
+		case 3: // it is to be fetched again
+			e.Tries, e.Due, e.out, e.Visits = 0, w.at(100), false, &Visits{Seen: w.random.IntN(3)}
+			c.Entry.Tries, c.Entry.Visits, c.Fate = 0, e.Visits, Fate{Code: Fetched, Until: e.Due}
 		case 0: // it stays out
 		case 1:
 			e.out, e.Tries, e.ByGet, e.Due = false, e.Tries+1, e.ByGet || e.Head && w.random.IntN(2) == 0, w.at(100)

@@ -146,7 +146,7 @@ func (f *Frontier) learn(st SiteState) {
 	s.queued = st.Queued
 	s.more = s.more || st.Ready
 	s.head = st.Head
-	s.retry, s.kept = meetEntry(st.Waiting, f.now()), st.Waiting
+	s.retry, s.kept = f.meetEntry(st.Waiting, f.now()), st.Waiting
 	s.shown = shown{}
 	if st.Queued == 0 {
 		s.more = false // all that was read has ended, too

@@ -102,7 +102,7 @@ func (f *Frontier) look(s *site) {
 // firstAhead is the place in ahead of the first entry that a site may be asked for, which
 // may be shut; -1 if there is none.
 func (s *site) firstAhead(shut bool) int {
-	return slices.IndexFunc(s.ahead, func(e Entry) bool { return !shut || e.Requisite() })
+	return slices.IndexFunc(s.ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
 // readShown takes entries that pages are shown with from the backlog, of a site that is out.
@@ -127,7 +127,7 @@ func (f *Frontier) readShown(s *site) error {
 	f.ahead += n
 	s.ahead = append(s.ahead, buf[:n]...)
 	s.shown.looked = s.shown.looked && n < len(buf)
-	s.shown.first, s.shown.kept = meetEntry(first, now), first
+	s.shown.first, s.shown.kept = f.meetEntry(first, now), first
 	if err != nil {
 		f.fail(err)
 	}

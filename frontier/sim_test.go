@@ -212,12 +212,15 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		o := r.play(turn, urls)
 		r.gave(turn.Site(), false)
 		o.Hold = r.intn(3) == 0
+		if v := turn.Entry().Visits; (v == nil || v.Seen < 3) && r.intn(2) == 0 {
+			o.Revisit, o.Changed = time.Now().Add(time.Duration(r.intn(100))*time.Hour), r.intn(2) == 0
+		}
 		fate, err := turn.Finish(o)
 		if err != nil {
 			return err
 		}
 		ended := fate.Code != Undecided && fate.Code != Waiting
-		if ended {
+		if fate.Ends() {
 			r.end(turn.Entry(), fate)
 		}
 		if turn.Held() != (ended && o.Hold) {
@@ -366,6 +369,9 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 					opts.Rate = 2
 				}
 				opts.Requisites = seed%7 < 4
+				if seed%5 < 2 {
+					opts.Revisits, opts.Patience = true, 1000*time.Hour
+				}
 				r := newReferee(t, seed, opts)
 				urls := simulated(t)
 				f, err := New(NewMemory(), opts)

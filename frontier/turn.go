@@ -44,6 +44,7 @@ type Turn struct {
 	reserved string        // from the other processes of this machine
 	finished bool
 	end      Fate // that Finish has held and Done has not seen to; Undecided: there is none
+	changed  bool // of the entry of end: see Outcome
 
 	requested bool      // Finish was told of a request
 	rested    time.Time // until when the site rests after it, whatever robots.txt says
@@ -70,9 +71,13 @@ type Outcome struct {
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
 	Gone           bool      // with Again: the site cannot be asked: its name does not exist, or it is not public
 
-	Fate  Fate    // otherwise: how the entry ends; with a Trouble, after the last try
-	Links []Entry // found on the page, in scope
-	Hold  bool    // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
+	Fate Fate // otherwise: how the entry ends; with a Trouble, after the last try
+	// Revisit is until when the entry waits to be fetched again, where it ends and is not put
+	// aside. It needs Options.Revisits; more than ten years count as ten.
+	Revisit time.Time
+	Changed bool    // with Revisit: what was fetched is not what it was the last time
+	Links   []Entry // found on the page, in scope
+	Hold    bool    // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
 }
 
 // A Gap is the pause between two requests that a robots.txt asks; zero where it asks
@@ -267,13 +272,14 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
 	f.account(t, o)
 	t.moveClocks(&o)
-	given := giveUp(&s.clocks, o, now)
+	given := f.giveUp(&s.clocks, o, now)
 	fate := Fate{}
 	if !t.hop {
 		s.given = given
 		fate = t.decide(o, now)
 	}
 	ended, held := fate, o.Hold && fate.Code != Undecided && fate.Code != Waiting
+	t.changed = o.Changed
 	switch {
 	case held:
 		t.hold(fate)
@@ -283,12 +289,12 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		f.spent.Pages++
 	}
 	f.turnover()
-	if ended.Code != Undecided && ended.Code != Waiting {
+	if ended.Ends() {
 		f.done++
 	}
 	c := Completion{
 		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.keptCommon(now),
-		Entry: t.entry, Fate: ended, Held: held, Links: o.Links,
+		Entry: t.entry.after(ended, o.Changed), Fate: ended, Held: held, Links: o.Links,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero() ||
 		len(o.Links) > 0
@@ -379,6 +385,9 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	if fate.Code == Undecided { // as all tries were
 		fate.Code = Failed
 	}
+	if t.frontier.opts.Revisits && !o.Revisit.IsZero() && !fate.Code.Aside() {
+		fate.Until = now.Add(min(max(o.Revisit.Sub(now), 0), maxRevisit))
+	}
 	return fate
 }
 
@@ -394,13 +403,18 @@ func retryDelay(tries int, rest time.Duration) time.Duration {
 const maxRetryDelay = 24 * time.Hour
 
 // giveUp says why a site is not asked any more in this run; the zero Fate if
-// it still is.
-func giveUp(c *Clocks, o Outcome, now time.Time) Fate {
+// it still is. In a crawl that fetches again it rests instead.
+func (f *Frontier) giveUp(c *Clocks, o Outcome, now time.Time) (given Fate) {
 	switch {
 	case o.Gone || o.Request != nil && c.Refusals >= maxRefusals:
-		return Fate{Code: SiteDead, Detail: o.Fate.Detail, Time: now}
+		given = Fate{Code: SiteDead, Detail: o.Fate.Detail, Time: now}
 	case o.RobotsFailures >= maxRobotsFails:
-		return Fate{Code: RobotsUnreachable, Detail: o.Fate.Detail, Time: now}
+		given = Fate{Code: RobotsUnreachable, Detail: o.Fate.Detail, Time: now}
 	}
-	return Fate{}
+	if given.Code != Undecided && f.opts.Revisits {
+		c.Refusals = 0
+		c.raise(now.Add(deadRest), FailuresClock)
+		return Fate{}
+	}
+	return given
 }

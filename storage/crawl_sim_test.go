@@ -61,6 +61,9 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 		r.out[turn.Site()] = false
 		r.mu.Unlock()
 		o.Hold = r.intn(3) == 0
+		if e.Visits == nil && r.intn(3) == 0 {
+			o.Revisit, o.Changed = time.Now().Add(time.Duration(r.intn(200))*time.Hour), r.intn(2) == 0
+		}
 		fate, err := turn.Finish(o)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -69,14 +72,16 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 			r.t.Error(err)
 			return err
 		}
-		if fate.Code == frontier.Undecided || fate.Code == frontier.Waiting {
+		if !fate.Ends() && !turn.Held() {
 			continue
 		}
 		r.mu.Lock()
-		if run, ok := r.asked[e.URL.Key()]; ok && run == r.run {
+		if run, ok := r.asked[e.URL.Key()]; ok && run == r.run && fate.Ends() {
 			r.t.Errorf("%s ended twice in run %d", e.URL, run)
 		}
-		r.asked[e.URL.Key()] = r.run
+		if fate.Ends() {
+			r.asked[e.URL.Key()] = r.run
+		}
 		delete(r.held, e.URL.Key())
 		if turn.Held() {
 			r.held[e.URL.Key()] = true
@@ -242,7 +247,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 						t.Fatal(err)
 					}
 					log.all = log.all[:db.Position()] // what came after a kill never was
-					f, err := frontier.New(db, frontier.Options{Delay: r.delay, Patience: 30 * 24 * time.Hour, Restarted: db.Restarted()})
+					f, err := frontier.New(db, frontier.Options{Delay: r.delay, Patience: 30 * 24 * time.Hour, Revisits: true, Restarted: db.Restarted()})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -403,12 +408,12 @@ func (r *referee) acknowledged(dir string, opts Options) {
 			r.t.Fatal(err)
 		}
 		switch {
-		case ok && fate.Code != frontier.Undecided && fate.Code != frontier.Waiting:
+		case ok && fate.Ends():
 			r.asked[key] = r.run + 1 // as if it had ended in the next run
 		default:
 			delete(r.asked, key)
 		}
-		if r.held[key] && fate.Code != frontier.Undecided && fate.Code != frontier.Waiting {
+		if r.held[key] && fate.Ends() {
 			r.t.Errorf("%s has ended, and nobody has taken it", key)
 		}
 		if fate.Code != frontier.Fetched {

@@ -129,7 +129,7 @@ func (s *script) read() {
 			want[k].Same = frontier.URL{}
 		}
 	}
-	if !slices.Equal(got[:i], want[:j]) {
+	if !slices.EqualFunc(got[:i], want[:j], statetest.SameEntry) {
 		s.t.Fatalf("Read(%s) =\n%+v\nwant\n%+v", site, got[:i], want[:j])
 	}
 }
@@ -157,6 +157,10 @@ func (s *script) finish() {
 		c.Entry.Tries++
 		c.Entry.ByGet = e.ByGet || e.Head && s.rand.IntN(2) == 0
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)}
+	case kind == 1 && s.rand.IntN(2) == 0:
+		c.Fate.Until = s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)
+		c.Fate.Time = time.Time{}
+		c.Entry.Visits = &frontier.Visits{Seen: s.rand.IntN(3), Last: frontier.Fate{Code: c.Fate.Code, Status: c.Fate.Status}}
 	case kind == 1:
 		c.Fate.Code = frontier.RobotsDisallowed
 	case kind == 2:

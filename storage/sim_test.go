@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 var sims = flag.Int("sims", 8, "seeds of each simulation")
@@ -116,7 +117,8 @@ func (w *twin) apply(i int) {
 	if u := w.urls[a.url]; u != nil {
 		u.out, u.fate = false, c.Fate
 		u.entry.Due = time.Time{}
-		if c.Fate.Code == frontier.Waiting {
+		if c.Fate.Waits() {
+			u.entry.Visits = c.Entry.Visits
 			u.entry.Due, u.entry.Tries = c.Fate.Until.Add(time.Millisecond-1).Truncate(time.Millisecond), c.Entry.Tries
 			u.entry.ByGet = c.Entry.ByGet
 		}
@@ -202,8 +204,10 @@ func (w *twin) readable(site frontier.Site, now time.Time) (ready, waiting []*tw
 		switch u.fate.Code {
 		case frontier.Undecided:
 			ready = append(ready, u)
-		case frontier.Waiting:
-			waiting = append(waiting, u)
+		default:
+			if u.fate.Waits() {
+				waiting = append(waiting, u)
+			}
 		}
 	}
 	slices.SortFunc(ready, func(a, b *twinURL) int {
@@ -249,16 +253,16 @@ func (w *twin) read() {
 			w.t.Fatalf("%s was read and never added", e.URL)
 		case u.out:
 			w.t.Fatalf("%s was read twice", e.URL)
-		case u.fate.Code != frontier.Undecided && u.fate.Code != frontier.Waiting:
+		case u.fate.Ends():
 			w.t.Fatalf("%s was read, which has ended", e.URL)
-		case u.fate.Code == frontier.Waiting && (u.entry.Due.After(now) || !u.entry.Due.Equal(e.Due)):
+		case u.fate.Waits() && (u.entry.Due.After(now) || !u.entry.Due.Equal(e.Due)):
 			w.t.Fatalf("%s was read at %v with due %v, which is %v", e.URL, now, e.Due, u.entry.Due)
 		case all && want[i] != u:
 			w.t.Fatalf("Read(%s): place %d is %s, want %s", site, i, e.URL, want[i].entry.URL)
 		}
 		same := u.entry
 		same.Due, same.ID = e.Due, e.ID
-		if e != same {
+		if !statetest.SameEntry(e, same) {
 			w.t.Fatalf("Read: got\n%+v\nwant\n%+v", e, same)
 		}
 		u.out = true
@@ -298,6 +302,11 @@ func (w *twin) finish() {
 		c.Entry.Tries++
 		c.Entry.ByGet = e.ByGet || e.Head && w.rand.IntN(2) == 0
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: w.now.Add(time.Duration(w.rand.Int64N(4e10)))}
+	case kind == 2 && w.rand.IntN(2) == 0:
+		c.Fate.Until = w.now.Add(time.Duration(w.rand.Int64N(4e10)))
+		last := c.Fate
+		last.Until = time.Time{}
+		c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{First: w.now, Seen: w.rand.IntN(3), Changes: w.rand.IntN(3), Last: last}
 	case kind == 2:
 		c.Fate = frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 3", Rules: w.now}
 	case kind == 3:

@@ -172,7 +172,7 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 			switch {
 			case e.back:
 				ended--
-			case j.fate.Code != frontier.Waiting:
+			case j.fate.Ends():
 				ended++
 			}
 		}
@@ -297,13 +297,13 @@ func (r *reader) take(key, value []byte, ready bool) error {
 	return nil
 }
 
-// leave reports whether a row is that of a requisite that nobody has, and leaves it there.
+// leave reports whether a row is that of an entry for after the pages that nobody has, and leaves it there.
 func (r *reader) leave(key, value []byte) (bool, error) {
 	if r.hands.hold(r.num, lastNum(key)) {
 		return false, nil
 	}
 	e, err := rowEntry(r.site, r.num, key, value)
-	return err == nil && e.Requisite(), err
+	return err == nil && e.AfterPages(), err
 }
 
 // Submit implements frontier.Backlog.

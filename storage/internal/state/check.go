@@ -268,6 +268,9 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 		}
 		v.done.Entries++
 		v.Fate(e.URL, fate)
+		if e.Visits != nil {
+			v.Fate(e.URL, e.Visits.Last)
+		}
 		note(queued, "entry", lastNum(key), fingerprint(e.Key(), v.seed))
 	}
 	for i := range queued {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 )
@@ -81,17 +82,25 @@ func FuzzEntry(f *testing.F) {
 			return // of another site: no key leads to it
 		}
 		again := decoder{b: appendEntry(nil, &e, e.Tries)}
-		if w, err := again.entry(site); err != nil || len(again.b) > 0 || w != e {
+		if w, err := again.entry(site); err != nil || len(again.b) > 0 || !statetest.SameEntry(w, e) {
 			t.Errorf("%+v\nbecomes\n%+v, %v", e, w, err)
 		}
 		if p := entryRank(appendEntry(nil, &e, 0)); p != e.Rank {
 			t.Errorf("rank %d, want %d", p, e.Rank)
 		}
+		visits := &frontier.Visits{First: then, Seen: 3, Changes: 2, Last: frontier.Fate{Code: frontier.Fetched, Time: then, Answer: frontier.Place{File: "a.warc.gz", Offset: 9}}}
+		raw, err = visited(nil, appendEntry(nil, &e, e.Tries), site, visits)
+		want := e
+		want.Tries, want.Visits = 0, visits
+		more := decoder{b: raw}
+		if w, err2 := more.entry(site); err != nil || err2 != nil || !statetest.SameEntry(w, want) {
+			t.Errorf("visited: %+v, %v, %v, want %+v", w, err, err2, want)
+		}
 		for _, byGet := range []bool{false, true} {
 			want := e
 			want.Tries, want.ByGet = 7, e.ByGet || byGet
 			more := decoder{b: retried(nil, appendEntry(nil, &e, e.Tries), 7, byGet)}
-			if w, err := more.entry(site); err != nil || w != want {
+			if w, err := more.entry(site); err != nil || !statetest.SameEntry(w, want) {
 				t.Errorf("retried: %+v, %v, want %+v", w, err, want)
 			}
 		}
@@ -127,11 +136,14 @@ func completions(t testing.TB) []frontier.Completion {
 	e.ID = entryID(1, 2)
 	late := e
 	late.Due = time.UnixMilli(1893456000123)
+	again := e
+	again.Visits = &frontier.Visits{First: then, Seen: 3, Changes: 2}
 	links := []frontier.Entry{entry(t, "http://a.example/y"), entry(t, "https://b.example/"), e.Found(e.URL, frontier.HopLink)}
 	return []frontier.Completion{
 		{}, {Links: links}, {Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: then}, {Name: ""}}},
 		{Site: e.URL.Site(), Clocks: frontier.Clocks{Due: then}, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}, Links: links},
 		{Site: e.URL.Site(), Entry: late, Fate: frontier.Fate{Code: frontier.Waiting, Until: then}, Given: frontier.Fate{Code: frontier.SiteDead}},
+		{Site: e.URL.Site(), Entry: again, Fate: frontier.Fate{Code: frontier.Fetched, Until: then}},
 		{Site: e.URL.Site(), Spent: frontier.Spent{Pages: 1}},
 	}
 }

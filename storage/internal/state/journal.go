@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -13,7 +14,8 @@ import (
 //	the site; its clocks; what was spent; why it is given up, or 0
 //	common clocks: how many; name and due of each
 //	the entry that ended: its fingerprint, where it was queued (rank, or due in
-//	Unix milliseconds), its tries, its fate
+//	Unix milliseconds), its tries, its fate; of one that is to be fetched again, when
+//	it ended first, how often it was seen since, and had changed
 //	the site of entries that are queued again after they were set aside; how many;
 //	the fingerprint of each
 //	links: how many; of each a zero byte, or its site; the fingerprint; the
@@ -28,6 +30,7 @@ const (
 	wasWaiting // the entry had kindWaiting
 	ofBack     // there are entries that are queued again
 	toGet      // the entry waits, and is asked for with GET from now on
+	toVisit    // the entry waits to be fetched again
 )
 
 // A link of a completion that was not known.
@@ -79,6 +82,9 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 			if c.Entry.ByGet && c.Fate.Code == frontier.Waiting {
 				flags |= toGet
 			}
+			if c.Fate.Again() && c.Entry.Visits != nil {
+				flags |= toVisit
+			}
 		}
 	}
 	b := append(make([]byte, 0, 256+48*len(c.Links)), flags)
@@ -98,6 +104,9 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 			b = append(b, c.Entry.Rank)
 		}
 		b = appendFate(binary.AppendUvarint(b, uint64(c.Entry.Tries)), &c.Fate)
+		if flags&toVisit != 0 {
+			b = appendVisits(b, c.Entry.Visits)
+		}
 	}
 	e.raw, e.links = db.encodeLinks(b, c)
 	return e
@@ -149,6 +158,7 @@ type journaled struct {
 	rank   uint8
 	tries  int
 	byGet  bool
+	visits *frontier.Visits // of one that is to be fetched again
 	fate   frontier.Fate
 	back   []named // entries of site that are queued again
 }
@@ -172,6 +182,11 @@ func (d *decoder) completion() (j journaled) {
 		}
 		j.tries, j.fate = int(d.uvarint()), d.fate()
 		j.byGet = flags&toGet != 0
+		if flags&toVisit != 0 {
+			j.visits = d.visits()
+			j.visits.Last = j.fate
+			j.visits.Last.Until = time.Time{}
+		}
 	}
 	if flags&ofBack != 0 {
 		j.site = frontier.Site(d.string())

@@ -13,7 +13,8 @@ import (
 )
 
 // A Kept is an entry with what became of it: its Fate is Undecided while it is queued,
-// and Waiting while it waits for another try.
+// and Waiting while it waits for another try. That of one which is to be fetched again is
+// the last one, with an Until (frontier.Fate.Again).
 type Kept struct {
 	frontier.Entry
 	Fate   frontier.Fate
@@ -204,7 +205,7 @@ func (s *keptSite) kept(key, value []byte) (Kept, error) {
 			return k, recordError(bucketEntries, key, err)
 		}
 	case kindWaiting:
-		k.Fate = frontier.Fate{Code: frontier.Waiting, Until: k.Due}
+		k.Fate = waits(&k.Entry)
 	}
 	if end, ok := s.ends[lastNum(key)]; ok {
 		err = s.take(&k, end)
@@ -216,12 +217,25 @@ func (s *keptSite) kept(key, value []byte) (Kept, error) {
 func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	j, err := s.change.journaled(end.place)
 	k.Fate, k.Due = j.fate, time.Time{}
-	if j.fate.Code == frontier.Waiting { // as its row will say it
-		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
-		k.Fate = frontier.Fate{Code: frontier.Waiting, Until: k.Due}
-	}
 	k.Tries = max(k.Tries, j.tries)
+	if j.fate.Waits() { // as its row will say it
+		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
+		if j.visits != nil {
+			k.Visits, k.Tries = j.visits, 0
+		}
+		k.Fate = waits(&k.Entry)
+	}
 	return err
+}
+
+// waits is the fate of an entry that waits: of one that is to be fetched again the last one.
+func waits(e *frontier.Entry) frontier.Fate {
+	fate := frontier.Fate{Code: frontier.Waiting}
+	if e.Visits != nil && e.Tries == 0 {
+		fate = e.Visits.Last
+	}
+	fate.Until = e.Due
+	return fate
 }
 
 // link is the entry of a link that is pending. It reports whether there is one.

@@ -38,12 +38,15 @@ func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	want := map[string]frontier.Fate{}
 	for _, e := range read {
 		f := frontier.Fate{}
-		switch e.ID % 4 {
+		switch e.ID % 5 {
 		case 0:
 			f = frontier.Fate{Code: frontier.Fetched, Status: 200, Answer: frontier.Place{File: "a.warc.gz", Offset: int64(e.ID)}}
 		case 1:
 			f = frontier.Fate{Code: frontier.Waiting, Until: due.Add(-time.Duration(e.ID) * time.Second)}
 			e.Tries = 2
+		case 2:
+			f = frontier.Fate{Code: frontier.Fetched, Status: 200, Until: due.Add(-time.Duration(e.ID) * time.Second), Answer: frontier.Place{File: "b.warc.gz", Offset: int64(e.ID)}}
+			e.Tries, e.Visits = 3, &frontier.Visits{First: due, Seen: int(e.ID), Changes: 1}
 		default:
 			continue
 		}
@@ -71,7 +74,8 @@ func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 			t.Fatalf("at %d: %+v, want %+v", i, k, e)
 		}
 		f := want[e.URL.String()]
-		if !k.Fate.Until.Equal(f.Until) || k.Fate.Code != f.Code || k.Fate.Answer != f.Answer || (f.Code == frontier.Waiting) != (k.Tries == 2) {
+		if !k.Fate.Until.Equal(f.Until) || k.Fate.Code != f.Code || k.Fate.Answer != f.Answer || (f.Code == frontier.Waiting) != (k.Tries == 2) ||
+			f.Again() != (k.Visits != nil) || f.Again() && (k.Visits.Seen != int(k.ID) || k.Visits.Last.Answer != f.Answer || !k.Visits.First.Equal(due)) {
 			t.Fatalf("%s: %+v after %d tries, want %+v", k.URL, k.Fate, k.Tries, f)
 		}
 	}

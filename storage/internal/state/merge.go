@@ -208,10 +208,17 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	} else {
 		r.Ready--
 	}
-	if j.fate.Code == frontier.Waiting {
+	if j.fate.Waits() {
 		r.Waiting++
 		to := waitingKey(n, dueMillis(j.fate.Until), num)
-		return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries, j.byGet)))
+		if j.visits == nil {
+			return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries, j.byGet)))
+		}
+		again, err := visited(nil, raw, r.Site, j.visits)
+		if err != nil {
+			return recordError(bucketEntries, from, err)
+		}
+		return put(c.entries, to, c.arena.value(again))
 	}
 	r.Queued--
 	if j.fate.Code.Aside() {

@@ -293,12 +293,14 @@ const (
 	isByGet
 	hasSame
 	isApart
+	hasVisits
 )
 
 // The layout of an entry, of which its key says the site and the number: Tries,
 // Depth, Rank (1), flags, Hops, target; then what is there: the URL it was found on (of
 // the same site: how much of its target is as in the entry's own, and the
-// rest), the tag, the target of the URL that it is taken for (so, too).
+// rest), the tag, the target of the URL that it is taken for (so, too); of one that is
+// fetched again its visits, and the fate of the last one.
 func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	b = binary.AppendUvarint(b, uint64(tries))
 	b = append(binary.AppendUvarint(b, uint64(e.Depth)), e.Rank)
@@ -322,6 +324,10 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	if !e.Same.IsZero() && e.Same.Site() == e.URL.Site() {
 		flags |= hasSame
 		b = appendNear(b, target, e.Same.Target())
+	}
+	if e.Visits != nil {
+		flags |= hasVisits
+		b = appendFate(appendVisits(b, e.Visits), &e.Visits.Last)
 	}
 	if e.Head {
 		flags |= isHead
@@ -375,6 +381,10 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	if flags&hasSame != 0 {
 		same = d.near(target)
 	}
+	if flags&hasVisits != 0 {
+		e.Visits = d.visits()
+		e.Visits.Last = d.fate()
+	}
 	e.Head, e.ByGet, e.Apart = flags&isHead != 0, flags&isByGet != 0, flags&isApart != 0
 	if err := d.err(); err != nil {
 		return e, err
@@ -409,6 +419,28 @@ func (d *decoder) skipEntry() {
 		d.uvarint()
 		d.lengthed()
 	}
+	if flags&hasVisits != 0 {
+		d.visits()
+		d.fate()
+	}
+}
+
+// The layout of visits: First, Seen, Changes.
+func appendVisits(b []byte, v *frontier.Visits) []byte {
+	b = binary.AppendUvarint(appendTime(b, v.First), uint64(v.Seen))
+	return binary.AppendUvarint(b, uint64(v.Changes))
+}
+
+func (d *decoder) visits() *frontier.Visits {
+	return &frontier.Visits{First: d.time(), Seen: int(d.uvarint()), Changes: int(d.uvarint())}
+}
+
+// visited is an encoded entry with other visits, and no tries.
+func visited(b, raw []byte, site frontier.Site, v *frontier.Visits) ([]byte, error) {
+	d := decoder{b: raw}
+	e, err := d.entry(site)
+	e.Visits = v
+	return appendEntry(b, &e, 0), err
 }
 
 // entryRank is the rank of an encoded entry.

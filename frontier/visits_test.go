@@ -1,0 +1,181 @@
+package frontier
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// visit takes the next turn, and gives it back with an outcome.
+func visit(t *testing.T, f *Frontier, o Outcome) (Entry, Fate) {
+	t.Helper()
+	turn, err := f.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Request = &Request{Started: time.Now(), Ended: time.Now()}
+	if o.Revisit.Equal(inAWeek) {
+		o.Revisit = time.Now().Add(week)
+	}
+	fate, err := turn.Finish(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn.Entry(), fate
+}
+
+// inAWeek stands for a week from when visit gives a turn back.
+var inAWeek = time.Unix(1, 0)
+
+const week = 7 * 24 * time.Hour
+
+func again(status int, changed bool) Outcome {
+	return Outcome{Fate: Fate{Code: Fetched, Status: status}, Revisit: inAWeek, Changed: changed}
+}
+
+func TestAnEntryIsFetchedAgainWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+		begin := time.Now()
+		e, fate := visit(t, f, again(200, true))
+		if e.Visits != nil || !fate.Again() || fate.Ends() || fate.Code != Fetched || !fate.Until.Equal(begin.Add(week)) {
+			t.Fatalf("the first visit: %+v, %+v", e, fate)
+		}
+		e, _ = visit(t, f, again(200, false))
+		if at := time.Since(begin); at != week {
+			t.Fatalf("it is fetched again after %v", at)
+		}
+		if v := e.Visits; v == nil || !v.First.Equal(begin) || v.Seen != 0 || v.Last.Status != 200 || !v.Last.Until.IsZero() {
+			t.Fatalf("the second visit knows %+v", v)
+		}
+		// A visit that fails is tried again, like any other, and then fetched at its time.
+		for range MaxTries {
+			e, fate = visit(t, f, Outcome{Trouble: PageTrouble, Fate: Fate{Detail: "no answer"}, Revisit: inAWeek})
+			if v := e.Visits; v == nil || v.Seen != 1 || v.Changes != 0 || !v.Last.Time.Equal(begin.Add(week)) {
+				t.Fatalf("the third visit knows %+v", v)
+			}
+		}
+		if fate.Code != Failed || !fate.Again() {
+			t.Fatalf("after the last try: %+v", fate)
+		}
+		e, fate = visit(t, f, Outcome{Fate: Fate{Code: Fetched, Status: 404}, Changed: true})
+		if v := e.Visits; v == nil || v.Seen != 1 || v.Last.Code != Failed || e.Tries != 0 {
+			t.Fatalf("the fourth visit knows %+v", v)
+		}
+		if !fate.Ends() {
+			t.Fatalf("nobody asked for another one: %+v", fate)
+		}
+		if _, err := f.Next(t.Context()); !errors.Is(err, ErrEnd) {
+			t.Errorf("after the end of all: %v", err)
+		}
+		if n := f.Stats().Spent.Pages; n != 1 {
+			t.Errorf("%d pages are spent for one page", n)
+		}
+	})
+}
+
+func TestWhatIsPutAsideIsNotFetchedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, revisits := range []bool{false, true} {
+			f := opened(t, NewMemory(), Options{Revisits: revisits}, "http://a.example/")
+			code := Fetched
+			if revisits {
+				code = OptedOut
+			}
+			if _, fate := visit(t, f, Outcome{Fate: Fate{Code: code}, Revisit: inAWeek}); !fate.Ends() {
+				t.Errorf("with revisits %v: %+v", revisits, fate)
+			}
+		}
+	})
+}
+
+// A page that was fetched is fetched again though no other may be.
+func TestPagesAreFetchedAgainWhenAllAreSpent(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"of the crawl": {Limit: 1}, "of a site": {MaxSite: Spent{Pages: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts.Revisits, opts.Patience = true, Forever
+				f := opened(t, NewMemory(), opts, "http://a.example/", "http://a.example/2")
+				begin := time.Now()
+				for i := range 3 {
+					e, _ := visit(t, f, again(200, true))
+					if e.URL.String() != "http://a.example/" || time.Since(begin) != time.Duration(i)*week {
+						t.Fatalf("visit %d is of %s, after %v", i, e.URL, time.Since(begin))
+					}
+				}
+			})
+		})
+	}
+}
+
+// A site that is away for a few days is there again in a crawl that does not end.
+func TestASiteThatIsGoneIsAskedAgainTheNextDay(t *testing.T) {
+	for name, gone := range map[string]Outcome{
+		"its name":       {Again: true, Gone: true},
+		"its robots.txt": {Again: true, RobotsFailures: maxRobotsFails},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+				begin := time.Now()
+				for range 3 {
+					visit(t, f, gone)
+				}
+				visit(t, f, again(200, true))
+				if after := time.Since(begin); after != 3*deadRest {
+					t.Errorf("it was asked again after %v", after)
+				}
+				if st := f.Stats(); st.Polite.Early != 0 {
+					t.Errorf("%+v", st.Polite)
+				}
+			})
+		})
+	}
+}
+
+func TestAHeldEntryIsFetchedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := again(200, true)
+		o.Revisit = time.Now().Add(week)
+		o.Hold, o.Request = true, &Request{Started: time.Now(), Ended: time.Now()}
+		if fate, err := turn.Finish(o); err != nil || !fate.Again() || !turn.Held() {
+			t.Fatalf("%+v, %v, held: %v", fate, err, turn.Held())
+		}
+		time.Sleep(time.Hour)
+		if err := turn.Done(); err != nil {
+			t.Fatal(err)
+		}
+		e, _ := visit(t, f, again(200, true))
+		if e.Visits == nil || e.Visits.Last.Status != 200 {
+			t.Errorf("the second visit knows %+v", e.Visits)
+		}
+		if n := f.Stats().Done; n != 0 {
+			t.Errorf("%d are done", n)
+		}
+	})
+}
+
+func TestALongPauseIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Revisits: true}, "http://a.example/")
+		begin := time.Now()
+		_, fate := visit(t, f, Outcome{Fate: Fate{Code: Fetched}, Revisit: begin.AddDate(1000, 0, 0)})
+		if wait := fate.Until.Sub(begin); wait != maxRevisit {
+			t.Errorf("it waits for %v", wait)
+		}
+		// One that is to be fetched in the past is due at once.
+		f = opened(t, NewMemory(), Options{Revisits: true}, "http://b.example/")
+		_, fate = visit(t, f, Outcome{Fate: Fate{Code: Fetched}, Revisit: begin.AddDate(-1, 0, 0)})
+		if !fate.Again() || !fate.Until.Equal(begin) {
+			t.Errorf("it waits until %v, want %v", fate.Until, begin)
+		}
+	})
+}
