@@ -40,7 +40,8 @@ func BenchmarkExchangeLine(b *testing.B) {
 		Header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}}
 	res := &fetch.Result{Page: x}
 	b.ReportAllocs()
+	var l exchangeLine
 	for b.Loop() {
-		exchangeLine(1, frontier.Entry{URL: u}, x, res)
+		l.of(1, frontier.Entry{URL: u}, x, res)
 	}
 }

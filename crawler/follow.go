@@ -69,7 +69,7 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 // options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
-		s := j.sorting(p, newFindings(), j.skip)
+		s := j.sorting(p, newFindings(), j.tell)
 		s.addFollowed()
 		entries = s.entries
 	})

@@ -17,10 +17,12 @@ import (
 // its own, held for no longer than a look or a count: so a Job needs none.
 type Job struct {
 	// Set by newJob, and never changed.
-	opts       Options // checked
-	listed     bool    // nothing but seeds is in its scope
-	handler    Handler // nil: none
-	programmed bool    // what is given a page may be the program's own
+	opts       Options    // checked
+	listed     bool       // nothing but seeds is in its scope
+	bySite     bool       // whether a link is wanted depends on its site alone
+	tell       func(Skip) // is skip: made once
+	handler    Handler    // nil: none
+	programmed bool       // what is given a page may be the program's own
 	rooms      Rooms
 	sites      *sites
 	fetcher    *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
@@ -65,10 +67,10 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 // newJob needs options that are prepared.
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	j := &Job{
-		opts: o, listed: isList(o.Scope), handler: h, programmed: h != nil || o.programmed(), rooms: rooms,
+		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), rooms: rooms,
 		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
-	j.sites = &sites{opts: &j.opts}
+	j.sites, j.tell = &sites{opts: &j.opts}, j.skip
 	wire := fetch.Options{
 		Policy: o.policy(), Purpose: o.Purpose, OptOut: j.sites.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),

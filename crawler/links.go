@@ -38,7 +38,7 @@ func (f *findings) clear() {
 // next are the entries that a page leads to, each once, in scope. They are valid
 // until f is used for another page.
 func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
-	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.skip) })
+	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.tell) })
 	return entries, err
 }
 
@@ -48,7 +48,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.seen[p.URL.Key()] = struct{}{}
 	s := j.sorting(p, f, tell)
 	if p.redirect {
-		s.add(extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
+		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.html.Links
 	if p.Entry.Head { // nothing more is wanted of it
@@ -59,9 +59,9 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		if j.framed(p, l) {
 			shown := *l
 			shown.Hop = frontier.HopEmbed
-			s.add(shown)
+			s.add(&shown)
 		} else if s.follows(l) {
-			s.add(*l)
+			s.add(l)
 		}
 	}
 	s.addFollowed()
@@ -80,6 +80,14 @@ type sorting struct {
 
 	found frontier.Entry // on page, by that hop
 	by    frontier.Hop
+	last  verdict
+}
+
+// A verdict is what was said of the last link: mostly the next one is to the same site.
+type verdict struct {
+	site   frontier.Site
+	by     frontier.Hop
+	reason Reason
 }
 
 func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
@@ -100,7 +108,7 @@ func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
 // addFollowed adds what the handler has followed.
 func (s *sorting) addFollowed() {
 	for _, u := range s.page.followed {
-		s.add(extract.Link{URL: u, Hop: frontier.HopLink})
+		s.add(&extract.Link{URL: u, Hop: frontier.HopLink})
 	}
 }
 
@@ -123,7 +131,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 }
 
 // add makes an entry of a link that was not on the page before, if it is wanted.
-func (s *sorting) add(l extract.Link) {
+func (s *sorting) add(l *extract.Link) {
 	j, u := s.job, s.job.opts.rewrite(l.URL)
 	if u.IsZero() {
 		s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipHook, Detail: "Rewrite"})
@@ -145,18 +153,35 @@ func (s *sorting) add(l extract.Link) {
 	if tag, tagged := s.tags[key]; tagged {
 		e.Tag = tag
 	}
-	if reason := j.unwanted(e); reason != "" {
+	if reason := s.unwanted(e); reason != "" {
 		if j.opts.Requisites && l.Hop == frontier.HopLink {
 			s.leads[key] = struct{}{}
 		}
 		s.tell(Skip{URL: u, Via: e.Via, Reason: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
 		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
-	} else if !j.opts.takes(s.page, &l, e) {
+	} else if !j.opts.takes(s.page, l, e) {
 		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipHook, Detail: "Links"})
 	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
 	}
+}
+
+// unwanted is Job.unwanted of a link of the page.
+func (s *sorting) unwanted(e *frontier.Entry) Reason {
+	if !s.job.bySite {
+		return s.job.unwanted(e)
+	}
+	if site := e.URL.Site(); s.last.site != site || s.last.by != s.by {
+		s.last = verdict{site, s.by, s.job.unwanted(e)}
+	}
+	return s.last.reason
+}
+
+// bySite reports whether what is wanted of the links of a page that were found by one hop
+// depends on nothing but the site that they lead to.
+func (o *Options) bySite() bool {
+	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
 }
 
 // trapped says of what trap a link that was found on p is one; empty if of none.

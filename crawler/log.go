@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
@@ -48,8 +49,16 @@ func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
 		return nil
 	}
 	var errs []error
-	for _, x := range res.Exchanges {
-		errs = append(errs, db.Log().Write(exchangeLine(worker, e, x, res)))
+	if len(res.Exchanges) > 0 {
+		l := exchangeLines.Get().(*exchangeLine)
+		defer exchangeLines.Put(l)
+		for _, x := range res.Exchanges {
+			l.of(worker, e, x, res)
+			if err := db.Log().Write(&l.Line); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		l.Line = crawllog.Line{}
 	}
 	if fate := res.Outcome.Fate; len(res.Exchanges) == 0 && !res.Outcome.Again && fate.Code != frontier.Undecided {
 		l := &crawllog.Line{
@@ -90,8 +99,18 @@ func (c *Crawler) logGivenUp() error {
 	return errors.Join(errs...)
 }
 
-func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *crawllog.Line {
-	l := &crawllog.Line{
+// An exchangeLine is the line of a request, with the memory that it is made in.
+type exchangeLine struct {
+	crawllog.Line
+	notes notes
+}
+
+// exchangeLines are those that nobody writes.
+var exchangeLines = sync.Pool{New: func() any { return new(exchangeLine) }}
+
+// of makes the line of x.
+func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result) {
+	l.Line = crawllog.Line{
 		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
 		Worker: worker, Start: x.Started, Duration: x.Ended.Sub(x.Started), Tag: e.Tag,
 	}
@@ -105,7 +124,8 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 	if x == res.Page {
 		l.Digest = res.Outcome.Fate.Digest
 	}
-	var notes notes
+	notes := &l.notes
+	notes.reset()
 	notes.time("start", x.Started)
 	if x.Head {
 		notes.text("method", http.MethodHead)
@@ -146,7 +166,6 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 		notes.text("refused", fate.Detail)
 	}
 	l.Annotations = notes.list()
-	return l
 }
 
 // notes are the annotations of a line: made in one piece, for there is a line
@@ -154,16 +173,15 @@ func exchangeLine(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Re
 type notes struct {
 	b    []byte
 	ends []int
+	said []string
 }
+
+// reset forgets those of another line.
+func (n *notes) reset() { n.b, n.ends = n.b[:0], n.ends[:0] }
 
 // begin starts an annotation; what it returns is to be appended to, and given
 // to end.
-func (n *notes) begin(key string) []byte {
-	if n.b == nil {
-		n.b, n.ends = make([]byte, 0, 256), make([]int, 0, 12)
-	}
-	return append(append(n.b, key...), ':')
-}
+func (n *notes) begin(key string) []byte { return append(append(n.b, key...), ':') }
 
 func (n *notes) end(b []byte) { n.b, n.ends = b, append(n.ends, len(b)) }
 
@@ -177,12 +195,15 @@ func (n *notes) seconds(key string, d time.Duration) {
 	n.end(strconv.AppendFloat(n.begin(key), d.Seconds(), 'f', 6, 64))
 }
 
+// list are the annotations, until the next reset.
 func (n *notes) list() []string {
-	all, list, start := string(n.b), make([]string, len(n.ends)), 0
-	for i, end := range n.ends {
-		list[i], start = all[start:end], end
+	n.said = n.said[:0]
+	all, start := string(n.b), 0
+	for _, end := range n.ends {
+		n.said = append(n.said, all[start:end])
+		start = end
 	}
-	return list
+	return n.said
 }
 
 func micro(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }

@@ -99,14 +99,23 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 		}
 	}
 	if !x.Head {
-		sum := sha1.Sum(x.Body)
-		p.digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+		p.digest = digestOf(x.Body)
 	}
 	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
 	if x.Status/100 == 2 {
 		p.find(opts)
 	}
 	return p
+}
+
+// digestOf is the SHA-1 of a body as archives write it.
+func digestOf(body []byte) string {
+	const prefix = "sha1:"
+	sum := sha1.Sum(body)
+	var text [len(prefix) + 32]byte
+	copy(text[:], prefix)
+	base32.StdEncoding.Encode(text[len(prefix):], sum[:])
+	return string(text[:])
 }
 
 // find finds the links of the body, and of the header.
@@ -136,7 +145,8 @@ func (p *Page) document(opts extract.Options) (extract.Document, bool) {
 // Text is the body as UTF-8.
 func (p *Page) Text() []byte {
 	if p.charset == "" {
-		p.text, p.charset = extract.Decode(p.Body, fetch.ParseMediaType(p.Header["Content-Type"]).String())
+		said := fetch.ParseMediaType(p.Header["Content-Type"])
+		p.text, p.charset = extract.DecodeAs(p.Body, said.Type, said.Charset)
 	}
 	return p.text
 }

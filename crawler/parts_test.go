@@ -3,15 +3,19 @@ package crawler
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -92,6 +96,7 @@ func TestTheLineOfARequest(t *testing.T) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7000, time.UTC)
 	e := frontier.Entry{URL: u, Hops: "L", Via: "http://a.example/", Tag: "t"}
 	broken := func(s fetch.Stage) *fetch.Error { return &fetch.Error{Stage: s} }
+	var l exchangeLine // the same for all
 	for name, test := range map[string]struct {
 		x     fetch.Exchange
 		page  bool
@@ -124,9 +129,9 @@ func TestTheLineOfARequest(t *testing.T) {
 		if test.rules {
 			res.Snapshot = &robots.Snapshot{Fetched: at}
 		}
-		l := exchangeLine(3, e, &x, res)
+		l.of(3, e, &x, res)
 		if !l.Time.Equal(x.Ended) || l.Worker != 3 || l.Tag != "t" || !l.Start.Equal(at) || l.Duration != 1500*time.Millisecond || l.URL != u.String() {
-			t.Errorf("%s: %+v", name, l)
+			t.Errorf("%s: %+v", name, l.Line)
 		}
 		if got := fmt.Sprintf("%d %d %s %s %q %q %s", l.Status, l.Size, l.Hops, l.Via, l.Type, l.Digest, strings.Join(l.Annotations, " ")); got != test.want {
 			t.Errorf("%s: %s\nwant %s", name, got, test.want)
@@ -330,6 +335,70 @@ func TestPatience(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, -1: 0, -time.Hour: 0, 1: 1, time.Hour: time.Hour, frontier.Forever: frontier.Forever} {
 		if got := (&Limits{Patience: given}).patience(); got != want {
 			t.Errorf("%v: %v, want %v", given, got, want)
+		}
+	}
+}
+
+// Where only the site counts, what is said of a site once is what would be said of each
+// link.
+func TestLinksOfOneSiteAreJudgedAsEachAlone(t *testing.T) {
+	seed, _ := frontier.ParseURL("http://a.example/dir/page")
+	elsewhere := []string{"/x", "http://a.example:81/y", "http://b.a.example/", "https://a.example/z", "http://b.example/", "ftp://a.example/f", "http://c.example/?q"}
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, o := range []Options{
+		{}, {Depth: 2}, {Scope: SameDomain()}, {Scope: Both(SameHost(), SameDomain())}, {Scope: Anywhere(), Requisites: true, Depth: 2},
+		{Scope: SameDomain(), Requisites: true}, {Sitemaps: SitemapsNone}, {Sitemaps: SitemapsOnly, Scope: SameHost()},
+	} {
+		o.Identity, o.Seeds = Identity{Token: "testbot", Contact: "https://example.org/"}, []string{seed.String()}
+		j, err := NewJob(o, nil, Rooms{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !j.bySite {
+			t.Errorf("%+v: not only the site counts", o)
+		}
+		for range 100 {
+			p := &Page{URL: seed, Type: "text/html", Entry: frontier.Entry{URL: seed, Hops: []string{"", "L", "LL", "LE", "R", "M", "PM"}[random.IntN(7)]}}
+			p.Entry.Depth = strings.Count(p.Entry.Hops, "L")
+			if random.IntN(4) == 0 {
+				p.redirect, p.Location = true, p.URL
+			}
+			p.html.Sitemap = p.Entry.Sitemap()
+			for range random.IntN(30) {
+				u, err := seed.Resolve(elsewhere[random.IntN(len(elsewhere))] + strconv.Itoa(random.IntN(9)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				hop := []frontier.Hop{frontier.HopLink, frontier.HopLink, frontier.HopEmbed, frontier.HopManifest}[random.IntN(4)]
+				p.html.Links = append(p.html.Links, extract.Link{URL: u, Hop: hop, Where: []string{"a/href", "iframe/src"}[random.IntN(2)]})
+			}
+			var got [2]string
+			for i, alike := range []bool{true, false} {
+				j.bySite = alike
+				said := ""
+				entries := j.wantedOf(p, newFindings(), func(s Skip) { said += fmt.Sprintf("%+v\n", s) })
+				got[i] = fmt.Sprintf("%+v\n%s", entries, said)
+			}
+			if j.bySite = true; got[0] != got[1] {
+				t.Fatalf("%+v:\n%s\neach alone:\n%s", o, got[0], got[1])
+			}
+		}
+		j.Close()
+	}
+}
+
+func TestNotOnlyTheSiteOfALinkCounts(t *testing.T) {
+	all := regexp.MustCompile(".")
+	for name, o := range map[string]Options{
+		"OptOut": {OptOut: func(frontier.URL) string { return "" }}, "Exclude": {Exclude: all}, "Include": {Include: all},
+		"Site": {Site: func(frontier.Site) SiteOptions { return SiteOptions{} }}, "list": {Scope: SeedsOnly()}, "prefix": {Scope: SamePrefix()},
+		"own": {Scope: ScopeFunc(func(frontier.Entry) bool { return true })}, "both": {Scope: Both(SameHost(), SamePrefix())},
+	} {
+		if o.Scope == nil {
+			o.Scope = SameHost()
+		}
+		if o.bySite() {
+			t.Errorf("%s: more counts than the site", name)
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Repeat struct {
 // A body is one that pages of a site have.
 type body struct {
 	Repeat
+	site     frontier.Site
 	first    string // the directory of the first of them
 	segments int    // of the first one's path
 	below    int    // pages that lie deeper in that directory
@@ -65,7 +66,7 @@ func (r *repeats) see(u frontier.URL, digest string) (body, bool) {
 		if one = r.old[key]; one == nil {
 			one = newBody(u)
 		}
-		key.site = frontier.Site(strings.Clone(string(key.site))) // it would keep the whole URL
+		key.site = one.site
 		r.young[key] = one
 	}
 	one.Pages++
@@ -84,9 +85,12 @@ func (r *repeats) see(u frontier.URL, digest string) (body, bool) {
 
 func newBody(u frontier.URL) *body {
 	path, segments := pathOf(u)
+	site := len(u.Site())
+	text := u.String() // a part of it, which is not to keep the whole
+	text = strings.Clone(text[:min(len(text), site+maxUnder)])
 	return &body{
-		Repeat: Repeat{Under: strings.Clone(short(u.String()))},
-		first:  strings.Clone(path[:strings.LastIndexByte(path, '/')+1]), segments: segments,
+		Repeat: Repeat{Under: short(text)}, site: frontier.Site(text[:site]),
+		first: text[site : site+strings.LastIndexByte(path, '/')+1], segments: segments,
 	}
 }
 

@@ -94,6 +94,19 @@ func isOurs(s Scope) bool {
 	return false
 }
 
+// scopeBySite reports whether all URLs of a site are in s, or none is.
+func scopeBySite(s Scope) bool {
+	switch s := s.(type) {
+	case anywhere:
+		return true
+	case *keyed:
+		return s.name != listName
+	case both:
+		return scopeBySite(s.a) && scopeBySite(s.b)
+	}
+	return false
+}
+
 // cloned is a scope for one crawl.
 func cloned(s Scope) Scope {
 	if c, ok := s.(interface{ Clone() Scope }); ok {

@@ -19,32 +19,47 @@ import (
 // otherwise (CSS Syntax Level 3, section 3.2). What is compressed with gzip is left as it
 // is: a sitemap tells its encoding inside.
 func Decode(body []byte, contentType string) ([]byte, string) {
-	e, name := determine(body, contentType)
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		parameters = nil
+	}
+	return DecodeAs(body, mediaType, parameters["charset"])
+}
+
+// DecodeAs is Decode of a body whose Content-Type was read already: its media type, in
+// lower case and without parameters, and its charset; either may be empty.
+func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
+	e, name := determine(body, mediaType, label)
 	out := body
-	if table, ok := singleByte(name); ok {
+	if name == "utf-8" {
+		// It is as it stands.
+	} else if table, ok := singleByte(name); ok {
 		out = decodeBytes(table, body)
-	} else if name != "utf-8" {
-		if decoded, err := e.NewDecoder().Bytes(body); err == nil {
-			out = decoded
-		}
+	} else if decoded, err := e.NewDecoder().Bytes(body); err == nil {
+		out = decoded
 	}
 	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
-func determine(body []byte, contentType string) (encoding.Encoding, string) {
+// encodingOf is the encoding of a label (Encoding, section 4.2); nil if it has none.
+func encodingOf(label string) (encoding.Encoding, string) {
+	if label == "utf-8" || label == "UTF-8" { // nothing has to be looked up, or made
+		return encoding.Nop, "utf-8"
+	}
+	return charset.Lookup(label)
+}
+
+func determine(body []byte, mediaType, label string) (encoding.Encoding, string) {
 	if isGzip(body) {
 		return encoding.Nop, "utf-8"
 	}
 	for _, mark := range []struct{ bytes, name string }{{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
 		if bytes.HasPrefix(body, []byte(mark.bytes)) {
-			return charset.Lookup(mark.name)
+			return encodingOf(mark.name)
 		}
 	}
-	mediaType, parameters, err := mime.ParseMediaType(contentType)
-	if err == nil {
-		if e, name := charset.Lookup(parameters["charset"]); e != nil {
-			return e, name
-		}
+	if e, name := encodingOf(label); e != nil {
+		return e, name
 	}
 	switch {
 	case mediaType == "text/css":
@@ -95,7 +110,7 @@ func declared(body []byte) (encoding.Encoding, string) {
 // declaredEncoding is the encoding of a declaration that could be read without
 // knowing it (HTML, section 13.2.3.2): it is not UTF-16.
 func declaredEncoding(label string) (encoding.Encoding, string) {
-	e, name := charset.Lookup(label)
+	e, name := encodingOf(label)
 	switch name {
 	case "utf-16be", "utf-16le":
 		return encoding.Nop, "utf-8"
