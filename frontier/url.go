@@ -61,6 +61,19 @@ func ParseURL(raw string) (URL, error) {
 	return parseAbsolute(raw, scheme, rest, nil, nil)
 }
 
+// URL is that of a target on the site, both as they are part of a URL: what ParseURL makes
+// of them. The error is a *URLError.
+func (s Site) URL(target string) (URL, error) {
+	scheme, authority, _ := strings.Cut(string(s), "://")
+	if defaultPort(scheme) != 0 && len(s)+len(target) <= MaxURL && plainTarget(target) {
+		host, port, err := parseAuthority(scheme, authority)
+		if n := len(host); err == nil && n+len(port) == len(authority) && host == authority[:n] && port == authority[n:] {
+			return URL{string(s) + target, len(s)}, nil
+		}
+	}
+	return ParseURL(string(s) + target)
+}
+
 // Resolve reads ref as a link found in a document at u (RFC 3986, section 5).
 // A reference without anything but a fragment is u itself. To the zero URL no
 // reference is relative.

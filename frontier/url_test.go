@@ -381,3 +381,22 @@ func FuzzParseURL(f *testing.F) {
 		}
 	})
 }
+
+// What a site says of a target is what is read of both.
+func TestTheURLOfATargetIsWhatBothAreReadAs(t *testing.T) {
+	sites := []Site{"http://a.example", "https://a.example:8080", "http://[::1]", "http://127.0.0.1:81", "ftp://a.example",
+		"http://A.example", "HTTP://a.example", "http://a.example:80", "http://u@a.example", "gopher://a.example", "http://", "a.example", "", "http://a.example/x", "http://0x7f.1", "http://a.example."}
+	targets := []string{"/", "/x?y=z", "//x", "/../x", "/a/%2e%2e/b", "/%41", "/x y", "/x#f", "", "x", "?x", "/é", "/" + strings.Repeat("x", MaxURL-len("http://a.example/")), "/" + strings.Repeat("x", MaxURL)}
+	for _, s := range sites {
+		for _, target := range targets {
+			got, err := s.URL(target)
+			want, wantErr := ParseURL(string(s) + target)
+			if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Errorf("%q, %.50q: %q, %v; want %q, %v", s, target, got, err, want, wantErr)
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { sites[0].URL("/section/1/page-2.html") }); n > 1 {
+		t.Errorf("%v pieces of memory", n)
+	}
+}

@@ -53,6 +53,9 @@ func (e *VersionError) Error() string {
 // damaged tells errors that name their mend, and those of the file system, from the
 // ones that mean that the state file at path is not in order.
 func damaged(path string, err error, panicked any) error {
+	if err == nil && panicked == nil {
+		return nil
+	}
 	if panicked != nil {
 		err = fmt.Errorf("%v", panicked)
 	}
@@ -64,7 +67,7 @@ func damaged(path string, err error, panicked any) error {
 	var version *VersionError
 	var already *DamagedError
 	var errno syscall.Errno
-	if err == nil || errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || DiskFull(err) {
+	if errors.As(err, &inUse) || errors.As(err, &version) || errors.As(err, &already) || errors.As(err, &errno) || DiskFull(err) {
 		return err
 	}
 	return &DamagedError{path, err}

@@ -1,7 +1,9 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
+	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -60,8 +62,32 @@ type named struct {
 	num uint32 // its number in this file; 0 where it is not known (yet)
 }
 
+// A draft is memory in which a completion is encoded, of which a copy of the right size is
+// kept.
+type draft struct {
+	raw, entry []byte
+	news       []finger
+}
+
+// drafts are those that nobody writes.
+var drafts = sync.Pool{New: func() any { return new(draft) }}
+
+// maxDraft bounds what of a draft is kept for the next completion: bytes, and links.
+const (
+	maxDraft      = 64 << 10
+	maxDraftLinks = 1 << 10
+)
+
+func (d *draft) release() {
+	if cap(d.raw)+cap(d.entry) <= maxDraft && cap(d.news) <= maxDraftLinks {
+		drafts.Put(d)
+	}
+}
+
 // encodeCompletion leaves out the links that are known.
 func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
+	draft := drafts.Get().(*draft)
+	defer draft.release()
 	e := encoded{site: c.Site, common: c.Common, own: true}
 	flags := byte(0)
 	if c.Site != "" {
@@ -87,7 +113,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 			}
 		}
 	}
-	b := append(make([]byte, 0, 256+48*len(c.Links)), flags)
+	b := append(draft.raw[:0], flags)
 	if flags&ofSite != 0 {
 		b = appendString(b, string(c.Site))
 		b = appendFate(appendSpent(appendClocks(b, &c.Clocks), c.Spent), &c.Given)
@@ -108,7 +134,8 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 			b = appendVisits(b, c.Entry.Visits)
 		}
 	}
-	e.raw, e.links = db.encodeLinks(b, c)
+	draft.raw, e.links = db.encodeLinks(b, c, draft)
+	e.raw = bytes.Clone(draft.raw)
 	return e
 }
 
@@ -123,12 +150,15 @@ func encodeBack(site frontier.Site, n siteNum, back []named) encoded {
 	return encoded{raw: binary.BigEndian.AppendUint32(b, 0), site: site, num: n, back: back}
 }
 
-func (db *DB) encodeLinks(b []byte, c *frontier.Completion) ([]byte, []link) {
-	var links []link
-	var scratch []byte
+func (db *DB) encodeLinks(b []byte, c *frontier.Completion, draft *draft) ([]byte, []link) {
 	count := len(b)
 	b = append(b, 0, 0, 0, 0)
-	for _, f := range db.mayBeNew(c) {
+	news := db.mayBeNew(c, draft)
+	if len(news) == 0 {
+		return b, nil
+	}
+	links := make([]link, 0, len(news))
+	for _, f := range news {
 		l, fp := &c.Links[f.i], f.fp
 		site := l.URL.Site()
 		if site == c.Site {
@@ -139,8 +169,8 @@ func (db *DB) encodeLinks(b []byte, c *frontier.Completion) ([]byte, []link) {
 		}
 		b = binary.BigEndian.AppendUint64(b, fp)
 		links = append(links, link{site, fp, uint32(len(b))})
-		scratch = appendEntry(scratch[:0], l, 0)
-		b = append(binary.AppendUvarint(b, uint64(len(scratch))), scratch...)
+		draft.entry = appendEntry(draft.entry[:0], l, 0)
+		b = append(binary.AppendUvarint(b, uint64(len(draft.entry))), draft.entry...)
 	}
 	binary.BigEndian.PutUint32(b[count:], uint32(len(links)))
 	return b, links

@@ -351,35 +351,38 @@ func appendNear(b []byte, target, near string) []byte {
 	return appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
 }
 
-// near reads what appendNear has written.
-func (d *decoder) near(target string) string {
-	same := d.uvarint()
-	rest := d.lengthed()
-	if same > uint64(len(target)) {
+// near reads what appendNear has written: the beginning of target that is as in it, and
+// the rest.
+func (d *decoder) near(target []byte) (same, rest []byte) {
+	n := d.uvarint()
+	rest = d.lengthed()
+	if n > uint64(len(target)) {
 		d.bad, d.b = true, nil
-		return ""
+		return nil, nil
 	}
-	return target[:same] + string(rest)
+	return target[:n], rest
 }
 
-// entry reads the entry of a site, all but its number.
+// entry reads the entry of a site, all but its number. Its hops and where it was found
+// are one string.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
 	flags := d.byte()
-	e.Hops = d.string()
-	target := d.string()
+	hops, target := d.lengthed(), d.lengthed()
+	near, via := frontier.Site(""), [2][]byte{}
 	if flags&hasNear != 0 {
-		e.Via = string(site) + d.near(target)
+		near = site
+		via[0], via[1] = d.near(target)
 	}
 	if flags&hasVia != 0 {
-		e.Via = d.string()
+		near, via = "", [2][]byte{d.lengthed()}
 	}
 	if flags&hasTag != 0 {
 		e.Tag = d.string()
 	}
-	same := ""
+	var same [2][]byte
 	if flags&hasSame != 0 {
-		same = d.near(target)
+		same[0], same[1] = d.near(target)
 	}
 	if flags&hasVisits != 0 {
 		e.Visits = d.visits()
@@ -389,8 +392,16 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	if err := d.err(); err != nil {
 		return e, err
 	}
-	if e.URL, err = frontier.ParseURL(string(site) + target); err == nil && flags&hasSame != 0 {
-		if e.Same, err = frontier.ParseURL(string(site) + same); err == nil && e.Same.Site() != e.URL.Site() {
+	var b strings.Builder
+	b.Grow(len(hops) + len(near) + len(via[0]) + len(via[1]))
+	b.Write(hops)
+	b.WriteString(string(near))
+	b.Write(via[0])
+	b.Write(via[1])
+	text := b.String()
+	e.Hops, e.Via = text[:len(hops)], text[len(hops):]
+	if e.URL, err = site.URL(string(target)); err == nil && flags&hasSame != 0 {
+		if e.Same, err = frontier.ParseURL(string(site) + string(same[0]) + string(same[1])); err == nil && e.Same.Site() != e.URL.Site() {
 			err = errRecord
 		}
 	}

@@ -11,14 +11,16 @@ import (
 // mayBeNew are the links of a completion that may be new: those that neither the
 // cache nor the state file knows. Nine of ten are known. This runs on the goroutine
 // that submits, many of them at once; what is found out here need not be journaled
-// and merged by the committer, of which there is one.
-func (db *DB) mayBeNew(c *frontier.Completion) []finger {
-	news := make([]finger, 0, len(c.Links))
+// and merged by the committer, of which there is one. They stay until the draft is used
+// again.
+func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
+	news := draft.news[:0]
 	for i := range c.Links {
 		if fp := fingerprint(c.Links[i].Key(), db.seed); !db.cache.known(fp) {
 			news = append(news, finger{fp, int32(i)})
 		}
 	}
+	draft.news = news
 	if len(news) == 0 || db.file.size.Load() < int64(db.limits.Sift) {
 		return news
 	}
