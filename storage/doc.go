@@ -39,5 +39,7 @@
 // archive.go are the files, mark.go says what they are, index.go makes the index of
 // the archive. verify.go compares everything with everything: the state
 // (internal/state), each file with its mark (verify_outputs.go), and what they say of
-// one thing (verify_facts.go, verify_compare.go).
+// one thing (verify_facts.go, verify_compare.go). purge.go takes out what is of some
+// URLs: purge_find.go looks for it, purge_journal.go notes it, so that purge_apply.go and
+// purge_lines.go can do it again after a kill.
 package storage

@@ -124,8 +124,8 @@ type Indexed struct {
 // given to problem and left out. It needs no more memory for a large archive than
 // for a small one. Without a state file the WARC files alone are indexed.
 //
-// The error is an *InUseError, a *DamagedError, a *VersionError, or one of the
-// file system.
+// The error is an *InUseError, a *DamagedError, a *VersionError, a *PurgeError, or one of
+// the file system.
 func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	if problem == nil {
 		problem = func(error) {}
@@ -138,6 +138,9 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 			return done, err
 		}
 		defer func() { err = errors.Join(err, outline.Close()) }()
+		if err := notPurging(dir); err != nil {
+			return done, err
+		}
 		x.marks = outline.Marks
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return done, err

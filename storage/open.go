@@ -37,6 +37,7 @@ type Options struct {
 	Seed uint64 // of the fingerprints of a new crawl; 0: a random one. Files that are to be the same have the same
 	Log  Log    // is told of each group of what was put before it is committed; nil: nobody is
 
+	asIs   bool // write what earlier runs have written, and nothing else
 	disk   disk.Disk
 	limits *state.Limits     // nil: usual; for tests
 	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
@@ -81,7 +82,7 @@ type DB struct {
 }
 
 // Open opens the crawl in dir, or makes it. The error is an *InUseError, a
-// *DamagedError, a *VersionError, or one of the file system.
+// *DamagedError, a *VersionError, a *PurgeError, or one of the file system.
 func Open(dir string, opts Options) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -102,6 +103,9 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := notPurging(dir); err != nil {
+		return nil, errors.Join(err, st.Abandon())
+	}
 	db := &DB{dir: dir, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
 	if err := db.begin(&opts); err != nil {
 		return nil, errors.Join(err, db.outputs.closeLines(), st.Abandon())
@@ -113,8 +117,12 @@ func Open(dir string, opts Options) (*DB, error) {
 func (db *DB) begin(opts *Options) error {
 	begun := db.state.Begun()
 	known := db.state.Marks()
-	known.Expect(PagesFile, !opts.NoPages, begun.First)
-	known.Expect(LinksFile, opts.Links, begun.First)
+	if opts.asIs {
+		opts.takeOver(known)
+	} else {
+		known.Expect(PagesFile, !opts.NoPages, begun.First)
+		known.Expect(LinksFile, opts.Links, begun.First)
+	}
 	if err := recoverArchive(db.dir, known, opts.disk); err != nil {
 		return err
 	}
@@ -129,6 +137,14 @@ func (db *DB) begin(opts *Options) error {
 	}
 	growing, finished := split(known)
 	return db.state.Begin(db.outputs, growing, finished)
+}
+
+// takeOver asks for the outputs that there are.
+func (o *Options) takeOver(known state.Marks) {
+	o.NoPages, o.Links = known[PagesFile].Length == 0, known[LinksFile].Length > 0
+	if known[indexPart].Length > 0 || known[indexPart].Lost {
+		o.Archive = &Archive{}
+	}
 }
 
 // Unclean reports whether the last process that held the crawl did not end by

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -252,6 +253,22 @@ type forgetful struct {
 	mu    sync.Mutex
 	files []*syncedFile
 	names map[string]map[string]fs.FileInfo // of directories, by path
+	held  []fs.FileInfo                     // files that are open, so that no other one is taken for them
+}
+
+// hold keeps the system from giving a new file the place of this one, whatever becomes
+// of its name. Windows gives each place once.
+func (d *forgetful) hold(path string, info fs.FileInfo) error {
+	if runtime.GOOS == "windows" || info.IsDir() || slices.ContainsFunc(d.held, func(h fs.FileInfo) bool { return os.SameFile(h, info) }) {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	d.held = append(d.held, info)
+	d.t.Cleanup(func() { f.Close() })
+	return nil
 }
 
 // A syncedFile is a file, whatever its name, as it was synced last.
@@ -281,7 +298,7 @@ func (d *forgetful) before(path string) error {
 	}
 	if !info.IsDir() {
 		d.file(info).raw, err = os.ReadFile(path)
-		return err
+		return errors.Join(err, d.hold(path, info))
 	}
 	list, err := os.ReadDir(path)
 	names := map[string]fs.FileInfo{}
@@ -289,6 +306,7 @@ func (d *forgetful) before(path string) error {
 		info, ierr := e.Info()
 		if err = errors.Join(err, ierr); err == nil {
 			names[e.Name()] = info
+			err = d.hold(filepath.Join(path, e.Name()), info)
 		}
 	}
 	d.names[path] = names

@@ -14,6 +14,8 @@ type Verified struct {
 	Sites, Entries, Snapshots int
 	Pages, LogLines           int
 	Records                   int // of WARC files
+	Purged                    int // of them, that stand in the place of one that was purged
+	Bodiless                  int // of them, that repeat an answer that was purged
 	Problems                  int
 	Unclean                   bool     // a run did not end by itself: what the next one cuts was not looked at
 	Moved                     []string // names of WARC files that are missing, with Check.Moved
@@ -38,7 +40,8 @@ type Check struct {
 // not fit the rest: the checksums in the state and those of the outputs, and what
 // each file says of a URL or an answer against what the others say. Of a crawl
 // that was killed it looks at what the next run does not cut. It needs 16 bytes of
-// memory for each URL of the largest site.
+// memory for each URL of the largest site. A purge that was broken off is the only
+// problem, a *PurgeError, until it is finished.
 //
 // The error is an *InUseError, a *VersionError, a *DamagedError for a state file
 // of which nothing can be read, one of the file system, or wraps ErrNoCrawl. A
@@ -60,6 +63,10 @@ func (c Check) Verify(dir string) (Verified, error) {
 	defer v.facts.close()
 	if err := v.readState(); err != nil {
 		return v.done, err
+	}
+	if err := notPurging(dir); err != nil {
+		v.problem("%w", err) // until it is finished nothing fits the rest
+		return v.done, nil
 	}
 	if err := v.outputs(); err != nil {
 		return v.done, err
@@ -119,7 +126,7 @@ func (v *verifier) readState() error {
 	read, err := state.Check{
 		Problem: func(err error) { v.problem("%w", err) },
 		Fate:    v.knowFate,
-		Payload: func(p state.Payload) { v.know(referredKey(p.URL, p.Date), ofPayload, 0, "") },
+		Payload: func(p state.Payload) { v.know(referredKey(p.URL, p.Date), ofPayload, 0, p.URL) },
 	}.Read(v.dir)
 	v.state = read
 	v.done.Sites, v.done.Entries, v.done.Snapshots, v.done.Unclean = read.Sites, read.Entries, read.Snapshots, read.Unclean

@@ -155,17 +155,17 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 }
 
 // compareReferred looks for the answer that others repeat. It may be in a file
-// that was moved away.
-func (v *verifier) compareReferred(answer string, s said) {
-	if s.has(ofRecord) || len(v.absent) > 0 {
+// that was moved away, or be purged.
+func (v *verifier) compareReferred(s said) {
+	if s.has(ofRecord) || s.has(ofPurged) || len(v.absent) > 0 {
 		return
 	}
-	url, _, _ := strings.Cut(answer, " ")
 	for _, f := range s[ofRevisit] {
-		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive", filepath.Join(v.dir, ArchiveDir, f.value), f.at, url)
+		url, name, _ := strings.Cut(f.value, " ")
+		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
 	}
-	if s.has(ofPayload) {
-		v.problem("%s: an answer of %s was archived, and is not in the archive", StateFile, url)
+	for _, f := range s[ofPayload] {
+		v.problem("%s: an answer of %s was archived, and is not in the archive", StateFile, f.value)
 	}
 }
 

@@ -2,6 +2,8 @@ package storage
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -40,6 +42,7 @@ const (
 	ofIndex   source = 'i' // index.cdxj
 	ofPart    source = 'p' // index.part
 	ofRecord  source = 'a' // a WARC file: sorts before the next
+	ofPurged  source = 'b' // a WARC file, of an answer that was purged: so does this
 	ofRevisit source = 'v' // a WARC file, of what a revisit record refers to
 )
 
@@ -57,8 +60,13 @@ func captureKey(file string, offset int64) string {
 	return aboutCapture + file + " " + fmt.Sprintf("%020d", offset)
 }
 
-func referredKey(url string, date time.Time) string {
-	return aboutReferred + url + " " + strconv.FormatInt(date.UnixMicro(), 10)
+func referredKey(url string, date time.Time) string { return aboutReferred + referred(url, date) }
+
+// referred stands for an answer that others may repeat: also where the answer was purged,
+// and nothing of it may be left.
+func referred(url string, date time.Time) string {
+	sum := sha256.Sum256(strconv.AppendInt(append([]byte(url), ' '), date.UnixMicro(), 10))
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
 // facts are sorted as lines.
@@ -179,7 +187,13 @@ func (c *comparer) add(line []byte) error {
 		c.group()
 	}
 	// A page that is shown for everything that is not found has millions.
-	answered := len(c.all) > 0 && c.all[0].from == ofRecord || len(c.v.absent) > 0
+	answered := len(c.v.absent) > 0
+	if len(c.all) > 0 && f.from == ofRevisit {
+		answered = answered || c.all[0].from == ofRecord || c.all[0].from == ofPurged
+		if c.all[0].from == ofPurged {
+			c.v.done.Bodiless++
+		}
+	}
 	if f.from != ofRevisit || !answered {
 		c.all = append(c.all, f)
 	}
@@ -202,6 +216,6 @@ func (c *comparer) group() {
 	case aboutCapture:
 		c.v.compareCapture(key[2:], about)
 	case aboutReferred:
-		c.v.compareReferred(key[2:], about)
+		c.v.compareReferred(about)
 	}
 }

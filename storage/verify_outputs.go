@@ -216,6 +216,13 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	if err != nil {
 		return err
 	}
+	if was := r.Header.Get(warc.FieldPurged); was != "" && p.URL == "" {
+		v.done.Purged++
+		if answer, ok := strings.CutPrefix(was, purgedAnswer); ok {
+			v.know(aboutReferred+answer, ofPurged, p.Offset, "")
+		}
+		return wrong
+	}
 	if p.Head { // no index lists it, and nothing repeats it
 		v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
 		return wrong
@@ -236,7 +243,8 @@ func (v *verifier) record(r *warc.Record, name string) error {
 		if err != nil {
 			return &warc.Error{Offset: p.Offset, Err: err}
 		}
-		v.know(referredKey(r.Header.Get(warc.FieldRefersToURI), date), ofRevisit, p.Offset, name)
+		url := r.Header.Get(warc.FieldRefersToURI)
+		v.know(referredKey(url, date), ofRevisit, p.Offset, url+" "+name)
 	}
 	return wrong
 }

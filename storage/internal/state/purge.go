@@ -1,0 +1,165 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// ErrUnsettled says that the last process that had the state has not ended by itself, so
+// that its end has to be made up for before the rows can be changed.
+var ErrUnsettled = errors.New("the last run did not end by itself")
+
+// Files are the marks of all files beside a state.
+type Files struct {
+	Growing, Finished Marks
+	Index             IndexMarks
+}
+
+// Files are those that the state knows. The error is ErrUnsettled where rows are
+// still in the journal.
+func (o *Outline) Files() (f Files, err error) {
+	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
+		if row, _ := tx.Bucket(bucketJournal).Cursor().First(); row != nil || tx.Bucket(bucketMeta).Get(keyOpen) != nil {
+			return told(ErrUnsettled)
+		}
+		f, err = getFiles(tx)
+		return err
+	})
+	return f, damaged(o.bolt.Path(), err, nil)
+}
+
+// Files are those that the state knows.
+func (r *Reader) Files() (f Files, err error) {
+	err = r.db.file.view(func(tx *bbolt.Tx) (err error) {
+		f, err = getFiles(tx)
+		return err
+	})
+	return f, err
+}
+
+func getFiles(tx *bbolt.Tx) (f Files, err error) {
+	if f.Growing, f.Index, err = getMarks(tx.Bucket(bucketMeta)); err != nil {
+		return f, err
+	}
+	f.Finished = Marks{}
+	return f, tx.Bucket(bucketFinished).ForEach(func(key, value []byte) error {
+		var m Mark
+		err := decode(bucketFinished, key, value, &m)
+		f.Finished[string(key)] = m
+		return err
+	})
+}
+
+// PutFiles notes what the files are now, at once.
+func (o *Outline) PutFiles(f Files) error {
+	return o.bolt.Update(func(tx *bbolt.Tx) error {
+		return errors.Join(keepOutputs(tx, f.Growing, f.Finished), putIndex(tx.Bucket(bucketMeta), f.Index))
+	})
+}
+
+// purgeAtOnce is how many rows are changed with one transaction. To do it again changes
+// nothing.
+const purgeAtOnce = 4096
+
+// A purgeRow is a row as it is to be; without a value it is deleted.
+type purgeRow struct{ key, value []byte }
+
+// sweep looks at all rows of a bucket, and puts what f returns. Of a row that cannot be
+// read problem is told: it stays as it is.
+func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error), put func(*bbolt.Tx, *purgeRow) error) (n int, err error) {
+	var after []byte
+	for more := true; more; {
+		var rows []*purgeRow
+		err := o.bolt.Update(func(tx *bbolt.Tx) error {
+			c := tx.Bucket(name).Cursor()
+			key, value := c.First()
+			if after != nil {
+				if key, value = c.Seek(after); bytes.Equal(key, after) {
+					key, value = c.Next()
+				}
+			}
+			looked := 0
+			for ; key != nil && len(rows) < purgeAtOnce && looked < 16*purgeAtOnce; key, value = c.Next() {
+				looked++
+				row, err := f(tx, key, value)
+				if err != nil {
+					problem(&DamagedError{o.bolt.Path(), err})
+				} else if row != nil {
+					rows = append(rows, row)
+				}
+				after = append(after[:0], key...)
+			}
+			more = key != nil
+			for _, row := range rows {
+				if err := put(tx, row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return n, damaged(o.bolt.Path(), err, nil)
+		}
+		n += len(rows)
+	}
+	return n, nil
+}
+
+// PurgePayloads forgets the answers of URLs that purged says something of: what is
+// archived later does not refer to them.
+func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error)) (n int, err error) {
+	return o.sweep(bucketPayloads, problem, func(_ *bbolt.Tx, key, value []byte) (*purgeRow, error) {
+		p, err := getPayload(key, value)
+		if err != nil || !purged(p.URL) {
+			return nil, err
+		}
+		return &purgeRow{key: slices.Clone(key)}, nil
+	}, func(tx *bbolt.Tx, row *purgeRow) error { return tx.Bucket(bucketPayloads).Delete(row.key) })
+}
+
+// PurgeEntries gives entries that ended another fate, which has no answer and puts them
+// aside, where f says so.
+func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fate, bool), problem func(error)) (n int, err error) {
+	sites := map[siteNum]frontier.Site{}
+	return o.sweep(bucketEntries, problem, func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error) {
+		if len(key) < 9 || key[4] != kindEnded {
+			return nil, nil
+		}
+		site := keySite(key)
+		if _, known := sites[site]; !known {
+			var r siteRecord
+			if err := r.decode(site.key(), tx.Bucket(bucketStates).Get(site.key())); err != nil {
+				return nil, err
+			}
+			clear(sites) // the rows of a site follow each other
+			sites[site] = r.Site
+		}
+		e, err := rowEntry(sites[site], site, key, value)
+		if err != nil {
+			return nil, err
+		}
+		raw, _ := unseal(bucketEntries, key, value) // rowEntry has
+		d := decoder{b: raw}
+		d.skipEntry()
+		head := len(raw) - len(d.b)
+		fate, err := d.ended(tx.Bucket(bucketArchives))
+		if err != nil {
+			return nil, recordError(bucketEntries, key, err)
+		}
+		now, ok := f(e.URL, fate)
+		if !ok {
+			return nil, nil
+		}
+		row := append(make([]byte, checksumSize, checksumSize+head+64), raw[:head]...)
+		return &purgeRow{slices.Clone(key), appendFate(row, &now)}, nil
+	}, func(tx *bbolt.Tx, row *purgeRow) error {
+		aside := rowKey(entryID(keySite(row.key), lastNum(row.key)))
+		return errors.Join(
+			put(tx.Bucket(bucketEntries), row.key, row.value),
+			put(tx.Bucket(bucketAside), aside, make([]byte, checksumSize)))
+	})
+}

@@ -1,0 +1,158 @@
+package storage
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// A purger does what a purgeFile says.
+type purger struct {
+	*Purge
+	dir     string
+	began   time.Time   // of purgeHead
+	files   state.Files // as they are to be
+	wrong   []string    // of purgeEnd
+	changed []string    // WARC files, in their order
+
+	file *os.File // of changed, the last one
+}
+
+// fill puts a record that says that it was purged in the place of another. The same is
+// written every time.
+func (a *purger) fill(r *purgeRecord) error {
+	if n := len(a.changed); n == 0 || a.changed[n-1] != r.File {
+		if err := a.filled(); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(filepath.Join(a.dir, ArchiveDir, filepath.Base(r.File)), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		a.file = f
+		a.changed = append(a.changed, r.File)
+	}
+	filler := warc.Purged{ID: r.ID, Date: a.began, Was: r.Was}
+	out := bufio.NewWriterSize(io.NewOffsetWriter(a.file, r.Offset), 64<<10)
+	err := errors.Join(filler.Fill(out, r.Length), out.Flush())
+	a.stepped()
+	return err
+}
+
+// filled brings the last file to disk.
+func (a *purger) filled() error {
+	if a.file == nil {
+		return nil
+	}
+	err := errors.Join(a.disk.Sync(a.file), a.file.Close())
+	a.file = nil
+	return err
+}
+
+// outputs brings all files to what they are to be, and their marks.
+func (a *purger) outputs() error {
+	for _, name := range a.changed {
+		if err := a.archive(name); err != nil {
+			return err
+		}
+		a.stepped()
+	}
+	fits := a.files.Index.Part.Same(a.files.Growing[indexPart])
+	for _, name := range purgedLines {
+		if err := a.lines(name); err != nil {
+			return err
+		}
+		a.stepped()
+	}
+	if fits {
+		a.files.Index.Part = a.files.Growing[indexPart]
+	}
+	return a.disk.SyncDir(a.dir)
+}
+
+// archive makes the mark of a WARC file.
+func (a *purger) archive(name string) error {
+	key := archiveKey(name)
+	for _, known := range []state.Marks{a.files.Finished, a.files.Growing} {
+		want, ok := known[key]
+		if !ok {
+			continue
+		}
+		f, err := os.Open(filepath.Join(a.dir, ArchiveDir, name))
+		if err != nil {
+			return err
+		}
+		is := marking{r: f}
+		_, err = io.Copy(io.Discard, &is)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		want.Sum = is.Sum
+		known[key] = a.honest(key, want)
+	}
+	return nil
+}
+
+// honest is a mark that does not fit a file that did not fit before: Verify goes on to
+// say that it is not what was written.
+func (a *purger) honest(name string, m state.Mark) state.Mark {
+	if slices.Contains(a.wrong, name) {
+		m.Sum = ^m.Sum
+	}
+	return m
+}
+
+// lines writes an output again, without the lines that go.
+func (a *purger) lines(name string) error {
+	path := filepath.Join(a.dir, name)
+	in, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	to, err := a.filter(name, in)
+	if err := errors.Join(err, in.Close()); err != nil {
+		return err
+	}
+	if err := rename(a.dir, name); err != nil {
+		return err
+	}
+	if name == IndexFile {
+		m := a.files.Index.Index
+		m.Length, m.Sum = to.Length, to.Sum
+		a.files.Index.Index = a.honest(name, m)
+		return nil
+	}
+	m, known := a.files.Growing[name]
+	if !known {
+		return nil
+	}
+	m.Length, m.Sum = to.Length, to.Sum
+	a.files.Growing[name] = a.honest(name, m)
+	return nil
+}
+
+// filter makes a new file of an output, and says what it is.
+func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
+	out, err := os.Create(filepath.Join(a.dir, name+newSuffix))
+	if err != nil {
+		return is, err
+	}
+	to := &marking{w: out}
+	filter := lineFilter{name: name, why: a.Why, unreadable: func(int64, error) {}}
+	_, _, err = filter.copy(to, in)
+	if err = errors.Join(err, a.disk.Sync(out), out.Close()); err != nil {
+		err = errors.Join(err, os.Remove(out.Name())) // it may be what fills the disk
+	}
+	return to.Mark, err
+}

@@ -1,0 +1,187 @@
+package storage
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// A finder looks for what a Purge takes out.
+type finder struct {
+	*Purge
+	dir     string
+	marks   state.Files
+	done    *Purged
+	record  func(*purgeRecord) error // told of each record; nil: nobody is
+	wrong   []string                 // files that are not what was written
+	present map[string]bool          // WARC files, by name
+}
+
+func (f *finder) find() error {
+	f.present = map[string]bool{}
+	files, err := warcFiles(f.dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		f.present[file.name] = true
+		if err := f.records(file); err != nil {
+			return err
+		}
+	}
+	for _, name := range purgedLines {
+		if err := f.lines(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check notes that a file is not what was written: nor must it seem to be so later.
+func (f *finder) check(name string, is, want state.Mark) {
+	if !is.Same(want) && !want.Lost {
+		f.wrong = append(f.wrong, name)
+	}
+}
+
+// records looks at those of a WARC file: up to what counts, while it grows.
+func (f *finder) records(w warcFile) error {
+	key := archiveKey(w.name)
+	want, known := f.marks.Finished[key]
+	if !known {
+		want = f.marks.Growing[key]
+	}
+	file, err := os.Open(w.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	length := int64(math.MaxInt64)
+	if w.grows {
+		length = want.Length
+	}
+	marked := &marking{r: io.LimitReader(file, length)}
+	in := warc.NewReader(marked)
+	for {
+		r, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		var found *purgeRecord
+		if err == nil {
+			found, err = f.purged(r, file, w.name)
+		}
+		if err == nil && found != nil {
+			f.done.Records++
+			f.done.RecordBytes += found.Length
+			if f.record != nil {
+				err = f.record(found)
+			}
+		}
+		if err == nil {
+			continue
+		}
+		var bad *warc.Error
+		if !errors.As(err, &bad) {
+			return err
+		}
+		passed, err := in.Skip()
+		if err != nil && err != io.EOF {
+			return err
+		}
+		f.problem(f.done, "%s: %w: it and what follows, up to %d bytes, stay as they are", w.path, bad, passed)
+	}
+	f.check(key, marked.Mark, want)
+	return nil
+}
+
+// purged is what is noted of a record that goes; nil for one that stays.
+func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRecord, error) {
+	url := r.TargetURI()
+	if url == "" || f.Why(url) == "" {
+		return nil, nil
+	}
+	length, err := r.Close()
+	if err != nil {
+		return nil, err
+	}
+	var magic [2]byte
+	if _, err := file.ReadAt(magic[:], r.Offset); err != nil || magic != [2]byte{0x1f, 0x8b} {
+		return nil, &warc.Error{Offset: r.Offset, Err: errors.Join(err, errors.New("the record is not a gzip member of its own"))}
+	}
+	found := &purgeRecord{File: name, Offset: r.Offset, Length: length, ID: r.ID, Was: purgedRecord}
+	if r.Type == warc.Response || r.Type == warc.Resource {
+		found.Was = purgedAnswer + referred(url, r.Date)
+	}
+	filler := warc.Purged{ID: found.ID, Date: f.Time, Was: found.Was}
+	if err := filler.Fill(io.Discard, length); err != nil {
+		return nil, &warc.Error{Offset: r.Offset, Err: err}
+	}
+	return found, nil
+}
+
+// Values of warc.FieldPurged.
+const (
+	purgedRecord = "record"
+	purgedAnswer = "answer " // with what revisit records that repeat it are known by
+)
+
+// lines looks at those of an output.
+func (f *finder) lines(name string) error {
+	path := filepath.Join(f.dir, name)
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	want := f.marks.Growing[name]
+	if name == IndexFile {
+		want = f.marks.Index.Index
+	}
+	marked := &marking{r: file}
+	filter := lineFilter{name: name, why: f.Why, unreadable: func(n int64, err error) {
+		f.problem(f.done, "%s:%d: %w: the line stays as it is", path, n, err)
+	}}
+	if name == IndexFile {
+		filter.dropped = f.moved
+	}
+	n, bytes, err := filter.copy(io.Discard, marked)
+	if err != nil {
+		return err
+	}
+	switch name {
+	case PagesFile:
+		f.done.Pages, f.done.PageBytes = n, bytes
+	case LinksFile:
+		f.done.Links, f.done.LinkBytes = n, bytes
+	case IndexFile:
+		f.done.Captures = n
+	}
+	if want.Length > 0 {
+		f.check(name, marked.Mark, want)
+	}
+	return nil
+}
+
+// moved counts captures that are in files which are not here.
+func (f *finder) moved(file string) {
+	if f.present[file] {
+		return
+	}
+	if f.done.Moved == nil {
+		f.done.Moved = map[string]int64{}
+	}
+	f.done.Moved[file]++
+}
+
+// purgedLines are the outputs of which lines go.
+var purgedLines = []string{PagesFile, LinksFile, indexPart, IndexFile}

@@ -1,0 +1,157 @@
+package storage
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/internal/lines"
+)
+
+// purgeFile says what a purge takes out, while it does: one object a line, of which the
+// first is a purgeHead, the last a purgeEnd, and all others are of records. It has its
+// name once all of it is on disk.
+const purgeFile = "purge.jsonl"
+
+type purgeHead struct {
+	Time   time.Time `json:"time"`
+	Places []string  `json:"places"`
+}
+
+// A purgeRecord is a line about one record of the archive.
+type purgeRecord struct {
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Length int64  `json:"length"`
+	ID     string `json:"id"`
+	Was    string `json:"was"` // value of warc.FieldPurged
+}
+
+type purgeEnd struct {
+	End   bool     `json:"end"`
+	Wrong []string `json:"wrong,omitempty"` // files that were not what was written, before
+}
+
+// A purgeWriter writes a purgeFile.
+type purgeWriter struct {
+	dir  string
+	disk disk.Disk
+	file *os.File
+	buf  *bufio.Writer
+	enc  *json.Encoder
+}
+
+func newPurgeWriter(dir string, d disk.Disk, head purgeHead) (*purgeWriter, error) {
+	f, err := os.Create(filepath.Join(dir, purgeFile+newSuffix))
+	if err != nil {
+		return nil, err
+	}
+	w := &purgeWriter{dir: dir, disk: d, file: f, buf: bufio.NewWriter(f)}
+	w.enc = json.NewEncoder(w.buf)
+	return w, w.enc.Encode(head)
+}
+
+// finish gives the file its name: from then on the purge is to be finished.
+func (w *purgeWriter) finish(end purgeEnd) error {
+	err := w.enc.Encode(end)
+	if err == nil {
+		err = w.buf.Flush()
+	}
+	if err == nil {
+		err = w.disk.Sync(w.file)
+	}
+	if err = errors.Join(err, w.file.Close()); err != nil {
+		return errors.Join(err, os.Remove(w.file.Name()))
+	}
+	return errors.Join(rename(w.dir, purgeFile), w.disk.SyncDir(w.dir))
+}
+
+// abandon takes the file away.
+func (w *purgeWriter) abandon() error {
+	return errors.Join(w.file.Close(), os.Remove(w.file.Name()))
+}
+
+// readPurge reads a purgeFile, and calls f with each record. The error wraps
+// fs.ErrNotExist where there is none, and is a *DamagedError where it has no end.
+func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purgeEnd, err error) {
+	path := filepath.Join(dir, purgeFile)
+	file, err := os.Open(path)
+	if err != nil {
+		return head, end, err
+	}
+	defer file.Close()
+	in := lines.NewReader(file)
+	for n := 1; ; n++ {
+		line, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		var r struct {
+			purgeRecord
+			purgeEnd
+		}
+		switch {
+		case err != nil:
+		case end.End:
+			err = errors.New("a line stands behind the end")
+		case n == 1:
+			err = json.Unmarshal(line, &head)
+		default:
+			if err = json.Unmarshal(line, &r); err == nil && r.End {
+				end = r.purgeEnd
+			} else if err == nil && f != nil {
+				if err := f(&r.purgeRecord); err != nil {
+					return head, end, err
+				}
+			}
+		}
+		if err != nil {
+			return head, end, &DamagedError{Path: path, Err: fmt.Errorf("line %d: %w", n, err)}
+		}
+	}
+	if !end.End {
+		return head, end, &DamagedError{Path: path, Err: errors.New("its end is missing")}
+	}
+	return head, end, nil
+}
+
+// A PurgeError says that a purge of the crawl in Dir, which began at Time, was broken
+// off. The crawl cannot go on before it is finished (Purge.Run).
+type PurgeError struct {
+	Dir    string
+	Time   time.Time
+	Places []string // of Purge
+}
+
+func (e *PurgeError) Error() string {
+	return fmt.Sprintf("%s: a purge that began at %s was broken off, and is to be finished first", e.Dir, e.Time.UTC().Format(time.RFC3339))
+}
+
+// UnfinishedPurge is the purge of the crawl in dir that was broken off; nil if none was.
+// The error is a *DamagedError, or one of the file system.
+func UnfinishedPurge(dir string) (*PurgeError, error) {
+	head, _, err := readPurge(dir, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &PurgeError{dir, head.Time, head.Places}, nil
+}
+
+// notPurging is the error for who would go on with a crawl.
+func notPurging(dir string) error {
+	broken, err := UnfinishedPurge(dir)
+	if err == nil && broken != nil {
+		err = broken
+	}
+	return err
+}

@@ -1,0 +1,566 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// outBody is what only pages of out.example have in them; sameBody is that of several.
+const (
+	outBody  = "the words of out.example"
+	sameBody = "what several sites say "
+)
+
+// mixed is a crawl of URLs of several sites, that went on after it ended.
+type mixed struct {
+	dir  string
+	urls []string
+}
+
+// mixedCrawl makes one, of n URLs. Its last run was killed, where killed says so.
+func mixedCrawl(t *testing.T, seed uint64, n int, d disk.Disk, killed bool) mixed {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 5))
+	opts := Options{Gather: -1, Links: true, Archive: &Archive{MaxSize: 3000}, disk: d}
+	c := mixed{dir: filepath.Join(t.TempDir(), "mixed.crawl")}
+	var known []frontier.Entry
+	for i := range n {
+		host := []string{"a.example", "out.example", "www.out.example", "b.example"}[r.IntN(4)]
+		c.urls = append(c.urls, fmt.Sprintf("http://%s/%d", host, i))
+		known = append(known, entry(t, c.urls[i]))
+	}
+	if err := os.Mkdir(c.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for run := range 2 {
+		db, err := Open(c.dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := &crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: []string{"begin:clean"}}
+		if err := errors.Join(db.Log().Write(begin), db.Submit(frontier.Completion{Links: known})); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+		hand := map[string]frontier.Entry{}
+		for _, e := range known {
+			buf := make([]frontier.Entry, n)
+			got, err := db.Read(e.URL.Site(), time.Now(), buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range buf[:got] {
+				hand[e.URL.String()] = e
+			}
+		}
+		for i := run; i < n; i += 2 {
+			mixedVisit(t, db, r, hand[c.urls[i]])
+		}
+		if killed && run == 1 {
+			c.dir = crash(t, c.dir)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// mixedVisit fetches a URL, at the second try.
+func mixedVisit(t *testing.T, db *DB, r *rand.Rand, e frontier.Entry) {
+	t.Helper()
+	url, now := e.URL.String(), time.Now().UTC().Truncate(time.Millisecond)
+	if err := db.Log().Write(&crawllog.Line{Time: now, Start: now, Status: 200, URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	body := bytes.Repeat([]byte(sameBody), 5)
+	if r.IntN(3) > 0 {
+		body = fmt.Appendf(nil, "%s %s %0*d", url, strings.Repeat(outBody, strings.Count(url, "out.example")), 60+r.IntN(900), 7)
+	}
+	digest := warc.PayloadDigest(&warc.HTTP{Body: body})
+	failed, answer := *mixedExchange(url, now.Add(-time.Second), []byte("try again "+url)), mixedExchange(url, now, body)
+	v := &Visit{
+		Exchanges: []*warc.Exchange{&failed, answer}, Answer: answer,
+		Page:  &PageRecord{URL: url, Time: now, Status: 200, Digest: digest, Links: 2, Body: body},
+		Links: []LinkRecord{{From: url, To: "http://out.example/", Hop: "L", Text: "a text on " + url}, {From: url, To: url + "/1", Hop: "L"}},
+	}
+	if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+		t.Fatal(err, refused)
+	}
+	fate := frontier.Fate{Code: frontier.Fetched, Status: 200, Digest: digest, Time: now, Answer: v.Place}
+	if err := db.Submit(frontier.Completion{Site: e.URL.Site(), Entry: e, Fate: fate, Clocks: frontier.Clocks{Ended: now}}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+}
+
+func mixedExchange(url string, at time.Time, body []byte) *warc.Exchange {
+	return &warc.Exchange{
+		URL: url, Date: at, Response: &warc.HTTP{StartLine: warc.StatusLine(200), Header: http.Header{}, Coding: warc.Unchunked, Body: body},
+		Request:  &warc.HTTP{StartLine: "GET / HTTP/1.1", Header: http.Header{"Host": {"x"}}},
+		Metadata: []warc.Field{{Name: "fetchTimeMs", Value: "12"}},
+	}
+}
+
+// purgeOf takes out what is of out.example and the hosts below it.
+func purgeOf(d disk.Disk) *Purge {
+	return &Purge{
+		Places: []string{"out.example"}, Time: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC), disk: d,
+		Why: func(url string) string {
+			if strings.HasPrefix(url, "http://out.example/") || strings.HasPrefix(url, "http://www.out.example/") {
+				return "opt-out.txt:1: out.example"
+			}
+			return ""
+		},
+	}
+}
+
+// holds is all that the outputs of a crawl hold of each URL, in their order.
+func holds(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	if _, err := ReadPages(dir, func(p *PageRecord) error {
+		all[p.URL] = append(all[p.URL], fmt.Sprintf("page %+v", p))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadLinks(dir, func(l *LinkRecord) error {
+		all[l.From] = append(all[l.From], fmt.Sprintf("link %+v", l))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := warcFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := warc.NewReader(bytes.NewReader(raw))
+		for r, err := in.Next(); err == nil; r, err = in.Next() {
+			if n, err := r.Close(); err != nil {
+				t.Fatal(err)
+			} else if url := r.TargetURI(); url != "" {
+				all[url] = append(all[url], fmt.Sprintf("record %s %s %x", f.name, r.Type, raw[r.Offset:r.Offset+n]))
+			}
+		}
+	}
+	for _, name := range []string{IndexFile, indexPart} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(raw) {
+			e, err := cdxj.Parse(strings.TrimSpace(string(line)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[e.URL] = append(all[e.URL], name+" "+string(line))
+		}
+	}
+	return all
+}
+
+// purged fails the test unless of the URLs of out.example nothing is left, and of the
+// others all that there was.
+func purged(t *testing.T, dir string, before map[string][]string) {
+	t.Helper()
+	p, after := purgeOf(disk.Disk{}), holds(t, dir)
+	for url := range before {
+		if p.Why(url) == "" && !slices.Equal(after[url], before[url]) {
+			t.Errorf("%s: got\n%s\nwant\n%s", url, after[url], before[url])
+		}
+		if p.Why(url) != "" && len(after[url]) > 0 {
+			t.Errorf("%s: %s is left", url, after[url])
+		}
+	}
+	r, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for url := range before {
+		u, _ := frontier.ParseURL(url)
+		fate, _, err := r.Fate(u)
+		why, gone := PurgedFate(fate)
+		if err != nil || gone != (p.Why(url) != "") || gone && (why != p.Why(url) || !fate.Time.Equal(p.Time) || fate.Answer != frontier.Place{} || fate.Digest != "") {
+			t.Errorf("%s: %+v, %v", url, fate, err)
+		}
+	}
+	inEvery(t, dir, func(path string, raw []byte) {
+		if bytes.Contains(raw, []byte(outBody)) {
+			t.Errorf("%s: words of out.example are left", path)
+		}
+	})
+}
+
+// inEvery calls f with each file of a crawl, without its compression.
+func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if in := bytes.NewReader(raw); err == nil && strings.HasSuffix(path, archiveFile) {
+			raw = nil
+			warcs := warc.NewReader(in)
+			for r, err := warcs.Next(); err == nil; r, err = warcs.Next() {
+				var block bytes.Buffer
+				if _, err := block.ReadFrom(r); err != nil {
+					return err
+				}
+				raw = append(raw, block.Bytes()...)
+			}
+		}
+		f(path, raw)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever a crawl holds of some hosts goes, and of the others everything stays, at its
+// place. What was planned is what is done, a second purge finds nothing, and the crawl
+// goes on.
+func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
+	for seed := range uint64(*sims) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			killed := seed%3 == 2
+			c := mixedCrawl(t, seed, 24, disk.Disk{}, killed)
+			if killed { // as its next run leaves it
+				reopened(t, c.dir, Options{asIs: true})
+			}
+			before := holds(t, c.dir)
+			p := purgeOf(disk.Disk{})
+			p.Problem = func(err error) { t.Error(err) }
+			planned, err := p.Plan(c.dir)
+			if err != nil || planned.None() {
+				t.Fatal(planned, err)
+			}
+			done, err := p.Run(c.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			planned.Entries = done.Entries
+			if fmt.Sprint(planned) != fmt.Sprint(done) || done.Entries == 0 {
+				t.Errorf("planned %+v, done %+v", planned, done)
+			}
+			purged(t, c.dir, before)
+			if v := verified(t, c.dir); int64(v.Purged) != done.Records {
+				t.Errorf("%d of %d records", v.Purged, done.Records)
+			}
+			if again, err := p.Run(c.dir); err != nil || !again.None() {
+				t.Errorf("a second one: %+v, %v", again, err)
+			}
+			opts := Options{Gather: -1, Links: true, Archive: &Archive{}}
+			db, err := Open(c.dir, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := db.Requeue(func(frontier.Entry) bool { return true }); err != nil || n != done.Entries {
+				t.Errorf("%d of %d come back once they may, %v", n, done.Entries, err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			verified(t, c.dir)
+		})
+	}
+}
+
+// What is archived later is no revisit of what was purged; what was one of it is told.
+func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
+	dir := t.TempDir()
+	opts := Options{Gather: -1, Archive: &Archive{}}
+	body := bytes.Repeat([]byte(sameBody), 9)
+	put := func(url string) (revisit bool) {
+		t.Helper()
+		db, err := Open(dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := mixedExchange(url, time.Now().UTC(), body)
+		if refused, err := db.PutVisit(&Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil || len(refused) > 0 {
+			t.Fatal(err, refused)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return x.Revisit != nil
+	}
+	if put("http://out.example/") || !put("http://a.example/") {
+		t.Fatal("the second one is no revisit")
+	}
+	if done, err := purgeOf(disk.Disk{}).Run(dir); err != nil || done.Records != 3 {
+		t.Fatal(done, err)
+	}
+	if v := verified(t, dir); v.Bodiless != 1 || v.Purged != 3 {
+		t.Errorf("%+v", v)
+	}
+	if put("http://b.example/") || !put("http://c.example/") {
+		t.Error("what is archived next refers to what was purged, or nothing refers to that")
+	}
+	if v := verified(t, dir); v.Bodiless != 1 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// killedPurge checks a copy of a crawl, as a kill in the midst of a purge has left it:
+// Verify says nothing but that, nobody can go on, and another Run finishes it.
+func killedPurge(t *testing.T, dir string, before map[string][]string) {
+	t.Helper()
+	broken, err := UnfinishedPurge(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []error
+	if _, err := Verify(dir, func(err error) { told = append(told, err) }); err != nil {
+		t.Fatal(err)
+	}
+	var is *PurgeError
+	if broken == nil && len(told) > 0 || broken != nil && (len(told) != 1 || !errors.As(told[0], &is)) {
+		t.Fatalf("purging %v, and Verify says %v", broken, told)
+	}
+	p := purgeOf(disk.Disk{})
+	if broken != nil {
+		if db, err := Open(dir, Options{}); !errors.As(err, &is) {
+			t.Fatal(db, err)
+		}
+		if _, err := MakeIndex(dir, nil); !errors.As(err, &is) {
+			t.Fatal(err)
+		}
+		if _, err := p.Plan(dir); !errors.As(err, &is) {
+			t.Fatal(err)
+		}
+		other := *p
+		other.Places = nil
+		if _, err := other.Run(dir); !errors.As(err, &is) {
+			t.Fatal(err)
+		}
+		if p.Places = broken.Places; !broken.Time.Equal(p.Time) {
+			t.Errorf("it began at %v", broken.Time)
+		}
+	}
+	if _, err := p.Run(dir); err != nil {
+		t.Fatal(err)
+	}
+	verified(t, dir)
+	purged(t, dir, before)
+	if again, err := UnfinishedPurge(dir); again != nil || err != nil {
+		t.Error(again, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*"+newSuffix)); len(left) > 0 || err != nil {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// A kill and a power cut between any two steps of a purge, and in the midst of a record:
+// the next one finishes it.
+func TestAPurgeIsFinishedWhateverBreaksItOff(t *testing.T) {
+	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
+	c := mixedCrawl(t, 1, 10, disk.Disk{Before: d.before}, false)
+	before := holds(t, c.dir)
+	var copies []string
+	steps := 0
+	p := purgeOf(disk.Disk{Before: func(path string) error {
+		copies = append(copies, crash(t, c.dir))
+		if err := d.before(path); err != nil {
+			return err
+		}
+		copies = append(copies, crash(t, c.dir))
+		if d.names[c.dir] != nil {
+			copies = append(copies, d.cut(c.dir))
+		}
+		return nil
+	}})
+	p.step = func() {
+		if steps++; steps%5 == 0 {
+			copies = append(copies, crash(t, c.dir), d.cut(c.dir))
+		}
+	}
+	done, err := p.Run(c.dir)
+	if err != nil || done.Records == 0 {
+		t.Fatal(done, err)
+	}
+	unfinished := 0
+	for _, dir := range append(copies, c.dir) {
+		if broken, _ := UnfinishedPurge(dir); broken != nil {
+			if unfinished++; unfinished%2 == 0 {
+				tearRecords(t, dir)
+			}
+		}
+		killedPurge(t, dir, before)
+	}
+	if len(copies) < 20 || unfinished < 15 {
+		t.Errorf("%d copies, %d of them with a purge that was broken off", len(copies), unfinished)
+	}
+}
+
+// tearRecords writes nonsense into half of each record that a purge is at: so a disk may
+// leave what was not synced.
+func tearRecords(t *testing.T, dir string) {
+	t.Helper()
+	if _, _, err := readPurge(dir, func(r *purgeRecord) error {
+		f, err := os.OpenFile(filepath.Join(dir, ArchiveDir, r.File), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(bytes.Repeat([]byte{0xaa}, int(r.Length/2)), r.Offset)
+		return errors.Join(err, f.Close())
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was damaged before is told of afterwards, too, and what cannot be read stays.
+func TestAPurgeDoesNotHideDamage(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir string){
+		PagesFile: func(t *testing.T, dir string) {
+			patch(t, filepath.Join(dir, PagesFile), []byte(`{"url":"http://a.example/`), []byte(`{"url" "http://a.example/`))
+		},
+		LinksFile: func(t *testing.T, dir string) {
+			patch(t, filepath.Join(dir, LinksFile), []byte(`a text on http://a`), []byte(`b text on http://a`))
+		},
+		"warc": func(t *testing.T, dir string) {
+			files, err := ArchiveFiles(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range files {
+				raw, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw[len(raw)-6] ^= 1
+				if err := os.WriteFile(path, raw, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mixedCrawl(t, 1, 12, disk.Disk{}, false)
+			damage(t, c.dir)
+			problems := func() (n int) {
+				if _, err := Verify(c.dir, func(error) { n++ }); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			if problems() == 0 {
+				t.Fatal("the damage is none")
+			}
+			told := 0
+			p := purgeOf(disk.Disk{})
+			p.Problem = func(error) { told++ }
+			done, err := p.Run(c.dir)
+			if err != nil || done.Problems != told || (told == 0) != (name == LinksFile) {
+				t.Errorf("%+v, %d problems were told, %v", done, told, err)
+			}
+			if problems() == 0 {
+				t.Error("the damage is hidden")
+			}
+		})
+	}
+}
+
+// patch puts one text in the place of another of the same length, once.
+func patch(t *testing.T, path string, was, is []byte) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(raw, was) || len(was) != len(is) {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(raw, was, is, 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files that were moved away cannot be changed: it is said how much is in them.
+func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
+	c := mixedCrawl(t, 1, 12, disk.Disk{}, false)
+	files, err := ArchiveFiles(c.dir)
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for i, path := range files {
+		if err := os.Rename(path, filepath.Join(t.TempDir(), fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done, err := purgeOf(disk.Disk{}).Run(c.dir)
+	moved := int64(0)
+	for _, n := range done.Moved {
+		moved += n
+	}
+	if err != nil || moved == 0 || moved != done.Captures || done.Records != 0 || done.Pages == 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if v, err := (Check{Moved: true, Problem: func(err error) { t.Error(err) }}).Verify(c.dir); err != nil || len(v.Moved) < 2 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// While somebody runs a crawl, or reads it, nothing is purged.
+func TestNothingIsPurgedUnderARun(t *testing.T) {
+	c := mixedCrawl(t, 1, 4, disk.Disk{}, false)
+	db, err := Open(c.dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inUse *InUseError
+	if _, err := purgeOf(disk.Disk{}).Plan(c.dir); !errors.As(err, &inUse) {
+		t.Errorf("Plan: %v", err)
+	}
+	if _, err := purgeOf(disk.Disk{}).Run(c.dir); !errors.As(err, &inUse) {
+		t.Errorf("Run: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Lines of any length are judged by their beginning, whatever the order of their members.
+func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
+	long := strings.Repeat("x", 3*lineStart)
+	about := func(url, body string) string {
+		raw, err := json.Marshal(map[string]string{"body": body, "url": url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw) + "\n"
+	}
+	own := func(url, body string) string { return `{"url":"` + url + `","body":"` + body + "\"}\n" }
+	kept := own("http://a.example/", long) + about("http://b.example/", "x") + "no object\n" + `{"title":"x"}` + "\n"
+	all := own("http://out.example/", long) + kept + about("http://out.example/", "x") +
+		strings.Replace(own("http://out.example/", "x"), "out", `\u006fut`, 1) + strings.TrimSuffix(own("http://out.example/1", "torn"), "\n")
+	var out bytes.Buffer
+	unreadable := 0
+	f := lineFilter{name: PagesFile, why: purgeOf(disk.Disk{}).Why, unreadable: func(int64, error) { unreadable++ }}
+	lines, size, err := f.copy(&out, strings.NewReader(all))
+	if err != nil || out.String() != kept || lines != 4 || size != int64(len(all)-len(kept)) || unreadable != 2 {
+		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay where %d are wanted", lines, size, unreadable, err, out.Len(), len(kept))
+	}
+}

@@ -1,0 +1,118 @@
+package warc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// FieldPurged is a field of our own, as section 4 lets writers add them: it is in the
+// record that stands in the place of one that was taken out of a file.
+const FieldPurged = "WARC-Purged"
+
+// A Purged is what stands in the place of a record that was taken out of a file: a
+// metadata record (section 6.6) of blanks that is about no URL, so that no index lists
+// it.
+type Purged struct {
+	ID   string    // of the record that stood there, without angle brackets
+	Date time.Time // when it was taken out
+	Was  string    // value of FieldPurged, some visible characters
+}
+
+// errNoRoom is that of a gap in which not even an empty record fits.
+var errNoRoom = errors.New("there is no room for a record that says that one was purged")
+
+const (
+	maxStored = 1<<16 - 1 // bytes of a stored block (RFC 1951, section 3.2.4)
+	perStored = 5         // bytes before each
+
+	// Header, extra field with an empty subfield, checksum and size of a gzip member
+	// (RFC 1952, section 2.3).
+	perMember = 10 + 2 + 4 + 8
+)
+
+// Fill writes a gzip member that is length bytes long, so that what stands behind it
+// in a file stays where it is. The same is written every time. A gap that is too small,
+// as none is that a record of an exchange leaves, is an error, and nothing is written.
+func (p *Purged) Fill(w io.Writer, length int64) error {
+	blanks := length - perMember
+	for blanks >= 0 {
+		header := p.header(blanks)
+		packed := pack(header)
+		stored := blanks + int64(len(recordEnd))
+		left := length - perMember - int64(len(packed)) - stored - perStored*((stored+maxStored-1)/maxStored)
+		if left >= 0 {
+			return writePurged(w, header, packed, blanks, int(left))
+		}
+		blanks += left
+	}
+	return fmt.Errorf("%w: %d bytes", errNoRoom, length)
+}
+
+func (p *Purged) header(blanks int64) []byte {
+	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
+		FieldType, Metadata, FieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
+		FieldContentType, FieldContentLength, blanks)
+}
+
+// pack is deflate's form of b, which ends at the end of a byte and is not the last block.
+func pack(b []byte) []byte {
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestCompression)
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		panic(err) // a buffer takes everything, and the level is one that there is
+	}
+	return out.Bytes()
+}
+
+// writePurged writes a member with a header that was packed, and blanks, which are not:
+// so that its length can be told beforehand. The extra field is as long as it takes.
+func writePurged(w io.Writer, header, packed []byte, blanks int64, extra int) error {
+	b := []byte{0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255}
+	b = binary.LittleEndian.AppendUint16(b, uint16(4+extra))
+	b = binary.LittleEndian.AppendUint16(append(b, "pp"...), uint16(extra))
+	b = append(append(b, make([]byte, extra)...), packed...)
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	sum, size := crc32.ChecksumIEEE(header), int64(len(header))
+	text := io.MultiReader(io.LimitReader(spaces{}, blanks), bytes.NewReader(recordEnd))
+	block := make([]byte, perStored+maxStored)
+	for left := blanks + int64(len(recordEnd)); left > 0; {
+		n := min(left, maxStored)
+		block = block[:perStored+n]
+		if left -= n; left == 0 {
+			block[0] = 1
+		}
+		binary.LittleEndian.PutUint16(block[1:], uint16(n))
+		binary.LittleEndian.PutUint16(block[3:], ^uint16(n))
+		if _, err := io.ReadFull(text, block[perStored:]); err != nil {
+			return err
+		}
+		sum, size = crc32.Update(sum, crc32.IEEETable, block[perStored:]), size+n
+		if _, err := w.Write(block); err != nil {
+			return err
+		}
+	}
+	end := binary.LittleEndian.AppendUint32(nil, sum)
+	_, err := w.Write(binary.LittleEndian.AppendUint32(end, uint32(size)))
+	return err
+}
+
+// spaces has no end.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) { return copy(p, strings.Repeat(" ", len(p))), nil }
