@@ -111,6 +111,7 @@ type Listed struct {
 	Reason   string         // rule and line, status, error ...; may be empty
 	Clock    frontier.Clock // of StandsWaiting: what it waits for
 	Until    time.Time      // of StandsWaiting
+	Purged   time.Time      // of StandsOptOut: when what was captured of it was taken out; zero if it was not
 }
 
 // List are the URLs of a site that have entered the crawl, in the order in which they
@@ -221,6 +222,9 @@ func listed(k storage.Kept, by *held) Listed {
 		l.Standing = StandsScope
 	case frontier.OptedOut:
 		l.Standing = StandsOptOut
+		if why, ok := storage.PurgedFate(k.Fate); ok {
+			l.Reason, l.Purged = why, k.Fate.Time
+		}
 	default:
 		l.Standing, l.Reason, l.Until, l.Clock = by.Standing, by.reason, by.until, by.clock
 		waits := by.Standing == StandsQueued || by.Standing == StandsWaiting

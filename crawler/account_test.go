@@ -25,12 +25,14 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		shown, paged bool
 		want         Listed
 	}{
-		"fetched":     {fate: frontier.Fate{Code: frontier.Fetched, Status: 404}, want: Listed{Standing: StandsFetched, Reason: "status 404"}},
-		"refused":     {fate: frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 2"}, want: Listed{Standing: StandsRefused, Reason: "line 2"}},
-		"use":         {fate: frontier.Fate{Code: frontier.UseRefused, Detail: "noai"}, want: Listed{Standing: StandsUse, Reason: "noai"}},
-		"failed":      {fate: frontier.Fate{Code: frontier.Failed, Detail: "http 500"}, want: Listed{Standing: StandsFailed, Reason: "http 500"}},
-		"scope":       {fate: frontier.Fate{Code: frontier.OutOfScope, Detail: "filtered"}, want: Listed{Standing: StandsScope, Reason: "filtered"}},
-		"optout":      {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "x:1"}, want: Listed{Standing: StandsOptOut, Reason: "x:1"}},
+		"fetched": {fate: frontier.Fate{Code: frontier.Fetched, Status: 404}, want: Listed{Standing: StandsFetched, Reason: "status 404"}},
+		"refused": {fate: frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 2"}, want: Listed{Standing: StandsRefused, Reason: "line 2"}},
+		"use":     {fate: frontier.Fate{Code: frontier.UseRefused, Detail: "noai"}, want: Listed{Standing: StandsUse, Reason: "noai"}},
+		"failed":  {fate: frontier.Fate{Code: frontier.Failed, Detail: "http 500"}, want: Listed{Standing: StandsFailed, Reason: "http 500"}},
+		"scope":   {fate: frontier.Fate{Code: frontier.OutOfScope, Detail: "filtered"}, want: Listed{Standing: StandsScope, Reason: "filtered"}},
+		"optout":  {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "x:1"}, want: Listed{Standing: StandsOptOut, Reason: "x:1"}},
+		"purged": {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "purged: a.example", Time: later},
+			want: Listed{Standing: StandsOptOut, Reason: "a.example", Purged: later}},
 		"queued":      {want: Listed{Standing: StandsQueued}},
 		"waiting":     {site: frontier.SiteState{Clocks: own}, want: Listed{Standing: StandsWaiting, Clock: frontier.CrawlDelayClock, Until: later}},
 		"was waiting": {site: frontier.SiteState{Clocks: frontier.Clocks{Due: now, By: frontier.OwnClock}}, want: Listed{Standing: StandsQueued}},

@@ -109,6 +109,9 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
+		return nil, fmt.Errorf("%w with it: it was that of %s, which was purged at %s", ErrNoBody, name, k.Fate.Time.UTC().Format(time.RFC3339))
+	}
 	if !ok || k.Fate.Answer == (frontier.Place{}) {
 		return nil, elsewhere
 	}
@@ -175,6 +178,9 @@ func (a *Account) addAnswer(x *Explanation) {
 	if rec.Type == warc.Revisit {
 		x.SameAs = rec.Header.Get(warc.FieldRefersToURI)
 		x.SameAt, _ = time.Parse(time.RFC3339Nano, rec.Header.Get(warc.FieldRefersToDate))
+		if u, err := frontier.ParseURL(x.SameAs); err == nil {
+			x.Gone, _ = a.purged(u)
+		}
 	}
 	if x.Fate.Status/100 != 3 {
 		return
@@ -184,6 +190,15 @@ func (a *Account) addAnswer(x *Explanation) {
 			x.LeadsTo, _ = x.URL.Resolve(raw)
 		}
 	}
+}
+
+// purged is when what was captured of u was taken out; zero if it was not.
+func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
+	k, ok, err := a.from.Entry(u)
+	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
+		at = k.Fate.Time
+	}
+	return at, err
 }
 
 // jsonText is a text as the lines of the outputs have it.

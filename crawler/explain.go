@@ -33,6 +33,7 @@ type Explanation struct {
 	LeadsTo frontier.URL // where its answer redirects to
 	SameAs  string       // the URL with whose answer its body was archived, which is the same; empty: with its own
 	SameAt  time.Time    // when that was answered
+	Gone    time.Time    // when the answer of SameAs was purged, and the body with it; zero if it was not
 	Refusal Refusal      // of StandsOut and StandsScope: what keeps it out, by the last settings
 	Untold  []Change     // settings that cannot be known from the directory
 

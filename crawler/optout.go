@@ -17,11 +17,17 @@ import (
 // use. The zero value has none.
 type OptOutList struct {
 	entries  []OptOutEntry
-	hosts    map[string]string              // how each is told of, by name
+	hosts    map[string]optOutLine          // by name
 	prefixes map[frontier.Site][]optOutPath // by the site that it is of
 }
 
-type optOutPath struct{ key, told string }
+// An optOutLine is what a line names, and how the line is told of.
+type optOutLine struct{ place, told string }
+
+type optOutPath struct {
+	key string
+	optOutLine
+}
 
 // An OptOutEntry is a line of an OptOutList.
 type OptOutEntry struct {
@@ -50,7 +56,7 @@ const maxOptOutLine = 64 << 10
 // The error tells of each line that is neither, by name and number: a list that
 // is not understood must not be taken for one that is shorter.
 func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
-	l := &OptOutList{hosts: map[string]string{}, prefixes: map[frontier.Site][]optOutPath{}}
+	l := &OptOutList{hosts: map[string]optOutLine{}, prefixes: map[frontier.Site][]optOutPath{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxOptOutLine)
 	var problems []error
@@ -68,10 +74,10 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 		case place == "":
 		case u.IsZero():
 			l.entries = append(l.entries, OptOutEntry{place, comment, n})
-			l.hosts[place] = told
+			l.hosts[place] = optOutLine{place, told}
 		default:
 			l.entries = append(l.entries, OptOutEntry{u.String(), comment, n})
-			l.prefixes[u.Site()] = append(l.prefixes[u.Site()], optOutPath{u.Key(), told})
+			l.prefixes[u.Site()] = append(l.prefixes[u.Site()], optOutPath{u.Key(), optOutLine{u.String(), told}})
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -125,14 +131,17 @@ func hostOf(text string) string {
 
 // Why says which line keeps u from being asked for; "" if none does. It is an
 // Options.OptOut.
-func (l *OptOutList) Why(u frontier.URL) string {
+func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).told }
+
+// find is the line that names u; without a place if none does.
+func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
 	if u.IsZero() {
-		return ""
+		return none
 	}
 	host := strings.TrimSuffix(u.Host(), ".")
 	for name := host; len(l.hosts) > 0 && name != ""; {
-		if told, ok := l.hosts[name]; ok {
-			return told
+		if line, ok := l.hosts[name]; ok {
+			return line
 		}
 		_, name, _ = strings.Cut(name, ".")
 	}
@@ -140,11 +149,11 @@ func (l *OptOutList) Why(u frontier.URL) string {
 		key := u.Key()
 		for _, p := range paths {
 			if strings.HasPrefix(key, p.key) {
-				return p.told
+				return p.optOutLine
 			}
 		}
 	}
-	return ""
+	return none
 }
 
 // Len is how many places the list has.

@@ -32,23 +32,46 @@ type Purge struct {
 	step func() // called between all that changes something, in tests; nil: nobody is
 }
 
-// Purged is what a Purge takes out.
-type Purged struct {
+// Taken is what a Purge takes out of the files.
+type Taken struct {
 	Records, RecordBytes int64 // of WARC files, as stored
 	Pages, PageBytes     int64 // lines of pages.jsonl
 	Links, LinkBytes     int64 // lines of links.jsonl
 	Captures             int64 // lines of the index
-	Entries              int   // URLs whose fate says so now; 0 by Plan
-	Problems             int
+}
+
+func (t *Taken) add(o Taken) {
+	t.Records, t.RecordBytes = t.Records+o.Records, t.RecordBytes+o.RecordBytes
+	t.Pages, t.PageBytes = t.Pages+o.Pages, t.PageBytes+o.PageBytes
+	t.Links, t.LinkBytes = t.Links+o.Links, t.LinkBytes+o.LinkBytes
+	t.Captures += o.Captures
+}
+
+// Purged is what a Purge has done. Of one that finishes another only Entries is known.
+type Purged struct {
+	Taken
+	By       map[string]Taken // by what Purge.Why says
+	Entries  int              // URLs whose fate says so now; 0 by Plan
+	Problems int
 
 	// Moved is how many captures are in WARC files that are not in the directory, by
 	// their names: they are still in them.
 	Moved map[string]int64
 }
 
+func (p *Purged) take(why string, t Taken) {
+	if p.By == nil {
+		p.By = map[string]Taken{}
+	}
+	of := p.By[why]
+	of.add(t)
+	p.By[why] = of
+	p.add(t)
+}
+
 // None reports whether there is nothing to take out.
 func (p *Purged) None() bool {
-	return p.Records+p.Pages+p.Links+p.Captures == 0 && p.Entries == 0
+	return p.Taken == Taken{} && p.Entries == 0
 }
 
 // purgedDetail is how the Detail of the fate of a URL begins whose captures are gone.

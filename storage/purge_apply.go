@@ -150,7 +150,7 @@ func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	}
 	to := &marking{w: out}
 	filter := lineFilter{name: name, why: a.Why, unreadable: func(int64, error) {}}
-	_, _, err = filter.copy(to, in)
+	err = filter.copy(to, in)
 	if err = errors.Join(err, a.disk.Sync(out), out.Close()); err != nil {
 		err = errors.Join(err, os.Remove(out.Name())) // it may be what fills the disk
 	}

@@ -78,8 +78,7 @@ func (f *finder) records(w warcFile) error {
 			found, err = f.purged(r, file, w.name)
 		}
 		if err == nil && found != nil {
-			f.done.Records++
-			f.done.RecordBytes += found.Length
+			f.done.take(f.Why(r.TargetURI()), Taken{Records: 1, RecordBytes: found.Length})
 			if f.record != nil {
 				err = f.record(found)
 			}
@@ -151,20 +150,19 @@ func (f *finder) lines(name string) error {
 	filter := lineFilter{name: name, why: f.Why, unreadable: func(n int64, err error) {
 		f.problem(f.done, "%s:%d: %w: the line stays as it is", path, n, err)
 	}}
-	if name == IndexFile {
-		filter.dropped = f.moved
+	filter.dropped = func(why, warcFile string, size int64) {
+		switch name {
+		case PagesFile:
+			f.done.take(why, Taken{Pages: 1, PageBytes: size})
+		case LinksFile:
+			f.done.take(why, Taken{Links: 1, LinkBytes: size})
+		case IndexFile:
+			f.done.take(why, Taken{Captures: 1})
+			f.moved(warcFile)
+		}
 	}
-	n, bytes, err := filter.copy(io.Discard, marked)
-	if err != nil {
+	if err := filter.copy(io.Discard, marked); err != nil {
 		return err
-	}
-	switch name {
-	case PagesFile:
-		f.done.Pages, f.done.PageBytes = n, bytes
-	case LinksFile:
-		f.done.Links, f.done.LinkBytes = n, bytes
-	case IndexFile:
-		f.done.Captures = n
 	}
 	if want.Length > 0 {
 		f.check(name, marked.Mark, want)

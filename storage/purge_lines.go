@@ -15,30 +15,28 @@ import (
 type lineFilter struct {
 	name       string
 	why        func(url string) string
-	unreadable func(n int64, err error) // told of lines of which nobody knows what they are about; they stay
-	dropped    func(warcFile string)    // of an index: told of each line that goes; nil: nobody is
+	unreadable func(n int64, err error)               // told of lines of which nobody knows what they are about; they stay
+	dropped    func(why, warcFile string, size int64) // told of each line that goes, of an index with its file; nil: nobody is
 }
 
 // lineStart is how much of a line is looked at, in bytes: more than any URL takes.
 const lineStart = 1 << 20
 
-// copy says how many lines, of how many bytes, were left out.
-func (f *lineFilter) copy(to io.Writer, from io.Reader) (lines, size int64, err error) {
+func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
 	in, out := bufio.NewReaderSize(from, lineStart), bufio.NewWriterSize(to, 64<<10)
 	for n := int64(1); ; n++ {
 		part, err := in.ReadSlice('\n')
 		if err == io.EOF && len(part) == 0 {
-			return lines, size, out.Flush()
+			return out.Flush()
 		}
-		drop := f.drop(n, part)
-		if drop {
-			lines++
-		}
+		why, file := f.drop(n, part)
+		size := int64(0)
 		for {
-			if drop {
-				size += int64(len(part))
-			} else if _, err := out.Write(part); err != nil {
-				return lines, size, err
+			size += int64(len(part))
+			if why == "" {
+				if _, err := out.Write(part); err != nil {
+					return err
+				}
 			}
 			if err != bufio.ErrBufferFull {
 				break
@@ -46,25 +44,22 @@ func (f *lineFilter) copy(to io.Writer, from io.Reader) (lines, size int64, err 
 			part, err = in.ReadSlice('\n')
 		}
 		if err != nil && err != io.EOF {
-			return lines, size, err
+			return err
+		}
+		if why != "" && f.dropped != nil {
+			f.dropped(why, file, size)
 		}
 	}
 }
 
-// drop says whether the n-th line goes, which begins with start.
-func (f *lineFilter) drop(n int64, start []byte) bool {
+// drop says why the n-th line goes, which begins with start; "" if it stays.
+func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	url, file, err := lineURL(f.name, start)
 	if err != nil {
 		f.unreadable(n, err)
-		return false
+		return "", ""
 	}
-	if f.why(url) == "" {
-		return false
-	}
-	if f.dropped != nil {
-		f.dropped(file)
-	}
-	return true
+	return f.why(url), file
 }
 
 // lineURL is what a line of an output is about, by its beginning: the page, or, in an

@@ -256,7 +256,7 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 			p := purgeOf(disk.Disk{})
 			p.Problem = func(err error) { t.Error(err) }
 			planned, err := p.Plan(c.dir)
-			if err != nil || planned.None() {
+			if err != nil || planned.None() || planned.By["opt-out.txt:1: out.example"] != planned.Taken {
 				t.Fatal(planned, err)
 			}
 			done, err := p.Run(c.dir)
@@ -557,9 +557,10 @@ func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	all := own("http://out.example/", long) + kept + about("http://out.example/", "x") +
 		strings.Replace(own("http://out.example/", "x"), "out", `\u006fut`, 1) + strings.TrimSuffix(own("http://out.example/1", "torn"), "\n")
 	var out bytes.Buffer
-	unreadable := 0
+	unreadable, lines, size := 0, 0, int64(0)
 	f := lineFilter{name: PagesFile, why: purgeOf(disk.Disk{}).Why, unreadable: func(int64, error) { unreadable++ }}
-	lines, size, err := f.copy(&out, strings.NewReader(all))
+	f.dropped = func(_, _ string, n int64) { lines, size = lines+1, size+n }
+	err := f.copy(&out, strings.NewReader(all))
 	if err != nil || out.String() != kept || lines != 4 || size != int64(len(all)-len(kept)) || unreadable != 2 {
 		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay where %d are wanted", lines, size, unreadable, err, out.Len(), len(kept))
 	}

@@ -86,11 +86,14 @@ func mend(err error, crawls bool) string {
 	var inUse *storage.InUseError
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
+	var purge *storage.PurgeError
 	fresh := "--fresh"
 	if !crawls {
 		fresh = "crawl run --fresh"
 	}
 	switch {
+	case errors.As(err, &purge):
+		return ": crawl optout purge " + purge.Dir + " finishes it"
 	case errors.As(err, &inUse) && crawls:
 		return ": wait until it ends, or take another --dir"
 	case errors.As(err, &inUse):

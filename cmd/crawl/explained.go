@@ -44,7 +44,11 @@ func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) 
 		w.one("archived", "warc/%s at byte %d (crawl explain --body prints it)", at.File, at.Offset)
 	}
 	if x.SameAs != "" {
-		w.one("", "its body is that of %s, archived at %s", x.SameAs, stamp(x.SameAt))
+		gone := ""
+		if !x.Gone.IsZero() {
+			gone = "; it is gone: that was purged on " + day(x.Gone)
+		}
+		w.one("", "its body is that of %s, archived at %s%s", x.SameAs, stamp(x.SameAt), gone)
 	}
 	if x.Fate.Digest != "" {
 		w.one("digest", "%s", x.Fate.Digest)
@@ -74,6 +78,9 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 		}
 		return "put aside" + at + ", as the settings were narrower than before: " + why + "; it is queued again once they are wider"
 	case crawler.StandsOptOut:
+		if !x.Purged.IsZero() {
+			return "opted out: " + x.Reason + "; what was captured of it was purged on " + day(x.Purged)
+		}
 		return "left alone" + at + ", by the opt-out list: " + x.Reason
 	case crawler.StandsOut:
 		return "not in the crawl: " + refusalInWords(x.Refusal)

@@ -33,6 +33,8 @@ type (
 		LeadsTo  string           `json:"redirects_to,omitempty"`
 		SameAs   string           `json:"same_as,omitempty"` // with whose answer the body is archived
 		SameAt   time.Time        `json:"same_at,omitzero"`
+		Gone     time.Time        `json:"same_purged,omitzero"` // when that was purged, and the body with it
+		Purged   time.Time        `json:"purged,omitzero"`      // when what was captured of it was
 		WARC     string           `json:"warc,omitempty"`
 		Offset   int64            `json:"offset,omitempty"`
 		Digest   string           `json:"digest,omitempty"`
@@ -85,7 +87,7 @@ func explainedJSON(x *crawler.Explanation) explainedLine {
 	l := explainedLine{
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Standing, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
 		Clock: x.Clock, Until: x.Until.UTC(), Ahead: x.Ahead, Depth: x.Depth, Hops: x.Hops, Tag: x.Tag, Lost: x.Lost,
-		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued,
+		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued,
 	}
 	for _, s := range x.Found {
 		step := explainedStep{URL: s.URL}

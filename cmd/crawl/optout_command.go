@@ -23,7 +23,8 @@ not even for robots.txt, whatever its seeds, scope and settings say. It is the f
 permesso/opt-out.txt in the directory of the configuration, and may be edited by hand.
 A crawl reads it when a run begins: one that runs is told by crawl exclude.`,
 		Example: `  crawl optout add --reason "mail of 3 May" example.org
-  crawl optout list`,
+  crawl optout list
+  crawl optout purge --dry-run news.crawl`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -32,7 +33,7 @@ A crawl reads it when a run begins: one that runs is told by crawl exclude.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.optOutAddCommand(), p.optOutListCommand())
+	cmd.AddCommand(p.optOutAddCommand(), p.optOutListCommand(), p.optOutPurgeCommand())
 	return cmd
 }
 
@@ -43,7 +44,7 @@ func (p *program) optOutAddCommand() *cobra.Command {
 		Short: "ask a host, or what begins with a URL, for nothing any more",
 		Long: `add puts hosts on the list, each with all hosts below it, and every scheme and port;
 or URLs, and all of a site that begins with one. What is there already is not added
-again. Archives are not changed.`,
+again. What was captured before stays: crawl optout purge takes it out of a crawl.`,
 		Example: `  crawl optout add --reason "mail of 3 May" example.org
   crawl optout add https://example.org/~joe/`,
 		Args: cobra.ArbitraryArgs,
@@ -91,14 +92,11 @@ func (p *program) optOutAdd(places []string, reason string) error {
 	}
 	added := 0
 	for _, place := range places {
-		one, err := crawler.ReadOptOutList(strings.NewReader(place), "argument")
+		entry, err := onePlace(place)
 		if err != nil {
-			return usage("%v", err)
+			return err
 		}
-		switch entries := one.Entries(); {
-		case len(entries) != 1 || entries[0].Comment != "":
-			return usage("%q names nobody: write a host, as example.org, or a URL, as https://example.org/~joe/", place)
-		case list.Has(entries[0].Place):
+		if list.Has(entry.Place) {
 			p.note("crawl: %s is on the list", place)
 			continue
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
 	"golang.org/x/sys/unix"
 )
 
@@ -333,6 +334,34 @@ func TestAnExportOnATerminalIsText(t *testing.T) {
 		}
 		if code := run([]string{"export", dir, "--format", format}, nil, &file, &said); code != exitDone || format == "csv" && !strings.Contains(file.String(), title) {
 			t.Errorf("%s: exit %d: %q", format, code, file.String())
+		}
+	}
+}
+
+// Who sits before a terminal is asked before anything is taken out of a crawl for good.
+func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
+	for typed, gone := range map[string]bool{"": false, "\n": false, "n\n": false, "yesterday\n": false, "y\n": true, "YES\n": true} {
+		ownHome(t)
+		dir := filepath.Join(t.TempDir(), "a.crawl")
+		db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &warc.Exchange{URL: "http://out.test/", Date: time.Now(), Response: &warc.HTTP{StartLine: warc.StatusLine(200)}}
+		if refused, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}}); err != nil || len(refused) > 0 {
+			t.Fatal(refused, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		term, out := newTerminal(t, 80, typed), &bytes.Buffer{}
+		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(dir, []string{"out.test"}, purgeFlags{})
+		text := term.text()
+		if !strings.Contains(text, "Take 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
+			t.Errorf("typed %q, asked %q", typed, text)
+		}
+		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exitCode(err) != exitLater || out.Len() > 0) {
+			t.Errorf("typed %q: %v, %s", typed, err, out)
 		}
 	}
 }

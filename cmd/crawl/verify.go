@@ -132,12 +132,14 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	debug.SetMaxStack(64 << 20) // a tree of pages without an end is soon one
 	var problems []string
 	onlyIndex := true
+	var purge *storage.PurgeError
 	check := storage.Check{Moved: f.moved, Temp: f.temp, Problem: func(problem error) {
 		if len(problems) < maxProblems {
 			problems = append(problems, problem.Error())
 		}
 		var index *storage.IndexError
 		onlyIndex = onlyIndex && errors.As(problem, &index)
+		errors.As(problem, &purge)
 	}}
 	v, err := check.Verify(dir)
 	if err != nil {
@@ -151,6 +153,8 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	switch {
 	case err != nil || v.Problems == 0:
 		return err
+	case purge != nil:
+		return &exit{exitState, fmt.Errorf("until the purge is finished nothing can be said: crawl optout purge %s finishes it", dir)}
 	case onlyIndex:
 		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
 	}
@@ -166,12 +170,14 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []strin
 		Pages     int      `json:"pages"`
 		LogLines  int      `json:"log_lines"`
 		Records   int      `json:"warc_records"`
+		Purged    int      `json:"purged"`   // records that stand for others
+		Bodiless  int      `json:"bodiless"` // records whose body was purged
 		Unclean   bool     `json:"unclean"`
 		Moved     []string `json:"moved"`
 		Problems  int      `json:"problems"`
 		List      []string `json:"list"`
 	}{
-		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Unclean,
+		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Purged, v.Bodiless, v.Unclean,
 		append([]string{}, v.Moved...), v.Problems, append([]string{}, problems...),
 	})
 }
@@ -189,6 +195,11 @@ func (p *program) verified(dir string, v *storage.Verified, problems []string) e
 	}
 	for _, name := range v.Moved {
 		if err := p.say("%s was moved away: nothing is known of it", name); err != nil {
+			return err
+		}
+	}
+	if v.Purged > 0 {
+		if err := p.say("purged: %s; repeat one of them, so that their body is gone: %d", plural(v.Purged, "record"), v.Bodiless); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/spf13/cobra"
+)
+
+// purgeFlags are the flags of crawl optout purge.
+type purgeFlags struct{ dryRun, yes, json bool }
+
+func (p *program) optOutPurgeCommand() *cobra.Command {
+	var f purgeFlags
+	cmd := &cobra.Command{
+		Use:   "purge [flags] DIR [HOST|URL ...]",
+		Short: "take what was captured of those on the list out of a crawl",
+		Long: `purge takes out of a crawl what was captured of those on the list, or of the hosts and
+URLs that are given: records of the WARC files, pages with their text, the links that
+were found on them, and their lines of the index. It cannot be undone. In the place of
+each record stands one of the same length that says so; nothing else moves.
+
+What stays: crawl.log, and the copies of robots.txt, which prove to the owner how he
+was asked; and URLs, where other pages link to them. Exports and reports that were made
+of the crawl are to be made anew. Whoever is not on the list is asked again by a crawl
+that goes on. A page that had the same body as one that is gone has none any more.
+
+No crawl may run in the directory. A purge that was broken off is finished by the same
+command; until then the crawl cannot go on.`,
+		Example: `See what would go, then take it out:
+  crawl optout purge --dry-run news.crawl
+  crawl optout purge news.crawl
+
+Of one owner, without a question:
+  crawl optout purge --yes news.crawl example.org`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("crawl optout purge takes the directory of a crawl, as news.crawl, and who is meant, if not all on the list")
+			}
+			switch {
+			case !exists(args[0]):
+				return noDirectory(args[0])
+			case !exists(filepath.Join(args[0], storage.StateFile)):
+				return usage("there is no crawl in %s: it has no %s", args[0], storage.StateFile)
+			}
+			return p.optOutPurge(args[0], args[1:], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would go, and change nothing")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&f.json, "json", false, "print what goes as a JSON object")
+	return cmd
+}
+
+func (p *program) optOutPurge(dir string, places []string, f purgeFlags) error {
+	list, err := p.toPurge(places)
+	if err != nil {
+		return err
+	}
+	purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { p.note("crawl: %v", err) }}
+	if !f.dryRun {
+		if err := p.finishPurge(purge); err != nil {
+			return err
+		}
+	}
+	if f.dryRun || !f.yes {
+		var planned storage.Purged
+		p.meanwhile(reading("purge", dir), func() { planned, err = purge.Plan() })
+		if err != nil {
+			return err
+		}
+		if f.dryRun || planned.None() {
+			return p.purged(dir, list, &planned, f)
+		}
+		if err := p.allowed(dir, &planned); err != nil {
+			return err
+		}
+	}
+	var done storage.Purged
+	p.meanwhile(reading("purge", dir), func() { done, err = purge.Run() })
+	if err != nil {
+		return err
+	}
+	return p.purged(dir, list, &done, f)
+}
+
+// toPurge are the places that are given, or all on the list. Who is not on that is told.
+func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
+	path, err := optOutPath()
+	if err != nil {
+		return nil, err
+	}
+	_, known, err := readOptOut(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(places) == 0 {
+		if known.Len() == 0 {
+			return nil, usage("nobody is on the list %s: crawl optout add puts somebody there, or name who is meant behind the directory", path)
+		}
+		return known, nil
+	}
+	for _, place := range places {
+		entry, err := onePlace(place)
+		if err != nil {
+			return nil, err
+		}
+		text := entry.Place
+		if !strings.Contains(text, "://") {
+			text = "http://" + hostInURL(text) + "/"
+		}
+		if u, err := frontier.ParseURL(text); err == nil && known.Why(u) == "" {
+			p.note("crawl: %s is not on the list, so that a crawl that goes on asks there again: crawl optout add %s", place, place)
+		}
+	}
+	return crawler.ReadOptOutList(strings.NewReader(strings.Join(places, "\n")), "argument")
+}
+
+// hostInURL is a host as it stands in a URL.
+func hostInURL(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + strings.Trim(host, "[]") + "]"
+	}
+	return host
+}
+
+// finishPurge ends a purge that was broken off: that was asked for before.
+func (p *program) finishPurge(purge *crawler.Purge) error {
+	broken, done, err := purge.Finish()
+	if broken == nil || err != nil {
+		return err
+	}
+	p.note("crawl: a purge of %s that began at %s was broken off, and is finished now: %s", strings.Join(broken.Places, ", "), stamp(broken.Time), optedOutNow(done.Entries))
+	return nil
+}
+
+// allowed asks whether that is meant.
+func (p *program) allowed(dir string, planned *storage.Purged) error {
+	if !p.interactive() {
+		return usage("nobody can be asked whether %s is to go from %s for good: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
+	}
+	fmt.Fprintf(p.err, "Take %s out of %s for good? [y/N] ", takenInWords(planned.Taken), printable(dir))
+	line, _ := bufio.NewReader(p.in).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return &exit{exitLater, errors.New("nothing was changed")}
+	}
+	return nil
+}
+
+// purgedLine is what crawl optout purge prints with --json. The names of its fields are
+// never changed.
+type purgedLine struct {
+	Dir      string           `json:"dir"`
+	DryRun   bool             `json:"dry_run"`
+	Total    takenJSON        `json:"total"`
+	Places   []takenJSON      `json:"places"`
+	URLs     int              `json:"urls"` // that are told as opted out now; 0 with --dry-run
+	Moved    map[string]int64 `json:"moved,omitempty"`
+	Others   []string         `json:"others,omitempty"`
+	Problems int              `json:"problems"`
+}
+
+type takenJSON struct {
+	Place       string `json:"place,omitempty"`
+	Records     int64  `json:"records"`
+	RecordBytes int64  `json:"record_bytes"`
+	Pages       int64  `json:"pages"`
+	PageBytes   int64  `json:"page_bytes"`
+	Links       int64  `json:"links"`
+	LinkBytes   int64  `json:"link_bytes"`
+	Captures    int64  `json:"captures"`
+}
+
+func takenAs(place string, t storage.Taken) takenJSON {
+	return takenJSON{place, t.Records, t.RecordBytes, t.Pages, t.PageBytes, t.Links, t.LinkBytes, t.Captures}
+}
+
+// purged tells what goes, or has gone.
+func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Purged, f purgeFlags) error {
+	var err error
+	if f.json {
+		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, Problems: done.Problems}
+		line.Others = derived(dir)
+		for _, place := range slices.Sorted(maps.Keys(done.By)) {
+			line.Places = append(line.Places, takenAs(place, done.By[place]))
+		}
+		err = p.object(line)
+	} else {
+		err = p.purgedText(dir, list, done, f.dryRun)
+	}
+	if err == nil && done.Problems > 0 {
+		err = &exit{exitCheck, errors.New(plural(done.Problems, "part") + " of the crawl cannot be read, and may hold something still: crawl verify names all that is wrong")}
+	}
+	return err
+}
+
+func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage.Purged, dryRun bool) error {
+	var text []string
+	for _, place := range slices.Sorted(maps.Keys(done.By)) {
+		text = append(text, fmt.Sprintf("%s: %s", place, takenInWords(done.By[place])))
+	}
+	for _, name := range slices.Sorted(maps.Keys(done.Moved)) {
+		text = append(text, fmt.Sprintf("%s was moved away, with what goes from the index: %s", name, plural(int(done.Moved[name]), "answer")))
+	}
+	switch {
+	case done.None():
+		text = append(text, fmt.Sprintf("%s: nothing was captured of %s", dir, plural(list.Len(), "place")))
+	case dryRun:
+		text = append(text, fmt.Sprintf("%s: nothing was changed; this would go: %s", dir, takenInWords(done.Taken)))
+	default:
+		text = append(text, fmt.Sprintf("%s: %s; gone: %s", dir, optedOutNow(done.Entries), takenInWords(done.Taken)))
+	}
+	if others := derived(dir); len(others) > 0 && !done.None() {
+		text = append(text, "may hold it still, and is to be made anew: "+strings.Join(others, ", "))
+	}
+	for _, line := range text {
+		if err := p.say("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func optedOutNow(urls int) string {
+	if urls == 1 {
+		return "1 URL is told as opted out now"
+	}
+	return fmt.Sprintf("%d URLs are told as opted out now", urls)
+}
+
+func takenInWords(t storage.Taken) string {
+	return fmt.Sprintf("%s of WARC files (%s), %s (%s), %s (%s)", plural(int(t.Records), "record"), size(t.RecordBytes),
+		plural(int(t.Pages), "page"), size(t.PageBytes), plural(int(t.Links), "link"), size(t.LinkBytes))
+}
+
+// onePlace is the place that an argument names.
+func onePlace(text string) (entry crawler.OptOutEntry, err error) {
+	list, err := crawler.ReadOptOutList(strings.NewReader(text), "argument")
+	if err != nil {
+		return entry, usage("%v", err)
+	}
+	entries := list.Entries()
+	if len(entries) != 1 || entries[0].Comment != "" {
+		return entry, usage("%q names nobody: write a host, as example.org, or a URL, as https://example.org/~joe/", text)
+	}
+	return entries[0], nil
+}
+
+// derived are files in the directory of a crawl that look as if they were made of it.
+func derived(dir string) (paths []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // who reads the crawl says why
+	}
+	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile}
+	for _, e := range entries {
+		suffix := filepath.Ext(e.Name())
+		if !e.IsDir() && !slices.Contains(own, e.Name()) && slices.Contains([]string{".wacz", ".csv", ".parquet", ".cdxj", ".jsonl", ".html"}, suffix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// day is a day as people read it.
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -1,0 +1,154 @@
+package crawler_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// For site owners: "What was captured before is taken out of a crawl by `crawl optout purge
+// DIR`: pages, records and links that were found there; that your server was asked, and
+// when, stays in the log."
+func TestWhatAnOwnerDoesNotWantIsTakenOutOfACrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		same := strings.Repeat("the same body in many places ", 9)
+		w.Site("http://out.example").Robots("User-agent: *\nDisallow: /no\n").
+			Page("/", `words of out.example <a href="/x">x</a> <a href="http://a.example/late">late</a>`).Page("/x", same).Flaky("/y", "words of y", "", 500)
+		w.Site("http://a.example").Page("/", `<a href="http://out.example/">text of a</a><a href="http://out.example/y">y</a>`).Page("/late", same)
+		change := func(o *crawler.Options) {
+			o.Dir, o.Scope = dir, crawler.Anywhere()
+			o.Output = []crawler.Output{crawler.OutputWARC, crawler.OutputLinks, crawler.OutputBodies}
+		}
+		crawl(t, w, change, "http://out.example/x")
+		crawl(t, w, change, "http://a.example/")
+		list := optOutList(t, "out.example # asked by mail")
+		purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { t.Error(err) }}
+		planned, err := purge.Plan()
+		if err != nil || planned.Records == 0 || planned.Pages == 0 || planned.Links == 0 || planned.Captures == 0 || planned.By["out.example"] != planned.Taken {
+			t.Fatalf("%+v, %v", planned, err)
+		}
+		time.Sleep(24 * time.Hour)
+		now := time.Now().UTC().Truncate(time.Second)
+		done, err := purge.Run()
+		if err != nil || done.Taken != planned.Taken || done.Entries < 3 {
+			t.Fatalf("%+v, planned %+v, %v", done, planned, err)
+		}
+		if broken, _, err := purge.Finish(); broken != nil || err != nil {
+			t.Error(broken, err)
+		}
+		v, err := storage.Verify(dir, func(err error) { t.Error(err) })
+		if err != nil || v.Bodiless != 1 {
+			t.Errorf("%+v, %v", v, err)
+		}
+		text := func(name string) string {
+			raw, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(raw)
+		}
+		if pages := text(storage.PagesFile); strings.Contains(pages, "words of") || !strings.Contains(pages, "text of a") {
+			t.Error(pages)
+		}
+		if log := text(storage.LogFile); !strings.Contains(log, " http://out.example/ ") || !strings.Contains(log, " http://out.example/robots.txt ") {
+			t.Error(log)
+		}
+		if links := text(storage.LinksFile); strings.Contains(links, `"from":"http://out.example`) || !strings.Contains(links, `"to":"http://out.example/y"`) {
+			t.Error(links)
+		}
+		withAccount(t, dir, func(a *crawler.Account) {
+			for _, url := range []string{"http://out.example/", "http://out.example/x", "http://out.example/y"} {
+				if x := explain(t, a, url); x.Standing != crawler.StandsOptOut || x.Reason != "out.example" || !x.Purged.Equal(now) || len(x.Tries) == 0 {
+					t.Errorf("%s: %+v", url, x)
+				}
+			}
+			late := explain(t, a, "http://a.example/late")
+			if late.Standing != crawler.StandsFetched || !late.Purged.IsZero() || late.SameAs != "http://out.example/x" || !late.Gone.Equal(now) {
+				t.Errorf("%+v", late)
+			}
+			if _, err := a.Answer(late.URL); !errors.Is(err, crawler.ErrNoBody) || !strings.Contains(err.Error(), "http://out.example/x, which was purged at ") {
+				t.Error(err)
+			}
+		})
+		asked := len(w.Log())
+		crawl(t, w, func(o *crawler.Options) {
+			change(o)
+			o.OptOut = list.Why
+		}, "http://a.example/")
+		for _, r := range w.Log()[asked:] {
+			if strings.HasPrefix(r.URL(), "http://out.example/") {
+				t.Errorf("%s was asked for again", r.URL())
+			}
+		}
+		withAccount(t, dir, func(a *crawler.Account) {
+			if x := explain(t, a, "http://out.example/"); !x.Purged.Equal(now) {
+				t.Errorf("after another run: %+v", x)
+			}
+		})
+	})
+}
+
+// withAccount opens the account of a crawl that is not run.
+func withAccount(t *testing.T, dir string, f func(*crawler.Account)) {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a, err := crawler.NewAccount(r, dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(a)
+}
+
+// A purge that was broken off is finished by the places that it was begun with.
+func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		w.Site("http://out.example").Page("/", "words")
+		w.Site("http://a.example").Page("/", "a")
+		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://out.example/", "http://a.example/")
+		now := time.Now().UTC().Truncate(time.Second)
+		// As it is written before anything is taken out: there is nothing in the archive to fill.
+		text := `{"time":"` + now.Format(time.RFC3339) + `","places":["out.example"]}` + "\n" + `{"end":true}` + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "purge.jsonl"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		purge := &crawler.Purge{Dir: dir, Places: optOutList(t, "a.example")}
+		var broken *storage.PurgeError
+		if _, err := purge.Run(); !errors.As(err, &broken) {
+			t.Fatal(err)
+		}
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Seeds: []string{"http://a.example/"}, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), nil); !errors.As(err, &broken) {
+			t.Errorf("a run: %v", err)
+		}
+		finished, done, err := purge.Finish()
+		if err != nil || finished == nil || !finished.Time.Equal(now) || done.Entries != 1 {
+			t.Fatalf("%+v, %+v, %v", finished, done, err)
+		}
+		if x := explain(t, accountOf(t, dir), "http://out.example/"); !x.Purged.Equal(now) || x.Fate.Code != frontier.OptedOut {
+			t.Errorf("%+v", x)
+		}
+		if x := explain(t, accountOf(t, dir), "http://a.example/"); x.Standing != crawler.StandsFetched {
+			t.Errorf("%+v", x)
+		}
+	})
+}
