@@ -66,7 +66,9 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 		if !payload {
 			return resp, nil
 		}
-		resp.Body, err = a.original(rec)
+		if resp.Body, err = a.original(rec); errors.Is(err, ErrNoBody) {
+			resp.Body, err = a.before(rec, err)
+		}
 		return resp, err
 	}
 	body, err := fetch.Decode(resp.Header.Get("Content-Encoding"), resp.Body)
@@ -80,21 +82,14 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 // A fileBody is a body in a file, which is closed with it.
 type fileBody struct {
 	io.ReadCloser
-	file *os.File
+	file io.Closer
 }
 
 func (b *fileBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.file.Close()) }
 
 // openArchive opens a file of the archive, which may still be growing.
 func (a *Account) openArchive(name string) (*os.File, error) {
-	path := filepath.Join(a.dir, storage.ArchiveDir, filepath.Base(name))
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if open, also := os.Open(path + ".open"); also == nil {
-			return open, nil
-		}
-	}
-	return file, err
+	return storage.OpenArchive(filepath.Join(a.dir, storage.ArchiveDir, filepath.Base(name)))
 }
 
 // original is the body of the record that a revisit names.
@@ -132,6 +127,26 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return resp.Body, nil
+}
+
+// before is the body of the record that a revisit names, which is not the last answer of
+// its URL in this crawl: it may be an earlier one, or be in a crawl before this one.
+// Otherwise the error is none.
+func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
+	c, err := storage.Original(a.dir, rec)
+	if err != nil {
+		return http.NoBody, none
+	}
+	resp, err := c.Open()
+	if err != nil {
+		return http.NoBody, err
+	}
+	body, err := fetch.Decode(resp.Header.Get("Content-Encoding"), resp.Body)
+	if err != nil {
+		resp.Body.Close()
+		return http.NoBody, fmt.Errorf("the answer of %s of %s: %w", c.OfURL, c.OfDate.Format(time.RFC3339Nano), err)
+	}
+	return &fileBody{body, resp.Body}, nil
 }
 
 // pageBody is the body of a page in pages.jsonl: of its last line there.

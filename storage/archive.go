@@ -72,9 +72,9 @@ const maxScratch = 1 << 20
 // smallPayload bytes are not worth a revisit record.
 const smallPayload = 64
 
-// repeats makes x a revisit, if its payload is known. It returns the digest by
-// which it is to be known otherwise.
-func (db *DB) repeats(x *warc.Exchange) (string, error) {
+// repeats makes x a revisit, if its payload is known: in this archive, or as that of
+// before, which may be nil. It returns the digest by which it is to be known otherwise.
+func (db *DB) repeats(x *warc.Exchange, before *Capture) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
 	}
@@ -83,6 +83,9 @@ func (db *DB) repeats(x *warc.Exchange) (string, error) {
 	}
 	digest := x.PayloadDigest
 	p, err := db.state.Payload(digest)
+	if err == nil && p == nil && before != nil && before.Digest == digest && !before.Truncated {
+		p = &state.Payload{Date: before.OfDate, URL: before.OfURL}
+	}
 	if err != nil || p == nil {
 		return digest, err
 	}

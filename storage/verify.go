@@ -85,6 +85,7 @@ type verifier struct {
 	done    Verified
 	state   state.Checked // what the state file says
 	facts   *facts
+	past    *Past           // crawls before this one; nil until one is asked for
 	crawled bool            // crawl.log says that a run began
 	indexed bool            // index.cdxj is there, and of this state
 	present map[string]bool // WARC files, by name

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // What is said of one thing, by source.
@@ -155,18 +156,33 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 }
 
 // compareReferred looks for the answer that others repeat. It may be in a file
-// that was moved away, or be purged.
+// that was moved away, be purged, or be in a crawl before this one.
 func (v *verifier) compareReferred(s said) {
 	if s.has(ofRecord) || s.has(ofPurged) || len(v.absent) > 0 {
 		return
 	}
-	for _, f := range s[ofRevisit] {
-		url, name, _ := strings.Cut(f.value, " ")
+	repeated := s[ofRevisit]
+	if len(repeated) > 0 {
+		if url, date, _ := repeats(repeated[0]); v.before(url, date) {
+			repeated = nil
+		}
+	}
+	for _, f := range repeated {
+		url, _, name := repeats(f)
 		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
 	}
 	for _, f := range s[ofPayload] {
 		v.problem("%s: an answer of %s was archived, and is not in the archive", StateFile, f.value)
 	}
+}
+
+// before reports whether an answer is in the archive of a crawl before this one.
+func (v *verifier) before(url string, at time.Time) bool {
+	if v.past == nil {
+		v.past = newPast(v.dir)
+	}
+	_, _, err := v.past.find(url, at)
+	return err == nil
 }
 
 func afterWord(s string) string {

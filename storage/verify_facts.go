@@ -153,6 +153,17 @@ func recordFact(p *warc.Placed, line []byte) string {
 	return fmt.Sprintf("%d %d %s%s\t%s", p.Length, p.Date.UnixMicro(), p.URL, status, line)
 }
 
+// revisitFact is what a revisit record in a file says of the answer that it repeats.
+func revisitFact(url string, date time.Time, name string) string {
+	return fmt.Sprintf("%d %s %s", date.UnixMicro(), name, url)
+}
+
+// repeats reads a revisitFact.
+func repeats(f fact) (url string, date time.Time, name string) {
+	name, url, _ = strings.Cut(afterWord(f.value), " ")
+	return url, time.UnixMicro(firstNumber(f.value)), name
+}
+
 // compare goes through all facts.
 func (v *verifier) compare() error {
 	if v.facts.err != nil {

@@ -238,13 +238,13 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, bytes.TrimSuffix(line, []byte("\n"))))
 	if p.Type != warc.Revisit {
 		v.know(referredKey(p.URL, p.Date), ofRecord, p.Offset, name)
-	} else if r.Header.Get(warc.FieldProfile) == string(warc.IdenticalPayloadDigest) {
+	} else if r.Header.Get(warc.FieldRefersToDate) != "" || r.Header.Get(warc.FieldProfile) == string(warc.IdenticalPayloadDigest) {
 		date, err := time.Parse(time.RFC3339Nano, r.Header.Get(warc.FieldRefersToDate))
 		if err != nil {
 			return &warc.Error{Offset: p.Offset, Err: err}
 		}
 		url := r.Header.Get(warc.FieldRefersToURI)
-		v.know(referredKey(url, date), ofRevisit, p.Offset, url+" "+name)
+		v.know(referredKey(url, date), ofRevisit, p.Offset, revisitFact(url, date, name))
 	}
 	return wrong
 }

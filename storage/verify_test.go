@@ -35,7 +35,7 @@ func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 			v.know(key, ofRecord, 0, "x.warc.gz")
 		}
 		for i := range int64(1000) {
-			v.know(key, ofRevisit, i, "x.warc.gz")
+			v.know(key, ofRevisit, i, revisitFact("http://a.example/none", time.Unix(1, 0), "x.warc.gz"))
 		}
 		c, most := &comparer{v: v}, 0
 		_, err := v.facts.sorter.WriteTo(&lineWriter{each: func(line []byte) error {
@@ -112,9 +112,9 @@ func TestFactsAreCompared(t *testing.T) {
 		"no record":              {but(kept, ofRecord), nil, []string{"/c/index.cdxj:6: there is no answer at " + there, "/c/index.part:6: there is no answer at " + there, "/c/pages.jsonl:6: there is no answer at " + there, "state.db: the answer of " + u + " is not at " + there}},
 		"no file":                {but(kept, ofRecord), absent, []string{"/c/warc/x.warc.gz is missing, with 1 answers in it"}},
 		"a file that was moved":  {but(kept, ofRecord), func(v *verifier) { absent(v); v.Moved = true }, nil},
-		"a repeated answer":      {[]fact{{answer, ofRecord, 1, "x.warc.gz"}, {answer, ofRevisit, 6, u + " y.warc.gz"}, {answer, ofPayload, 0, u}}, nil, nil},
-		"repeats what is purged": {[]fact{{answer, ofPurged, 1, ""}, {answer, ofRevisit, 6, u + " y.warc.gz"}}, nil, nil},
-		"repeats nothing":        {[]fact{{answer, ofRevisit, 6, u + " y.warc.gz"}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is not"}},
+		"a repeated answer":      {[]fact{{answer, ofRecord, 1, "x.warc.gz"}, {answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}, {answer, ofPayload, 0, u}}, nil, nil},
+		"repeats what is purged": {[]fact{{answer, ofPurged, 1, ""}, {answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, nil},
+		"repeats nothing":        {[]fact{{answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is not"}},
 		"a first that is gone":   {[]fact{{answer, ofPayload, 0, u}}, nil, []string{"state.db: an answer of " + u + " was archived, and is not"}},
 		"gone with its file":     {[]fact{{answer, ofPayload, 0, u}}, func(v *verifier) { v.absent["x.warc.gz"] = 3; v.Moved = true }, nil},
 		"a file without a name":  {[]fact{{captureKey("", 1), ofPart, 6, "line"}}, nil, []string{"/c/warc is missing, with 1 answers"}},

@@ -14,13 +14,14 @@ type Visit struct {
 	Answer    *warc.Exchange   // the one of them that the entry was asked for, which Page is about
 	Page      *PageRecord      // nil: no page came of it. Where its answer stands is filled in
 	Links     []LinkRecord     // that are on the page
+	Before    *Capture         // of the URL of Answer, in a crawl before this one: what it may repeat; nil: nothing
 
 	Place frontier.Place // set by PutVisit: where the record of Answer is; it holds once the visit is committed
 }
 
 // PutVisit writes a visit, before its completion is submitted. What no output is
-// written for is passed over. An answer whose payload was archived before becomes
-// a revisit record (WARC 1.1, section 6.7).
+// written for is passed over. An answer whose payload was archived before, by this
+// crawl or as Before, becomes a revisit record (WARC 1.1, section 6.7).
 //
 // An exchange that cannot be written as WARC records is refused: it is left out,
 // and everything else is written. What Page says of its place holds once the
@@ -58,7 +59,11 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 // records makes the records of a visit.
 func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {
-		digest, err := db.repeats(x)
+		before := v.Before
+		if x != v.Answer {
+			before = nil
+		}
+		digest, err := db.repeats(x, before)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,0 +1,355 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// day is when the n-th crawl of a series is made.
+func day(n int) time.Time { return time.Date(2030, 1, n, 3, 0, 0, 123456000, time.UTC) }
+
+// answered is an answer with a body.
+func answered(url string, at time.Time, status int, header http.Header, body string) *warc.Exchange {
+	return &warc.Exchange{
+		URL: url, Date: at,
+		Response: &warc.HTTP{StartLine: warc.StatusLine(status), Header: header, Body: []byte(body), Coding: warc.Unchunked},
+	}
+}
+
+// snapshot makes a crawl that has archived answers, behind another one, "" for none.
+func snapshot(t *testing.T, dir, before string, answers ...*warc.Exchange) {
+	t.Helper()
+	db, err := Open(dir, Options{Gather: -1, Archive: &Archive{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before != "" {
+		if err := db.PutPrevious(before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range answers {
+		v := &Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
+		if before != "" {
+			v.Before = captured(t, before, x.URL)
+		}
+		if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+			t.Fatal(err, refused)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lookedUp is the last capture of a URL in a crawl.
+func lookedUp(t *testing.T, dir, url string) (*Capture, error) {
+	t.Helper()
+	p, err := OpenPast(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Capture(u)
+}
+
+func captured(t *testing.T, dir, url string) *Capture {
+	t.Helper()
+	c, err := lookedUp(t, dir, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// bodyOf reads all of a body.
+func bodyOf(c *Capture) (string, error) {
+	resp, err := c.Open()
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err
+}
+
+// notModified is a 304 to a request for what a capture has.
+func notModified(c *Capture, at time.Time, header http.Header) *warc.Exchange {
+	x := answered(c.URL, at, http.StatusNotModified, header, "")
+	x.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: c.OfURL, Date: c.OfDate, PayloadDigest: c.Digest}
+	return x
+}
+
+var long = strings.Repeat("a body that is worth a record ", 20)
+
+// The last answer to a URL is found with its header and its body, as it was sent.
+func TestTheLastCaptureOfAURLIsFound(t *testing.T) {
+	dir := t.TempDir()
+	const url = "http://a.example/x"
+	header := http.Header{"Etag": {`"1"`}, "Last-Modified": {"Tue, 01 Jan 2030 00:00:00 GMT"}, "Content-Encoding": {"br"}, "Transfer-Encoding": {"chunked"}}
+	snapshot(t, dir, "",
+		answered(url, day(1), 503, nil, "later"), answered("https://a.example/x", day(1), 200, nil, "another"),
+		answered(url, day(1).Add(time.Second), 200, header, long), answered("http://a.example/gone", day(1), 404, nil, "gone"))
+	c := captured(t, dir, url)
+	if c == nil || c.URL != url || !c.Date.Equal(day(1).Add(time.Second)) || c.Status != 200 || c.Truncated || c.OfURL != url || !c.OfDate.Equal(c.Date) {
+		t.Fatalf("%+v", c)
+	}
+	if c.Header.Get("ETag") != `"1"` || c.Header.Get("Content-Encoding") != "br" || c.Digest != warc.PayloadDigest(&warc.HTTP{Body: []byte(long)}) {
+		t.Errorf("%+v", c)
+	}
+	for name := range c.Header {
+		if strings.HasPrefix(name, "X-Archive") {
+			t.Errorf("the header has the field %s of the archive", name)
+		}
+	}
+	if body, err := bodyOf(c); body != long || err != nil {
+		t.Errorf("%q, %v", body, err)
+	}
+	if c := captured(t, dir, "http://a.example/gone"); c == nil || c.Status != 404 {
+		t.Errorf("%+v", c)
+	}
+	if c := captured(t, dir, "http://a.example/other"); c != nil {
+		t.Errorf("%+v of a URL that was not asked for", c)
+	}
+}
+
+// What repeats an answer is followed to the body: of a 304 and of the same bytes, over any
+// number of crawls, beside each other or elsewhere; verify finds them all, too.
+func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
+	for name, dirs := range map[string][3]string{
+		"beside each other": {"1.crawl", "2.crawl", "3.crawl"}, "elsewhere": {"a/1.crawl", "b/2.crawl", "c/[3].crawl"},
+	} {
+		root := t.TempDir()
+		for i := range dirs {
+			dirs[i] = filepath.Join(root, dirs[i])
+		}
+		const asked, same = "http://a.example/asked", "http://a.example/same"
+		snapshot(t, dirs[0], "", answered(asked, day(1), 200, http.Header{"Etag": {`"1"`}, "X-Old": {"1"}}, long), answered(same, day(1), 200, nil, "s"+long))
+		for i := 1; i < 3; i++ {
+			c := captured(t, dirs[i-1], asked)
+			snapshot(t, dirs[i], dirs[i-1], notModified(c, day(i+1), http.Header{"Etag": {fmt.Sprintf(`"%d"`, i+1)}}), answered(same, day(i+1), 200, http.Header{"X": {fmt.Sprint(i)}}, "s"+long))
+		}
+		for _, url := range []string{asked, same} {
+			c := captured(t, dirs[2], url)
+			if c.Status != 200 || c.OfURL != url || !c.OfDate.Equal(day(1)) || !c.Date.Equal(day(3)) || c.Truncated || c.Digest == "" {
+				t.Errorf("%s: %+v", name, c)
+			}
+			if body, err := bodyOf(c); !strings.HasSuffix(body, long) || err != nil {
+				t.Errorf("%s: %q, %v", name, body, err)
+			}
+		}
+		if h := captured(t, dirs[2], asked).Header; h.Get("ETag") != `"3"` || h.Get("X-Old") != "1" {
+			t.Errorf("%s: %v", name, h)
+		}
+		if h := captured(t, dirs[2], same).Header; h.Get("X") != "2" {
+			t.Errorf("%s: %v", name, h)
+		}
+		v, err := Verify(dirs[2], func(err error) { t.Errorf("%s: %v", name, err) })
+		if err != nil || v.Records != 3 {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+		if err := os.RemoveAll(dirs[0]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lookedUp(t, dirs[2], asked); err == nil || !strings.Contains(err.Error(), "bring back") {
+			t.Errorf("%s: a body that is gone: %v", name, err)
+		}
+		missed := 0
+		if _, err := Verify(dirs[2], func(error) { missed++ }); err != nil || missed != 2 {
+			t.Errorf("%s: %d problems, want 2; %v", name, missed, err)
+		}
+	}
+}
+
+// A crawl that is copied with the one before it finds that beside it.
+func TestCrawlsThatWereMovedFindEachOther(t *testing.T) {
+	root := t.TempDir()
+	first, second := filepath.Join(root, "a", "1.crawl"), filepath.Join(root, "b", "2.crawl")
+	const url = "http://a.example/"
+	snapshot(t, first, "", answered(url, day(1), 200, nil, long))
+	snapshot(t, second, first, notModified(captured(t, first, url), day(2), nil))
+	moved := filepath.Join(root, "c")
+	for _, dir := range []string{first, second} {
+		if err := os.CopyFS(filepath.Join(moved, filepath.Base(dir)), os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.RemoveAll(first), os.RemoveAll(second)); err != nil {
+		t.Fatal(err)
+	}
+	if body, err := bodyOf(captured(t, filepath.Join(moved, "2.crawl"), url)); body != long || err != nil {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// What was cut is told to be; what repeats it, too.
+func TestACaptureThatWasCutSaysSo(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "1"), filepath.Join(t.TempDir(), "2")
+	const url = "http://a.example/"
+	x := answered(url, day(1), 200, nil, long)
+	x.Truncated = warc.TruncatedLength
+	snapshot(t, first, "", x)
+	snapshot(t, second, first, notModified(captured(t, first, url), day(2), nil))
+	for _, dir := range []string{first, second} {
+		if c := captured(t, dir, url); !c.Truncated {
+			t.Errorf("%+v", c)
+		}
+	}
+	again := filepath.Join(t.TempDir(), "3")
+	snapshot(t, again, first, answered(url, day(3), 200, nil, long))
+	if c := captured(t, again, url); c.Truncated || !c.OfDate.Equal(day(3)) {
+		t.Errorf("a whole answer repeats one that was cut: %+v", c)
+	}
+}
+
+// Damage costs the captures that it hits, and is told: none of them comes back otherwise
+// than it was.
+func TestDamageOfThePastIsTold(t *testing.T) {
+	const url = "http://a.example/x"
+	rewrite := func(t *testing.T, path string, change func([]byte) []byte) {
+		raw, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, change(raw), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive := func(t *testing.T, dir string) string {
+		files, err := ArchiveFiles(dir)
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		return files[0]
+	}
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, dir string)
+		found  bool // its head can be read
+	}{
+		"no file": {func(t *testing.T, dir string) { os.Remove(archive(t, dir)) }, false},
+		"a cut file": {func(t *testing.T, dir string) {
+			rewrite(t, archive(t, dir), func(b []byte) []byte { return b[:len(b)/2] })
+		}, true},
+		"an empty file": {func(t *testing.T, dir string) { rewrite(t, archive(t, dir), func(b []byte) []byte { return nil }) }, false},
+		"a body": {func(t *testing.T, dir string) {
+			rewrite(t, archive(t, dir), func(b []byte) []byte { b[len(b)-6] ^= 1; return b }) // of the checksum
+		}, true},
+		"another's place": {func(t *testing.T, dir string) {
+			rewrite(t, filepath.Join(dir, IndexFile), func(b []byte) []byte { return bytes.Replace(b, []byte(`"offset":"`), []byte(`"offset":"9`), 1) })
+		}, false},
+		"no line": {func(t *testing.T, dir string) {
+			rewrite(t, filepath.Join(dir, IndexFile), func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("{"), []byte("[")) })
+		}, false},
+	} {
+		dir := t.TempDir()
+		noise := make([]byte, 200<<10) // that cannot be compressed
+		for i, n := range noise {
+			noise[i] = n ^ byte(i*i*7919>>5)
+		}
+		snapshot(t, dir, "", answered(url, day(1), 200, nil, string(noise)))
+		c.damage(t, dir)
+		got, err := lookedUp(t, dir, url)
+		if (err == nil) != c.found {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if err == nil {
+			if body, err := bodyOf(got); err == nil {
+				t.Errorf("%s: its body is read, of %d bytes", name, len(body))
+			}
+		}
+	}
+}
+
+// Which directory can be a memory.
+func TestWhatCanBeThePast(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := OpenPast(dir); !errors.Is(err, ErrNoCrawl) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	db, err := Open(dir, Options{Gather: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inUse *InUseError
+	if _, err := OpenPast(dir); !errors.As(err, &inUse) || inUse.Dir != dir {
+		t.Errorf("a crawl that runs: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := OpenPast(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Remembers() || p.Dir() != dir {
+		t.Error("a crawl without an archive has a memory")
+	}
+	u, err := frontier.ParseURL("http://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := p.Capture(u); c != nil || err != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Of a 304 those fields count that are about the answer, and not those about its content or
+// the connection.
+func TestAHeaderIsBroughtUpToDate(t *testing.T) {
+	kept := http.Header{"Etag": {`"1"`}, "Content-Type": {"text/html"}, "Content-Length": {"9"}, "Content-Encoding": {"br"}, "X-A": {"1", "2"}, "X-B": {"1"}}
+	by := http.Header{
+		"Etag": {`"2"`}, "Content-Type": {"text/plain"}, "Content-Length": {"0"}, "Content-Encoding": {"gzip"}, "Connection": {"close, x-hop"}, "X-Hop": {"1"},
+		"Transfer-Encoding": {"chunked"}, "X-A": {"3"}, "Date": {"now"}, "X-Robots-Tag": {"noindex"},
+	}
+	got := fmt.Sprint(UpdatedHeader(kept, by))
+	want := fmt.Sprint(http.Header{
+		"Etag": {`"2"`}, "Content-Type": {"text/html"}, "Content-Length": {"9"}, "Content-Encoding": {"br"}, "X-A": {"3"}, "X-B": {"1"}, "Date": {"now"}, "X-Robots-Tag": {"noindex"},
+	})
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if len(kept["X-A"]) != 2 || UpdatedHeader(nil, http.Header{"A": {"1"}}).Get("A") != "1" {
+		t.Error("a header that was kept is changed, or none is no header")
+	}
+}
+
+// A line of another crawl that has the second of an answer, and not its time, is not it.
+func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
+	root := t.TempDir()
+	first, second := filepath.Join(root, "1"), filepath.Join(root, "2")
+	const url = "http://a.example/"
+	early := answered(url, day(1), 200, nil, "e"+long)
+	late := answered(url, day(1).Add(time.Millisecond), 200, nil, "l"+long)
+	snapshot(t, first, "", early, late)
+	c := &Capture{URL: url, OfURL: url, OfDate: day(1)}
+	snapshot(t, second, "", notModified(c, day(2), nil))
+	if body, err := bodyOf(captured(t, second, url)); body != "e"+long || err != nil {
+		t.Errorf("%.9q, %v", body, err)
+	}
+	if e, err := newPast(first).last(first, url, time.Time{}); err != nil || e.Time != cdxTime(day(1)) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if body, err := bodyOf(captured(t, first, url)); body != "l"+long || err != nil {
+		t.Errorf("%.9q, %v", body, err)
+	}
+}
+
+func cdxTime(t time.Time) time.Time {
+	at, _ := time.Parse(cdxj.TimeForm, t.UTC().Format(cdxj.TimeForm))
+	return at
+}

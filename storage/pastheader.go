@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// notUpdated are the fields of a 304 that say nothing of the answer that is kept: those of
+// the connection (RFC 9111, section 3.1), and those about how the content was sent, which
+// the kept one was in its own way (section 3.2).
+var notUpdated = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true, "Transfer-Encoding": true,
+	"Upgrade": true, "Proxy-Authenticate": true, "Proxy-Authentication-Info": true, "Proxy-Authorization": true,
+	"Content-Length": true, "Content-Encoding": true, "Content-Range": true, "Content-Type": true, "Content-Md5": true,
+	"Content-Digest": true, "Repr-Digest": true, "Digest": true,
+}
+
+// UpdatedHeader is the header of an answer that is kept, brought up to date by that of a
+// 304: its fields replace those of the same name (RFC 9110, section 15.4.5; RFC 9111,
+// section 3.2), but for those of the connection, and those about the content, which is the
+// kept one. Neither is changed.
+func UpdatedHeader(kept, by http.Header) http.Header {
+	h := kept.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	var named []string // fields of the connection alone
+	for _, value := range by["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			named = append(named, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for name, values := range by {
+		if !notUpdated[name] && !slices.Contains(named, name) {
+			h[name] = slices.Clone(values)
+		}
+	}
+	return h
+}
+
+// plainHeader is a header without the field by which a record says how its body came.
+func plainHeader(h http.Header) http.Header {
+	const original = "X-Archive-Orig-Transfer-Encoding"
+	if h[original] == nil {
+		return h
+	}
+	h = maps.Clone(h)
+	delete(h, original)
+	return h
+}
