@@ -43,12 +43,14 @@ func partOf(dir string) string {
 
 // store keeps what a visit brought: what servers answered, robots.txt included,
 // and the page; p is nil where there is none.
-func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
+//
+// before is what the crawl before has of e; nil if it has nothing.
+func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *storage.Capture) error {
 	db := j.db(e)
 	if db == nil {
 		return nil
 	}
-	var v storage.Visit
+	v := storage.Visit{Before: before}
 	for _, x := range res.Exchanges {
 		if x.Status == 0 || !j.opts.writes(OutputWARC) || j.declined(e, x, p) {
 			continue
@@ -60,6 +62,9 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 		if p != nil && x == res.Page {
 			if len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
 				record.PayloadDigest = p.digest // nothing was decoded
+			}
+			if k := p.kept; k != nil {
+				record.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: k.OfURL, Date: k.OfDate, PayloadDigest: k.Digest}
 			}
 			record.Metadata = append(record.Metadata, p.usageFields(res.Snapshot)...)
 			record.Metadata = append(record.Metadata, p.names()...)
@@ -75,6 +80,9 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page) error {
 	}
 	refused, err := db.PutVisit(&v)
 	res.Outcome.Fate.Answer = v.Place
+	if v.Unread != nil {
+		j.unread(v.Unread)
+	}
 	for _, r := range refused { // what a server sent must not end the crawl
 		j.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
 	}
@@ -154,10 +162,11 @@ func (p *Page) names() []warc.Field {
 
 // changes say how the page compares with others, as fields of a WARC metadata record.
 func (p *Page) changes() []warc.Field {
-	if !p.texts {
-		return nil
+	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
+	if p.texts {
+		fields = append(fields, warc.Field{Name: "textDigest", Value: p.TextDigest()})
 	}
-	return []warc.Field{{Name: "textDigest", Value: p.TextDigest()}}
+	return fields
 }
 
 // printable is s without control characters, which a field cannot hold.

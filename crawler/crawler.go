@@ -362,6 +362,11 @@ func (c *Crawler) resume() error {
 		}
 		start.Changes = old.changes(&c.opts)
 	}
+	if c.opts.Previous != "" {
+		if err := c.db.PutPrevious(c.opts.Previous); err != nil {
+			return err
+		}
+	}
 	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ type Options struct {
 	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
 
 	Rescan     bool     // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
+	Previous   string   // directory of the crawl before this one, which has ended: what its archive has is asked for only if it has changed, and pages are compared; empty: there is none
 	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
 	Requisites bool     // fetch what pages are shown with, too: beyond the scope, up to MaxEmbeds hops from the page
 	Sitemaps   Sitemaps // which are read, and whether links count beside them
@@ -171,7 +172,7 @@ func (o *Options) check() error {
 			return &OptionError{Field: s.Field, Reason: "is negative"}
 		}
 	}
-	if err := cmp.Or(o.checkLift(), o.checkRobots(), o.checkWire()); err != nil {
+	if err := cmp.Or(o.checkLift(), o.checkRobots(), o.checkWire(), o.checkPrevious()); err != nil {
 		return err
 	}
 	if o.Rescan && o.Dir == "" {

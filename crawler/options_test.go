@@ -108,6 +108,18 @@ func (s *seen) holds(file, text string) int {
 	return bytes.Count(content, []byte(text))
 }
 
+// crawled runs a crawl to its end.
+func crawled(t *testing.T, o crawler.Options) {
+	t.Helper()
+	c, err := crawler.New(o)
+	if err == nil {
+		err = c.Run(context.Background(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // leases is a Shared that only looks on.
 type leases struct{ longest atomic.Int64 }
 
@@ -216,6 +228,12 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "Dir", change: func(o *options, _ *crawltest.Web, s *seen) { o.Dir = s.dir }, look: func(s *seen) any { return s.files(storage.StateFile) }, base: 0, want: 1},
 		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(storage.PagesFile) }, base: 1, want: 0},
 		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},
+		{field: "Previous", change: func(o *options, w *crawltest.Web, s *seen) {
+			before := *o
+			before.Dir = filepath.Join(s.dir, "before")
+			crawled(t, before)
+			o.Previous = before.Dir
+		}, look: func(s *seen) any { return s.pages["http://a.example/1"].Change() }, base: crawler.ChangeClass(""), want: crawler.ChangeNotModified},
 		{field: "TextDigest", dir: true, change: set(func(o *options) { o.TextDigest = true }), look: func(s *seen) any { return s.holds(storage.PagesFile, `"text_digest":"sha256:`) }, base: 0, want: 4},
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
 		{field: "Sitemaps", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.Sitemaps = crawler.SitemapsNone }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},

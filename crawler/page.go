@@ -34,9 +34,11 @@ type Page struct {
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect   bool
-	digest     string // empty for an answer to HEAD
-	textDigest string // once somebody has asked
-	below      int    // pages of its body that were found below the first one, this one too
+	digest     string           // empty for an answer to HEAD
+	textDigest string           // once somebody has asked
+	below      int              // pages of its body that were found below the first one, this one too
+	kept       *storage.Capture // that Body is of, where the server says that nothing has changed; nil: it sent Body
+	change     ChangeClass
 	content
 	statements
 	wishes
@@ -244,6 +246,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	if p.Exchange.Head {
 		r.Method = http.MethodHead
 	}
+	r.Change = string(p.change)
 	if p.texts {
 		r.TextDigest = p.TextDigest()
 	}

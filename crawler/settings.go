@@ -150,6 +150,8 @@ func (o *Options) Settings() []Setting {
 
 		{Name: "output", Field: "Output", Group: GroupOutput, Larger: Other, Resume: FromNowOn, Value: outputs{&o.Output},
 			Help: "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none"},
+		{Name: "previous", Field: "Previous", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: directory{&o.Previous},
+			Help: "directory of the crawl before this one: what its archive has is asked for only if it has changed, and each page is told to be new, modified, or the same"},
 		{Name: "text-digest", Field: "TextDigest", Group: GroupOutput, Larger: Other, Resume: FromNowOn, Value: yesNo(&o.TextDigest),
 			Help: "keep a digest of what readers see of each page, by which it can be told whether its text has changed"},
 		{Name: "max-archive", Field: "MaxArchive", Group: GroupOutput, Unit: "bytes", Larger: Other, Resume: FromNowOn, Value: size(&o.MaxArchive, 1<<30, 1), CodeOnly: true,

@@ -44,6 +44,8 @@ func sample(s crawler.Setting) string {
 		return "7kB"
 	case "regexp", "token":
 		return "seven"
+	case "directory":
+		return "seven.crawl"
 	case "field":
 		return "X-Seven: 7"
 	case "names":

@@ -28,18 +28,20 @@ const (
 
 // Counts are the figures of this run, so far.
 type Counts struct {
-	Requests  int            // robots.txt included
-	Robots    int            // of these, for robots.txt
-	Fetched   int            // URLs that a server answered and that are not asked again
-	Pages     int            // of these, with a 2xx status, but for what pages are shown with, and sitemaps
-	Bytes     int64          // of bodies, as they came over the wire
-	Status    map[int]int    // answers by HTTP status
-	Errors    map[string]int // requests that failed, by stage
-	Skips     map[Reason]int // URLs that were not fetched
-	Retries   int            // pages queued for another try
-	Handler   int            // errors of the handler
-	Rescanned int            // pages of the archive whose links were read again
-	Cut       int            // pages with more links than extract.MaxLinks, whose rest was left out
+	Requests  int                 // robots.txt included
+	Robots    int                 // of these, for robots.txt
+	Fetched   int                 // URLs that a server answered and that are not asked again
+	Pages     int                 // of these, with a 2xx status, but for what pages are shown with, and sitemaps
+	Bytes     int64               // of bodies, as they came over the wire
+	Status    map[int]int         // answers by HTTP status
+	Errors    map[string]int      // requests that failed, by stage
+	Skips     map[Reason]int      // URLs that were not fetched
+	Retries   int                 // pages queued for another try
+	Handler   int                 // errors of the handler
+	Rescanned int                 // pages of the archive whose links were read again
+	Changes   map[ChangeClass]int // pages by what became of them since the crawl before
+	Unread    int                 // pages of which the crawl before has something that cannot be read
+	Cut       int                 // pages with more links than extract.MaxLinks, whose rest was left out
 }
 
 // counts are Counts under a lock.
@@ -102,7 +104,7 @@ func (c *counts) snapshot() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.n
-	n.Status, n.Errors, n.Skips = maps.Clone(n.Status), maps.Clone(n.Errors), maps.Clone(n.Skips)
+	n.Status, n.Errors, n.Skips, n.Changes = maps.Clone(n.Status), maps.Clone(n.Errors), maps.Clone(n.Skips), maps.Clone(n.Changes)
 	return n
 }
 

@@ -51,17 +51,19 @@ type Status struct {
 
 // A StatusRun is what a run came to so far. The figures are those of Counts.
 type StatusRun struct {
-	Pages     int            `json:"pages"`
-	Fetched   int            `json:"fetched"`
-	Requests  int            `json:"requests"`
-	Robots    int            `json:"robots_requests"`
-	Bytes     int64          `json:"bytes"`
-	Status    map[int]int    `json:"status,omitempty"`
-	Errors    map[string]int `json:"errors,omitempty"`
-	Skips     map[Reason]int `json:"skips,omitempty"`
-	Retries   int            `json:"retries"`
-	Handler   int            `json:"handler_errors"`
-	Rescanned int            `json:"rescanned"`
+	Pages     int                 `json:"pages"`
+	Fetched   int                 `json:"fetched"`
+	Requests  int                 `json:"requests"`
+	Robots    int                 `json:"robots_requests"`
+	Bytes     int64               `json:"bytes"`
+	Status    map[int]int         `json:"status,omitempty"`
+	Errors    map[string]int      `json:"errors,omitempty"`
+	Skips     map[Reason]int      `json:"skips,omitempty"`
+	Retries   int                 `json:"retries"`
+	Handler   int                 `json:"handler_errors"`
+	Rescanned int                 `json:"rescanned"`
+	Changes   map[ChangeClass]int `json:"changes,omitempty"`
+	Unread    int                 `json:"unread,omitempty"`
 }
 
 // A StatusRate is how fast a run is now: by second, over the last Seconds.
@@ -146,7 +148,7 @@ func (c *Crawler) Status() Status {
 
 func (s *Status) count(n Counts) {
 	s.Run = StatusRun{
-		n.Pages, n.Fetched, n.Requests, n.Robots, n.Bytes, n.Status, n.Errors, n.Skips, n.Retries, n.Handler, n.Rescanned,
+		n.Pages, n.Fetched, n.Requests, n.Robots, n.Bytes, n.Status, n.Errors, n.Skips, n.Retries, n.Handler, n.Rescanned, n.Changes, n.Unread,
 	}
 }
 

@@ -356,6 +356,18 @@ func (h hosts) Set(text string) error {
 	return nil
 }
 
+// directory is the path of one; empty: none.
+type directory struct{ to *string }
+
+func (directory) Type() string { return "directory" }
+
+func (d directory) String() string { return *d.to }
+
+func (d directory) Set(text string) error {
+	*d.to = text
+	return nil
+}
+
 // outputs are names with commas between them. None at all is none of them, where
 // nil has the usual ones.
 type outputs struct{ to *[]Output }

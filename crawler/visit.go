@@ -7,6 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Visit is the way of one turn: fetch, store, handle, give back. It makes at most
@@ -33,8 +34,13 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		}}
 		return errors.Join(j.logVisit(desk.number, e, &res), j.finish(turn, &res))
 	}
-	res, err := j.fetcher.Get(ctx, turn)
+	before := j.recall(e)
+	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
 	defer res.Release()
+	var answer *fetch.Exchange
+	if err == nil && res.Page != nil {
+		answer, err = j.settleAnswer(ctx, turn, &before, &res)
+	}
 	if err == nil {
 		err = safely("Scope, Rewrite, Same or OnSkip", func() { res.Outcome.Links = j.sitemapsOf(e, res.Snapshot) })
 	}
@@ -50,17 +56,50 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		return errors.Join(err, lerr, ferr)
 	}
 	if res.Page == nil {
-		err := j.store(e, &res, nil)
+		err := j.store(e, &res, nil, before.capture)
 		return errors.Join(j.logVisit(desk.number, e, &res), err, j.finish(turn, &res))
 	}
-	return j.visitPage(ctx, turn, desk, &res)
+	return j.visitPage(ctx, turn, desk, &res, answer, &before)
 }
 
-// visitPage goes on with an answer that is a page.
-func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result) error {
-	page := newPage(turn.Entry(), res, j.opts.reading())
-	page.clean, page.texts = j.cleaner(res.Snapshot), j.opts.TextDigest
+// settleAnswer is the answer that a page is made of: that of the server, or, where that
+// says that nothing has changed, the one that is kept. Where that cannot be had, there is
+// no page, and its entry is offered again. The error is one that ends the crawl.
+func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
+	u := turn.Entry().URL
+	answer, again, err := j.stored(ctx, before, res.Page)
+	switch {
+	case err != nil:
+		return nil, err
+	case again:
+		j.askPlainly(u, true)
+		o := &res.Outcome
+		res.Page, res.Outcome = nil, frontier.Outcome{Again: true, Request: o.Request, RetryAfter: o.RetryAfter, Gap: o.Gap}
+		return nil, nil
+	case answer == nil:
+		j.askPlainly(u, false)
+		return res.Page, nil
+	}
+	res.Outcome.Fate.Status = answer.Status
+	return answer, nil
+}
+
+// visitPage goes on with an answer that is a page, by which that of the server may be
+// meant, or one that is kept.
+func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
+	shown := *res
+	shown.Page = answer
+	page := newPage(turn.Entry(), &shown, j.opts.reading())
+	if page.Exchange = res.Page; answer != res.Page {
+		page.kept = before.capture
+	}
+	known := before.capture
+	if before.plain {
+		known = nil // it cannot be read
+	}
+	page.clean, page.texts = j.cleaner(res.Snapshot), j.opts.TextDigest || j.opts.Previous != ""
 	j.decline(page, res)
+	j.classify(ctx, page, before)
 	res.Outcome.Fate.Digest = page.digest
 	// A handler that panics, hangs or ends its goroutine costs no record of a
 	// request that was made, and no pause after it.
@@ -71,7 +110,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 			turn.Finish(undecided)
 		}
 	}()
-	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res)); err != nil {
+	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res, known)); err != nil {
 		return err
 	}
 	found, err := j.hand(ctx, page, res, desk.found)
@@ -83,6 +122,9 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	res.Outcome.Hold = page.held != nil
 	err = j.finish(turn, res)
 	desk.found.clear()
+	if err == nil && page.change != "" && res.Outcome.Trouble == frontier.NoTrouble {
+		j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
+	}
 	if err == nil && turn.Held() {
 		page.held(turn)
 	}
@@ -163,12 +205,12 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 }
 
 // keep stores a page before the handler sees it.
-func (j *Job) keep(p *Page, res *fetch.Result) error {
+func (j *Job) keep(p *Page, res *fetch.Result, before *storage.Capture) error {
 	if err := j.admit(p); err != nil {
 		return err
 	}
 	j.look(p)
-	return j.store(p.Entry, res, p)
+	return j.store(p.Entry, res, p, before)
 }
 
 // look counts what is odd about a page, and says so.

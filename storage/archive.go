@@ -73,8 +73,8 @@ const maxScratch = 1 << 20
 const smallPayload = 64
 
 // repeats makes x a revisit, if its payload is known: in this archive, or as that of
-// before, which may be nil. It returns the digest by which it is to be known otherwise.
-func (db *DB) repeats(x *warc.Exchange, before *Capture) (string, error) {
+// what v may repeat. It returns the digest by which it is to be known otherwise.
+func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
 	}
@@ -83,14 +83,31 @@ func (db *DB) repeats(x *warc.Exchange, before *Capture) (string, error) {
 	}
 	digest := x.PayloadDigest
 	p, err := db.state.Payload(digest)
-	if err == nil && p == nil && before != nil && before.Digest == digest && !before.Truncated {
-		p = &state.Payload{Date: before.OfDate, URL: before.OfURL}
-	}
-	if err != nil || p == nil {
+	if err != nil {
 		return digest, err
+	}
+	if p == nil {
+		p = v.repeated(x, digest)
+	}
+	if p == nil {
+		return digest, nil
 	}
 	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: p.URL, Date: p.Date, PayloadDigest: digest}
 	return "", nil
+}
+
+// repeated is the answer in a crawl before this one that x, with a payload of that digest,
+// repeats; nil if it repeats none. It is one that is whole: the only copy of a body is
+// never one that cannot be read.
+func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
+	b := v.Before
+	if b == nil || x != v.Answer || b.Digest != digest || b.Truncated {
+		return nil
+	}
+	if v.Unread = b.check(); v.Unread != nil {
+		return nil
+	}
+	return &state.Payload{Date: b.OfDate, URL: b.OfURL}
 }
 
 // archive is the WARC files that a run writes: one that grows, and those that

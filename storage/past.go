@@ -2,6 +2,8 @@ package storage
 
 import (
 	"cmp"
+	"crypto/sha1"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
@@ -305,6 +307,25 @@ func (c *Capture) Open() (*http.Response, error) {
 	resp.Body = &wholeBody{from: resp.Body, rec: rec, file: file}
 	return resp, nil
 }
+
+// check reads the body, and compares its digest.
+func (c *Capture) check() error {
+	resp, err := c.Open()
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	sum := sha1.New()
+	if _, err := io.Copy(sum, resp.Body); err != nil {
+		return err
+	}
+	if is := sha1Digest(sum.Sum(nil)); is != c.Digest {
+		return &warc.Error{Offset: c.body.offset, Err: fmt.Errorf("%s: the payload of %s has the digest %s, not %s", c.body.path, c.OfURL, is, c.Digest)}
+	}
+	return nil
+}
+
+func sha1Digest(sum []byte) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum) }
 
 // A wholeBody is a body in a record, whose checksum stands behind it.
 type wholeBody struct {

@@ -235,7 +235,11 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	if err != nil {
 		return err
 	}
-	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, bytes.TrimSuffix(line, []byte("\n"))))
+	said := p
+	if r.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) {
+		said.Status = 0 // the page has that of the answer which this repeats
+	}
+	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&said, bytes.TrimSuffix(line, []byte("\n"))))
 	if p.Type != warc.Revisit {
 		v.know(referredKey(p.URL, p.Date), ofRecord, p.Offset, name)
 	} else if r.Header.Get(warc.FieldRefersToDate) != "" || r.Header.Get(warc.FieldProfile) == string(warc.IdenticalPayloadDigest) {

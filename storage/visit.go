@@ -16,6 +16,8 @@ type Visit struct {
 	Links     []LinkRecord     // that are on the page
 	Before    *Capture         // of the URL of Answer, in a crawl before this one: what it may repeat; nil: nothing
 
+	Unread error // set by PutVisit: why Answer, which repeats Before, was written whole all the same
+
 	Place frontier.Place // set by PutVisit: where the record of Answer is; it holds once the visit is committed
 }
 
@@ -59,11 +61,7 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 // records makes the records of a visit.
 func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {
-		before := v.Before
-		if x != v.Answer {
-			before = nil
-		}
-		digest, err := db.repeats(x, before)
+		digest, err := db.repeats(x, v)
 		if err != nil {
 			return nil, nil, err
 		}

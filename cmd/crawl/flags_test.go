@@ -85,7 +85,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
 		{"sitemaps", "only", "Sitemaps", "only"}, {"sitemaps", "none", "Sitemaps", "none"}, {"traps", "follow", "FollowTraps", "true"}, {"forms", "true", "Forms", "true"},
 		{"same", "index,tracking", "Same", "/x/?b&a"}, {"same", "query-order", "Same", "/x/index.html?a&b&utm_source=x"}, {"clean-param", "true", "CleanParam", "true"},
-		{"text-digest", "true", "TextDigest", "true"},
+		{"previous", "a.crawl", "Previous", "a.crawl"}, {"text-digest", "true", "TextDigest", "true"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},
 		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"}, {"lift", "a.test", "Lift", "[a.test]"},
 		{"allow-private", "true", "AllowPrivate", "true"}, {"connect-to", "::127.0.0.1:80", "ConnectTo", "[::127.0.0.1:80]"},

@@ -43,6 +43,7 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	if s.Rescanned > 0 {
 		w.line("rescanned", "links of %s in the archive", plural(s.Rescanned, "page"))
 	}
+	changeLines(w, s.Changes, s.Unread)
 	w.line("sites", "%d", s.Sites)
 	w.line("bytes", "%s", size(s.Bytes))
 	w.counts("answers", s.Status)
@@ -161,6 +162,26 @@ func (l *lines) line(label, format string, args ...any) {
 		text := printable(fmt.Sprintf("%-12s %s", label, fmt.Sprintf(format, args...)))
 		_, l.err = fmt.Fprintln(l.w, wrap(text, 13, l.width))
 	}
+}
+
+// changeLines say what became of pages since the crawl before.
+func changeLines(w *lines, changes map[crawler.ChangeClass]int, unread int) {
+	var parts []string
+	for _, class := range crawler.ChangeClasses() {
+		if n := changes[class]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, changeWords[class]))
+		}
+	}
+	if len(parts) > 0 {
+		w.line("changes", "%s", strings.Join(parts, ", "))
+	}
+	if unread > 0 {
+		w.line("unread", "%s of which the crawl before has something that cannot be read: crawl verify names it", plural(unread, "page"))
+	}
+}
+
+var changeWords = map[crawler.ChangeClass]string{
+	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
 // words prints counts, the largest first, each in words.
@@ -304,29 +325,31 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		traps = append(traps, trap(t))
 	}
 	return struct {
-		End         string                 `json:"end"`
-		Dir         string                 `json:"dir"`
-		Pages       int                    `json:"pages"`
-		CrawlPages  int                    `json:"crawl_pages"`
-		Fetched     int                    `json:"fetched"`
-		Requests    int                    `json:"requests"`
-		Robots      int                    `json:"robots_requests"`
-		Sites       int                    `json:"sites"`
-		Bytes       int64                  `json:"bytes"`
-		Queued      int                    `json:"queued"`
-		Status      map[int]int            `json:"status,omitempty"`
-		Errors      map[string]int         `json:"errors,omitempty"`
-		Skips       map[crawler.Reason]int `json:"skips,omitempty"`
-		Early       int                    `json:"early_requests"`
-		LeastMargin float64                `json:"least_margin_seconds"`
-		RetryAfter  int                    `json:"retry_after_obeyed"`
-		Left        map[crawler.Reason]int `json:"left,omitempty"`
-		Waiting     []waiting              `json:"waiting,omitempty"`
-		Cut         int                    `json:"pages_with_links_cut,omitempty"`
-		Repeats     []repeat               `json:"one_body,omitempty"`
-		Traps       []trap                 `json:"traps,omitempty"`
+		End         string                      `json:"end"`
+		Dir         string                      `json:"dir"`
+		Pages       int                         `json:"pages"`
+		CrawlPages  int                         `json:"crawl_pages"`
+		Fetched     int                         `json:"fetched"`
+		Requests    int                         `json:"requests"`
+		Robots      int                         `json:"robots_requests"`
+		Sites       int                         `json:"sites"`
+		Bytes       int64                       `json:"bytes"`
+		Queued      int                         `json:"queued"`
+		Status      map[int]int                 `json:"status,omitempty"`
+		Errors      map[string]int              `json:"errors,omitempty"`
+		Skips       map[crawler.Reason]int      `json:"skips,omitempty"`
+		Early       int                         `json:"early_requests"`
+		LeastMargin float64                     `json:"least_margin_seconds"`
+		RetryAfter  int                         `json:"retry_after_obeyed"`
+		Left        map[crawler.Reason]int      `json:"left,omitempty"`
+		Waiting     []waiting                   `json:"waiting,omitempty"`
+		Changes     map[crawler.ChangeClass]int `json:"changes,omitempty"`
+		Unread      int                         `json:"unread,omitempty"`
+		Cut         int                         `json:"pages_with_links_cut,omitempty"`
+		Repeats     []repeat                    `json:"one_body,omitempty"`
+		Traps       []trap                      `json:"traps,omitempty"`
 	}{
 		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
-		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Cut, repeats, traps,
+		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps,
 	}
 }

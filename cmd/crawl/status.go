@@ -182,6 +182,7 @@ func runLines(w *lines, s crawler.Status) {
 	}
 	w.line("pages", "%d in this run (2xx), %s%s", r.Pages, size(r.Bytes), rate)
 	w.line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
+	changeLines(w, r.Changes, r.Unread)
 	w.counts("answers", r.Status)
 	w.words("not fetched", inOrder(r.Skips), inWords)
 	w.words("no answer", inOrder(r.Errors), stageInWords)

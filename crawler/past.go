@@ -1,0 +1,223 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A previous is the crawl before this one, as visits use it.
+type previous struct {
+	past *storage.Past
+
+	// comparing bounds the bodies that are read to be compared: the page is in memory
+	// meanwhile, and nobody waits for the room of bodies with one in hand.
+	comparing chan struct{}
+
+	mu    sync.Mutex      // guards what follows: each visit of a page looks here
+	told  bool            // the log says that a capture cannot be read
+	plain map[string]bool // URLs whose copy was of no use: they are asked for without a condition
+}
+
+// maxComparing is how many bodies of the crawl before are compared at once.
+const maxComparing = 2
+
+// remember opens the memory that the options name; nil if they name none.
+func (o *Options) remember() (*previous, error) {
+	if o.Previous == "" {
+		return nil, nil
+	}
+	past, err := storage.OpenPast(o.Previous)
+	if err != nil {
+		return nil, err
+	}
+	if !past.Remembers() {
+		o.Logger.Warn("the crawl before has no archive: every page is asked for as if it were new", "dir", o.Previous)
+		return nil, nil
+	}
+	return &previous{past: past, comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}, nil
+}
+
+// checkPrevious finds what is not valid in the option Previous.
+func (o *Options) checkPrevious() error {
+	if o.Previous == "" || o.Dir == "" {
+		return nil
+	}
+	previous, err := filepath.Abs(o.Previous)
+	dir, err2 := filepath.Abs(o.Dir)
+	if err == nil && err2 == nil && previous == dir {
+		return &OptionError{Field: "Previous", Reason: "is the directory of this crawl: name that of the one before"}
+	}
+	return nil
+}
+
+// A recollection is what the crawl before has of a URL. The zero value is that of a crawl
+// that has no memory.
+type recollection struct {
+	asked   bool             // there is a memory, and this is what it has
+	capture *storage.Capture // nil: none, or none that can be read
+	err     error            // why it cannot be read
+	plain   bool             // the page is to be asked for without a condition
+}
+
+// recall looks up an entry in the crawl before. Nothing is known of what is asked for with
+// HEAD, or over FTP.
+func (j *Job) recall(e frontier.Entry) (r recollection) {
+	m := j.previous
+	if m == nil || e.Head || e.URL.Scheme() == "ftp" {
+		return r
+	}
+	r.asked = true
+	r.capture, r.err = m.past.Capture(e.URL)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.plain = m.plain[e.URL.String()]
+	return r
+}
+
+// usable reports whether a page can be made of what is remembered, or compared with it.
+func (r *recollection) usable() bool {
+	return r.capture != nil && r.capture.Status == http.StatusOK && !r.capture.Truncated
+}
+
+// validators are those by which the page is asked for.
+func (r *recollection) validators() (v fetch.Validators) {
+	if r.usable() && !r.plain {
+		v.ETag, v.LastModified = r.capture.Header.Get("ETag"), r.capture.Header.Get("Last-Modified")
+	}
+	return v
+}
+
+// stored is the answer that a 304 stands for; nil where the page is none. again says that
+// there was one, and what it stands for cannot be had: the page is to be asked for once
+// more, without a condition. The error is one that ends the crawl.
+func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
+	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
+		return nil, false, nil
+	}
+	if !sameCopy(r.capture.Header, x.Header) {
+		return nil, true, nil
+	}
+	resp, err := r.capture.Open()
+	if err == nil {
+		defer resp.Body.Close()
+		resp.Header = storage.UpdatedHeader(resp.Header, x.Header)
+		answer, err = j.fetcher.Stored(ctx, x, resp)
+		if err != nil && !errors.Is(err, fetch.ErrStored) {
+			return nil, false, err
+		}
+	}
+	if err != nil {
+		j.unread(err)
+		return nil, true, nil
+	}
+	return answer, false, nil
+}
+
+// sameCopy reports whether a 304 speaks of the copy at hand: not where both name strong
+// validators that differ (RFC 9111, section 4.3.4).
+func sameCopy(kept, by http.Header) bool {
+	a, b := kept.Get("ETag"), by.Get("ETag")
+	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
+}
+
+// askPlainly has a page asked for without a condition the next time, or, once it was, as
+// any other.
+func (j *Job) askPlainly(u frontier.URL, plainly bool) {
+	if j.previous == nil {
+		return
+	}
+	j.previous.mu.Lock()
+	defer j.previous.mu.Unlock()
+	if plainly {
+		j.previous.plain[u.String()] = true
+	} else {
+		delete(j.previous.plain, u.String())
+	}
+}
+
+// unread counts a capture that cannot be read, and says so, once.
+func (j *Job) unread(err error) {
+	j.counts.add(func(n *Counts) { n.Unread++ })
+	m := j.previous
+	m.mu.Lock()
+	said := m.told
+	m.told = true
+	m.mu.Unlock()
+	if !said {
+		j.opts.Logger.Warn("what the crawl before has of a page cannot be read: such pages are asked for as if they were new; the figures say how many there are",
+			"dir", m.past.Dir(), "error", err)
+	}
+}
+
+// classify says what became of a page since the crawl before.
+func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
+	switch {
+	case !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "":
+	case p.kept != nil:
+		p.change = ChangeNotModified
+	case r.err != nil:
+		j.unread(r.err)
+	case r.capture == nil || r.capture.Status/100 != 2:
+		p.change = ChangeNew
+	case r.usable() && p.Truncated == "":
+		var err error
+		if p.change, err = j.compare(ctx, p, r.capture); err != nil && ctx.Err() == nil {
+			j.unread(err)
+		}
+	}
+}
+
+// compare compares a page with the one before, of which no more is read than is needed.
+func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
+	x := p.Exchange
+	whole := len(x.Wire) > 0 && len(x.Body) > 0 && &x.Wire[0] == &x.Body[0] // nothing was decoded
+	if whole && p.digest == c.Digest {
+		return ChangeNotModified, nil
+	}
+	if whole && c.Digest != "" && c.Header.Get("Content-Encoding") == "" && !extract.IsHTML(p.Type) && p.Type != "text/plain" {
+		return ChangeModified, nil
+	}
+	select {
+	case j.previous.comparing <- struct{}{}:
+		defer func() { <-j.previous.comparing }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	resp, err := c.Open()
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := j.fetcher.Decode(resp)
+	if err != nil {
+		return "", err
+	}
+	before := newPage(p.Entry, &fetch.Result{Page: &fetch.Exchange{URL: x.URL, Status: c.Status, Header: resp.Header, Body: body}}, extract.Options{Token: j.opts.Identity.Token})
+	switch {
+	case before.digest == p.digest:
+		return ChangeNotModified, nil
+	case before.TextDigest() == p.TextDigest():
+		return ChangeSameText, nil
+	}
+	return ChangeModified, nil
+}
+
+// NotModified reports whether the server has said, with status 304, that the page is what
+// it was in the crawl that Options.Previous names. Body and all that is read of it are of
+// the archive of that then, Status is that of the answer which brought it, and Header is
+// the one of then, brought up to date (RFC 9111, section 3.2). Exchange is the request of
+// now, with its 304.
+func (p *Page) NotModified() bool { return p.kept != nil }
+
+// Change is what became of the page since the crawl that Options.Previous names; empty
+// where there is none, or where it cannot be told.
+func (p *Page) Change() ChangeClass { return p.change }

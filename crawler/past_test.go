@@ -1,0 +1,575 @@
+package crawler_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+)
+
+// filler makes a body long enough to be repeated.
+var filler = "<p>" + strings.Repeat("words that stand still ", 8)
+
+// A resource is one that changes between two crawls.
+type resource struct {
+	body, etag, modified string
+	header               http.Header // further fields, of a 304, too
+	status               int         // 0: 200
+	deaf                 bool        // it heeds no condition
+	says304              bool        // always
+}
+
+// A shelf serves resources, and keeps what it was asked.
+type shelf struct {
+	mu    sync.Mutex
+	has   map[string]resource
+	asked map[string][]http.Header
+}
+
+func newShelf(site *crawltest.Site) *shelf {
+	s := &shelf{has: map[string]resource{}, asked: map[string][]http.Header{}}
+	site.Default(s.serve)
+	return s
+}
+
+func (s *shelf) put(target string, r resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.has[target] = r
+}
+
+// requests are those of the last crawl for a target, "c" for each with a condition.
+func (s *shelf) requests(target string) (kinds string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.asked[target] {
+		if h.Get("If-None-Match") != "" || h.Get("If-Modified-Since") != "" {
+			kinds += "c"
+		} else {
+			kinds += "-"
+		}
+	}
+	return kinds
+}
+
+func (s *shelf) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.asked)
+}
+
+func (s *shelf) serve(w http.ResponseWriter, req *http.Request) {
+	target := req.URL.RequestURI()
+	s.mu.Lock()
+	r, ok := s.has[target]
+	s.asked[target] = append(s.asked[target], req.Header)
+	s.mu.Unlock()
+	if !ok {
+		http.NotFound(w, req)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	for name, value := range map[string]string{"ETag": r.etag, "Last-Modified": r.modified} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	maps.Copy(h, r.header)
+	is, since := req.Header.Get("If-None-Match"), req.Header.Get("If-Modified-Since")
+	same := is != "" && is == r.etag || is == "" && since != "" && since == r.modified
+	if r.says304 || same && !r.deaf {
+		h.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if r.status != 0 {
+		w.WriteHeader(r.status)
+	}
+	if h.Get("Content-Encoding") == "gzip" {
+		z := gzip.NewWriter(w)
+		z.Write([]byte(r.body))
+		z.Close()
+		return
+	}
+	w.Write([]byte(r.body))
+}
+
+// A visited page, as its handler has seen it.
+type visitedPage struct {
+	change      crawler.ChangeClass
+	notModified bool
+	status      int
+	asked       int // status of its exchange
+	body, title string
+	header      http.Header
+	links       int
+	truncated   string
+	noindex     bool
+	text        string
+}
+
+// A series is crawls of one web, one after the other, in directories beside each other.
+type series struct {
+	t    *testing.T
+	web  *crawltest.Web
+	root string
+	n    int
+	last map[string]visitedPage
+	sum  crawler.Summary
+	logs bytes.Buffer
+}
+
+func (s *series) dir(n int) string { return filepath.Join(s.root, fmt.Sprintf("%d.crawl", n)) }
+
+// crawl runs the next crawl, which knows the one before.
+func (s *series) crawl(change ...func(*crawler.Options)) {
+	s.t.Helper()
+	if err := s.run(change...); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := storage.Verify(s.dir(s.n), func(err error) { s.t.Errorf("crawl %d: %v", s.n, err) }); err != nil {
+		s.t.Errorf("crawl %d: %v", s.n, err)
+	}
+	report, err := audit.Dir(s.dir(s.n), audit.Options{})
+	if err != nil || !report.Clean() || report.UnprovenLines > 0 {
+		s.t.Errorf("crawl %d: the audit says %+v, %v", s.n, report, err)
+	}
+}
+
+func (s *series) run(change ...func(*crawler.Options)) error {
+	s.t.Helper()
+	s.n++
+	s.last = map[string]visitedPage{}
+	s.logs.Reset()
+	o := crawler.Options{
+		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: s.web, Dir: s.dir(s.n),
+		Logger: slog.New(slog.NewTextHandler(&s.logs, nil)),
+	}
+	if s.n > 1 {
+		o.Previous = s.dir(s.n - 1)
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	c, err := crawler.New(o)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	err = c.Run(s.t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		mu.Lock()
+		defer mu.Unlock()
+		s.last[p.URL.Target()] = visitedPage{
+			p.Change(), p.NotModified(), p.Status, p.Exchange.Status, string(p.Body), p.Title(), p.Header, len(p.Links()), p.Truncated, p.Directives.NoIndex, p.TextDigest(),
+		}
+		return nil
+	}))
+	s.sum = c.Summary()
+	return err
+}
+
+// bubble runs a test of a series in virtual time.
+func bubble(t *testing.T, test func(s *series, shelf *shelf)) {
+	root := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		s := &series{t: t, web: w, root: root}
+		test(s, newShelf(w.Site("http://a.example")))
+		w.AssertPolite()
+	})
+}
+
+// pages links to pages.
+func pages(targets ...string) string {
+	var b strings.Builder
+	for _, target := range targets {
+		fmt.Fprintf(&b, "<a href=%q>x</a>", target)
+	}
+	return b.String()
+}
+
+const longAgo = "Tue, 01 Jan 2030 00:00:00 GMT"
+
+// What has not changed is not sent again, and is a page as any other all the same; of what
+// has changed it is told how.
+func TestASecondCrawlKnowsTheFirst(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		all := []string{"/list", "/weak", "/dated", "/deaf", "/script", "/text", "/gone", "/moved", "/zipped", "/back", "/plain", "/feed", "/quiet", "/error"}
+		shelf.put("/", resource{body: filler + pages(all...)})
+		shelf.put("/list", resource{body: "<title>A list</title>" + filler + pages("/deep"), etag: `"1"`, header: http.Header{"X-Old": {"1"}, "Cache-Control": {"max-age=1"}}})
+		shelf.put("/deep", resource{body: filler + "deep", etag: `"1"`})
+		shelf.put("/weak", resource{body: filler + "weak", etag: `W/"1"`})
+		shelf.put("/dated", resource{body: filler + "dated", modified: longAgo})
+		shelf.put("/deaf", resource{body: filler + "deaf", etag: `"1"`, deaf: true})
+		shelf.put("/script", resource{body: filler + "<script>1</script>"})
+		shelf.put("/text", resource{body: filler + "old text", etag: `"1"`})
+		shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`})
+		shelf.put("/moved", resource{body: filler + "moved", etag: `"1"`})
+		shelf.put("/zipped", resource{body: filler + "zipped" + pages("/inzip"), etag: `"1"`, header: http.Header{"Content-Encoding": {"gzip"}}})
+		shelf.put("/inzip", resource{body: filler + "in it"})
+		shelf.put("/plain", resource{body: "plain  " + strings.Repeat("text ", 30), header: http.Header{"Content-Type": {"text/plain"}}})
+		shelf.put("/feed", resource{body: strings.Repeat("\x00\x01\x02", 100), header: http.Header{"Content-Type": {"application/octet-stream"}}})
+		shelf.put("/quiet", resource{says304: true})
+		shelf.put("/error", resource{body: filler + "error", etag: `"1"`, status: 403})
+		s.crawl()
+		for target, p := range s.last {
+			if p.change != "" || p.notModified {
+				t.Errorf("%s of the first crawl is %+v", target, p)
+			}
+		}
+		first := s.last
+		shelf.forget()
+		shelf.put("/", resource{body: filler + pages(append(all, "/new")...)})
+		shelf.put("/new", resource{body: filler + "new"})
+		shelf.put("/list", resource{etag: `"1"`, header: http.Header{"Cache-Control": {"max-age=2"}, "X-Robots-Tag": {"noindex"}}})
+		shelf.put("/script", resource{body: filler + "<script>2</script>"})
+		shelf.put("/text", resource{body: filler + "new text", etag: `"2"`})
+		shelf.put("/gone", resource{body: "no", status: 404})
+		shelf.put("/moved", resource{status: 301, header: http.Header{"Location": {"/moved-to"}}})
+		shelf.put("/moved-to", resource{body: filler + "moved"})
+		shelf.put("/back", resource{body: filler + "it is back"})
+		shelf.put("/plain", resource{body: "plain " + strings.Repeat("text\n", 30), header: http.Header{"Content-Type": {"text/plain"}}})
+		shelf.put("/feed", resource{body: strings.Repeat("\x00\x01\x03", 100), header: http.Header{"Content-Type": {"application/octet-stream"}}})
+		shelf.put("/error", resource{body: filler + "no error", etag: `"1"`})
+		s.crawl()
+		for _, row := range []struct {
+			target, requests string
+			change           crawler.ChangeClass
+			kept             bool
+		}{
+			{"/", "-", crawler.ChangeSameText, false}, // the link is new, its text is not...
+			{"/list", "c", crawler.ChangeNotModified, true}, {"/deep", "c", crawler.ChangeNotModified, true},
+			{"/weak", "c", crawler.ChangeNotModified, true}, {"/dated", "c", crawler.ChangeNotModified, true},
+			{"/deaf", "c", crawler.ChangeNotModified, false}, {"/script", "-", crawler.ChangeSameText, false},
+			{"/text", "c", crawler.ChangeModified, false}, {"/gone", "c", "", false}, {"/moved", "c", "", false},
+			{"/moved-to", "-", crawler.ChangeNew, false}, {"/zipped", "c", crawler.ChangeNotModified, true},
+			{"/inzip", "-", crawler.ChangeNotModified, false}, {"/back", "-", crawler.ChangeNew, false}, {"/new", "-", crawler.ChangeNew, false},
+			{"/plain", "-", crawler.ChangeSameText, false}, {"/feed", "-", crawler.ChangeModified, false},
+			{"/quiet", "-", "", false}, {"/error", "-", crawler.ChangeNew, false},
+		} {
+			p, ok := s.last[row.target]
+			if row.target == "/" {
+				row.change = crawler.ChangeModified // one more x
+			}
+			if got := shelf.requests(row.target); got != row.requests || !ok || p.change != row.change || p.notModified != row.kept {
+				t.Errorf("%s: requests %q, %q, %t, want %q, %q, %t", row.target, got, p.change, p.notModified, row.requests, row.change, row.kept)
+			}
+			if row.kept {
+				if before := first[row.target]; p.status != 200 || p.asked != 304 || p.body != before.body || p.links != before.links || p.title != before.title || p.text != before.text {
+					t.Errorf("%s: %+v, was %+v", row.target, p, before)
+				}
+			}
+		}
+		list := s.last["/list"]
+		if h := list.header; h.Get("Cache-Control") != "max-age=2" || h.Get("X-Old") != "1" || h.Get("Content-Type") != "text/html; charset=utf-8" || !list.noindex || list.title != "A list" {
+			t.Errorf("the header is %v, the title %q", list.header, list.title)
+		}
+		want := map[crawler.ChangeClass]int{crawler.ChangeNew: 4, crawler.ChangeModified: 3, crawler.ChangeSameText: 2, crawler.ChangeNotModified: 7}
+		if !maps.Equal(s.sum.Changes, want) || s.sum.Unread != 0 || s.sum.Pages != 16 {
+			t.Errorf("%v, %d unread, %d pages", s.sum.Changes, s.sum.Unread, s.sum.Pages)
+		}
+		for url, p := range pagesIn(t, s.dir(2)) {
+			if seen := s.last[strings.TrimPrefix(url, "http://a.example")]; p.Change != string(seen.change) || p.TextDigest != seen.text || p.Status != seen.status {
+				t.Errorf("%s: the line says %q, %s, %d", url, p.Change, p.TextDigest, p.Status)
+			}
+		}
+	})
+}
+
+// A body is found over several crawls that have not had it sent, with the last header.
+func TestABodyIsFoundManyCrawlsBack(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/same"), etag: `"1"`})
+		shelf.put("/same", resource{body: filler + "same"})
+		s.crawl()
+		for n := 2; n <= 4; n++ {
+			shelf.forget()
+			s.crawl()
+			for target, kept := range map[string]bool{"/": true, "/same": false} {
+				if p := s.last[target]; p.change != crawler.ChangeNotModified || p.notModified != kept || !strings.HasPrefix(p.body, filler) {
+					t.Errorf("crawl %d: %s is %+v", n, target, p)
+				}
+			}
+		}
+		if len(archiveOf(t, s.dir(4))) == 0 || bytes.Contains(archiveOf(t, s.dir(4)), []byte("words that stand")) {
+			t.Error("the archive of the last crawl has a body that the first one has")
+		}
+	})
+}
+
+// archiveOf are the WARC files of a crawl, decompressed.
+func archiveOf(t *testing.T, dir string) []byte {
+	t.Helper()
+	files, err := storage.ArchiveFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err == nil {
+			_, err = all.ReadFrom(z)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.Bytes()
+}
+
+// A copy that is of no use costs a request, never a page: one that cannot be read is asked
+// for without a condition, as is what a 304 says of another copy, and one that was cut.
+func TestACopyThatIsOfNoUseCostsARequest(t *testing.T) {
+	damaged := func(change func(path string) error) func(t *testing.T, s *series) {
+		return func(t *testing.T, s *series) {
+			files, err := storage.ArchiveFiles(s.dir(1))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			if err := change(files[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		damage   func(t *testing.T, s *series)
+		requests string // for a page that has not changed
+		unread   bool
+		cut      bool
+		change   crawler.ChangeClass
+	}{
+		"whole":   {func(*testing.T, *series) {}, "c", false, false, crawler.ChangeNotModified},
+		"no file": {damaged(os.Remove), "-", true, false, ""},
+		"a body": {damaged(func(path string) error {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			// The record of the page is the one that is large.
+			raw[len(raw)*2/3] ^= 0x55
+			return os.WriteFile(path, raw, 0o644)
+		}), "c-", true, false, crawler.ChangeNotModified},
+		"no index": {func(t *testing.T, s *series) { os.Remove(filepath.Join(s.dir(1), storage.IndexFile)) }, "-", false, false, ""},
+		"an index that is none": {func(t *testing.T, s *series) {
+			if err := os.WriteFile(filepath.Join(s.dir(1), storage.IndexFile), []byte("example,a)/ 2030\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "-", true, false, ""},
+		"cut": {func(*testing.T, *series) {}, "-", false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(s *series, shelf *shelf) {
+				noise := make([]byte, 100<<10)
+				state := uint32(7)
+				for i := range noise {
+					state = state*1664525 + 1013904223
+					noise[i] = 'a' + byte(state>>24)%26
+				}
+				shelf.put("/", resource{body: string(noise) + pages("/other"), etag: `"1"`})
+				shelf.put("/other", resource{body: filler})
+				size := func(o *crawler.Options) {
+					if c.cut {
+						o.MaxSize = 50 << 10
+					}
+				}
+				s.crawl(size)
+				c.damage(t, s)
+				shelf.forget()
+				s.crawl(size)
+				got := shelf.requests("/")
+				if p := s.last["/"]; got != c.requests || p.change != c.change || p.status != 200 || len(p.body) < 50<<10 {
+					t.Errorf("requests %q, want %q: %q, %d bytes", got, c.requests, p.change, len(p.body))
+				}
+				if told := strings.Count(s.logs.String(), "the figures say"); (s.sum.Unread > 0) != c.unread || (told == 1) != c.unread {
+					t.Errorf("%d unread, told %d times", s.sum.Unread, told)
+				}
+			})
+		})
+	}
+}
+
+// A 304 that names another copy than the one that was asked about brings no page.
+func TestA304ThatSpeaksOfAnotherCopyIsAskedForAgain(t *testing.T) {
+	for is, want := range map[string]string{`"1"`: "c", `"2"`: "c-", `W/"2"`: "c", "": "c"} {
+		bubble(t, func(s *series, shelf *shelf) {
+			shelf.put("/", resource{body: filler, etag: `"1"`, modified: longAgo})
+			s.crawl()
+			shelf.forget()
+			s.web.Site("http://a.example").Func("/", func(w http.ResponseWriter, req *http.Request) {
+				shelf.mu.Lock()
+				shelf.asked["/"] = append(shelf.asked["/"], req.Header)
+				shelf.mu.Unlock()
+				if is != "" {
+					w.Header().Set("ETag", is)
+				}
+				if req.Header.Get("If-None-Match") != "" {
+					w.WriteHeader(http.StatusNotModified)
+					return
+				}
+				w.Header().Set("Content-Type", "text/html")
+				w.Write([]byte(filler + "other"))
+			})
+			s.crawl()
+			change := crawler.ChangeNotModified
+			if want == "c-" {
+				change = crawler.ChangeModified
+			}
+			if got := shelf.requests("/"); got != want || s.last["/"].change != change {
+				t.Errorf("%s: requests %q, want %q; %+v", is, got, want, s.last["/"])
+			}
+		})
+	}
+}
+
+// Nothing is remembered of what is asked for with HEAD, and a crawl without an archive has
+// no memory at all, which is said once.
+func TestWhatIsNotRemembered(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/head"), etag: `"1"`})
+		shelf.put("/head", resource{body: filler, etag: `"1"`})
+		head := func(o *crawler.Options) {
+			o.Links = func(_ *crawler.Page, l *crawler.Link) bool { l.Head = l.URL.Target() == "/head"; return true }
+		}
+		s.crawl()
+		shelf.forget()
+		s.crawl(head)
+		if p := s.last["/head"]; shelf.requests("/head") != "-" || p.change != "" || p.text != "" {
+			t.Errorf("asked for with HEAD: %q, %+v", shelf.requests("/head"), p)
+		}
+		shelf.forget()
+		s.crawl()
+		if p := s.last["/head"]; shelf.requests("/head") != "-" || p.change != crawler.ChangeNew {
+			t.Errorf("with GET, after HEAD: %q, %+v", shelf.requests("/head"), p)
+		}
+		shelf.forget()
+		s.crawl(func(o *crawler.Options) { o.Output = []crawler.Output{crawler.OutputPages} })
+		if p := s.last["/"]; p.change != crawler.ChangeNotModified || !p.notModified {
+			t.Errorf("a crawl that keeps no archive: %+v", p)
+		}
+		shelf.forget()
+		s.crawl()
+		if p := s.last["/"]; shelf.requests("/") != "-" || p.change != "" || strings.Count(s.logs.String(), "no archive") != 1 {
+			t.Errorf("after a crawl without an archive: %q, %+v, %s", shelf.requests("/"), p, s.logs.String())
+		}
+	})
+}
+
+// A crawl in memory knows the one before, too, and the body budget holds for what that has.
+func TestACrawlInMemoryKnowsTheOneBefore(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler + strings.Repeat("x", 600<<10), etag: `"1"`})
+		s.crawl()
+		if err := s.run(func(o *crawler.Options) { o.Dir, o.BodyBudget = "", 1 }); err != nil {
+			t.Fatal(err)
+		}
+		if p := s.last["/"]; !p.notModified || len(p.body) < 600<<10 {
+			t.Errorf("%t, %d bytes", p.notModified, len(p.body))
+		}
+		if err := s.run(func(o *crawler.Options) { o.Dir, o.Previous, o.MaxSize = "", s.dir(1), 1<<10 }); err != nil {
+			t.Fatal(err)
+		}
+		if p := s.last["/"]; !p.notModified || len(p.body) != 1<<10 || p.truncated != "length" {
+			t.Errorf("%t, %d bytes, %q", p.notModified, len(p.body), p.truncated)
+		}
+	})
+}
+
+// What cannot be the crawl before ends the run before it begins.
+func TestWhatCannotBeTheCrawlBefore(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler})
+		var wrong *crawler.OptionError
+		if err := s.run(func(o *crawler.Options) { o.Previous = o.Dir + "/" }); !errors.As(err, &wrong) || wrong.Field != "Previous" {
+			t.Errorf("the crawl itself: %v", err)
+		}
+		if err := s.run(func(o *crawler.Options) { o.Previous = t.TempDir() }); !errors.Is(err, storage.ErrNoCrawl) {
+			t.Errorf("an empty directory: %v", err)
+		}
+		dir := t.TempDir()
+		db, err := storage.Open(dir, storage.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		var inUse *storage.InUseError
+		if err := s.run(func(o *crawler.Options) { o.Previous = dir }); !errors.As(err, &inUse) {
+			t.Errorf("a crawl that runs: %v", err)
+		}
+	})
+}
+
+// Pages that count for limits do so whether they are sent or not.
+func TestWhatIsNotModifiedCountsForLimits(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/1", "/2", "/3"), etag: `"1"`})
+		for _, target := range []string{"/1", "/2", "/3"} {
+			shelf.put(target, resource{body: filler + target, etag: `"1"`})
+		}
+		s.crawl()
+		s.crawl(func(o *crawler.Options) { o.Limit = 2 })
+		if got := slices.Sorted(maps.Keys(s.last)); len(got) != 2 || s.sum.End != crawler.EndLimit {
+			t.Errorf("%v, %s", got, s.sum.End)
+		}
+	})
+}
+
+// A body that cannot be read any more is kept again when the server sends it, though
+// nothing in it has changed.
+func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		noise := strings.Repeat("0123456789abcdef", 4<<10)
+		shelf.put("/", resource{body: noise, etag: `"1"`, deaf: true})
+		s.crawl()
+		files, err := storage.ArchiveFiles(s.dir(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, err := os.ReadFile(filepath.Join(s.dir(1), storage.IndexFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _, _ := strings.Cut(string(index), "\n")
+		e, err := cdxj.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw[e.Offset+e.Length-6] ^= 1 // in the checksum of the record
+		if err := os.WriteFile(files[0], raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.crawl()
+		if p := s.last["/"]; p.change != crawler.ChangeNotModified || p.notModified || s.sum.Unread != 1 {
+			t.Errorf("%+v, %d unread", p.change, s.sum.Unread)
+		}
+		if !bytes.Contains(archiveOf(t, s.dir(2)), []byte(noise)) {
+			t.Error("the only whole copy of a body was not kept")
+		}
+	})
+}
