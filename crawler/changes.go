@@ -11,6 +11,10 @@ type asked struct {
 	Identity Identity
 	Settings map[string]string
 	Began    time.Time // the run
+
+	Processes []Process        // of the runs, this one included
+	Builds    map[string]Build // of them, by their digests
+	Forgotten int              // runs before those
 }
 
 // A Start says how a run begins.
@@ -42,7 +46,7 @@ func (c *Crawler) begun(s Start) error {
 }
 
 func (c *Crawler) asked() asked {
-	a := asked{c.opts.Identity, map[string]string{}, time.Now().UTC()}
+	a := asked{Identity: c.opts.Identity, Settings: map[string]string{}, Began: time.Now().UTC()}
 	for _, s := range c.opts.Settings() {
 		a.Settings[s.Name] = s.String()
 	}

@@ -353,7 +353,14 @@ func (c *Crawler) resume() error {
 	if err != nil {
 		return err
 	}
+	var last keptStatus
+	if _, err := c.db.Get(keyStatus, &last); err != nil {
+		return err
+	}
 	now := c.asked()
+	if err := now.withProcess(&old, &last); err != nil {
+		return err
+	}
 	c.run = now.Began
 	start := Start{Resumed: known, Orders: c.kept}
 	if known {

@@ -35,3 +35,18 @@ func TearQueue(c *Crawler) {
 	defer c.mu.Unlock()
 	c.queue = tornQueue{c.queue}
 }
+
+// ProcessesOf are those that are kept after some runs, an hour apart, each of which was done
+// before the next one began.
+func ProcessesOf(first time.Time, runs int) ([]Process, int, error) {
+	var was asked
+	var last keptStatus
+	for i := range runs {
+		now := asked{Began: first.Add(time.Duration(i) * time.Hour)}
+		if err := now.withProcess(&was, &last); err != nil {
+			return nil, 0, err
+		}
+		was, last = now, keptStatus{now.Began, Status{End: EndDone, Time: now.Began.Add(time.Minute)}}
+	}
+	return was.Processes, was.Forgotten, nil
+}

@@ -1,0 +1,104 @@
+package crawler_test
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// processes are those that a crawl has kept.
+func processes(t *testing.T, dir string) (all []crawler.Process, builds []crawler.Build) {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all, of, before, err := crawler.Processes(r)
+	if err != nil || before != 0 {
+		t.Fatal(before, err)
+	}
+	for _, p := range all {
+		builds = append(builds, of[p.Build])
+	}
+	return all, builds
+}
+
+// Each run keeps when it began and ended, how, by which clock, and of what the program was
+// built: also where the next one is on another machine.
+func TestEachRunKeepsWhatWorkedOnIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
+		dir := t.TempDir()
+		first := time.Now()
+		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, 1 }, "http://a.example/")
+		time.Sleep(time.Hour)
+		second := time.Now()
+		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/")
+		all, builds := processes(t, dir)
+		if len(all) != 2 {
+			t.Fatalf("%+v", all)
+		}
+		zone, offset := second.Zone()
+		for i, want := range []struct {
+			began time.Time
+			end   crawler.End
+		}{{first, crawler.EndLimit}, {second, crawler.EndDone}} {
+			p, b := all[i], builds[i]
+			if !p.Began.Equal(want.began) || p.End != want.end || !p.Ended.After(p.Began) || p.Ended.After(want.began.Add(time.Hour)) {
+				t.Errorf("run %d: %+v", i, p)
+			}
+			if p.Zone != zone || p.Offset != offset {
+				t.Errorf("run %d: zone %s, %d", i, p.Zone, p.Offset)
+			}
+			if runtime.GOOS == "linux" && p.Synchronised == nil {
+				t.Errorf("run %d: nothing is known of the clock: %+v", i, p)
+			}
+			digest, err := b.Digest()
+			if err != nil || digest != p.Build || b.Program != "permesso/"+crawler.Version || b.Go != runtime.Version() || b.OS != runtime.GOOS || b.Arch != runtime.GOARCH || b.Modules == nil {
+				t.Errorf("run %d: %+v, %v", i, b, err)
+			}
+		}
+	})
+}
+
+// A run that has not come to its end has kept that it began.
+func TestARunThatFailsHasNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "x")
+		dir := t.TempDir()
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir,
+			OptOut: func(frontier.URL) string { panic("my mistake") }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), nil); err == nil {
+			t.Fatal("no error")
+		}
+		all, _ := processes(t, dir)
+		if len(all) != 1 || all[0].Began.IsZero() || !all[0].Ended.IsZero() || all[0].End != "" {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
+// Of a crawl that has had more runs than are kept, the oldest are counted.
+func TestTheOldestRunsAreCounted(t *testing.T) {
+	const runs = 1003
+	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	all, before, err := crawler.ProcessesOf(first, runs)
+	if err != nil || len(all) != 1000 || before != 3 || !all[0].Began.Equal(first.Add(3*time.Hour)) || all[0].End != crawler.EndDone {
+		t.Fatalf("%d, %d before them: %+v, %v", len(all), before, all[0], err)
+	}
+	if last := all[999]; last.End != "" || !last.Began.Equal(first.Add((runs-1)*time.Hour)) {
+		t.Errorf("%+v", last)
+	}
+}
