@@ -1,0 +1,157 @@
+package provenance
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An Absence is a line of absences.jsonl: a URL that has entered the crawl, and of which
+// there is no answer. The names of its fields are never changed.
+type Absence struct {
+	URL    string           `json:"url"`
+	Fate   crawler.Standing `json:"fate"`
+	Reason string           `json:"reason,omitempty"`
+	Status int              `json:"status,omitempty"` // of the last answer, which was none that counts
+	Time   time.Time        `json:"time,omitzero"`    // when it ended; none: it is queued
+	Clock  frontier.Clock   `json:"clock,omitempty"`  // that it waits for
+	Until  time.Time        `json:"until,omitzero"`
+	Robots time.Time        `json:"robots,omitzero"` // when the robots.txt was fetched that it was judged by
+	Via    string           `json:"via,omitempty"`
+	Hops   string           `json:"hops,omitempty"`
+	Depth  int              `json:"depth"`
+	Tag    string           `json:"tag,omitempty"`
+	WARC   string           `json:"warc,omitempty"` // where the last answer is archived all the same
+	Offset int64            `json:"offset,omitempty"`
+}
+
+// A Refusal is a line of absences.jsonl behind those: links to URLs of a site that never
+// entered the crawl, for a reason. The names of its fields are never changed.
+type Refusal struct {
+	Refused  string        `json:"refused"`        // the reason
+	Site     frontier.Site `json:"site,omitempty"` // empty: further sites together
+	URLs     int64         `json:"urls"`           // different ones
+	Examples []string      `json:"examples"`       // the first of them
+}
+
+// Bounds of what is remembered of links that were refused.
+const (
+	mostRefusals = 10_000 // sites and reasons
+	mostExamples = 3
+)
+
+// writeAbsences writes a line for each URL without an answer, and then those of links that
+// were refused.
+func (w *writer) writeAbsences(out io.Writer) error {
+	a := &w.Absences
+	for site, err := range w.state.Names() {
+		if err != nil {
+			return err
+		}
+		for l, err := range w.account.List(site) {
+			if err != nil {
+				return err
+			}
+			if err := w.entered(out, &l); err != nil {
+				return err
+			}
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if err := w.writeRefused(out); !errors.Is(err, crawler.ErrNoLinks) {
+		a.Source = SourceLinks
+		return err
+	}
+	s, err := crawler.ReadStatus(w.dir)
+	if err != nil || s.State != crawler.StateEnded {
+		return err
+	}
+	a.Source = SourceLastRun
+	for reason, n := range s.Run.Skips {
+		if beforeQueue(reason) {
+			a.Refused[string(reason)] += int64(n)
+		}
+	}
+	return nil
+}
+
+// beforeQueue reports whether a link can be refused for a reason before it enters a crawl.
+func beforeQueue(r crawler.Reason) bool {
+	switch r {
+	case crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipUse:
+		return false
+	}
+	return true
+}
+
+// entered counts a URL of the crawl, and writes a line if it has no answer.
+func (w *writer) entered(out io.Writer, l *crawler.Listed) error {
+	w.Absences.Entered++
+	w.Absences.Fates[l.Standing]++
+	if l.Hops == "" {
+		if err := w.seeds.add(l.URL.String(), l.Tag); err != nil {
+			return err
+		}
+	}
+	if l.Standing == crawler.StandsFetched {
+		return nil
+	}
+	w.Absences.URLs++
+	f := &l.Fate
+	return line(out, Absence{
+		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(),
+		Robots: f.Rules.UTC(), Via: l.Via, Hops: l.Hops, Depth: l.Depth, Tag: l.Tag, WARC: f.Answer.File, Offset: f.Answer.Offset,
+	})
+}
+
+// A refusalKey is what links are counted by.
+type refusalKey struct {
+	site   frontier.Site
+	reason string
+}
+
+// writeRefused counts the links that were refused, and writes a line for each site and
+// reason. The error is crawler.ErrNoLinks where the crawl keeps none.
+func (w *writer) writeRefused(out io.Writer) error {
+	all := map[refusalKey]*Refusal{}
+	n := 0
+	for l, err := range w.account.Refused() {
+		if err != nil {
+			return err
+		}
+		if n++; n%1000 == 0 && w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		key := refusalKey{l.To.Site(), cmp.Or(string(l.Reason), Unknown)}
+		if all[key] == nil && len(all) >= mostRefusals {
+			key.site = ""
+		}
+		r := all[key]
+		if r == nil {
+			r = &Refusal{Refused: key.reason, Site: key.site, Examples: []string{}}
+			all[key] = r
+		}
+		r.URLs++
+		w.Absences.Refused[key.reason]++
+		if len(r.Examples) < mostExamples {
+			r.Examples = append(r.Examples, l.To.String())
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b refusalKey) int {
+		return cmp.Or(cmp.Compare(a.site, b.site), cmp.Compare(a.reason, b.reason))
+	})
+	for _, key := range keys {
+		if err := line(out, all[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

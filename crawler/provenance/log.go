@@ -1,0 +1,250 @@
+package provenance
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// A logRun is a run as crawl.log tells it.
+type logRun struct {
+	begun, last time.Time
+	next        bool // another one came, which says:
+	killed      bool // it did not end by itself
+}
+
+// A logReader takes in crawl.log.
+type logReader struct {
+	*Provenance
+	ctx   context.Context
+	runs  []logRun // the first of them
+	all   int64
+	sites map[frontier.Site]bool
+	hosts map[string]int64
+}
+
+// mostRuns bounds what is remembered of runs: more than are listed, as they are joined with
+// what the processes have kept.
+const mostRuns = 10 * mostListed
+
+// readLog goes through crawl.log. One that is missing has no lines.
+func (w *writer) readLog() error {
+	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, sites: map[frontier.Site]bool{}, hosts: map[string]int64{}}
+	file, err := os.Open(filepath.Join(w.dir, storage.LogFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return w.joinRuns(r)
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := crawllog.Sift(file, r.line, r.other); err != nil {
+		return err
+	}
+	f := &r.Figures
+	f.Sites, f.Hosts = int64(len(r.sites)), int64(len(r.hosts))
+	f.TopHosts = topOf(r.hosts)
+	return w.joinRuns(r)
+}
+
+func (r *logReader) other(int64, error) error {
+	r.Figures.OtherLines++
+	return r.ctx.Err()
+}
+
+func (r *logReader) line(n int64, l *crawllog.Line, _ []byte) error {
+	f := &r.Figures
+	if f.LogLines++; f.First.IsZero() || l.Time.Before(f.First) {
+		f.First = l.Time.UTC()
+	}
+	if l.Time.After(f.Last) {
+		f.Last = l.Time.UTC()
+	}
+	if l.URL == crawllog.RunURL {
+		r.about(l)
+	} else if !l.Start.IsZero() {
+		r.request(l)
+	}
+	if len(r.runs) == int(r.all) && r.all > 0 {
+		r.runs[r.all-1].last = l.Time.UTC()
+	}
+	if n%1000 == 0 {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// request counts one.
+func (r *logReader) request(l *crawllog.Line) {
+	f := &r.Figures
+	f.Requests++
+	f.Bytes += max(0, l.Size)
+	if u, err := frontier.ParseURL(l.URL); err == nil {
+		r.sites[u.Site()] = true
+		r.hosts[u.Host()]++
+	}
+	stage, failed := l.Annotation("error")
+	if failed {
+		count(f.Errors, plain(stage))
+	}
+	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
+		f.RobotsRequests++
+		return
+	}
+	if l.Status > 0 {
+		count(f.Statuses, strconv.Itoa(l.Status))
+	}
+	if l.Status/100 == 2 && !failed {
+		name := l.Type
+		if name == "" {
+			name = Unknown
+		}
+		count(f.Types, name)
+	}
+}
+
+// others stands for names that are too many.
+const others = "others"
+
+// count counts a name, or others where there are too many different ones.
+func count(m map[string]int64, name string) {
+	if _, known := m[name]; !known && len(m) >= mostNames {
+		name = others
+	}
+	m[name]++
+}
+
+// topOf are the most frequent names.
+func topOf(m map[string]int64) []Count {
+	const most = 20
+	all := []Count{}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, Count{name, m[name]})
+	}
+	slices.SortStableFunc(all, func(a, b Count) int { return int(max(-1, min(1, b.N-a.N))) })
+	return all[:min(most, len(all))]
+}
+
+// about takes in a line about the crawl itself.
+func (r *logReader) about(l *crawllog.Line) {
+	if how, begins := l.Annotation("begin"); begins {
+		if n := len(r.runs); n > 0 && int64(n) == r.all {
+			r.runs[n-1].next, r.runs[n-1].killed = true, how == "unclean"
+		}
+		if r.all > 0 && how == "unclean" {
+			r.Killed++
+		}
+		if r.all++; len(r.runs) < mostRuns {
+			r.runs = append(r.runs, logRun{begun: l.Time.UTC()})
+		}
+	}
+	note := func(key string) string {
+		value, _ := l.Annotation(key)
+		return plain(value)
+	}
+	if lost, err := strconv.ParseInt(note("lost"), 10, 64); err == nil {
+		r.LogLost += lost
+	}
+	if do := note("order"); do != "" {
+		r.Orders.add(crawler.Order{Time: l.Time.UTC(), Do: do, Of: note("of"), What: note("what"), Reason: note("why")})
+	}
+	site := note("site")
+	for _, a := range l.Annotations {
+		key, value, _ := strings.Cut(a, ":")
+		switch key {
+		case "changed":
+			name, change, _ := strings.Cut(value, ":")
+			was, is, _ := strings.Cut(change, "->")
+			r.Changes.add(Change{l.Time.UTC(), plain(name), plain(was), plain(is)})
+		case "allows":
+			setting, is, _ := strings.Cut(plain(value), "=")
+			r.Overrides.add(Override{l.Time.UTC(), site, setting, is, note("reason")})
+		}
+	}
+}
+
+// plain is a value as it was before it became a part of a line.
+func plain(value string) string {
+	if s, err := url.PathUnescape(value); err == nil {
+		return s
+	}
+	return value
+}
+
+// joinRuns makes the runs of what the log says of them, and what the processes have kept.
+// A run stands in both, or its lines were removed, or it was killed before it had kept
+// anything, or its version keeps nothing.
+func (w *writer) joinRuns(r *logReader) error {
+	processes, builds, before, err := crawler.Processes(w.state)
+	if err != nil {
+		return err
+	}
+	w.Builds = map[string]crawler.Build{}
+	i := 0
+	for n, of := range r.runs {
+		until := time.Time{} // the begin of the next
+		if n+1 < len(r.runs) {
+			until = r.runs[n+1].begun
+		}
+		for ; i < len(processes) && processes[i].Began.Before(of.begun); i++ {
+			w.addRun(nil, &processes[i], builds)
+		}
+		var p *crawler.Process
+		if i < len(processes) && (until.IsZero() || processes[i].Began.Before(until)) {
+			p = &processes[i]
+			i++
+		}
+		w.addRun(&of, p, builds)
+	}
+	for ; i < len(processes) && int(r.all) == len(r.runs); i++ {
+		w.addRun(nil, &processes[i], builds)
+	}
+	w.Runs.All = max(w.Runs.All+r.all-int64(len(r.runs)), int64(before+len(processes)))
+	if n := len(w.Runs.List); n > 0 && w.Runs.All == int64(n) && w.state.Unclean() && w.Runs.List[n-1].Ended.IsZero() {
+		w.Runs.List[n-1].How = HowKilled
+		w.Killed++
+	}
+	return nil
+}
+
+func (w *writer) addRun(of *logRun, p *crawler.Process, builds map[string]crawler.Build) {
+	run := Run{How: HowUnknown, Clock: Unknown, Synchronised: Unknown}
+	if p != nil {
+		run.Began, run.Zone, run.Offset, run.Build = p.Began.UTC(), p.Zone, &p.Offset, p.Build
+		if p.End != "" {
+			run.Ended, run.How = p.Ended.UTC(), string(p.End)
+		}
+		if p.Clock != "" {
+			run.Clock = p.Clock
+		}
+		if p.Synchronised != nil {
+			run.Synchronised = map[bool]string{true: "yes", false: "no"}[*p.Synchronised]
+		}
+		if b, known := builds[p.Build]; known {
+			w.Builds[p.Build] = b
+		}
+	}
+	if of != nil {
+		run.Began, run.Last = of.begun, of.last
+		switch {
+		case of.killed:
+			run.How = HowKilled
+		case of.next && run.How == HowUnknown:
+			run.How = HowItself
+		}
+	}
+	w.Runs.add(run)
+}

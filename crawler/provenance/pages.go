@@ -1,0 +1,52 @@
+package provenance
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// mostLicenses bounds how many different places of terms are told apart.
+const mostLicenses = 10 * mostNames
+
+// readPages counts what pages.jsonl says, where the crawl writes it.
+func (w *writer) readPages() error {
+	f := &w.Figures
+	licenses := map[string]int64{}
+	_, err := storage.ReadPages(w.dir, func(p *storage.PageRecord) error {
+		f.Pages++
+		for is, n := range map[*int64]bool{&f.Truncated: p.Truncated != "", &f.NoIndex: p.NoIndex, &f.NoArchive: p.NoArchive, &f.Refused: p.Refused != ""} {
+			if n {
+				*is++
+			}
+		}
+		if p.Charset != "" {
+			count(f.Charsets, p.Charset)
+		}
+		for _, u := range p.Usage {
+			said := u.Use + " refused"
+			if u.Granted {
+				said = u.Use + " granted"
+			}
+			count(f.Usage, said)
+		}
+		for _, of := range [][]string{p.License, p.TDMPolicy} {
+			for _, url := range of {
+				if _, known := licenses[url]; known || len(licenses) < mostLicenses {
+					licenses[url]++
+				}
+			}
+		}
+		if f.Pages%1000 == 0 {
+			return w.ctx.Err()
+		}
+		return nil
+	})
+	f.Licenses = topOf(licenses)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	f.HasPages = true
+	return err
+}

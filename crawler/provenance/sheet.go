@@ -1,0 +1,133 @@
+package provenance
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A Sheet says what became of DATASHEET.md.
+type Sheet struct {
+	Open int    // questions that nobody has answered yet
+	Why  string // it was left as it was; empty where it was written
+}
+
+// openQuestion stands where a person has to answer.
+const openQuestion = "*Open: a person has to answer this.*"
+
+// emptySheet has the questions, and none of the facts.
+//
+//go:embed sheet.md
+var emptySheet []byte
+
+// The marks between which facts stand, each alone on its line.
+var (
+	beginFacts = regexp.MustCompile(`^<!-- facts: ([a-z]+) -->[ \t\r]*$`)
+	endFacts   = regexp.MustCompile(`^<!-- /facts -->[ \t\r]*$`)
+)
+
+// mostSheet is how long a datasheet may be that facts are written into.
+const mostSheet = 16 << 20
+
+// writeSheet brings the facts of DATASHEET.md up to date. What a person has written is kept;
+// a file in which it cannot be told what that is, is left alone.
+func (w *writer) writeSheet() error {
+	path := filepath.Join(w.dir, DatasheetFile)
+	old, err := readBounded(path, mostSheet)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		old = emptySheet
+	case errors.Is(err, errTooLong):
+		w.sheet.Why = err.Error()
+		return nil
+	case err != nil:
+		return err
+	}
+	w.sheet.Open = bytes.Count(old, []byte(openQuestion))
+	text, err := fillSheet(old, w.facts())
+	if err != nil {
+		w.sheet.Why = err.Error()
+		return nil
+	}
+	return w.stageWhole(DatasheetFile, text)
+}
+
+var errTooLong = errors.New("it is too long for a datasheet")
+
+// readBounded reads a file that is not longer than most bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = errTooLong
+	}
+	return text, err
+}
+
+// fillSheet puts facts between their marks, in the place of what stands there. Facts whose
+// marks are gone are left out: somebody did not want them. The error says why nothing is
+// changed.
+func fillSheet(old []byte, facts map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	in, since, marks, n := "", 0, 0, 0
+	for text := range bytes.Lines(old) {
+		n++
+		alone := bytes.TrimSuffix(text, []byte("\n"))
+		begins, ends := beginFacts.FindSubmatch(alone), endFacts.Match(alone)
+		switch {
+		case begins != nil && since != 0:
+			return nil, fmt.Errorf("in line %d facts begin within those that begin in line %d: mend the marks, or move the file away", n, since)
+		case begins != nil:
+			in, since, marks = string(begins[1]), n, marks+1
+			b.Write(text)
+			if known, ok := facts[in]; ok {
+				b.WriteString("\n" + known + "\n")
+			} else {
+				in = ""
+			}
+		case ends && since == 0:
+			return nil, fmt.Errorf("in line %d facts end that have not begun: mend the marks, or move the file away", n)
+		case ends:
+			in, since = "", 0
+			b.Write(text)
+		case in == "":
+			b.Write(text)
+		}
+	}
+	switch {
+	case since != 0:
+		return nil, fmt.Errorf("the facts that begin in line %d have no end: mend the marks, or move the file away", since)
+	case marks == 0:
+		return nil, errors.New("it has no marks for facts: it is somebody's own, and is kept")
+	}
+	return b.Bytes(), nil
+}
+
+// A table is one of Markdown.
+type table struct{ strings.Builder }
+
+func newTable(columns ...string) *table {
+	t := &table{}
+	t.row(columns...)
+	t.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
+	return t
+}
+
+// row adds one, of cells that are Markdown.
+func (t *table) row(cells ...string) {
+	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+// number adds a row of a name and how many there are.
+func (t *table) number(name string, n int64) { t.row(name, fmt.Sprint(n)) }

@@ -1,0 +1,89 @@
+package provenance
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+)
+
+// A KeyError says what is wrong with the file of a key, and how to mend it.
+type KeyError struct {
+	Path string
+	Err  error
+}
+
+func (e *KeyError) Error() string { return fmt.Sprintf("the key %s: %v", e.Path, e.Err) }
+
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// mostKey is how long the file of a key may be.
+const mostKey = 64 << 10
+
+var (
+	errNoKey   = errors.New("it is no key in PEM: openssl genpkey -algorithm ed25519 -out FILE makes one")
+	errNotOurs = errors.New("it is not of Ed25519: openssl genpkey -algorithm ed25519 -out FILE makes such a one")
+	errPublic  = errors.New("it is a public key, by which nothing can be signed: name the file of the private one")
+)
+
+// ReadKey reads a private key of Ed25519: PEM with PKCS #8 (RFC 5958, RFC 8410). The error
+// is a *KeyError.
+func ReadKey(path string) (ed25519.PrivateKey, error) {
+	block, err := readPEM(path)
+	if err != nil {
+		return nil, &KeyError{path, err}
+	}
+	if block.Type == "PUBLIC KEY" {
+		return nil, &KeyError{path, errPublic}
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, &KeyError{path, errNoKey}
+	}
+	own, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, &KeyError{path, errNotOurs}
+	}
+	return own, nil
+}
+
+// ReadPublicKey reads the public key of Ed25519: PEM with a SubjectPublicKeyInfo (RFC 8410),
+// or the private key that it belongs to. The error is a *KeyError.
+func ReadPublicKey(path string) (ed25519.PublicKey, error) {
+	block, err := readPEM(path)
+	if err != nil {
+		return nil, &KeyError{path, err}
+	}
+	if block.Type != "PUBLIC KEY" {
+		own, err := ReadKey(path)
+		if err != nil {
+			return nil, err
+		}
+		return own.Public().(ed25519.PublicKey), nil
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, &KeyError{path, errNoKey}
+	}
+	public, ok := key.(ed25519.PublicKey)
+	if !ok {
+		return nil, &KeyError{path, errNotOurs}
+	}
+	return public, nil
+}
+
+func readPEM(path string) (*pem.Block, error) {
+	text, err := readBounded(path, mostKey)
+	if errors.Is(err, errTooLong) {
+		return nil, errNoKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errNoKey
+	}
+	return block, nil
+}

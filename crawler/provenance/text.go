@@ -1,0 +1,80 @@
+package provenance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// encode is JSON in which nothing could steer a terminal: what sites have written stands in
+// it, and somebody will look at the file.
+func encode(v any, indent string) ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	if !bytes.ContainsFunc(text.Bytes(), steers) {
+		return text.Bytes(), nil
+	}
+	var b bytes.Buffer
+	for _, r := range text.String() {
+		if !steers(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// line writes an object as a line of JSON.
+func line(w io.Writer, v any) error {
+	text, err := encode(v, "")
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}
+
+// steers reports whether a terminal could take r for a command, or a part of one.
+func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+
+// mostText is how many characters of a text a datasheet shows.
+const mostText = 200
+
+// shown is a text in Markdown that is text, whatever it says, also in a cell of a table: in
+// a code span there is no markup, and what would end that or the cell, or is hidden, is
+// spelled out.
+func shown(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "(empty)"
+	}
+	var b strings.Builder
+	b.WriteByte('`')
+	n := 0
+	for _, r := range s {
+		if n++; n > mostText {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ')
+		case r == '`', r == '|', !unicode.IsGraphic(r), unicode.Is(unicode.M, r):
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('`')
+	return b.String()
+}

@@ -1,0 +1,139 @@
+package provenance
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A Check says what Verify looks at. The zero value is valid.
+type Check struct {
+	Key ed25519.PublicKey // by which provenance.json has to be signed; nil: whether it is signed is not looked at
+}
+
+// A Difference is something that is not as provenance.json says.
+type Difference struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// A Verified is what Verify has found.
+type Verified struct {
+	Provenance  *Provenance
+	SHA256      string // of provenance.json
+	Files       int    // that were compared
+	Bytes       int64  // of them
+	Signed      bool   // by the key
+	Differences []Difference
+}
+
+// mostFile is how long a provenance.json may be.
+const mostFile = 256 << 20
+
+// ErrNone is returned where a directory has no provenance.json.
+var ErrNone = errors.New("provenance: there is no " + File)
+
+// Verify compares the files of a directory with the digests in its provenance.json, and that
+// with its signature if there is a key. It needs no crawl: a copy will do, of which files
+// that are missing are told. It changes nothing. What differs is no error; that is ErrNone, a
+// *storage.InUseError where a crawl runs in the directory, one that says what in
+// provenance.json cannot be read, the cause of ctx, or one of the file system.
+func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
+	if run, held := storage.Holder(dir); held {
+		return nil, &storage.InUseError{Dir: dir, Run: run}
+	}
+	path := filepath.Join(dir, File)
+	text, err := readBounded(path, mostFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s", ErrNone, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	v := &Verified{Provenance: &Provenance{}, SHA256: digestOf(text)}
+	if err := json.Unmarshal(text, v.Provenance); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	if v.Provenance.Format != Format {
+		return nil, fmt.Errorf("%s is of the form %q, and not %q: another version of the program reads it", path, v.Provenance.Format, Format)
+	}
+	if err := v.signature(dir, text, c.Key); err != nil {
+		return nil, err
+	}
+	return v, v.files(ctx, dir)
+}
+
+// signature checks that a key has signed text.
+func (v *Verified) signature(dir string, text []byte, key ed25519.PublicKey) error {
+	if key == nil {
+		return nil
+	}
+	sig, err := readBounded(filepath.Join(dir, SignatureFile), mostKey)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.differs(SignatureFile, "is missing: %s is not signed", File)
+	case err != nil && !errors.Is(err, errTooLong):
+		return err
+	case err != nil || !ed25519.Verify(key, text, sig):
+		v.differs(SignatureFile, "is not the signature of %s by this key", File)
+	default:
+		v.Signed = true
+	}
+	return nil
+}
+
+func (v *Verified) differs(file, format string, args ...any) {
+	v.Differences = append(v.Differences, Difference{file, fmt.Sprintf(format, args...)})
+}
+
+// files compares each file.
+func (v *Verified) files(ctx context.Context, dir string) error {
+	known := map[string]bool{}
+	for _, o := range v.Provenance.Outputs {
+		known[o.Name] = true
+		if !filepath.IsLocal(filepath.FromSlash(o.Name)) {
+			v.differs(o.Name, "is no name of a file in the directory")
+			continue
+		}
+		is, err := digestFile(ctx, filepath.Join(dir, filepath.FromSlash(o.Name)), o.Name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.differs(o.Name, "is missing")
+			continue
+		case err != nil:
+			return err
+		case is.Bytes != o.Bytes:
+			v.differs(o.Name, "has %d bytes, and not %d", is.Bytes, o.Bytes)
+		case is.SHA256 != o.SHA256:
+			v.differs(o.Name, "has the SHA-256 %s, and not %s", is.SHA256, o.SHA256)
+		}
+		v.Files++
+		v.Bytes += is.Bytes
+	}
+	archive, err := archiveNames(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range append(archive, outputNames()...) {
+		if known[name] {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err == nil && info.Mode().IsRegular() {
+			v.differs(name, "is not in %s", File)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	slices.SortStableFunc(v.Differences, func(a, b Difference) int { return strings.Compare(a.File, b.File) })
+	return nil
+}

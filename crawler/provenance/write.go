@@ -1,0 +1,398 @@
+package provenance
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Options say how a provenance is written. The zero value is valid.
+type Options struct {
+	Key     ed25519.PrivateKey        // signs provenance.json; nil: it is not signed
+	NoAudit bool                      // leave out the audit, which reads crawl.log twice and sorts it
+	Temp    string                    // directory for temporary files, some 1,200 bytes a request; "" is the system's
+	Now     time.Time                 // as of when it is told what waits; zero: now
+	OptOut  func(frontier.URL) string // as that of crawler.Account
+}
+
+// A Result is what Write has done.
+type Result struct {
+	*Provenance
+	Signed bool
+	Sheet  Sheet
+}
+
+// Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
+// directory of a crawl, each whole or as it was before, and the signature if there is a
+// key; one of an earlier provenance.json is removed. All outputs are read for their
+// digests. As long as it works, the crawl cannot be opened to go on.
+//
+// Where ctx ends, or something fails, the files stay as they were, or some of them do: then
+// Verify says so. The error is a *storage.InUseError, a *storage.DamagedError, a
+// *storage.VersionError, one that wraps storage.ErrNoCrawl, the cause of ctx, or one of the
+// file system.
+func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
+	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	}
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	w := newWriter(ctx, dir, state, o)
+	defer func() { err = errors.Join(err, w.discard()) }()
+	for _, step := range []func() error{
+		w.begin, w.readLog, w.readPages, w.writeLists, w.readOutputs, w.judge, w.compare, w.writeSheet, w.writeFile, w.publish,
+	} {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return &Result{w.Provenance, o.Key != nil, w.sheet}, nil
+}
+
+// A writer makes one provenance. It belongs to one goroutine.
+type writer struct {
+	*Provenance
+	Options
+	ctx     context.Context
+	dir     string
+	state   *storage.Reader
+	account *crawler.Account
+	asked   map[string]string // settings of the last run
+	seeds   *seedList
+	staged  []*stagedFile // in the order in which they get their names
+	sheet   Sheet
+}
+
+func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options) *writer {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	name := filepath.Base(dir)
+	if abs, err := filepath.Abs(dir); err == nil {
+		name = filepath.Base(abs)
+	}
+	p := &Provenance{
+		Format: Format, Version: Version, Name: name, Written: o.Now.UTC(), Writer: crawler.ThisBuild(),
+		Figures: Figures{
+			TopHosts: []Count{}, Statuses: map[string]int64{}, Errors: map[string]int64{}, Types: map[string]int64{},
+			Charsets: map[string]int64{}, Usage: map[string]int64{}, Licenses: []Count{},
+		},
+		Runs: Many[Run]{List: []Run{}}, Changes: Many[Change]{List: []Change{}}, Overrides: Many[Override]{List: []Override{}},
+		Orders: Many[crawler.Order]{List: []crawler.Order{}}, Outputs: []Output{},
+		Robots:   Robots{File: RobotsFile},
+		Absences: Absences{File: AbsencesFile, Fates: map[crawler.Standing]int64{}, Refused: map[string]int64{}},
+	}
+	return &writer{Provenance: p, Options: o, ctx: ctx, dir: dir, state: state}
+}
+
+// begin reads what the crawl was asked to be.
+func (w *writer) begin() (err error) {
+	if w.account, err = crawler.NewAccount(w.state, w.dir, w.Now); err != nil {
+		return err
+	}
+	w.account.OptOut = w.OptOut
+	id, asked, err := crawler.LastRun(w.state)
+	if err != nil {
+		return err
+	}
+	if id.Token == "" {
+		return fmt.Errorf("%w in %s: a run was killed before it began", storage.ErrNoCrawl, w.dir)
+	}
+	w.asked = asked
+	w.Identity = Identity{Token: id.Token, Contact: id.Contact, Mail: id.Mail, UserAgent: id.UserAgent(), From: id.From(), Archived: []string{}}
+	w.readSettings()
+	return nil
+}
+
+// readSettings tells the settings of the last run, in the order of the table.
+func (w *writer) readSettings() {
+	sum := sha256.New()
+	rest := maps.Clone(w.asked)
+	add := func(name, value string, given bool) {
+		w.Settings = append(w.Settings, Setting{name, value, given})
+		fmt.Fprintf(sum, "%s\x00%s\x00", name, value)
+	}
+	for _, s := range new(crawler.Options).Settings() {
+		usual := s.String()
+		value, known := rest[s.Name]
+		if !known { // a run of a version that had no such setting
+			value = usual
+		}
+		delete(rest, s.Name)
+		add(s.Name, value, value != usual)
+		if s.Resume != crawler.ThisRun && s.Compare(usual, value) == crawler.Wider {
+			w.Overrides.add(Override{Setting: s.Name, Value: value})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		add(name, rest[name], true)
+	}
+	w.SettingsSHA256 = hex.EncodeToString(sum.Sum(nil))
+}
+
+// writeLists writes the files that have a line for each of something.
+func (w *writer) writeLists() error {
+	seeds, err := w.stage(SeedsFile)
+	if err != nil {
+		return err
+	}
+	w.seeds = &seedList{to: seeds}
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{RobotsFile, w.writeRobots}, {AbsencesFile, w.writeAbsences}} {
+		to, err := w.stage(f.name)
+		if err == nil {
+			err = f.write(to)
+		}
+		if err == nil {
+			err = to.finish()
+		}
+		if err != nil {
+			return err
+		}
+		w.Outputs = append(w.Outputs, to.output())
+	}
+	if err := seeds.finish(); err != nil {
+		return err
+	}
+	out := seeds.output()
+	w.Seeds = Seeds{Count: w.seeds.n, SHA256: out.SHA256, List: append([]string{}, w.seeds.list...)}
+	if w.seeds.n <= MostSeeds {
+		return w.drop(seeds)
+	}
+	w.Seeds.List, w.Seeds.File = []string{}, SeedsFile
+	w.Outputs = append(w.Outputs, out)
+	return nil
+}
+
+// A seedList takes seeds: in the form of a seed file.
+type seedList struct {
+	to   io.Writer
+	n    int64
+	list []string
+}
+
+func (s *seedList) add(url, tag string) error {
+	if tag != "" {
+		url += "\t" + tag
+	}
+	if s.n++; s.n <= MostSeeds {
+		s.list = append(s.list, url)
+	}
+	_, err := io.WriteString(s.to, url+"\n")
+	return err
+}
+
+// judge audits the crawl.
+func (w *writer) judge() error {
+	a := &w.Audit
+	a.Verdict, a.Checks = NotAudited, []audit.Check{}
+	if w.NoAudit {
+		a.Why = "it was not asked for"
+		return nil
+	}
+	r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp})
+	if err != nil {
+		a.Why = err.Error()
+		return nil
+	}
+	a.Verdict = Clean
+	if !r.Clean() {
+		a.Verdict = Violated
+	}
+	a.Violations, a.UnprovenLines, a.Requests, a.Checks = r.Violated, r.UnprovenLines, r.Requests, r.Checks
+	a.LogSHA256, a.CopiesSHA256 = r.LogSHA256, r.CopiesSHA256
+	w.Identity.Archived = append(w.Identity.Archived, r.UserAgents...)
+	return nil
+}
+
+// compare names the crawl before this one.
+func (w *writer) compare() error {
+	dir := w.asked["previous"]
+	if dir == "" || dir == "none" {
+		return nil
+	}
+	w.Previous = &Previous{Dir: dir}
+	out, err := digestFile(w.ctx, filepath.Join(dir, File), File)
+	if err == nil {
+		w.Previous.Provenance = out.SHA256
+	} else if w.ctx.Err() != nil {
+		return err
+	}
+	return nil // what cannot be read any more has none
+}
+
+// writeFile writes provenance.json, and its signature.
+func (w *writer) writeFile() error {
+	text, err := encode(w.Provenance, "  ")
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{File: text}
+	if w.Key != nil {
+		files[SignatureFile] = ed25519.Sign(w.Key, text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.stageWhole(name, files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stageWhole writes a file of which all is known.
+func (w *writer) stageWhole(name string, text []byte) error {
+	to, err := w.stage(name)
+	if err != nil {
+		return err
+	}
+	if _, err := to.Write(text); err != nil {
+		return err
+	}
+	return to.finish()
+}
+
+// A stagedFile is one that is written, and has not its name yet.
+type stagedFile struct {
+	name string
+	file *os.File
+	sum  hash.Hash
+	n    int64
+	buf  []byte
+}
+
+// partForm is how the files are called that have not their names yet. A kill may leave one
+// behind: the next Write removes it.
+const partForm = ".part-*"
+
+// stage begins a file.
+func (w *writer) stage(name string) (*stagedFile, error) {
+	file, err := os.CreateTemp(w.dir, name+partForm)
+	if err != nil {
+		return nil, err
+	}
+	s := &stagedFile{name: name, file: file, sum: sha256.New()}
+	w.staged = append(w.staged, s)
+	return s, nil
+}
+
+func (s *stagedFile) Write(p []byte) (int, error) {
+	s.buf = append(s.buf, p...)
+	if len(s.buf) >= 256<<10 {
+		return len(p), s.flush()
+	}
+	return len(p), nil
+}
+
+func (s *stagedFile) flush() error {
+	n, err := s.file.Write(s.buf)
+	s.sum.Write(s.buf[:n])
+	s.n += int64(n)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// finish brings the file to the disk.
+func (s *stagedFile) finish() error {
+	return errors.Join(s.flush(), s.file.Chmod(0o644), s.file.Sync(), s.file.Close())
+}
+
+func (s *stagedFile) output() Output {
+	return Output{s.name, s.n, hex.EncodeToString(s.sum.Sum(nil))}
+}
+
+// drop removes a file that is not wanted.
+func (w *writer) drop(s *stagedFile) error {
+	w.staged = slices.DeleteFunc(w.staged, func(t *stagedFile) bool { return t == s })
+	return os.Remove(s.file.Name())
+}
+
+// discard removes what has not got its name.
+func (w *writer) discard() (err error) {
+	for _, s := range w.staged {
+		s.file.Close() // it may be closed
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
+}
+
+// publish gives all files their names. A signature is of what stands beside it: it goes
+// first, and comes last.
+func (w *writer) publish() error {
+	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
+		return err
+	}
+	if w.Seeds.File == "" {
+		if err := remove(filepath.Join(w.dir, SeedsFile)); err != nil {
+			return err
+		}
+	}
+	for len(w.staged) > 0 {
+		s := w.staged[0]
+		if err := os.Rename(s.file.Name(), filepath.Join(w.dir, s.name)); err != nil {
+			return err
+		}
+		w.staged = w.staged[1:]
+	}
+	if err := removeParts(w.dir); err != nil {
+		return err
+	}
+	return syncDir(w.dir)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeParts removes what a kill has left of an earlier Write.
+func removeParts(dir string) error {
+	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
+		parts, err := fs.Glob(os.DirFS(dir), name+partForm)
+		for _, part := range parts {
+			err = errors.Join(err, remove(filepath.Join(dir, part)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncDir makes sure of the names in a directory, where a system has a way to.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
