@@ -91,7 +91,7 @@ func completeArgs(use string) cobra.CompletionFunc {
 		switch {
 		case wantsFile.MatchString(use):
 			return nil, cobra.ShellCompDirectiveDefault
-		case wantsCrawl.MatchString(use) && (len(args) == 0 || strings.Contains(use, "DIR...") || strings.Contains(use, "DIR ...")):
+		case wantsCrawl.MatchString(use) && (len(args) == 0 || strings.Contains(use, "DIR...") || strings.Contains(use, "DIR ...") || len(args) == 1 && strings.Contains(use, "DIR DIR")):
 			return crawlsAt(begun)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp

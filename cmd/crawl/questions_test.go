@@ -43,11 +43,11 @@ func answer(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, slices.Concat(args[:1], shellWords(here.Replace(rows[n-1][2])), args[2:]))
 }
 
-// Each of the fifteen questions is asked by a script, but for those that DuckDB is asked,
+// Each of the sixteen questions is asked by a script, but for those that DuckDB is asked,
 // by .ci/reading/check.sh.
-func TestTheFifteenQuestionsAreAsked(t *testing.T) {
+func TestTheSixteenQuestionsAreAsked(t *testing.T) {
 	rows, err := questions()
-	if err != nil || len(rows) != 15 {
+	if err != nil || len(rows) != 16 {
 		t.Fatalf("%d questions: %v", len(rows), err)
 	}
 	script, err := os.ReadFile(filepath.Join("testdata", "script", "questions.txtar"))

@@ -23,11 +23,10 @@ type Options struct {
 	// Site says which sites are compared; nil: all.
 	Site func(frontier.Site) bool
 
-	// Change, Robots and Effect are called with each, in the order of SURT, that of robots
-	// by site and before anything else; Begin before that, with what is known by then: the
-	// two crawls, and their settings. Their first error ends it all, and is returned.
+	// Change and Effect are called with each, in the order of SURT; Begin before that, with
+	// what is known by then: the two crawls, and their settings. Their first error ends it
+	// all, and is returned.
 	Begin  func(*Result) error
-	Robots func(*Robots) error // without its URLs, which are counted later
 	Change func(*Change) error
 	Effect func(*Effect) error
 }

@@ -33,7 +33,6 @@ func compare(t *testing.T, was, is string, o diff.Options) *told {
 	r := &told{changes: map[string]diff.Change{}, effects: map[string]diff.Effect{}}
 	o.Temp = t.TempDir()
 	o.Begin = func(*diff.Result) error { r.order = append(r.order, "begin"); return nil }
-	o.Robots = func(b *diff.Robots) error { r.order = append(r.order, string(b.Site)); return nil }
 	o.Change = func(c *diff.Change) error { r.order = append(r.order, c.URL); r.changes[c.URL] = *c; return nil }
 	o.Effect = func(e *diff.Effect) error { r.effects[e.URL] = *e; return nil }
 	var err error
@@ -185,7 +184,7 @@ func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	r := compare(t, a, b, diff.Options{})
 	var settings []string
 	for _, c := range r.Settings {
-		settings = append(settings, c.String())
+		settings = append(settings, c.Name+": "+c.Was+" -> "+c.Is)
 	}
 	if want := []string{"name: weeklybot -> otherweeklybot", "depth: none -> 2", "limit: none -> 3"}; !slices.Equal(settings, want) {
 		t.Errorf("%q, want %q", settings, want)
@@ -237,7 +236,6 @@ func TestWhatEndsAComparison(t *testing.T) {
 	stop := errors.New("stop")
 	for name, o := range map[string]diff.Options{
 		"begin":  {Begin: func(*diff.Result) error { return stop }},
-		"robots": {Robots: func(*diff.Robots) error { return stop }},
 		"change": {Change: func(*diff.Change) error { return stop }},
 		"effect": {Effect: func(*diff.Effect) error { return stop }},
 	} {
@@ -297,6 +295,13 @@ func TestCountsAreToldByKind(t *testing.T) {
 	c[1], c[12] = 3, 5
 	if c.Of(diff.Modified) != 3 || c.Of(diff.NotModified) != 5 || c.Changes() != 3 || len(diff.Kinds()) != len(c) {
 		t.Errorf("%v", c)
+	}
+	words := map[string]bool{}
+	for _, k := range diff.Kinds() {
+		if k.Words() == "" || words[k.Words()] {
+			t.Errorf("%s has no words of its own: %q", k, k.Words())
+		}
+		words[k.Words()] = true
 	}
 	text, err := c.MarshalJSON()
 	want := `{"allowed":0,"failing":0,"gone":0,"left-out":0,"modified":3,"moved":0,"new":0,"not-asked":0,"not-modified":5,"other":0,"recovered":0,"redirected":0,"refused":0,"same-text":0}`

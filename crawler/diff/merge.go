@@ -133,7 +133,7 @@ func (c *comparison) finish() {
 	}
 	slices.SortFunc(c.Sites, func(a, b Site) int { return cmp.Compare(a.Site, b.Site) })
 	for _, r := range c.rules {
-		c.Result.Robots = append(c.Result.Robots, *r)
+		c.Robots = append(c.Robots, *r)
 	}
-	slices.SortFunc(c.Result.Robots, func(a, b Robots) int { return cmp.Compare(a.Site, b.Site) })
+	slices.SortFunc(c.Robots, func(a, b Robots) int { return cmp.Compare(a.Site, b.Site) })
 }

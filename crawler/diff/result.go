@@ -42,6 +42,19 @@ var kinds = [...]Kind{
 // Kinds are all kinds, in the order in which they are told.
 func Kinds() []Kind { return append([]Kind(nil), kinds[:]...) }
 
+// kindWords say what each kind is.
+var kindWords = map[Kind]string{
+	New: "there now, and not before", Modified: "another body", SameText: "another body, with the same text for readers",
+	Moved: "leads elsewhere for good", Redirected: "leads elsewhere, for now", Gone: "404 or 410, and was there",
+	LeftOut: "was there; no page leads to it now", NotAsked: "was there; known, and not asked for now",
+	Failing: "an error, and none before", Recovered: "there now, and an error before",
+	Refused: "refused now, and asked for before", Allowed: "asked for now, and refused before",
+	NotModified: "as it was", Other: "there neither time",
+}
+
+// Words say in a few words, without a full stop, what the URLs of a kind have in common.
+func (k Kind) Words() string { return kindWords[k] }
+
 // IsChange reports whether a URL of this kind is listed: it is not as it was.
 func (k Kind) IsChange() bool { return k != NotModified && k != Other }
 
@@ -88,7 +101,7 @@ type Result struct {
 
 	// Settings that are not those of the crawl before: a change that they make is none of
 	// the web's. Identity, too, is one.
-	Settings []crawler.Change `json:"settings"`
+	Settings []Setting `json:"settings"`
 	// Seeds that only one of the crawls has.
 	Seeds Seeds `json:"seeds"`
 
@@ -102,6 +115,13 @@ type Result struct {
 	Allowed    int64    `json:"newly_allowed"`    // URLs that it forbade
 
 	OtherLines int64 `json:"other_lines"` // of pages.jsonl of both, that are none of a page
+}
+
+// A Setting is one that two crawls do not have in common.
+type Setting struct {
+	Name string `json:"setting"`
+	Was  string `json:"was"`
+	Is   string `json:"is"`
 }
 
 // A Snapshot is one of two crawls.

@@ -31,14 +31,8 @@ func (c *comparison) eachRobots() error {
 			continue // only one of the crawls has asked
 		}
 		r := &Robots{Site: site, Was: c.copyOf(was), Is: c.copyOf(is), First: []Effect{}}
-		if r.Was.Outcome == r.Is.Outcome && r.Was.Digest == r.Is.Digest {
-			continue
-		}
-		c.rules[site] = r
-		if c.Options.Robots != nil {
-			if err := c.Options.Robots(r); err != nil {
-				return err
-			}
+		if r.Was.Outcome != r.Is.Outcome || r.Was.Digest != r.Is.Digest {
+			c.rules[site] = r
 		}
 	}
 	return nil

@@ -58,20 +58,19 @@ func (c *comparison) settings() error {
 	c.Was.Token, c.Is.Token = was.Options.Identity.Token, is.Options.Identity.Token
 	o := &is.Options
 	c.policy = robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
-	c.Settings = []crawler.Change{}
-	add := func(name, a, b string, way crawler.Way, effect crawler.Effect) {
+	c.Settings = []Setting{}
+	add := func(name, a, b string) {
 		if a != b {
-			c.Settings = append(c.Settings, crawler.Change{Setting: name, Was: crawler.InWords(a), Is: crawler.InWords(b), Way: way, Effect: effect})
+			c.Settings = append(c.Settings, Setting{name, crawler.InWords(a), crawler.InWords(b)})
 		}
 	}
-	add("name", was.Options.Identity.Token, is.Options.Identity.Token, crawler.Other, crawler.FromNowOn)
+	add("name", was.Options.Identity.Token, is.Options.Identity.Token)
 	before := was.Options.Settings()
 	for i, s := range is.Options.Settings() {
 		switch {
 		case s.Group == crawler.GroupPace, s.Group == crawler.GroupOutput, s.Resume == crawler.ThisRun:
 		default:
-			a, b := before[i].String(), s.String()
-			add(s.Name, a, b, s.Compare(a, b), s.Resume)
+			add(s.Name, before[i].String(), s.String())
 		}
 	}
 	if c.Begin == nil {

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler/diff"
+	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/spf13/cobra"
+)
+
+// diffFlags are the flags of crawl diff.
+type diffFlags struct {
+	lists, sites   []string
+	from, to, temp string
+	json, noText   bool
+	most           int
+}
+
+// The lists that are of robots.txt, in place of a diff.Kind.
+const (
+	listDisallowed = "newly-disallowed"
+	listAllowed    = "newly-allowed"
+)
+
+func (p *program) diffCommand() *cobra.Command {
+	var f diffFlags
+	var known strings.Builder
+	for _, w := range diffLists() {
+		fmt.Fprintf(&known, "  %-17s %s\n", w.name, w.words)
+	}
+	cmd := &cobra.Command{
+		Use:   "diff [flags] DIR DIR | diff [flags] SERIES",
+		Short: "tell what has changed between two crawls",
+		Long: `diff compares two crawls of the same sites, the earlier one first: each URL that either
+of them knows, and what robots.txt permits. Of a series, the directory that has a crawl
+for each time, it compares the last two that have ended.
+
+A page is the same where its bytes are. Where they are not, the texts that readers see
+are compared, if the bodies are archived. Of each robots.txt that is another one it tells
+which known URLs it has come to forbid, or to allow, and by which line. What the crawls
+were asked for, where that is not the same, comes first: it is none of the web's doing.
+
+--list prints the URLs of some kinds, one on each line, sorted by host:
+
+` + known.String() + `
+--json prints an object on each line: what is compared, each change, each robots.txt, and
+the figures. Docs: docs/diff.md.
+
+No crawl may run in either directory.`,
+		Example: `  crawl diff last.crawl news.crawl
+  crawl diff --list gone,moved last.crawl news.crawl
+  crawl diff --from 2026-11-20 weekly
+  crawl diff --json weekly | jq -r 'select(.change == "gone").url'`,
+		RunE: func(cmd *cobra.Command, args []string) error { return p.diff(cmd.Context(), &f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.lists, "list", nil, "print the URLs of these `kinds`, with commas between them, and nothing else")
+	if err := flags.SetAnnotation("list", choicesKey, diffListNames()); err != nil {
+		panic(err) // there is no such flag
+	}
+	flags.StringArrayVar(&f.sites, "site", nil, "only this `site`, as https://example.org, or this host; may be repeated")
+	flags.StringVar(&f.from, "from", "", "of a series: compare with the last crawl of this `day`, as 2026-11-20 (default: the one before)")
+	flags.StringVar(&f.to, "to", "", "of a series: compare the last crawl of this `day` (default: the last one)")
+	flags.BoolVar(&f.json, "json", false, "print JSON, an object on each line")
+	flags.IntVar(&f.most, "most", 10, "how many URLs of each kind are shown; --list has all")
+	flags.BoolVar(&f.noText, "no-text", false, "read no bodies: pages with other bytes are modified, whatever readers see")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 500 bytes for each URL of either crawl (default: the system's)")
+	return cmd
+}
+
+// A diffList is one that can be asked for.
+type diffList struct{ name, words string }
+
+// diffLists are those of all kinds of changes, and of robots.txt.
+func diffLists() (all []diffList) {
+	for _, k := range diff.Kinds() {
+		if k.IsChange() {
+			all = append(all, diffList{string(k), k.Words()})
+		}
+	}
+	return append(all, diffList{listDisallowed, "robots.txt has come to forbid it, asked for or not"},
+		diffList{listAllowed, "robots.txt forbids it no more"})
+}
+
+func diffListNames() (names []string) {
+	for _, l := range diffLists() {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// check finds out what is no list.
+func (f *diffFlags) check() error {
+	known := diffListNames()
+	for i, given := range f.lists {
+		f.lists[i] = strings.ToLower(strings.TrimSpace(given))
+		if !slices.Contains(known, f.lists[i]) {
+			return usage("--list: %q is no list: %sthere are %s", given, didYouMean(f.lists[i], known), strings.Join(known, ", "))
+		}
+	}
+	if f.most < 0 {
+		return usage("--most: %d is out of range: the least value is 0", f.most)
+	}
+	return nil
+}
+
+// crawls are the two directories that are to be compared.
+func (f *diffFlags) crawls(args []string) (was, is string, err error) {
+	switch {
+	case len(args) == 2 && f.from+f.to != "":
+		return "", "", usage("--from and --to choose crawls of a series: of two directories there is nothing to choose")
+	case len(args) == 2:
+		was, is = args[0], args[1]
+	case len(args) == 1 && !exists(args[0]):
+		return "", "", noDirectory(args[0])
+	case len(args) == 1 && exists(filepath.Join(args[0], storage.StateFile)):
+		return "", "", usage("%s is one crawl: crawl diff takes two, the earlier one first, or a series of them", args[0])
+	case len(args) == 1:
+		if was, is, err = f.ofSeries(args[0]); err != nil {
+			return "", "", err
+		}
+	default:
+		return "", "", usage("crawl diff takes two arguments, the directories of two crawls, or one, that of a series")
+	}
+	for _, dir := range []string{was, is} {
+		switch {
+		case !exists(dir):
+			return "", "", noDirectory(dir)
+		case !exists(filepath.Join(dir, storage.StateFile)):
+			return "", "", usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+		}
+	}
+	return was, is, nil
+}
+
+// ofSeries are the two snapshots of a series that are to be compared.
+func (f *diffFlags) ofSeries(dir string) (was, is string, err error) {
+	s, err := series.Open(dir)
+	if errors.Is(err, series.ErrNoSeries) {
+		return "", "", usage("%s is neither a crawl nor a series of crawls: crawl diff takes the directories of two crawls, or that of a series", dir)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	all, err := s.Snapshots()
+	if err != nil {
+		return "", "", err
+	}
+	ended, err := endedOf(all)
+	if err != nil {
+		return "", "", err
+	}
+	to := len(ended) - 1
+	if f.to != "" {
+		if to, err = snapshotOf(ended, "--to", f.to); err != nil {
+			return "", "", err
+		}
+	}
+	from := to - 1
+	if f.from != "" {
+		if from, err = snapshotOf(ended, "--from", f.from); err != nil {
+			return "", "", err
+		}
+	}
+	switch {
+	case from < 0:
+		return "", "", usage("%s has no two crawls to compare: %s of %d ended", dir, plural(len(ended), "crawl"), len(all))
+	case from >= to:
+		return "", "", usage("--from: %s is not before %s: nothing lies between them", filepath.Base(ended[from].Dir), filepath.Base(ended[to].Dir))
+	}
+	return ended[from].Dir, ended[to].Dir, nil
+}
+
+// endedOf are the snapshots that no process is at work on, and whose last run ended by
+// itself.
+func endedOf(all []series.Snapshot) (ended []series.Snapshot, err error) {
+	for _, s := range all {
+		if !exists(filepath.Join(s.Dir, storage.StateFile)) {
+			continue
+		}
+		r, err := storage.OpenReader(s.Dir)
+		var inUse *storage.InUseError
+		if errors.As(err, &inUse) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !r.Unclean() {
+			ended = append(ended, s)
+		}
+		if err := r.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return ended, nil
+}
+
+// snapshotOf is the last snapshot whose name begins with a time, as it is written.
+func snapshotOf(all []series.Snapshot, flag, when string) (int, error) {
+	stamp := strings.NewReplacer("-", "", ":", "").Replace(strings.TrimSpace(when))
+	for i := len(all) - 1; i >= 0; i-- {
+		if strings.HasPrefix(filepath.Base(all[i].Dir), stamp) {
+			return i, nil
+		}
+	}
+	return 0, usage("%s: no crawl of the series that has ended began on %s: write a day as 2026-11-20, or the name of a crawl", flag, when)
+}
+
+func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	was, is, err := f.crawls(args)
+	if err != nil {
+		return err
+	}
+	return p.whileQuiet(reading("diff", was+" and "+is), func(to io.Writer) error {
+		of := *p
+		out := bufio.NewWriterSize(to, 64<<10)
+		of.out = out
+		if isTerminal(p.out) && len(f.lists) > 0 {
+			of.out = to
+		}
+		width := min(cmp.Or(terminalWidth(p.out), 80), 100)
+		err := of.compare(ctx, f, was, is, width)
+		if late := out.Flush(); err == nil {
+			err = late
+		}
+		return err
+	})
+}
+
+// compare compares two crawls, and prints what was asked for.
+func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, width int) error {
+	of, err := (&listFlags{sites: f.sites}).siteFilter()
+	if err != nil {
+		return err
+	}
+	o := diff.Options{Temp: f.temp, Most: f.most, NoText: f.noText, Site: of}
+	if f.most == 0 {
+		o.Most = -1
+	}
+	f.print(p, &o)
+	r, err := diff.Compare(ctx, was, is, o)
+	if err != nil {
+		return err
+	}
+	if len(f.sites) > 0 && r.Was.URLs+r.Is.URLs == 0 {
+		return usage("neither of the crawls has a URL of %s", strings.Join(f.sites, ", "))
+	}
+	if r.OtherLines > 0 {
+		p.note("crawl: %s of %s could not be read, and count for nothing", plural(int(r.OtherLines), "line"), storage.PagesFile)
+	}
+	switch {
+	case len(f.lists) > 0:
+		return nil
+	case f.json:
+		return p.diffEnd(r)
+	}
+	return (&diffText{lines{w: p.out, width: width}, r, f.most}).print()
+}
+
+// print has what is asked for printed as it comes, where that is so.
+func (f *diffFlags) print(p *program, o *diff.Options) {
+	wants := func(list string) bool { return len(f.lists) == 0 || slices.Contains(f.lists, list) }
+	switch {
+	case f.json:
+		o.Begin = func(r *diff.Result) error {
+			if len(f.lists) > 0 {
+				return nil
+			}
+			return p.object(diffBegin{"begin", r.Format, r.Was.Dir, r.Is.Dir, r.Was.Token, r.Is.Token, r.Settings})
+		}
+		o.Change = func(c *diff.Change) error {
+			if !wants(string(c.Kind)) {
+				return nil
+			}
+			return p.object(diffChange{"change", *c})
+		}
+		o.Effect = func(e *diff.Effect) error {
+			if !wants(effectList(e)) {
+				return nil
+			}
+			return p.object(diffEffect{"robots-effect", *e})
+		}
+	case len(f.lists) > 0:
+		o.Change = func(c *diff.Change) error {
+			if !wants(string(c.Kind)) {
+				return nil
+			}
+			return p.say("%s", c.URL)
+		}
+		o.Effect = func(e *diff.Effect) error {
+			if !wants(effectList(e)) {
+				return nil
+			}
+			return p.say("%s", e.URL)
+		}
+	}
+}
+
+// effectList is the list that a URL is on whose robots.txt decides otherwise now.
+func effectList(e *diff.Effect) string {
+	if e.Allowed {
+		return listAllowed
+	}
+	return listDisallowed
+}
+
+// The lines of crawl diff --json. The names of their fields are never changed.
+type (
+	diffBegin struct {
+		Type     string         `json:"type"` // begin
+		Format   string         `json:"format"`
+		Was      string         `json:"was"`
+		Is       string         `json:"is"`
+		WasToken string         `json:"was_token"`
+		IsToken  string         `json:"is_token"`
+		Settings []diff.Setting `json:"settings"`
+	}
+	diffChange struct {
+		Type string `json:"type"` // change
+		diff.Change
+	}
+	diffEffect struct {
+		Type string `json:"type"` // robots-effect
+		diff.Effect
+	}
+	diffRobots struct {
+		Type string `json:"type"` // robots
+		diff.Robots
+		First *struct{} `json:"first,omitempty"` // each has a line of its own
+	}
+	diffSum struct {
+		Type string `json:"type"` // sum
+		*diff.Result
+		First  *struct{} `json:"first,omitempty"`
+		Robots *struct{} `json:"robots,omitempty"`
+	}
+)
+
+// diffEnd prints what is known in the end.
+func (p *program) diffEnd(r *diff.Result) error {
+	for _, s := range r.Robots {
+		if err := p.object(diffRobots{Type: "robots", Robots: s}); err != nil {
+			return err
+		}
+	}
+	return p.object(diffSum{Type: "sum", Result: r})
+}

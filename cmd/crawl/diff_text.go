@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/diff"
+)
+
+// shownSites is how many sites are told by their figures.
+const shownSites = 20
+
+// A diffText tells people what has changed between two crawls.
+type diffText struct {
+	lines
+	*diff.Result
+	most int // URLs of each kind
+}
+
+func (t *diffText) print() error {
+	t.crawl("was", t.Was)
+	t.crawl("is", t.Is)
+	t.caution()
+	t.figures()
+	t.eachSite()
+	for _, k := range diff.Kinds() {
+		if k.IsChange() {
+			t.list(k)
+		}
+	}
+	for i := range t.Robots {
+		t.robots(&t.Robots[i])
+	}
+	return t.err
+}
+
+// crawl is the line of one of the crawls.
+func (t *diffText) crawl(label string, s diff.Snapshot) {
+	when := ""
+	if !s.First.IsZero() {
+		when = " of " + moment(s.First)
+	}
+	t.line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, plural(int(s.URLs), "URL"), s.There)
+}
+
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04Z") }
+
+// caution says which differences may be the crawls' own.
+func (t *diffText) caution() {
+	for _, s := range t.Settings {
+		t.line("not the web", "%s: %s -> %s: the crawls were not asked for the same", s.Name, s.Was, s.Is)
+	}
+	if n := t.Seeds.Added + t.Seeds.Removed; n > 0 {
+		t.line("not the web", "seeds: %d more, %d less: %s", t.Seeds.Added, t.Seeds.Removed, strings.Join(t.Seeds.First, " "))
+	}
+	for _, s := range []diff.Snapshot{t.Was, t.Is} {
+		if s.Waiting > 0 {
+			t.line("not ended", "%s may yet ask for %s, and find more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
+		}
+	}
+	if t.Texts.Unknown > 0 {
+		t.line("texts", "of %s with another body nobody knows whether readers see another text: count as modified", plural(int(t.Texts.Unknown), "page"))
+	}
+}
+
+// row prints a line as it is, without what could steer a terminal.
+func (t *diffText) row(indent int, format string, args ...any) {
+	if t.err != nil {
+		return
+	}
+	text := oneLine(strings.Repeat(" ", indent) + fmt.Sprintf(format, args...))
+	_, t.err = fmt.Fprint(t.w, wrapped(text, indent+2, t.width))
+}
+
+func (t *diffText) blank() {
+	if t.err == nil {
+		_, t.err = fmt.Fprintln(t.w)
+	}
+}
+
+// figures are how many URLs there are of each kind.
+func (t *diffText) figures() {
+	t.blank()
+	for _, k := range diff.Kinds() {
+		if n := t.Counts.Of(k); n > 0 {
+			t.row(0, "%9d  %-12s %s", n, k, k.Words())
+		}
+	}
+	if t.Disallowed+t.Allowed > 0 {
+		t.row(0, "%9d  %-12s %s", t.Disallowed, "disallowed", "by a robots.txt that allowed it, asked for or not")
+		t.row(0, "%9d  %-12s %s", t.Result.Allowed, "permitted", "by a robots.txt that disallowed it, asked for or not")
+	}
+}
+
+// eachSite are the figures of the sites in which something has changed.
+func (t *diffText) eachSite() {
+	if len(t.Sites) < 2 {
+		return
+	}
+	t.blank()
+	for _, s := range t.Sites[:min(len(t.Sites), shownSites)] {
+		var parts []string
+		for _, k := range diff.Kinds() {
+			if n := s.Counts.Of(k); n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, k))
+			}
+		}
+		t.row(0, "%s: %s", s.Site, strings.Join(parts, ", "))
+	}
+	if more := len(t.Sites) - shownSites; more > 0 {
+		t.row(0, "and %d sites more: --json has all", more)
+	}
+}
+
+// list are the first URLs of a kind.
+func (t *diffText) list(k diff.Kind) {
+	rows := t.First[k]
+	if len(rows) == 0 {
+		return
+	}
+	t.blank()
+	t.row(0, "%s: %s", k, k.Words())
+	for i := range rows {
+		t.row(2, "%s", rows[i].URL)
+		if text := whyChanged(&rows[i]); text != "" {
+			t.row(6, "%s", text)
+		}
+	}
+	if more := t.Counts.Of(k) - int64(len(rows)); more > 0 {
+		t.row(2, "and %d more: --list %s has all", more, k)
+	}
+}
+
+// whyChanged says what became of a URL, beyond its kind.
+func whyChanged(c *diff.Change) string {
+	was, is := stood(c.Was), stood(c.Is)
+	switch c.Kind {
+	case diff.New:
+		return is + from(c.Is.Via)
+	case diff.Modified:
+		return map[diff.TextState]string{diff.TextDiffers: "another text", diff.TextUnknown: "the text was not compared"}[c.Text]
+	case diff.SameText:
+		return ""
+	case diff.Moved, diff.Redirected:
+		return moved(c)
+	case diff.LeftOut:
+		return "was " + was + from(c.Was.Via)
+	}
+	return is + ", was " + was
+}
+
+func from(via string) string {
+	if via == "" {
+		return ", a seed"
+	}
+	return ", found on " + via
+}
+
+// stood says how a URL stood in one crawl.
+func stood(s diff.State) string {
+	switch {
+	case s.Standing == "":
+		return "not known"
+	case s.Status != 0:
+		return fmt.Sprint(s.Status)
+	case s.Reason != "":
+		return string(s.Standing) + " (" + s.Reason + ")"
+	}
+	return string(s.Standing)
+}
+
+// moved says where a URL leads, and what is there.
+func moved(c *diff.Change) string {
+	text := fmt.Sprintf("%d to %s", c.Is.Status, cmp.Or(c.Is.Location, "a place that was not kept"))
+	t := c.Target
+	switch {
+	case t == nil:
+		return text
+	case t.Standing == "":
+		return text + ", which the crawl does not know"
+	case t.SameBody:
+		return text + ": the same page"
+	case t.Text == diff.TextSame:
+		return text + ": a page with the same text"
+	case t.Text == diff.TextDiffers:
+		return text + ": another page"
+	case t.Status != 0:
+		return fmt.Sprintf("%s: %d there", text, t.Status)
+	}
+	return text + ": " + string(t.Standing)
+}
+
+// robots is what has changed of one robots.txt.
+func (t *diffText) robots(r *diff.Robots) {
+	t.blank()
+	t.row(0, "robots.txt of %s is another one", r.Site)
+	t.row(2, "was %s", copied(&r.Was))
+	t.row(2, "is  %s", copied(&r.Is))
+	if r.Disallowed+r.Allowed+r.Unclear == 0 {
+		t.row(2, "no URL that is known has come to be allowed or forbidden by that")
+	} else {
+		t.row(2, "newly disallowed: %d; newly allowed: %d", r.Disallowed, r.Allowed)
+	}
+	if r.Unclear > 0 {
+		t.row(2, "of %s one of the two says nothing", plural(int(r.Unclear), "URL"))
+	}
+	for i := range r.First {
+		e := &r.First[i]
+		word := "disallowed"
+		if e.Allowed {
+			word = "allowed"
+		}
+		t.row(4, "%s %s", word, e.URL)
+		t.row(8, "%s; was: %s", decided(e.Is), decided(e.Was))
+	}
+	if more := r.Disallowed + r.Allowed - int64(len(r.First)); more > 0 {
+		t.row(4, "and %d more: --list %s,%s has all", more, listDisallowed, listAllowed)
+	}
+}
+
+func decided(d diff.Decision) string {
+	if d.Line == 0 {
+		return d.Rule
+	}
+	return fmt.Sprintf("line %d: %s", d.Line, d.Rule)
+}
+
+// outcomeWords say what asking for a robots.txt came to.
+var outcomeWords = map[diff.Outcome]string{
+	diff.File: "a file", diff.None: "none, which allows everything", diff.Forbidden: "not to be read, which allows nothing",
+	diff.Unreachable: "no answer",
+}
+
+// copied tells of a copy of robots.txt.
+func copied(c *diff.Copy) string {
+	text := outcomeWords[c.Outcome]
+	if c.Status != 0 && c.Outcome != diff.File {
+		text += fmt.Sprintf(" (%d)", c.Status)
+	}
+	if c.Failure != "" {
+		text += " (" + c.Failure + ")"
+	}
+	text += " of " + moment(c.Fetched)
+	if !c.Copied.IsZero() {
+		text += ", with the copy of " + moment(c.Copied)
+	}
+	if c.Delay > 0 {
+		text += fmt.Sprintf(", a request in %gs", c.Delay)
+	}
+	if len(c.Signals) > 0 {
+		text += ", " + strings.Join(c.Signals, ", ")
+	}
+	return text
+}
