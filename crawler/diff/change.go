@@ -181,7 +181,7 @@ func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 		return t, nil
 	}
 	is := view{fact{URL: to.String(), Archived: k.Fate.Answer != frontier.Place{}}}
-	t.Text, err = c.readTexts(u, &p.was, to, &is)
+	t.Text, err = c.texts(u, &p.was, to, &is)
 	return t, err
 }
 

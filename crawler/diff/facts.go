@@ -88,7 +88,7 @@ func (c *comparison) sort(o *crawllog.Order, side byte, s *snapshot) error {
 			return nil // of no entry
 		}
 		return add(u, written, &fact{
-			URL: p.URL, Status: p.Status, Digest: p.Digest, Type: p.Type, Location: p.Location, Time: p.Time.UTC(),
+			URL: p.URL, Status: p.Status, Digest: p.Digest, Text: p.TextDigest, Type: p.Type, Location: p.Location, Time: p.Time.UTC(),
 		})
 	})
 	c.OtherLines += other
