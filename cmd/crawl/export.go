@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/export"
 	"github.com/permesso-crawler/permesso/storage/export/parquet"
@@ -36,7 +38,7 @@ type exportFlags struct {
 func (p *program) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export [flags] DIR",
+		Use:   "export [flags] DIR|SERIES",
 		Short: "hand on a crawl: as CDXJ, WACZ, JSON lines, CSV or Parquet",
 		Long: `export reads pages.jsonl and warc/ in the directory of a crawl and writes
 
@@ -49,13 +51,18 @@ jsonl, csv and cdxj go to standard output, wacz and parquet to a file named afte
 the directory; --output names another. A file has its name only once it is
 whole. Docs: docs/exports.md.
 
+Of a series, the directory that has a crawl for each time, jsonl, csv and parquet have the
+rows of all crawls that have ended, and a column more, the first: snapshot, when the crawl
+began.
+
 What cannot be read is named and left out, and the command exits with 3.`,
 		Example: `  crawl export news.crawl --format csv --output news.csv
   crawl export news.crawl --format parquet --check
+  crawl export weekly --format parquet
   crawl export news.crawl --format jsonl | jq .title`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl export takes one argument, the directory of a crawl")
+				return usage("crawl export takes one argument, the directory of a crawl, or of a series of them")
 			}
 			return p.export(cmd.Context(), &f, args[0])
 		},
@@ -78,36 +85,77 @@ type format struct {
 	binary bool
 	warc   bool   // it is made of WARC files
 	unit   string // what is counted
-	write  func(context.Context, *export.Source, io.Writer, *exportFlags) (int64, error)
+	write  func(context.Context, *exported, io.Writer, *exportFlags) (int64, error)
 	check  func(*os.File) (int64, error) // how many units are in a file
+}
+
+// An exported is what is exported from: one crawl, or those of a series, which have no
+// Source in common.
+type exported struct {
+	*export.Source
+	series export.Series // nil: one crawl
+}
+
+// rows are those of one crawl, or of all.
+func (x *exported) rows(ctx context.Context) iter.Seq2[*export.Row, error] {
+	if x.series != nil {
+		return x.series.Rows(ctx)
+	}
+	return x.Rows(ctx)
+}
+
+func (x *exported) read() int64 {
+	if x.series != nil {
+		return x.series.Read()
+	}
+	return x.Read()
+}
+
+func (x *exported) size() (int64, error) {
+	if x.series != nil {
+		return x.series.Size()
+	}
+	return x.Size()
+}
+
+// sources are the crawls.
+func (x *exported) sources() []*export.Source {
+	if x.series == nil {
+		return []*export.Source{x.Source}
+	}
+	var all []*export.Source
+	for _, of := range x.series {
+		all = append(all, of.Source)
+	}
+	return all
 }
 
 var formats = []format{
 	{"cdxj", false, true, "line",
-		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return s.WriteCDXJ(ctx, w)
 		},
 		func(f *os.File) (int64, error) { return export.CheckCDXJ(f) }},
 	{"wacz", true, true, "page",
-		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return s.WriteWACZ(ctx, w, wacz.Package{
 				Title: f.title, MainPageURL: f.main, Created: time.Now(), Software: "permesso " + crawler.Version,
 			})
 		},
 		nil},
 	{"jsonl", false, false, "row",
-		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
-			return export.WriteJSONL(w, s.Rows(ctx))
+		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
+			return export.WriteJSONL(w, s.rows(ctx))
 		},
 		func(f *os.File) (int64, error) { return export.CheckJSONL(f) }},
 	{"csv", false, false, "row",
-		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
-			return export.CSV{Exact: f.exact}.Write(w, s.Rows(ctx))
+		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
+			return export.CSV{Exact: f.exact, Snapshots: s.series != nil}.Write(w, s.rows(ctx))
 		},
 		func(f *os.File) (int64, error) { return export.CheckCSV(f) }},
 	{"parquet", true, false, "row",
-		func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
-			return parquet.Write(w, s.Rows(ctx), parquet.Options{Segment: f.title, Version: crawler.Version})
+		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
+			return parquet.Write(w, s.rows(ctx), parquet.Options{Segment: f.title, Version: crawler.Version, Snapshots: s.series != nil})
 		},
 		func(f *os.File) (int64, error) {
 			info, err := f.Stat()
@@ -164,17 +212,19 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	if err != nil {
 		return err
 	}
-	source, err := openCrawl(dir, kind)
+	source, err := p.openExported(dir, kind)
 	if err != nil {
 		return err
 	}
-	source.Temp = f.temp
 	damaged := 0
-	source.Damaged = func(d *export.Damage) error {
-		if damaged++; damaged <= maxProblems {
-			p.note("crawl: %v; this is left out", d)
+	for _, s := range source.sources() {
+		s.Temp = f.temp
+		s.Damaged = func(d *export.Damage) error {
+			if damaged++; damaged <= maxProblems {
+				p.note("crawl: %v; this is left out", d)
+			}
+			return nil
 		}
-		return nil
 	}
 
 	// The first interrupt ends the export, and removes what is written; a
@@ -201,7 +251,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	default:
 		return exportError(dir, err)
 	}
-	return p.exported(f, kind, n, out, damaged)
+	return p.exportedTo(f, kind, n, out, damaged)
 }
 
 // target is what the flags name to write to.
@@ -219,8 +269,8 @@ func (p *program) target(f *exportFlags, kind *format) (*target, error) {
 	return &target{w: p.out}, nil
 }
 
-// exported tells what an export came to. The error is that of the damaged parts.
-func (p *program) exported(f *exportFlags, kind *format, n int64, out *target, damaged int) error {
+// exportedTo tells what an export came to. The error is that of the damaged parts.
+func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int) error {
 	checked := ""
 	if f.check {
 		checked = "; read again, and whole"
@@ -237,6 +287,46 @@ func (p *program) exported(f *exportFlags, kind *format, n int64, out *target, d
 		return &exit{exitCheck, fmt.Errorf("%s could not be read; everything else is exported (crawl verify says more)", plural(damaged, "part"))}
 	}
 	return nil
+}
+
+// openExported finds what is to be exported.
+func (p *program) openExported(dir string, kind *format) (*exported, error) {
+	of, err := series.Open(dir)
+	if err != nil || exists(filepath.Join(dir, storage.StateFile)) || exists(filepath.Join(dir, storage.PagesFile)) || exists(filepath.Join(dir, storage.ArchiveDir)) {
+		source, err := openCrawl(dir, kind)
+		return &exported{Source: source}, err
+	}
+	if kind.unit != "row" {
+		return nil, usage("%s is a series of crawls, and %s is of one: export each of them, as %s", dir, kind.name, filepath.Join(dir, "20261120T030000Z.crawl"))
+	}
+	all, err := of.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	ended, err := endedOf(all)
+	if err != nil {
+		return nil, err
+	}
+	x := &exported{series: export.Series{}}
+	for _, s := range all {
+		if !slices.Contains(ended, s) {
+			p.note("crawl: %s has not ended, and is left out", s.Dir)
+			continue
+		}
+		source, err := export.Open(s.Dir)
+		if errors.Is(err, export.ErrNoCrawl) {
+			p.note("crawl: in %s nothing was written: it is left out", s.Dir)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		x.series = append(x.series, export.Snapshot{Start: s.Start, Source: source})
+	}
+	if len(x.series) == 0 {
+		return nil, usage("%s has no crawl that has ended, and has written something", dir)
+	}
+	return x, nil
 }
 
 // openCrawl finds the files that a format needs.
@@ -363,14 +453,14 @@ func (t *target) discard() {
 }
 
 // tell runs f, and says how far it is when it takes long.
-func (p *program) tell(s *export.Source, out *target, f func() (int64, error)) (int64, error) {
-	whole, err := s.Size()
+func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64, error) {
+	whole, err := s.size()
 	if err != nil {
 		return 0, err
 	}
 	var n int64
 	p.meanwhile(func(time.Duration) string {
-		return fmt.Sprintf("export: %s read of %s, %s written", size(s.Read()), size(whole), size(out.written.Load()))
+		return fmt.Sprintf("export: %s read of %s, %s written", size(s.read()), size(whole), size(out.written.Load()))
 	}, func() { n, err = f() })
 	return n, err
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/export"
 )
 
 // only reports what else than want is in a directory.
@@ -37,12 +36,12 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 		if kind.check == nil {
 			continue // a WACZ has digests: storage/wacz reads them
 		}
-		for name, lie := range map[string]func(w io.Writer, f *exportFlags, s *export.Source) (int64, error){
-			"one is missing": func(w io.Writer, f *exportFlags, s *export.Source) (int64, error) {
+		for name, lie := range map[string]func(w io.Writer, f *exportFlags, s *exported) (int64, error){
+			"one is missing": func(w io.Writer, f *exportFlags, s *exported) (int64, error) {
 				n, err := kind.write(context.Background(), s, w, f)
 				return n + 1, err
 			},
-			"it is cut": func(w io.Writer, f *exportFlags, s *export.Source) (int64, error) {
+			"it is cut": func(w io.Writer, f *exportFlags, s *exported) (int64, error) {
 				var whole bytes.Buffer
 				n, err := kind.write(context.Background(), s, &whole, f)
 				if err == nil {
@@ -54,7 +53,7 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 			was := slices.Clone(formats)
 			t.Cleanup(func() { copy(formats, was) })
 			i := slices.IndexFunc(formats, func(f format) bool { return f.name == kind.name })
-			formats[i].write = func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+			formats[i].write = func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 				return lie(w, f, s)
 			}
 			dir, to := t.TempDir(), t.TempDir()
@@ -180,7 +179,7 @@ func TestAnInterruptedExportLeavesNoFile(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if i := slices.IndexFunc(formats, func(f format) bool { return f.name == kind.name }); late {
-				formats[i].write = func(ctx context.Context, s *export.Source, w io.Writer, f *exportFlags) (int64, error) {
+				formats[i].write = func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 					n, err := kind.write(ctx, s, w, f)
 					cancel()
 					<-ctx.Done()

@@ -42,7 +42,7 @@ func CheckJSONL(r io.Reader) (int64, error) {
 		if err := dec.Decode(&row); err != nil {
 			return err
 		}
-		return order.check(row.SURT, row.URL)
+		return order.check(timeText(row.Snapshot), row.SURT, row.URL)
 	})
 }
 
@@ -72,10 +72,16 @@ func checkLines(r io.Reader, check func([]byte) error) (int64, error) {
 func CheckCSV(r io.Reader) (int64, error) {
 	in := csv.NewReader(r)
 	in.ReuseRecord = true
-	in.FieldsPerRecord = len(columns)
 	header, err := in.Read()
 	if err != nil {
 		return 0, err
+	}
+	snapshots := header[0] == SnapshotColumn
+	if snapshots {
+		header = header[1:]
+	}
+	if len(header) != len(columns) {
+		return 0, csv.ErrFieldCount
 	}
 	if !slices.Equal(header, Columns()) {
 		return 0, fmt.Errorf("the first line has not the names of the columns")
@@ -87,8 +93,12 @@ func CheckCSV(r io.Reader) (int64, error) {
 		if err == io.EOF {
 			return n, nil
 		}
+		snapshot := ""
+		if err == nil && snapshots {
+			snapshot, cells = cells[0], cells[1:]
+		}
 		if err == nil {
-			err = order.check(cells[0], cells[1])
+			err = order.check(snapshot, cells[0], cells[1])
 		}
 		if err != nil {
 			return n, fmt.Errorf("row %d: %w", n+1, err)
@@ -97,16 +107,16 @@ func CheckCSV(r io.Reader) (int64, error) {
 	}
 }
 
-// ordered checks that rows come by SURT, then by URL.
-type ordered struct{ surt, url string }
+// ordered checks that rows come by snapshot, then by SURT, then by URL.
+type ordered struct{ snapshot, surt, url string }
 
-func (o *ordered) check(surt, url string) error {
+func (o *ordered) check(snapshot, surt, url string) error {
 	if surt == "" || url == "" {
 		return fmt.Errorf("the row has no SURT or no URL")
 	}
-	if surt < o.surt || surt == o.surt && url < o.url {
+	if snapshot < o.snapshot || snapshot == o.snapshot && (surt < o.surt || surt == o.surt && url < o.url) {
 		return fmt.Errorf("the row of %s sorts before the one above it", url)
 	}
-	o.surt, o.url = surt, url
+	o.snapshot, o.surt, o.url = snapshot, surt, url
 	return nil
 }

@@ -9,7 +9,8 @@
 // A capture is an answer: a line of pages.jsonl, a response, revisit or resource
 // record of a WARC file, or both. Either file may be missing; what only it knows
 // is then empty. The columns are those of [Row]: none is renamed, moved or given
-// another meaning, and new ones are added at the end.
+// another meaning, and new ones are added at the end. In the table of a [Series] one more
+// comes first, [SnapshotColumn].
 //
 // # Order and memory
 //
@@ -30,5 +31,5 @@
 //
 // source.go finds the files. pages.go and captures.go read them, join.go
 // sorts and joins. row.go has the columns, text.go writes them, archive.go makes
-// CDXJ and WACZ, check.go reads all of it again.
+// CDXJ and WACZ, check.go reads all of it again. series.go has the rows of several crawls.
 package export

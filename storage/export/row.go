@@ -30,6 +30,8 @@ const (
 // lines; their order is that of the fields. A pointer is nil where nothing is
 // known; a string is empty where nothing is known or there is nothing to say.
 type Row struct {
+	Snapshot time.Time `json:"snapshot,omitzero"` // of a series: when the run of its crawl began; zero otherwise
+
 	SURT   string    `json:"surt"` // of URL, as cdxj.SURT makes it
 	URL    string    `json:"url"`  // as requested
 	Host   string    `json:"host,omitempty"`
@@ -90,7 +92,11 @@ type Row struct {
 	Page bool `json:"-"`
 }
 
-// Columns are the names of the columns, in their order.
+// SnapshotColumn is the name of the column that comes before all others where several
+// crawls are in one table.
+const SnapshotColumn = "snapshot"
+
+// Columns are the names of the columns of one crawl, in their order.
 func Columns() []string {
 	names := make([]string, len(columns))
 	for i, c := range columns {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,8 @@ type CSV struct {
 	// =, +, -, @, their full-width forms, a tab or a line end. Titles and
 	// tags come from strangers, and CSV is what people open by a click.
 	Exact bool
+	// Snapshots has SnapshotColumn come first.
+	Snapshots bool
 }
 
 // Write writes a line with the names of the columns, then one for each row: RFC
@@ -42,11 +45,18 @@ type CSV struct {
 // becomes U+FFFD. It returns how many rows it has written.
 func (c CSV) Write(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
-	out.WriteString(strings.Join(Columns(), ",") + "\r\n")
+	names := Columns()
+	if c.Snapshots {
+		names = slices.Insert(names, 0, SnapshotColumn)
+	}
+	out.WriteString(strings.Join(names, ",") + "\r\n")
 	var n int64
 	for r, err := range rows {
 		if err != nil {
 			return n, err
+		}
+		if c.Snapshots {
+			out.WriteString(timeText(r.Snapshot) + ",")
 		}
 		for i, col := range columns {
 			if i > 0 {

@@ -6,6 +6,7 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -98,6 +99,12 @@ type record struct {
 	TextDigest *string `parquet:"text_digest"`
 }
 
+// A seriesRecord is one row of the file of a series.
+type seriesRecord struct {
+	Snapshot time.Time `parquet:"snapshot,timestamp(millisecond)"`
+	record
+}
+
 // Options of Write. The zero value is ready for use.
 type Options struct {
 	// Segment is the value of warc_segment of each row that is archived; null
@@ -108,6 +115,9 @@ type Options struct {
 	GroupRows int
 	// Version of the program, for created_by.
 	Version string
+	// Snapshots has the column snapshot come first, which says of which crawl of a series a
+	// row is: when the run of that began.
+	Snapshots bool
 }
 
 // DefaultGroupRows is how many rows are in a row group: some tens of megabytes
@@ -115,7 +125,8 @@ type Options struct {
 const DefaultGroupRows = 64 << 10
 
 // Write writes a file, compressed with Snappy, and returns how many rows it has.
-// Rows must come in the order of Source.Rows, which the file declares.
+// Rows must come in the order of Source.Rows, or with Snapshots in that of Series.Rows,
+// which the file declares.
 //
 // The error names a record that stands beyond 2 GiB in its WARC file: Common
 // Crawl's type for the offset is a 32-bit integer.
@@ -126,13 +137,23 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 	if o.Version == "" {
 		o.Version = "unknown"
 	}
-	out := parquet.NewGenericWriter[record](w,
+	order := []parquet.SortingColumn{parquet.Ascending("url_surtkey"), parquet.Ascending("url")}
+	if o.Snapshots {
+		order = append([]parquet.SortingColumn{parquet.Ascending(export.SnapshotColumn)}, order...)
+		return write(w, rows, o, order, func(r *export.Row, rec *record) seriesRecord { return seriesRecord{r.Snapshot, *rec} })
+	}
+	return write(w, rows, o, order, func(_ *export.Row, rec *record) record { return *rec })
+}
+
+// write writes rows of one type, each made by of.
+func write[T any](w io.Writer, rows iter.Seq2[*export.Row, error], o Options, order []parquet.SortingColumn, of func(*export.Row, *record) T) (n int64, err error) {
+	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Snappy),
 		parquet.MaxRowsPerRowGroup(int64(o.GroupRows)),
 		parquet.CreatedBy("permesso", o.Version, "none"),
-		parquet.SortingWriterConfig(parquet.SortingColumns(parquet.Ascending("url_surtkey"), parquet.Ascending("url"))),
+		parquet.SortingWriterConfig(parquet.SortingColumns(order...)),
 	)
-	batch := make([]record, 0, 256)
+	batch := make([]T, 0, 256)
 	flush := func() error {
 		_, err := out.Write(batch)
 		batch = batch[:0]
@@ -146,7 +167,7 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 		if err != nil {
 			return n, fmt.Errorf("parquet: %s: %w", r.URL, err)
 		}
-		if batch = append(batch, *rec); len(batch) == cap(batch) {
+		if batch = append(batch, of(r, rec)); len(batch) == cap(batch) {
 			if err := flush(); err != nil {
 				return n, fmt.Errorf("parquet: %w", err)
 			}
@@ -312,30 +333,51 @@ func Check(r io.ReaderAt, size int64) (n int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("parquet: %w", err)
 	}
-	in := parquet.NewGenericReader[record](f)
+	if columns := f.Schema().Columns(); len(columns) > 0 && columns[0][0] == export.SnapshotColumn {
+		err = check(f, &n, func(rec *seriesRecord) place { return place{rec.Snapshot, rec.SURT, rec.URL} })
+	} else {
+		err = check(f, &n, func(rec *record) place { return place{surt: rec.SURT, url: rec.URL} })
+	}
+	return n, err
+}
+
+// A place is what rows are sorted by.
+type place struct {
+	snapshot  time.Time
+	surt, url string
+}
+
+func (p place) before(o place) bool {
+	return cmp.Or(p.snapshot.Compare(o.snapshot), cmp.Compare(p.surt, o.surt), cmp.Compare(p.url, o.url)) < 0
+}
+
+// check reads all rows of a file, and counts them in n.
+func check[T any](f *parquet.File, n *int64, of func(*T) place) error {
+	in := parquet.NewGenericReader[T](f)
 	defer in.Close()
-	batch := make([]record, 256)
-	var surt, url string
+	batch := make([]T, 256)
+	var last place
 	for {
 		clear(batch)
 		k, err := in.Read(batch)
-		for _, rec := range batch[:k] {
-			if rec.SURT == "" || rec.URL == "" {
-				return n, fmt.Errorf("parquet: row %d has no SURT or no URL", n+1)
+		for i := range batch[:k] {
+			at := of(&batch[i])
+			if at.surt == "" || at.url == "" {
+				return fmt.Errorf("parquet: row %d has no SURT or no URL", *n+1)
 			}
-			if rec.SURT < surt || rec.SURT == surt && rec.URL < url {
-				return n, fmt.Errorf("parquet: row %d, %s, sorts before the one above it", n+1, rec.URL)
+			if at.before(last) {
+				return fmt.Errorf("parquet: row %d, %s, sorts before the one above it", *n+1, at.url)
 			}
-			surt, url = rec.SURT, rec.URL
-			n++
+			last = at
+			*n++
 		}
 		switch {
-		case err == io.EOF && n == f.NumRows():
-			return n, nil
+		case err == io.EOF && *n == f.NumRows():
+			return nil
 		case err == io.EOF:
-			return n, fmt.Errorf("parquet: %d rows, where the file says %d", n, f.NumRows())
+			return fmt.Errorf("parquet: %d rows, where the file says %d", *n, f.NumRows())
 		case err != nil:
-			return n, fmt.Errorf("parquet: row %d: %w", n+1, err)
+			return fmt.Errorf("parquet: row %d: %w", *n+1, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	pq "github.com/parquet-go/parquet-go"
@@ -79,6 +80,56 @@ func read(t *testing.T, b []byte) (rows []map[string]any) {
 		}
 	}
 	return rows
+}
+
+// In the file of a series the column of the crawl comes first, and the others are the same.
+func TestTheFileOfASeriesSaysOfWhichCrawlEachRowIs(t *testing.T) {
+	s := export.Series{{Start: sample.Start, Source: source(t, true, true)}, {Start: sample.Start.Add(7 * 24 * time.Hour), Source: source(t, true, false)}}
+	write := func(s export.Series) (*bytes.Reader, int64) {
+		var b bytes.Buffer
+		n, err := parquet.Write(&b, s.Rows(t.Context()), parquet.Options{Snapshots: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.NewReader(b.Bytes()), n
+	}
+	file, n := write(s)
+	f, err := pq.OpenFile(file, file.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one bytes.Buffer
+	if _, err := parquet.Write(&one, s[0].Source.Rows(t.Context()), parquet.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := pq.OpenFile(bytes.NewReader(one.Bytes()), int64(one.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, columns, _ := strings.Cut(alone.Schema().String(), "\n")
+	_, got, _ := strings.Cut(f.Schema().String(), "\n")
+	if want := "\trequired int64 snapshot (TIMESTAMP(isAdjustedToUTC=true,unit=MILLIS));\n" + columns; got != want {
+		t.Errorf("schema (-want +got):\n%s", cmp.Diff(want, got))
+	}
+	if by := f.RowGroups()[0].SortingColumns(); len(by) != 3 || by[0].Path()[0] != "snapshot" {
+		t.Errorf("sorted by %v", by)
+	}
+	whole := make([]byte, file.Size())
+	if _, err := file.ReadAt(whole, 0); err != nil {
+		t.Fatal(err)
+	}
+	rows := read(t, whole)
+	if first, last := rows[0]["snapshot"], rows[len(rows)-1]["snapshot"]; first != s[0].Start.UnixMilli() || last != s[1].Start.UnixMilli() || rows[0]["url"] == nil {
+		t.Errorf("from %v to %v", first, last)
+	}
+	if m, err := parquet.Check(file, file.Size()); m != n || err != nil {
+		t.Errorf("%d rows of %d, %v", m, n, err)
+	}
+	s[0], s[1] = s[1], s[0]
+	file, _ = write(s)
+	if _, err := parquet.Check(file, file.Size()); err == nil || !strings.Contains(err.Error(), "sorts before the one above it") {
+		t.Errorf("crawls in disorder: %v", err)
+	}
 }
 
 // The schema is what is promised: names, types and order of Common Crawl's
