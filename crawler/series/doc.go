@@ -5,6 +5,14 @@
 //	weekly/
 //	  20261120T030000Z.crawl/
 //	  20261127T030000Z.crawl/
+//	  job.yaml                 the job, where a scheduler looks after the series
+//	  missed.jsonl             runs that did not happen, see Missed
+//	  series.lock              held by who makes a snapshot
+//
+// A snapshot says what it was asked to be, beside what any crawl has: seeds.txt,
+// job.yaml, and snapshot.json (Facts). These are written before its first request, and
+// whoever goes on with it has the seeds of then. One that is over is not written to any
+// more; all snapshots that others read are.
 //
 // What is known of a series is read from what lies in its directory. There is no other
 // memory, so that a series that was copied, or restored from a backup, is a series.

@@ -1,0 +1,244 @@
+package series
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// beingMade is the end of the name of a snapshot that is not whole yet.
+const beingMade = ".new"
+
+// A Job is what the next snapshot of a series is asked to be.
+type Job struct {
+	File    []byte           // the job file as it is now
+	Options *crawler.Options // what it says: settings and Seeds; Begin does not change them
+}
+
+// A Moment says when a run begins.
+type Moment struct {
+	Now   time.Time // whole seconds count
+	Due   time.Time // nominal time of the run, by which its snapshot is named; zero: Now
+	Fresh bool      // make the next snapshot though the last one is not over
+}
+
+// A Run is a snapshot that is made, or gone on with. The series belongs to it until
+// Close.
+type Run struct {
+	Snapshot
+	Seeds    []string // of the snapshot, whatever the job says by now
+	Resumed  bool     // the snapshot was there, and not over
+	Previous string   // directory of the newest snapshot before it that is over; empty if there is none
+	Changed  *Changed // what the job asks for otherwise: than the snapshot before did, or, of one that is gone on with, than it did when it was made; nil: nothing
+
+	lock *os.File
+}
+
+// Close lets others use the series.
+func (r *Run) Close() error { return r.lock.Close() }
+
+// A DirError says that a directory is no place for a series.
+type DirError struct{ Dir, Text string }
+
+func (e *DirError) Error() string { return e.Dir + e.Text }
+
+// A NameError says that no snapshot of that time can be made.
+type NameError struct {
+	Snapshot // that is in the way
+	Due      time.Time
+	Manual   bool // Due is the time of the call
+}
+
+func (e *NameError) Error() string {
+	due, newest := e.Due.Format(time.RFC3339), filepath.Base(e.Dir)
+	switch {
+	case e.Due.Equal(e.Start) && e.Manual:
+		return fmt.Sprintf("%s was made in this very second, and is over: begin the next one a second later", e.Dir)
+	case e.Due.Equal(e.Start):
+		return fmt.Sprintf("the run of %s is over: %s has it", due, e.Dir)
+	case e.Manual:
+		return fmt.Sprintf("%s was made at a time that has not come yet, it is %s: set the clock, or wait until then", e.Dir, due)
+	}
+	return fmt.Sprintf("the run of %s cannot be made any more: %s, which came later, is there; snapshots are made in the order of their times", due, newest)
+}
+
+// Begin makes the next snapshot of the series, or goes on with the last one if that is
+// not over. The snapshot is there as a whole, with its seeds, its job file and its Facts
+// on disk, or not at all. The directory is made if it is not there.
+//
+// The error is a *DirError, a *NameError, an *InUseError, one of State and ReadSeeds
+// about the last snapshot, or one of the file system. Begin may be called from any
+// goroutine and process: one of them has the series.
+func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
+	if err := s.checkPlace(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := s.lock(at.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, lock.Close())
+		}
+	}()
+	snapshots, err := s.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	r = &Run{lock: lock}
+	if n := len(snapshots); n > 0 && !at.Fresh {
+		last := snapshots[n-1]
+		state, err := last.State()
+		if err != nil {
+			return nil, err
+		}
+		if !state.Over {
+			return r, r.goOn(last, snapshots[:n-1], job, at)
+		}
+	}
+	return r, s.make(r, snapshots, job, at)
+}
+
+// goOn takes a snapshot that is not over.
+func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err error) {
+	r.Snapshot, r.Resumed = last, true
+	switch r.Seeds, err = last.ReadSeeds(); {
+	case errors.Is(err, fs.ErrNotExist): // a crawl that was put here by its name
+		r.Seeds = job.Options.Seeds
+	case err != nil:
+		return err
+	}
+	if over, ok := LastOver(before); ok {
+		r.Previous = over.Dir
+	}
+	r.Changed = job.changed(job.facts(last.Start, at.Now), last)
+	return nil
+}
+
+// make makes the next snapshot.
+func (s Series) make(r *Run, snapshots []Snapshot, job Job, at Moment) error {
+	due, manual := at.Due, at.Due.IsZero()
+	if manual {
+		due = at.Now
+	}
+	due = due.UTC().Truncate(time.Second)
+	r.Snapshot, r.Seeds = Snapshot{Dir: filepath.Join(s.Dir, SnapshotName(due)), Start: due}, job.Options.Seeds
+	facts := job.facts(due, at.Now)
+	if n := len(snapshots); n > 0 {
+		last := snapshots[n-1]
+		if !due.After(last.Start) {
+			return &NameError{last, due, manual}
+		}
+		r.Changed = job.changed(facts, last)
+		facts.Changed = r.Changed
+	}
+	if over, ok := LastOver(snapshots); ok {
+		r.Previous, facts.Previous = over.Dir, filepath.Base(over.Dir)
+	}
+	return s.write(r.Snapshot, facts, job)
+}
+
+// write makes the directory of a snapshot, all of it at once.
+func (s Series) write(n Snapshot, facts Facts, job Job) error {
+	raw, err := json.MarshalIndent(facts, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := s.clear(); err != nil {
+		return err
+	}
+	whole := n.Dir + beingMade
+	if err := os.Mkdir(whole, 0o755); err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{SeedsFile: seedsText(job.Options.Seeds), JobFile: job.File, FactsFile: append(raw, '\n')} {
+		if err := writeFile(filepath.Join(whole, name), content); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(whole); err != nil {
+		return err
+	}
+	if err := os.Rename(whole, n.Dir); err != nil {
+		return err
+	}
+	return syncDir(s.Dir)
+}
+
+// clear removes what a kill has left of snapshots that were being made: nothing was
+// crawled into them.
+func (s Series) clear() error {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, left := strings.CutSuffix(e.Name(), beingMade)
+		if _, ok := ParseSnapshotName(name); ok && left {
+			if err := os.RemoveAll(filepath.Join(s.Dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func writeFile(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// checkPlace refuses a directory that is something else than a series, so that no
+// snapshots are strewn among what is there.
+func (s Series) checkPlace() error {
+	info, err := os.Stat(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &DirError{s.Dir, " is a file: a series is a directory"}
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return err
+	}
+	ours, other := false, ""
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), beingMade)
+		_, snapshot := ParseSnapshotName(name)
+		switch {
+		case e.Name() == storage.StateFile:
+			return &DirError{s.Dir, " is a crawl, and no series: name a directory for all snapshots"}
+		case snapshot, e.Name() == JobFile, e.Name() == MissedFile, e.Name() == LockFile:
+			ours = true
+		default:
+			other = e.Name()
+		}
+	}
+	if !ours && other != "" {
+		return &DirError{s.Dir, fmt.Sprintf(" is no series: it has %s in it, and neither snapshots nor a %s: name a directory that is new or empty, or put the job file into it as %s", other, JobFile, JobFile)}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package series
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Files of a snapshot that say what it was asked to be. They are written before its
+// first request, and stay as they are.
+const (
+	SeedsFile = "seeds.txt"     // the seeds, one on each line, with their tags
+	JobFile   = "job.yaml"      // the job file as it was
+	FactsFile = "snapshot.json" // Facts
+)
+
+// Facts are what a snapshot keeps of its beginning. The names of its fields are never
+// changed.
+type Facts struct {
+	Version  int               `json:"version"` // of these fields: 1
+	Due      time.Time         `json:"due"`     // nominal time of the run, and the name of the snapshot
+	Began    time.Time         `json:"began"`
+	Previous string            `json:"previous,omitempty"` // name of the newest snapshot before it that was over
+	Seeds    int               `json:"seeds"`
+	SeedsSum string            `json:"seeds_sha256"`
+	JobSum   string            `json:"job_sha256"`
+	Settings map[string]string `json:"settings"` // as crawler.Setting.String tells them
+	Changed  *Changed          `json:"changed,omitempty"`
+}
+
+// Changed is what a job asks for that it did not ask for before.
+type Changed struct {
+	Since        string   `json:"since"` // name of the snapshot before
+	Settings     []Change `json:"settings,omitempty"`
+	SeedsAdded   int      `json:"seeds_added,omitempty"`
+	SeedsRemoved int      `json:"seeds_removed,omitempty"`
+	File         bool     `json:"file,omitempty"` // the job file is not the same, byte for byte
+}
+
+// A Change is a setting that is not as before, its values in words.
+type Change struct {
+	Setting string      `json:"setting"`
+	Was     string      `json:"was"`
+	Is      string      `json:"is"`
+	Way     crawler.Way `json:"way"`
+}
+
+// any reports whether something has changed.
+func (c *Changed) any() bool {
+	return c.File || c.SeedsAdded > 0 || c.SeedsRemoved > 0 || len(c.Settings) > 0
+}
+
+// ReadFacts reads what a snapshot keeps of its beginning. The error is
+// fs.ErrNotExist for a snapshot that has none, as one that was not made by a series,
+// and a *storage.DamagedError where they are not what was written.
+func (n Snapshot) ReadFacts() (f Facts, err error) {
+	path := filepath.Join(n.Dir, FactsFile)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return f, &storage.DamagedError{Path: path, Err: err}
+	}
+	return f, nil
+}
+
+// ReadSeeds reads the seeds of a snapshot, as they were when it was made. The errors
+// are those of ReadFacts.
+func (n Snapshot) ReadSeeds() ([]string, error) {
+	facts, err := n.ReadFacts()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(n.Dir, SeedsFile)
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil && digest(raw) != facts.SeedsSum {
+		err = errors.New("it is not what was written")
+	}
+	if err != nil {
+		return nil, &storage.DamagedError{Path: path, Err: err}
+	}
+	seeds, _, err := crawler.ReadSeeds(bytes.NewReader(raw), path)
+	return seeds, err
+}
+
+// facts are those of a snapshot that is about to be made.
+func (j Job) facts(due, now time.Time) Facts {
+	f := Facts{
+		Version: 1, Due: due, Began: now.UTC().Truncate(time.Second), Seeds: len(j.Options.Seeds),
+		SeedsSum: digest(seedsText(j.Options.Seeds)), JobSum: digest(j.File), Settings: map[string]string{},
+	}
+	for _, s := range j.Options.Settings() {
+		if s.Resume != crawler.ThisRun {
+			f.Settings[s.Name] = s.String()
+		}
+	}
+	return f
+}
+
+// changed compares a job with that by which a snapshot was made; nil if it is the same,
+// or if the snapshot does not say.
+func (j Job) changed(now Facts, before Snapshot) *Changed {
+	was, err := before.ReadFacts()
+	if err != nil {
+		return nil
+	}
+	c := &Changed{Since: filepath.Base(before.Dir), File: was.JobSum != now.JobSum}
+	usual := new(crawler.Options).Settings()
+	for i, s := range j.Options.Settings() {
+		is, compared := now.Settings[s.Name]
+		old, known := was.Settings[s.Name]
+		if !known {
+			old = usual[i].String()
+		}
+		if compared && old != is {
+			c.Settings = append(c.Settings, Change{s.Name, crawler.InWords(old), crawler.InWords(is), s.Compare(old, is)})
+		}
+	}
+	if was.SeedsSum != now.SeedsSum {
+		seeds, err := before.ReadSeeds()
+		if err != nil {
+			return c // its seeds are not known any more
+		}
+		c.SeedsAdded, c.SeedsRemoved = lacking(seeds, j.Options.Seeds), lacking(j.Options.Seeds, seeds)
+	}
+	if !c.any() {
+		return nil
+	}
+	return c
+}
+
+// lacking is how many different texts of the second list are not in the first.
+func lacking(list, of []string) (n int) {
+	known := make(map[string]bool, len(list))
+	for _, text := range list {
+		known[text] = true
+	}
+	for _, text := range of {
+		if !known[text] {
+			n++
+		}
+		known[text] = true
+	}
+	return n
+}
+
+func seedsText(seeds []string) []byte {
+	var text strings.Builder
+	for _, s := range seeds {
+		text.WriteString(s + "\n")
+	}
+	return []byte(text.String())
+}
+
+// digest is the SHA-256 of some bytes, in hexadecimal digits.
+func digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,149 @@
+package series
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// MissedFile is the name of the file in a series that has the runs that did not happen,
+// as JSON, one on each line.
+const MissedFile = "missed.jsonl"
+
+// Why a run did not happen.
+const (
+	WhyOff     = "off"     // nobody looked when its time came
+	WhyOverlap = "overlap" // the run before it went on
+	WhyFailed  = "failed"  // it could not begin, as with a job file that has a mistake
+)
+
+// A Missed is a run that did not happen. The names of its fields are never changed.
+type Missed struct {
+	Due   time.Time `json:"due"` // its nominal time
+	Why   string    `json:"why"`
+	Noted time.Time `json:"noted"`
+}
+
+// A missedLine is a line of the file: a run, or the moment from which on somebody looks.
+type missedLine struct {
+	Since time.Time `json:"since,omitzero"`
+	Due   time.Time `json:"due,omitzero"`
+	Why   string    `json:"why,omitempty"`
+	Noted time.Time `json:"noted,omitzero"`
+}
+
+// Missed are the runs that did not happen, in the order in which they were noted, each
+// once. since is when somebody began to look when runs come; it is zero where nobody
+// has. A line that a kill or a power cut has torn counts for nothing.
+func (s Series) Missed() (all []Missed, since time.Time, err error) {
+	f, err := os.Open(filepath.Join(s.Dir, MissedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, since, nil
+	}
+	if err != nil {
+		return nil, since, err
+	}
+	defer f.Close()
+	return readMissed(f)
+}
+
+func readMissed(r io.Reader) (all []Missed, since time.Time, err error) {
+	known := map[int64]bool{}
+	in := bufio.NewReader(r)
+	for {
+		raw, err := in.ReadBytes('\n')
+		var line missedLine
+		if whole := err == nil; whole && json.Unmarshal(raw, &line) == nil {
+			if !line.Since.IsZero() && since.IsZero() {
+				since = line.Since
+			}
+			if due := line.Due.Unix(); !line.Due.IsZero() && !known[due] {
+				known[due] = true
+				all = append(all, Missed{line.Due.UTC(), line.Why, line.Noted.UTC()})
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return all, since, nil
+		}
+		if err != nil {
+			return nil, since, err
+		}
+	}
+}
+
+// NoteMissed keeps runs that did not happen: those that are noted already are left out,
+// whoever noted them. They are on disk when it returns.
+func (s Series) NoteMissed(runs ...Missed) error {
+	return s.appendMissed(func(known []Missed, _ time.Time) (lines []missedLine) {
+		noted := map[int64]bool{}
+		for _, m := range known {
+			noted[m.Due.Unix()] = true
+		}
+		for _, m := range runs {
+			if !noted[m.Due.Unix()] {
+				noted[m.Due.Unix()] = true
+				lines = append(lines, missedLine{Due: m.Due.UTC(), Why: m.Why, Noted: m.Noted.UTC().Truncate(time.Second)})
+			}
+		}
+		return lines
+	})
+}
+
+// NoteSince keeps that somebody looks from now on when runs come, if nobody has kept
+// that before: a first run that a kill lets pass is one that was missed.
+func (s Series) NoteSince(now time.Time) error {
+	return s.appendMissed(func(_ []Missed, since time.Time) []missedLine {
+		if !since.IsZero() {
+			return nil
+		}
+		return []missedLine{{Since: now.UTC()}}
+	})
+}
+
+// appendMissed adds lines to the file, all in one piece. While it is asked for them
+// nobody else adds any.
+func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) (err error) {
+	f, err := os.OpenFile(filepath.Join(s.Dir, MissedFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := waitLock(f); err != nil {
+		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	known, since, err := readMissed(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
+		text.WriteByte('\n') // behind a torn line
+	}
+	out := json.NewEncoder(&text)
+	added := lines(known, since)
+	for _, line := range added {
+		if err := out.Encode(line); err != nil {
+			return err
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	if _, err := f.Write(text.Bytes()); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return syncDir(s.Dir)
+}

@@ -1,0 +1,41 @@
+//go:build unix
+
+package series
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock takes the lock on f until it is closed, or reports that another process, or
+// another file of this one, has it.
+func tryLock(f *os.File) (taken bool, err error) {
+	switch err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return false, nil
+	case err != nil:
+		return false, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	return true, nil
+}
+
+// waitLock takes the lock on f until it is closed, once nobody else has it.
+func waitLock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// syncDir has the device write the names in a directory.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
