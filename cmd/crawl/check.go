@@ -34,7 +34,7 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 		},
 	}
 	f.register(cmd.Flags())
-	for _, of := range []string{"job", "dry-run", "fresh", "rescan", "progress"} {
+	for _, of := range []string{"job", "dry-run", "fresh", "rescan", "series", "due", "progress"} {
 		cmd.Flags().Lookup(of).Hidden = true
 	}
 	return cmd

@@ -41,12 +41,12 @@ func (t *diffText) print() error {
 func (t *diffText) crawl(label string, s diff.Snapshot) {
 	when := ""
 	if !s.First.IsZero() {
-		when = " of " + moment(s.First)
+		when = " of " + minuteOf(s.First)
 	}
 	t.line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, plural(int(s.URLs), "URL"), s.There)
 }
 
-func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04Z") }
+func minuteOf(at time.Time) string { return at.UTC().Format("2006-01-02 15:04Z") }
 
 // caution says which differences may be the crawls' own.
 func (t *diffText) caution() {
@@ -243,9 +243,9 @@ func copied(c *diff.Copy) string {
 	if c.Failure != "" {
 		text += " (" + c.Failure + ")"
 	}
-	text += " of " + moment(c.Fetched)
+	text += " of " + minuteOf(c.Fetched)
 	if !c.Copied.IsZero() {
-		text += ", with the copy of " + moment(c.Copied)
+		text += ", with the copy of " + minuteOf(c.Copied)
 	}
 	if c.Delay > 0 {
 		text += fmt.Sprintf(", a request in %gs", c.Delay)

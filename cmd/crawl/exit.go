@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -146,14 +147,17 @@ func exitCode(err error) int {
 	var inUse *storage.InUseError
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
+	var place *series.DirError
+	var name *series.NameError
+	var making *series.InUseError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &named):
 		return named.code
-	case errors.As(err, &option), errors.As(err, &identity):
+	case errors.As(err, &option), errors.As(err, &identity), errors.As(err, &place), errors.As(err, &name):
 		return exitUsage
-	case errors.As(err, &inUse):
+	case errors.As(err, &inUse), errors.As(err, &making):
 		return exitInUse
 	case errors.As(err, &damaged), errors.As(err, &version):
 		return exitState

@@ -48,6 +48,8 @@ const (
 // notInJob are settings that a job file does not have, and why.
 var notInJob = map[string]string{
 	"job":     "a job file names no other one",
+	"series":  "it belongs to one call: give --series on the command line",
+	"due":     "it belongs to one call: give --due on the command line",
 	"fresh":   "it would throw away the crawl at each call: give --fresh on the command line",
 	"dry-run": "it belongs to one call: give --dry-run on the command line, or crawl check",
 	"lift":    "it belongs to one call: give --lift on the command line",
@@ -60,43 +62,44 @@ var notInJob = map[string]string{
 // the command line.
 func readJob(f *runFlags, given func(flag string) bool) (*jobFile, error) {
 	j := &jobFile{name: f.job, flags: f, aside: usualFlags(), given: given}
-	root, err := parseJob(f.job)
+	root, raw, err := parseJob(f.job)
 	if err != nil {
 		return nil, err
 	}
+	f.jobText = raw
 	j.read(root)
 	return j, nil
 }
 
-// parseJob reads the one document of a file; nil if it is empty.
-func parseJob(name string) (*yaml.Node, error) {
+// parseJob reads the one document of a file, which is nil if it is empty, and its bytes.
+func parseJob(name string) (root *yaml.Node, raw []byte, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, usage("--job: %w", err)
+		return nil, nil, usage("--job: %w", err)
 	}
 	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxJobFile+1))
+	raw, err = io.ReadAll(io.LimitReader(file, maxJobFile+1))
 	switch {
 	case err != nil:
-		return nil, usage("--job: %w", err)
+		return nil, nil, usage("--job: %w", err)
 	case len(raw) > maxJobFile:
-		return nil, usage("%s: a job file has %s at most: put seeds into a file of their own, and its name into the job file", name, size(maxJobFile))
+		return nil, nil, usage("%s: a job file has %s at most: put seeds into a file of their own, and its name into the job file", name, size(maxJobFile))
 	}
 	in := yaml.NewDecoder(strings.NewReader(string(raw)))
 	var document, second yaml.Node
 	switch err := in.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return nil, nil
+		return nil, raw, nil
 	case err != nil:
-		return nil, syntaxError(name, err)
+		return nil, nil, syntaxError(name, err)
 	}
 	switch err := in.Decode(&second); {
 	case errors.Is(err, io.EOF):
-		return document.Content[0], nil
+		return document.Content[0], raw, nil
 	case err != nil:
-		return nil, syntaxError(name, err)
+		return nil, nil, syntaxError(name, err)
 	}
-	return nil, usage("%s:%d: a second document begins here: a job file has one", name, second.Line)
+	return nil, nil, usage("%s:%d: a second document begins here: a job file has one", name, second.Line)
 }
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)

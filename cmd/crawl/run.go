@@ -37,6 +37,9 @@ what is there:
 A part of a site, without its old pages, at rest:
   crawl run --scope prefix --exclude /old/ --delay 10s https://example.org/docs/
 
+Each week a snapshot of the same job, which knows of the one before:
+  crawl run --job weekly/job.yaml --series weekly
+
 The server of a site that is not public yet:
   crawl run --connect-to example.org:443:127.0.0.1:8443 https://example.org/`,
 		Long: `run crawls from URLs, from seed files (one URL per line, # comments; a tag
@@ -44,6 +47,11 @@ behind a tab marks what is found from it), or from standard input (-).
 
 The crawl lives in one directory. The same command goes on with it, whatever
 ended it before; flags that are not as in the last run are listed and recorded.
+With --series it makes a snapshot in a directory of many, or goes on with the last
+one if that was stopped, was killed, or has failed: by the seeds that it began with,
+whatever the job says by now. One that has ended by itself, done, out of patience or
+at a limit, is never written to again.
+
 Ctrl-C (or SIGTERM, or SIGHUP) ends it after the requests under way, a second
 Ctrl-C at once; neither loses anything.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +62,7 @@ Ctrl-C at once; neither loses anything.`,
 	return cmd
 }
 
-func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag string) bool, args []string) error {
+func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag string) bool, args []string) (err error) {
 	if f.show == "json" { // from the first word on
 		p.beginEvents()
 	}
@@ -65,7 +73,14 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 	if f.dry {
 		return p.check(ctx, opts, f.json)
 	}
-	if f.fresh {
+	if f.series != "" {
+		snapshot, wrong := p.beginSnapshot(f, &opts)
+		if wrong != nil {
+			return wrong
+		}
+		defer snapshot.Close()
+		defer func() { p.tellOver(snapshot, err) }()
+	} else if f.fresh {
 		if err := p.moveAside(opts.Dir); err != nil {
 			return err
 		}
@@ -90,6 +105,10 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 func (p *program) asked(f *runFlags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
 	var seeds []string
 	var dir string
+	snapshot, err := f.checkSeries(given)
+	if err != nil {
+		return opts, err
+	}
 	switch {
 	case f.job != "":
 		seeds, dir, err = p.job(f, given, args)
@@ -108,7 +127,7 @@ func (p *program) asked(f *runFlags, given func(flag string) bool, args []string
 	if opts.OptOut, err = optOut(); err != nil {
 		return opts, err
 	}
-	opts.Seeds, opts.Network, opts.Dir = seeds, p.network, cmp.Or(f.dir, dir)
+	opts.Seeds, opts.Network, opts.Dir = seeds, p.network, cmp.Or(snapshot, f.dir, dir)
 	opts.Identity, err = p.identity(f.name, f.contact)
 	return opts, err
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -48,16 +50,17 @@ func TestScripts(t *testing.T) {
 			return !signal.Ignored(syscall.SIGHUP), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"hold":     hold,
-			"truncate": truncate,
-			"spoil":    spoil,
-			"lines":    lineCount,
-			"archive":  archive,
-			"garble":   garble,
-			"figures":  figures,
-			"crowd":    crowd,
-			"answer":   answer,
+			"exits":      exits,
+			"hold":       hold,
+			"holdseries": holdSeries,
+			"truncate":   truncate,
+			"spoil":      spoil,
+			"lines":      lineCount,
+			"archive":    archive,
+			"garble":     garble,
+			"figures":    figures,
+			"crowd":      crowd,
+			"answer":     answer,
 		},
 	})
 }
@@ -79,6 +82,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // hold DIR keeps the state of a crawl locked until the script ends.
 func hold(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(holdDir(ts, ts.MkAbs(args[0])))
+}
+
+// holdseries DIR makes a snapshot of a series until the script ends.
+func holdSeries(ts *testscript.TestScript, neg bool, args []string) {
+	r, err := series.Series{Dir: ts.MkAbs(args[0])}.Begin(series.Job{Options: &crawler.Options{}}, series.Moment{Now: time.Now(), Due: time.Now().AddDate(100, 0, 0)})
+	ts.Check(err)
+	ts.Defer(func() { r.Close() })
 }
 
 // truncate FILE leaves the first five pages of a state file.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/pflag"
@@ -18,6 +19,10 @@ type runFlags struct {
 	metrics, onEnd, logFile     string
 	contact                     []string
 	json, fresh, dry            bool
+	series                      string
+	due                         time.Time
+
+	jobText []byte // of the job file, once it is read
 }
 
 // usualFlags are those that nobody has given.
@@ -56,8 +61,12 @@ func (f *runFlags) own() []crawler.Setting {
 			Help: "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression"},
 		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.dir, typeDir, nil},
 			Help: "where the crawl lives (default: named after the first seed, seeds.txt -> seeds.crawl)"},
+		{Name: "series", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.series, typeDir, nil},
+			Help: "directory of the snapshots of a --job: make the next one, or go on with the last one if that did not end"},
+		{Name: "due", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: moment{&f.due},
+			Help: "when the run of a --series was to come, by which its snapshot is named, as 2026-11-23T03:00:00Z (default: now)"},
 		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.fresh},
-			Help: "start again: what is in the directory is moved aside"},
+			Help: "start again: what is in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
 		{Name: "dry-run", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.dry},
 			Help: "fetch nothing but robots.txt, and show the plan: sites, what their robots.txt says of the seeds, pauses, the least time"},
 		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.show, "", []string{"auto", "plain", "json", "none"}},
