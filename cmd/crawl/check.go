@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
@@ -14,7 +15,8 @@ func (p *program) checkCommand() *cobra.Command {
 		Short: "validate a job file, and show the plan",
 		Long: `check reads a job file, says all that is wrong with it at once, and shows the
 plan: each site, what its robots.txt says to the seeds, the pause between two
-requests, and how long the crawl takes at least. It fetches nothing but robots.txt,
+requests, and how long the crawl takes at least; where it has a schedule, when the
+next runs come. It fetches nothing but robots.txt,
 and writes nothing. Its flags are those of crawl run, which win over the file.
 
 The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
@@ -30,7 +32,7 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 			if err != nil {
 				return err
 			}
-			return p.check(cmd.Context(), opts, f.json)
+			return p.check(cmd.Context(), opts, f)
 		},
 	}
 	f.register(cmd.Flags())
@@ -41,12 +43,15 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 }
 
 // check shows the plan of a crawl.
-func (p *program) check(ctx context.Context, opts crawler.Options, asJSON bool) error {
+func (p *program) check(ctx context.Context, opts crawler.Options, f *runFlags) error {
 	plan, err := planOf(ctx, opts)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if f.schedule != nil {
+		plan.Schedule = planTheSchedule(f.schedule, time.Now(), planTimes)
+	}
+	if f.json {
 		err = p.object(plan)
 	} else {
 		err = p.showPlan(plan)

@@ -43,6 +43,7 @@ const (
 	keyIdentity = "identity"
 	keySeeds    = "seeds"
 	keySites    = "sites"
+	keySchedule = "schedule"
 )
 
 // notInJob are settings that a job file does not have, and why.
@@ -149,6 +150,8 @@ func (j *jobFile) read(root *yaml.Node) {
 			j.readSeeds(value)
 		case keySites:
 			j.readSites(value)
+		case keySchedule:
+			j.readSchedule(key, value)
 		default:
 			j.setting(key, value)
 		}
@@ -266,7 +269,7 @@ func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 
 // keys are the names that a job file may have.
 func (j *jobFile) keys() []string {
-	keys := []string{keyIdentity, keySeeds, keySites}
+	keys := []string{keyIdentity, keySeeds, keySites, keySchedule}
 	for _, s := range j.flags.settings() {
 		if notInJob[s.Name] == "" {
 			keys = append(keys, s.Name)

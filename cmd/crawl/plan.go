@@ -30,6 +30,8 @@ type plan struct {
 	HostPages     int           `json:"host_pages,omitempty"`
 	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
+
+	Schedule *planSchedule `json:"schedule,omitempty"`
 }
 
 // planResumed is what the crawl in the directory has come to.
@@ -180,7 +182,14 @@ func (p *program) showPlan(plan *plan) error {
 	for i := range plan.Sites {
 		lines = append(lines, plan.Sites[i].lines()...)
 	}
-	for _, line := range append(lines, "", plan.least()) {
+	lines = append(lines, "", plan.least())
+	if s := plan.Schedule; s != nil {
+		lines = append(lines, "", "schedule: "+s.words())
+		for _, at := range s.Next {
+			lines = append(lines, "  "+s.at(at))
+		}
+	}
+	for _, line := range lines {
 		if err := p.say("%s", line); err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		return err
 	}
 	if f.dry {
-		return p.check(ctx, opts, f.json)
+		return p.check(ctx, opts, f)
 	}
 	if f.series != "" {
 		snapshot, wrong := p.beginSnapshot(f, &opts)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/schedule"
 	"github.com/spf13/pflag"
 )
 
@@ -22,7 +23,8 @@ type runFlags struct {
 	series                      string
 	due                         time.Time
 
-	jobText []byte // of the job file, once it is read
+	jobText  []byte             // of the job file, once it is read
+	schedule *schedule.Schedule // of the job file; nil: it has none
 }
 
 // usualFlags are those that nobody has given.

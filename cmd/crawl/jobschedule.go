@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // a zone means the same on a machine that has none of its own
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"go.yaml.in/yaml/v3"
+)
+
+// scheduleFields are what a schedule may have, and scheduleFrom the settings whose
+// values are written in the same way.
+var (
+	scheduleFields = []string{"every", "zone", "jitter", "overlap", "catch-up", "keep"}
+	scheduleFrom   = map[string]string{"jitter": "max-time", "keep": "limit"}
+)
+
+// readSchedule reads when the runs of a job come.
+func (j *jobFile) readSchedule(key, n *yaml.Node) {
+	spec, at := schedule.Spec{}, map[string]*yaml.Node{}
+	before := len(j.problems)
+	var o crawler.Options
+	settings := o.Settings()
+	texts := map[string]*string{
+		"every": &spec.Every, "zone": &spec.Zone, "overlap": (*string)(&spec.Overlap), "catch-up": (*string)(&spec.CatchUp),
+	}
+	j.mapping(n, keySchedule, func(key, value *yaml.Node) {
+		at[key.Value] = value
+		switch to, text := texts[key.Value]; {
+		case text:
+			j.assign(crawler.Setting{Name: key.Value, Value: word{to, "text", nil}}, value)
+		case slices.Contains(scheduleFields, key.Value):
+			s := settings[slices.IndexFunc(settings, func(s crawler.Setting) bool { return s.Name == scheduleFrom[key.Value] })]
+			s.Name = key.Value
+			j.assign(s, value)
+		default:
+			j.wrong(key, "a schedule has no %q: %sit may have %s", key.Value, didYouMean(key.Value, scheduleFields), strings.Join(scheduleFields, ", "))
+		}
+	})
+	spec.Jitter, spec.Keep = max(0, o.MaxTime), max(0, o.Limit)
+	for range scheduleFields {
+		var err error
+		if j.flags.schedule, err = schedule.New(spec); err == nil {
+			break
+		}
+		var wrong *schedule.FieldError
+		if !errors.As(err, &wrong) {
+			j.wrong(key, "schedule: %v", err)
+			break
+		}
+		j.wrong(cmp.Or(at[wrong.Field], key), "%v%s", wrong, meantField(wrong.Field, spec))
+		spec = without(spec, wrong.Field)
+	}
+	if len(j.problems) > before {
+		j.flags.schedule = nil
+	}
+}
+
+// meantField guesses which policy was meant.
+func meantField(field string, spec schedule.Spec) string {
+	switch field {
+	case "overlap":
+		return meant(string(spec.Overlap), []string{string(schedule.OverlapSkip), string(schedule.OverlapWait)})
+	case "catch-up":
+		return meant(string(spec.CatchUp), []string{string(schedule.CatchUpNone), string(schedule.CatchUpOnce)})
+	}
+	return ""
+}
+
+// without is a schedule whose other fields can be judged though one of them is wrong.
+func without(spec schedule.Spec, field string) schedule.Spec {
+	switch field {
+	case "every":
+		spec.Every = "@yearly"
+	case "zone":
+		spec.Zone = ""
+	case "jitter":
+		spec.Jitter = 0
+	case "overlap":
+		spec.Overlap = ""
+	case "catch-up":
+		spec.CatchUp = ""
+	}
+	return spec
+}
+
+// planTimes is how many times a plan has.
+const planTimes = 3
+
+// A planSchedule is what crawl check and crawl schedule say of when runs come. The names
+// of its fields are never changed.
+type planSchedule struct {
+	Every   string      `json:"every"`
+	Zone    string      `json:"zone"`
+	Jitter  float64     `json:"jitter_seconds,omitempty"`
+	Overlap string      `json:"overlap"`
+	CatchUp string      `json:"catch_up"`
+	Keep    int         `json:"keep,omitempty"`
+	Next    []time.Time `json:"next"` // nominal times, in UTC
+
+	zone *time.Location
+}
+
+// planTheSchedule is a schedule with its first times after a moment.
+func planTheSchedule(s *schedule.Schedule, after time.Time, count int) *planSchedule {
+	spec := s.Spec()
+	plan := &planSchedule{
+		Every: spec.Every, Zone: cmp.Or(spec.Zone, "UTC"), Jitter: spec.Jitter.Seconds(),
+		Overlap: string(spec.Overlap), CatchUp: string(spec.CatchUp), Keep: spec.Keep, Next: []time.Time{}, zone: time.UTC,
+	}
+	if zone, err := time.LoadLocation(spec.Zone); err == nil {
+		plan.zone = zone
+	}
+	for range count {
+		if after = s.Next(after); after.IsZero() {
+			break
+		}
+		plan.Next = append(plan.Next, after.UTC().Truncate(time.Second))
+	}
+	return plan
+}
+
+// words are a schedule on one line.
+func (s *planSchedule) words() string {
+	text := s.Every + " (" + s.Zone
+	if s.Jitter > 0 {
+		text += ", up to " + inSeconds(s.Jitter) + " later"
+	}
+	return text + ")"
+}
+
+// at is a time as the clock of the zone shows it, and in UTC.
+func (s *planSchedule) at(t time.Time) string { return inZone(t, s.zone) }
+
+func inZone(t time.Time, zone *time.Location) string {
+	const layout = "Mon 2006-01-02 15:04"
+	utc := t.UTC().Format(layout + " UTC")
+	if zone == nil || zone.String() == "UTC" || zone == time.UTC {
+		return utc
+	}
+	if is := t.In(zone); is.Format(time.DateOnly) != t.UTC().Format(time.DateOnly) {
+		return is.Format(layout+" MST") + " = " + utc
+	}
+	return t.In(zone).Format(layout+" MST") + " = " + t.UTC().Format("15:04 UTC")
+}
