@@ -25,6 +25,7 @@ type screen struct {
 	control bool   // others may come to the crawl
 	figures string // the address for metrics; empty: none
 	onEnd   string // a command that is told how it ended; empty: none
+	record  recorder
 }
 
 // screen is what the flags ask for: somebody who looks on is not left without
@@ -98,6 +99,9 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	<-done
 	doors.close()
 	err = p.ended(c, opts.Dir, err, show)
+	signal.Stop(signals) // the second interrupt of a provenance ends the process
+	p.record(context.WithoutCancel(ctx), c, opts, err, show.record)
+	signal.Notify(signals, stopSignals()...)
 	p.tellEnd(c, opts.Dir, err, show.onEnd, signals)
 	return err
 }

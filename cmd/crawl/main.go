@@ -86,7 +86,7 @@ May a crawler ask for it?
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
-		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.statusCommand(),
+		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.provenanceCommand(), p.statusCommand(),
 		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(),
 		p.optOutCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
 	)

@@ -70,6 +70,10 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 	if err != nil {
 		return err
 	}
+	key, err := signingKey(f.signKey)
+	if err != nil {
+		return err
+	}
 	if f.dry {
 		return p.check(ctx, opts, f)
 	}
@@ -98,6 +102,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		opts.Shared = shared
 	}
 	show.control, show.figures, show.onEnd = p.guests, f.metrics, f.onEnd
+	show.record = recorder{f.provenance == "yes", key}
 	return p.crawl(ctx, opts, show)
 }
 

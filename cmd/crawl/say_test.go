@@ -126,6 +126,8 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		{"audit", "run" + steer}, {"audit", "--out", steer + "/x", "run" + steer}, {"audit", "--site", "a.test", "run" + steer}, {"audit", "--site", steer, "run" + steer},
 		{"audit", "--access-log", "robots.txt", "--agent", steer}, {"check", "job.yaml"}, {"check", steer + ".txt"}, {"status", "run" + steer}, {"status", "--json", "run" + steer},
 		{"pause", "run" + steer}, {"exclude", "run" + steer, steer, "--reason", steer}, {"slow", "run" + steer, "--delay", steer}, {"limit", "--limit", steer, "run" + steer},
+		{"provenance", "run" + steer}, {"provenance", "--json", "run" + steer}, {"provenance", "--verify", "run" + steer}, {"provenance", "--verify", "--json", "run" + steer},
+		{"provenance", steer}, {"provenance", "--sign-key", steer, "run" + steer}, {"provenance", "--verify", "--key", steer, "run" + steer},
 		{"help", "robots", steer},
 	} {
 		if args[0] == "verify" { // a file that the crawl knows nothing of

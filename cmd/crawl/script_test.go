@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -61,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"figures":    figures,
 			"crowd":      crowd,
 			"answer":     answer,
+			"keys":       keys,
 		},
 	})
 }
@@ -89,6 +94,18 @@ func holdSeries(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := series.Series{Dir: ts.MkAbs(args[0])}.Begin(series.Job{Options: &crawler.Options{}}, series.Moment{Now: time.Now(), Due: time.Now().AddDate(100, 0, 0)})
 	ts.Check(err)
 	ts.Defer(func() { r.Close() })
+}
+
+// keys PRIVATE PUBLIC writes the files of a key of Ed25519.
+func keys(ts *testscript.TestScript, neg bool, args []string) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	ts.Check(err)
+	own, err := x509.MarshalPKCS8PrivateKey(private)
+	ts.Check(err)
+	others, err := x509.MarshalPKIXPublicKey(public)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: own}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: others}), 0o600))
 }
 
 // truncate FILE leaves the first five pages of a state file.

@@ -18,6 +18,7 @@ type runFlags struct {
 	dir, name, job, excludeFrom string
 	show, log                   string
 	metrics, onEnd, logFile     string
+	provenance, signKey         string
 	contact                     []string
 	json, fresh, dry            bool
 	series                      string
@@ -28,7 +29,7 @@ type runFlags struct {
 }
 
 // usualFlags are those that nobody has given.
-func usualFlags() *runFlags { return &runFlags{show: "auto", log: "warn"} }
+func usualFlags() *runFlags { return &runFlags{show: "auto", log: "warn", provenance: "yes"} }
 
 // Groups of what is the command's own.
 const (
@@ -69,6 +70,10 @@ func (f *runFlags) own() []crawler.Setting {
 			Help: "when the run of a --series was to come, by which its snapshot is named, as 2026-11-23T03:00:00Z (default: now)"},
 		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.fresh},
 			Help: "start again: what is in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
+		{Name: "provenance", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.provenance, "", []string{"yes", "no"}},
+			Help: "write provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md when the run has ended by itself, for which all outputs are read"},
+		{Name: "sign-key", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.signKey, typeFile, nil},
+			Help: "private key of Ed25519, in PEM, by which provenance.json is signed"},
 		{Name: "dry-run", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.dry},
 			Help: "fetch nothing but robots.txt, and show the plan: sites, what their robots.txt says of the seeds, pauses, the least time"},
 		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.show, "", []string{"auto", "plain", "json", "none"}},

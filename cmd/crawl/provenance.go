@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/spf13/cobra"
+)
+
+// provenanceFlags are the flags of crawl provenance.
+type provenanceFlags struct {
+	json, verify, noAudit bool
+	signKey, key, temp    string
+}
+
+func (p *program) provenanceCommand() *cobra.Command {
+	var f provenanceFlags
+	cmd := &cobra.Command{
+		Use:   "provenance [flags] DIR",
+		Short: "write down where the data of a crawl come from, or check it",
+		Long: `provenance writes into DIR what a reader of a paper asks of its data: provenance.json (who
+asked, when, by which settings, rules and program, the audit's verdict, and the SHA-256
+of each file), absences.jsonl (each URL without an answer, and why), robots.jsonl (the
+copies of robots.txt that were in force) and DATASHEET.md, with facts filled in and
+questions that a person has to answer. Answers that stand there are kept. crawl run does
+the same when a run has ended by itself; --provenance no leaves it out.
+
+With --verify nothing is written: the files are compared with provenance.json, and with
+--key that with its signature. Each difference is named, and the command exits with 3.
+It needs nothing but the files: a copy will do.
+
+All outputs are read for that. No crawl may run in the directory. Docs:
+docs/provenance.md.`,
+		Example: `  crawl provenance news.crawl
+  crawl provenance --sign-key key.pem news.crawl
+  crawl provenance --verify --key public.pem news.crawl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 1:
+				return usage("crawl provenance takes one argument, the directory of a crawl")
+			case !exists(args[0]):
+				return noDirectory(args[0])
+			case f.verify && (f.signKey != "" || f.noAudit):
+				return usage("--verify writes nothing: --sign-key and --no-audit are for what is written")
+			case f.verify:
+				return p.verifyProvenance(cmd.Context(), &f, args[0])
+			case f.key != "":
+				return usage("--key is for --verify: --sign-key names the key that signs")
+			}
+			return p.writeProvenance(cmd.Context(), &f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print what is written into provenance.json, or what was found, as JSON")
+	flags.BoolVar(&f.verify, "verify", false, "compare the files with provenance.json, and write nothing")
+	flags.StringVar(&f.key, "key", "", "`file` of the public key, in PEM, that must have signed (of Ed25519)")
+	flags.StringVar(&f.signKey, "sign-key", "", "`file` of the private key, in PEM, to sign with (of Ed25519)")
+	flags.BoolVar(&f.noAudit, "no-audit", false, "leave out the audit, which takes longest where there are many requests")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,200 bytes a request (default: the system's)")
+	return cmd
+}
+
+// signingKey reads the key to sign with, if one is named.
+func signingKey(path string) (ed25519.PrivateKey, error) {
+	if path == "" {
+		return nil, nil
+	}
+	key, err := provenance.ReadKey(path)
+	if err != nil {
+		return nil, usage("--sign-key: %w", err)
+	}
+	return key, nil
+}
+
+// patiently calls f with a context that the first interrupt ends; a second one ends the
+// process.
+func (p *program) patiently(ctx context.Context, far func(time.Duration) string, f func(context.Context)) {
+	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	p.meanwhile(far, func() { f(ctx) })
+}
+
+func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir string) error {
+	key, err := signingKey(f.signKey)
+	if err != nil {
+		return err
+	}
+	o := provenance.Options{Key: key, NoAudit: f.noAudit, Temp: f.temp}
+	if o.OptOut, err = optOut(); err != nil {
+		return err
+	}
+	var res *provenance.Result
+	p.patiently(ctx, reading("provenance", dir), func(ctx context.Context) { res, err = provenance.Write(ctx, dir, o) })
+	if err != nil {
+		return err
+	}
+	if res.Sheet.Why != "" {
+		p.note("crawl: %s is as it was: %s", filepath.Join(dir, provenance.DatasheetFile), res.Sheet.Why)
+	}
+	if f.json {
+		return p.object(res.Provenance)
+	}
+	return p.toldProvenance(dir, res)
+}
+
+// toldProvenance tells what was written.
+func (p *program) toldProvenance(dir string, res *provenance.Result) error {
+	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	signed := "not signed"
+	if res.Signed {
+		signed = "signed"
+	}
+	w.told("provenance", "%s, %s", filepath.Join(dir, provenance.File), signed)
+	w.told("asked by", "%s (%s)", res.Identity.Token, res.Identity.Contact)
+	if !res.Figures.First.IsZero() {
+		w.told("from", "%s to %s, in %s, %d of them killed", res.Figures.First.Format(time.RFC3339), res.Figures.Last.Format(time.RFC3339), plural(int(res.Runs.All), "run"), res.Killed)
+	}
+	var bytes int64
+	for _, o := range res.Outputs {
+		bytes += o.Bytes
+	}
+	w.told("files", "%s, %s", plural(len(res.Outputs), "file"), size(bytes))
+	w.told("URLs", "%d that entered the crawl, %d of them without an answer: %s", res.Absences.Entered, res.Absences.URLs, filepath.Join(dir, provenance.AbsencesFile))
+	for _, s := range crawler.Standings() {
+		if n := res.Absences.Fates[s]; n > 0 && s != crawler.StandsFetched {
+			w.told("", "%d %s", n, s)
+		}
+	}
+	switch a := &res.Audit; a.Verdict {
+	case provenance.NotAudited:
+		w.told("audit", "%s: %s", a.Verdict, a.Why)
+	default:
+		w.told("audit", "%s: %s of %s", a.Verdict, plural(int(a.Violations), "violation"), plural(int(a.Requests), "request"))
+	}
+	if res.Sheet.Why == "" {
+		w.told("datasheet", "%s: %s for a person to answer", filepath.Join(dir, provenance.DatasheetFile), plural(res.Sheet.Open, "question"))
+	}
+	return w.err
+}
+
+func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir string) (err error) {
+	var c provenance.Check
+	if f.key != "" {
+		if c.Key, err = provenance.ReadPublicKey(f.key); err != nil {
+			return usage("--key: %w", err)
+		}
+	}
+	var v *provenance.Verified
+	p.patiently(ctx, reading("provenance", dir), func(ctx context.Context) { v, err = provenance.Verify(ctx, dir, c) })
+	switch {
+	case errors.Is(err, provenance.ErrNone):
+		return usage("there is no %s in %s: crawl provenance %s writes it", provenance.File, dir, dir)
+	case err != nil:
+		return err
+	}
+	if f.json {
+		err = p.object(struct {
+			Dir         string                  `json:"dir"`
+			SHA256      string                  `json:"provenance_sha256"`
+			Written     time.Time               `json:"written"`
+			Files       int                     `json:"files"`
+			Bytes       int64                   `json:"bytes"`
+			Signed      bool                    `json:"signed"` // by the key that was named
+			Differences []provenance.Difference `json:"differences"`
+		}{dir, v.SHA256, v.Provenance.Written, v.Files, v.Bytes, v.Signed, append([]provenance.Difference{}, v.Differences...)})
+	} else {
+		err = p.toldVerified(dir, v, c)
+	}
+	return errors.Join(err, broken(int64(len(v.Differences))))
+}
+
+// toldVerified tells what was found.
+func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.Check) error {
+	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w.told("verified", "%s, written on %s: %s, %s", filepath.Join(dir, provenance.File), v.Provenance.Written.Format(time.RFC3339), plural(v.Files, "file"), size(v.Bytes))
+	switch {
+	case v.Signed:
+		w.told("signature", "by that key")
+	case c.Key == nil:
+		w.told("signature", "not looked at: --key names who must have signed")
+	}
+	for i, d := range v.Differences {
+		if i == maxProblems {
+			w.told("", "and %d more", len(v.Differences)-i)
+			break
+		}
+		w.told("DIFFERENCE", "%s %s", d.File, d.Why)
+	}
+	if len(v.Differences) == 0 {
+		w.told("result", "all as it was written")
+		return w.err
+	}
+	w.told("result", "%s; where a run or a purge has changed the crawl since, crawl provenance %s writes it again", plural(len(v.Differences), "difference"), dir)
+	return w.err
+}
+
+// A recorder says whether a run ends with its provenance.
+type recorder struct {
+	wanted bool
+	key    ed25519.PrivateKey
+}
+
+// endsByItself are the ends after which a run writes its provenance. Who has stopped one
+// wants it to end.
+var endsByItself = []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndPatience, crawler.EndLimit, crawler.EndTime}
+
+// record writes the provenance of a run that has ended. What becomes of it is told, and
+// changes nothing of the crawl, nor its exit code.
+func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.Options, crawled error, r recorder) {
+	code := exitCode(crawled)
+	ran := code == exitDone || code == exitLater || code == exitNothing
+	path := filepath.Join(opts.Dir, provenance.File)
+	if !r.wanted || !ran || !slices.Contains(endsByItself, c.Summary().End) {
+		if _, err := os.Stat(path); err == nil {
+			p.note("crawl: %s is of before this run: crawl provenance %s writes it again", path, opts.Dir)
+		}
+		return
+	}
+	o := provenance.Options{Key: r.key, OptOut: opts.OptOut}
+	var res *provenance.Result
+	var err error
+	p.patiently(ctx, reading("provenance", opts.Dir), func(ctx context.Context) { res, err = provenance.Write(ctx, opts.Dir, o) })
+	switch {
+	case err != nil:
+		p.note("crawl: no provenance was written: %v; the crawl is as it would be without, and crawl provenance %s tries again", err, opts.Dir)
+	case res.Sheet.Why != "":
+		p.note("crawl: %s is as it was: %s", filepath.Join(opts.Dir, provenance.DatasheetFile), res.Sheet.Why)
+	}
+}
