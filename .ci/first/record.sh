@@ -23,5 +23,5 @@ cp "$crawl" "$work/bin/crawl"
 port=$(python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["Port"])' <"$work/web.json")
 for ((i = 0; i < 20; i++)); do printf 'http://h%08d.test/\n' "$i"; done >"$work/here/seeds.txt"
 cd "$work/here"
-HOME=$work/home XDG_CONFIG_HOME=$work/home PATH=$work/bin:$PATH \
+LC_COLLATE=C HOME=$work/home XDG_CONFIG_HOME=$work/home PATH=$work/bin:$PATH \
 	python3 "$here/record.py" "$here/../../docs/first-crawl.md" "::127.0.0.1:$port" "${2:-}"

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -136,6 +137,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		}
 		r := all[key]
 		if r == nil {
+			key.site = frontier.Site(strings.Clone(string(key.site))) // it would keep the whole URL
 			r = &Refusal{Refused: key.reason, Site: key.site, Examples: []string{}}
 			all[key] = r
 		}

@@ -2,6 +2,9 @@ package provenance
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -41,4 +44,77 @@ func allMarks(sheet []byte) (names []string) {
 		}
 	}
 	return names
+}
+
+// The crawl before is named, with the digest of its provenance, if it has one.
+func TestTheCrawlBeforeIsNamed(t *testing.T) {
+	before := t.TempDir()
+	previous := func() *Previous {
+		w := newWriter(t.Context(), t.TempDir(), nil, Options{})
+		w.asked = map[string]string{"previous": before}
+		if err := w.compare(); err != nil {
+			t.Fatal(err)
+		}
+		return w.Previous
+	}
+	if p := previous(); p == nil || p.Dir != before || p.Provenance != "" {
+		t.Errorf("%+v", p)
+	}
+	if err := os.WriteFile(filepath.Join(before, File), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p := previous(); p == nil || p.Provenance != digestOf([]byte("{}")) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Lists are bounded, and say how many there are.
+func TestListsAreBounded(t *testing.T) {
+	var m Many[int]
+	counts := map[string]int64{}
+	for i := range 3 * mostNames {
+		m.add(i)
+		count(counts, strconv.Itoa(i))
+	}
+	if m.All != 3*mostNames || len(m.List) != mostListed || m.List[7] != 7 {
+		t.Errorf("%d of %d", len(m.List), m.All)
+	}
+	if len(counts) != mostNames+1 || counts[others] != 2*mostNames {
+		t.Errorf("%d names, %d others", len(counts), counts[others])
+	}
+}
+
+// Whatever a datasheet is: what stands outside of the marks is kept, and to fill it twice is
+// to fill it once.
+func FuzzDatasheet(f *testing.F) {
+	f.Add(string(emptySheet))
+	f.Add("<!-- facts: counts -->\r\nx\r\n<!-- /facts -->\r\nmine")
+	f.Add("<!-- facts: other -->\nkept\n<!-- /facts -->\n<!-- facts: counts -->\n<!-- /facts -->")
+	facts := map[string]string{"counts": "| a | 1 |\n", "hosts": "none\n"}
+	f.Fuzz(func(t *testing.T, old string) {
+		once, err := fillSheet([]byte(old), facts)
+		if err != nil {
+			return
+		}
+		twice, err := fillSheet(once, facts)
+		if err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%q becomes %q, and that %q: %v", old, once, twice, err)
+		}
+		known := false
+		rest := once
+		for line := range bytes.Lines([]byte(old)) {
+			if m := beginFacts.FindSubmatch(bytes.TrimSuffix(line, []byte("\n"))); m != nil {
+				known = facts[string(m[1])] != ""
+			} else if endFacts.Match(bytes.TrimSuffix(line, []byte("\n"))) {
+				known = false
+			} else if known {
+				continue
+			}
+			i := bytes.Index(rest, line)
+			if i < 0 {
+				t.Fatalf("%q lost %q: %q", old, line, once)
+			}
+			rest = rest[i+len(line):]
+		}
+	})
 }

@@ -93,8 +93,10 @@ func (r *logReader) request(l *crawllog.Line) {
 	f.Requests++
 	f.Bytes += max(0, l.Size)
 	if u, err := frontier.ParseURL(l.URL); err == nil {
-		r.sites[u.Site()] = true
-		r.hosts[u.Host()]++
+		if site := u.Site(); !r.sites[site] {
+			r.sites[frontier.Site(strings.Clone(string(site)))] = true // it would keep the whole line
+		}
+		tally(r.hosts, u.Host())
 	}
 	stage, failed := l.Annotation("error")
 	if failed {
@@ -123,6 +125,14 @@ const others = "others"
 func count(m map[string]int64, name string) {
 	if _, known := m[name]; !known && len(m) >= mostNames {
 		name = others
+	}
+	tally(m, name)
+}
+
+// tally counts a name, of which it keeps a copy: it would keep the whole line.
+func tally(m map[string]int64, name string) {
+	if _, known := m[name]; !known {
+		name = strings.Clone(name)
 	}
 	m[name]++
 }

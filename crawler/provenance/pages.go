@@ -34,7 +34,7 @@ func (w *writer) readPages() error {
 		for _, of := range [][]string{p.License, p.TDMPolicy} {
 			for _, url := range of {
 				if _, known := licenses[url]; known || len(licenses) < mostLicenses {
-					licenses[url]++
+					tally(licenses, url)
 				}
 			}
 		}

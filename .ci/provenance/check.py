@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""check.py CRAWL_DIR
+Recomputes what provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md say of a
+crawl from its other files, and compares.
+
+Nothing is shared with the program: digests are those of the files, and the counts those of
+crawl.log, pages.jsonl, links.jsonl and the archive, read as docs/outputs.md describes them.
+"""
+import collections
+import gzip
+import hashlib
+import json
+import os
+import re
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "report"))
+from check import read  # noqa: E402: the lines of crawl.log, and how a URL stands by its last one
+
+PAST = {"fetched", "refused", "use", "failed", "scope", "optout"}  # what the log tells of a URL
+OURS = {"provenance.json", "provenance.json.sig", "DATASHEET.md", "report.html", "audit.json"}
+
+
+def sha256(path):
+    sum = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            sum.update(block)
+    return sum.hexdigest()
+
+
+def objects(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, "rb") as file:
+        return [json.loads(line) for line in file]
+
+
+class Check:
+    def __init__(self):
+        self.compared, self.wrong = 0, 0
+
+    def same(self, name, said, found):
+        self.compared += 1
+        if said != found:
+            self.wrong += 1
+            print("FAIL  %s: said is %.300r, found %.300r" % (name, said, found))
+
+
+def digests(check, dir, p):
+    files = {}
+    for at, _, names in os.walk(dir):
+        for name in names:
+            path = os.path.join(at, name)
+            inside = os.path.relpath(path, dir).replace(os.sep, "/")
+            if inside not in OURS and os.path.isfile(path):
+                files[inside] = (os.path.getsize(path), sha256(path))
+    check.same("outputs", {o["name"]: (o["bytes"], o["sha256"]) for o in p["outputs"]}, files)
+    parts = b"".join(s["name"].encode() + b"\0" + s["value"].encode() + b"\0" for s in p["settings"])
+    check.same("settings_sha256", p["settings_sha256"], hashlib.sha256(parts).hexdigest())
+    seeds = p["seeds"]
+    if seeds.get("file"):
+        with open(os.path.join(dir, seeds["file"]), "rb") as file:
+            text = file.read()
+    else:
+        text = "".join(s + "\n" for s in seeds["list"]).encode()
+    check.same("seeds", (seeds["sha256"], seeds["count"]), (hashlib.sha256(text).hexdigest(), text.count(b"\n")))
+    return files
+
+
+def runs(check, p, lines):
+    begins = [l for l in lines if l.url == "permesso:run" and "begin" in l.notes]
+    unclean = sum(l.notes["begin"] == "unclean" for l in begins[1:])
+    check.same("runs", (p["runs"]["all"], len(p["runs"]["list"])), (len(begins), len(begins)))
+    check.same("killed", (p["killed"], sum(r["how"] == "killed" for r in p["runs"]["list"])), (unclean, unclean))
+    check.same("began", [r["began"][:19] for r in p["runs"]["list"]], [l.time.strftime("%Y-%m-%dT%H:%M:%S") for l in begins])
+    last = p["runs"]["list"][-1]  # one that was killed at once has kept nothing
+    check.same("what is known of the last run", (last["clock"] != "unknown", last["synchronised"] in ("yes", "no"), last.get("build") in p["builds"]), (True,) * 3)
+    check.same("the end of the last run", last["how"] in ("done", "unasked", "patience"), True)
+
+
+def figures(check, dir, p, lines, others):
+    f, asked = p["figures"], [l for l in lines if l.request]
+    pages = [l for l in asked if not l.robots]
+    check.same("log_lines", (f["log_lines"], f["other_lines"]), (len(lines), others))
+    check.same("requests", (f["requests"], f["robots_requests"]), (len(asked), len(asked) - len(pages)))
+    check.same("bytes", f["bytes"], sum(l.size for l in asked))
+    check.same("sites", (f["sites"], f["hosts"]), (len({l.site for l in asked}), len({l.host for l in asked})))
+    hosts = collections.Counter(l.host for l in asked)
+    check.same("top_hosts", {c["name"]: c["n"] for c in f["top_hosts"]}, dict(hosts))
+    check.same("statuses", f["statuses"], dict(collections.Counter(str(l.status) for l in pages if l.status > 0)))
+    check.same("errors", f["errors"], dict(collections.Counter(l.notes["error"] for l in asked if "error" in l.notes)))
+    good = [l for l in pages if l.status // 100 == 2 and "error" not in l.notes]
+    check.same("types", f["types"], dict(collections.Counter(l.type for l in good)))
+    records = objects(os.path.join(dir, "pages.jsonl"))
+    check.same("pages", (f["has_pages"], f["pages"]), (os.path.exists(os.path.join(dir, "pages.jsonl")), len(records)))
+    for name, key in (("truncated", "truncated"), ("noindex", "noindex"), ("noarchive", "noarchive"), ("use_refused", "refused")):
+        check.same(name, f[name], sum(bool(r.get(key)) for r in records))
+    check.same("charsets", f["charsets"], dict(collections.Counter(r["charset"] for r in records if r.get("charset"))))
+
+
+def absences(check, dir, p, lines):
+    a, rows = p["absences"], objects(os.path.join(dir, "absences.jsonl"))
+    absent = {r["url"]: r["fate"] for r in rows if "url" in r}
+    check.same("absent URLs, each once", (a["urls"], len(absent)), (sum("url" in r for r in rows),) * 2)
+    fates = {k: n for k, n in a["fates"].items() if k != "fetched"}
+    check.same("fates", fates, dict(collections.Counter(absent.values())))
+    stood = {}
+    for l in lines:
+        if l.url != "permesso:run" and not l.robots and "queued" not in l.notes:
+            stood[l.url] = l.standing()
+    for url, fate in absent.items():
+        if fate in PAST:
+            check.same("the fate of " + url, fate, stood.get(url))
+    queued = {u for u, fate in absent.items() if fate not in PAST}
+    entered = set(stood) | queued
+    check.same("fetched", a["fates"].get("fetched", 0), sum(s == "fetched" and u not in queued for u, s in stood.items()))
+    check.same("absent by the log", {u: s for u, s in stood.items() if s != "fetched" and u not in queued}, {u: f for u, f in absent.items() if f in PAST})
+    check.same("entered", a["entered"], len(entered))
+    refused = [r for r in rows if "refused" in r]
+    counts = collections.Counter()
+    for r in refused:
+        counts[r["refused"]] += r["urls"]
+    check.same("refused", a["refused"], dict(counts))
+    to = {l["to"] for l in objects(os.path.join(dir, "links.jsonl"))} - entered
+    check.same("URLs that links lead to, and that never entered", sum(counts.values()), len(to))
+    for r in refused:
+        for url in r["examples"]:
+            check.same("the example " + url, (url in to, origin(url)), (True, r.get("site", origin(url))))
+    return len(entered), len(absent), fates
+
+
+def origin(url):
+    u = urllib.parse.urlsplit(url)
+    return "%s://%s" % (u.scheme, u.netloc)
+
+
+def archived(dir):
+    """The digests of all robots.txt in the archive."""
+    all = set()
+    with open(os.path.join(dir, "index.cdxj")) as index:
+        for line in index:
+            at = json.loads(line[line.index("{"):])
+            if not at["url"].endswith("/robots.txt") or at["mime"] == "warc/revisit":
+                continue
+            with open(os.path.join(dir, "warc", at["filename"]), "rb") as file:
+                file.seek(int(at["offset"]))
+                record = gzip.decompress(file.read(int(at["length"])))
+            _, _, answer = record.partition(b"\r\n\r\n")
+            head, _, body = answer[:-4].partition(b"\r\n\r\n")
+            if re.search(rb"(?im)^content-encoding: *gzip", head):
+                body = gzip.decompress(body)
+            all.add(hashlib.sha256(body).hexdigest())
+    return all
+
+
+def robots(check, dir, p):
+    copies, kept = objects(os.path.join(dir, "robots.jsonl")), archived(dir)
+    lines = hashlib.sha256()
+    for c in copies:
+        at, _, parts = c["fetched"].rstrip("Z").partition(".")
+        lines.update(("%s\t%s.%sZ\t%d\t%s\n" % (c["site"], at, (parts + "000000")[:6], c["status"], c["sha256"])).encode())
+        if c["status"] == 200 and c["bytes"]:
+            check.same("robots.txt of %s in the archive" % c["site"], c["sha256"] in kept, True)
+    check.same("the copies that were audited", p["audit"]["robots_copies_sha256"], lines.hexdigest())
+    check.same("copies", (p["robots"]["copies"], p["robots"]["sites"]), (len(copies), len({c["site"] for c in copies})))
+    check.same("the last of each site", sum(c["last"] for c in copies), p["robots"]["sites"])
+    check.same("the log that was audited", p["audit"]["log_sha256"], sha256(os.path.join(dir, "crawl.log")))
+    check.same("the verdict", (p["audit"]["verdict"], p["audit"]["violations"]), ("clean", 0))
+
+
+def datasheet(check, dir, p, files, entered, absent, fates):
+    with open(os.path.join(dir, "DATASHEET.md")) as file:
+        rows = [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in file if line.startswith("|")]
+    two = {r[0]: r[1] for r in rows if len(r) == 2}
+    f = p["figures"]
+    for name, n in {
+        "URLs that entered the crawl": entered, "of them, without an answer": absent, "of them, answered": entered - absent, "requests": f["requests"],
+        "of them, for robots.txt": f["robots_requests"], "seeds": p["seeds"]["count"], "hosts": f["hosts"], "lines of pages.jsonl": f["pages"],
+        "bytes of bodies over the wire": f["bytes"], "not to be indexed": f["noindex"], **f["statuses"], **f["types"], **p["absences"]["refused"],
+    }.items():
+        check.same("DATASHEET.md: " + name, two.get(name), str(n))
+    three = {r[1]: r[2] for r in rows if len(r) == 3}
+    for fate, n in fates.items():
+        check.same("DATASHEET.md: " + fate, three.get(fate), str(n))
+    listed = {r[0]: (int(r[1]), r[2]) for r in rows if len(r) == 3 and re.fullmatch("[0-9a-f]{64}", r[2])}
+    check.same("DATASHEET.md: files", listed, files)
+
+
+def main():
+    dir = sys.argv[1]
+    with open(os.path.join(dir, "provenance.json")) as file:
+        p = json.load(file)
+    check = Check()
+    check.same("format", (p["format"], p["version"]), ("permesso-provenance/1", 1))
+    lines, others = read(os.path.join(dir, "crawl.log"))
+    files = digests(check, dir, p)
+    runs(check, p, lines)
+    figures(check, dir, p, lines, others)
+    counts = absences(check, dir, p, lines)
+    robots(check, dir, p)
+    datasheet(check, dir, p, files, *counts)
+    print("provenance: %d figures and digests of %s compared, %d wrong" % (check.compared, dir, check.wrong))
+    sys.exit(check.wrong > 0 or check.compared < 50)
+
+
+if __name__ == "__main__":
+    main()
