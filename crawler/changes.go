@@ -23,6 +23,7 @@ type Start struct {
 	Changes  []Change // settings that are not those of the last run
 	Requeued int      // URLs that a narrower scope had put aside and that are queued again
 	Orders   []Order  // of earlier runs, that hold
+	Carried  int      // sites whose robots.txt is known from the crawl that Options.Previous names, in a crawl that begins
 }
 
 // A Change is a setting that is not the same as in the last run.

@@ -368,6 +368,8 @@ func (c *Crawler) resume() error {
 			return &IdentityError{c.db.Dir(), old.Identity, now.Identity}
 		}
 		start.Changes = old.changes(&c.opts)
+	} else if start.Carried, err = c.carry(); err != nil {
+		return err
 	}
 	if c.opts.Previous != "" {
 		if err := c.db.PutPrevious(c.opts.Previous); err != nil {

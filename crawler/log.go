@@ -35,6 +35,9 @@ func (c *Crawler) logStart(s Start) error {
 	if s.Requeued > 0 {
 		notes = append(notes, "requeued:"+strconv.Itoa(s.Requeued))
 	}
+	if s.Carried > 0 {
+		notes = append(notes, "carried:"+strconv.Itoa(s.Carried))
+	}
 	if notes == nil {
 		return nil
 	}

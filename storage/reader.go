@@ -80,6 +80,12 @@ func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error
 	return r.state.Snapshots(site)
 }
 
+// Snapshot is the last copy of a site's robots.txt, or try to get one, that was put; nil if
+// there is none.
+func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
+	return r.state.Snapshot(site)
+}
+
 // Get reads what was Put. It reports whether there is anything.
 func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.state.Get(key, value) }
 

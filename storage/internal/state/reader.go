@@ -89,6 +89,9 @@ func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.db.G
 // Each is as that of a DB.
 func (r *Reader) Each(prefix string, f func(rest string) error) error { return r.db.Each(prefix, f) }
 
+// Snapshot is as that of a DB.
+func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) { return r.db.Snapshot(site) }
+
 // Snapshots are as those of a DB.
 func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return r.db.Snapshots(site)

@@ -1,0 +1,119 @@
+package crawler
+
+import (
+	"errors"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// carry brings what sites have asked for in the crawl before into a new crawl: the last
+// robots.txt of each, with the time when it was fetched, and the clocks of those that
+// rest, or were in trouble. It is done before the crawl keeps what it was asked to be: a
+// kill on the way has it done again, and a run that goes on never does it. It counts the
+// copies of robots.txt.
+//
+// Of a state that is damaged nothing is lost but that: robots.txt is asked for anew. The
+// error is a *storage.InUseError, or one of the new crawl.
+func (c *Crawler) carry() (copies int, err error) {
+	if c.opts.Previous == "" {
+		return 0, nil
+	}
+	before, err := storage.OpenReader(c.opts.Previous)
+	var inUse *storage.InUseError
+	if errors.As(err, &inUse) {
+		return 0, err
+	}
+	if err != nil {
+		c.notCarried(err)
+		return 0, nil
+	}
+	defer before.Close()
+	carried := &carrier{db: c.db, now: time.Now()}
+	bad := carried.clocks(before)
+	if bad == nil && carried.err == nil {
+		bad = carried.rules(before)
+	}
+	if bad != nil && carried.err == nil {
+		c.notCarried(bad)
+	}
+	return carried.copies, carried.settle()
+}
+
+func (c *Crawler) notCarried(err error) {
+	c.opts.Logger.Warn("what sites asked for in the crawl before is not known in full: their robots.txt is asked for anew",
+		"dir", c.opts.Previous, "error", err)
+}
+
+// A carrier puts what it is given into a new crawl.
+type carrier struct {
+	db        *storage.DB
+	now       time.Time
+	copies    int
+	submitted int
+	err       error // of db
+}
+
+// errCarrier ends a reading where the new crawl takes nothing more.
+var errCarrier = errors.New("crawler: the new crawl takes nothing more")
+
+// clocks carries those that count after now: of sites that rest, or have failed lately, and
+// those that several sites have in common. The error is one of the crawl before.
+func (c *carrier) clocks(before *storage.Reader) error {
+	err := before.Sites(func(st frontier.SiteState) error {
+		k := st.Clocks
+		if k.Ended.IsZero() || !k.Due.After(c.now) && k.Strikes == 0 && k.Failures == 0 && !k.Ended.After(c.now) {
+			return nil
+		}
+		return c.submit(frontier.Completion{Site: st.Site, Clocks: k})
+	})
+	if err != nil {
+		return err
+	}
+	return before.Common(func(k frontier.CommonClock) error {
+		if !k.Due.After(c.now) {
+			return nil
+		}
+		return c.submit(frontier.Completion{Common: []frontier.CommonClock{k}})
+	})
+}
+
+func (c *carrier) submit(done frontier.Completion) error {
+	if c.err = c.db.Submit(done); c.err != nil {
+		return errCarrier
+	}
+	c.submitted++
+	return nil
+}
+
+// rules carries the last copy of each robots.txt. The error is one of the crawl before.
+func (c *carrier) rules(before *storage.Reader) error {
+	for site, err := range before.Names() {
+		if err != nil {
+			return err
+		}
+		s, err := before.Snapshot(site)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		if c.err = c.db.PutSnapshot(site, s); c.err != nil {
+			return errCarrier
+		}
+		c.copies++
+	}
+	return nil
+}
+
+// settle waits until the new crawl knows the clocks: who opens a frontier finds them.
+func (c *carrier) settle() error {
+	for c.err == nil && c.submitted > 0 {
+		news := <-c.db.Grown()
+		c.submitted -= news.Settled
+		c.err = news.Err
+	}
+	return c.err
+}
