@@ -133,7 +133,7 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 // its URL in this crawl: it may be an earlier one, or be in a crawl before this one.
 // Otherwise the error is none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
-	c, err := storage.Original(a.dir, rec)
+	c, err := storage.PastOf(a.dir).Original(rec)
 	if err != nil {
 		return http.NoBody, none
 	}

@@ -40,7 +40,7 @@ func OpenPast(dir string) (*Past, error) {
 	if run, held := state.Holder(dir); held {
 		return nil, &InUseError{Dir: dir, Run: run}
 	}
-	p := newPast(dir)
+	p := PastOf(dir)
 	if p.Remembers() {
 		return p, nil
 	}
@@ -52,7 +52,8 @@ func OpenPast(dir string) (*Past, error) {
 	return p, nil
 }
 
-func newPast(dir string) *Past {
+// PastOf is OpenPast of a crawl that may be running: nothing is looked at yet.
+func PastOf(dir string) *Past {
 	return &Past{dir, sync.OnceValue(func() []string { return olderThan(dir) })}
 }
 
@@ -150,11 +151,11 @@ func (p *Past) follow(c *Capture, rec *warc.Record) error {
 	return nil
 }
 
-// Original is the answer that a revisit record in the archive of the crawl in dir repeats,
-// be it there or in a crawl before it. The error is as that of Past.Capture.
-func Original(dir string, rec *warc.Record) (*Capture, error) {
+// Original is the answer that a revisit record in the archive of the crawl repeats, be it
+// there or in a crawl before it. The error is as that of Capture.
+func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
-	return c, newPast(dir).follow(c, rec)
+	return c, p.follow(c, rec)
 }
 
 // An original is what a record says that others repeat.
@@ -289,6 +290,10 @@ func OpenArchive(path string) (*os.File, error) {
 	return file, err
 }
 
+// Place is where the record that has the body begins: the path of its WARC file, which may
+// be that of another crawl, and the offset there, in bytes.
+func (c *Capture) Place() (path string, offset int64) { return c.body.path, c.body.offset }
+
 // Open is the answer with its body, as it was sent but for the transfer coding; the caller
 // closes it. The body ends with an error where the record is damaged: nothing of it should
 // be taken for whole before it has ended.
@@ -382,6 +387,10 @@ func (db *DB) PutPrevious(dir string) error {
 	}
 	return db.Put(keyPrevious, dir)
 }
+
+// Previous is the crawl that the one in dir knew as the one before; "" where it knew none,
+// or that cannot be read.
+func Previous(dir string) string { return previousOf(dir) }
 
 // previousOf is the crawl that the one in dir knew as the one before; "" where it knew
 // none, or that cannot be read.

@@ -341,7 +341,7 @@ func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 	if body, err := bodyOf(captured(t, second, url)); body != "e"+long || err != nil {
 		t.Errorf("%.9q, %v", body, err)
 	}
-	if e, err := newPast(first).last(first, url, time.Time{}); err != nil || e.Time != cdxTime(day(1)) {
+	if e, err := PastOf(first).last(first, url, time.Time{}); err != nil || e.Time != cdxTime(day(1)) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if body, err := bodyOf(captured(t, first, url)); body != "l"+long || err != nil {

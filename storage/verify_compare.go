@@ -179,7 +179,7 @@ func (v *verifier) compareReferred(s said) {
 // before reports whether an answer is in the archive of a crawl before this one.
 func (v *verifier) before(url string, at time.Time) bool {
 	if v.past == nil {
-		v.past = newPast(v.dir)
+		v.past = PastOf(v.dir)
 	}
 	_, _, err := v.past.find(url, at)
 	return err == nil

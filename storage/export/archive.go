@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,7 +58,9 @@ func (c *cancelled) Write(p []byte) (int, error) {
 // which are the HTML pages of pages.jsonl with a 2xx status in their order (of
 // the archive, where there is no pages.jsonl); as main page the first of them
 // that a seed led to, by redirects at most; and the directory for temporary
-// files. It returns how many pages it has listed.
+// files. Answers of earlier crawls that records here repeat are copied from there, so
+// that the package can be replayed alone; they are told as Damage where they are nowhere.
+// It returns how many pages it has listed.
 //
 // The error is ErrNoWARC without WARC files, and ErrOpen where one is not
 // finished. A WARC file that is damaged cannot be packed.
@@ -69,6 +74,13 @@ func (s *Source) WriteWACZ(ctx context.Context, w io.Writer, p wacz.Package) (in
 		}
 	}
 	p.WARCs = s.WARCs
+	switch more, err := s.referredTo(ctx); {
+	case err != nil:
+		return 0, err
+	case more != "":
+		defer os.RemoveAll(filepath.Dir(more))
+		p.WARCs = append(slices.Clip(p.WARCs), more)
+	}
 	if p.Temp == "" {
 		p.Temp = s.Temp
 	}

@@ -1,0 +1,172 @@
+package export_test
+
+import (
+	"archive/zip"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/export"
+	"github.com/permesso-crawler/permesso/storage/wacz"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// repeating makes two crawls, of which the second repeats answers of the first: with a
+// 304, by the same bytes, and two by one answer.
+func repeating(t *testing.T) (first, second string) {
+	t.Helper()
+	root := t.TempDir()
+	first, second = filepath.Join(root, "1.crawl"), filepath.Join(root, "2.crawl")
+	body := strings.Repeat("a body that is worth a record ", 20)
+	day := time.Date(2030, 1, 1, 3, 0, 0, 0, time.UTC)
+	urls := []string{"http://a.example/asked", "http://a.example/same", "http://a.example/unused"}
+	for n, dir := range []string{first, second} {
+		db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+		if err == nil && n == 1 {
+			err = db.PutPrevious(first)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, url := range urls[:len(urls)-n] {
+			x := &warc.Exchange{URL: url, Date: day.AddDate(0, 0, n), Response: &warc.HTTP{
+				StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(url + body), Coding: warc.Unchunked,
+			}}
+			v := &storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
+			if n == 1 {
+				u, err := frontier.ParseURL(url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v.Before, err = storage.PastOf(first).Capture(u); err != nil || v.Before == nil {
+					t.Fatal(err)
+				}
+				if url == urls[0] {
+					x.Response.StartLine, x.Response.Body = warc.StatusLine(304), nil
+					x.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: url, Date: day}
+					again := *x
+					again.Date = again.Date.Add(time.Hour)
+					v.Exchanges = append(v.Exchanges, &again)
+				}
+			}
+			if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+				t.Fatal(err, refused)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return first, second
+}
+
+// packed are the lines of the index of a WACZ, and the names of its WARC files.
+func packed(t *testing.T, path string) (lines []*cdxj.Entry, files []string) {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if name, ok := strings.CutPrefix(f.Name, "archive/"); ok {
+			files = append(files, name)
+		}
+		if f.Name != "indexes/index.cdx" {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(raw)) {
+			e, err := cdxj.Parse(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, e)
+		}
+	}
+	return lines, files
+}
+
+// packTo writes a WACZ of a crawl.
+func packTo(t *testing.T, dir string) (path string, damage []error) {
+	t.Helper()
+	s, err := export.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Temp = t.TempDir()
+	s.Damaged = func(d *export.Damage) error { damage = append(damage, d); return nil }
+	path = filepath.Join(t.TempDir(), "x.wacz")
+	f, err := os.Create(path)
+	if err == nil {
+		_, err = s.WriteWACZ(t.Context(), f, wacz.Package{Created: noon})
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(s.Temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	return path, damage
+}
+
+// A package of one crawl has what its records repeat of another, each once, and can be
+// replayed alone.
+func TestAPackageHasWhatItsRecordsRepeat(t *testing.T) {
+	first, second := repeating(t)
+	path, damage := packTo(t, second)
+	if err := wacz.Verify(path); err != nil || len(damage) > 0 {
+		t.Errorf("%v, %v", err, damage)
+	}
+	lines, files := packed(t, path)
+	if len(files) != 2 || files[1] != "referred-to.warc.gz" {
+		t.Errorf("the files are %v", files)
+	}
+	count := map[string]int{}
+	for _, e := range lines {
+		count[e.URL+" "+e.MIME+" "+e.Time.Format("02")]++
+	}
+	want := map[string]int{
+		"http://a.example/asked text/html 01": 1, "http://a.example/same text/html 01": 1,
+		"http://a.example/asked warc/revisit 02": 2, "http://a.example/same warc/revisit 02": 1,
+	}
+	for what, n := range want {
+		if count[what] != n {
+			t.Errorf("%d of %s, want %d", count[what], what, n)
+		}
+	}
+	if len(count) != len(want) {
+		t.Errorf("the index has %v", count)
+	}
+	if _, files := packed(t, func() string { path, _ := packTo(t, first); return path }()); len(files) != 1 {
+		t.Errorf("of a crawl that repeats none: %v", files)
+	}
+}
+
+// What is repeated and is nowhere is told, for each record that repeats it.
+func TestAPackageTellsWhatItCannotHave(t *testing.T) {
+	first, second := repeating(t)
+	if err := os.RemoveAll(first); err != nil {
+		t.Fatal(err)
+	}
+	path, damage := packTo(t, second)
+	if _, files := packed(t, path); len(files) != 1 || len(damage) != 3 || !strings.Contains(damage[0].Error(), "bring back the crawl") {
+		t.Errorf("%v, %v", files, damage)
+	}
+}
