@@ -2,6 +2,8 @@ package warc
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -57,9 +59,11 @@ func (p *Purged) Fill(w io.Writer, length int64) error {
 }
 
 func (p *Purged) header(blanks int64) []byte {
-	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
+	sum := sha1.New()
+	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither of them fails
+	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: sha1:%s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
 		FieldType, Metadata, FieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
-		FieldContentType, FieldContentLength, blanks)
+		FieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, FieldContentLength, blanks)
 }
 
 // pack is deflate's form of b, which ends at the end of a byte and is not the last block.
