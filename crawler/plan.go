@@ -33,10 +33,12 @@ type SitePlan struct {
 	DelayBy frontier.Clock
 }
 
-// A SeedPlan is what robots.txt says to a seed: robots.Defer where it is not known.
+// A SeedPlan is what robots.txt says to a seed: robots.Defer where it is not known, and
+// where the seed is asked for in no case: OptOut says why.
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
+	OptOut  string // as Options.OptOut; empty: it may be asked for
 }
 
 // Least is how long it takes at least to ask the site for so many pages, robots.txt
@@ -68,7 +70,10 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	defer job.Close()
-	p := newPlanner(job, seeds)
+	p, err := newPlanner(job, seeds)
+	if err != nil {
+		return nil, err
+	}
 	front, err := frontier.New(frontier.NewMemory(), frontier.Options{
 		Delay: opts.Delay, IPDelay: opts.IPDelay, DomainDelay: opts.DomainDelay, Shared: opts.Shared, Patience: opts.Patience,
 		Rate: rate.Limit(opts.Rate),
@@ -77,7 +82,11 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	for _, i := range p.at {
-		if err := front.Add(frontier.Entry{URL: p.plan.Sites[i].Seeds[0].URL}); err != nil {
+		seed := p.plan.Sites[i].asked()
+		if seed == nil {
+			continue
+		}
+		if err := front.Add(frontier.Entry{URL: seed.URL}); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +101,17 @@ type planner struct {
 	plan *Plan                 // each site is written by who has its turn
 }
 
-func newPlanner(job *Job, seeds []frontier.Entry) *planner {
+// asked is the seed for which robots.txt is asked; nil where the site is left alone.
+func (s *SitePlan) asked() *SeedPlan {
+	for i := range s.Seeds {
+		if s.Seeds[i].OptOut == "" {
+			return &s.Seeds[i]
+		}
+	}
+	return nil
+}
+
+func newPlanner(job *Job, seeds []frontier.Entry) (*planner, error) {
 	p := &planner{job: job, at: map[frontier.Site]int{}, plan: &Plan{}}
 	seen := map[string]bool{}
 	for _, e := range seeds {
@@ -106,11 +125,20 @@ func newPlanner(job *Job, seeds []frontier.Entry) *planner {
 			p.at[e.URL.Site()] = i
 			p.plan.Sites = append(p.plan.Sites, SitePlan{Site: e.URL.Site(), Problem: "it is not to be asked within the patience"})
 		}
+		why, err := job.sites.optedOut(e.URL)
+		if err != nil {
+			return nil, err
+		}
 		site := &p.plan.Sites[i]
-		site.Seeds = append(site.Seeds, SeedPlan{URL: e.URL, Verdict: robots.Verdict{Access: robots.Defer}})
+		site.Seeds = append(site.Seeds, SeedPlan{URL: e.URL, Verdict: robots.Verdict{Access: robots.Defer}, OptOut: why})
 		p.plan.Seeds++
 	}
-	return p
+	for i := range p.plan.Sites {
+		if site := &p.plan.Sites[i]; site.asked() == nil {
+			site.Problem = "it is left alone: " + site.Seeds[0].OptOut
+		}
+	}
+	return p, nil
 }
 
 // askAll ends once each site has answered, or cannot be asked within the patience.
@@ -175,7 +203,9 @@ func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
 	group := s.Group(policy, time.Now())
 	site.Rules, site.Problem = s, ""
 	for i := range site.Seeds {
-		site.Seeds[i].Verdict = group.Match(site.Seeds[i].URL.Target())
+		if seed := &site.Seeds[i]; seed.OptOut == "" {
+			seed.Verdict = group.Match(seed.URL.Target())
+		}
 	}
 	site.Delay, site.DelayBy = max(o.Delay, own.Delay, 0), frontier.OwnClock
 	if !o.AllowPrivate && len(o.ConnectTo) == 0 {

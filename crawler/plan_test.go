@@ -76,3 +76,33 @@ func TestAPlanKeepsToTheRate(t *testing.T) {
 		}
 	})
 }
+
+// Whoever is on the opt-out list with a part of a site is left alone there; the rest of
+// its seeds are judged, whichever comes first.
+func TestAPlanLooksAtEachSeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		for _, site := range []string{"http://a.example", "http://b.example"} {
+			w.Site(site).Robots("User-agent: *\nDisallow: /private").Page("/", "")
+		}
+		seeds := []string{"http://a.example/~joe/", "http://a.example/", "http://a.example/private", "http://b.example/~joe/", "http://b.example/~joe/x"}
+		o := crawler.Options{Identity: testIdentity, Network: w, Seeds: seeds, OptOut: optOutList(t, "http://a.example/~joe/\nhttp://b.example/~joe/").Why}
+		plan, err := crawler.PlanOf(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := plan.Sites[0], plan.Sites[1]
+		if a.Problem != "" || a.Rules == nil || a.Allowed() != 1 || a.Seeds[0].OptOut != "list:1: http://a.example/~joe/" || a.Seeds[0].Verdict.Access != robots.Defer ||
+			a.Seeds[1].Verdict.Access != robots.Allow || a.Seeds[1].OptOut != "" || a.Seeds[2].Verdict.Access != robots.Disallow {
+			t.Errorf("%+v", a)
+		}
+		if b.Problem != "it is left alone: list:2: http://b.example/~joe/" || b.Rules != nil || b.Allowed() != 0 {
+			t.Errorf("%+v", b)
+		}
+		for _, r := range w.Log() {
+			if r.URL() != "http://a.example/robots.txt" {
+				t.Errorf("%s was asked for", r.URL())
+			}
+		}
+	})
+}

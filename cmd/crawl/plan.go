@@ -50,6 +50,7 @@ type planSite struct {
 	DelayBy      string        `json:"delay_by,omitempty"`
 	PagesPerHour int           `json:"pages_per_hour,omitempty"`
 	Refused      []planRefusal `json:"refused,omitempty"`
+	LeftAlone    []planOptOut  `json:"left_alone,omitempty"`
 	Sitemaps     int           `json:"sitemaps,omitempty"`
 	Better       string        `json:"better,omitempty"`
 }
@@ -60,6 +61,12 @@ type planRefusal struct {
 	Reason string `json:"reason"`
 	Rule   string `json:"rule,omitempty"`
 	Line   int    `json:"line,omitempty"`
+}
+
+// A planOptOut is a seed that is asked for in no case.
+type planOptOut struct {
+	URL    string `json:"url"`
+	Reason string `json:"reason"`
 }
 
 // planOf asks the sites of a crawl for their robots.txt.
@@ -120,7 +127,10 @@ func planSiteOf(s *crawler.SitePlan, dialect robots.Dialect) planSite {
 	}
 	for _, seed := range s.Seeds {
 		v := seed.Verdict
-		if v.Access != robots.Allow {
+		switch {
+		case seed.OptOut != "":
+			out.LeftAlone = append(out.LeftAlone, planOptOut{seed.URL.String(), seed.OptOut})
+		case v.Access != robots.Allow:
 			out.Refused = append(out.Refused, refusalOf(seed.URL, v))
 		}
 		if v.Access != robots.Defer && out.Access != robots.Allow.String() {
@@ -215,6 +225,9 @@ func (s *planSite) lines() []string {
 			why = fmt.Sprintf("line %d: %s", r.Line, r.Rule)
 		}
 		add("refused: %s (%s)", r.URL, why)
+	}
+	for _, l := range s.LeftAlone {
+		add("is left alone: %s (%s)", l.URL, l.Reason)
 	}
 	if s.Delay > 0 {
 		add("%s between two requests (%s): %s an hour at most", inSeconds(s.Delay), s.DelayBy, plural(s.PagesPerHour, "page"))

@@ -73,6 +73,7 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 		look = archive + " (what the servers sent), " + look
 	}
 	w.line("look at", "%s", look)
+	w.line("report", "crawl report %s makes one page with pictures of it", dir)
 	if len(s.Skips) > 0 || s.Frontier.Entries > 0 {
 		w.line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
 	}
