@@ -1,13 +1,12 @@
 #!/bin/bash
 # check.sh CRAWL [DIR]
-# Has DuckDB answer each question of docs/reading.md and docs/questions.md, of a crawl of the demo that the
+# Has DuckDB answer each question of docs/reading.md, of a crawl of the demo that the
 # program CRAWL makes, and of the crawl in DIR, where it has links.
 # Installs it, and Node.js from Debian's packages if need be.
 set -euo pipefail
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: check.sh CRAWL [DIR]" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")
 document=$(realpath "$here/../../docs/reading.md")
-questions=$(realpath "$here/../../docs/questions.md")
 crawl=$(realpath "$1")
 real=${2:+$(realpath "$2")}
 "$here/../archive/install.sh" node
@@ -32,13 +31,11 @@ echo "== reading the demo"
 command=$(sed -n 's/^    crawl \(demo .*\)/\1/p' "$document")
 "$crawl" $command >log 2>&1 || { cat log >&2; exit 1; }
 exports
-ln -sfn demo.crawl news.crawl
-node ask.mjs "$document" "$questions"
+node ask.mjs "$document"
 
 [ -n "$real" ] || exit 0
 echo "== reading $real"
 rm -rf demo.crawl demo.parquet demo.csv
 ln -s "$real" demo.crawl
 exports
-ln -sfn demo.crawl news.crawl
-node ask.mjs "$document" "$questions"
+node ask.mjs "$document"

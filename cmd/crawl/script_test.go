@@ -218,6 +218,10 @@ func startWeb(dir string) (*web, error) {
 			fmt.Fprintf(w, "<title>%s</title>", p)
 		})
 	}
+	mux.HandleFunc("/more", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<a href="/a">a</a> <a href="/none">a page that is not there</a>`)
+	})
 	// An answer that never comes, so that a script can interrupt the crawl once
 	// it was asked for.
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
