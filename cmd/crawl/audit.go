@@ -107,12 +107,12 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 }
 
 // auditError names the exit code of what ended an audit.
-func auditError(err error) error {
+func auditError(dir string, err error) error {
 	var line *audit.LineError
 	if errors.As(err, &line) {
 		return &exit{exitState, fmt.Errorf("%w: crawl verify says what else is damaged", err)}
 	}
-	return err
+	return meanwhileOf(dir, err)
 }
 
 // broken is how an audit ends that has found something.
@@ -128,7 +128,7 @@ func (p *program) auditDir(f *auditFlags, dir string) error {
 	var err error
 	p.meanwhile(reading("audit", dir), func() { r, err = audit.Dir(dir, audit.Options{Temp: f.temp}) })
 	if err != nil {
-		return auditError(err)
+		return auditError(dir, err)
 	}
 	out, err := p.certify(f, dir, r)
 	if err != nil {

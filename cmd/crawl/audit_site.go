@@ -46,7 +46,7 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 		return err
 	})
 	if err != nil {
-		return auditError(err)
+		return auditError(dir, err)
 	}
 	s.answer.Token, s.answer.Contact = r.Token, r.Contact
 	return errors.Join(s.end(r), broken(s.answer.Violations))

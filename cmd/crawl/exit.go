@@ -88,6 +88,7 @@ func mend(err error, crawls bool) string {
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
 	var purge *storage.PurgeError
+	var runs *runsError
 	fresh := "--fresh"
 	if !crawls {
 		fresh = "crawl run --fresh"
@@ -95,6 +96,8 @@ func mend(err error, crawls bool) string {
 	switch {
 	case errors.As(err, &purge):
 		return ": crawl optout purge " + purge.Dir + " finishes it"
+	case errors.As(err, &runs):
+		return ": wait until it ends; meanwhile crawl status " + runs.dir + " says how far it is, and crawl report " + runs.dir + " what it has done"
 	case errors.As(err, &inUse) && crawls:
 		return ": wait until it ends, or take another --dir"
 	case errors.As(err, &inUse):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -19,7 +20,7 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 	}
 	r, err := storage.OpenReader(dir)
 	if err != nil {
-		return nil, crawler.Stored{}, err
+		return nil, crawler.Stored{}, meanwhileOf(dir, err)
 	}
 	stored, _, err := crawler.ReadStored(r)
 	if err != nil {
@@ -61,4 +62,21 @@ func unknownOf(r *storage.Reader, dir string, names []string) error {
 		return err
 	}
 	return usage("the crawl in %s has no URL of %s%s", dir, strings.Join(names, ", "), like)
+}
+
+// A runsError says that a crawl in dir is in use, of which a command wants all.
+type runsError struct {
+	dir string
+	error
+}
+
+func (e *runsError) Unwrap() error { return e.error }
+
+// meanwhileOf adds to the error of a crawl that is in use what tells of it until it ends.
+func meanwhileOf(dir string, err error) error {
+	var inUse *storage.InUseError
+	if errors.As(err, &inUse) {
+		return &runsError{dir, err}
+	}
+	return err
 }
