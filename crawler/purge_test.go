@@ -124,7 +124,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://out.example/", "http://a.example/")
 		now := time.Now().UTC().Truncate(time.Second)
 		// As it is written before anything is taken out: there is nothing in the archive to fill.
-		text := `{"time":"` + now.Format(time.RFC3339) + `","places":["out.example"]}` + "\n" + `{"end":true}` + "\n"
+		text := `{"time":"` + now.Format(time.RFC3339) + `"}` + "\n" + `{"place":"out.example"}` + "\n" + `{"end":true}` + "\n"
 		if err := os.WriteFile(filepath.Join(dir, "purge.jsonl"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -16,13 +16,17 @@ import (
 )
 
 // purgeFile says what a purge takes out, while it does: one object a line, of which the
-// first is a purgeHead, the last a purgeEnd, and all others are of records. It has its
-// name once all of it is on disk.
+// first is a purgeHead, the last a purgeEnd, and all others are of places or records. It
+// has its name once all of it is on disk.
 const purgeFile = "purge.jsonl"
 
 type purgeHead struct {
 	Time   time.Time `json:"time"`
-	Places []string  `json:"places"`
+	Places []string  `json:"-"` // each has a line of its own: there may be many
+}
+
+type purgePlace struct {
+	Place string `json:"place"`
 }
 
 // A purgeRecord is a line about one record of the archive.
@@ -55,7 +59,14 @@ func newPurgeWriter(dir string, d disk.Disk, head purgeHead) (*purgeWriter, erro
 	}
 	w := &purgeWriter{dir: dir, disk: d, file: f, buf: bufio.NewWriter(f)}
 	w.enc = json.NewEncoder(w.buf)
-	return w, w.enc.Encode(head)
+	err = w.enc.Encode(head)
+	for _, place := range head.Places {
+		err = errors.Join(err, w.enc.Encode(purgePlace{place}))
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.abandon())
+	}
+	return w, nil
 }
 
 // finish gives the file its name: from then on the purge is to be finished.
@@ -96,6 +107,7 @@ func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purg
 		var r struct {
 			purgeRecord
 			purgeEnd
+			purgePlace
 		}
 		switch {
 		case err != nil:
@@ -104,9 +116,13 @@ func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purg
 		case n == 1:
 			err = json.Unmarshal(line, &head)
 		default:
-			if err = json.Unmarshal(line, &r); err == nil && r.End {
+			switch err = json.Unmarshal(line, &r); {
+			case err != nil:
+			case r.End:
 				end = r.purgeEnd
-			} else if err == nil && f != nil {
+			case r.Place != "":
+				head.Places = append(head.Places, r.Place)
+			case f != nil:
 				if err := f(&r.purgeRecord); err != nil {
 					return head, end, err
 				}

@@ -248,7 +248,7 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			killed := seed%3 == 2
-			c := mixedCrawl(t, seed, 24, disk.Disk{}, killed)
+			c := mixedCrawl(t, seed, 14, disk.Disk{}, killed)
 			if killed { // as its next run leaves it
 				reopened(t, c.dir, Options{asIs: true})
 			}
@@ -563,5 +563,46 @@ func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	err := f.copy(&out, strings.NewReader(all))
 	if err != nil || out.String() != kept || lines != 4 || size != int64(len(all)-len(kept)) || unreadable != 2 {
 		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay where %d are wanted", lines, size, unreadable, err, out.Len(), len(kept))
+	}
+}
+
+// However many places are purged, what is noted can be read; what has no end cannot.
+func TestWhatIsToBePurgedIsReadAsItWasNoted(t *testing.T) {
+	dir := t.TempDir()
+	var places []string
+	for i := range 200_000 {
+		places = append(places, fmt.Sprintf("https://host-with-a-name-%d.example/~joe/", i))
+	}
+	began := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
+	record := purgeRecord{"x.warc.gz", 12, 345, "urn:uuid:1", "record"}
+	w, err := newPurgeWriter(dir, disk.Disk{}, purgeHead{began, places})
+	if err == nil {
+		err = errors.Join(w.enc.Encode(record), w.finish(purgeEnd{true, []string{PagesFile}}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []purgeRecord
+	head, end, err := readPurge(dir, func(r *purgeRecord) error {
+		records = append(records, *r)
+		return nil
+	})
+	if err != nil || !head.Time.Equal(began) || !slices.Equal(head.Places, places) || !slices.Equal(records, []purgeRecord{record}) || !slices.Equal(end.Wrong, []string{PagesFile}) {
+		t.Errorf("%v, %d places, %v, %+v, %v", head.Time, len(head.Places), records, end, err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, purgeFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string][]byte{
+		"no end": raw[:bytes.LastIndexByte(raw[:len(raw)-1], '\n')+1], "torn": raw[:len(raw)/2], "nothing": nil, "more": append(slices.Clone(raw), "{}\n"...), "no JSON": append([]byte("x"), raw...),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, purgeFile), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var damaged *DamagedError
+		if broken, err := UnfinishedPurge(dir); !errors.As(err, &damaged) {
+			t.Errorf("%s: %v, %v", what, broken, err)
+		}
 	}
 }

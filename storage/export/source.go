@@ -48,10 +48,17 @@ type Source struct {
 }
 
 // Open finds the files of a crawl in its directory. The error is ErrNoCrawl
-// where there are none, or one of the file system.
+// where there are none, a *storage.PurgeError where some of them are being purged, or one
+// of the file system.
 func Open(dir string) (*Source, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return nil, err
+	}
+	switch broken, err := storage.UnfinishedPurge(dir); {
+	case err != nil:
+		return nil, err
+	case broken != nil:
+		return nil, broken
 	}
 	s := &Source{}
 	pages := filepath.Join(dir, "pages.jsonl")
