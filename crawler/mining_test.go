@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -55,7 +56,9 @@ func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {
 		{"forbidden", robots.PurposeAITrain, "", serves(403, reserved), 1, false},
 		{"no JSON", robots.PurposeAITrain, "", serves(200, "<html>"), 1, false},
 		{"too long", robots.PurposeAITrain, "", serves(200, reserved+strings.Repeat(" ", robots.MaxTDMRepBytes)), 1, false},
-		{"elsewhere", robots.PurposeAITrain, "", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/p", http.StatusFound) }, 1, false},
+		{"elsewhere", robots.PurposeAITrain, "", func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, "http://b.example"+robots.TDMRepPath, http.StatusFound)
+		}, 1, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			dir := t.TempDir()
@@ -88,6 +91,105 @@ func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Redirects of tdmrep.json are followed within the site, five of them, as robots.txt
+// allows; one that leads nowhere says nothing, and is not asked for again with each page.
+func TestATDMRepMayStandElsewhereOnItsSite(t *testing.T) {
+	serves := func(rw http.ResponseWriter, r *http.Request) { io.WriteString(rw, reserved) }
+	for _, c := range []struct {
+		name, rules string
+		site        func(s *crawltest.Site)
+		asked       string // beside robots.txt and pages
+		refused     bool
+	}{
+		{"at another place", "", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/tdm").Func("/tdm", serves) }, "/tdm", true},
+		{"at the fifth", "", func(s *crawltest.Site) {
+			s.Redirect(robots.TDMRepPath, "/1").Redirect("/1", "/2").Redirect("/2", "/3").Redirect("/3", "/4").Redirect("/4", "/5").Func("/5", serves)
+		}, "/1 /2 /3 /4 /5", true},
+		{"at the sixth", "", func(s *crawltest.Site) {
+			s.Redirect(robots.TDMRepPath, "/1").Redirect("/1", "/2").Redirect("/2", "/3").Redirect("/3", "/4").Redirect("/4", "/5").Redirect("/5", "/6").Func("/6", serves)
+		}, "/1 /2 /3 /4 /5", false},
+		{"in a circle", "", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/1").Redirect("/1", robots.TDMRepPath) }, "/1", false},
+		{"where it is forbidden", "User-agent: *\nDisallow: /tdm", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/tdm").Func("/tdm", serves) }, "", false},
+		{"beyond", "", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/1").Redirect("/1", "http://b.example/tdm") }, "/1", false},
+		{"where nothing is", "", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/1") }, "/1", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			w := crawltest.New(t)
+			miningSite(w, c.rules, nil)
+			c.site(w.Site("http://a.example"))
+			w.Site("http://b.example").Func("/tdm", serves)
+			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose = dir, robots.PurposeAITrain }, "http://a.example/")
+			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+				t.Fatal(err)
+			}
+			w.AssertPolite()
+			w.AssertNeverFetched("http://b.example/tdm")
+			var asked []string
+			for _, r := range w.Log() {
+				switch r.Target {
+				case "/robots.txt", robots.TDMRepPath, "/", "/p", "/free":
+				default:
+					asked = append(asked, r.Target)
+				}
+			}
+			if got := strings.Join(asked, " "); got != c.asked {
+				t.Errorf("%s: asked for %q, want %q", c.name, got, c.asked)
+			}
+			w.AssertFetched("http://a.example/", "http://a.example/free")
+			if n := w.Fetched("http://a.example/p"); c.refused != (n == 0) {
+				t.Errorf("%s: what it reserves was asked for %d times", c.name, n)
+			}
+			if n := w.Fetched("http://a.example" + robots.TDMRepPath); n != 1 {
+				t.Errorf("%s: asked for %d times", c.name, n)
+			}
+		})
+	}
+}
+
+// What stands elsewhere is asked for again where it stands, if it has changed.
+func TestACopyOfATDMRepThatStandsElsewhereIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		miningSite(w, "", func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("If-None-Match") != "" {
+				rw.WriteHeader(http.StatusNotModified)
+				return
+			}
+			http.Redirect(rw, r, "/tdm", http.StatusFound)
+		})
+		w.Site("http://a.example").Func("/tdm", func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("ETag", `"1"`)
+			if r.Header.Get("If-None-Match") == `"1"` {
+				rw.WriteHeader(http.StatusNotModified)
+				return
+			}
+			io.WriteString(rw, reserved)
+		})
+		for run := range 3 {
+			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose = dir, robots.PurposeResearch }, fmt.Sprint("http://a.example/free?", run), fmt.Sprint("http://a.example/p?", run))
+			if n := w.Fetched("http://a.example/tdm"); n != run+1 {
+				t.Errorf("run %d: it was asked for %d times", run, n)
+			}
+			w.AssertNeverFetched(fmt.Sprint("http://a.example/p?", run))
+			time.Sleep(25 * time.Hour)
+		}
+		for i, status := range []int{200, 304, 304} {
+			var got []int
+			for _, r := range w.Log() {
+				if r.Target == "/tdm" {
+					got = append(got, r.Status)
+				}
+			}
+			if got[i] != status {
+				t.Errorf("answers %v", got)
+			}
+		}
+		w.AssertPolite()
+	})
 }
 
 // Where tdmrep.json fails the site is not closed: its pages are asked for, as politely as

@@ -258,7 +258,7 @@ func (f *Fetcher) giveBack(h *host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
-	if h.chain != nil {
+	if h.chain != nil || h.miningWay != nil {
 		h.unload() // nobody else knows the chain, but the rules can be had again
 	} else {
 		l.unused, l.rules = f.unused.PushFront(l), h.rulesSize()

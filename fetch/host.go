@@ -47,6 +47,9 @@ type host struct {
 	// turns: nothing else is asked of the site while it is set, and the Fetcher does
 	// not forget the host, as nobody else knows it.
 	chain *chain
+
+	// miningWay is the same of a tdmrep.json; it never leaves the site.
+	miningWay *chain
 }
 
 // A Result is what a visit to a site came to.

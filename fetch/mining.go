@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,9 +10,12 @@ import (
 )
 
 // maxMiningAge is how long it counts that the tdmrep.json of a site leads elsewhere.
-// Redirects of it are not followed: what another site says of this one is not known to be
-// meant, and of one site http and https each have a file.
+// Redirects to another site are not followed: what that says of this one is not known to
+// be meant, and of one site http and https each have a file.
 const maxMiningAge = 24 * time.Hour
+
+// maxMiningRedirects is how many redirects of a tdmrep.json are followed.
+const maxMiningRedirects = 5
 
 // lacksMining reports whether the tdmrep.json of the site has to be asked for, before a
 // page is. It is where the crawl mines, and as a page is: robots.txt must allow it. Its
@@ -31,8 +35,21 @@ func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bo
 	if err != nil {
 		return u, false, nil
 	}
+	if h.miningWay != nil {
+		u = h.miningWay.at
+	}
+	may, err := h.mayBeAsked(u, now)
+	if !may {
+		h.miningWay = nil // the rules have changed on its way
+	}
+	return u, may, err
+}
+
+// mayBeAsked reports whether robots.txt, and who is to be left alone, let this site be
+// asked for u.
+func (h *host) mayBeAsked(u frontier.URL, now time.Time) (bool, error) {
 	why, err := h.fetcher.optedOut(u)
-	return u, why == "" && err == nil && h.verdict(u, now).Access == robots.Allow, err
+	return why == "" && err == nil && h.verdict(u, now).Access == robots.Allow, err
 }
 
 func (h *host) miningExpires(s *robots.Snapshot) time.Time {
@@ -45,10 +62,7 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 // askMining asks for tdmrep.json, which is the turn's one request. The entry of the turn
 // stays undecided; whatever the answer is, it does not close the site.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
-	header := h.settings.rules
-	if s := h.snapshot.Mining.Good(); s != nil {
-		header = Validators{s.Header.ETag, s.Header.LastModified}.condition(header)
-	}
+	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
 	x, err := h.exchange(ctx, turn, ask{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
 	if err != nil {
 		return notYet(err, &res.Outcome)
@@ -56,19 +70,15 @@ func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.UR
 	x.Mining = true
 	res.Outcome.Again = true
 	res.add(x, &res.Outcome)
-	s := &robots.Snapshot{
-		URL: u.String(), Fetched: x.Ended, Status: x.Status, Body: x.Body, Cut: x.Truncated == "length",
-		Header: robots.ReadHeader(x.Header.Get),
+	if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {
+		return nil
 	}
-	s.Header.RetryAfter = x.retryAfter()
-	if x.Err != nil {
-		if x.Err.Stage == StageStopped || x.Err.Stage == StageStale {
-			return nil
-		}
-		s.Failure, s.Body = string(x.Err.Stage), nil
+	if led, err := h.followMining(x); led || err != nil {
+		return err
 	}
-	if s.Status/100 != 2 {
-		s.Body = nil // an error page says nothing
+	s := saidBy(x)
+	if s.URL = string(h.site) + robots.TDMRepPath; u.String() != s.URL {
+		s.Final = u.String()
 	}
 	known := *h.snapshot
 	known.Mining = s.After(h.snapshot.Mining)
@@ -78,6 +88,52 @@ func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.UR
 	h.snapshot, h.mining = &known, nil
 	res.Snapshot = h.snapshot
 	return nil
+}
+
+// followMining reports whether the answer to the question for tdmrep.json leads on, to
+// where the next turn asks: on this site, as robots.txt allows it.
+func (h *host) followMining(x *Exchange) (bool, error) {
+	way := h.miningWay
+	if h.miningWay = nil; x.Err != nil {
+		return false, nil
+	}
+	if way == nil {
+		way = newChain(x.URL)
+	}
+	if _, again := way.move(x, maxMiningRedirects); !again || way.at.Site() != h.site {
+		return false, nil
+	}
+	may, err := h.mayBeAsked(way.at, x.Ended)
+	if may {
+		h.miningWay = way
+	}
+	return may, err
+}
+
+// copyOf are the validators of the last good copy, if that came from u.
+func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
+	good := s.Good()
+	if good == nil || u.String() != cmp.Or(good.Final, good.URL) {
+		return Validators{}
+	}
+	return Validators{good.Header.ETag, good.Header.LastModified}
+}
+
+// saidBy makes a snapshot of what is to be known beside robots.txt. An error page says
+// nothing.
+func saidBy(x *Exchange) *robots.Snapshot {
+	s := &robots.Snapshot{
+		URL: x.URL.String(), Fetched: x.Ended, Status: x.Status, Cut: x.Truncated == "length",
+		Header: robots.ReadHeader(x.Header.Get),
+	}
+	s.Header.RetryAfter = x.retryAfter()
+	switch {
+	case x.Err != nil:
+		s.Failure = string(x.Err.Stage)
+	case s.Status/100 == 2:
+		s.Body = x.Body
+	}
+	return s
 }
 
 // miningRules are what the site says about mining; nil where nobody has asked.

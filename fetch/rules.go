@@ -15,7 +15,7 @@ const (
 	failRedirect = "redirect" // too many, a loop, to nowhere, or to where it must not lead
 )
 
-// A chain is a robots.txt on its way: the redirects so far. It outlives the
+// A chain is a robots.txt, or a tdmrep.json, on its way: the redirects so far. It outlives the
 // turn, because every request needs a turn, or a hop, of its own.
 type chain struct {
 	at     frontier.URL // to be asked next
@@ -23,6 +23,8 @@ type chain struct {
 	plain  bool // asked again with plain header fields
 	status int  // of the last redirect
 }
+
+func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]bool{at.Key(): true}} }
 
 // A purpose is what a robots.txt is asked for.
 type purpose struct {
@@ -37,7 +39,7 @@ type purpose struct {
 func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
 		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // a site is the beginning of a URL
-		h.chain = &chain{at: at, seen: map[string]bool{at.Key(): true}}
+		h.chain = newChain(at)
 	}
 	res := Result{Snapshot: h.snapshot, Outcome: frontier.Outcome{Again: true}}
 	for {
@@ -105,6 +107,14 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 			return "", true
 		}
 		return "", false
+	}
+	return c.move(x, frontier.MaxRedirects)
+}
+
+// move is follow for an answer that does not mean that the question was wrong. At most
+// that many redirects in a row are followed.
+func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
+	switch x.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	case http.StatusMultipleChoices: // leads on where it names a choice (RFC 9110, section 15.4.1)
 		if x.Header.Get("Location") == "" {
@@ -116,7 +126,7 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	location := x.Header.Get("Location")
 	next, err := c.at.Resolve(location)
 	switch {
-	case location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > frontier.MaxRedirects:
+	case location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > most:
 		return failRedirect, false
 	case next.Site().Scheme() == "ftp" && c.at.Site().Scheme() != "ftp":
 		// A web site has no use for it, and FTP would talk to whom it names.
