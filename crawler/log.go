@@ -133,6 +133,9 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	if x.Head {
 		notes.text("method", http.MethodHead)
 	}
+	if x.Mining {
+		notes.text("for", "use")
+	}
 	if !x.FirstByte.IsZero() {
 		notes.seconds("ttfb", x.FirstByte.Sub(x.Started))
 	}

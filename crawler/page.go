@@ -68,6 +68,7 @@ type statements struct {
 	clean     *robots.Cleaner
 	copied    time.Time // when its file was fetched
 	mining    *robots.TDMRep
+	licenses  robots.Licenses
 	signals   robots.Signals
 	signalled bool   // signals is what was said
 	refused   string // the statement for which nothing of it is kept
@@ -84,7 +85,7 @@ func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	p := &Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
-		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules, mining: res.Mining},
+		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules, mining: res.Mining, licenses: res.Licenses},
 	}
 	if good := res.Snapshot.Good(); good != nil {
 		p.copied = good.Fetched

@@ -13,8 +13,8 @@ import (
 )
 
 // Signals are what was said about the use of the page: by the robots.txt that
-// allowed it, by the tdmrep.json of its site where the purpose of the crawl has that
-// asked for, by its header, and by its meta elements. They are statements of the
+// allowed it, by the tdmrep.json of its site and the licenses that robots.txt names where
+// the purpose of the crawl has these asked for, by its header, and by its meta elements. They are statements of the
 // owner and no permissions of a law: what is not stated is unknown.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
@@ -27,6 +27,9 @@ func (p *Page) Signals() robots.Signals {
 	}
 	if p.mining != nil {
 		p.signals = p.signals.Merge(p.mining.Signals(p.URL.Target()))
+	}
+	if p.licenses != nil {
+		p.signals = p.signals.Merge(p.licenses.Signals(p.URL.String()))
 	}
 	a := robots.Answer{
 		Token: p.token, Time: p.Exchange.Started, Type: p.Type, Header: p.Header,

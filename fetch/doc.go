@@ -28,6 +28,7 @@
 //
 // host.go is the visit, and fetcher.go remembers the hosts that were visited
 // lately; ownsite.go is what holds for one of them alone; rules.go is the way of a robots.txt, guest.go that to another site;
+// mining.go and licensing.go ask what else is said about use, licenses.go keeps copies of that;
 // exchange.go one request and its answer, and what it means for the clocks
 // (retryafter.go). On the way out: names.go and endpoint.go (where a site is),
 // proxy.go, dial.go and conn.go (the connection), header.go; on the way back:

@@ -11,8 +11,8 @@ import (
 // An Exchange is one request and its answer, or what came of it instead.
 type Exchange struct {
 	URL    frontier.URL
-	Robots bool // it asked for what has to be known before a page is asked for: robots.txt, or tdmrep.json
-	Mining bool // of these it was tdmrep.json
+	Robots bool // it asked for what has to be known before a page is asked for: robots.txt, tdmrep.json, or a license
+	Mining bool // of these it was no robots.txt
 	Head   bool // with HEAD: the answer has no body, and the fields about it are of the one that GET would bring
 	Via    string
 

@@ -23,7 +23,7 @@ const DefaultMaxSize = 16 << 20
 // polite defaults.
 type Options struct {
 	Policy  robots.Policy  // how robots.txt is read, and for whom
-	Purpose robots.Purpose // what pages are for: one for which robots.txt or tdmrep.json refuses that is not asked for; empty: not declared
+	Purpose robots.Purpose // what pages are for: one for which robots.txt, a license that it names, or tdmrep.json refuses that is not asked for; empty: not declared
 
 	// OptOut says why a URL is not to be asked for, nor the robots.txt of its site for
 	// it; "": it may be. It is asked before anything else. An error of it is one of
@@ -90,12 +90,17 @@ type Options struct {
 	maxRules int // set in tests
 }
 
-// Snapshots keeps the robots.txt of each site for longer than memory does.
+// Snapshots keeps the robots.txt of each site, and the license documents that these name,
+// for longer than memory does.
 type Snapshots interface {
 	// Snapshot returns the last snapshot of site, nil if there is none.
 	Snapshot(site frontier.Site) (*robots.Snapshot, error)
 	// PutSnapshot adds a snapshot, which must not be changed afterwards.
 	PutSnapshot(site frontier.Site, s *robots.Snapshot) error
+	// License returns the last snapshot of the license document at u, nil if there is none.
+	License(u frontier.URL) (*robots.Snapshot, error)
+	// PutLicense adds a snapshot, which must not be changed afterwards.
+	PutLicense(u frontier.URL, s *robots.Snapshot) error
 }
 
 // A Fetcher holds a per-host fetcher for each site that was talked to lately.
@@ -105,8 +110,10 @@ type Fetcher struct {
 	opts      Options
 	transport *http.Transport
 	decoders  decoders
-	bodies    *budget   // nil for no bound
-	mines     bool      // Options.Purpose makes use of mining
+	bodies    *budget // nil for no bound
+	mines     bool    // Options.Purpose makes use of mining
+	licensed  bool    // Options.Purpose makes a use of which licenses speak
+	licenses  *licenses
 	throttle  *throttle // nil for no limit
 	names     *names
 
@@ -165,7 +172,9 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxNames = positive(opts.MaxNames, 16384)
 	opts.maxRules = positive(opts.maxRules, maxRules)
 	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*listed{}}
-	f.mines = slices.Contains(opts.Purpose.Uses(), robots.UseTDM)
+	uses := opts.Purpose.Uses()
+	f.mines, f.licensed = slices.Contains(uses, robots.UseTDM), len(uses) > 0
+	f.licenses = newLicenses(opts.Snapshots, opts.Policy)
 	f.plainHeader = http.Header{"User-Agent": {opts.UserAgent}}
 	if opts.From != "" {
 		f.plainHeader.Set("From", opts.From)

@@ -43,6 +43,10 @@ type host struct {
 	group    *robots.Group
 	mining   *robots.TDMRep // of snapshot.Mining, made when it is needed
 
+	// licenses are the documents that namedBy, a group of robots.txt, names.
+	licenses []frontier.URL
+	namedBy  *robots.Group
+
 	// chain is the redirects of a robots.txt that is being fetched, over several
 	// turns: nothing else is asked of the site while it is set, and the Fetcher does
 	// not forget the host, as nobody else knows it.
@@ -60,6 +64,7 @@ type Result struct {
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
 	Rules     *robots.Group    // what it tells this crawler; nil where it had to be asked first
 	Mining    *robots.TDMRep   // what the site's tdmrep.json says; nil where that was not asked for
+	Licenses  robots.Licenses  // what the license documents say that robots.txt names, where they were asked for
 	Outcome   frontier.Outcome // for the turn; a page's links are missing
 }
 
@@ -109,17 +114,9 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 		res.Outcome.Again, res.Outcome.Defer = true, res.Verdict.Until
 		return res, nil
 	}
-	if u, lacks, err := h.lacksMining(turn, now); err != nil {
+	if done, err := h.consult(ctx, turn, &res); done || err != nil {
 		return res, err
-	} else if lacks {
-		return res, h.askMining(ctx, turn, u, &res)
 	}
-	res.Mining = h.miningRules()
-	if by, refused := h.refusesMining(entry.URL); refused {
-		res.Outcome.Fate = frontier.Fate{Code: frontier.UseRefused, Detail: by.String(), Rules: h.snapshot.Fetched}
-		return res, nil
-	}
-
 	header := copy.condition(h.settings.page)
 	x, err := h.exchange(ctx, turn, ask{url: entry.URL, head: asksHead(entry), limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil && !isSpool(err) {
@@ -237,7 +234,10 @@ func (h *host) load() error {
 }
 
 // unload forgets what load has looked up.
-func (h *host) unload() { h.loaded, h.snapshot, h.group, h.mining = false, nil, nil, nil }
+func (h *host) unload() {
+	h.loaded, h.snapshot, h.group, h.mining = false, nil, nil, nil
+	h.licenses, h.namedBy = nil, nil
+}
 
 // rulesSize is how many bytes of robots.txt, and of tdmrep.json, the host has in memory.
 func (h *host) rulesSize() int {

@@ -17,6 +17,38 @@ const maxMiningAge = 24 * time.Hour
 // maxMiningRedirects is how many redirects of a tdmrep.json are followed.
 const maxMiningRedirects = 5
 
+// consult asks what else the owner says about the use of pages, beside robots.txt, which
+// allows the entry. done says that the turn ends here: with a question for that, or with a
+// refusal.
+func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
+	entry := turn.Entry().URL
+	refuse := func(by robots.Statement) (bool, error) {
+		res.Outcome.Fate = frontier.Fate{Code: frontier.UseRefused, Detail: by.String(), Rules: h.snapshot.Fetched}
+		return true, nil
+	}
+	u, lacks, err := h.lacksMining(turn, time.Now())
+	if err != nil {
+		return false, err
+	}
+	if lacks {
+		return true, h.askMining(ctx, turn, u, res)
+	}
+	res.Mining = h.miningRules()
+	if by, refused := h.refusesMining(entry); refused {
+		return refuse(by)
+	}
+	if done, err := h.askLicenses(ctx, turn, res); done || err != nil {
+		return done, err
+	}
+	if res.Licenses, err = h.terms(); err != nil {
+		return false, err
+	}
+	if by, refused := res.Licenses.Signals(entry.String()).Refuses(h.fetcher.opts.Purpose); refused {
+		return refuse(by)
+	}
+	return false, nil
+}
+
 // lacksMining reports whether the tdmrep.json of the site has to be asked for, before a
 // page is. It is where the crawl mines, and as a page is: robots.txt must allow it. Its
 // copy lives as long as that of a robots.txt would, and in any case for the entry that it

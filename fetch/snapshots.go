@@ -9,13 +9,14 @@ import (
 
 // MemorySnapshots keeps snapshots as long as the process lives.
 type MemorySnapshots struct {
-	mu   sync.Mutex // guards last: each site has one visit, all of them one map
-	last map[frontier.Site]*robots.Snapshot
+	mu       sync.Mutex // guards what follows: each site has one visit, all of them one map
+	last     map[frontier.Site]*robots.Snapshot
+	licenses map[string]*robots.Snapshot // by key
 }
 
 // NewMemorySnapshots returns an empty store.
 func NewMemorySnapshots() *MemorySnapshots {
-	return &MemorySnapshots{last: map[frontier.Site]*robots.Snapshot{}}
+	return &MemorySnapshots{last: map[frontier.Site]*robots.Snapshot{}, licenses: map[string]*robots.Snapshot{}}
 }
 
 // Snapshot implements Snapshots.
@@ -30,5 +31,20 @@ func (m *MemorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[site] = s
+	return nil
+}
+
+// License implements Snapshots.
+func (m *MemorySnapshots) License(u frontier.URL) (*robots.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.licenses[u.Key()], nil
+}
+
+// PutLicense implements Snapshots.
+func (m *MemorySnapshots) PutLicense(u frontier.URL, s *robots.Snapshot) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.licenses[u.Key()] = s
 	return nil
 }

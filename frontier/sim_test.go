@@ -234,6 +234,7 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		if _, err := turn.Finish(o); !errors.Is(err, ErrFinished) {
 			r.t.Errorf("second Finish: %v", err)
 		}
+		turn.Forgo() // too late to do anything
 	}
 }
 
@@ -272,6 +273,9 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 		return Outcome{Fate: Fate{Code: RobotsDisallowed}}
 	case 1: // robots.txt redirects elsewhere
 		hop, err := turn.Hop(urls[r.intn(len(urls))].Site())
+		if err != nil && r.intn(2) == 0 {
+			turn.Forgo()
+		}
 		if err != nil {
 			return Outcome{Again: true}
 		}

@@ -127,6 +127,10 @@ func (r *tracer) do(command string, args []string) string {
 			return r.refused(err)
 		}
 		return r.took(to)
+	case "forgo":
+		turn, _ := r.turn(args, len(args) > 0)
+		turn.Forgo()
+		return ""
 	case "finish":
 		return r.finish(args)
 	case "done":

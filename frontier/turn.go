@@ -217,6 +217,25 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	return f.handHop(o, now), nil
 }
 
+// Forgo says that the turn goes on without the right to another site: its site does not
+// wait for one that Hop has refused, and one that came with the turn, and that Hop was not
+// asked for, is free for others.
+func (t *Turn) Forgo() {
+	f := t.frontier
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.finished {
+		return
+	}
+	t.site.want(nil)
+	if o := t.held; o != nil {
+		f.submitEnds(o)
+		t.held = nil
+		f.free(o)
+		f.kickLocked()
+	}
+}
+
 // reach takes the site to, if it can be had now.
 func (t *Turn) reach(to Site) (*site, error) {
 	f := t.frontier

@@ -129,6 +129,9 @@
 //	target.go       Locate and Target: from a URL to its file and its path
 //	directives.go   X-Robots-Tag and meta elements
 //	tdm.go          reservations of text and data mining
+//	tdmrep.go       those of tdmrep.json
+//	rsl.go          license documents (RSL)
+//	licenses.go     what those of a site say together
 //	lint.go         Problems: lines, keys and values
 //	lint_rules.go   Problems: names and rules
 //	differences.go  what readers by another text decide otherwise

@@ -42,6 +42,12 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 	return db.state.PutSnapshot(site, s)
 }
 
+// License implements fetch.Snapshots: it returns the last one put.
+func (db *DB) License(u frontier.URL) (*robots.Snapshot, error) { return db.state.License(u) }
+
+// PutLicense implements fetch.Snapshots. All snapshots of a crawl are kept.
+func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error { return db.state.PutLicense(u, s) }
+
 // Fate says how the crawl's entry for u ended. ok is false if u was never
 // queued; the fate is Undecided if it is queued, Waiting if it waits for
 // another try.

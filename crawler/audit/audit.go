@@ -205,9 +205,10 @@ func (a *auditor) judge() error {
 	return errors.Join(err, end())
 }
 
-// follow counts the redirects of a robots.txt, over whichever sites they lead.
+// follow counts the redirects of a robots.txt, over whichever sites they lead. Where a
+// tdmrep.json or a license leads does not count for it.
 func (a *auditor) follow(r *request) error {
-	if !r.robots {
+	if !r.robots || r.use {
 		return nil
 	}
 	if r.site == r.via && r.url.Target() == rulesTarget {

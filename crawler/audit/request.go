@@ -18,7 +18,8 @@ type request struct {
 	url        frontier.URL
 	site       frontier.Site
 	via        frontier.Site // for a robots.txt: the site that it was needed for
-	robots     bool
+	robots     bool          // a robots.txt, or what else has to be known before a page is asked for
+	use        bool          // of these, what is said about use
 	status     int
 	size       int64 // of the body on the wire; negative for none
 	failure    fetch.Stage
@@ -48,7 +49,7 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	addr := told.Addr.Addr().Unmap()
 	r := &request{
 		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(told.Error),
-		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since,
+		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since, use: told.Use,
 		addr: addr, public: fetch.Public(addr), rules: told.Robots,
 	}
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {

@@ -35,6 +35,7 @@
 //	ip:ADDR       address and port that were talked to
 //	proto:NAME    h2, http/1.1, http/1.0 or ftp
 //	proxy:URL     that was used
+//	for:use       asked what the owner says about use: a tdmrep.json, or a license
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
 //	trunc:WHY     the body is not the whole: length, time, disconnect, unspecified
 //	rule:LINE     the line of robots.txt that forbids (status -9998)

@@ -17,6 +17,7 @@ type Request struct {
 	Since      time.Time     // from when on Asked counts; zero: the end of the last answer of the site in the same run
 	Addr       netip.AddrPort
 	Robots     time.Time // when the robots.txt in force was fetched; zero where it says nothing
+	Use        bool      // it asked what the owner says about use: for a tdmrep.json, or a license
 	Error      string    // the stage at which it failed
 	Refused    string    // the statement by which the owner refuses the purpose of the crawl
 }
@@ -59,6 +60,8 @@ func (r *Request) note(key, value string, took *time.Duration) (err error) {
 		r.Since, err = time.Parse(MicroForm, value)
 	case "robots":
 		r.Robots, err = time.Parse(MicroForm, value)
+	case "for":
+		r.Use = value == "use"
 	case "error":
 		r.Error = value
 	case "refused":

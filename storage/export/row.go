@@ -17,7 +17,7 @@ type Fate string
 const (
 	// Fetched: the answer was the last one, and stands in pages.jsonl.
 	Fetched Fate = "fetched"
-	// RobotsTxt: the answer to the question for robots.txt, or for tdmrep.json.
+	// RobotsTxt: the answer to the question for robots.txt, tdmrep.json, or a license.
 	RobotsTxt Fate = "robots.txt"
 	// Refused: answered, and not kept: the owner refuses the purpose of the crawl, or wants a license.
 	Refused Fate = "refused"

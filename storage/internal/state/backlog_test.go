@@ -88,6 +88,60 @@ func TestSnapshotsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// A license stands under its URL, and is none of the copies of a robots.txt, also where it
+// stands at the root of its site.
+func TestLicensesComeBackAsTheyWere(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	at := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	var urls []frontier.URL
+	for _, raw := range []string{"http://a.example/", "http://a.example/l.xml", "http://a.example/l.xml?2"} {
+		u, err := frontier.ParseURL(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, u)
+	}
+	want := make([]*robots.Snapshot, len(urls))
+	for i, u := range urls {
+		if s, err := db.License(u); s != nil || err != nil {
+			t.Fatalf("before: %+v, %v", s, err)
+		}
+		good := &robots.Snapshot{URL: u.String(), Fetched: at, Status: 200, Body: []byte("<rsl/>" + u.String())}
+		want[i] = (&robots.Snapshot{URL: u.String(), Fetched: at.Add(time.Hour), Status: 302, Final: "http://b.example/"}).After(good)
+		for _, s := range []*robots.Snapshot{good, want[i]} {
+			if err := db.PutLicense(u, s); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := db.License(u); err != nil || !reflect.DeepEqual(got, s) {
+				t.Errorf("before the commit: %+v, %v; want %+v", got, err, s)
+			}
+		}
+	}
+	if err := db.PutLicense(urls[0], &robots.Snapshot{Fetched: at, Body: make([]byte, maxRulesBody+1)}); err == nil {
+		t.Error("one that is too long is kept")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if v := checked(t, dir); v.Snapshots != 0 {
+		t.Errorf("%d copies of robots.txt", v.Snapshots)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	for i, u := range urls {
+		if got, err := db.License(u); err != nil || !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("%s: %+v, %v, want %+v", u, got, err, want[i])
+		}
+	}
+	if s, err := db.Snapshot("http://a.example"); s != nil || err != nil {
+		t.Errorf("a robots.txt: %+v, %v", s, err)
+	}
+	for s, err := range db.Snapshots("http://a.example") {
+		t.Errorf("a robots.txt: %+v, %v", s, err)
+	}
+}
+
 func TestFateSaysHowAnEntryEnded(t *testing.T) {
 	db := open(t, t.TempDir())
 	defer db.Close()

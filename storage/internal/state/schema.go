@@ -54,8 +54,9 @@ var (
 	// name of a clock that is common to several sites -> due
 	bucketCommon = []byte("common")
 
-	// site, 0, time of the attempt in Unix nanoseconds (8) -> * snapshotRecord;
-	// site, 0 -> time of the last one put (8), where that is not the latest
+	// site, or URL of a license document, 0, time of the attempt in Unix nanoseconds (8)
+	// -> * snapshotRecord; the same, 0 -> time of the last one put (8), where that is not
+	// the latest
 	bucketSnapshots = []byte("snapshots")
 	// number of a WARC file that answers of ended entries are in (4) -> its name
 	bucketArchives = []byte("archives")
@@ -63,7 +64,7 @@ var (
 	bucketFinished = []byte("finished")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
 	bucketPayloads = []byte("payloads")
-	// SHA-256 of a robots.txt (32) -> its bytes, gzip, without a checksum of ours
+	// SHA-256 of a robots.txt or license (32) -> its bytes, gzip, without a checksum of ours
 	bucketBodies = []byte("bodies")
 )
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -72,6 +73,34 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 		return fmt.Errorf("robots.txt of %s: it is longer than %d bytes", site, maxRulesBody)
 	}
 	return db.enqueue(op{snapshot: s, site: site})
+}
+
+// License implements fetch.Snapshots: it returns the last one put.
+func (db *DB) License(u frontier.URL) (*robots.Snapshot, error) { return db.Snapshot(licenseAt(u)) }
+
+// PutLicense implements fetch.Snapshots. All snapshots of a crawl are kept.
+func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error {
+	if len(s.Body) > maxRulesBody {
+		return fmt.Errorf("license %s: it is longer than %d bytes", u, maxRulesBody)
+	}
+	return db.enqueue(op{snapshot: s, site: licenseAt(u)})
+}
+
+// licenseAt is what a license document stands under where a robots.txt stands under its
+// site: its URL, which no site is, since it has a path.
+func licenseAt(u frontier.URL) frontier.Site { return frontier.Site(u.Key()) }
+
+func isLicense(of frontier.Site) bool {
+	_, path, _ := strings.Cut(string(of), "://")
+	return strings.Contains(path, "/")
+}
+
+// copyOf names what a snapshot is of.
+func copyOf(of frontier.Site) string {
+	if isLicense(of) {
+		return "license " + string(of)
+	}
+	return "robots.txt of " + string(of)
 }
 
 // putSnapshot adds the last snapshot of a site. Where a clock once ran ahead it is

@@ -1,0 +1,147 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+func parsed(t *testing.T, raw string) frontier.URL {
+	t.Helper()
+	u, err := frontier.ParseURL(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// What is in memory of licenses has a bound, in number and in bytes; what is forgotten is
+// read again.
+func TestLicensesInMemoryHaveABound(t *testing.T) {
+	store := NewMemorySnapshots()
+	l := newLicenses(store, robots.Policy{})
+	for i := range maxLicenseCopies + 10 {
+		if _, err := l.at(parsed(t, fmt.Sprintf("http://a.example/%d", i))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.at(parsed(t, "http://a.example/0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.used.Len() != maxLicenseCopies || len(l.known) != maxLicenseCopies {
+		t.Errorf("%d and %d copies", l.used.Len(), len(l.known))
+	}
+	if _, ok := l.look("http://a.example/0"); !ok {
+		t.Error("the one that is looked at most is forgotten")
+	}
+	const doc = `<rsl><content url="/"><license><prohibits>all</prohibits></license></content></rsl>`
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	body := []byte(doc + strings.Repeat(" ", robots.MaxRSLBytes-len(doc)))
+	for i := range 20 {
+		u := parsed(t, fmt.Sprintf("http://b.example/%d", i))
+		if err := l.put(u, &robots.Snapshot{URL: u.String(), Status: 200, Fetched: now, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for e := l.used.Front(); e != nil; e = e.Next() {
+			sum += e.Value.(*license).size
+		}
+		if l.size != sum || sum > maxLicenseBytes {
+			t.Fatalf("%d bytes, counted as %d", sum, l.size)
+		}
+	}
+	if _, ok := l.look("http://b.example/0"); ok || l.used.Len() < 10 {
+		t.Errorf("%d copies are left", l.used.Len())
+	}
+	one, err := l.at(parsed(t, "http://b.example/0"))
+	if err != nil || one.terms == nil || !one.fetched.Equal(now) || !one.known {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if by, refused := one.terms.Signals("http://c.example/").Refuses(robots.PurposeAITrain); !refused {
+		t.Error(by)
+	}
+}
+
+// hooked calls between while a license is read.
+type hooked struct {
+	*MemorySnapshots
+	between     func()
+	read, write error
+}
+
+func (h *hooked) License(u frontier.URL) (*robots.Snapshot, error) {
+	s, err := h.MemorySnapshots.License(u)
+	if f := h.between; f != nil {
+		h.between = nil
+		f()
+	}
+	return s, errors.Join(err, h.read)
+}
+
+func (h *hooked) PutLicense(u frontier.URL, s *robots.Snapshot) error {
+	return errors.Join(h.write, h.MemorySnapshots.PutLicense(u, s))
+}
+
+// Who has looked a copy up before a new one came does not bring the old one back.
+func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
+	u := parsed(t, "http://a.example/l")
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	store := &hooked{MemorySnapshots: NewMemorySnapshots()}
+	l := newLicenses(store, robots.Policy{})
+	store.between = func() {
+		if err := l.put(u, &robots.Snapshot{URL: u.String(), Status: 404, Fetched: now}); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if one, err := l.at(u); err != nil || !one.fetched.Equal(now) {
+			t.Errorf("%+v, %v", one, err)
+		}
+	}
+}
+
+// Where licenses cannot be kept the visit ends with that.
+func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
+	broken := errors.New("disk")
+	for _, license := range []string{"/l", "http://b.example/l"} {
+		for name, store := range map[string]*hooked{"read": {read: broken}, "write": {write: broken}} {
+			synctest.Test(t, func(t *testing.T) {
+				store := &hooked{MemorySnapshots: NewMemorySnapshots(), read: store.read, write: store.write}
+				w := &wire{serve: answers(func(r *request, n int) string {
+					switch {
+					case r.target == "/page":
+						t.Errorf("%s: the page is asked for", name)
+					case r.target == "/robots.txt" && r.header.Get("Host") == "a.example":
+						return page("License: " + license + "\n")
+					}
+					return status(404, "")
+				})}
+				v := newTour(t, Options{Network: w, Purpose: robots.PurposeArchive, Snapshots: store})
+				front := frontOf(t, frontier.Options{}, "http://a.example/page")
+				for range 20 {
+					turn, err := front.Next(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					res, err := v.fetcher.Get(t.Context(), turn)
+					if errors.Is(err, broken) {
+						return
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := turn.Finish(res.Outcome); err != nil {
+						t.Fatal(err)
+					}
+				}
+				t.Errorf("%s of %s: no error", name, license)
+			})
+		}
+	}
+}

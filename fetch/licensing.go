@@ -1,0 +1,252 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+const (
+	// maxLicenseRedirects is how many redirects of a license document are followed, each
+	// with a copy of its own.
+	maxLicenseRedirects = 5
+
+	// licensePatience is how long sites wait for another one that cannot be asked for
+	// their license: then their pages are asked for as if nothing was said.
+	licensePatience = time.Hour
+	failedPatience  = time.Minute // where that has failed before
+)
+
+// named are the documents that the robots.txt in force names, as far as they are read.
+func (h *host) named() []frontier.URL {
+	if h.namedBy == h.group {
+		return h.licenses
+	}
+	h.licenses, h.namedBy = nil, h.group
+	at, err := frontier.ParseURL(string(h.site) + rulesTarget)
+	if err != nil {
+		return nil
+	}
+	for _, raw := range h.group.Signals("/").Licenses {
+		u, err := at.Resolve(raw)
+		if err == nil && (u.Scheme() == "http" || u.Scheme() == "https") && len(h.licenses) < robots.MaxLicensesRead {
+			h.licenses = append(h.licenses, u)
+		}
+	}
+	return h.licenses
+}
+
+// askLicenses asks for the first license document that is named, lacking, and may be asked
+// for. done says that the turn ends with that: its entry is offered again. It is where the
+// crawl declares what pages are for. Nobody waits for longer than licensePatience.
+func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
+	if !h.fetcher.licensed || len(h.named()) == 0 {
+		return false, nil
+	}
+	for _, u := range h.licenses {
+		at, lacks, err := h.lacksLicense(turn, u, time.Now())
+		if err != nil {
+			return false, err
+		}
+		if !lacks {
+			continue
+		}
+		if done, err = h.askLicense(ctx, turn, at, res); done || err != nil {
+			return done, err
+		}
+	}
+	turn.Forgo()
+	return false, nil
+}
+
+// lacksLicense follows a document from copy to copy, and returns the URL for which there is
+// none that counts. A copy lives as long as that of a robots.txt would, and in any case for
+// the entry that it was asked for.
+func (h *host) lacksLicense(turn *frontier.Turn, u frontier.URL, now time.Time) (at frontier.URL, lacks bool, err error) {
+	for range 1 + maxLicenseRedirects {
+		l, err := h.fetcher.licenses.at(u)
+		if err != nil {
+			return u, false, err
+		}
+		if now.Before(l.closed) {
+			return u, false, nil
+		}
+		if !l.counts(turn, now) {
+			why, err := h.fetcher.optedOut(u)
+			return u, why == "" && err == nil, err
+		}
+		if l.next.IsZero() {
+			break
+		}
+		u = l.next
+	}
+	return u, false, nil
+}
+
+func (l *license) counts(turn *frontier.Turn, now time.Time) bool {
+	if l.fetched.IsZero() || l.fetched.After(now) {
+		return false
+	}
+	own := !turn.First().IsZero() && !l.fetched.Before(turn.First())
+	return own || now.Before(l.expires)
+}
+
+// askLicense asks for u, by the turn itself or as a guest of another site.
+func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
+	if u.Site() != h.site {
+		return h.askLicenseOf(ctx, turn, u, res)
+	}
+	if h.verdict(u, time.Now()).Access != robots.Allow {
+		h.closeLicense(u)
+		return false, nil
+	}
+	x, err := h.exchangeLicense(ctx, turn, u)
+	if x == nil || err != nil {
+		return true, notYet(err, &res.Outcome)
+	}
+	res.Outcome.Again = true
+	res.add(x, &res.Outcome)
+	return true, h.fetcher.keepLicense(u, x)
+}
+
+// askLicenseOf asks another site for u, if its robots.txt allows that.
+func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
+	hop, err := turn.Hop(u.Site())
+	if errors.Is(err, frontier.ErrExcluded) {
+		return false, nil
+	}
+	if err != nil {
+		return h.licenseLater(u, later(err, res), res)
+	}
+	other := h.fetcher.host(u.Site())
+	end := frontier.Outcome{Again: true}
+	access := robots.Defer
+	if err = other.settle(); err == nil {
+		access, err = other.admits(ctx, hop, u, res, &end)
+	}
+	switch {
+	case err != nil:
+	case access == robots.Disallow:
+		other.closeLicense(u)
+	case access == robots.Allow:
+		err = other.serveLicense(ctx, turn, hop, u, res, &end)
+	}
+	asked := end.Request != nil
+	h.fetcher.giveBack(other)
+	if _, ferr := hop.Finish(end); err != nil || ferr != nil {
+		return false, errors.Join(err, ferr)
+	}
+	if asked || access != robots.Defer && res.Outcome.Defer.IsZero() {
+		res.Outcome.Again = true
+		return true, nil
+	}
+	return h.licenseLater(u, nil, res)
+}
+
+// closeLicense notes that the robots.txt of this site does not let it be asked for u, until
+// that has to be asked for again.
+func (h *host) closeLicense(u frontier.URL) {
+	until := time.Now().Add(licensePatience)
+	if end := h.snapshot.Expires(h.settings.policy); end.After(until) {
+		until = end
+	}
+	h.fetcher.licenses.change(u, func(l *license) { l.closed = until })
+}
+
+// serveLicense asks this site for u by the right of a guest, unless another guest has done
+// so since the guest of turn has looked.
+func (h *host) serveLicense(ctx context.Context, turn, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) error {
+	if l, err := h.fetcher.licenses.at(u); err != nil || l.counts(turn, time.Now()) {
+		return err
+	}
+	x, err := h.exchangeLicense(ctx, hop, u)
+	if err != nil || x == nil {
+		return later(err, res)
+	}
+	res.add(x, end)
+	return h.fetcher.keepLicense(u, x)
+}
+
+func (h *host) exchangeLicense(ctx context.Context, turn *frontier.Turn, u frontier.URL) (*Exchange, error) {
+	before, err := h.fetcher.opts.Snapshots.License(u)
+	if err != nil {
+		return nil, err
+	}
+	x, err := h.exchange(ctx, turn, ask{
+		url: u, robots: true, limit: robots.MaxRSLBytes, header: copyOf(before, u).condition(h.settings.rules),
+	})
+	if x != nil {
+		x.Mining = true
+	}
+	return x, err
+}
+
+// keepLicense keeps what came of asking for u, and where that leads.
+func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
+	if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {
+		return nil
+	}
+	s, way := saidBy(x), newChain(u)
+	if x.Err == nil {
+		if _, again := way.move(x, maxLicenseRedirects); again {
+			s.Final = way.at.String()
+		}
+	}
+	return f.licenses.put(u, s)
+}
+
+// licenseLater says whether the turn ends because another site cannot be asked for u yet:
+// res says until when. The error is that of having asked for the right.
+func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, _ error) {
+	if err != nil {
+		return false, err
+	}
+	wait := false
+	h.fetcher.licenses.change(u, func(l *license) {
+		if l.wanted.IsZero() {
+			l.wanted = time.Now()
+		}
+		patience := licensePatience
+		if !l.known && !l.fetched.IsZero() {
+			patience = failedPatience
+		}
+		wait = !res.Outcome.Defer.After(l.wanted.Add(patience))
+	})
+	if !wait {
+		res.Outcome.Defer, res.Outcome.DeferBy = time.Time{}, frontier.NoClock
+	}
+	res.Outcome.Again = wait
+	return wait, nil
+}
+
+// terms are the documents of the site that could be had; of one that has moved the copy
+// from before counts where its new place fails.
+func (h *host) terms() (all robots.Licenses, err error) {
+	if !h.fetcher.licensed {
+		return nil, nil
+	}
+	for _, named := range h.named() {
+		u := named
+		var terms *robots.RSL
+		for range 1 + maxLicenseRedirects {
+			l, err := h.fetcher.licenses.at(u)
+			if err != nil {
+				return nil, err
+			}
+			if l.terms != nil || l.known {
+				terms = l.terms
+			}
+			if l.next.IsZero() {
+				break
+			}
+			u = l.next
+		}
+		if terms != nil {
+			all = append(all, robots.License{URL: named.String(), Terms: terms})
+		}
+	}
+	return all, nil
+}
