@@ -44,6 +44,23 @@ func TestRequisitesOfRequisites(t *testing.T) {
 	})
 }
 
+// All pictures that a srcset offers are fetched, also those of a picture element; a comma
+// within a URL is one of it.
+func TestEachPictureOfASrcsetIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		targets := []string{"/1.png", "/2.png", "/3.png", "/4.png", "/w_9,h_9/a.png"}
+		s := w.Site("http://a.example").Page("/", `<img src="/1.png" srcset="/2.png 2x, /3.png 3x,/w_9,h_9/a.png 4x"><picture><source srcset="/4.png 640w"></picture>`)
+		want := []string{"http://a.example/"}
+		for _, target := range targets {
+			s.Func(target, sent("image/png", "PNG"))
+			want = append(want, "http://a.example"+target)
+		}
+		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Requisites = true }, "http://a.example/")
+		wantPages(t, pages, want...)
+	})
+}
+
 // A document in a frame that is no page of the crawl belongs to the page around it, as
 // an image does, but not what that document leads to or frames in turn.
 func TestDocumentsInFramesAreShownBeyondTheScope(t *testing.T) {

@@ -59,6 +59,7 @@ type probe struct {
 	rules      string            // robots.txt; empty: 404
 	pages      map[string]string // HTML by target, as it comes
 	serve      func(v *visits, rw http.ResponseWriter, r *http.Request) bool
+	shown      bool          // what pages are shown with is asked for
 	wait       time.Duration // after which a contestant that still runs is ended
 	judge      func(v *visits) string
 }
@@ -113,6 +114,18 @@ func found(target string) func(*visits) string {
 	return func(v *visits) string { return v.yes(v.asked("/") > 0, v.asked(target) > 0) }
 }
 
+// foundAll is a judge of targets all of which are to be found.
+func foundAll(targets ...string) func(*visits) string {
+	return func(v *visits) string {
+		for _, t := range targets {
+			if v.asked(t) == 0 {
+				return v.yes(v.asked("/") > 0, false)
+			}
+		}
+		return v.yes(v.asked("/") > 0, true)
+	}
+}
+
 // run lets a contestant loose on the probe.
 func (p *probe) run(ctx context.Context, exe, name string) (string, error) {
 	v := &visits{}
@@ -126,7 +139,7 @@ func (p *probe) run(ctx context.Context, exe, name string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	t := &task{Contestant: name, Hosts: 1, Pages: 1, Port: v.port, Scheme: "http", Concurrency: 8, Dir: dir,
+	t := &task{Contestant: name, Hosts: 1, Pages: 1, Port: v.port, Scheme: "http", Concurrency: 8, Shown: p.shown, Dir: dir,
 		Seeds: []string{fmt.Sprintf("http://%s:%d/", hostAddr(0), v.port)}}
 	c, err := findContestant(name)
 	if err != nil {

@@ -29,6 +29,7 @@ type task struct {
 	Concurrency int
 	Limit       int    // pages after which to stop; 0: none
 	Anywhere    bool   // the crawl starts at the first host's name and goes where links lead
+	Shown       bool   // what pages are shown with is asked for, too, where the contestant has a switch for it
 	Dir         string // for what the contestant writes
 	Profile     string // path before ".cpu" and ".mem"; empty for no profiles
 }

@@ -35,7 +35,7 @@ func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error
 	o.Identity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 	o.Seeds, o.AllowPrivate, o.RootCAs = t.Seeds, true, t.rootCAs()
 	o.Concurrency, o.MaxHostPages, o.Limit = t.Concurrency, -1, t.Limit
-	o.Delay = crawler.NoDelay
+	o.Requisites, o.Delay = t.Shown, crawler.NoDelay
 	if t.Delay > 0 {
 		o.Delay = t.Delay
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,7 @@ const quick = 15 * time.Second
 
 // probes are what README.md's table of behaviour is made of.
 func probes() []probe {
-	return append(rulesProbes(), paceProbes()...)
+	return slices.Concat(rulesProbes(), paceProbes(), shownProbes())
 }
 
 func noPage(v *visits) string { return v.yes(v.asked("/robots.txt") > 0, v.asked("/") == 0) }
@@ -115,6 +116,32 @@ func paceProbes() []probe {
 				return fmt.Sprintf("%s (%d MiB)", v.yes(true, v.most < 100<<20), v.most>>20)
 			}},
 	}
+}
+
+// shownProbes ask for what pages are shown with.
+func shownProbes() []probe {
+	return []probe{
+		{name: "srcset", says: "each picture of a srcset is asked for", shown: true, wait: 2 * quick, pages: map[string]string{
+			"/": `<img src="/1.png" srcset="/2.png 2x, /3.png 3x"><picture><source srcset="/4.png 640w"></picture>`},
+			judge: foundAll("/1.png", "/2.png", "/3.png", "/4.png")},
+		{name: "comma", says: "a comma in a URL of a srcset does not end it", shown: true, wait: 2 * quick, pages: map[string]string{
+			"/": `<img srcset="/w_9,h_9/a.png 2x, /b.png">`}, judge: foundAll("/w_9,h_9/a.png", "/b.png")},
+		{name: "css", says: "what a style sheet names is asked for: another one, and pictures", shown: true, wait: 2 * quick, pages: map[string]string{
+			"/": `<link rel="stylesheet" href="/1.css">`}, serve: sheets, judge: foundAll("/1.css", "/2.css", "/1.png", "/2.png")},
+	}
+}
+
+// sheets answers with two style sheets, the second of which the first imports.
+func sheets(_ *visits, rw http.ResponseWriter, r *http.Request) bool {
+	sheet, ok := map[string]string{
+		"/1.css": `@import "2.css"; p { background: url(1.png) }`,
+		"/2.css": `p::before { content: url("2.png") }`,
+	}[r.URL.Path]
+	if ok {
+		rw.Header().Set("Content-Type", "text/css")
+		io.WriteString(rw, sheet)
+	}
+	return ok
 }
 
 // breakOff sends the beginning of a body that is said to be longer, and closes the

@@ -24,6 +24,9 @@ func wget2Command(t *task) (*exec.Cmd, error) {
 		fmt.Sprintf("--max-threads=%d", t.Concurrency), "--directory-prefix=" + t.Dir, "--input-file=" + seeds,
 		"--user-agent=benchbot",
 	}
+	if t.Shown {
+		args = append(args, "--page-requisites")
+	}
 	if t.Delay > 0 {
 		args = append(args, fmt.Sprintf("--wait=%dms", t.Delay.Milliseconds()))
 	}
