@@ -65,6 +65,8 @@ const maxProblems = 1000
 //	bad-sitemap         a Sitemap that is not an absolute URL
 //	bad-usage           a Content-Usage that is not a dictionary of preferences
 //	bad-signal          a Content-Signal without a statement
+//	bad-license         a License that names nothing
+//	many-licenses       the ninth License: neither it nor what comes after it is read
 //	unsupported         a key that crawlers no longer obey
 //
 // The problems are those of RFC 9309, whatever the dialect of f: Differences
@@ -103,6 +105,8 @@ type linter struct {
 	names  []string       // of the current group
 	rules  []int          // of the current group, in the table of lines
 	ended  []lintGroup
+
+	licenses []string // up to the first that is one too many
 }
 
 // A lintGroup is a group that has more than one rule.
@@ -226,6 +230,8 @@ func (l *linter) entry(i, end int) {
 		}
 	case sitemapLine:
 		l.sitemap(at, value)
+	case licenseLine:
+		l.license(at, value)
 	case usageLine:
 		_, list := cutPath(value)
 		if p, ok := parseUsage(list, 0); !ok || len(p) == 0 {
@@ -310,6 +316,18 @@ func (l *linter) sitemap(at int, value string) {
 		l.report(wholeLine, "bad-sitemap", "the Sitemap line names nothing", "write an absolute URL")
 	} else if _, err := Locate(value); err != nil {
 		l.report(at, "bad-sitemap", quote(value)+" is no absolute URL", "write it with https:// and the host")
+	}
+}
+
+func (l *linter) license(at int, value string) {
+	switch {
+	case policyOf(value) == "":
+		l.report(at, "bad-license", "the License line names no document", "write the URL of an RSL document, without blanks")
+	case len(l.licenses) > MaxLicensesRead || slices.Contains(l.licenses, value):
+	default:
+		if l.licenses = append(l.licenses, value); len(l.licenses) > MaxLicensesRead {
+			l.report(at, "many-licenses", "permesso reads the first "+strconv.Itoa(MaxLicensesRead)+" license documents, and none from here on", "say all of it in fewer documents")
+		}
 	}
 }
 
