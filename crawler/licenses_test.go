@@ -204,7 +204,7 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
-		doc, status := "<rsl/>", 0
+		doc, status, there := "<rsl/>", 0, 0
 		licensed(w, "http://a.example", "", sold)
 		var answers []int
 		w.Site("http://sold.example").Func("/terms.xml", func(rw http.ResponseWriter, r *http.Request) {
@@ -214,12 +214,13 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 			}
 			answers = append(answers, code)
 			rw.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprint(len(doc))))
+			rw.Header().Set("Location", "/there")
 			if code != 0 {
 				rw.WriteHeader(code)
 				return
 			}
 			io.WriteString(rw, doc)
-		})
+		}).Func("/there", func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(there) })
 		n := 0
 		run := func(asked, refused bool) {
 			t.Helper()
@@ -245,6 +246,16 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 		status = http.StatusInternalServerError
 		time.Sleep(25 * time.Hour)
 		run(true, true)
+		// Where it has moved counts once that says anything.
+		status, there = http.StatusFound, http.StatusInternalServerError
+		time.Sleep(25 * time.Hour)
+		run(true, true)
+		there = http.StatusNotFound
+		time.Sleep(25 * time.Hour)
+		run(true, false)
+		status = 0
+		time.Sleep(25 * time.Hour)
+		run(true, true)
 		status = http.StatusNotFound
 		time.Sleep(25 * time.Hour)
 		run(true, false)
@@ -252,6 +263,19 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 		if got, want := fmt.Sprint(answers[:4]), "[0 0 304 500]"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	})
+}
+
+// With a pause between requests that is longer than a copy lives the crawl still gets on.
+func TestALicenseIsNotAllThatASlowSiteIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		licensed(w, "http://a.example", "User-agent: *\nCrawl-delay: 200000", "/terms.xml").Func("/terms.xml", sells("<rsl/>"))
+		pages, _ := crawl(t, w, func(o *crawler.Options) {
+			o.Purpose, o.Patience = robots.PurposeResearch, 1000*time.Hour
+		}, "http://a.example/")
+		wantPages(t, pages, "http://a.example/", "http://a.example/free", "http://a.example/p")
+		w.AssertPolite()
 	})
 }
 

@@ -145,3 +145,60 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 		}
 	}
 }
+
+// Who has a license by the time that the right to its site is had does not ask for it again,
+// and one on the opt-out list is not asked for at all.
+func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
+	const license = "http://b.example/l"
+	for _, listed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []string
+			w := &wire{serve: answers(func(r *request, n int) string {
+				asked = append(asked, r.header.Get("Host")+r.target)
+				switch asked[len(asked)-1] {
+				case "a.example/robots.txt":
+					return page("License: " + license + "\n")
+				case "a.example/page":
+					return page("")
+				}
+				return status(404, "")
+			})}
+			var v *tour
+			u := parsed(t, license)
+			v = newTour(t, Options{Network: w, Purpose: robots.PurposeArchive, OptOut: func(at frontier.URL) (string, error) {
+				switch {
+				case at != u:
+				case listed:
+					return "listed", nil
+				case len(asked) == 2: // another guest has had it, after b's robots.txt was asked for
+					return "", v.fetcher.licenses.put(u, &robots.Snapshot{URL: license, Status: 404, Fetched: time.Now()})
+				}
+				return "", nil
+			}})
+			front := frontOf(t, frontier.Options{}, "http://a.example/page")
+			for len(asked) < 10 {
+				turn, err := front.Next(t.Context())
+				if errors.Is(err, frontier.ErrEnd) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := v.fetcher.Get(t.Context(), turn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := turn.Finish(res.Outcome); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := "a.example/robots.txt b.example/robots.txt a.example/page"
+			if listed {
+				want = "a.example/robots.txt a.example/page"
+			}
+			if got := strings.Join(asked, " "); got != want {
+				t.Errorf("asked for %s, want %s", got, want)
+			}
+		})
+	}
+}
