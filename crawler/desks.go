@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -12,6 +13,8 @@ import (
 type desk struct {
 	number int // as it stands in the log
 	found  *findings
+	paper  Page           // of visits of which no program sees the page
+	links  []extract.Link // of that
 
 	site  frontier.Site // of the visit; empty while nobody is here
 	since time.Time
@@ -51,6 +54,31 @@ func (d *desks) leave(one *desk) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one.site = ""
+}
+
+// maxPaper is how many links are kept room for.
+const maxPaper = 1 << 10
+
+// page is memory for the page of the visit. A program may keep what it is given: then it
+// is new.
+func (d *desk) page(programmed bool) *Page {
+	if programmed {
+		return new(Page)
+	}
+	d.paper.html.Links = d.links
+	return &d.paper
+}
+
+// done forgets the page of the visit.
+func (d *desk) done(p *Page) {
+	if p != &d.paper {
+		return
+	}
+	if links := p.html.Links; cap(links) > 0 && cap(links) <= maxPaper {
+		clear(links)
+		d.links = links[:0]
+	}
+	d.paper = Page{}
 }
 
 // oldest is the visit that has been under way for the longest time.

@@ -12,5 +12,5 @@ import (
 // token that robots directives may name. Nothing is fetched; the verdict of robots.txt
 // is not known, and what is followed is queued by nobody: Followed has it.
 func NewPage(e frontier.Entry, x *fetch.Exchange, token string) *Page {
-	return newPage(e, &fetch.Result{Page: x}, extract.Options{Token: token})
+	return newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: token})
 }

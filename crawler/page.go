@@ -81,9 +81,11 @@ type wishes struct {
 	held     func(*frontier.Turn) // set by a handler that ends the page itself, once the turn is back; nil: Finish does
 }
 
-func newPage(e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
+// newPage makes a page in the memory of p, which is a new one or done with.
+func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
-	p := &Page{
+	opts.Room = p.html.Links
+	*p = Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
 		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules, mining: res.Mining, licenses: res.Licenses},
 	}

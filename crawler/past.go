@@ -201,7 +201,7 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 	if err != nil {
 		return "", err
 	}
-	before := newPage(p.Entry, &fetch.Result{Page: &fetch.Exchange{URL: x.URL, Status: c.Status, Header: resp.Header, Body: body}}, extract.Options{Token: j.opts.Identity.Token})
+	before := newPage(new(Page), p.Entry, &fetch.Result{Page: &fetch.Exchange{URL: x.URL, Status: c.Status, Header: resp.Header, Body: body}}, extract.Options{Token: j.opts.Identity.Token})
 	switch {
 	case before.digest == p.digest:
 		return ChangeNotModified, nil

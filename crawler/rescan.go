@@ -187,7 +187,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 // page queues what a page links to and is wanted.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
-	page := newPage(e, &fetch.Result{Page: x}, c.opts.reading())
+	page := newPage(new(Page), e, &fetch.Result{Page: x}, c.opts.reading())
 	var rules *robots.Snapshot
 	if c.opts.CleanParam {
 		var err error

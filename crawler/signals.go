@@ -145,5 +145,5 @@ func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	case x.Robots || j.opts.Purpose == "" && x.Status/100 != 4:
 		return false
 	}
-	return j.refusal(newPage(e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token})) != ""
+	return j.refusal(newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token})) != ""
 }

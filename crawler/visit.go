@@ -89,7 +89,7 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
-	page := newPage(turn.Entry(), &shown, j.opts.reading())
+	page := newPage(desk.page(j.programmed), turn.Entry(), &shown, j.opts.reading())
 	if page.Exchange = res.Page; answer != res.Page {
 		page.kept = before.capture
 	}
@@ -128,6 +128,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if err == nil && turn.Held() {
 		page.held(turn)
 	}
+	desk.done(page)
 	return err
 }
 

@@ -140,6 +140,8 @@ type Options struct {
 	Charset string
 
 	Sitemap bool // Read takes for a sitemap what may be one, whatever its type
+
+	Room []Link // memory that Document.Links may take; nil: its own
 }
 
 // HTML reads a UTF-8 document that was fetched from u; mediaType says whether
@@ -267,8 +269,11 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 		targets.Expect(s.text[s.refs[i].raw.start:s.refs[i].raw.end])
 	}
 	said := string(s.said)
-	links := make([]Link, len(s.refs))
-	n, size := 0, 0
+	links := s.opts.Room[:0]
+	if cap(links) < len(s.refs) {
+		links = make([]Link, 0, len(s.refs))
+	}
+	size := 0
 	for i := range s.refs {
 		r := &s.refs[i]
 		in := encode
@@ -292,18 +297,16 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 				d.OpenGraph = target
 			}
 		}
-		l := &links[n]
-		n++
-		l.URL, l.Where, l.Hop = target, r.where, r.hop
-		l.said, l.lang = said[r.rel.end:r.rel.end+int(r.said)], r.lang
-		if r.rel.start == r.rel.end {
-			continue
+		links = append(links, Link{
+			URL: target, Where: r.where, Hop: r.hop, Rel: said[r.rel.start:r.rel.end],
+			said: said[r.rel.end : r.rel.end+int(r.said)], lang: r.lang,
+		})
+		if l := &links[len(links)-1]; l.Rel != "" {
+			l.NoFollow = robots.RelNoFollow(l.Rel)
 		}
-		l.Rel = said[r.rel.start:r.rel.end]
-		l.NoFollow = robots.RelNoFollow(l.Rel)
 	}
-	if n > 0 {
-		d.Links = links[:n]
+	if len(links) > 0 {
+		d.Links = links
 	}
 	return d
 }
