@@ -72,11 +72,11 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *storag
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}
-	if p != nil {
+	if p != nil && db.KeepsPages() {
 		v.Page = p.record(res.Snapshot, j.opts.writes(OutputBodies))
-		if j.opts.writes(OutputLinks) {
-			v.Links = p.edges()
-		}
+	}
+	if p != nil && j.opts.writes(OutputLinks) {
+		v.Links = p.edges()
 	}
 	refused, err := db.PutVisit(&v)
 	res.Outcome.Fate.Answer = v.Place

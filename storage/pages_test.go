@@ -83,3 +83,18 @@ func TestALineWriterCutsLines(t *testing.T) {
 		t.Errorf("%d bytes, %v, told %d times", n, err, told)
 	}
 }
+
+func TestWhetherPagesAreKept(t *testing.T) {
+	for _, without := range []bool{false, true} {
+		db, err := Open(t.TempDir(), Options{Gather: -1, NoPages: without})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if db.KeepsPages() == without {
+			t.Errorf("NoPages is %v, and so is KeepsPages", without)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -58,6 +58,9 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	return refused, nil
 }
 
+// KeepsPages reports whether Visit.Page is written: otherwise none need be made.
+func (db *DB) KeepsPages() bool { return db.outputs.pages != nil }
+
 // records makes the records of a visit.
 func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {

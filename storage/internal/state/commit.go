@@ -91,7 +91,8 @@ func (db *DB) gather() (last bool) {
 // A commitGroup is what one commit takes from the queue, with what the outputs were
 // at one moment.
 type commitGroup struct {
-	ops     []op
+	taken   []op      // from the queue
+	ops     []op      // with what was applied where it stands
 	own     []op      // those that were not applied
 	all     []encoded // completions
 	journal rowsBuilder
@@ -104,10 +105,12 @@ type commitGroup struct {
 
 // take takes a group from the queue.
 func (db *DB) take(last bool) *commitGroup {
+	w := &db.book.workspace
 	g := &commitGroup{
-		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row},
-		ops:     db.queue.take(last), hungry: db.hands.takeHungry(), after: db.book.position,
+		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row, places: w.places, spare: w.rows}, all: w.all,
+		taken: db.queue.take(last, w.ops), hungry: db.hands.takeHungry(), after: db.book.position,
 	}
+	w.ops, w.all, w.places, w.rows = nil, nil, nil, nil
 	g.flatten()
 	for _, o := range g.ops {
 		if o.completion != nil {
@@ -120,13 +123,13 @@ func (db *DB) take(last bool) *commitGroup {
 
 // flatten puts what was applied where it stands.
 func (g *commitGroup) flatten() {
-	g.own = g.ops
+	g.ops, g.own = g.taken, g.taken
 	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
 		return
 	}
 	g.own = nil
 	var flat []op
-	for _, o := range g.ops {
+	for _, o := range g.taken {
 		if o.applied == nil {
 			flat, g.own = append(flat, o), append(g.own, o)
 			continue
@@ -144,7 +147,11 @@ func (db *DB) commitGroup(last, quiet bool) error {
 	err := db.file.guarded(true, func() error {
 		g := db.take(last)
 		g.quiet = quiet || db.opts.Gather < 0
-		return db.commitTaken(g)
+		err := db.commitTaken(g)
+		if err == nil {
+			db.book.reuse(g)
+		}
+		return err
 	})
 	if err != nil {
 		db.queue.fail(err)

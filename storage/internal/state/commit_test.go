@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -702,5 +703,47 @@ func TestDumps(t *testing.T) {
 	}
 	if _, err := Dump(filepath.Join(dir, "none")); err == nil {
 		t.Error("of no state: no error")
+	}
+}
+
+// A group is made in the memory of the one before, of which nothing is seen.
+func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
+	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
+	var w workspace
+	for n := range 5 {
+		size := 300 * (n + 1)
+		var all []encoded
+		for _, c := range completions(t)[n:] {
+			all = append(all, db.encodeCompletion(&c))
+		}
+		fresh := rowsBuilder{size: size}
+		g := &commitGroup{journal: rowsBuilder{size: size, places: w.places, spare: w.rows}, all: w.all, taken: w.ops}
+		for i := range all {
+			fresh.add(&all[i])
+			g.all, g.taken = append(g.all, all[i]), append(g.taken, op{completion: &all[i]})
+			g.journal.add(&all[i])
+		}
+		if !reflect.DeepEqual(g.journal.rows, fresh.rows) || !slices.Equal(g.journal.places, fresh.places) || g.journal.last != fresh.last || len(g.all) != len(all) {
+			t.Errorf("rows of %d bytes: %x, want %x", size, g.journal.rows, fresh.rows)
+		}
+		for _, row := range g.journal.rows {
+			row[0] = 0xff // its checksum, which is put there at the end
+		}
+		ops, encodings := g.taken, g.all
+		w.reuse(g)
+		if len(w.ops)+len(w.all)+len(w.places) > 0 || cap(w.ops) == 0 || cap(w.all) == 0 || cap(w.places) == 0 || len(w.rows) == 0 {
+			t.Errorf("what is left of a group: %+v", w)
+		}
+		if ops[0].completion != nil || encodings[0].raw != nil {
+			t.Error("what was put is kept")
+		}
+	}
+	large := &commitGroup{taken: make([]op, maxSpareOps+1), all: make([]encoded, maxSpareOps+1), journal: rowsBuilder{size: 10}}
+	for range 2 * maxSpareRows {
+		large.journal.rows = append(large.journal.rows, make([]byte, 20), make([]byte, 21))
+	}
+	w = workspace{}
+	if w.reuse(large); w.ops != nil || w.all != nil || len(w.rows) != maxSpareRows || cap(w.rows[1]) != 20 {
+		t.Errorf("%d ops, %d completions and %d rows are kept", cap(w.ops), cap(w.all), len(w.rows))
 	}
 }

@@ -253,19 +253,30 @@ type rowsBuilder struct {
 	size   int    // of a row, about
 	last   uint64 // number of the last row
 	rows   [][]byte
-	places []place // of each completion
+	places []place  // of each completion
+	spare  [][]byte // memory for rows
 }
 
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
 	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
-		b.rows = append(b.rows, make([]byte, checksumSize, max(b.size/4, len(e.raw)+16)))
+		b.rows = append(b.rows, b.room(len(e.raw)))
 		b.last++
 		n++
 	}
 	row := binary.AppendUvarint(b.rows[n-1], uint64(len(e.raw)))
 	b.places = append(b.places, place{uint32(b.last), uint32(len(row) - checksumSize)})
 	b.rows[n-1] = append(row, e.raw...)
+}
+
+// room is memory for a row that begins with so many bytes.
+func (b *rowsBuilder) room(n int) []byte {
+	if last := len(b.spare) - 1; last >= 0 {
+		row := b.spare[last]
+		b.spare = b.spare[:last]
+		return append(row[:0], make([]byte, checksumSize)...)
+	}
+	return make([]byte, checksumSize, max(b.size/4, n+16))
 }
 
 // number is the number of the i-th row.

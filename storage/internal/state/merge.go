@@ -273,6 +273,36 @@ type workspace struct {
 	order []finger
 	found []int32
 	news  []numbered
+
+	// What a commit group is made in, which takes them and gives them back.
+	ops    []op
+	all    []encoded
+	places []place
+	rows   [][]byte
+}
+
+// Bounds of what is kept for the next commit group.
+const (
+	maxSpareOps  = 1 << 10
+	maxSpareRows = 8
+)
+
+// reuse takes the memory of a commit group that nobody looks at any more.
+func (w *workspace) reuse(g *commitGroup) {
+	if cap(g.taken) <= maxSpareOps {
+		clear(g.taken)
+		w.ops = g.taken[:0]
+	}
+	if cap(g.all) <= maxSpareOps {
+		clear(g.all)
+		w.all, w.places = g.all[:0], g.journal.places[:0]
+	}
+	w.rows = g.journal.spare
+	for _, row := range g.journal.rows {
+		if len(w.rows) < maxSpareRows && cap(row) <= 2*g.journal.size {
+			w.rows = append(w.rows, row)
+		}
+	}
 }
 
 // A finger is the fingerprint of the i-th link.

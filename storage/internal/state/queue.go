@@ -116,12 +116,12 @@ func (q *queue) full() bool {
 	return len(q.ops) >= q.limits.Queue || q.links >= q.limits.QueueLinks || q.bytes >= q.limits.QueueBytes
 }
 
-// take empties the queue.
-func (q *queue) take(last bool) []op {
+// take empties the queue, which goes on in the memory of room.
+func (q *queue) take(last bool, room []op) []op {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ops := q.ops
-	q.ops, q.bytes, q.links = nil, 0, 0
+	q.ops, q.bytes, q.links = room, 0, 0
 	q.last = last
 	q.room.Broadcast()
 	return ops
