@@ -559,6 +559,10 @@ func PayloadDigest(m *HTTP) string {
 
 // labelled is the sum in the form of section 5.8.
 func (s *state) labelled() string {
+	const prefix = "sha1:"
 	var sum [sha1.Size]byte
-	return "sha1:" + base32.StdEncoding.EncodeToString(s.sum.Sum(sum[:0]))
+	var text [len(prefix) + 32]byte
+	copy(text[:], prefix)
+	base32.StdEncoding.Encode(text[len(prefix):], s.sum.Sum(sum[:0]))
+	return string(text[:])
 }

@@ -132,7 +132,7 @@ func newID(random io.Reader) (string, error) {
 	u[6] = u[6]&0x0f | 0x40
 	u[8] = u[8]&0x3f | 0x80
 	const digits = "0123456789abcdef"
-	b := []byte("urn:uuid:")
+	b := append(make([]byte, 0, len("urn:uuid:00000000-0000-4000-8000-000000000000")), "urn:uuid:"...)
 	for i, c := range u {
 		if i == 4 || i == 6 || i == 8 || i == 10 {
 			b = append(b, '-')
