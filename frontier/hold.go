@@ -107,7 +107,7 @@ func (f *Frontier) submitEnds(s *site) error {
 			f.spent.Pages++
 		}
 		c := Completion{
-			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Entry: e.entry.after(e.fate, e.changed), Fate: e.fate, Held: true, Links: e.links,
+			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Entry: e.entry.after(e.fate, e.changed), Fate: e.fate, Held: true, Links: e.links,
 		}
 		f.submitted()
 		f.mu.Unlock()

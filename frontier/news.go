@@ -116,7 +116,7 @@ func (f *Frontier) absorb(g Growth) {
 // its clocks as they are now.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
-	if s.queued > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given.Code != Undecided ||
+	if s.queued > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given != nil ||
 		!st.Clocks.Ended.Equal(s.clocks.Ended) || !st.Clocks.Due.Equal(s.clocks.Due) {
 		return
 	}
@@ -132,7 +132,8 @@ func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {
 		s = f.site(st.Site)
-		s.clocks, s.spent, s.given = st.Clocks, st.Spent, st.Fate
+		s.clocks, s.spent = st.Clocks, st.Spent
+		s.give(st.Fate)
 		if !s.clocks.Ended.IsZero() {
 			f.drained--
 		}

@@ -28,7 +28,7 @@ type site struct {
 	clocks Clocks
 	since  time.Time // what Due is counted from, where the last answer is not one of this run
 	spent  Spent
-	given  Fate // why it is not asked any more in this run
+	given  *Fate // why it is not asked any more in this run; nil while it is. give alone writes it
 
 	limits   *SiteLimits   // nil until they are known, or where no site has any; limit alone writes it
 	page     bool          // it is out for what may be a page that counts: see motion.pages
@@ -53,6 +53,22 @@ type site struct {
 	wanted  []*site     // parked until this site is released
 
 	spot // where it is
+}
+
+// fate is why s is not asked any more in this run.
+func (s *site) fate() Fate {
+	if s.given == nil {
+		return Fate{}
+	}
+	return *s.given
+}
+
+// give says why s is not asked any more, if it is not.
+func (s *site) give(fate Fate) {
+	if s.given = nil; fate.Code != Undecided {
+		kept := fate // alone takes memory, and only now
+		s.given = &kept
+	}
 }
 
 // A spot is where a site is. While it waits or is ready index is where in that queue,
@@ -121,7 +137,7 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 
 // askable reports whether there is anything to ask s for in this run.
 func (f *Frontier) askable(s *site) bool {
-	if s.given.Code != Undecided || s.excluded != "" || f.overBudget(s) {
+	if s.given != nil || s.excluded != "" || f.overBudget(s) {
 		return false
 	}
 	if f.shut(s) {

@@ -110,7 +110,7 @@ func (f *Frontier) status(s *site) SiteStatus {
 	}
 	return SiteStatus{
 		Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
-		Due: due, By: by, Pause: s.clocks.asked(), Given: s.given, Over: over, Shut: shut,
+		Due: due, By: by, Pause: s.clocks.asked(), Given: s.fate(), Over: over, Shut: shut,
 		Gap: gap, Parked: s.place == placeParked, Excluded: s.excluded,
 	}
 }

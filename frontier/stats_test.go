@@ -361,7 +361,7 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 		"it is parked":               func(s *site) { s.place = placeParked },
 		"it wants another":           func(s *site) { s.wants = &site{} },
 		"another wants it":           func(s *site) { s.suitors = 1 },
-		"it was given up":            func(s *site) { s.given.Code = SiteDead },
+		"it was given up":            func(s *site) { s.give(Fate{Code: SiteDead}) },
 		"it has ended since":         func(s *site) { s.clocks.Ended = now.Add(1) },
 		"it is due at another time":  func(s *site) { s.clocks.Due = now.Add(2) },
 		"it was asked here, only so": func(s *site) { s.clocks.Ended, s.clocks.Due = now.Add(1), now.Add(2) },

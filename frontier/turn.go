@@ -294,7 +294,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	given := f.giveUp(&s.clocks, o, now)
 	fate := Fate{}
 	if !t.hop {
-		s.given = given
+		s.give(given)
 		fate = t.decide(o, now)
 	}
 	ended, held := fate, o.Hold && fate.Code != Undecided && fate.Code != Waiting
@@ -312,7 +312,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		f.done++
 	}
 	c := Completion{
-		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.given, Common: t.keptCommon(now),
+		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Common: t.keptCommon(now),
 		Entry: t.entry.after(ended, o.Changed), Fate: ended, Held: held, Links: o.Links,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero() ||
@@ -386,7 +386,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	fate.Time = now
 	if o.Trouble != NoTrouble {
 		t.entry.Tries++
-		if t.site.given.Code != Undecided { // which is its own fault
+		if t.site.given != nil { // which is its own fault
 			t.entry.Tries = 0
 		}
 		most, rest := MaxTries, t.site.clocks.Due.Sub(now)
