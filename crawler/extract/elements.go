@@ -124,7 +124,10 @@ func (s *scanner) element(tag tag) {
 	case titleTag:
 		if !s.titled {
 			s.titled = true
-			s.found.Title = strings.Join(strings.Fields(decodeText(s.z.readRawText())), " ")
+			s.found.Title = decodeText(s.z.readRawText())
+			if !isFolded(s.found.Title) {
+				s.found.Title = strings.Join(strings.Fields(s.found.Title), " ")
+			}
 		}
 	case linkTag:
 		s.linkElement()
@@ -157,6 +160,19 @@ func (s *scanner) element(tag tag) {
 			s.styleSheet(string(s.z.readRawText()))
 		}
 	}
+}
+
+// isFolded reports whether the blanks of a text are folded beyond doubt.
+func isFolded(text string) bool {
+	last := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c >= 0x80 || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return last != ' '
 }
 
 // late takes what scripts load late for an element of any kind.

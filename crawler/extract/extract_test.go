@@ -259,3 +259,13 @@ func TestWhatWasReadBeforeChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestTitlesAreFolded(t *testing.T) {
+	u := parse(t, "http://a.example/")
+	for _, text := range []string{"", " ", "a", "a b", " a", "a ", "a  b", "a\tb", "a\nb", "a\u00a0b", "a\u2003 b", "\u0085a", "é b", "a&nbsp;b", "a&#32; b", "a\x7fb", "a\x00 b"} {
+		want := strings.Join(strings.Fields(decodeText([]byte(text))), " ")
+		if got := HTML([]byte("<title>"+text+"</title>"), u, "text/html", Options{}).Title; got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
