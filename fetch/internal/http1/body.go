@@ -1,0 +1,311 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+)
+
+// A Body reads what stands behind a head, without its transfer coding. It ends in io.EOF
+// where it is whole, and otherwise in io.ErrUnexpectedEOF, in an error that wraps
+// ErrProtocol, or in that of the connection.
+type Body struct {
+	c    *Conn
+	done bool // it was read to its end
+	err  error
+
+	left    int64 // bytes to come, of the body or of a chunk; -1: up to the end of the connection
+	chunked bool
+	behind  bool  // the end of a chunk's content comes next, and then the next size
+	bare    bool  // the line of the size ended in LF alone: so may the content
+	excess  int64 // bytes that are no content, beyond those that small chunks need
+}
+
+// Close leaves the rest of the body where it is: the connection cannot be used again if
+// there is any.
+func (*Body) Close() error { return nil }
+
+// frame finds out how the body is cut out of what comes (RFC 9112, section 6.3).
+func (c *Conn) frame(noBody bool) error {
+	resp, h := &c.resp, c.resp.Header
+	resp.keep = keeps(resp)
+	resp.Length, c.body = 0, Body{c: c, done: true}
+	coding, coded := h["Transfer-Encoding"]
+	current := resp.isCurrent()
+	if coded {
+		delete(h, "Transfer-Encoding")
+		resp.keep = resp.keep && current
+	}
+	if noBody || resp.Status/100 == 1 || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
+		return nil
+	}
+	if coded && current { // one of HTTP/1.0 does not know what it says
+		chunks, err := countChunked(coding)
+		if err != nil {
+			return err
+		}
+		if chunks > 0 {
+			if _, both := h["Content-Length"]; both || chunks > 1 {
+				delete(h, "Content-Length")
+				resp.keep = false
+			}
+			resp.Length, c.body = -1, Body{c: c, chunked: true}
+			return nil
+		}
+	}
+	lengths := h["Content-Length"]
+	if len(lengths) == 0 {
+		resp.keep, resp.Length, c.body = false, -1, Body{c: c, left: -1}
+		return nil
+	}
+	length, err := parseLength(lengths)
+	if err != nil {
+		return err
+	}
+	resp.Length, c.body = length, Body{c: c, left: length, done: length == 0}
+	return nil
+}
+
+// isCurrent reports whether an answer is of HTTP/1.1.
+func (r *Response) isCurrent() bool { return r.Major == 1 && r.Minor >= 1 }
+
+// keeps reports whether a server wants to go on behind an answer (RFC 9112, section 9.3).
+func keeps(resp *Response) bool {
+	if resp.Status == http.StatusSwitchingProtocols {
+		return false
+	}
+	closes, keeps := false, resp.isCurrent()
+	for _, value := range resp.Header["Connection"] {
+		for token := range strings.SplitSeq(value, ",") {
+			token = trim(token)
+			closes = closes || strings.EqualFold(token, "close")
+			keeps = keeps || strings.EqualFold(token, "keep-alive")
+		}
+	}
+	return keeps && !closes
+}
+
+// countChunked is how often a Transfer-Encoding says chunked: often means once. No other
+// coding was asked for, but identity, which is none (RFC 2616, section 3.6).
+func countChunked(values []string) (n int, err error) {
+	for _, value := range values {
+		for coding := range strings.SplitSeq(value, ",") {
+			switch coding = trim(coding); {
+			case strings.EqualFold(coding, "chunked"):
+				n++
+			case coding != "" && !strings.EqualFold(coding, "identity"):
+				return 0, malformed("the transfer coding %.100q was not asked for", coding)
+			}
+		}
+	}
+	return n, nil
+}
+
+// parseLength reads a Content-Length, which may be there more than once, but not with two
+// values (RFC 9110, section 8.6).
+func parseLength(values []string) (int64, error) {
+	length := int64(-1)
+	for _, value := range values {
+		for one := range strings.SplitSeq(value, ",") {
+			n, ok := parseInt(trim(one), 10)
+			if !ok || length >= 0 && n != length {
+				return 0, malformed("the length %.100q", strings.Join(values, ", "))
+			}
+			length = n
+		}
+	}
+	return length, nil
+}
+
+// parseInt reads digits, and nothing else.
+func parseInt(s string, base int64) (n int64, ok bool) {
+	for i := range len(s) {
+		digit := int64(base)
+		switch c := s[i] | 0x20; {
+		case isDigit(s[i]):
+			digit = int64(s[i] - '0')
+		case 'a' <= c && c <= 'f':
+			digit = int64(c-'a') + 10
+		}
+		if digit >= base || n > (math.MaxInt64-digit)/base {
+			return 0, false
+		}
+		n = n*base + digit
+	}
+	return n, s != ""
+}
+
+// Read implements io.Reader. Where it has content, it waits at most for the end of the
+// trailer section.
+func (b *Body) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	switch {
+	case b.done:
+		return 0, io.EOF
+	case b.err != nil:
+		return 0, b.err
+	case b.chunked:
+		n, err = b.readChunks(p)
+	case b.left < 0:
+		if n, err = b.c.read(p); err == io.EOF {
+			b.done = true
+		}
+	default:
+		n, err = b.readContent(p)
+		if b.done = b.left == 0; b.done {
+			err = io.EOF
+		}
+	}
+	if err != nil && !b.done {
+		b.err = err
+	}
+	return n, err
+}
+
+// readContent reads what is left of a body or a chunk.
+func (b *Body) readContent(p []byte) (int, error) {
+	n, err := b.c.read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, unexpected(err)
+}
+
+// read reads into p, by way of the buffer if p is small. An error comes alone.
+func (c *Conn) read(p []byte) (int, error) {
+	if c.r == c.w {
+		if len(p) >= len(*c.buf) {
+			n, err := c.pull(p)
+			if n > 0 {
+				err = nil
+			}
+			return n, err
+		}
+		if err := c.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.buffered())
+	c.r += n
+	return n, nil
+}
+
+var (
+	errChunkEnd  = errors.New("a chunk does not end where its size says")
+	errExcess    = errors.New("the chunks have too much beside their content")
+	errTrailer   = errors.New("the trailer section is longer than 16 KiB")
+	errChunkLine = errors.New("the line with the size of a chunk is longer than 4 KiB")
+)
+
+// readChunks reads content of chunks (RFC 9112, section 7.1), and the trailer section behind
+// the last one.
+func (b *Body) readChunks(p []byte) (n int, err error) {
+	for n < len(p) {
+		if b.left == 0 {
+			if n > 0 && !b.nextHasCome() {
+				return n, nil
+			}
+			if err := b.nextChunk(); err != nil || b.done {
+				return n, err
+			}
+			continue
+		}
+		if n > 0 && b.c.r == b.c.w {
+			return n, nil
+		}
+		m, err := b.readContent(p[n:])
+		n += m
+		b.behind = b.left == 0
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// nextHasCome reports whether the size of the next chunk can be read without waiting.
+func (b *Body) nextHasCome() bool {
+	_, behind, _ := bytes.Cut(b.c.buffered(), []byte("\n"))
+	return bytes.IndexByte(behind, '\n') >= 0
+}
+
+// nextChunk reads up to the content of the next chunk, or to the end of the body: then the
+// error is io.EOF.
+func (b *Body) nextChunk() error {
+	if b.behind {
+		line, bare, err := b.c.line(2, errChunkEnd)
+		if err != nil {
+			return unexpected(err)
+		}
+		if len(line) > 0 || bare && !b.bare {
+			return malformed("%w", errChunkEnd)
+		}
+		b.behind = false
+	}
+	line, bare, err := b.c.line(maxSize, errChunkLine)
+	if err != nil {
+		return unexpected(err)
+	}
+	b.bare = bare
+	size, _, _ := bytes.Cut(line, []byte(";"))
+	size = bytes.TrimRight(size, " \t")
+	n, ok := parseInt(string(size), 16)
+	if !ok || len(size) > 16 {
+		return malformed("%.40q is no size of a chunk", line)
+	}
+	// A size and line ends are fair, and so is as much as twice the content.
+	b.excess = max(0, b.excess+int64(len(line))-16-2*min(n, maxSize))
+	if b.excess > maxExcess {
+		return malformed("%w", errExcess)
+	}
+	if b.left = n; n == 0 {
+		return b.trailer()
+	}
+	return nil
+}
+
+// trailer reads the lines behind the last chunk up to an empty one. The body is whole
+// before them, so that nothing in them, and no end within, is an error; who says something
+// odd there is not asked again on this connection.
+func (b *Body) trailer() error {
+	for size := 0; ; {
+		line, bare, err := b.c.line(maxTrailer-size, errTrailer)
+		switch {
+		case err == io.EOF:
+		case err != nil:
+			return err
+		case len(line) > 0:
+			if size += len(line) + 2; bare {
+				size--
+			}
+			if bytes.IndexByte(line, ':') <= 0 {
+				b.c.resp.keep = false
+			}
+			continue
+		}
+		b.done = true
+		return io.EOF
+	}
+}
+
+// line reads a line of at most so many bytes, its end included, which is left off: CRLF, or
+// LF alone, which bare tells. It can be used until more is read.
+func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
+	for from := 0; ; {
+		b := c.buffered()
+		if i := bytes.IndexByte(b[from:], '\n'); i >= 0 && from+i < most {
+			c.r += from + i + 1
+			line, found := bytes.CutSuffix(b[:from+i], []byte("\r"))
+			return line, !found, nil
+		}
+		if from = len(b); from >= most {
+			return nil, false, malformed("%w", long)
+		}
+		if err := c.fill(); err != nil {
+			return nil, false, err
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// said is a connection on which the server says something, in portions, and closes it.
+type said struct {
+	io.Reader
+	asked bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) { return s.asked.Write(p) }
+
+func says(answer string, portion int) *said {
+	var r io.Reader = strings.NewReader(answer)
+	if portion > 0 {
+		r = &portions{r, portion}
+	}
+	return &said{Reader: r}
+}
+
+type portions struct {
+	io.Reader
+	size int
+}
+
+func (p *portions) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), p.size)]) }
+
+// outcome is what one exchange came to.
+type outcome struct {
+	err, bodyErr error
+	status       int
+	header       http.Header
+	length       int64
+	head, body   string
+	again        bool
+}
+
+func exchange(on io.ReadWriter, noBody bool) (o outcome) {
+	return exchangeOn(New(on), noBody)
+}
+
+func exchangeOn(c *Conn, noBody bool) (o outcome) {
+	if o.err = c.Send([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); o.err != nil {
+		return o
+	}
+	var resp *Response
+	resp, o.err = c.Receive(noBody)
+	o.head = string(c.Head())
+	if o.err == nil {
+		o.status, o.header, o.length = resp.Status, resp.Header, resp.Length
+		var body []byte
+		body, o.bodyErr = io.ReadAll(resp.Body)
+		o.body = string(body)
+	}
+	o.again = c.End()
+	return o
+}
+
+func (o outcome) String() string {
+	fields := ""
+	for _, name := range slices.Sorted(maps.Keys(o.header)) {
+		fields += fmt.Sprintf(" %s=%q", name, o.header[name])
+	}
+	return fmt.Sprintf("%d%s, length %d, body %.100q, again %t, errors %v, %v", o.status, fields, o.length, o.body, o.again, o.err, o.bodyErr)
+}
+
+// what is how an exchange ended, in a word.
+func (o outcome) what() string {
+	err := o.err
+	if err == nil {
+		err = o.bodyErr
+	}
+	switch {
+	case err == nil:
+		return "whole"
+	case errors.Is(err, ErrHeadSize):
+		return "size"
+	case errors.Is(err, ErrProtocol):
+		return "protocol"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "cut"
+	}
+	return err.Error()
+}
+
+const ok = "HTTP/1.1 200 OK\r\n"
+
+func TestAnswersAreReadWhateverPortionsTheyComeIn(t *testing.T) {
+	for _, a := range oddities {
+		whole := exchange(says(a.answer, 0), a.head())
+		for _, size := range []int{1, 2, 3, 7, 100, 4096, bufferSize, bufferSize + 1} {
+			if len(a.answer) > 100_000 && size < 100 {
+				continue
+			}
+			got := exchange(says(a.answer, size), a.head())
+			// What stands behind an answer is seen only if it has come.
+			if !whole.again {
+				got.again = whole.again
+			}
+			if whole.err != nil && strings.HasPrefix(whole.head, got.head) {
+				got.head = whole.head
+			}
+			if got.String() != whole.String() || got.head != whole.head {
+				t.Errorf("%s: in portions of %d bytes it is\n%v\nat once\n%v", a.name, size, got, whole)
+			}
+		}
+		if !strings.Contains(a.answer, whole.head) || whole.err == nil && HeadEnd([]byte(whole.head), 0) != len(whole.head) {
+			t.Errorf("%s: the head %.300q is no head of it", a.name, whole.head)
+		}
+	}
+}
+
+// A connection is used again behind each of these answers, and the next is read from there.
+func TestOneAnswerAfterTheOther(t *testing.T) {
+	all := ""
+	kept := []string{
+		ok + "Content-Length: 5\r\n\r\nhello", ok + "Content-Length: 0\r\n\r\n", "HTTP/1.1 204 No\r\nContent-Length: 7\r\n\r\n",
+		ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 304\r\n\r\n",
+		"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nbig\r\n0\r\nX: y\r\n\r\n",
+		ok + "X: " + strings.Repeat("x", 3*bufferSize) + "\r\nContent-Length: 1\r\n\r\nx",
+	}
+	in, out := io.Pipe()
+	go func() { // ends with the last answer
+		for _, a := range kept {
+			io.WriteString(out, a)
+			all += a
+		}
+		out.Close()
+	}()
+	s := &said{Reader: in}
+	c := New(s)
+	for i, a := range kept {
+		if o := exchangeOn(c, false); o.what() != "whole" || !o.again || !strings.Contains(a, o.head) {
+			t.Errorf("answer %d: %v", i, o)
+		}
+	}
+	if n := strings.Count(s.asked.String(), "GET /"); n != len(kept) {
+		t.Errorf("%d requests", n)
+	}
+	if o := exchangeOn(c, false); o.what() != "cut" || o.head != "" {
+		t.Errorf("behind the end: %v", o)
+	}
+}
+
+func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
+	for name, answer := range map[string]string{
+		"HTTP/1.0":                 "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"close":                    ok + "Connection: close\r\nContent-Length: 2\r\n\r\nok",
+		"close among others":       ok + "Connection: keep-alive, CLOSE\r\nContent-Length: 2\r\n\r\nok",
+		"close in a second line":   ok + "Connection: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+		"no length":                ok + "\r\nok",
+		"something behind":         ok + "Content-Length: 2\r\n\r\nokHTTP",
+		"something behind no body": "HTTP/1.1 304 No\r\n\r\nx",
+		"a length and chunks":      ok + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+		"chunked twice":            ok + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+		"chunks of HTTP/1.0":       "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok",
+		"an odd trailer":           ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nhello\r\n\r\n",
+		"no end of the trailer":    ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n",
+		"another protocol":         "HTTP/1.1 101 Switching\r\nContent-Length: 0\r\n\r\n",
+	} {
+		if o := exchange(says(answer, 0), false); o.what() != "whole" || o.again {
+			t.Errorf("%s: %v", name, o)
+		}
+	}
+	// A body that nobody reads to its end is in the way.
+	c := New(says(ok+"Content-Length: 50000\r\n\r\n"+strings.Repeat("x", 50_000), 0))
+	c.Send([]byte("x"))
+	resp, err := c.Receive(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.ReadFull(resp.Body, make([]byte, 10))
+	if resp.Body.Close(); c.End() {
+		t.Error("used again within a body")
+	}
+}
+
+func TestBoundsOfAnAnswer(t *testing.T) {
+	fill := func(n int, s string) string { return strings.Repeat(s, n/len(s)) }
+	line := func(n int) string { return ok + "A: " + strings.Repeat("x", n-len(ok+"A: \r\n\r\n")) + "\r\n\r\n" }
+	early := "HTTP/1.1 103 Early\r\n\r\n"
+	chunks := ok + "Transfer-Encoding: chunked\r\n\r\n"
+	for _, tc := range []struct{ name, answer, want string }{
+		{"a head", line(MaxHead), "whole"},
+		{"a head of a byte more", line(MaxHead + 1), "size"},
+		{"a head without end", ok + fill(MaxHead+10, "A: b\r\n"), "size"},
+		{"a status line without end", "HTTP/1.1 200 " + fill(MaxHead+10, "x"), "size"},
+		{"interim answers", fill(maxInterim*len(early), early) + ok + "\r\n", "whole"},
+		{"one more of them", fill((maxInterim+1)*len(early), early) + ok + "\r\n", "size"},
+		{"long ones", fill(5*(MaxHead-200)/4, "HTTP/1.1 103 Early\r\nA: "+strings.Repeat("x", 30_000)+"\r\n\r\n") + ok + "\r\n", "size"},
+		{"an extension", chunks + "2;" + strings.Repeat("x", maxSize-4) + "\r\nok\r\n0\r\n\r\n", "whole"},
+		{"an extension of a byte more", chunks + "2;" + strings.Repeat("x", maxSize-3) + "\r\nok\r\n0\r\n\r\n", "protocol"},
+		{"small chunks", chunks + fill(2_000_000, "1\r\nx\r\n") + "0\r\n\r\n", "whole"},
+		{"small chunks with extensions", chunks + fill(2_000_000, "1;xxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n") + "0\r\n\r\n", "protocol"},
+		{"a trailer", chunks + "0\r\n" + fill(maxTrailer-100, "X: y\r\n") + "\r\n", "whole"},
+		{"a longer trailer", chunks + "0\r\n" + fill(maxTrailer+100, "X: y\r\n") + "\r\n", "protocol"},
+		{"a trailer of one line", chunks + "0\r\n" + fill(maxTrailer+100, "x"), "protocol"},
+	} {
+		if o := exchange(says(tc.answer, 0), false); o.what() != tc.want {
+			t.Errorf("%s is %s, want %s: %v", tc.name, o.what(), tc.want, o)
+		}
+	}
+	if o := exchange(&said{Reader: silence{}}, false); !errors.Is(o.err, io.ErrNoProgress) {
+		t.Errorf("reads that bring nothing: %v", o)
+	}
+}
+
+// silence says nothing, again and again.
+type silence struct{}
+
+func (silence) Read([]byte) (int, error) { return 0, nil }
+
+// What costs more than its bytes would be an attack: the time of a long answer is that of
+// its bytes, however they are cut.
+func TestTheWorkIsThatOfTheBytes(t *testing.T) {
+	for name, answer := range map[string]string{
+		"folds":        ok + "A: b" + strings.Repeat("\r\n ", MaxHead/3-20) + "\r\n\r\n",
+		"fields":       ok + strings.Repeat("A:\n", MaxHead/3-20) + "\n",
+		"small chunks": ok + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1\r\nx\r\n", 1<<20) + "0\r\n\r\n",
+	} {
+		if o := exchange(says(answer, 0), false); o.err != nil || o.bodyErr != nil && o.length >= 0 {
+			t.Errorf("%s: %v", name, o.what())
+		}
+	}
+}
+
+func TestErrorsOfTheConnection(t *testing.T) {
+	broken := errors.New("broken")
+	for _, answer := range []string{"", "HTTP/1.1", ok, ok + "Content-Length: 5\r\n\r\nhe", ok + "\r\nhe", ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhe", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n"} {
+		on := &said{Reader: io.MultiReader(strings.NewReader(answer), iotest.ErrReader(broken))}
+		if o := exchange(on, false); !errors.Is(o.err, broken) && !errors.Is(o.bodyErr, broken) || o.again {
+			t.Errorf("%q: %v", answer, o)
+		}
+		// An error that comes with the last bytes is no loss of these.
+		on = &said{Reader: iotest.DataErrReader(strings.NewReader(answer))}
+		if got, want := exchange(on, false), exchange(says(answer, 0), false); got.String() != want.String() {
+			t.Errorf("%q: %v, want %v", answer, got, want)
+		}
+	}
+	c := New(struct {
+		io.Reader
+		io.Writer
+	}{strings.NewReader(ok + "Content-Length: 0\r\n\r\n"), deafWriter{broken}})
+	if err := c.Send([]byte("x")); err != broken {
+		t.Errorf("sent: %v", err)
+	}
+	if resp, err := c.Receive(false); err != nil || resp.Status != 200 {
+		t.Errorf("what is said all the same is not heard: %v", err)
+	}
+}
+
+type deafWriter struct{ err error }
+
+func (d deafWriter) Write([]byte) (int, error) { return 0, d.err }
+
+// A body is told to be at its end as often as it is asked, and so is what went wrong.
+func TestTheEndOfABodyStays(t *testing.T) {
+	for answer, want := range map[string]error{
+		ok + "Content-Length: 2\r\n\r\nok": io.EOF, ok + "Content-Length: 3\r\n\r\nok": io.ErrUnexpectedEOF, ok + "\r\nok": io.EOF,
+		ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n": io.EOF, ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nokzz": ErrProtocol,
+	} {
+		c := New(says(answer, 0))
+		c.Send([]byte("x"))
+		resp, err := c.Receive(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.ReadAll(resp.Body)
+		for range 2 {
+			if n, err := resp.Body.Read(make([]byte, 9)); n != 0 || !errors.Is(err, want) {
+				t.Errorf("%q: %d, %v", answer, n, err)
+			}
+			if n, err := resp.Body.Read(nil); n != 0 || err != nil {
+				t.Errorf("%q: no room: %d, %v", answer, n, err)
+			}
+		}
+		c.End()
+	}
+}

@@ -1,0 +1,154 @@
+package http1
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// pair is a connection over loopback, and its other end.
+func pair(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	return client, server
+}
+
+// until waits for what the other end has done to come: the test has no other end.
+func until(seen func() bool) {
+	for !seen() {
+		runtime.Gosched()
+	}
+}
+
+// wrapped is a connection that only package net knows more of.
+type wrapped struct{ net.Conn }
+
+func TestAnOpenConnectionIsQuiet(t *testing.T) {
+	for name, wrap := range map[string]func(net.Conn) net.Conn{
+		"a socket": func(c net.Conn) net.Conn { return c }, "another connection": func(c net.Conn) net.Conn { return wrapped{c} },
+	} {
+		client, server := pair(t)
+		l := NewLine(wrap(client))
+		c := New(l)
+		l.SetReadDeadline(time.Unix(1, 0)) // of an exchange that is over
+		for range 3 {
+			if !c.Quiet(l) {
+				t.Fatalf("%s that is open is not quiet", name)
+			}
+		}
+		l.SetReadDeadline(time.Time{})
+		io.WriteString(server, ok+"Content-Length: 5\r\n\r\nhello")
+		if o := exchangeOn(c, false); o.what() != "whole" || !o.again || !c.Quiet(l) {
+			t.Errorf("%s: %v", name, o)
+		}
+		server.Close()
+		until(func() bool { return !c.Quiet(l) })
+	}
+}
+
+func TestWhatNobodyAskedForIsNotQuiet(t *testing.T) {
+	for _, end := range map[string]func(net.Conn){
+		"a byte":  func(server net.Conn) { io.WriteString(server, "x") },
+		"a close": func(server net.Conn) { server.Close() },
+		"a reset": func(server net.Conn) { server.(*net.TCPConn).SetLinger(0); server.Close() },
+	} {
+		client, server := pair(t)
+		l := NewLine(client)
+		c := New(l)
+		end(server)
+		until(func() bool { return !c.Quiet(l) })
+	}
+	client, _ := pair(t)
+	l := NewLine(client)
+	if l.Close(); New(l).Quiet(l) {
+		t.Error("what we have closed is quiet")
+	}
+}
+
+// A pipe of package net takes no time, so that a bubble of testing/synctest has none to
+// spare.
+func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
+	client, server := net.Pipe()
+	l := NewLine(wrapped{client})
+	c := New(l)
+	for range 2 {
+		if !c.Quiet(l) {
+			t.Error("a pipe that is open is not quiet")
+		}
+	}
+	if server.Close(); c.Quiet(l) {
+		t.Error("a pipe that is closed is quiet")
+	}
+	client.Close()
+}
+
+// Session tickets come behind the handshake, and whenever the server likes: they are no
+// answer, and neither they nor the look cost the connection.
+func TestSessionTicketsAreNoAnswer(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"a.example"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		client, server := pair(t)
+		l := NewLine(client)
+		over := tls.Client(l, &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
+		far := tls.Server(server, config)
+		done := make(chan error, 1)
+		go func() { done <- far.Handshake() }() // ends with the handshake
+		if err := errors.Join(over.Handshake(), <-done); err != nil {
+			t.Fatal(err)
+		}
+		c := New(over)
+		// The tickets have come now, or come while this looks.
+		for range 20 {
+			if !c.Quiet(l) {
+				t.Fatalf("TLS %x: tickets are taken for an answer", version)
+			}
+			runtime.Gosched()
+		}
+		io.WriteString(far, ok+"Content-Length: 5\r\n\r\nhello")
+		if o := exchangeOn(c, false); o.what() != "whole" || !o.again || !c.Quiet(l) {
+			t.Errorf("TLS %x: %v", version, o)
+		}
+		io.WriteString(far, "x")
+		until(func() bool { return !c.Quiet(l) })
+
+		client, server = pair(t)
+		l = NewLine(client)
+		over, far = tls.Client(l, &tls.Config{InsecureSkipVerify: true, MaxVersion: version}), tls.Server(server, config)
+		go func() { done <- far.Handshake() }()
+		if err := errors.Join(over.Handshake(), <-done); err != nil {
+			t.Fatal(err)
+		}
+		far.Close()
+		c = New(over)
+		until(func() bool { return !c.Quiet(l) })
+	}
+}
