@@ -35,6 +35,6 @@ func (t *throttle) pay(w *watch, n int) {
 	}
 	w.pause()
 	// It fails where the exchange is broken off, which the next read finds out.
-	t.limiter.WaitN(w.ctx, n)
+	t.limiter.WaitN(w.parent, n)
 	w.resume()
 }

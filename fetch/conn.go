@@ -1,79 +1,203 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/permesso-crawler/permesso/fetch/internal/http1"
 )
 
 const (
-	maxHeaderBytes = 256 << 10
+	maxHeaderBytes = http1.MaxHead
 	maxFields      = 1000
 	idleTime       = 30 * time.Second // a connection that is not used is closed
 )
 
-// conn is the one connection of a host.
+// conn is the one connection of a host. It speaks HTTP/1.1 by itself, and leaves HTTP/2 to
+// net/http.
 type conn struct {
-	*http.ClientConn
 	*dialing
+	h1   *http1.Conn // nil for HTTP/2
+	over *timed      // what h1 is on
+	h2   *http.ClientConn
+
+	request  []byte        // the last of h1; used again
+	response http.Response // to that
+	unsent   bool          // not all of the request could be sent
+
 	used                  time.Time // when the last answer had come; the server closes what is idle for long
 	tlsVersion, tlsCipher string
 }
 
-// connect opens a connection to ep. onTLS is called when TCP stands, and the
-// tunnel of a proxy.
-func (h *host) connect(ctx context.Context, ep endpoint, onTLS func()) (*conn, error) {
-	site := h.site
+// connect opens a connection to ep.
+func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
+	ctx, site := w.context(), h.site
 	d := &dialing{
 		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
-		secure: site.Scheme() == "https", onTLS: onTLS,
+		secure: site.Scheme() == "https", onTLS: func() { w.enter(phaseTLS) },
 	}
-	cc, err := h.fetcher.transport.NewClientConn(context.WithValue(ctx, dialKey{}, d), site.Scheme(), d.target)
+	raw, err := d.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{ClientConn: cc, dialing: d, used: time.Now()}
-	if d.tls != nil {
-		c.tlsVersion, c.tlsCipher = tls.VersionName(d.tls.Version), tls.CipherSuiteName(d.tls.CipherSuite)
+	c := &conn{dialing: d, used: time.Now()}
+	if !d.secure {
+		c.speakH1(raw)
+		return c, nil
+	}
+	over, err := d.dialTLS(ctx, raw)
+	d.onTLS = nil // it knows the exchange, and the connection may outlive that
+	if err != nil {
+		return nil, err
+	}
+	state := over.ConnectionState()
+	c.tlsVersion, c.tlsCipher = tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite)
+	if state.NegotiatedProtocol != "h2" {
+		c.speakH1(over)
+		return c, nil
+	}
+	ctx = context.WithValue(ctx, dialKey{}, net.Conn(over))
+	if c.h2, err = h.fetcher.transport.NewClientConn(ctx, site.Scheme(), d.target); err != nil {
+		over.Close()
+		return nil, err
 	}
 	return c, nil
 }
 
-// ask makes one request on the connection and notes in x what is known when
-// the answer's header is there.
-func (c *conn) ask(req *http.Request, target string, x *Exchange) (*http.Response, error) {
-	if c.recorder != nil {
-		c.recorder.begin()
+func (c *conn) speakH1(over net.Conn) {
+	c.over = newTimed(over)
+	c.h1 = http1.New(c.over)
+}
+
+// ask makes one request on the connection and notes in x what is known when the answer's
+// header is there. finish has to follow.
+func (c *conn) ask(w *watch, a ask, x *Exchange) (resp *http.Response, err error) {
+	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
+	if c.h2 != nil {
+		resp, err = c.askH2(w, a, x)
+	} else {
+		c.over.begin(w)
+		resp, err = c.askH1(a, x)
 	}
-	resp, err := c.RoundTrip(req)
 	if resp != nil {
 		x.FirstByte = time.Now()
 		x.Status, x.Proto, x.Header = resp.StatusCode, protocol(resp), resp.Header
 	}
-	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
-	if c.recorder == nil {
-		if c.opts.KeepWire {
-			x.RequestHead = requestHead(req, target)
-			if resp != nil {
-				x.ResponseHead = responseHead(resp.StatusCode, resp.Header)
-			}
+	return resp, err
+}
+
+func (c *conn) askH2(w *watch, a ask, x *Exchange) (*http.Response, error) {
+	req := (&http.Request{
+		Method: a.method(), URL: wireURL(a.url), Host: a.url.Site().Authority(), Header: a.header,
+	}).WithContext(w.context())
+	resp, err := c.h2.RoundTrip(req)
+	if c.opts.KeepWire {
+		x.RequestHead = requestHead(req, a.url.Target())
+		if resp != nil {
+			x.ResponseHead = responseHead(resp.StatusCode, resp.Header)
 		}
-		return resp, err
-	}
-	request, response := c.recorder.end()
-	if resp == nil {
-		x.broken = response
-	}
-	if !c.opts.KeepWire {
-		return resp, err
-	}
-	x.RequestHead, x.ResponseHead = request, response
-	if c.absolute() {
-		x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 	}
 	return resp, err
+}
+
+// beginning is how much of an answer that cannot be read is kept where nobody wants its
+// head: what it said counts all the same.
+const beginning = 4 << 10
+
+// maxRequest is the largest buffer for requests that a connection keeps.
+const maxRequest = 4 << 10
+
+// errUnasked is that of a kept connection on which the server speaks without taking the
+// request.
+var errUnasked = fmt.Errorf("the server spoke before it was asked again: %w", net.ErrClosed)
+
+func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
+	if err := c.write(a); err != nil {
+		return nil, err
+	}
+	keep := c.opts.KeepWire
+	if keep {
+		x.RequestHead = bytes.Clone(c.request)
+		if c.absolute() {
+			x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
+		}
+	}
+	serr := c.h1.Send(c.request)
+	c.unsent = serr != nil
+	got, err := c.h1.Receive(a.head)
+	head := c.h1.Head()
+	if keep {
+		x.ResponseHead = bytes.Clone(head)
+	}
+	if c.unsent && x.Reused && len(head) > 0 { // it was said to nobody
+		x.ResponseHead, head, err = nil, nil, errUnasked
+	}
+	if err != nil {
+		if x.broken = x.ResponseHead; !keep {
+			x.broken = bytes.Clone(head[:min(len(head), beginning)])
+		}
+		if len(head) == 0 && serr != nil && !isTimeout(serr) {
+			err = serr
+		}
+		return nil, err
+	}
+	c.response = http.Response{
+		StatusCode: got.Status, ProtoMajor: got.Major, ProtoMinor: got.Minor,
+		Header: got.Header, ContentLength: got.Length, Body: got.Body,
+	}
+	return &c.response, nil
+}
+
+// write makes the request for a: its target goes out as it was written, a proxy gets the
+// absolute form (RFC 9112, section 3.2.2).
+func (c *conn) write(a ask) (err error) {
+	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
+	if c.absolute() || strings.HasPrefix(target, "//") { // which may be taken for an authority
+		target = a.url.Scheme() + "://" + authority + target
+	}
+	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
+		header = header.Clone()
+		header.Set("Proxy-Authorization", auth)
+	}
+	c.request, err = http1.AppendRequest(c.request[:0], a.method(), target, authority, header)
+	return err
+}
+
+// finish ends the exchange that ask began, whatever came of it. It reports whether there
+// may be another one on the connection.
+func (c *conn) finish() bool {
+	if c.h2 != nil {
+		return true
+	}
+	c.response = http.Response{}
+	if cap(c.request) > maxRequest {
+		c.request = nil
+	}
+	again := c.h1.End()
+	return c.over.end() && again && !c.unsent
+}
+
+// usable reports whether a request may be sent on a connection that was kept: nothing has
+// been yet, so that looking is no try.
+func (c *conn) usable() bool {
+	if c.h2 != nil {
+		return c.h2.Available() > 0
+	}
+	return c.h1.Quiet(c.line)
+}
+
+func (c *conn) close() {
+	if c.h2 != nil {
+		c.h2.Close()
+		return
+	}
+	c.over.Close()
 }
 
 // protocol is an answer's protocol by the name that TLS negotiates it under
@@ -93,7 +217,7 @@ func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil
 	}
-	if h.conn.Available() == 0 || time.Since(h.conn.used) > idleTime {
+	if time.Since(h.conn.used) > idleTime || !h.conn.usable() {
 		h.drop()
 		return nil
 	}
@@ -135,7 +259,7 @@ func (h *host) answered(x *Exchange) bool {
 
 func (h *host) drop() {
 	if h.conn != nil {
-		h.conn.Close()
+		h.conn.close()
 		h.conn = nil
 	}
 }

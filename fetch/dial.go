@@ -6,12 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+
+	"github.com/permesso-crawler/permesso/fetch/internal/http1"
 )
 
 type dialKey struct{}
 
-// A dialing is one connection on its way: what net/http's transport is to do
-// when it asks for one.
+// A dialing is one connection on its way.
 type dialing struct {
 	opts   *Options
 	to     endpoint
@@ -19,25 +20,16 @@ type dialing struct {
 	secure bool   // the site speaks TLS
 	onTLS  func() // called when the way to the site stands
 
-	tls      *tls.ConnectionState // of the connection to the site; nil without TLS
-	recorder *recorder            // nil for HTTP/2
+	line *http1.Line // all goes over it
 }
 
-// newTransport makes the dialer of connections. It pools nothing, follows
-// nothing and repeats nothing: each host keeps its own one connection. It
-// dials the address in the context and no other.
+// newTransport makes what speaks HTTP/2 over connections that stand and have agreed on it:
+// the one in the context, and no other. It pools nothing, follows nothing and repeats
+// nothing.
 func newTransport() *http.Transport {
 	return &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			d := ctx.Value(dialKey{}).(*dialing)
-			c, err := d.dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return d.record(c), nil
-		},
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return ctx.Value(dialKey{}).(*dialing).dialTLS(ctx)
+			return ctx.Value(dialKey{}).(net.Conn), nil
 		},
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
@@ -52,14 +44,21 @@ func (d *dialing) dial(ctx context.Context) (net.Conn, error) {
 	if d.to.proxy != nil {
 		return d.dialProxy(ctx)
 	}
-	return d.opts.Network.DialContext(ctx, "tcp", d.to.addr.String())
+	return d.connect(ctx)
 }
 
-func (d *dialing) dialTLS(ctx context.Context) (net.Conn, error) {
-	raw, err := d.dial(ctx)
+// connect opens a connection to the address, of the site or of the proxy.
+func (d *dialing) connect(ctx context.Context) (net.Conn, error) {
+	c, err := d.opts.Network.DialContext(ctx, "tcp", d.to.addr.String())
 	if err != nil {
 		return nil, err
 	}
+	d.line = http1.NewLine(c)
+	return d.line, nil
+}
+
+// dialTLS makes the connection to a site that is spoken to over TLS out of what leads there.
+func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) {
 	host, _, _ := net.SplitHostPort(d.target) // connect has joined them
 	d.onTLS()
 	c := tls.Client(raw, &tls.Config{RootCAs: d.opts.RootCAs, ServerName: host, NextProtos: []string{"h2", "http/1.1"}})
@@ -67,18 +66,7 @@ func (d *dialing) dialTLS(ctx context.Context) (net.Conn, error) {
 		raw.Close()
 		return nil, err
 	}
-	state := c.ConnectionState()
-	d.tls = &state
-	if state.NegotiatedProtocol == "h2" {
-		return c, nil // net/http speaks HTTP/2 over a *tls.Conn only
-	}
-	return d.record(c), nil
-}
-
-// record captures what goes over c.
-func (d *dialing) record(c net.Conn) net.Conn {
-	d.recorder = &recorder{Conn: c, whole: d.opts.KeepWire}
-	return d.recorder
+	return c, nil
 }
 
 // absolute reports whether requests have the absolute form (RFC 9112, section

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/fetch/internal/http1"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -203,15 +203,18 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 		answer string
 		open   int
 	}{
-		"whole":           {page("hello"), 1},
-		"HTTP/1.0":        {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0},
-		"to be closed":    {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 0},
-		"too long":        {page(strings.Repeat("x", 1001)), 0},
-		"a bad chunk":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0},
-		"bad coding":      {"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 1\r\n\r\nx", 0},
-		"too many fields": {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 1000) + "Content-Length: 0\r\n\r\n", 0},
-		"fields":          {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 999) + "Content-Length: 0\r\n\r\n", 1},
-		"no HTTP":         {"hello\r\n\r\n", 0},
+		"whole":                            {page("hello"), 1},
+		"HTTP/1.0":                         {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0},
+		"HTTP/1.0 that is kept":            {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", 1},
+		"two lengths, of which one counts": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 0},
+		"something behind":                 {page("hello") + "x", 0},
+		"to be closed":                     {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 0},
+		"too long":                         {page(strings.Repeat("x", 1001)), 0},
+		"a bad chunk":                      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0},
+		"bad coding":                       {"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 1\r\n\r\nx", 0},
+		"too many fields":                  {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 1000) + "Content-Length: 0\r\n\r\n", 0},
+		"fields":                           {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 999) + "Content-Length: 0\r\n\r\n", 1},
+		"no HTTP":                          {"hello\r\n\r\n", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(func(*request, int) string { return tc.answer })}
@@ -297,7 +300,7 @@ func TestStagesOfFailures(t *testing.T) {
 		phaseAnswer: StageAnswerTimeout, phaseBody: StageBodyTimeout,
 	}
 	for p, want := range at {
-		if got := stageOf(t.Context(), p, false, fmt.Errorf("a time-out of the system: %w", os.ErrDeadlineExceeded)); got != want {
+		if got := stageOf(nil, p, false, fmt.Errorf("a time-out of the system: %w", os.ErrDeadlineExceeded)); got != want {
 			t.Errorf("a time-out is %s, want %s", got, want)
 		}
 	}
@@ -306,9 +309,8 @@ func TestStagesOfFailures(t *testing.T) {
 		want Stage // before the answer
 	}{
 		{io.EOF, StageReset}, {io.ErrUnexpectedEOF, StageReset}, {io.ErrClosedPipe, StageReset}, {net.ErrClosed, StageReset},
-		{&net.OpError{Op: "read", Err: errors.New("x")}, StageReset}, {errors.New("http: server closed idle connection"), StageReset},
-		{errors.New("malformed"), StageProtocol},
-		{errors.New("net/http: server response headers exceeded 1 bytes; aborted"), StageHeaderSize},
+		{&net.OpError{Op: "read", Err: errors.New("x")}, StageReset},
+		{errors.New("malformed"), StageProtocol}, {http1.ErrProtocol, StageProtocol}, {http1.ErrHeadSize, StageHeaderSize},
 		{errors.New("http2: response header list larger than advertised limit"), StageHeaderSize},
 		{streamError{Code: codeRefusedStream}, StageStale}, {streamError{Code: codeEnhanceYourCalm}, StageCalm}, {streamError{Code: 2}, StageProtocol},
 		{errors.New("GOAWAY ... ErrCode:ENHANCE_YOUR_CALM, debug"), StageCalm},
@@ -317,119 +319,15 @@ func TestStagesOfFailures(t *testing.T) {
 		{errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR"), StageStale},
 		{errReply, StageProtocol}, {errFields, StageHeaderCount}, {&decodeError{io.EOF}, StageEncoding},
 	} {
-		if got := stageOf(t.Context(), phaseAnswer, false, fmt.Errorf("wrapped: %w", tc.err)); got != tc.want {
+		if got := stageOf(nil, phaseAnswer, false, fmt.Errorf("wrapped: %w", tc.err)); got != tc.want {
 			t.Errorf("%v is %s, want %s", tc.err, got, tc.want)
 		}
 		kept := tc.want
 		if kept == StageReset {
 			kept = StageStale
 		}
-		if got := stageOf(t.Context(), phaseAnswer, true, tc.err); got != kept {
+		if got := stageOf(nil, phaseAnswer, true, tc.err); got != kept {
 			t.Errorf("%v on a kept connection is %s, want %s", tc.err, got, kept)
 		}
-	}
-}
-
-// An archive's head of one exchange stays as it is when the next is recorded, and
-// what comes between two is no part of either.
-func TestARecorderIsUsedAgain(t *testing.T) {
-	for _, whole := range []bool{true, false} {
-		client, server := net.Pipe()
-		go io.Copy(io.Discard, server) // what is sent; it ends with the pipe
-		r := &recorder{Conn: client, whole: whole}
-		var heads []string
-		var kept [][]byte
-		for i := range 3 {
-			head := fmt.Sprintf("HTTP/1.1 20%d OK\r\n\r\n", i)
-			r.begin()
-			r.Write([]byte("GET " + head))
-			r.keep([]byte(head))
-			request, response := r.end()
-			if want := map[bool]string{true: "GET " + head, false: ""}[whole]; string(request) != want || string(response) != head || r.reading {
-				t.Errorf("whole %t: request %q, response %q", whole, request, response)
-			}
-			if whole {
-				heads, kept = append(heads, head), append(kept, response)
-			}
-			go server.Write([]byte("between"))
-			io.ReadFull(r, make([]byte, 7))
-		}
-		for i := range kept {
-			if string(kept[i]) != heads[i] {
-				t.Errorf("head %d has become %q", i, kept[i])
-			}
-		}
-		client.Close()
-		server.Close()
-	}
-	// A head that broke off says nothing of the next, nor is it read on.
-	r := &recorder{whole: true}
-	r.begin()
-	r.keep([]byte("HTTP/1.1 200"))
-	if r.end(); r.reading {
-		t.Error("reads on")
-	}
-	if r.begin(); len(r.response) > 0 || r.from != 0 {
-		t.Errorf("begins with %q", r.response)
-	}
-}
-
-// Nothing is put together over a gap: of what comes before the answer, so much is
-// read at once that the answer's beginning is lost.
-func TestAHeadHasNoGaps(t *testing.T) {
-	early := "HTTP/1.1 103 Early Hints\r\nLink: <" + strings.Repeat("x", 3000) + ">\r\n\r\n"
-	final := "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("y", 3000) + "\r\n\r\n"
-	r := &recorder{}
-	r.begin()
-	for _, p := range []string{(early + final)[:5000], (early + final)[5000:]} {
-		if r.reading {
-			r.keep([]byte(p))
-		}
-	}
-	if _, got := r.end(); !strings.HasPrefix(final, string(got)) || len(got) == 0 {
-		t.Errorf("%.60q... of %d bytes is no beginning of the answer", got, len(got))
-	}
-}
-
-func TestWhereAHeadEnds(t *testing.T) {
-	for s, want := range map[string]int{"A\n\nbody": 3, "A\r\n\r\nbody": 5, "A\n\r\nb": 4, "\n\nb": 2, "A\r\n": -1, "A\n\r": -1, "": -1} {
-		if got := headEnd([]byte(s), 0); got != want {
-			t.Errorf("%q ends at %d, want %d", s, got, want)
-		}
-		if want < 0 {
-			continue
-		}
-		r := &recorder{reading: true}
-		for i := range len(s) { // one byte after the other
-			if r.reading {
-				r.keep([]byte(s[i : i+1]))
-			}
-		}
-		if string(r.response) != s[:want] || r.reading {
-			t.Errorf("%q in portions: %q", s, r.response)
-		}
-	}
-	for line, want := range map[string]bool{
-		"HTTP/1.1 100": true, "HTTP/1.1 103 Early Hints\r\n\r\n": true, "HTTP/1.1  199 x": true, "HTTP/1.1 101 Switching\r\n": false, "HTTP/1.1 101": false,
-		"HTTP/1.1 10": false, "HTTP/1.1": false, "HTTP/1.1 200 OK": false, "": false,
-	} {
-		if got := isInterim([]byte(line)); got != want {
-			t.Errorf("%q is interim: %t", line, got)
-		}
-	}
-	for s, want := range map[string]string{"HTTP/1.1 103\n\n\n\nx": "\n\n", "HTTP/1.1 103\r\n\r\nHTTP/1.1 200\n\nx": "HTTP/1.1 200\n\n"} {
-		r := &recorder{reading: true}
-		if r.keep([]byte(s)); string(r.response) != want || r.reading {
-			t.Errorf("%q: %q, want %q", s, r.response, want)
-		}
-	}
-	// A head without end is kept up to where net/http gives up.
-	r := &recorder{whole: true}
-	r.begin()
-	if r.keep(bytes.Repeat([]byte("x"), 262144)); !r.reading {
-		t.Error("gives up too early")
-	}
-	if r.keep([]byte("x")); r.reading {
-		t.Error("does not give up")
 	}
 }

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/fetch/internal/http1"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -109,13 +109,14 @@ var (
 
 var errFields = errors.New("the answer has more than 1,000 header fields")
 
-// stageOf classifies an error by the phase it came in and what it says. kept is
-// whether it is that of a kept connection on which nothing came back.
-func stageOf(ctx context.Context, at phase, kept bool, err error) Stage {
+// stageOf classifies an error by why the exchange was ended, nil if it was not, by the
+// phase it came in and by what it says. kept is whether it is that of a kept connection on
+// which nothing came back.
+func stageOf(cause error, at phase, kept bool, err error) Stage {
 	var address *AddressError
 	var proxy *ProxyError
 	var decode *decodeError
-	switch cause := context.Cause(ctx); {
+	switch {
 	case errors.As(err, &address):
 		return StageAddress
 	case errors.As(err, &decode):
@@ -173,12 +174,10 @@ func isTLS(err error) bool {
 	return errors.As(err, &alert) || errors.As(err, &record) || errors.As(err, &verify) || errors.As(err, &unknown)
 }
 
-// isHeaderSize reports whether an answer's header was over the limit of the
-// transport. net/http exports neither error: the first is that of HTTP/1.1,
-// the second that of HTTP/2.
+// isHeaderSize reports whether an answer's header was over the limit. net/http does not
+// export the error of HTTP/2.
 func isHeaderSize(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "response headers exceeded") || strings.Contains(text, "header list larger than")
+	return errors.Is(err, http1.ErrHeadSize) || strings.Contains(err.Error(), "header list larger than")
 }
 
 // isBroken reports whether err says that the connection ended, rather than
@@ -188,12 +187,7 @@ func isBroken(err error) bool {
 		return true
 	}
 	var op *net.OpError
-	if errors.As(err, &op) {
-		return true
-	}
-	// net/http does not export the error of a kept connection that the server
-	// closed before the answer.
-	return strings.Contains(err.Error(), "server closed idle connection")
+	return errors.As(err, &op)
 }
 
 // A streamError has the fields of that of net/http's HTTP/2, which errors.As

@@ -45,7 +45,7 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 		return h.fail(x, w, err)
 	}
 	w.enter(phaseConnect)
-	s := ftpSession{ctx: w.ctx, network: h.fetcher.opts.Network, to: ep}
+	s := ftpSession{ctx: w.context(), network: h.fetcher.opts.Network, to: ep}
 	defer s.close()
 	c, err := ftp.Dial(ep.addr.String(), ftp.DialWithDialFunc(s.dial), ftp.DialWithShutTimeout(5*time.Second))
 	if err == nil {

@@ -312,7 +312,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 		ep, x.Reused = c.to, true
 	} else {
 		var err error
-		if ep, err = h.endpoint(w.ctx); err != nil {
+		if ep, err = h.endpoint(w.context()); err != nil {
 			return x, h.fail(x, w, err)
 		}
 	}
@@ -336,7 +336,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	if c == nil {
 		w.enter(phaseConnect)
 		var err error
-		if c, err = h.connect(w.ctx, ep, func() { w.enter(phaseTLS) }); err != nil {
+		if c, err = h.connect(w, ep); err != nil {
 			return h.notConnected(x, w, ep, err)
 		}
 		h.conn = c
@@ -347,8 +347,9 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 // talk asks over c, and makes the answer that of x.
 func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
-	resp, err := c.ask(h.request(w.ctx, a, c), a.url.Target(), x)
+	resp, err := c.ask(w, a, x)
 	if err != nil {
+		c.finish()
 		h.drop()
 		h.fail(x, w, err)
 		h.lost(x)
@@ -356,16 +357,18 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) 
 	}
 	keep := h.answered(x)
 	if c.absolute() && x.Status == http.StatusProxyAuthRequired {
+		c.finish()
 		h.drop()
 		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
 	}
 	if fields(x.Header) > maxFields {
+		c.finish()
 		h.drop()
 		return x, h.fail(x, w, errFields)
 	}
 	b, err := h.read(w, a, x.Status, resp)
 	c.used = time.Now()
-	if err != nil || b.cut || resp.Close || !keep || a.head && c.recorder != nil && c.recorder.behind() {
+	if again := c.finish(); err != nil || b.cut || !keep || !again {
 		h.drop()
 	}
 	return x, h.take(ctx, w, x, b, err)
@@ -445,19 +448,6 @@ func (h *host) progress(w *watch) func(int) {
 	return func(n int) { t.pay(w, n) }
 }
 
-// request is a on the wire: the target goes out as it was written.
-func (h *host) request(ctx context.Context, a ask, c *conn) *http.Request {
-	req := (&http.Request{
-		Method: a.method(), Host: h.site.Authority(), Header: a.header,
-	}).WithContext(ctx)
-	req.URL = wireURL(a.url, c.absolute())
-	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
-		req.Header = req.Header.Clone()
-		req.Header.Set("Proxy-Authorization", auth)
-	}
-	return req
-}
-
 // endpoint is the address to connect to: the first one, for as long as
 // connecting does not fail; then the others take turns.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
@@ -487,11 +477,11 @@ func (h *host) avoid(ep endpoint) {
 // fail records why an exchange failed. It returns nil: the Exchange says it.
 func (h *host) fail(x *Exchange, w *watch, err error) error {
 	x.Ended = time.Now()
-	stage := stageOf(w.ctx, w.phase(), x.Reused && len(x.broken) == 0, err)
+	stage := stageOf(w.why(), w.at, x.Reused && len(x.broken) == 0, err)
 	if x.Status != 0 && !x.Head {
 		x.Truncated = truncation(stage)
 	}
-	if cause := context.Cause(w.ctx); cause != nil {
+	if cause := w.why(); cause != nil {
 		err = cause
 	}
 	x.Err = &Error{x.URL.String(), stage, err}

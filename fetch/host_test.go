@@ -463,10 +463,11 @@ func TestWatches(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			w := newWatch(t.Context(), timeout)
+			ctx := w.context()
 			tc.do(w)
-			<-w.ctx.Done()
-			if took := time.Since(begin); took != tc.after || context.Cause(w.ctx) != tc.cause {
-				t.Errorf("%s: ended after %v: %v, want %v: %v", name, took, context.Cause(w.ctx), tc.after, tc.cause)
+			<-ctx.Done()
+			if took := time.Since(begin); took != tc.after || w.why() != tc.cause {
+				t.Errorf("%s: ended after %v: %v, want %v: %v", name, took, w.why(), tc.after, tc.cause)
 			}
 			w.stop()
 		})

@@ -13,7 +13,8 @@ type Network interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 	// DialContext connects as net.Dialer does; address is always an address
-	// and a port, never a name.
+	// and a port, never a name. The connection must have deadlines: they end
+	// what a server does not.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 

@@ -190,7 +190,7 @@ func (d *dialing) connectProxy(ctx context.Context, u *url.URL) (net.Conn, error
 	if isSOCKS(u) {
 		return d.dialSOCKS(ctx, u)
 	}
-	c, err := d.opts.Network.DialContext(ctx, "tcp", d.to.addr.String())
+	c, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -255,22 +255,22 @@ func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
 		auth = &proxy.Auth{User: u.User.Username()}
 		auth.Password, _ = u.User.Password()
 	}
-	s, err := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d.opts.Network})
+	s, err := proxy.SOCKS5("tcp", d.to.addr.String(), auth, forward{d})
 	if err != nil {
 		return nil, err
 	}
 	return s.(proxy.ContextDialer).DialContext(ctx, "tcp", d.target)
 }
 
-// forward is a Network as x/net/proxy wants it.
-type forward struct{ network Network }
+// forward connects to the proxy, as x/net/proxy wants it.
+type forward struct{ dialing *dialing }
 
 func (f forward) Dial(network, address string) (net.Conn, error) {
 	return f.DialContext(context.Background(), network, address)
 }
 
-func (f forward) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return f.network.DialContext(ctx, network, address)
+func (f forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return f.dialing.connect(ctx)
 }
 
 // isLocalName reports whether a name means the machine that resolves it (RFC

@@ -86,24 +86,6 @@ func TestHeadsThatComeInPortions(t *testing.T) {
 	})
 }
 
-// Heads are kept whole where they are wanted; of others so much that what they
-// said counts, however it came.
-func TestHowMuchOfAHeadIsKept(t *testing.T) {
-	head := []byte("HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 10_000) + "\r\n\r\n")
-	for _, size := range []int{1, 1000, 4095, 4096, 4097, len(head)} {
-		for whole, want := range map[bool]int{true: len(head), false: 4096} {
-			r := &recorder{whole: whole}
-			r.begin()
-			for rest := head; len(rest) > 0 && r.reading; rest = rest[min(size, len(rest)):] {
-				r.keep(rest[:min(size, len(rest))])
-			}
-			if _, got := r.end(); len(got) != want || !bytes.HasPrefix(head, got) {
-				t.Errorf("in portions of %d, whole %t: %d bytes", size, whole, len(got))
-			}
-		}
-	}
-}
-
 func TestWhatCameOfABrokenHeadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return "no HTTP at all\r\n\r\n" }))}
@@ -155,31 +137,4 @@ func TestHeadsOfHTTP2AreWrittenInTheFormOfHTTP1(t *testing.T) {
 		}
 		server.Close()
 	}
-}
-
-// Whatever is cut into whatever portions, the head is the same.
-func FuzzHeadEnd(f *testing.F) {
-	for _, s := range []string{
-		"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\nA: b\n\nbody", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",
-		"\n\n", "HTTP/1.1 101 Switching\r\n\r\n", "x", "\r\n\r", "HTTP/1.1 103\n\r\nHTTP/1.1 2",
-	} {
-		f.Add(s, 1)
-		f.Add(s, 3)
-	}
-	f.Fuzz(func(t *testing.T, s string, size int) {
-		whole, parts := &recorder{reading: true}, &recorder{reading: true}
-		whole.response = []byte(s)
-		whole.scan()
-		size = max(1, size)
-		for rest := s; rest != "" && parts.reading; rest = rest[min(size, len(rest)):] {
-			parts.response = append(parts.response, rest[:min(size, len(rest))]...)
-			parts.scan()
-		}
-		if !bytes.Equal(whole.response, parts.response) || whole.reading != parts.reading {
-			t.Errorf("%q in portions of %d: %q, whole %q", s, size, parts.response, whole.response)
-		}
-		if !strings.Contains(s, string(whole.response)) {
-			t.Errorf("%q is no part of %q", whole.response, s)
-		}
-	})
 }

@@ -1,0 +1,226 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// loopback is a Network of one server on this machine.
+type loopback struct {
+	wire
+	net.Listener
+}
+
+func newLoopback(t *testing.T, serve func(c net.Conn, n int)) *loopback {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() { // ends with l
+		for n := 1; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { // ends with the connection
+				defer c.Close()
+				serve(c, n)
+			}()
+		}
+	}()
+	return &loopback{Listener: l}
+}
+
+func (l *loopback) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
+}
+
+// What a server says between two answers is neither of them. Nothing was asked when it is
+// seen, so that no try is lost.
+func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
+	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+	for name, end := range map[string]func(c net.Conn){
+		"an answer": func(c net.Conn) { io.WriteString(c, evil) }, "a byte": func(c net.Conn) { io.WriteString(c, "\n") }, "the end": func(c net.Conn) { c.Close() },
+	} {
+		l := newLoopback(t, func(c net.Conn, n int) {
+			in := bufio.NewReader(c)
+			for {
+				r, err := readRequest(in)
+				if err != nil {
+					return
+				}
+				if io.WriteString(c, page(r.target)); r.target == "/1" {
+					end(c)
+				}
+			}
+		})
+		v := newTour(t, Options{Network: l, AllowPrivate: true})
+		v.delay = -1
+		res, _ := v.visit("http://a.example/1")
+		h := v.fetcher.host(res.Page.URL.Site())
+		for h.kept() != nil { // it comes over a real socket
+			runtime.Gosched()
+		}
+		v.fetcher.giveBack(h)
+		res, all := v.visit("http://a.example/2")
+		if res.Page == nil || string(res.Page.Body) != "/2" || len(all) != 1 || all[0].Reused {
+			t.Errorf("%s: %d exchanges: %+v", name, len(all), last(all))
+		}
+		v.fetcher.Close()
+	}
+}
+
+// Over a pipe it is seen when the request cannot be sent: then nothing was processed.
+func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: func(c net.Conn, n int) {
+			in := bufio.NewReader(c)
+			for {
+				r, err := readRequest(in)
+				if err != nil {
+					return
+				}
+				io.WriteString(c, page(r.target))
+				if r.target == "/1" {
+					io.WriteString(c, page("evil"))
+				}
+			}
+		}}
+		v := newTour(t, Options{Network: w, KeepWire: true})
+		v.visit("http://a.example/1")
+		res, all := v.visit("http://a.example/2")
+		if stage(all[0]) != StageStale || len(all[0].ResponseHead) > 0 || all[0].Ended.Sub(all[0].Started) != 15*time.Second {
+			t.Errorf("%q: %+v, %v", all[0].ResponseHead, all[0], all[0].Err)
+		}
+		if res.Page == nil || string(res.Page.Body) != "/2" || len(w.dialed) != 2 {
+			t.Errorf("%d connections, %+v", len(w.dialed), last(all))
+		}
+	})
+}
+
+// The end of a context is that of its exchange, and of no other.
+func TestAContextThatEndsBehindItsVisitCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(r.target) }))}
+		v := newTour(t, Options{Network: w})
+		for i := range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			visitWith(ctx, v.fetcher, fmt.Sprintf("http://a.example/%d", i), func(r *Result) {
+				if x := last(r.Exchanges); x.Err != nil {
+					t.Error(x.Err)
+				}
+			})
+			cancel()
+			synctest.Wait()
+			time.Sleep(20 * time.Second)
+		}
+		if len(w.dialed) != 1 {
+			t.Errorf("%d connections", len(w.dialed))
+		}
+	})
+}
+
+// One that ends while the last byte is read leaves no connection to those who come later.
+func TestAContextThatEndsWithItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string {
+			cancel()
+			return page(r.target)
+		}))}
+		v := newTour(t, Options{Network: w})
+		visitWith(ctx, v.fetcher, "http://a.example/1", func(*Result) {})
+		res, all := v.visit("http://a.example/2")
+		if res.Page == nil || string(res.Page.Body) != "/2" || len(all) != 1 {
+			t.Errorf("%+v, %v", all, last(all).Err)
+		}
+	})
+}
+
+// A kept connection is memory, and no goroutine waits on it.
+func TestAConnectionHasNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
+		v := newTour(t, Options{Network: w})
+		before := runtime.NumGoroutine()
+		v.visit("http://a.example/")
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n != 1 || v.fetcher.open.Len() != 1 {
+			t.Errorf("%d goroutines beside the server's, %d connections are kept", n-1, v.fetcher.open.Len())
+		}
+	})
+}
+
+// What curl and browsers read is a page.
+func TestOddAnswersThatArePages(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, answer := range map[string]string{
+		"a line without a name":         ok + ": x\r\nContent-Length: 5\r\n\r\nhello",
+		"a name that is none":           ok + "<meta>: x\r\nContent-Length: 5\r\n\r\nhello",
+		"control characters":            ok + "X: a\x01b\r\nContent-Length: 5\r\n\r\nhello",
+		"small letters":                 "http/1.1 200 ok\r\nContent-Length: 5\r\n\r\nhello",
+		"HTTP/2.0":                      "HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+		"one length twice":              ok + "Content-Length: 5, 5\r\n\r\nhello",
+		"identity":                      ok + "Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
+		"a trailer that is none":        ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx\r\n\r\n",
+		"chunks with LF alone":          ok + "Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n",
+		"a line end before the answer":  "\r\n" + ok + "Content-Length: 5\r\n\r\nhello",
+		"a blank before a colon":        ok + "Content-Length : 5\r\n\r\nhello",
+		"a length that does not count":  ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"an early hint that is no head": "HTTP/1.1 103 Hints\r\nx\r\n\r\n" + ok + "Content-Length: 5\r\n\r\nhello",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answers(noRobots(func(*request, int) string { return answer }))}
+			res, all := newTour(t, Options{Network: w, KeepWire: true}).visit("http://a.example/")
+			x := last(all)
+			if res.Page != x || string(x.Body) != "hello" || x.Proto != "http/1.1" || !strings.HasSuffix(string(x.ResponseHead), "\n\r\n") {
+				t.Errorf("%s: %q over %s, head %q: %v", name, x.Body, x.Proto, x.ResponseHead, x.Err)
+			}
+			for field, values := range x.Header {
+				if strings.ContainsAny(strings.Join(values, ""), "\x01\r\n") {
+					t.Errorf("%s: %s: %q", name, field, values)
+				}
+			}
+		})
+	}
+}
+
+// A request that cannot be one is not sent.
+func TestARequestThatCannotBeOneIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		w := &wire{serve: func(c net.Conn, n int) {
+			if _, err := c.Read(make([]byte, 1)); err == nil {
+				asked++
+			}
+		}}
+		v := newTour(t, Options{Network: w})
+		front := frontOf(t, frontier.Options{}, "http://a.example/")
+		turn, err := front.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := v.fetcher.host(turn.Site())
+		x, err := h.exchange(t.Context(), turn, ask{url: turn.Entry().URL, limit: 1000, header: http.Header{"X": {"a\nb"}}})
+		v.fetcher.giveBack(h)
+		if err != nil || stage(x) != StageProtocol || v.fetcher.open.Len() > 0 {
+			t.Errorf("%v, %v", err, x.Err)
+		}
+		if synctest.Wait(); asked != 0 {
+			t.Error("it was sent")
+		}
+	})
+}
