@@ -42,6 +42,7 @@ func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
 		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
 		secure: site.Scheme() == "https", onTLS: func() { w.enter(phaseTLS) },
 	}
+	defer func() { d.onTLS = nil }() // it knows the exchange, and the connection outlives that
 	raw, err := d.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,6 @@ func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
 		return c, nil
 	}
 	over, err := d.dialTLS(ctx, raw)
-	d.onTLS = nil // it knows the exchange, and the connection may outlive that
 	if err != nil {
 		return nil, err
 	}
