@@ -51,7 +51,8 @@ func (rec *Record) Head() bool { return rec.Header.Get(FieldMethod) == http.Meth
 // Response reads the block as an HTTP response; nothing of it may have been
 // read before. The body is the payload: without its transfer coding, with its
 // content coding. Of a truncated record it may end in io.ErrUnexpectedEOF. An answer to
-// HEAD has none, whatever its header says.
+// HEAD has none, whatever its header says. A head that net/http refuses is read as browsers
+// do, where that is clear.
 func (rec *Record) Response() (*http.Response, error) {
 	head, rest, err := rec.head()
 	if err != nil {
@@ -60,12 +61,18 @@ func (rec *Record) Response() (*http.Response, error) {
 	if headEnd(head) < 0 {
 		head = append(head, "\r\n\r\n"...)
 	}
-	in := bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(rest), rec))
 	var req *http.Request
 	if rec.Head() {
 		req = &http.Request{Method: http.MethodHead}
 	}
-	resp, err := http.ReadResponse(in, req)
+	read := func(head []byte) (*http.Response, error) {
+		in := io.MultiReader(bytes.NewReader(head), bytes.NewReader(rest), rec)
+		return http.ReadResponse(bufio.NewReader(in), req)
+	}
+	resp, err := read(head)
+	if err != nil { // it went no further than the head
+		resp, err = read(mended(head, rec.Head()))
+	}
 	if err != nil {
 		return nil, &Error{rec.Offset, fmt.Errorf("the block is no HTTP response: %w", err)}
 	}

@@ -1,0 +1,95 @@
+package warc
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d\.\d) +(\d{3})(?:[ \t](.*))?$`)
+
+// mended is the head of an answer that net/http refuses, as it would have been written by
+// who knows the rules: a crawler may have read it all the same. Lines that are no field stay
+// as they are. An answer without a body has no framing.
+func mended(head []byte, noBody bool) []byte {
+	var out []byte
+	for i, line := range unfolded(head) {
+		if i == 0 {
+			if m := statusLine.FindStringSubmatch(line); m != nil {
+				line = "HTTP/" + m[1] + " " + m[2] + " " + spaced(m[3])
+				noBody = noBody || m[2] == strconv.Itoa(http.StatusNoContent) || m[2] == strconv.Itoa(http.StatusNotModified)
+			}
+			out = append(out, line+"\r\n"...)
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimRight(name, " \t"); ok {
+			if !isToken(name) {
+				continue
+			}
+			if value, ok = framing(name, spaced(value), noBody); !ok {
+				continue
+			}
+			line = name + ": " + value
+		}
+		out = append(out, line+"\r\n"...)
+	}
+	return append(out, "\r\n"...)
+}
+
+// unfolded is the lines of a head, without their ends and without the empty one. A line that
+// begins with a blank belongs to the one before (RFC 9112, section 5.2).
+func unfolded(head []byte) []string {
+	var lines, parts []string
+	flush := func() {
+		if len(parts) > 0 {
+			lines, parts = append(lines, strings.Join(parts, " ")), nil
+		}
+	}
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if len(line) == 0 {
+			break
+		}
+		if line[0] != ' ' && line[0] != '\t' {
+			flush()
+		}
+		parts = append(parts, strings.Trim(string(line), " \t"))
+	}
+	flush()
+	return lines
+}
+
+// spaced is a value with blanks for control characters (RFC 9110, section 5.5).
+func spaced(value string) string {
+	b := []byte(value)
+	for i, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+	return strings.Trim(string(b), " \t")
+}
+
+// framing is the value of a field that says how long a body is, as net/http takes it; not
+// ok where it says nothing. Other fields stay as they are.
+func framing(name, value string, noBody bool) (_ string, ok bool) {
+	var said []string
+	for one := range strings.SplitSeq(value, ",") {
+		if one = strings.ToLower(strings.Trim(one, " \t")); !slices.Contains(said, one) {
+			said = append(said, one)
+		}
+	}
+	switch {
+	case strings.EqualFold(name, contentLength):
+		_, err := strconv.ParseUint(said[0], 10, 63)
+		return said[0], err == nil && len(said) == 1 && !noBody
+	case strings.EqualFold(name, "Transfer-Encoding"):
+		said = slices.DeleteFunc(said, func(one string) bool { return one == "" || one == "identity" })
+		return strings.Join(said, ", "), len(said) > 0 && !noBody
+	}
+	return value, true
+}

@@ -1,0 +1,96 @@
+package warc
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What a crawler has read is read here, too, though net/http refuses it.
+func TestOddHeadsAreRead(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for name, tc := range map[string]struct {
+		head   string
+		noBody bool
+		want   string // status line, fields and body; empty: it is refused
+	}{
+		"small letters":           {"http/1.1 200 ok\r\nX: a\r\n\r\n", false, "200 ok|X: a|body"},
+		"a tab behind the status": {"HTTP/1.1 200\tOK\r\n\r\n", false, "200 OK|body"},
+		"a reason with controls":  {"HTTP/1.1 200 O\x01K\r\n: \r\n\r\n", false, "200 O K|body"},
+		"no reason":               {"HTTP/1.1 200\r\n: x\r\n\r\n", false, "200 |body"},
+		"a line without a name":   {ok + ": x\r\nX: a\r\n\r\n", false, "200 OK|X: a|body"},
+		"a name that is none":     {ok + "<x>: y\r\nX: a\r\n z\r\n\r\n", false, "200 OK|X: a z|body"},
+		"control characters":      {ok + "X: a\x01b\rc\x7f\r\n\r\n", false, "200 OK|X: a b c|body"},
+		"a zero byte":             {ok + "X: a\x00b\r\n\r\n", false, "200 OK|X: a b|body"},
+		"one length twice":        {ok + "Content-Length: 4, 4\r\n\r\n", false, "200 OK|Content-Length: 4|body"},
+		"two lengths":             {ok + "Content-Length: 3, 4\r\n\r\n", false, "200 OK|body"},
+		"a length that is none":   {ok + "Content-Length: -4\r\n\r\n", false, "200 OK|body"},
+		"identity":                {ok + "Transfer-Encoding: identity\r\nContent-Length: 4\r\n\r\n", false, "200 OK|Content-Length: 4|body"},
+		"HEAD with two lengths":   {ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\n", true, "200 OK|"},
+		"HEAD with a coding":      {ok + "Transfer-Encoding: x\r\n\r\n", true, "200 OK|"},
+		"304 with two lengths":    {"HTTP/1.1 304 No\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", false, "304 No|"},
+		"204 with a coding":       {"HTTP/1.1 204 No\r\nTransfer-Encoding: x\r\n\r\n", false, "204 No|"},
+		"a line without a colon":  {ok + "hello\r\n\r\n", false, ""},
+		"another protocol":        {"ICY 200 OK\r\n\r\n", false, ""},
+	} {
+		x := page("")
+		x.Metadata, x.Request, x.Head = nil, nil, tc.noBody
+		x.Response = &HTTP{Head: []byte(tc.head), Coding: AsSent}
+		if !tc.noBody {
+			x.Response.Body = []byte("body")
+		}
+		file, _ := mustExchange(t, encoder(t, Options{}), nil, x)
+		for rec := range records(t, file) {
+			resp, err := rec.Response()
+			if err != nil {
+				if tc.want != "" {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
+			got := resp.Status
+			for _, field := range []string{"X", "Content-Length", "Transfer-Encoding"} {
+				if v := resp.Header[field]; len(v) > 0 {
+					got += "|" + field + ": " + strings.Join(v, "; ")
+				}
+			}
+			body, err := io.ReadAll(resp.Body)
+			if got += "|" + string(body); got != tc.want || err != nil {
+				t.Errorf("%s: %q, want %q: %v", name, got, tc.want, err)
+			}
+		}
+	}
+}
+
+// A head that net/http reads says the same when it is mended.
+func FuzzMended(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 4\r\n\r\n"), false)
+	f.Add([]byte("HTTP/1.1 204 No\nTransfer-Encoding: chunked\n\n"), true)
+	f.Fuzz(func(t *testing.T, head []byte, noBody bool) {
+		req := &http.Request{}
+		if noBody {
+			req.Method = http.MethodHead
+		}
+		read := func(head []byte) (*http.Response, error) {
+			return http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), req)
+		}
+		if headEnd(head) != len(head) {
+			return
+		}
+		want, err := read(head)
+		if err != nil {
+			return
+		}
+		once := mended(head, noBody)
+		got, err := read(once)
+		if err != nil || got.StatusCode != want.StatusCode || headEnd(once) != len(once) {
+			t.Fatalf("%q becomes %q: %v", head, once, err)
+		}
+		if got.Header.Get("Location") != want.Header.Get("Location") || !noBody && got.ContentLength != want.ContentLength && want.StatusCode != 204 && want.StatusCode != 304 {
+			t.Errorf("%q becomes %q", head, once)
+		}
+	})
+}
