@@ -128,8 +128,7 @@ func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
 			x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 		}
 	}
-	serr := c.h1.Send(c.request)
-	c.unsent = serr != nil
+	c.unsent = c.h1.Send(c.request) != nil // there may be an answer all the same
 	got, err := c.h1.Receive(a.head)
 	head := c.h1.Head()
 	if keep {
@@ -141,9 +140,6 @@ func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
 	if err != nil {
 		if x.broken = x.ResponseHead; !keep {
 			x.broken = bytes.Clone(head[:min(len(head), beginning)])
-		}
-		if len(head) == 0 && serr != nil && !isTimeout(serr) {
-			err = serr
 		}
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -150,15 +151,77 @@ func TestAContextThatEndsWithItsAnswer(t *testing.T) {
 	})
 }
 
+// Whatever ends while an exchange is under way, ends its reads and writes, and leaves
+// nothing to the next.
+func TestAnExchangeEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer server.Close()
+		over := newTimed(client)
+		defer over.Close()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := newWatch(ctx, time.Minute)
+		w.context()
+		over.begin(w)
+		if w.timer != nil {
+			t.Error("a timer runs beside the deadlines")
+		}
+		stopped := errors.New("stopped")
+		cancel(stopped)
+		if n, err := over.Write([]byte("x")); n != 0 || err != stopped {
+			t.Errorf("write: %d, %v", n, err)
+		}
+		if n, err := over.Read(make([]byte, 1)); n != 0 || err != stopped {
+			t.Errorf("read: %d, %v", n, err)
+		}
+		if synctest.Wait(); over.end() {
+			t.Error("there may be another exchange, though the deadline is that of this one")
+		}
+		w.stop()
+	})
+}
+
+// An answer that comes without the request is one, but the last of its connection.
+func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: func(c net.Conn, n int) {
+			io.WriteString(c, page("User-agent: *\nAllow: /"))
+			io.Copy(io.Discard, c)
+		}}
+		v := newTour(t, Options{Network: w})
+		v.once = true
+		if _, all := v.visit("http://a.example/"); all[0].Err != nil || all[0].Status != 200 || v.fetcher.open.Len() != 0 {
+			t.Errorf("%d connections are kept: %+v", v.fetcher.open.Len(), all[0])
+		}
+	})
+}
+
+// A connection that waits for its next exchange has nothing of the last.
+func TestAKeptConnectionIsSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
+		v := newTour(t, Options{Network: w})
+		res, _ := v.visit("http://a.example/" + strings.Repeat("x", maxRequest))
+		c := v.fetcher.host(res.Page.URL.Site()).conn
+		if c == nil || cap(c.request) > maxRequest || c.response.Header != nil || c.onTLS != nil || c.over.watch != nil {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
 // A kept connection is memory, and no goroutine waits on it.
 func TestAConnectionHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
 		v := newTour(t, Options{Network: w})
-		before := runtime.NumGoroutine()
+		goroutines := func() int { // of the bubble: other tests may have some that end
+			synctest.Wait()
+			stacks := make([]byte, 1<<20)
+			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ", synctest bubble ")
+		}
+		before := goroutines()
 		v.visit("http://a.example/")
-		synctest.Wait()
-		if n := runtime.NumGoroutine() - before; n != 1 || v.fetcher.open.Len() != 1 {
+		if n := goroutines() - before; before == 0 || n != 1 || v.fetcher.open.Len() != 1 {
 			t.Errorf("%d goroutines beside the server's, %d connections are kept", n-1, v.fetcher.open.Len())
 		}
 	})

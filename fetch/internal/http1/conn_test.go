@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -211,6 +212,10 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 			t.Errorf("%s is %s, want %s: %v", tc.name, o.what(), tc.want, o)
 		}
 	}
+	early64 := fill((maxInterim+1)*len(early), early)
+	if o := exchange(says(early64, 0), false); o.head != "" {
+		t.Errorf("the head of an interim answer is that of none: %q", o.head)
+	}
 	if o := exchange(&said{Reader: silence{}}, false); !errors.Is(o.err, io.ErrNoProgress) {
 		t.Errorf("reads that bring nothing: %v", o)
 	}
@@ -269,6 +274,7 @@ func TestTheEndOfABodyStays(t *testing.T) {
 	for answer, want := range map[string]error{
 		ok + "Content-Length: 2\r\n\r\nok": io.EOF, ok + "Content-Length: 3\r\n\r\nok": io.ErrUnexpectedEOF, ok + "\r\nok": io.EOF,
 		ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n": io.EOF, ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nokzz": ErrProtocol,
+		ok + "Transfer-Encoding: chunked\r\n\r\nzz\r\n5\r\nhello\r\n0\r\n\r\n": ErrProtocol,
 	} {
 		c := New(says(answer, 0))
 		c.Send([]byte("x"))
@@ -287,4 +293,58 @@ func TestTheEndOfABodyStays(t *testing.T) {
 		}
 		c.End()
 	}
+}
+
+// What has come is not kept back until more has.
+func TestABodyIsReadAsItComes(t *testing.T) {
+	for _, came := range []string{"Content-Length: 9\r\n\r\nhello", "\r\nhello", "Transfer-Encoding: chunked\r\n\r\n9\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n5"} {
+		more := errors.New("more is wanted")
+		c := New(&said{Reader: io.MultiReader(strings.NewReader(ok+came), iotest.ErrReader(more))})
+		c.Send([]byte("x"))
+		resp, err := c.Receive(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, 100)
+		if n, err := resp.Body.Read(p); string(p[:n]) != "hello" || err != nil {
+			t.Errorf("%q: %q, %v", came, p[:n], err)
+		}
+		if n, err := resp.Body.Read(p); n != 0 || err != more {
+			t.Errorf("%q: then %d, %v", came, n, err)
+		}
+		c.End()
+	}
+}
+
+// What is no answer of HTTP may still have a head, which ends where it ends.
+func TestTheHeadOfWhatCannotBeReadEndsBeforeItsBody(t *testing.T) {
+	if o := exchange(says("HTTP/9 429 X\r\nA: b\r\n\r\nC: d\r\n", 0), false); o.err == nil || o.head != "HTTP/9 429 X\r\nA: b\r\n\r\n" {
+		t.Errorf("%q: %v", o.head, o)
+	}
+}
+
+// Who keeps a field keeps little else.
+func TestAFieldDoesNotHoldOnToALongHead(t *testing.T) {
+	long := ok + "Etag: \"1\"\r\nX: " + strings.Repeat("x", 200_000) + "\r\nContent-Length: 0\r\n\r\n"
+	var kept []string
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for range 100 {
+		o := exchange(says(long, 0), false)
+		kept = append(kept, o.header.Get("Etag"))
+	}
+	if grown := int64(heap()) - int64(before); grown > 10<<20 || kept[99] != `"1"` {
+		t.Errorf("%d fields hold %d bytes", len(kept), grown)
+	}
+	c := New(says(long+long, 0))
+	exchangeOn(c, false)
+	if c.begin(); len(*c.buf) > maxPooled {
+		t.Errorf("a buffer of %d bytes is kept", len(*c.buf))
+	}
+	c.End()
 }
