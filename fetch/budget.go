@@ -123,6 +123,9 @@ func (e *spoolError) Error() string {
 func (e *spoolError) Unwrap() error { return e.err }
 
 func isSpool(err error) bool {
+	if err == nil { // as after most bodies: the variable below costs memory
+		return false
+	}
 	var spool *spoolError
 	return errors.As(err, &spool)
 }
