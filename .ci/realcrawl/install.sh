@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs nginx, vsftpd, caddy, haproxy, python3 and the documentation packages that the real
+# Installs nginx, vsftpd, caddy, haproxy, python3, curl and the documentation packages that the real
 # crawl serves. Does nothing when all of them are there.
 set -euo pipefail
 
@@ -21,6 +21,7 @@ command -v vsftpd >/dev/null || missing+=(vsftpd)
 command -v caddy >/dev/null || missing+=(caddy)
 command -v haproxy >/dev/null || missing+=(haproxy)
 command -v python3 >/dev/null || missing+=(python3)
+command -v curl >/dev/null || missing+=(curl)
 have_docs || missing+=("${docs[@]}")
 [ ${#missing[@]} -gt 0 ] || exit 0
 

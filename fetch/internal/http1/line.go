@@ -28,8 +28,8 @@ func NewLine(c net.Conn) *Line {
 	if at := c.LocalAddr(); at != nil {
 		l.inside = at.Network() == "pipe"
 	}
-	if s, ok := c.(syscall.Conn); ok && canLook {
-		if raw, err := s.SyscallConn(); err == nil {
+	if tcp, ok := c.(*net.TCPConn); ok && canLook { // nobody else has a hand in what is read
+		if raw, err := tcp.SyscallConn(); err == nil {
 			l.raw, l.try = raw, l.readNow
 		}
 	}
