@@ -77,7 +77,7 @@ func (c *Conn) readHead(most int) error {
 	for from, checked := 0, false; ; {
 		b := c.buffered()
 		c.head = b[:min(len(b), most)]
-		if !checked && bytes.IndexByte(b, '\n') >= 0 {
+		if !checked && bytes.IndexByte(b[from:], '\n') >= 0 {
 			// Whoever speaks something else may never come to an empty line.
 			if _, _, _, ok := parseStatus(firstLine(b)); !ok {
 				if end := HeadEnd(c.head, 0); end >= 0 {
