@@ -1,0 +1,81 @@
+package scheduler
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"github.com/permesso-crawler/permesso/crawler/series"
+)
+
+// A Dir is the series in a directory.
+type Dir struct {
+	series.Series
+	Job func() (*schedule.Schedule, error) // reads the job file
+
+	over  series.Snapshot // that was found to be over: it stays so
+	ended time.Time
+}
+
+// Schedule implements Series.
+func (d *Dir) Schedule() (*schedule.Schedule, error) { return d.Job() }
+
+// Ran implements Series. A snapshot whose state cannot be read counts as one that has
+// not ended: who goes on with it says what is wrong.
+func (d *Dir) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error) {
+	ran, busy, err = d.Known(child)
+	if err == nil && ran.Last.IsZero() && ran.Since.IsZero() {
+		err = d.NoteSince(now)
+		ran.Since = now
+	}
+	return ran, busy, err
+}
+
+// Known is Ran for who changes nothing.
+func (d *Dir) Known(child bool) (ran schedule.Ran, busy error, err error) {
+	if _, err := os.Stat(d.Dir); err != nil {
+		return ran, nil, fmt.Errorf("the directory of the series cannot be read: %w", err)
+	}
+	snapshots, err := d.Snapshots()
+	if err != nil {
+		return ran, nil, err
+	}
+	missed, since, err := d.Missed()
+	if err != nil {
+		return ran, nil, err
+	}
+	ran.Since = since
+	for _, m := range missed {
+		ran.Last = later(ran.Last, m.Due)
+	}
+	var last series.Snapshot
+	if len(snapshots) > 0 {
+		last = snapshots[len(snapshots)-1]
+		ran.Last = later(ran.Last, last.Start)
+	}
+	if !child {
+		busy = d.Free()
+	}
+	if ran.Going = child || busy != nil; !ran.Going && len(snapshots) > 0 {
+		ran.Going, ran.Ended, busy = d.state(last)
+	}
+	return ran, busy, nil
+}
+
+// state is how far the newest snapshot is, on which nobody of the series is at work.
+func (d *Dir) state(last series.Snapshot) (going bool, ended time.Time, busy error) {
+	if last == d.over {
+		return false, d.ended, nil
+	}
+	switch state, err := last.State(); {
+	case err != nil:
+		return true, time.Time{}, nil
+	case state.Running:
+		return true, time.Time{}, fmt.Errorf("another process is at work on %s: this one goes on when that ends", last.Dir)
+	case state.Over:
+		d.over, d.ended = last, state.Ended()
+		return false, d.ended, nil
+	}
+	return true, time.Time{}, nil
+}

@@ -1,0 +1,246 @@
+package scheduler
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"github.com/permesso-crawler/permesso/crawler/series"
+)
+
+// mostTries is how often a run is started again that fails, with a pause that doubles
+// from firstPause on: half an hour in all.
+const (
+	mostTries  = 5
+	firstPause = time.Minute
+)
+
+// A job is a series that the scheduler looks after. What stands here may be lost at any
+// time: it says only how patient the scheduler is.
+type job struct {
+	dir      string
+	series   Series
+	schedule *schedule.Schedule // nil: it was never read
+	told     string             // what is wrong, so that it is said once
+
+	child Child // nil: none
+	run   Run   // of the child
+
+	task  time.Time // what the following is about: a nominal time
+	tries int       // that have failed
+	again time.Time // not before that
+	rests bool      // until the next time
+	held  time.Time // since when a run waits for room
+
+	idle idle // what the last look found, if that was nothing to do
+}
+
+// An idle says that nothing is to be done while the series is as it was, from one moment
+// to another: a schedule need not be asked each minute.
+type idle struct {
+	ran      schedule.Ran
+	of       *schedule.Schedule
+	from, to time.Time
+	plan     schedule.Plan
+}
+
+// lookAt finds out what is to be done for a series, and does it. wake is when something
+// falls due; zero: nobody knows.
+func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake time.Time) {
+	if j.schedule == nil {
+		if s.read(j); j.schedule == nil {
+			return time.Time{}
+		}
+	}
+	ran, busy, err := j.series.Ran(now, j.child != nil)
+	if err != nil {
+		s.tell(j, err)
+		return time.Time{}
+	}
+	if j.child != nil {
+		ran.Going = true
+		if j.run.Due.After(ran.Last) {
+			ran.Last = j.run.Due // its snapshot may not be there yet
+		}
+	}
+	plan, last, err := s.plan(j, ran, now)
+	if err != nil {
+		s.tell(j, err)
+		return time.Time{}
+	}
+	wake = plan.Wake
+	if j.child != nil {
+		s.tell(j, nil)
+		return wake
+	}
+	s.tell(j, busy)
+	run := Run{Dir: j.dir, Due: plan.Run}
+	task := run.Due
+	if ran.Going {
+		run.Due, task = time.Time{}, later(last, plan.Waiting)
+	}
+	if busy != nil || !ran.Going && run.Due.IsZero() {
+		j.held = time.Time{}
+		return wake
+	}
+	if !task.Equal(j.task) {
+		j.task, j.tries, j.again, j.rests, j.held = task, 0, time.Time{}, false, time.Time{}
+	}
+	switch {
+	case j.rests:
+		return wake
+	case now.Before(j.again):
+		return earlier(wake, j.again)
+	case s.running >= s.o.AtOnce:
+		if j.held.IsZero() {
+			j.held = now
+		}
+		return wake
+	}
+	s.start(ctx, j, run)
+	return wake
+}
+
+// plan asks the schedule what is to be done, and notes what was missed; last is what is
+// accounted for then. A run that waits for room is not late by that.
+func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Plan, last time.Time, err error) {
+	if i := j.idle; i.of == j.schedule && i.ran == ran && !now.Before(i.from) && now.Before(i.to) {
+		return i.plan, ran.Last, nil
+	}
+	name := Name(j.dir)
+	for {
+		p = j.schedule.Plan(name, ran, now)
+		if !j.held.IsZero() && j.held.Before(now) {
+			if then := j.schedule.Plan(name, ran, j.held); then.Wake.After(now) {
+				p = then
+			}
+		}
+		if ran.Last.IsZero() && !p.Run.IsZero() && p.Run.After(j.task) && j.tries > 0 && periodic(j.schedule) {
+			p.Run = j.task // not another one for each try
+		}
+		if len(p.Missed) == 0 {
+			if p.Run.IsZero() {
+				j.idle = idle{ran, j.schedule, now, p.Wake, p}
+			}
+			return p, ran.Last, nil
+		}
+		var missed []series.Missed
+		for _, m := range p.Missed {
+			missed = append(missed, series.Missed{Due: m.Due, Why: string(m.Why), Noted: now})
+			ran.Last = later(ran.Last, m.Due)
+		}
+		if err := j.series.NoteMissed(missed...); err != nil {
+			return p, ran.Last, err
+		}
+		newest := p.Missed[len(p.Missed)-1]
+		if n := len(missed); n > 1 {
+			s.o.Say(j.dir, "%d runs were missed, the last one that of %s (%s)", n, newest.Due.Format(time.RFC3339), newest.Why)
+		} else {
+			s.o.Say(j.dir, "the run of %s was missed (%s)", newest.Due.Format(time.RFC3339), newest.Why)
+		}
+		if !p.More {
+			return p, ran.Last, nil
+		}
+	}
+}
+
+// periodic reports whether runs are counted from the first one, which may be at any time.
+func periodic(s *schedule.Schedule) bool {
+	return !strings.ContainsAny(strings.TrimSpace(s.Spec().Every), " \t@")
+}
+
+// Name is what a series is called by its schedule: the last part of its directory.
+func Name(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return filepath.Base(dir)
+}
+
+// start starts a child.
+func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
+	child, err := s.o.Start(run)
+	if err != nil {
+		s.o.Say(j.dir, "%v", err)
+		s.failed(j, run)
+		return
+	}
+	j.child, j.run, j.held = child, run, time.Time{}
+	s.running++
+	// Who waits for the child. It ends with that, or where nobody looks any more.
+	go func() {
+		e := ending{j, child.Wait()}
+		select {
+		case s.ended <- e:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// over takes note of a child that has ended: what it came to is read from the series.
+func (s *Scheduler) over(e ending) {
+	j, run := e.of, e.of.run
+	j.child, j.run = nil, Run{}
+	s.running--
+	ran, _, err := j.series.Ran(s.o.Now(), false)
+	made := !run.Due.After(ran.Last)
+	switch {
+	case s.stopping || err != nil || made && !ran.Going:
+		return
+	case e.code == inUse:
+		j.again = s.o.Now().Add(lookAgain)
+		return
+	case made && (e.code == stopped || e.code == forced):
+		s.o.Say(j.dir, "the run was stopped: it goes on at the next time, or when the scheduler is started again")
+		s.rest(j, made, run)
+	case e.code == usage || e.code == damaged:
+		s.o.Say(j.dir, "the run ended with exit code %d, which wants to be mended: it is tried at the next time", e.code)
+		s.rest(j, made, run)
+	default:
+		s.failed(j, run)
+	}
+	if made {
+		j.task = ran.Last // what failed is to go on with that now
+	}
+}
+
+// failed lets a run be started again after a pause, a few times.
+func (s *Scheduler) failed(j *job, run Run) {
+	if j.tries++; j.tries > mostTries {
+		s.o.Say(j.dir, "the run has failed %d times: it is tried at the next time", j.tries)
+		ran, _, err := j.series.Ran(s.o.Now(), false)
+		s.rest(j, err == nil && !run.Due.After(ran.Last), run)
+		return
+	}
+	pause := firstPause << (j.tries - 1)
+	j.again = s.o.Now().Add(pause)
+	s.o.Say(j.dir, "the run has failed: it is started again in %v", pause)
+}
+
+// rest leaves a series alone until its next time. A run that has made no snapshot is one
+// that was missed.
+func (s *Scheduler) rest(j *job, made bool, run Run) {
+	j.rests = true
+	if made {
+		return
+	}
+	if err := j.series.NoteMissed(series.Missed{Due: run.Due, Why: series.WhyFailed, Noted: s.o.Now()}); err != nil {
+		s.tell(j, err)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,184 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"github.com/permesso-crawler/permesso/crawler/series"
+)
+
+// lookAgain is how long the scheduler sleeps at most.
+const lookAgain = time.Minute
+
+// Exit codes of a run that say what the scheduler does, as crawl run has them. Killed
+// stands for those of a process that a signal has ended.
+const (
+	Killed  = -1
+	usage   = 2
+	damaged = 6
+	inUse   = 7
+	stopped = 10
+	forced  = 130
+)
+
+// A Run is what a child is to do: the run of a nominal time, or, where Due is zero, to go
+// on with the newest snapshot.
+type Run struct {
+	Dir string
+	Due time.Time
+}
+
+// A Child is a process that makes a snapshot.
+type Child interface {
+	Wait() (code int) // how it has ended; called once
+	Stop()            // asks it to end, a second time at once
+}
+
+// A Series is what the scheduler knows of one, and tells it.
+type Series interface {
+	// Ran says what there was, and whether somebody else is at work on it. While a child
+	// is at work no state is read that it may be about to open. The first time that
+	// somebody looks at a new series is kept.
+	Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error)
+	NoteMissed(...series.Missed) error
+	// Schedule reads the job file.
+	Schedule() (*schedule.Schedule, error)
+}
+
+// Options of a Scheduler. All are required.
+type Options struct {
+	AtOnce int // children at a time
+	Now    func() time.Time
+	Open   func(dir string) Series
+	Start  func(Run) (Child, error)
+	Say    func(dir, format string, args ...any) // of one series
+}
+
+// A Command is what a signal asks a Scheduler to do.
+type Command int
+
+const (
+	Stop   Command = iota // let the children end, a second time at once; then Run returns
+	Reload                // read the job files again
+)
+
+// A Scheduler starts the runs of series. Only Run may be called, and once.
+type Scheduler struct {
+	o        Options
+	jobs     []*job
+	running  int
+	stopping bool
+	ended    chan ending
+}
+
+// An ending is a child that has ended.
+type ending struct {
+	of   *job
+	code int
+}
+
+// New makes a scheduler of the series in some directories.
+func New(dirs []string, o Options) *Scheduler {
+	s := &Scheduler{o: o, ended: make(chan ending)}
+	for _, dir := range dirs {
+		s.jobs = append(s.jobs, &job{dir: dir, series: o.Open(dir)})
+	}
+	return s
+}
+
+// Run looks after the series until it is told to stop and all children have ended, or
+// until the context ends, which leaves the children alone.
+func (s *Scheduler) Run(ctx context.Context, commands <-chan Command) {
+	for _, j := range s.jobs {
+		s.read(j)
+	}
+	for !s.stopping || s.running > 0 {
+		timer := time.NewTimer(s.look(ctx))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case e := <-s.ended:
+			s.over(e)
+		case c := <-commands:
+			s.obey(c)
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// look starts what is due, and says when to look again.
+func (s *Scheduler) look(ctx context.Context) time.Duration {
+	wait := lookAgain
+	if s.stopping {
+		return wait
+	}
+	now := s.o.Now()
+	// Who has waited for room the longest comes first.
+	slices.SortStableFunc(s.jobs, func(a, b *job) int {
+		if a.held.IsZero() != b.held.IsZero() {
+			return cmp.Compare(b.held.Unix(), a.held.Unix())
+		}
+		return a.held.Compare(b.held)
+	})
+	for _, j := range s.jobs {
+		if wake := s.lookAt(ctx, j, now); !wake.IsZero() {
+			wait = min(wait, wake.Sub(now))
+		}
+	}
+	return max(wait, 0)
+}
+
+func (s *Scheduler) obey(c Command) {
+	switch {
+	case c == Reload:
+		for _, j := range s.jobs {
+			s.read(j)
+		}
+		return
+	case s.stopping:
+		s.o.Say("", "ending %d runs at once", s.running)
+	case s.running > 0:
+		s.o.Say("", "stopping: %d runs end after the requests under way; once more ends them at once", s.running)
+	}
+	s.stopping = true
+	for _, j := range s.jobs {
+		if j.child != nil {
+			j.child.Stop()
+		}
+	}
+}
+
+// read reads the job file of a series; where that cannot be done the schedule stays as
+// it was.
+func (s *Scheduler) read(j *job) {
+	is, err := j.series.Schedule()
+	if err != nil && j.schedule != nil {
+		err = &staysError{err}
+	}
+	s.tell(j, err)
+	if err == nil {
+		j.schedule = is
+	}
+}
+
+// A staysError says that what was read before still holds.
+type staysError struct{ error }
+
+func (e *staysError) Error() string { return e.error.Error() + "; the schedule stays as it was" }
+
+// tell says what is wrong with a series, once for as long as it is.
+func (s *Scheduler) tell(j *job, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != j.told {
+		s.o.Say(j.dir, "%s", text)
+	}
+	j.told = text
+}
