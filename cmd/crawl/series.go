@@ -34,6 +34,9 @@ func (f *runFlags) checkSeries(given func(flag string) bool) (dir string, err er
 // beginSnapshot makes the next snapshot of a series, or goes on with the last one, and
 // lets opts crawl into it. What is not valid makes none.
 func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run, error) {
+	if opts.Previous != "" {
+		return nil, usage("--previous and --series both say which crawl was before: take --previous out")
+	}
 	if _, err := crawler.New(*opts); err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run
 	if err != nil {
 		return nil, err
 	}
-	opts.Dir, opts.Seeds, opts.TextDigest = r.Dir, r.Seeds, true
+	opts.Dir, opts.Seeds, opts.Previous, opts.TextDigest = r.Dir, r.Seeds, r.Previous, true
 	switch name := filepath.Base(r.Dir); {
 	case r.Resumed && r.Changed != nil && r.Changed.SeedsAdded+r.Changed.SeedsRemoved > 0:
 		p.note("crawl: %s did not end: this goes on with it; the seeds of the job are others by now (%s): they count from the next snapshot on", name, seedsChanged(r.Changed))

@@ -123,8 +123,19 @@ func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err er
 	if over, ok := LastOver(before); ok {
 		r.Previous = over.Dir
 	}
+	if facts, err := last.ReadFacts(); err == nil && facts.Previous != "" {
+		// Others may have ended since then, with copies of what this one already has.
+		if was := filepath.Join(filepath.Dir(last.Dir), facts.Previous); isDir(was) {
+			r.Previous = was
+		}
+	}
 	r.Changed = job.changed(job.facts(last.Start, at.Now), last)
 	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // make makes the next snapshot.
