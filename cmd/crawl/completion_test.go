@@ -89,6 +89,8 @@ func TestWhatAShellCompletes(t *testing.T) {
 		{[]string{"completion", "z"}, []string{"zsh"}, nothingElse},
 		{[]string{"completion", "zsh", ""}, nil, nothingElse},
 		{[]string{"man", ""}, nil, someDir},
+		{[]string{"schedule", "list", ""}, nil, someDir},
+		{[]string{"schedule", "install", "--at-once", ""}, nil, nothingElse},
 	} {
 		if words, last := completed(t, c.args...); !slices.Equal(words, c.want) || last != c.last {
 			t.Errorf("%q goes on with %q %s, want %q %s", c.args, words, last, c.want, c.last)

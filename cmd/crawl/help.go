@@ -23,6 +23,7 @@ var commandGroups = []struct {
 	{"Start a crawl", []string{"demo", "init", "check", "run"}},
 	{"Steer one that runs", []string{"status", "pause", "resume", "slow", "exclude", "add", "limit"}},
 	{"Look at it", []string{"report", "explain", "list", "diff", "robots", "audit", "verify"}},
+	{"Again and again", []string{"schedule"}},
 	{"Hand it on", []string{"provenance", "export", "index"}},
 	{"For all crawls", []string{"optout"}},
 	{"This program", []string{"completion", "man", "version", "help"}},

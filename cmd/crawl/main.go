@@ -88,7 +88,7 @@ May a crawler ask for it?
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
 		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.provenanceCommand(), p.statusCommand(),
 		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.indexCommand(),
-		p.optOutCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
+		p.optOutCommand(), p.scheduleCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.AddCommand(p.steerCommands()...)
 	p.setHelp(root)

@@ -35,13 +35,15 @@ func hostile(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"+steer))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	files := map[string]string{
-		steer + ".txt":  "http://" + steer + "/\n" + steer + "\n",
-		"robots.txt":    "User-agent: *\nDisallow: /a" + steer + "\nAllow: /" + steer + "\nDisalow: /" + steer + "\n" + steer + "\nSitemap: " + steer + "\n",
-		"places.txt":    "(" + steer + "\n",
-		"cases.jsonl":   `{"id":"\u001b]0;STEER\u0007\nFORGED","robots":"User-agent: *\nDisallow: /\u009b\u202e","agent":"a","url":"/\u009b\u202e","allow":true}` + "\n",
-		"dialect.jsonl": `{"id":"\u001b]0;STEER\u0007","dialect":"\u001b]0;STEER\u0007","agent":"a","url":"/","allow":true}` + "\n",
-		"lacking.jsonl": `{"id":"\u001b]0;STEER\u0007\u009b"}` + "\n",
-		"job.yaml":      `scope: "\e]0;STEER\a\u009b\u202e\nFORGED"` + "\n" + `"\e]0;STEER\u009b": 1` + "\n",
+		steer + ".txt":                           "http://" + steer + "/\n" + steer + "\n",
+		"robots.txt":                             "User-agent: *\nDisallow: /a" + steer + "\nAllow: /" + steer + "\nDisalow: /" + steer + "\n" + steer + "\nSitemap: " + steer + "\n",
+		"places.txt":                             "(" + steer + "\n",
+		"cases.jsonl":                            `{"id":"\u001b]0;STEER\u0007\nFORGED","robots":"User-agent: *\nDisallow: /\u009b\u202e","agent":"a","url":"/\u009b\u202e","allow":true}` + "\n",
+		"dialect.jsonl":                          `{"id":"\u001b]0;STEER\u0007","dialect":"\u001b]0;STEER\u0007","agent":"a","url":"/","allow":true}` + "\n",
+		"lacking.jsonl":                          `{"id":"\u001b]0;STEER\u0007\u009b"}` + "\n",
+		"job.yaml":                               `scope: "\e]0;STEER\a\u009b\u202e\nFORGED"` + "\n" + `"\e]0;STEER\u009b": 1` + "\n",
+		filepath.Join("timed"+steer, "job.yaml"): "identity: {name: testbot, contact: me@example.org}\nseeds: [http://a.test/]\nschedule: {every: '@daily'}\noutput: [" + `"\e]0;STEER\a"` + "]\n",
+		filepath.Join("fine"+steer, "job.yaml"):  "seeds: [http://a.test/]\nschedule: {every: '@daily'}\n",
 		filepath.Join("config"+steer, "permesso", "identity.json"): steer,
 	}
 	if err := errors.Join(writeArchive("a.crawl"), writeArchive(steer+".crawl")); err != nil {
@@ -128,6 +130,9 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		{"pause", "run" + steer}, {"exclude", "run" + steer, steer, "--reason", steer}, {"slow", "run" + steer, "--delay", steer}, {"limit", "--limit", steer, "run" + steer},
 		{"provenance", "run" + steer}, {"provenance", "--json", "run" + steer}, {"provenance", "--verify", "run" + steer}, {"provenance", "--verify", "--json", "run" + steer},
 		{"provenance", steer}, {"provenance", "--sign-key", steer, "run" + steer}, {"provenance", "--verify", "--key", steer, "run" + steer},
+		{"schedule", "list", steer}, {"schedule", "next", "--json", "timed" + steer}, {"schedule", "next", "fine" + steer}, {"schedule", "list", "fine" + steer},
+		{"schedule", "list", "--json", "fine" + steer}, {"schedule", "run", steer}, {"schedule", "install", "--crontab", steer}, {"schedule", "install", "-", "fine" + steer},
+		{"run", "--job", filepath.Join("timed"+steer, "job.yaml"), "--series", "timed" + steer},
 		{"help", "robots", steer},
 	} {
 		if args[0] == "verify" { // a file that the crawl knows nothing of

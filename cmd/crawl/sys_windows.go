@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 )
@@ -14,3 +16,12 @@ func escapes(f *os.File) bool {
 	return windows.GetConsoleMode(console, &mode) == nil &&
 		windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
+
+// ownGroup lets a process have a group of its own: signals of the console pass it by.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+}
+
+// stopProcess ends a process, which no signal reaches here: what it has acknowledged is
+// safe.
+func stopProcess(p *os.Process) { _ = p.Kill() }

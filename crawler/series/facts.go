@@ -27,9 +27,9 @@ const (
 // Facts are what a snapshot keeps of its beginning. The names of its fields are never
 // changed.
 type Facts struct {
-	Version  int               `json:"version"` // of these fields: 1
-	Due      time.Time         `json:"due"`     // nominal time of the run, and the name of the snapshot
-	Began    time.Time         `json:"began"`
+	Version  int               `json:"version"`            // of these fields: 1
+	Due      time.Time         `json:"due"`                // nominal time of the run, and the name of the snapshot
+	Began    time.Time         `json:"began"`              // when it was made: what older snapshots have was asked for before that
 	Previous string            `json:"previous,omitempty"` // name of the newest snapshot before it that was over
 	Seeds    int               `json:"seeds"`
 	SeedsSum string            `json:"seeds_sha256"`
@@ -100,7 +100,7 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 // facts are those of a snapshot that is about to be made.
 func (j Job) facts(due, now time.Time) Facts {
 	f := Facts{
-		Version: 1, Due: due, Began: now.UTC().Truncate(time.Second), Seeds: len(j.Options.Seeds),
+		Version: 1, Due: due, Began: now.UTC(), Seeds: len(j.Options.Seeds),
 		SeedsSum: digest(seedsText(j.Options.Seeds)), JobSum: digest(j.File), Settings: map[string]string{},
 	}
 	for _, s := range j.Options.Settings() {

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// timed makes a series of a name, and gives its directory.
+func timed(t *testing.T, name, schedule string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no systemd, and no directory is called so")
+	}
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "identity: {name: testbot, contact: https://example.org/testbot}\nseeds: [http://a.test/]\n" + schedule + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// printed are the units that crawl schedule install prints, by their names.
+func printed(t *testing.T, args ...string) map[string]string {
+	t.Helper()
+	var out, said bytes.Buffer
+	if code := run(append([]string{"schedule", "install", "-"}, args...), nil, &out, &said); code != exitDone {
+		t.Fatalf("exit %d: %s", code, &said)
+	}
+	units := map[string]string{}
+	parts := regexp.MustCompile(`(?m)^# (\S+\.(?:service|timer))\n`).FindAllStringSubmatchIndex(out.String(), -1)
+	for i, m := range parts {
+		end := out.Len()
+		if i+1 < len(parts) {
+			end = parts[i+1][0]
+		}
+		units[out.String()[m[2]:m[3]]] = out.String()[m[1]:end]
+	}
+	if len(units) == 0 {
+		t.Fatalf("no units in %s", &out)
+	}
+	return units
+}
+
+// verified has systemd read units; ok is false where it is not there, or reads nothing.
+func verified(t *testing.T, units map[string]string) (said string, ok bool) {
+	t.Helper()
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		return "", false
+	}
+	dir := t.TempDir()
+	args := []string{"verify", "--man=no"}
+	var names []string
+	for name, text := range units {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args, names = append(args, path), append(names, strings.TrimSuffix(strings.TrimSuffix(name, ".service"), ".timer"))
+	}
+	raw, _ := exec.Command(analyze, args...).CombinedOutput()
+	var ours []string // units of the machine may have faults, too
+	for line := range strings.Lines(string(raw)) {
+		for _, name := range names {
+			if strings.Contains(line, name) {
+				ours = append(ours, line)
+				break
+			}
+		}
+	}
+	return strings.Join(ours, ""), true
+}
+
+// The units that are made are those that systemd reads, whatever a directory is called.
+func TestTheUnitsOfASeriesAreUnits(t *testing.T) {
+	ownHome(t)
+	weekly := timed(t, `we"ek ly%n$HOME;\x`, "schedule: {every: '0 3 * * MON', zone: Europe/Rome, jitter: 30m, catch-up: once}")
+	daily := timed(t, "daily", "on-end: mail -s done me@example.org\nlog-file: ../logs/daily.log\nschedule: {every: '@daily'}")
+	for name, args := range map[string][]string{
+		"user": {weekly, daily}, "system": {"--system", weekly}, "command": {"--system", "--at-once", "2", weekly, daily}, "timers": {"--timers", weekly, daily}, "system timers": {"--system", "--timers", weekly, daily},
+	} {
+		units := printed(t, args...)
+		spoilt := map[string]string{}
+		for of, text := range units {
+			spoilt[of] = strings.ReplaceAll(text, "[Service]\n", "[Service]\nRestrat=no\n")
+			if !strings.HasPrefix(text, madeHere) {
+				t.Errorf("%s: %s does not say who has made it", name, of)
+			}
+		}
+		if said, ok := verified(t, spoilt); !ok || !strings.Contains(said, "Restrat") {
+			t.Logf("systemd-analyze verifies nothing here: %q", said)
+			continue
+		}
+		if said, _ := verified(t, units); said != "" {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+}
+
+func TestAServiceMayDoWhatItsCrawlsDo(t *testing.T) {
+	ownHome(t)
+	weekly := timed(t, "we ek%ly", "log-file: ../logs/weekly.log\nschedule: {every: '0 3 * * MON', zone: Europe/Rome, jitter: 30m, catch-up: once}")
+	above := strings.ReplaceAll(filepath.Dir(weekly), "%", "%%")
+	service := printed(t, "--system", weekly)["crawl-schedule.service"]
+	for _, want := range []string{
+		"Type=exec\n", "Restart=always\n", "ProtectSystem=strict\n", "KillMode=mixed\n", "WantedBy=multi-user.target\n", "WorkingDirectory=" + above + "\n", " schedule run \"" + above + "/we ek%%ly\"\n",
+		"ReadWritePaths=" + above + "/logs \"" + above + "/we ek%%ly\" -",
+	} {
+		if !strings.Contains(service, want) {
+			t.Errorf("%q is not in\n%s", want, service)
+		}
+	}
+	// What a command of the user's needs nobody knows.
+	mails := timed(t, "mails", "on-end: mail me@example.org\nschedule: {every: '@daily'}")
+	if service := printed(t, "--system", mails)["crawl-schedule.service"]; strings.Contains(service, "Protect") || strings.Contains(service, "NoNew") {
+		t.Errorf("a command is confined:\n%s", service)
+	}
+	timer := printed(t, "--timers", weekly)["crawl-we_ek_ly.timer"]
+	for _, want := range []string{"OnCalendar=Mon *-*-* 03:00:00 Europe/Rome\n", "RandomizedDelaySec=1800s\n", "Persistent=true\n", "WantedBy=timers.target\n"} {
+		if !strings.Contains(timer, want) {
+			t.Errorf("%q is not in\n%s", want, timer)
+		}
+	}
+	if timer := printed(t, "--timers", mails)["crawl-mails.timer"]; strings.Contains(timer, "Persistent") || strings.Contains(timer, "Randomized") {
+		t.Errorf("%s", timer)
+	}
+}
+
+// The line for cron is one that a shell reads as the directories that were named.
+func TestTheLineForCronNamesTheSeries(t *testing.T) {
+	ownHome(t)
+	dir := timed(t, "we'ek %ly$HOME", "schedule: {every: '@daily'}")
+	var out, said bytes.Buffer
+	if code := run([]string{"schedule", "install", "--crontab", dir}, nil, &out, &said); code != exitDone {
+		t.Fatalf("exit %d: %s", code, &said)
+	}
+	line, ok := strings.CutPrefix(strings.TrimSuffix(out.String(), "\n"), "@reboot ")
+	if !ok || strings.Contains(strings.ReplaceAll(line, `\%`, ""), "%") {
+		t.Fatalf("%s", &out)
+	}
+	line = strings.ReplaceAll(line, `\%`, "%") // as cron does
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell")
+	}
+	_, words, _ := strings.Cut(line, " schedule run ")
+	got, err := exec.Command(sh, "-c", "printf '%s' "+words).CombinedOutput()
+	if err != nil || string(got) != dir {
+		t.Errorf("%v: %s, want %s", err, got, dir)
+	}
+}

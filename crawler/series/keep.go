@@ -1,0 +1,78 @@
+package series
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// mostRevisits is how many records of a snapshot RefersBehind reads: if one refers to an
+// old snapshot, most do, as what has not changed for long stands in the oldest.
+const mostRevisits = 1000
+
+// RefersBehind reports whether records of the archive of a snapshot repeat answers of
+// before a time, so that their bodies are gone with the snapshots that have them. It
+// looks at some of them only. Without an archive there is none.
+func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
+	index, err := os.Open(filepath.Join(n.Dir, storage.IndexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer index.Close()
+	in := bufio.NewReader(index)
+	for looked := 0; looked < mostRevisits; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if !bytes.Contains(line, []byte("warc/revisit")) {
+			continue
+		}
+		e, err := cdxj.Parse(string(bytes.TrimSpace(line)))
+		if err != nil || e.MIME != "warc/revisit" {
+			continue // crawl verify tells of lines that are damaged
+		}
+		looked++
+		switch of, err := n.original(e); {
+		case err != nil:
+			return false, err
+		case of.Before(before):
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// original is when the answer was asked for that a record repeats.
+func (n Snapshot) original(e *cdxj.Entry) (time.Time, error) {
+	file, err := storage.OpenArchive(filepath.Join(n.Dir, storage.ArchiveDir, filepath.Base(e.Filename)))
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer file.Close()
+	rec, err := warc.ReadAt(file, e.Offset)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, rec.Header.Get(warc.FieldRefersToDate))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: the record at %d: %w", file.Name(), e.Offset, err)
+	}
+	return at, nil
+}
