@@ -56,6 +56,28 @@ func TestTheDocumentedJobFileIsOne(t *testing.T) {
 	}
 }
 
+// The schedule in the documentation is one, and so is that of the templates.
+func TestTheDocumentedScheduleIsOne(t *testing.T) {
+	texts := map[string]string{"docs/schedules.md": strings.Join(fenced(document(t, "docs/schedules.md"), "yaml"), "")}
+	for _, name := range jobTemplates {
+		text, err := jobTemplate(name, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = strings.Replace(text, "# schedule: ", "schedule: ", 1)
+	}
+	for name, text := range texts {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := scheduleOf(dir)
+		if err != nil || s.Spec().Every != "0 3 * * MON" || s.Spec().Jitter != 30*time.Minute {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+}
+
 // uncommented are the lines that set something.
 func uncommented(text string) string {
 	var b strings.Builder
