@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/diff"
 )
@@ -41,12 +39,10 @@ func (t *diffText) print() error {
 func (t *diffText) crawl(label string, s diff.Snapshot) {
 	when := ""
 	if !s.First.IsZero() {
-		when = " of " + minuteOf(s.First)
+		when = " of " + s.First.Format(diff.MomentForm)
 	}
 	t.line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, plural(int(s.URLs), "URL"), s.There)
 }
-
-func minuteOf(at time.Time) string { return at.UTC().Format("2006-01-02 15:04Z") }
 
 // caution says which differences may be the crawls' own.
 func (t *diffText) caution() {
@@ -125,7 +121,7 @@ func (t *diffText) list(k diff.Kind) {
 	t.row(0, "%s: %s", k, k.Words())
 	for i := range rows {
 		t.row(2, "%s", rows[i].URL)
-		if text := whyChanged(&rows[i]); text != "" {
+		if text := rows[i].Words(); text != "" {
 			t.row(6, "%s", text)
 		}
 	}
@@ -134,71 +130,12 @@ func (t *diffText) list(k diff.Kind) {
 	}
 }
 
-// whyChanged says what became of a URL, beyond its kind.
-func whyChanged(c *diff.Change) string {
-	was, is := stood(c.Was), stood(c.Is)
-	switch c.Kind {
-	case diff.New:
-		return is + from(c.Is.Via)
-	case diff.Modified:
-		return map[diff.TextState]string{diff.TextDiffers: "another text", diff.TextUnknown: "the text was not compared"}[c.Text]
-	case diff.SameText:
-		return ""
-	case diff.Moved, diff.Redirected:
-		return moved(c)
-	case diff.LeftOut:
-		return "was " + was + from(c.Was.Via)
-	}
-	return is + ", was " + was
-}
-
-func from(via string) string {
-	if via == "" {
-		return ", a seed"
-	}
-	return ", found on " + via
-}
-
-// stood says how a URL stood in one crawl.
-func stood(s diff.State) string {
-	switch {
-	case s.Standing == "":
-		return "not known"
-	case s.Status != 0:
-		return fmt.Sprint(s.Status)
-	case s.Reason != "":
-		return string(s.Standing) + " (" + s.Reason + ")"
-	}
-	return string(s.Standing)
-}
-
-// moved says where a URL leads, and what is there.
-func moved(c *diff.Change) string {
-	text := fmt.Sprintf("%d to %s", c.Is.Status, cmp.Or(c.Is.Location, "a place that was not kept"))
-	t := c.Target
-	switch {
-	case t == nil:
-		return text
-	case t.Standing == "":
-		return text + ", which the crawl does not know"
-	case t.SameBody:
-		return text + ": the same page"
-	case t.Text == diff.TextSame:
-		return text + ": a page with the same text"
-	case t.Text == diff.TextDiffers:
-		return text + ": another page"
-	case t.Status != 0:
-		return fmt.Sprintf("%s: %d there", text, t.Status)
-	}
-	return text + ": " + string(t.Standing)
-}
-
 // robots is what has changed of one robots.txt.
 func (t *diffText) robots(r *diff.Robots) {
 	t.blank()
 	t.row(0, "robots.txt of %s is another one", r.Site)
-	t.row(2, "was %s", copied(&r.Was))
-	t.row(2, "is  %s", copied(&r.Is))
+	t.row(2, "was %s", r.Was.Words())
+	t.row(2, "is  %s", r.Is.Words())
 	if r.Disallowed+r.Allowed+r.Unclear == 0 {
 		t.row(2, "no URL that is known has come to be allowed or forbidden by that")
 	} else {
@@ -214,44 +151,9 @@ func (t *diffText) robots(r *diff.Robots) {
 			word = "allowed"
 		}
 		t.row(4, "%s %s", word, e.URL)
-		t.row(8, "%s; was: %s", decided(e.Is), decided(e.Was))
+		t.row(8, "%s; was: %s", e.Is, e.Was)
 	}
 	if more := r.Disallowed + r.Allowed - int64(len(r.First)); more > 0 {
 		t.row(4, "and %d more: --list %s,%s has all", more, listDisallowed, listAllowed)
 	}
-}
-
-func decided(d diff.Decision) string {
-	if d.Line == 0 {
-		return d.Rule
-	}
-	return fmt.Sprintf("line %d: %s", d.Line, d.Rule)
-}
-
-// outcomeWords say what asking for a robots.txt came to.
-var outcomeWords = map[diff.Outcome]string{
-	diff.File: "a file", diff.None: "none, which allows everything", diff.Forbidden: "not to be read, which allows nothing",
-	diff.Unreachable: "no answer",
-}
-
-// copied tells of a copy of robots.txt.
-func copied(c *diff.Copy) string {
-	text := outcomeWords[c.Outcome]
-	if c.Status != 0 && c.Outcome != diff.File {
-		text += fmt.Sprintf(" (%d)", c.Status)
-	}
-	if c.Failure != "" {
-		text += " (" + c.Failure + ")"
-	}
-	text += " of " + minuteOf(c.Fetched)
-	if !c.Copied.IsZero() {
-		text += ", with the copy of " + minuteOf(c.Copied)
-	}
-	if c.Delay > 0 {
-		text += fmt.Sprintf(", a request in %gs", c.Delay)
-	}
-	if len(c.Signals) > 0 {
-		text += ", " + strings.Join(c.Signals, ", ")
-	}
-	return text
 }

@@ -15,8 +15,8 @@ const reportFile = "report.html"
 
 // reportFlags are the flags of crawl report.
 type reportFlags struct {
-	json      bool
-	out, temp string
+	json             bool
+	out, temp, since string
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -34,9 +34,11 @@ It is made of crawl.log, pages.jsonl, links.jsonl and the state of the crawl, al
 which stay as they are. Of a crawl that runs it tells what the log says so far. Lines of
 the log that cannot be read are counted, and said.
 
---json prints the same figures for programs. Docs: docs/report.md.`,
+--since names an earlier crawl of the same sites: what has changed since is told, too, as
+by crawl diff. --json prints the same figures for programs. Docs: docs/report.md.`,
 		Example: `  crawl report news.crawl
   crawl report --out - news.crawl > /var/www/news.html
+  crawl report --since last.crawl news.crawl
   crawl report --json news.crawl | jq .politeness`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -48,6 +50,7 @@ the log that cannot be read are counted, and said.
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON in place of the page")
 	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in DIR)")
+	flags.StringVar(&f.since, "since", "", "`directory` of an earlier crawl: tell what has changed since")
 	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 500 bytes a request and what links.jsonl has (default: the system's)")
 	return cmd
 }
@@ -60,10 +63,12 @@ func (p *program) report(f *reportFlags, dir string) error {
 		return noDirectory(dir)
 	case !exists(filepath.Join(dir, storage.StateFile)):
 		return usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+	case f.since != "" && !exists(filepath.Join(f.since, storage.StateFile)):
+		return usage("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
 	}
 	var r *report.Report
 	var err error
-	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp}) })
+	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp, Since: f.since}) })
 	if err != nil {
 		return err
 	}
@@ -107,6 +112,9 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	w.told("report", "%s (%s)", path, size(int64(text.Len())))
 	w.told("of", "%s of %s, %s", plural(int(r.Pages), "page"), plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
+	if r.Since != nil {
+		w.told("since", "%s: %s", f.since, plural(int(r.Since.Counts.Changes()), "change"))
+	}
 	w.told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, inSeconds(r.Polite.Margin()))
 	return w.err
 }

@@ -26,6 +26,7 @@ type view struct {
 	Delays          *plot
 	Politeness      []string
 	Plots           []*plot
+	Changes         *changes // nil: they were not asked for
 	Tables          []section
 	Program         string
 }
@@ -50,7 +51,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	v := view{
 		Title: visible(r.Name), Warnings: r.warnings(), Figures: r.figures(), Delays: plots[0], Politeness: r.politeness(),
-		Plots: plots[1:], Tables: r.sections(), Program: visible(r.Program),
+		Plots: plots[1:], Changes: r.changes(), Tables: r.sections(), Program: visible(r.Program),
 	}
 	if r.Token != "" {
 		v.By = visible(fmt.Sprintf("%s (%s)", r.Token, r.Contact))

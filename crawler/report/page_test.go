@@ -72,7 +72,7 @@ func hostileReport(t *testing.T) *report.Report {
 	if r.Requests != 6 || r.Errors.All != 2 || r.Redirect.All != 1 || r.Linked.All != 1 || r.Repeated != 1 || r.Others != 1 {
 		t.Fatalf("%d requests, %d errors, %d redirects, %d linked, %d repeated, %d others", r.Requests, r.Errors.All, r.Redirect.All, r.Linked.All, r.Repeated, r.Others)
 	}
-	r.Name, r.Token, r.Contact = hostile, hostile, hostile
+	r.Name, r.Token, r.Contact, r.Since = hostile, hostile, hostile, hostileChanges()
 	return r
 }
 

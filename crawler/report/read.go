@@ -22,6 +22,10 @@ import (
 type Options struct {
 	Temp string    // directory for temporary files, some 500 bytes a request and what links.jsonl has; "" is the system's
 	Now  time.Time // as of when it is told what waits; zero: now
+
+	// Since is the directory of an earlier crawl of the same sites: what has changed since
+	// then is told, too. Empty: it is not. Neither may that crawl run.
+	Since string
 }
 
 // Dir reports on the crawl in a directory, and changes nothing. As long as it reads, the
@@ -46,7 +50,7 @@ func Dir(dir string, o Options) (r *Report, err error) {
 	case err != nil:
 		return nil, err
 	}
-	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readPages} {
+	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readPages, rep.compare} {
 		if err := step(); err != nil {
 			return nil, err
 		}

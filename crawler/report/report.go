@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/diff"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -60,6 +61,10 @@ type Report struct {
 	Repeated int64            `json:"repeated"` // pages that have the body of another one
 
 	HasLinks bool `json:"has_links"` // links.jsonl is there
+
+	// Since is what has changed since another crawl, where that was asked for; nil
+	// otherwise, and where this one runs.
+	Since *diff.Result `json:"since,omitempty"`
 }
 
 // A Table is the first rows of something, and how many there are.

@@ -1,0 +1,108 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MomentForm is how times are told to people.
+const MomentForm = "2006-01-02 15:04Z"
+
+func moment(at time.Time) string { return at.UTC().Format(MomentForm) }
+
+// Words say what became of a URL, beyond its kind: empty where there is nothing more.
+func (c *Change) Words() string {
+	was, is := stood(c.Was), stood(c.Is)
+	switch c.Kind {
+	case New:
+		return is + from(c.Is.Via)
+	case Modified:
+		return map[TextState]string{TextDiffers: "another text", TextUnknown: "the text was not compared"}[c.Text]
+	case SameText:
+		return ""
+	case Moved, Redirected:
+		return moved(c)
+	case LeftOut:
+		return "was " + was + from(c.Was.Via)
+	}
+	return is + ", was " + was
+}
+
+func from(via string) string {
+	if via == "" {
+		return ", a seed"
+	}
+	return ", found on " + via
+}
+
+// stood says how a URL stood in one crawl.
+func stood(s State) string {
+	switch {
+	case s.Standing == "":
+		return "not known"
+	case s.Status != 0:
+		return fmt.Sprint(s.Status)
+	case s.Reason != "":
+		return string(s.Standing) + " (" + s.Reason + ")"
+	}
+	return string(s.Standing)
+}
+
+// moved says where a URL leads, and what is there.
+func moved(c *Change) string {
+	text := fmt.Sprintf("%d to %s", c.Is.Status, cmp.Or(c.Is.Location, "a place that was not kept"))
+	t := c.Target
+	switch {
+	case t == nil:
+		return text
+	case t.Standing == "":
+		return text + ", which the crawl does not know"
+	case t.SameBody:
+		return text + ": the same page"
+	case t.Text == TextSame:
+		return text + ": a page with the same text"
+	case t.Text == TextDiffers:
+		return text + ": another page"
+	case t.Status != 0:
+		return fmt.Sprintf("%s: %d there", text, t.Status)
+	}
+	return text + ": " + string(t.Standing)
+}
+
+// String says which line decides, or for want of what.
+func (d Decision) String() string {
+	if d.Line == 0 {
+		return d.Rule
+	}
+	return fmt.Sprintf("line %d: %s", d.Line, d.Rule)
+}
+
+// outcomeWords say what asking for a robots.txt came to.
+var outcomeWords = map[Outcome]string{
+	File: "a file", None: "none, which allows everything", Forbidden: "not to be read, which allows nothing",
+	Unreachable: "no answer",
+}
+
+// Words tell of a copy of robots.txt.
+func (c *Copy) Words() string {
+	text := outcomeWords[c.Outcome]
+	if c.Status != 0 && c.Outcome != File {
+		text += fmt.Sprintf(" (%d)", c.Status)
+	}
+	if c.Failure != "" {
+		text += " (" + c.Failure + ")"
+	}
+	text += " of " + moment(c.Fetched)
+	if !c.Copied.IsZero() {
+		text += ", with the copy of " + moment(c.Copied)
+	}
+	if c.Delay > 0 {
+		text += fmt.Sprintf(", a request in %gs", c.Delay)
+	}
+	if len(c.Signals) > 0 {
+		text += ", " + strings.Join(c.Signals, ", ")
+	}
+	return text
+}
