@@ -38,11 +38,12 @@ func (p *program) diffCommand() *cobra.Command {
 		fmt.Fprintf(&known, "  %-17s %s\n", w.name, w.words)
 	}
 	cmd := &cobra.Command{
-		Use:   "diff [flags] DIR DIR | diff [flags] SERIES",
+		Use:   "diff [flags] DIR DIR | diff [flags] DIR|SERIES",
 		Short: "tell what has changed between two crawls",
 		Long: `diff compares two crawls of the same sites, the earlier one first: each URL that either
-of them knows, and what robots.txt permits. Of a series, the directory that has a crawl
-for each time, it compares the last two that have ended.
+of them knows, and what robots.txt permits. One crawl is compared with the one before it
+(crawl run --previous); of a series, the directory that has a crawl for each time, the last
+two that have ended.
 
 A page is the same where its bytes are. Where they are not, the texts that readers see
 are compared, if the bodies are archived. Of each robots.txt that is another one it tells
@@ -123,7 +124,10 @@ func (f *diffFlags) crawls(args []string) (was, is string, err error) {
 	case len(args) == 1 && !exists(args[0]):
 		return "", "", noDirectory(args[0])
 	case len(args) == 1 && exists(filepath.Join(args[0], storage.StateFile)):
-		return "", "", usage("%s is one crawl: crawl diff takes two, the earlier one first, or a series of them", args[0])
+		if was, err = beforeThat(args[0]); err != nil {
+			return "", "", err
+		}
+		is = args[0]
 	case len(args) == 1:
 		if was, is, err = f.ofSeries(args[0]); err != nil {
 			return "", "", err
@@ -140,6 +144,19 @@ func (f *diffFlags) crawls(args []string) (was, is string, err error) {
 		}
 	}
 	return was, is, nil
+}
+
+// beforeThat is the crawl that the one in dir knows as the one before it.
+func beforeThat(dir string) (was string, err error) {
+	r, _, err := openReader(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if was, err = diff.Before(r); err == nil && was == "" {
+		err = usage("%s knows no crawl before it: crawl diff takes two, the earlier one first, or a series of them", dir)
+	}
+	return was, err
 }
 
 // ofSeries are the two snapshots of a series that are to be compared.
@@ -180,26 +197,15 @@ func (f *diffFlags) ofSeries(dir string) (was, is string, err error) {
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf are the snapshots that no process is at work on, and whose last run ended by
-// itself.
+// endedOf are the snapshots that are over.
 func endedOf(all []series.Snapshot) (ended []series.Snapshot, err error) {
 	for _, s := range all {
-		if !exists(filepath.Join(s.Dir, storage.StateFile)) {
-			continue
-		}
-		r, err := storage.OpenReader(s.Dir)
-		var inUse *storage.InUseError
-		if errors.As(err, &inUse) {
-			continue
-		}
+		state, err := s.State()
 		if err != nil {
 			return nil, err
 		}
-		if !r.Unclean() {
+		if state.Over {
 			ended = append(ended, s)
-		}
-		if err := r.Close(); err != nil {
-			return nil, err
 		}
 	}
 	return ended, nil

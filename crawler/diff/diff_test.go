@@ -3,6 +3,7 @@ package diff_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -206,6 +207,7 @@ func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	crawl(t, b, web, func(o *crawler.Options) {
 		o.Seeds = append(o.Seeds, "http://c.example/")
 		o.Limit, o.Depth, o.Delay = 3, 2, 7*time.Second
+		o.Header = http.Header{"Accept-Language": {"de"}}
 		o.Identity.Token = "otherweeklybot"
 	})
 	r := compare(t, a, b, diff.Options{})
@@ -213,7 +215,7 @@ func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	for _, c := range r.Settings {
 		settings = append(settings, c.Name+": "+c.Was+" -> "+c.Is)
 	}
-	if want := []string{"name: weeklybot -> otherweeklybot", "depth: none -> 2", "limit: none -> 3"}; !slices.Equal(settings, want) {
+	if want := []string{"name: weeklybot -> otherweeklybot", "depth: none -> 2", "limit: none -> 3", "header: none -> Accept-Language#"}; len(settings) != 4 || !strings.HasPrefix(settings[3], want[3]) || !slices.Equal(settings[:3], want[:3]) {
 		t.Errorf("%q, want %q", settings, want)
 	}
 	if want := (diff.Seeds{Added: 1, Removed: 1, First: []string{"-http://b.example/", "+http://c.example/"}}); !reflect.DeepEqual(r.Seeds, want) {
@@ -296,6 +298,49 @@ func TestWhatEndsAComparison(t *testing.T) {
 		}
 		if dir == a {
 			break // what is damaged is no more in use
+		}
+	}
+}
+
+// A page that the server said had not changed, or that came again with the same bytes, is as
+// it was; what has changed is compared with the body, however many crawls ago that came.
+func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
+	web := func(text, noise string) func(w *crawltest.Web) {
+		return func(w *crawltest.Web) {
+			answer := func(tag, body string) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "text/html")
+					if tag != "" {
+						w.Header().Set("ETag", tag)
+					}
+					http.ServeContent(w, r, "", time.Time{}, strings.NewReader(body))
+				}
+			}
+			long := strings.Repeat(" that is long", 20)
+			w.Site("http://a.example").Robots("").Page("/", "<a href=/tag></a><a href=/same></a><a href=/text></a><a href=/noise></a>").
+				Func("/tag", answer(`"1"`, "<p>tagged"+long)).Func("/same", answer("", "<p>the same"+long)).
+				Func("/text", answer(`"`+text+`"`, "<p>"+text+long)).Func("/noise", answer(`"`+noise+`"`, "<p>noise"+long+"<!--"+noise+"-->"))
+		}
+	}
+	dirs := []string{}
+	root := t.TempDir()
+	for i, version := range [][2]string{{"1", "1"}, {"1", "1"}, {"2", "2"}, {"3", "2"}} {
+		dir := filepath.Join(root, fmt.Sprintf("%d.crawl", i))
+		crawl(t, dir, web(version[0], version[1]), func(o *crawler.Options) {
+			if i > 0 {
+				o.Previous = dirs[i-1]
+			}
+		})
+		dirs = append(dirs, dir)
+	}
+	for i, want := range []map[string]diff.Kind{{}, {"/text": diff.Modified, "/noise": diff.SameText}, {"/text": diff.Modified}} {
+		r := compare(t, dirs[i], dirs[i+1], diff.Options{})
+		got := map[string]diff.Kind{}
+		for url, c := range r.changes {
+			got[strings.TrimPrefix(url, "http://a.example")] = c.Kind
+		}
+		if d := cmp.Diff(want, got); d != "" || len(r.Settings) > 0 || r.Texts.Unknown > 0 || r.Counts.Of(diff.NotModified) != int64(5-len(want)) {
+			t.Errorf("%d: %+v, %+v, %v (-want +got)\n%s", i, r.Settings, r.Texts, r.Counts, d)
 		}
 	}
 }

@@ -37,6 +37,20 @@ func openSnapshot(dir string) (*snapshot, error) {
 	return &snapshot{dir, r, account}, nil
 }
 
+// Before is the directory of the crawl that another one knows as the one before it
+// (crawler.Options.Previous); empty where it knows none.
+func Before(r *storage.Reader) (string, error) {
+	_, settings, err := crawler.LastRun(r)
+	dir := settings["previous"]
+	if err != nil || dir == "" {
+		return "", err
+	}
+	if _, err := os.Stat(dir); err != nil { // both may have been moved, or it is as it was seen from elsewhere
+		dir = filepath.Join(filepath.Dir(r.Dir()), filepath.Base(dir))
+	}
+	return dir, nil
+}
+
 func (s *snapshot) close() error { return s.state.Close() }
 
 // pages calls f with each line of pages.jsonl, and says how many are none. A crawl need
@@ -52,29 +66,47 @@ func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err er
 // settings compares what the two crawls were asked to be, as far as it decides what they
 // have seen.
 func (c *comparison) settings() error {
-	was, _ := c.was.account.Stored()
-	is, _ := c.is.account.Stored()
-	c.Was.Dir, c.Is.Dir = c.was.dir, c.is.dir
-	c.Was.Token, c.Is.Token = was.Options.Identity.Token, is.Options.Identity.Token
-	o := &is.Options
+	was, before, err := crawler.LastRun(c.was.state)
+	if err != nil {
+		return err
+	}
+	is, now, err := crawler.LastRun(c.is.state)
+	if err != nil {
+		return err
+	}
+	stored, _ := c.is.account.Stored()
+	o := &stored.Options
 	c.policy = robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
+	c.Was.Dir, c.Is.Dir = c.was.dir, c.is.dir
+	c.Was.Token, c.Is.Token = was.Token, is.Token
 	c.Settings = []Setting{}
 	add := func(name, a, b string) {
 		if a != b {
 			c.Settings = append(c.Settings, Setting{name, crawler.InWords(a), crawler.InWords(b)})
 		}
 	}
-	add("name", was.Options.Identity.Token, is.Options.Identity.Token)
-	before := was.Options.Settings()
-	for i, s := range is.Options.Settings() {
-		switch {
-		case s.Group == crawler.GroupPace, s.Group == crawler.GroupOutput, s.Resume == crawler.ThisRun:
-		default:
-			add(s.Name, before[i].String(), s.String())
+	add("name", was.Token, is.Token)
+	for _, s := range new(crawler.Options).Settings() {
+		if decides(&s) {
+			add(s.Name, told(before, &s), told(now, &s))
 		}
 	}
 	if c.Begin == nil {
 		return nil
 	}
 	return c.Begin(c.Result)
+}
+
+// decides reports whether a setting may decide what a crawl sees: neither its pace does, nor
+// what it writes, nor what it knows of the crawl before.
+func decides(s *crawler.Setting) bool {
+	return s.Group != crawler.GroupPace && s.Group != crawler.GroupOutput && s.Resume != crawler.ThisRun && s.Field != "Previous"
+}
+
+// told is a setting as a run has kept it: one that it did not know of has the default.
+func told(settings map[string]string, s *crawler.Setting) string {
+	if text, ok := settings[s.Name]; ok {
+		return text
+	}
+	return s.String()
 }

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/warc"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // maxBody is the largest body whose text is compared, in bytes.
@@ -57,17 +55,18 @@ func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) 
 }
 
 // answer is what is archived of the last answer to u; nil where that cannot be had: the
-// record is damaged, its file was moved away, or its body stands in another crawl.
+// record is damaged, its file was moved away, or the crawl that has its body is not there.
+// Only a state that is damaged is an error.
 func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	resp, err := s.account.Answer(u)
-	var bad *warc.Error
+	var damaged *storage.DamagedError
 	switch {
 	case err == nil:
 		return resp, nil
-	case errors.Is(err, crawler.ErrNoBody), errors.Is(err, os.ErrNotExist), errors.As(err, &bad), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, nil
+	case errors.As(err, &damaged), errors.Is(err, storage.ErrClosed):
+		return nil, err
 	}
-	return nil, err
+	return nil, nil
 }
 
 // text is the digest of what readers see in the archived answer to u; empty where that is

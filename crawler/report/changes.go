@@ -2,20 +2,44 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler/diff"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // compare finds out what has changed since another crawl.
-func (r *reporter) compare() (err error) {
-	if r.Options.Since == "" || r.Running {
+func (r *reporter) compare() error {
+	if r.Running {
 		return nil
 	}
-	r.Report.Since, err = diff.Compare(context.Background(), r.Options.Since, r.dir, diff.Options{Temp: r.Temp, Most: mostRows})
+	o := diff.Options{Temp: r.Temp, Most: mostRows}
+	if r.Options.Since != "" {
+		d, err := diff.Compare(context.Background(), r.Options.Since, r.dir, o)
+		r.Report.Since = d
+		return err
+	}
+	before, err := diff.Before(r.state)
+	if err != nil || before == "" {
+		return err
+	}
+	d, err := diff.Compare(context.Background(), before, r.dir, o)
+	if unusable(err) {
+		return nil // nobody has asked for it
+	}
+	r.Report.Since = d
 	return err
+}
+
+// unusable reports whether an error says that a crawl cannot be read.
+func unusable(err error) bool {
+	var inUse *storage.InUseError
+	var damaged *storage.DamagedError
+	var version *storage.VersionError
+	return errors.Is(err, storage.ErrNoCrawl) || errors.As(err, &inUse) || errors.As(err, &damaged) || errors.As(err, &version)
 }
 
 // changes are what has changed since another crawl, in words.

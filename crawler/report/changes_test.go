@@ -3,6 +3,7 @@ package report_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,23 +42,27 @@ func hostileChanges() *diff.Result {
 }
 
 // twice are a crawl of a web, and one of what has become of it.
-func twice(t *testing.T) (was, is string) {
+func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 	t.Helper()
 	was, is = filepath.Join(t.TempDir(), "was.crawl"), filepath.Join(t.TempDir(), "is.crawl")
-	for dir, web := range map[string]func(w *crawltest.Web){
-		was: func(w *crawltest.Web) {
+	for i, web := range []func(w *crawltest.Web){
+		func(w *crawltest.Web) {
 			w.Site("http://a.example").Robots("User-agent: *\nAllow: /\n").Page("/", "<a href=/b></a><a href=/c></a><a href=/no></a>").Page("/b", "b").Page("/c", "c").Page("/no", "no")
 		},
-		is: func(w *crawltest.Web) {
+		func(w *crawltest.Web) {
 			w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n").Page("/", "<a href=/b></a><a href=/d></a><a href=/no></a>").Page("/b", "B").Page("/d", "d")
 		},
 	} {
+		dir := []string{was, is}[i]
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
 			web(w)
 			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir}
 			if dir == is {
 				o.Depth = 7
+				for _, f := range with {
+					f(&o)
+				}
 			}
 			c, err := crawler.New(o)
 			if err != nil {
@@ -136,6 +141,44 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	defer db.Close()
 	if r, err := report.Dir(is, report.Options{Since: was}); err != nil || r.Since != nil || !r.Running {
 		t.Errorf("while it runs: %v", err)
+	}
+}
+
+// A crawl that knows the one before it is compared with that unasked, as long as it is there.
+func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
+	root := t.TempDir()
+	previous := func(o *crawler.Options) { o.Previous = filepath.Join(root, "was.crawl") }
+	was, is := twice(t)
+	if err := os.Rename(was, filepath.Join(root, "was.crawl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(is); err != nil {
+		t.Fatal(err)
+	}
+	_, is = twice(t, previous)
+	r, err := report.Dir(is, report.Options{})
+	if err != nil || r.Since == nil || r.Since.Counts.Changes() != 5 || len(r.Since.Settings) != 1 {
+		t.Fatalf("%+v, %v", r.Since, err)
+	}
+	moved := filepath.Join(t.TempDir(), "is.crawl")
+	if err := errors.Join(os.Rename(is, moved), os.Rename(filepath.Join(root, "was.crawl"), filepath.Join(filepath.Dir(moved), "was.crawl"))); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since == nil {
+		t.Errorf("both were moved: %v", err)
+	}
+	state := filepath.Join(filepath.Dir(moved), "was.crawl", storage.StateFile)
+	if err := os.WriteFile(state, make([]byte, 32<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since != nil {
+		t.Errorf("the one before is damaged: %v, %v", r, err)
+	}
+	if err := os.RemoveAll(filepath.Dir(state)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since != nil {
+		t.Errorf("the one before is gone: %v, %v", r, err)
 	}
 }
 

@@ -24,7 +24,8 @@ type Options struct {
 	Now  time.Time // as of when it is told what waits; zero: now
 
 	// Since is the directory of an earlier crawl of the same sites: what has changed since
-	// then is told, too. Empty: it is not. Neither may that crawl run.
+	// then is told, too. That crawl must not run. Empty: the crawl before this one
+	// (crawler.Options.Previous), if there is one, and it can be read.
 	Since string
 }
 
