@@ -24,18 +24,19 @@ exports() {
 		"$crawl" ${command#crawl } 2>log || { cat log >&2; exit 1; }
 		n=$((n + 1))
 	done < <(sed -n 's/^    \(crawl export .*\)/\1/p' "$document")
-	[ $n = 2 ] || { echo "reading: $n exports in $document" >&2; exit 1; }
+	[ $n = 3 ] || { echo "reading: $n exports in $document" >&2; exit 1; }
 }
 
 echo "== reading the demo"
-command=$(sed -n 's/^    crawl \(demo .*\)/\1/p' "$document")
-"$crawl" $command >log 2>&1 || { cat log >&2; exit 1; }
+while read -r command; do
+	"$crawl" $command >log 2>&1 </dev/null || { cat log >&2; exit 1; }
+done < <(sed -n 's/^    crawl \(demo .*\)/\1/p' "$document")
 exports
 node ask.mjs "$document"
 
 [ -n "$real" ] || exit 0
 echo "== reading $real"
-rm -rf demo.crawl demo.parquet demo.csv
+rm -rf demo.crawl demo.parquet demo.csv weekly.parquet
 ln -s "$real" demo.crawl
 exports
 node ask.mjs "$document"

@@ -20,24 +20,32 @@ import (
 func (p *program) demoCommand() *cobra.Command {
 	var dir string
 	var asJSON bool
+	var week int
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "crawl a small fake web on this machine: no network needed",
 		Long: `demo serves a small web of several sites on a loopback address and crawls it,
 with the real program. The sites have what a crawler meets: rules, a site that
 asks for a pause, one that is busy, one whose robots.txt fails, a redirect into
-a forbidden path, a trap.`,
+a forbidden path, a trap. They change from week to week: crawl diff tells how.`,
 		Example: `  crawl demo
-  crawl demo --dir demo.crawl`,
+  crawl demo --dir demo.crawl
+  crawl demo --week 1 --dir later.crawl`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return p.demo(cmd.Context(), dir, asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if week < 0 {
+				return usage("--week: %d is out of range: the least value is 0", week)
+			}
+			return p.demo(cmd.Context(), dir, week, asJSON)
+		},
 	}
 	cmd.Flags().StringVarP(&dir, "dir", "d", "", "`directory` of the crawl (default: a new one for temporary files)")
+	cmd.Flags().IntVar(&week, "week", 0, "the web as it is so many weeks later")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	return cmd
 }
 
-func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
+func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) error {
 	if dir == "" {
 		temp, err := os.MkdirTemp("", "permesso-")
 		if err != nil {
@@ -49,7 +57,7 @@ func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: demoWeb(exists(filepath.Join(dir, storage.StateFile))), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: demoWeb(exists(filepath.Join(dir, storage.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	// The fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()
@@ -60,7 +68,7 @@ func (p *program) demo(ctx context.Context, dir string, asJSON bool) error {
 	err = p.crawl(ctx, crawler.Options{
 		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},
 		Seeds:    demoSeeds(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks},
-		Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
+		TextDigest: true, Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
 		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
 	}, show)
 	if exitCode(err) == exitLater {
@@ -101,17 +109,21 @@ func (w demoSites) rules(host, body string) {
 	})
 }
 
-// demoWeb answers for all hosts of the demo. The busy one has rested where a crawl
-// goes on.
-func demoWeb(goesOn bool) http.Handler {
+// demoWeb answers for all hosts of the demo, as they are after so many weeks. The busy
+// one has rested where a crawl goes on.
+func demoWeb(goesOn bool, week int) http.Handler {
 	w := demoSites{http.NewServeMux()}
-	w.library()
+	w.library(week)
 
 	w.rules("slow.demo.test", "User-agent: *\nCrawl-delay: 1\n")
 	w.html("slow.demo.test/{$}", "One second, please",
 		`<a href="/1">1</a> <a href="/2">2</a> <a href="/3">3</a> <a href="/4">4</a> <a href="/5">5</a>`)
 	for i := 1; i <= 5; i++ {
-		w.html(fmt.Sprintf("slow.demo.test/%d", i), fmt.Sprintf("Page %d", i), "")
+		if at := fmt.Sprintf("slow.demo.test/%d", i); i == 5 && week > 0 {
+			w.Handle(at, http.RedirectHandler("/4", http.StatusMovedPermanently))
+		} else {
+			w.html(at, fmt.Sprintf("Page %d", i), "")
+		}
 	}
 
 	w.html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
@@ -120,7 +132,11 @@ func demoWeb(goesOn bool) http.Handler {
 
 	w.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
 	w.html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
-	w.html("www.moved.demo.test/about", "About", "")
+	visits := ""
+	if week > 0 {
+		visits = fmt.Sprintf("<!-- %d weeks, and nobody has written anything -->", week)
+	}
+	w.html("www.moved.demo.test/about", "About", visits)
 
 	// A calendar without an end: the budget of pages and the depth end it.
 	w.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
@@ -141,19 +157,21 @@ func demoWeb(goesOn bool) http.Handler {
 }
 
 // library has what robots.txt allows and forbids, a redirect, and links that are not
-// followed.
-func (w demoSites) library() {
-	w.rules("library.demo.test", `User-agent: *
-Disallow: /private/
-Disallow: /*?sort=
-Disallow: /drafts
-Allow: /drafts/published
-`)
+// followed. From the first week on the last book is forbidden, and the drafts are not; each
+// week a book is new, another one is gone for good, and some have another edition.
+func (w demoSites) library(week int) {
+	rules := "User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\n"
+	if week == 0 {
+		w.rules("library.demo.test", rules+"Disallow: /drafts\nAllow: /drafts/published\n")
+	} else {
+		w.rules("library.demo.test", rules+"Disallow: /book/12$\n")
+		w.html("library.demo.test/drafts/one", "A draft", "")
+	}
+	const books = 12
 	shelves := ""
-	for i := 1; i <= 12; i++ {
+	for i := 1; i <= books+week; i++ {
 		shelves += fmt.Sprintf("<a href=\"/book/%d\">Book %d</a>\n", i, i)
-		w.html(fmt.Sprintf("library.demo.test/book/%d", i), fmt.Sprintf("Book %d", i),
-			fmt.Sprintf(`<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, i%12+1, i))
+		w.book(i, i%(books+week)+1, week)
 	}
 	w.html("library.demo.test/{$}", "The library", shelves+`
 <a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
@@ -162,6 +180,23 @@ Allow: /drafts/published
 	w.html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
 	// A redirect into what robots.txt forbids: the redirect is asked for, its target is not.
 	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
+}
+
+// book is one of the library: its own number is also the week in which it is lost.
+func (w demoSites) book(number, next, week int) {
+	at := fmt.Sprintf("library.demo.test/book/%d", number)
+	if number <= week {
+		w.HandleFunc(at, func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "this book is lost", http.StatusGone)
+		})
+		return
+	}
+	edition := ""
+	if n := (number+week)/4 - number/4; n > 0 {
+		edition = fmt.Sprintf("<p>Edition %d</p> ", n+1)
+	}
+	w.html(at, fmt.Sprintf("Book %d", number),
+		fmt.Sprintf(`%s<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, edition, next, number))
 }
 
 // busyOnce asks for three seconds of rest, the first time.

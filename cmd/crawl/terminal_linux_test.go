@@ -251,7 +251,7 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("TERM", "xterm")
-	site := httptest.NewServer(demoWeb(false))
+	site := httptest.NewServer(demoWeb(false, 0))
 	defer site.Close()
 	for _, columns := range []uint16{40, 80} {
 		term := newTerminal(t, columns, "")
