@@ -16,8 +16,20 @@ import (
 // ErrNoLinks is returned where a crawl has not kept the links of its pages.
 var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 
-// maxRefused is how many URLs are remembered that links were told to.
+// maxRefused is how many URLs are remembered that links were told to, and how many that
+// have entered the crawl: most links lead to one that another link has led to.
 const maxRefused = 1 << 20
+
+// A linkMemory is what is remembered of the URLs that links lead to.
+type linkMemory struct{ told, entered map[uint64]struct{} }
+
+// note remembers a URL, in the place of all others where there are too many.
+func note(m map[uint64]struct{}, key uint64) {
+	if len(m) >= maxRefused {
+		clear(m)
+	}
+	m[key] = struct{}{}
+}
 
 // A RefusedLink is a link of a page to a URL that has not entered the crawl.
 type RefusedLink struct {
@@ -38,12 +50,12 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 		}
 		j := a.bareJob()
 		err := a.admitAll(j.opts.Scope)
-		told, wanted := map[uint64]struct{}{}, true
+		memory, wanted := &linkMemory{map[uint64]struct{}{}, map[uint64]struct{}{}}, true
 		if err == nil {
 			err = scanLines(path, `"to":"`, func(line []byte) bool {
 				var l RefusedLink
 				var refused bool
-				if l, refused, err = a.refusedBy(j, line, told); err == nil && refused {
+				if l, refused, err = a.refusedBy(j, line, memory); err == nil && refused {
 					wanted = yield(l, nil)
 				}
 				return err == nil && wanted
@@ -57,7 +69,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 
 // refusedBy is the link of a line, if it is to a URL that has not entered the crawl and
 // was not told before.
-func (a *Account) refusedBy(j *Job, line []byte, told map[uint64]struct{}) (l RefusedLink, refused bool, err error) {
+func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
 	if json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
 		return l, false, nil // the last line may be torn
 	}
@@ -65,16 +77,16 @@ func (a *Account) refusedBy(j *Job, line []byte, told map[uint64]struct{}) (l Re
 		return l, false, nil
 	}
 	key := xxh3.HashString(l.To.Key())
-	if _, twice := told[key]; twice {
+	_, twice := memory.told[key]
+	_, entered := memory.entered[key]
+	if twice || entered {
 		return l, false, nil
 	}
 	if _, known, err := a.from.Entry(l.To); known || err != nil {
+		note(memory.entered, key)
 		return l, false, err
 	}
-	if len(told) >= maxRefused {
-		clear(told)
-	}
-	told[key] = struct{}{}
+	note(memory.told, key)
 	return l, true, a.judge(j, &l.LinkFact, l.To)
 }
 

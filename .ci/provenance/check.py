@@ -88,7 +88,8 @@ def figures(check, dir, p, lines, others):
     check.same("bytes", f["bytes"], sum(l.size for l in asked))
     check.same("sites", (f["sites"], f["hosts"]), (len({l.site for l in asked}), len({l.host for l in asked})))
     hosts = collections.Counter(l.host for l in asked)
-    check.same("top_hosts", {c["name"]: c["n"] for c in f["top_hosts"]}, dict(hosts))
+    check.same("top_hosts", [c["n"] for c in f["top_hosts"]], sorted(hosts.values(), reverse=True)[:20])
+    check.same("top_hosts, each", {c["name"]: c["n"] for c in f["top_hosts"]}, {c["name"]: hosts[c["name"]] for c in f["top_hosts"]})
     check.same("statuses", f["statuses"], dict(collections.Counter(str(l.status) for l in pages if l.status > 0)))
     check.same("errors", f["errors"], dict(collections.Counter(l.notes["error"] for l in asked if "error" in l.notes)))
     good = [l for l in pages if l.status // 100 == 2 and "error" not in l.notes]
