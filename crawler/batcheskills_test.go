@@ -79,14 +79,19 @@ func killedLoop(dir, address string) error {
 	return nil
 }
 
-// TestMain is that program, where it is asked to be. Otherwise it fails where a test has
+// TestMain is that program, or that of killedSecond, where it is asked to be. Otherwise it fails where a test has
 // left a goroutine behind.
 func TestMain(m *testing.M) {
+	program := killedLoop
 	dir, address, ok := strings.Cut(os.Getenv("PERMESSO_KILLED_LOOP"), "|")
+	if !ok {
+		program = killedSecond
+		dir, address, ok = strings.Cut(os.Getenv("PERMESSO_KILLED_SECOND"), "|")
+	}
 	if !ok {
 		goleak.VerifyTestMain(m)
 	}
-	if err := killedLoop(dir, address); err != nil {
+	if err := program(dir, address); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(killedFailed)
 	}
@@ -184,8 +189,14 @@ func TestKillsLoseNoRow(t *testing.T) {
 // to its end.
 func killedAfter(t *testing.T, dir, address string, lines int) {
 	t.Helper()
+	killedProgram(t, "PERMESSO_KILLED_LOOP="+dir+"|"+address, lines)
+}
+
+// killedProgram is killedAfter of the program that a variable of the environment asks for.
+func killedProgram(t *testing.T, env string, lines int) {
+	t.Helper()
 	program := exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), "PERMESSO_KILLED_LOOP="+dir+"|"+address)
+	program.Env = append(os.Environ(), env)
 	var said bytes.Buffer
 	program.Stderr = &said
 	out, err := program.StdoutPipe()
