@@ -693,3 +693,24 @@ func TestAStateThatCannotBeReadCarriesNothing(t *testing.T) {
 		}
 	})
 }
+
+// The links of pages whose bodies only a crawl before has are read again by a rescan.
+func TestARescanReadsWhatTheCrawlBeforeHas(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/list", "/same"), etag: `"1"`})
+		shelf.put("/list", resource{body: filler + pages("/deep"), etag: `"1"`})
+		shelf.put("/same", resource{body: filler + pages("/deeper")})
+		shelf.put("/deep", resource{body: filler + "deep"})
+		shelf.put("/deeper", resource{body: filler + "deeper"})
+		s.crawl()
+		s.crawl(func(o *crawler.Options) { o.Depth = 1 })
+		if len(s.last) != 3 {
+			t.Fatalf("%d pages", len(s.last))
+		}
+		s.n--
+		s.crawl(func(o *crawler.Options) { o.Rescan = true })
+		if got := fmt.Sprint(slices.Sorted(maps.Keys(s.last))); got != "[/deep /deeper]" {
+			t.Errorf("the rescan found %s", got)
+		}
+	})
+}

@@ -26,8 +26,9 @@ type rescan struct {
 	found  *findings
 	answer *archivedAnswer // whose metadata record is to come
 	bodies map[string][]frontier.Entry
-	second bool // only bodies count
-	lost   int  // pages beyond maxRepeated
+	second bool          // only bodies count
+	lost   int           // pages beyond maxRepeated
+	past   *storage.Past // which has bodies that the archive repeats; nil: there is no crawl before
 }
 
 // An archivedAnswer is one whose body was read; of a revisit it stands elsewhere.
@@ -48,6 +49,9 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		c.opts.Logger.Warn("there is no archive whose links could be read again", "dir", c.opts.Dir)
 	}
 	r := &rescan{c: c, found: newFindings(), bodies: map[string][]frontier.Entry{}}
+	if c.opts.Previous != "" {
+		r.past = storage.PastOf(c.opts.Previous)
+	}
 	for {
 		for _, path := range files {
 			if err := r.file(ctx, path); err != nil {
@@ -128,10 +132,14 @@ func (r *rescan) record(rec *warc.Record) error {
 		r.answer = a
 	case warc.Revisit:
 		r.answer = nil
+		a := &archivedAnswer{id: rec.ID, key: rec.Header.Get(warc.FieldRefersToURI) + " " + rec.Header.Get(warc.FieldRefersToDate)}
 		if _, err := rec.Close(); err != nil {
 			return err
 		}
-		r.answer = &archivedAnswer{id: rec.ID, key: rec.Header.Get(warc.FieldRefersToURI) + " " + rec.Header.Get(warc.FieldRefersToDate)}
+		if !r.second {
+			a.exchange = r.before(rec)
+		}
+		r.answer = a
 	case warc.Metadata:
 		a := r.answer
 		if a == nil || r.second || strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") != a.id {
@@ -141,6 +149,28 @@ func (r *rescan) record(rec *warc.Record) error {
 		return r.answered(a, rec)
 	}
 	return nil
+}
+
+// before is the answer in a crawl before this one that a revisit record repeats; nil where
+// it is none of there, or cannot be read: then it is looked for here.
+func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
+	if r.past == nil {
+		return nil
+	}
+	kept, err := r.past.Original(rec)
+	if err != nil {
+		return nil
+	}
+	resp, err := kept.Open()
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := r.c.visits.fetcher.Decode(resp)
+	if err != nil && len(body) == 0 {
+		return nil
+	}
+	return &fetch.Exchange{Status: kept.Status, Header: kept.Header, Body: body}
 }
 
 // answered looks at an answer, once it is known how its URL was found.
