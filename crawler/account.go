@@ -30,6 +30,8 @@ type Records interface {
 type Account struct {
 	// OptOut says why a URL must not be asked for, as Options.OptOut; nil: none is.
 	OptOut func(frontier.URL) string
+	// Quit is asked now and then while Refused reads: an error ends that; nil: it reads on.
+	Quit func() error
 
 	from   Records
 	dir    string

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -21,7 +22,10 @@ var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 const maxRefused = 1 << 20
 
 // A linkMemory is what is remembered of the URLs that links lead to.
-type linkMemory struct{ told, entered map[uint64]struct{} }
+type linkMemory struct {
+	told, entered map[uint64]struct{}
+	lines         int // that were read
+}
 
 // note remembers a URL, in the place of all others where there are too many.
 func note(m map[uint64]struct{}, key uint64) {
@@ -50,16 +54,18 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 		}
 		j := a.bareJob()
 		err := a.admitAll(j.opts.Scope)
-		memory, wanted := &linkMemory{map[uint64]struct{}{}, map[uint64]struct{}{}}, true
+		memory, wanted := &linkMemory{told: map[uint64]struct{}{}, entered: map[uint64]struct{}{}}, true
 		if err == nil {
+			var bad error // of the state, or of Quit
 			err = scanLines(path, `"to":"`, func(line []byte) bool {
 				var l RefusedLink
 				var refused bool
-				if l, refused, err = a.refusedBy(j, line, memory); err == nil && refused {
+				if l, refused, bad = a.refusedBy(j, line, memory); bad == nil && refused {
 					wanted = yield(l, nil)
 				}
-				return err == nil && wanted
+				return bad == nil && wanted
 			})
+			err = cmp.Or(bad, err)
 		}
 		if err != nil && wanted {
 			yield(RefusedLink{}, err)
@@ -70,6 +76,11 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 // refusedBy is the link of a line, if it is to a URL that has not entered the crawl and
 // was not told before.
 func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
+	if memory.lines++; memory.lines%1000 == 0 && a.Quit != nil {
+		if err := a.Quit(); err != nil {
+			return l, false, err
+		}
+	}
 	if json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
 		return l, false, nil // the last line may be torn
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	Site      string                 // a host name: the functions below are called for it
 	Request   func(Request) error    // called with each request to Site, in order
 	Copy      func(Copy) error       // called with each stored robots.txt of Site, behind the requests
+	Quit      func() error           // asked now and then while Dir reads the log: an error ends the audit; nil: it goes on
 }
 
 // A Crawl is the evidence: what Dir finds in a directory.

@@ -29,7 +29,7 @@ func Dir(dir string, o Options) (*Report, error) {
 	}
 	defer r.Close()
 	name := filepath.Join(dir, storage.LogFile)
-	c := Crawl{Name: name, Log: func() (io.ReadCloser, error) { return os.Open(name) }, Robots: r.Snapshots}
+	c := Crawl{Name: name, Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, &storage.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
 	}
@@ -43,6 +43,27 @@ func Dir(dir string, o Options) (*Report, error) {
 		return nil, err
 	}
 	return c.Audit(o)
+}
+
+// A quitting reader ends where its function says so.
+type quitting struct {
+	*os.File
+	quit func() error
+}
+
+func (q quitting) Read(p []byte) (int, error) {
+	if err := q.quit(); err != nil {
+		return 0, err
+	}
+	return q.File.Read(p)
+}
+
+func openLog(name string, quit func() error) (io.ReadCloser, error) {
+	file, err := os.Open(name)
+	if err != nil || quit == nil {
+		return file, err
+	}
+	return quitting{file, quit}, nil
 }
 
 // agents are the different names under which requests were sent, as the first records

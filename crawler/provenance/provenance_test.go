@@ -466,3 +466,68 @@ func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 		t.Errorf("%+v", p.Runs)
 	}
 }
+
+// A fading context ends after it was asked some times.
+type fading struct {
+	context.Context
+	left *int
+}
+
+func (f fading) Err() error {
+	if *f.left--; *f.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever it is ended, everything is as it was.
+func TestWhereverItIsEndedAllIsAsItWas(t *testing.T) {
+	dir := crawled(t)
+	write(t, dir, provenance.Options{})
+	before := directory(t, dir)
+	ended := 0
+	for n, next := 0, 1; ; n, next = next, n+next+1 {
+		left := n
+		_, err := provenance.Write(fading{context.Background(), &left}, dir, provenance.Options{})
+		if err == nil {
+			break
+		}
+		ended++
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("after %d: %v", n, err)
+		}
+		if after := directory(t, dir); !maps.Equal(before, after) {
+			t.Fatalf("after %d: was %v, is %v", n, before, after)
+		}
+	}
+	if ended < 5 {
+		t.Errorf("it was ended %d times", ended)
+	}
+}
+
+// Who reads many links, or a long log, is ended while he does.
+func TestWhatTakesLongIsEnded(t *testing.T) {
+	dir := crawled(t)
+	enough := errors.New("enough")
+	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return enough }}); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	spoil(t, filepath.Join(dir, storage.LinksFile), func(b []byte) []byte { return bytes.Repeat(b, 300) })
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a, err := crawler.NewAccount(r, dir, settle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Quit = func() error { return enough }
+	var last error
+	for _, err := range a.Refused() {
+		last = err
+	}
+	if !errors.Is(last, enough) {
+		t.Error(last)
+	}
+}

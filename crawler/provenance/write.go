@@ -108,12 +108,20 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 	return &writer{Provenance: p, Options: o, ctx: ctx, dir: dir, state: state}
 }
 
+// quit is why nothing more is to be read.
+func (w *writer) quit() error {
+	if w.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(w.ctx)
+}
+
 // begin reads what the crawl was asked to be.
 func (w *writer) begin() (err error) {
 	if w.account, err = crawler.NewAccount(w.state, w.dir, w.Now); err != nil {
 		return err
 	}
-	w.account.OptOut = w.OptOut
+	w.account.OptOut, w.account.Quit = w.OptOut, w.quit
 	id, asked, err := crawler.LastRun(w.state)
 	if err != nil {
 		return err
@@ -215,7 +223,10 @@ func (w *writer) judge() error {
 		a.Why = "it was not asked for"
 		return nil
 	}
-	r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp})
+	r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: w.quit})
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
 	if err != nil {
 		a.Why = err.Error()
 		return nil
