@@ -111,6 +111,27 @@ func TestTheSchedulerMayBeKilledAtEachStep(t *testing.T) {
 	}
 }
 
+// Who looks after a series that another one looks after does no harm: a run has one
+// snapshot.
+func TestTwoSchedulersDoNotDoubleARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, autumn, schedule.Spec{Every: "0 */6 * * *", Overlap: schedule.OverlapWait})
+		w.shared = true
+		r := rand.New(rand.NewPCG(1, 1))
+		w.life = func(int) life {
+			return life{takes: []time.Duration{0, time.Minute, 9 * time.Hour}[r.IntN(3)], dies: max(0, r.IntN(8)-4)}
+		}
+		first := w.boot()
+		time.Sleep(17 * time.Second)
+		second := w.boot()
+		time.Sleep(21 * day)
+		synctest.Wait()
+		first.end()
+		w.off(second)
+		w.check()
+	})
+}
+
 // runs has a scheduler run for a time.
 func (w *world) runs(d time.Duration) *boot {
 	b := w.boot()

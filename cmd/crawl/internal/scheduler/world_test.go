@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,7 @@ type world struct {
 	spec          schedule.Spec
 	badJob        error
 	life          func(n int) life // of the nth process
+	shared        bool             // several schedulers look after the series
 }
 
 // A snap is a snapshot.
@@ -114,7 +116,11 @@ func (w *world) NoteMissed(runs ...series.Missed) error {
 	defer w.step()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.missed = append(w.missed, runs...)
+	for _, m := range runs {
+		if known := slices.ContainsFunc(w.missed, func(k series.Missed) bool { return k.Due.Equal(m.Due) }); !known || !w.shared {
+			w.missed = append(w.missed, m)
+		}
+	}
 	return nil
 }
 
@@ -213,6 +219,9 @@ func (p *process) takeSnapshot() (at, refused int) {
 	at = len(w.snaps) - 1
 	if at >= 0 && w.snaps[at].ended.IsZero() {
 		return at, 0
+	}
+	if w.shared && at >= 0 && !p.run.Due.After(w.snaps[at].due) {
+		return 0, 2 // as crawl run says of a snapshot that is there
 	}
 	if p.run.Due.IsZero() || at >= 0 && !p.run.Due.After(w.snaps[at].due) {
 		w.t.Errorf("%v: a child is to make the snapshot of %v behind %v", w.now(), p.run.Due, w.snaps)
