@@ -110,7 +110,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 func (p *program) asked(f *runFlags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
 	var seeds []string
 	var dir string
-	snapshot, err := f.checkSeries(given)
+	snapshot, err := f.checkSeries()
 	if err != nil {
 		return opts, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // checkSeries refuses what makes no sense together with --series, and says where the
 // crawl would live that begins now.
-func (f *runFlags) checkSeries(given func(flag string) bool) (dir string, err error) {
+func (f *runFlags) checkSeries() (dir string, err error) {
 	switch {
 	case f.series == "" && !f.due.IsZero():
 		return "", usage("--due names a snapshot of a series: give --series, too")
@@ -21,8 +21,6 @@ func (f *runFlags) checkSeries(given func(flag string) bool) (dir string, err er
 		return "", nil
 	case f.job == "":
 		return "", usage("--series makes a snapshot of a job: give --job, too (crawl init writes one to begin with)")
-	case given("dir"):
-		return "", usage("--series and --dir name two places for one crawl: take --dir out")
 	}
 	due := f.due
 	if due.IsZero() {
@@ -34,8 +32,11 @@ func (f *runFlags) checkSeries(given func(flag string) bool) (dir string, err er
 // beginSnapshot makes the next snapshot of a series, or goes on with the last one, and
 // lets opts crawl into it. What is not valid makes none.
 func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run, error) {
-	if opts.Previous != "" {
-		return nil, usage("--previous and --series both say which crawl was before: take --previous out")
+	switch {
+	case f.dir != "":
+		return nil, usage("--series and --dir (or dir in the job file) name two places for one crawl: take dir out")
+	case opts.Previous != "":
+		return nil, usage("--series and --previous (or previous in the job file) both say which crawl was before: take previous out")
 	}
 	if _, err := crawler.New(*opts); err != nil {
 		return nil, err

@@ -1,8 +1,11 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/schedule"
@@ -16,6 +19,15 @@ type Dir struct {
 
 	over  series.Snapshot // that was found to be over: it stays so
 	ended time.Time
+
+	missed missed
+}
+
+// missed is what a file of missed runs comes to, which may be long: it is read again
+// where it has changed.
+type missed struct {
+	of          fs.FileInfo
+	last, since time.Time
 }
 
 // Schedule implements Series.
@@ -41,14 +53,10 @@ func (d *Dir) Known(child bool) (ran schedule.Ran, busy error, err error) {
 	if err != nil {
 		return ran, nil, err
 	}
-	missed, since, err := d.Missed()
-	if err != nil {
+	if err := d.readMissed(); err != nil {
 		return ran, nil, err
 	}
-	ran.Since = since
-	for _, m := range missed {
-		ran.Last = later(ran.Last, m.Due)
-	}
+	ran.Since, ran.Last = d.missed.since, d.missed.last
 	var last series.Snapshot
 	if len(snapshots) > 0 {
 		last = snapshots[len(snapshots)-1]
@@ -61,6 +69,29 @@ func (d *Dir) Known(child bool) (ran schedule.Ran, busy error, err error) {
 		ran.Going, ran.Ended, busy = d.state(last)
 	}
 	return ran, busy, nil
+}
+
+func (d *Dir) readMissed() error {
+	info, err := os.Stat(filepath.Join(d.Dir, series.MissedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		d.missed = missed{}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if is := d.missed.of; is != nil && os.SameFile(is, info) && is.Size() == info.Size() && is.ModTime().Equal(info.ModTime()) {
+		return nil
+	}
+	all, since, err := d.Missed()
+	if err != nil {
+		return err
+	}
+	d.missed = missed{of: info, since: since}
+	for _, m := range all {
+		d.missed.last = later(d.missed.last, m.Due)
+	}
+	return nil
 }
 
 // state is how far the newest snapshot is, on which nobody of the series is at work.
