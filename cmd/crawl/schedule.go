@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +31,7 @@ which each run makes a snapshot.
 
 When a run is due follows from the schedule and from what lies in the directory: there
 is no other memory.`,
-		Example: `  crawl init weekly/job.yaml
+		Example: `  mkdir weekly && crawl init weekly/job.yaml
   crawl schedule next weekly
   crawl schedule run weekly`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +55,9 @@ is no other memory.`,
 func scheduleOf(dir string) (*schedule.Schedule, error) {
 	f := usualFlags()
 	f.job = filepath.Join(dir, series.JobFile)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, usage("there is no directory %s: make it, and crawl init %s writes a job file to begin with", dir, f.job)
+	}
 	if _, err := os.Stat(f.job); err != nil {
 		return nil, usage("%s is no series: %w: crawl init %s writes one to begin with", dir, err, f.job)
 	}

@@ -46,6 +46,12 @@ systemd starts it with the machine.`,
 }
 
 func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	defer signal.Stop(signals)
 	if err := p.tellSeries(dirs); err != nil {
 		return err
 	}
@@ -67,12 +73,6 @@ func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) er
 			p.note("crawl: %s", text)
 		},
 	})
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	defer signal.Stop(signals)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	commands := make(chan scheduler.Command)
