@@ -106,11 +106,25 @@ func (w *writer) entered(out io.Writer, l *crawler.Listed) error {
 		return nil
 	}
 	w.Absences.URLs++
+	if !l.Purged.IsZero() {
+		w.purged(l.Purged.UTC())
+	}
 	f := &l.Fate
 	return line(out, Absence{
 		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(),
 		Robots: f.Rules.UTC(), Via: l.Via, Hops: l.Hops, Depth: l.Depth, Tag: l.Tag, WARC: f.Answer.File, Offset: f.Answer.Offset,
 	})
+}
+
+// purged counts a URL of which what was captured was taken out.
+func (w *writer) purged(at time.Time) {
+	if w.Purge == nil {
+		w.Purge = &Purge{}
+	}
+	w.Purge.URLs++
+	if at.After(w.Purge.Last) {
+		w.Purge.Last = at
+	}
 }
 
 // A refusalKey is what links are counted by.

@@ -288,7 +288,7 @@ func (p *Provenance) versionFacts() string {
 		text = "The crawl before this one is " + shown(p.Previous.Dir) + ".\n"
 	}
 	if p.Purge != nil {
-		text += "\nSince it ended something was removed from the archive: see " + purgeFile + ".\n"
+		text += fmt.Sprintf("\nSince it was captured, what there was of %s was taken out for its owner, last on %s: absences.jsonl names them.\n", plural(p.Purge.URLs, "URL"), p.Purge.Last.Format(time.RFC3339))
 	}
 	return text
 }

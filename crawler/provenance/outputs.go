@@ -20,7 +20,7 @@ import (
 func outputNames() []string {
 	return []string{
 		storage.StateFile, storage.LogFile, storage.PagesFile, storage.LinksFile, storage.IndexFile, "index.part",
-		"job.yaml", "seeds.txt", purgeFile,
+		"job.yaml", "seeds.txt", "snapshot.json",
 	}
 }
 
@@ -40,9 +40,7 @@ func (w *writer) readOutputs() error {
 		if err != nil {
 			return err
 		}
-		if w.Outputs = append(w.Outputs, out); name == purgeFile {
-			w.Purge = &out
-		}
+		w.Outputs = append(w.Outputs, out)
 	}
 	slices.SortFunc(w.Outputs, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })
 	return nil

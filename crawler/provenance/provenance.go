@@ -22,7 +22,6 @@ const (
 	RobotsFile    = "robots.jsonl"
 	SeedsFile     = "seeds-asked.txt" // where there are more than MostSeeds
 	DatasheetFile = "DATASHEET.md"
-	purgeFile     = "purge.json" // of what was removed from the archive since
 )
 
 // How much is listed in a Provenance. All is counted.
@@ -58,9 +57,16 @@ type Provenance struct {
 	Absences Absences  `json:"absences"`
 	Audit    Audit     `json:"audit"`
 	Previous *Previous `json:"previous,omitempty"`
-	Purge    *Output   `json:"purge,omitempty"` // purge.json: what it names was removed from the archive
+	Purge    *Purge    `json:"purge,omitempty"` // what was captured and taken out since; absences.jsonl has the URLs
 
 	Outputs []Output `json:"outputs"`
+}
+
+// A Purge says of how many URLs what was captured was taken out, and when that was done
+// last.
+type Purge struct {
+	URLs int64     `json:"urls"`
+	Last time.Time `json:"last"`
 }
 
 // Many are the first of several, and how many there are.

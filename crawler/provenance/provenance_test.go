@@ -314,19 +314,24 @@ func TestALogThatProvesNothingIsSaid(t *testing.T) {
 	}
 }
 
-// What the crawl before is, and that something was removed since, stands in it.
-func TestTheCrawlBeforeAndAPurgeAreNamed(t *testing.T) {
+// That something was captured, and taken out since, stands in it.
+func TestWhatWasTakenOutIsTold(t *testing.T) {
 	dir := crawled(t)
-	const text = `{"removed":1}`
-	if err := os.WriteFile(filepath.Join(dir, "purge.json"), []byte(text), 0o644); err != nil {
+	before := write(t, dir, provenance.Options{}).Provenance
+	places, err := crawler.ReadOptOutList(strings.NewReader("a.example\n"), "places")
+	if err != nil {
 		t.Fatal(err)
 	}
+	done, err := (&crawler.Purge{Dir: dir, Places: places}).Run()
+	if err != nil || done.Entries == 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
 	p := write(t, dir, provenance.Options{}).Provenance
-	if p.Purge == nil || p.Purge.SHA256 != sum([]byte(text)) || p.Previous != nil {
-		t.Errorf("%+v, %+v", p.Purge, p.Previous)
+	if before.Purge != nil || p.Purge == nil || p.Purge.URLs != int64(done.Entries) || time.Since(p.Purge.Last) > time.Hour || p.Absences.URLs < p.Purge.URLs {
+		t.Errorf("%+v, and before %+v, of %d URLs", p.Purge, before.Purge, done.Entries)
 	}
 	sheet, err := os.ReadFile(filepath.Join(dir, provenance.DatasheetFile))
-	if err != nil || !strings.Contains(string(sheet), "something was removed from the archive") {
+	if err != nil || !strings.Contains(string(sheet), "was taken out for its owner, last on "+p.Purge.Last.Format(time.RFC3339)) {
 		t.Errorf("%v: %s", err, sheet)
 	}
 }

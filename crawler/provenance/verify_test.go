@@ -85,7 +85,6 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 		"a file of the archive more": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "warc", "more.warc.gz"), nil, 0o644)
 		}, "warc/more.warc.gz", "is not in provenance.json"},
-		"a purge": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "purge.json"), nil, 0o644) }, "purge.json", "is not in provenance.json"},
 		"a name that leads out": {func(dir string) error {
 			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte {
 				return []byte(strings.Replace(string(b), `"name": "crawl.log"`, `"name": "../crawl.log"`, 1))
@@ -222,7 +221,7 @@ func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
 
 // The names of fields are never changed: programs of others read them.
 func TestTheFieldsOfAProvenanceKeepTheirNames(t *testing.T) {
-	text, err := json.Marshal(provenance.Provenance{Previous: &provenance.Previous{}, Purge: &provenance.Output{}})
+	text, err := json.Marshal(provenance.Provenance{Previous: &provenance.Previous{}, Purge: &provenance.Purge{}})
 	if err != nil {
 		t.Fatal(err)
 	}
