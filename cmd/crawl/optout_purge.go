@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/provenance"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -225,6 +226,9 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	if others := derived(dir); len(others) > 0 && !done.None() {
 		text = append(text, "may hold it still, and is to be made anew: "+strings.Join(others, ", "))
 	}
+	if told := filepath.Join(dir, provenance.File); exists(told) && !done.None() {
+		text = append(text, fmt.Sprintf("%s tells of the crawl as it was: crawl provenance %s writes it again", told, dir))
+	}
 	for _, line := range text {
 		if err := p.say("%s", line); err != nil {
 			return err
@@ -264,7 +268,7 @@ func derived(dir string) (paths []string) {
 	if err != nil {
 		return nil // who reads the crawl says why
 	}
-	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile}
+	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two hold nothing of a page
 	for _, e := range entries {
 		suffix := filepath.Ext(e.Name())
 		if !e.IsDir() && !slices.Contains(own, e.Name()) && slices.Contains([]string{".wacz", ".csv", ".parquet", ".cdxj", ".jsonl", ".html"}, suffix) {
