@@ -83,7 +83,7 @@ func mixedCrawl(t *testing.T, seed uint64, n int, d disk.Disk, killed bool) mixe
 	return c
 }
 
-// mixedVisit fetches a URL, at the second try.
+// mixedVisit fetches a URL, at the second try. Some are to be fetched again.
 func mixedVisit(t *testing.T, db *DB, r *rand.Rand, e frontier.Entry) {
 	t.Helper()
 	url, now := e.URL.String(), time.Now().UTC().Truncate(time.Millisecond)
@@ -105,6 +105,10 @@ func mixedVisit(t *testing.T, db *DB, r *rand.Rand, e frontier.Entry) {
 		t.Fatal(err, refused)
 	}
 	fate := frontier.Fate{Code: frontier.Fetched, Status: 200, Digest: digest, Time: now, Answer: v.Place}
+	if r.IntN(3) == 0 {
+		e.Visits = &frontier.Visits{First: now, Last: fate}
+		fate.Until = now.Add(7 * 24 * time.Hour)
+	}
 	if err := db.Submit(frontier.Completion{Site: e.URL.Site(), Entry: e, Fate: fate, Clocks: frontier.Clocks{Ended: now}}); err != nil {
 		t.Fatal(err)
 	}
@@ -287,6 +291,83 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 			}
 			verified(t, c.dir)
 		})
+	}
+}
+
+// An answer may also be known of the visit before the last: of an entry that ended since,
+// that was put aside, or that came back.
+func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
+	dir := t.TempDir()
+	opts := Options{Gather: -1, Archive: &Archive{}}
+	db, err := Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls := []string{"http://out.example/ended", "http://out.example/aside", "http://out.example/back"}
+	site := frontier.Site("http://out.example")
+	read := func() (all map[string]frontier.Entry) {
+		t.Helper()
+		buf := make([]frontier.Entry, 9)
+		n, err := db.Read(site, time.Now(), buf)
+		if err != nil || n != len(urls) {
+			t.Fatal(n, err)
+		}
+		all = map[string]frontier.Entry{}
+		for _, e := range buf[:n] {
+			all[e.URL.String()] = e
+		}
+		return all
+	}
+	end := func(e frontier.Entry, f frontier.Fate) {
+		t.Helper()
+		if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: f, Clocks: frontier.Clocks{Ended: f.Time}}); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+	}
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, urls[0]), entry(t, urls[1]), entry(t, urls[2])}}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	for url, e := range read() {
+		x := mixedExchange(url, now, []byte(url+" "+outBody))
+		v := &Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
+		if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+			t.Fatal(err, refused)
+		}
+		fate := frontier.Fate{Code: frontier.Fetched, Status: 404, Time: now, Answer: v.Place}
+		e.Visits = &frontier.Visits{First: now, Last: fate}
+		fate.Until = now.Add(-time.Hour)
+		end(e, fate)
+	}
+	for url, e := range read() {
+		fate := frontier.Fate{Code: frontier.OutOfScope, Time: now}
+		if url == urls[0] {
+			fate = frontier.Fate{Code: frontier.Failed, Detail: "reset", Time: now}
+		}
+		end(e, fate)
+	}
+	if n, err := db.Requeue(func(e frontier.Entry) bool { return e.URL.String() == urls[2] }); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := purgeOf(disk.Disk{}).Run(dir); err != nil || done.Entries != len(urls) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	verified(t, dir)
+	r, err := OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, url := range urls {
+		u, _ := frontier.ParseURL(url)
+		if fate, _, err := r.Fate(u); err != nil || fate.Code != frontier.OptedOut {
+			t.Errorf("%s: %+v, %v", url, fate, err)
+		}
 	}
 }
 

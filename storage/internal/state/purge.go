@@ -121,12 +121,13 @@ func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error
 	}, func(tx *bbolt.Tx, row *purgeRow) error { return tx.Bucket(bucketPayloads).Delete(row.key) })
 }
 
-// PurgeEntries gives entries that ended another fate, which has no answer and puts them
-// aside, where f says so.
+// PurgeEntries gives entries that have an answer another fate, which has none and puts
+// them aside, where f says so: those that ended, and those that are queued to be fetched
+// again, which end with it.
 func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fate, bool), problem func(error)) (n int, err error) {
 	sites := map[siteNum]frontier.Site{}
 	return o.sweep(bucketEntries, problem, func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error) {
-		if len(key) < 9 || key[4] != kindEnded {
+		if len(key) < 9 || key[4] == kindSeen {
 			return nil, nil
 		}
 		site := keySite(key)
@@ -145,21 +146,58 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 		raw, _ := unseal(bucketEntries, key, value) // rowEntry has
 		d := decoder{b: raw}
 		d.skipEntry()
-		head := len(raw) - len(d.b)
-		fate, err := d.ended(tx.Bucket(bucketArchives))
-		if err != nil {
-			return nil, recordError(bucketEntries, key, err)
+		head := raw[:len(raw)-len(d.b)]
+		var now frontier.Fate
+		var ok bool
+		if key[4] == kindEnded {
+			fate, err := d.ended(tx.Bucket(bucketArchives))
+			if err != nil {
+				return nil, recordError(bucketEntries, key, err)
+			}
+			now, ok = f(e.URL, fate)
 		}
-		now, ok := f(e.URL, fate)
+		if !ok && e.Visits != nil {
+			now, ok = f(e.URL, e.Visits.Last)
+		}
 		if !ok {
 			return nil, nil
 		}
-		row := append(make([]byte, checksumSize, checksumSize+head+64), raw[:head]...)
-		return &purgeRow{slices.Clone(key), appendFate(row, &now)}, nil
-	}, func(tx *bbolt.Tx, row *purgeRow) error {
-		aside := rowKey(entryID(keySite(row.key), lastNum(row.key)))
-		return errors.Join(
-			put(tx.Bucket(bucketEntries), row.key, row.value),
-			put(tx.Bucket(bucketAside), aside, make([]byte, checksumSize)))
-	})
+		row := append(make([]byte, checksumSize, checksumSize+len(head)+64), head...)
+		if e.Visits != nil { // the last of them has an answer, too
+			row, err = visited(row[:checksumSize], head, sites[site], nil)
+		}
+		return &purgeRow{slices.Clone(key), appendFate(row, &now)}, err
+	}, purgeEntry)
+}
+
+// purgeEntry puts the row of an entry that ends, or has ended, in the place of the one
+// with the key.
+func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
+	entries, site, num := tx.Bucket(bucketEntries), keySite(row.key), lastNum(row.key)
+	if row.key[4] != kindEnded {
+		if err := errors.Join(entries.Delete(row.key), leaveQueue(tx, row.key)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		put(entries, endedKey(site, num), row.value),
+		put(tx.Bucket(bucketAside), rowKey(entryID(site, num)), make([]byte, checksumSize)))
+}
+
+// leaveQueue brings the record of a site up to date of which the row with the key was
+// deleted, of an entry that was queued.
+func leaveQueue(tx *bbolt.Tx, key []byte) error {
+	var r siteRecord
+	site, states := keySite(key), tx.Bucket(bucketStates)
+	if err := r.decode(site.key(), states.Get(site.key())); err != nil {
+		return err
+	}
+	if key[4] == kindWaiting {
+		r.Waiting--
+	} else if r.Ready--; r.Ready > 0 {
+		if first, _ := tx.Bucket(bucketEntries).Cursor().Seek(site.prefix(kindReady)); first != nil {
+			r.Head = readyRank(first)
+		}
+	}
+	return put(states, site.key(), r.value(make([]byte, checksumSize)))
 }
