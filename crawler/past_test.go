@@ -714,3 +714,37 @@ func TestARescanReadsWhatTheCrawlBeforeHas(t *testing.T) {
 		}
 	})
 }
+
+// What was taken out of a crawl is a new page to the ones behind it, which repeat a body
+// that is gone: nobody is told of damage, and the page is asked for as one that is new.
+func TestWhatWasPurgedIsAskedForAsANewPage(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: pages("/kept", "/gone") + filler, etag: `"r"`})
+		shelf.put("/kept", resource{body: "kept " + filler, etag: `"k"`})
+		shelf.put("/gone", resource{body: "gone " + filler, etag: `"g"`})
+		s.crawl()
+		s.crawl()
+		purge := &crawler.Purge{Dir: s.dir(1), Places: optOutList(t, "http://a.example/gone"), Problem: func(err error) { t.Error(err) }}
+		if done, err := purge.Run(); err != nil || done.Records == 0 {
+			t.Fatal(done, err)
+		}
+		if v, err := storage.Verify(s.dir(2), func(err error) { t.Error(err) }); err != nil || v.Bodiless != 1 {
+			t.Errorf("%+v, %v", v, err)
+		}
+		shelf.forget()
+		s.crawl()
+		if got := s.last["/gone"]; got.change != crawler.ChangeNew || got.notModified || !strings.HasPrefix(got.body, "gone ") || shelf.requests("/gone") != "-" {
+			t.Errorf("%+v, asked %q", got, shelf.requests("/gone"))
+		}
+		if got := s.last["/kept"]; got.change != crawler.ChangeNotModified || shelf.requests("/kept") != "c" {
+			t.Errorf("%+v, asked %q", got, shelf.requests("/kept"))
+		}
+		if s.sum.Unread != 0 || s.logs.Len() > 0 {
+			t.Errorf("%d cannot be read: %s", s.sum.Unread, &s.logs)
+		}
+		s.crawl()
+		if got := s.last["/gone"]; got.change != crawler.ChangeNotModified {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -95,8 +95,8 @@ type place struct {
 	offset int64
 }
 
-// Capture is the last capture of u; nil if there is none. Nothing of the body is read yet.
-// The error says that the index, or a record, cannot be read, or that the one with the
+// Capture is the last capture of u; nil if there is none, or if a Purge has taken out what
+// has its body. Nothing of the body is read yet. The error says that the index, or a record, cannot be read, or that the one with the
 // body is nowhere: a *warc.Error, one of the file system, or another.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := p.last(p.dir, u.String(), time.Time{})
@@ -104,6 +104,9 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 		return nil, err
 	}
 	rec, file, err := openRecord(placeOf(p.dir, e), u.String())
+	if errors.Is(err, ErrPurged) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +127,9 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	}
 	if rec.Type == warc.Revisit {
 		err = p.follow(c, rec)
+	}
+	if errors.Is(err, ErrPurged) {
+		return nil, nil
 	}
 	return c, err
 }
@@ -151,8 +157,12 @@ func (p *Past) follow(c *Capture, rec *warc.Record) error {
 	return nil
 }
 
+// ErrPurged is what an error about an answer wraps that a Purge has taken out.
+var ErrPurged = errors.New("what was captured was purged")
+
 // Original is the answer that a revisit record in the archive of the crawl repeats, be it
-// there or in a crawl before it. The error is as that of Capture.
+// there or in a crawl before it. The error is as that of Capture, and wraps ErrPurged
+// where that answer was purged.
 func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
 	return c, p.follow(c, rec)
@@ -183,11 +193,40 @@ func (p *Past) find(url string, at time.Time) (*original, place, error) {
 		}
 		bad = cmp.Or(bad, err)
 	}
+	if purged := p.purged(url); purged != nil {
+		return nil, place{}, purged
+	}
 	if bad == nil {
 		bad = fmt.Errorf("the answer of %s of %s is repeated, and is neither in %s nor in a crawl beside it: bring back the crawl that has it",
 			url, at.UTC().Format(time.RFC3339Nano), p.dir)
 	}
 	return nil, place{}, bad
+}
+
+// purged is the error about a URL whose captures a Purge has taken out of this crawl, or
+// of one beside it; nil where none has, or where that cannot be told.
+func (p *Past) purged(url string) error {
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		return nil
+	}
+	for _, dir := range append([]string{p.dir}, p.older()...) {
+		if fate, err := fateIn(dir, u); err == nil {
+			if _, gone := PurgedFate(fate); gone {
+				return fmt.Errorf("%s: %w at %s: %s", dir, ErrPurged, fate.Time.UTC().Format(time.RFC3339), url)
+			}
+		}
+	}
+	return nil
+}
+
+func fateIn(dir string, u frontier.URL) (frontier.Fate, error) {
+	r, err := OpenReader(dir)
+	if err != nil {
+		return frontier.Fate{}, err
+	}
+	fate, _, err := r.Fate(u)
+	return fate, errors.Join(err, r.Close())
 }
 
 // originalAt reads the head of an answer that others repeat.
@@ -268,6 +307,9 @@ func openRecord(at place, url string) (*warc.Record, *os.File, error) {
 		return nil, nil, err
 	}
 	rec, err := warc.ReadAt(file, at.offset)
+	if err == nil && rec.Header.Get(warc.FieldPurged) != "" && rec.TargetURI() == "" {
+		err = fmt.Errorf("%w: %s", ErrPurged, url)
+	}
 	if err == nil && rec.TargetURI() != url {
 		err = &warc.Error{Offset: at.offset, Err: fmt.Errorf("the record is of %s, and the index says %s", rec.TargetURI(), url)}
 	}
@@ -408,4 +450,25 @@ func previousOf(dir string) string {
 		before = filepath.Join(filepath.Dir(dir), filepath.Base(before))
 	}
 	return filepath.Clean(before)
+}
+
+// Behind are the crawls beside the one in dir that know it as the one before, or as one
+// before that: they may repeat bodies that are here alone. One that runs is none of them.
+func Behind(dir string) (all []string) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	beside, _ := fs.Glob(os.DirFS(filepath.Dir(dir)), "*/"+StateFile)
+	for _, file := range beside {
+		d := filepath.Join(filepath.Dir(dir), path.Dir(file))
+		known := []string{d}
+		for before := previousOf(d); before != "" && !slices.Contains(known, before); before = previousOf(before) {
+			known = append(known, before)
+		}
+		if d != dir && slices.Contains(known, dir) {
+			all = append(all, d)
+		}
+	}
+	return all
 }

@@ -408,6 +408,33 @@ func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 	}
 }
 
+// While a purge is under way, and where it was broken off, the index may still name what
+// is gone: to who remembers the crawl that was never captured.
+func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
+	c := mixedCrawl(t, 3, 14, disk.Disk{}, false)
+	p := purgeOf(disk.Disk{})
+	seen, gone := 0, 0
+	p.step = func() {
+		for _, text := range c.urls {
+			u, err := frontier.ParseURL(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := PastOf(c.dir).Capture(u)
+			if p.Why(text) != "" && got == nil && err == nil {
+				gone++
+			} else if got != nil && err == nil {
+				seen++
+			} else if got == nil && err != nil && !strings.Contains(err.Error(), "is repeated") {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+	if _, err := p.Run(c.dir); err != nil || seen == 0 || gone == 0 {
+		t.Error(seen, gone, err)
+	}
+}
+
 // killedPurge checks a copy of a crawl, as a kill in the midst of a purge has left it:
 // Verify says nothing but that, nobody can go on, and another Run finishes it.
 func killedPurge(t *testing.T, dir string, before map[string][]string) {

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -163,7 +164,12 @@ func (v *verifier) compareReferred(s said) {
 	}
 	repeated := s[ofRevisit]
 	if len(repeated) > 0 {
-		if url, date, _ := repeats(repeated[0]); v.before(url, date) {
+		url, date, _ := repeats(repeated[0])
+		switch err := v.before(url, date); {
+		case errors.Is(err, ErrPurged):
+			v.done.Bodiless += len(repeated)
+			repeated = nil
+		case err == nil:
 			repeated = nil
 		}
 	}
@@ -176,13 +182,13 @@ func (v *verifier) compareReferred(s said) {
 	}
 }
 
-// before reports whether an answer is in the archive of a crawl before this one.
-func (v *verifier) before(url string, at time.Time) bool {
+// before looks for an answer in the archive of a crawl before this one.
+func (v *verifier) before(url string, at time.Time) error {
 	if v.past == nil {
 		v.past = PastOf(v.dir)
 	}
 	_, _, err := v.past.find(url, at)
-	return err == nil
+	return err
 }
 
 func afterWord(s string) string {

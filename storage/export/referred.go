@@ -60,6 +60,9 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		return nil
 	}
 	c, err := r.past.Original(rec)
+	if errors.Is(err, storage.ErrPurged) { // as somebody has wanted it
+		return nil
+	}
 	if err != nil {
 		return r.s.damaged(&Damage{File: filepath.Join(r.dir, storage.ArchiveDir, name), Offset: rec.Offset, Err: err})
 	}
