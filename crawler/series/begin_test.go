@@ -35,7 +35,7 @@ func crawlInto(t *testing.T, r *series.Run, job series.Job, most time.Duration) 
 	opts := *job.Options
 	opts.Dir, opts.Seeds = r.Dir, r.Seeds
 	w := crawltest.New(t)
-	w.Site("http://a.example").Page("/", `<a href="/1">1</a>`).Page("/1", `<a href="/2">2</a>`).Page("/2", "end")
+	w.Site("http://a.example").Page("/", `<a href="/1">1</a>`).Page("/1", `<a href="/2">2</a>`).Page("/2", strings.Repeat("The end. ", 1000))
 	opts.Network = w
 	c, err := crawler.New(opts)
 	if err != nil {
@@ -282,6 +282,57 @@ func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+// Each kind of difference is told by itself, a seed that stands twice once; of the same
+// job nothing is.
+func TestWhatAJobAsksForOtherwiseIsTold(t *testing.T) {
+	seeds := []string{"http://a.example/", "http://a.example/1"}
+	for name, test := range map[string]struct {
+		job  series.Job
+		want *series.Changed
+	}{
+		"the same":       {jobOf("job", seeds...), nil},
+		"the file":       {jobOf("job of Ms Rossi", seeds...), &series.Changed{File: true}},
+		"a seed more":    {jobOf("job", "http://a.example/", "http://a.example/1", "http://a.example/2", "http://a.example/2"), &series.Changed{SeedsAdded: 1}},
+		"a seed less":    {jobOf("job", "http://a.example/"), &series.Changed{SeedsRemoved: 1}},
+		"only a setting": {jobOf("job", seeds...), &series.Changed{Settings: []series.Change{{Setting: "delay", Was: "1s", Is: "3s", Way: crawler.Tighter}}}},
+	} {
+		s := series.Series{Dir: t.TempDir()}
+		end(t, begin(t, s, jobOf("job", seeds...), series.Moment{Now: monday}))
+		if name == "only a setting" {
+			test.job.Options.Delay = 3 * time.Second
+		}
+		r := begin(t, s, test.job, series.Moment{Now: monday.Add(time.Hour), Fresh: true})
+		if test.want != nil {
+			test.want.Since = "20261123T030000Z.crawl"
+		}
+		if diff := cmp.Diff(test.want, r.Changed); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// A snapshot that has lost its seeds is not gone on with by others.
+func TestSeedsThatAreGoneAreDamage(t *testing.T) {
+	s := series.Series{Dir: t.TempDir()}
+	r := begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
+	if err := os.Remove(filepath.Join(r.Dir, series.SeedsFile)); err != nil {
+		t.Fatal(err)
+	}
+	end(t, r)
+	var damaged *storage.DamagedError
+	if _, err := s.Begin(jobOf("", "http://b.example/"), series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) {
+		t.Error(err)
+	}
+	// A crawl that was put there by its name has never had any.
+	if err := os.Remove(filepath.Join(r.Dir, series.FactsFile)); err != nil {
+		t.Fatal(err)
+	}
+	r = begin(t, s, jobOf("", "http://b.example/"), series.Moment{Now: monday.Add(time.Hour)})
+	if !r.Resumed || !slices.Equal(r.Seeds, []string{"http://b.example/"}) || r.Changed != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What was missed is kept once, whoever notes it, behind whatever a power cut has torn.
 func TestMissedRunsAreKeptOnce(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
@@ -297,6 +348,15 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	path := filepath.Join(s.Dir, series.MissedFile)
 	raw, err := os.ReadFile(path)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(raw, raw...), 0o644); err != nil { // as of two who wrote at once
+		t.Fatal(err)
+	}
+	if all, _, err := s.Missed(); len(all) != 2 || err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"since":"2026-11-23T03:00:00Z"}

@@ -87,7 +87,10 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err == nil && digest(raw) != facts.SeedsSum {
+	switch {
+	case err != nil:
+		err = errors.New("it is missing")
+	case digest(raw) != facts.SeedsSum:
 		err = errors.New("it is not what was written")
 	}
 	if err != nil {
