@@ -328,3 +328,46 @@ func TestRunsWaitForRoomWithoutBeingMissed(t *testing.T) {
 		}
 	})
 }
+
+// So it is where other times came meanwhile, which were missed.
+func TestARunThatWasStoppedLateRestsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
+		w.life = func(int) life { return life{takes: 100 * time.Hour} }
+		b := w.runs(27 * time.Hour)
+		w.mu.Lock()
+		for p := range w.alive {
+			p.stop <- true
+		}
+		w.mu.Unlock()
+		time.Sleep(10 * time.Hour)
+		w.off(b)
+		if len(w.starts) != 1 || len(w.missed) != 1 {
+			t.Errorf("%d starts, missed %v", len(w.starts), w.missed)
+		}
+	})
+}
+
+// A process that cannot be started is tried again, with pauses, and then missed.
+func TestAProcessThatCannotBeStartedIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
+		o := w.options(1)
+		tries := 0
+		o.Start = func(scheduler.Run) (scheduler.Child, error) {
+			tries++
+			return nil, errors.New("no more processes")
+		}
+		commands, over := make(chan scheduler.Command), make(chan bool)
+		go func() {
+			defer close(over)
+			scheduler.New([]string{"weekly"}, o).Run(t.Context(), commands)
+		}()
+		time.Sleep(4 * time.Hour)
+		commands <- scheduler.Stop
+		<-over
+		if tries != 6 || len(w.missed) != 1 || w.missed[0].Why != series.WhyFailed || !slices.Contains(w.said, "13:00:00 no more processes") {
+			t.Errorf("%d tries, missed %v; it said\n%s", tries, w.missed, strings.Join(w.said, "\n"))
+		}
+	})
+}
