@@ -34,7 +34,9 @@ each record stands one of the same length that says so; nothing else moves.
 What stays: crawl.log, and the copies of robots.txt, which prove to the owner how he
 was asked; and URLs, where other pages link to them. Exports and reports that were made
 of the crawl are to be made anew. Whoever is not on the list is asked again by a crawl
-that goes on. A page that had the same body as one that is gone has none any more.
+that goes on. A page that had the same body as one that is gone has none any more, and
+a later crawl of a series that repeats one has none either: each is purged by itself, and
+those that know this one are named.
 
 No crawl may run in the directory. A purge that was broken off is finished by the same
 command; until then the crawl cannot go on.`,
@@ -170,6 +172,7 @@ type purgedLine struct {
 	URLs     int              `json:"urls"` // that are told as opted out now; 0 with --dry-run
 	Moved    map[string]int64 `json:"moved,omitempty"`
 	Others   []string         `json:"others,omitempty"`
+	Behind   []string         `json:"behind,omitempty"` // crawls that may repeat what goes
 	Problems int              `json:"problems"`
 }
 
@@ -193,7 +196,7 @@ func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Pur
 	var err error
 	if f.json {
 		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, Problems: done.Problems}
-		line.Others = derived(dir)
+		line.Others, line.Behind = derived(dir), storage.Behind(dir)
 		for _, place := range slices.Sorted(maps.Keys(done.By)) {
 			line.Places = append(line.Places, takenAs(place, done.By[place]))
 		}
@@ -228,6 +231,10 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	}
 	if told := filepath.Join(dir, provenance.File); exists(told) && !done.None() {
 		text = append(text, fmt.Sprintf("%s tells of the crawl as it was: crawl provenance %s writes it again", told, dir))
+	}
+	if behind := storage.Behind(dir); len(behind) > 0 && !done.None() {
+		text = append(text, "know this crawl as one before, may have captured the same, and have no body of what they repeat of it: "+
+			strings.Join(behind, ", ")+": crawl optout purge each of them, too")
 	}
 	for _, line := range text {
 		if err := p.say("%s", line); err != nil {

@@ -198,10 +198,15 @@ func (p *program) verified(dir string, v *storage.Verified, problems []string) e
 			return err
 		}
 	}
-	if v.Purged > 0 {
-		if err := p.say("purged: %s; repeat one of them, so that their body is gone: %d", plural(v.Purged, "record"), v.Bodiless); err != nil {
-			return err
-		}
+	var gone error
+	switch {
+	case v.Purged > 0:
+		gone = p.say("purged: %s; repeat one of them, so that their body is gone: %d", plural(v.Purged, "record"), v.Bodiless)
+	case v.Bodiless > 0:
+		gone = p.say("repeat an answer that was purged from a crawl before, so that their body is gone: %s", plural(v.Bodiless, "record"))
+	}
+	if gone != nil {
+		return gone
 	}
 	if v.Unclean {
 		if err := p.say("the last run broke off (a kill, a full disk): what the next one cuts was not looked at"); err != nil {
