@@ -252,7 +252,7 @@ func originalAt(at place, url string) (*original, error) {
 // last is the last line about a URL in the index of a crawl; with a time, the one of that.
 // It is nil if there is none, also where there is no index.
 func (p *Past) last(dir, url string, at time.Time) (last *cdxj.Entry, err error) {
-	index, err := os.Open(filepath.Join(dir, IndexFile))
+	index, err := openRegular(filepath.Join(dir, IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -323,13 +323,26 @@ func openRecord(at place, url string) (*warc.Record, *os.File, error) {
 // OpenArchive opens a WARC file of a crawl, which may still be growing: then it has
 // another name than its records are known by.
 func OpenArchive(path string) (*os.File, error) {
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if open, also := os.Open(path + openSuffix); also == nil {
+		if open, also := openRegular(path + openSuffix); also == nil {
 			return open, nil
 		}
 	}
 	return file, err
+}
+
+// openRegular opens a file for reading. What is none, such as a named pipe, for whose
+// other end a reader would wait for ever, is an error.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("is no regular file (%s)", info.Mode().Type())}
+	}
+	return os.Open(path)
 }
 
 // Place is where the record that has the body begins: the path of its WARC file, which may
