@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -92,8 +93,25 @@ func (r *recollection) usable() bool {
 func (r *recollection) validators() (v fetch.Validators) {
 	if r.usable() && !r.plain {
 		v.ETag, v.LastModified = r.capture.Header.Get("ETag"), r.capture.Header.Get("Last-Modified")
+		if fromFuture(r.capture) {
+			v.LastModified = ""
+		}
 	}
 	return v
+}
+
+// fromFuture reports whether a page says that it was changed after it was sent, by the
+// clock of its server: no change would ever be later (RFC 9110, section 8.8.2.1).
+func fromFuture(c *storage.Capture) bool {
+	modified, err := http.ParseTime(c.Header.Get("Last-Modified"))
+	if err != nil {
+		return false
+	}
+	sent, err := http.ParseTime(c.Header.Get("Date"))
+	if err != nil {
+		sent = c.Date
+	}
+	return modified.After(sent.Add(time.Second)) // which a header does not tell
 }
 
 // stored is the answer that a 304 stands for; nil where the page is none. again says that

@@ -208,7 +208,7 @@ func pages(targets ...string) string {
 	return b.String()
 }
 
-const longAgo = "Tue, 01 Jan 2030 00:00:00 GMT"
+const longAgo = "Mon, 01 Jan 1990 00:00:00 GMT"
 
 // What has not changed is not sent again, and is a page as any other all the same; of what
 // has changed it is told how.
@@ -745,6 +745,26 @@ func TestWhatWasPurgedIsAskedForAsANewPage(t *testing.T) {
 		s.crawl()
 		if got := s.last["/gone"]; got.change != crawler.ChangeNotModified {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A page that says it will be changed is not asked for by that: servers that compare times
+// would never send it again. It is by its ETag, where it has one.
+func TestAPageFromTheFutureIsAskedForWithoutItsTime(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		const future = "Fri, 01 Jan 2199 00:00:00 GMT"
+		shelf.put("/", resource{body: pages("/future", "/both", "/now") + filler, etag: `"r"`})
+		shelf.put("/future", resource{body: "future " + filler, modified: future})
+		shelf.put("/both", resource{body: "both " + filler, modified: future, etag: `"b"`})
+		shelf.put("/now", resource{body: "now " + filler, modified: time.Now().UTC().Format(http.TimeFormat)})
+		s.crawl()
+		shelf.forget()
+		s.crawl()
+		for target, want := range map[string]string{"/future": "-", "/both": "c", "/now": "c"} {
+			if got := shelf.requests(target); got != want || s.last[target].change != crawler.ChangeNotModified {
+				t.Errorf("%s: asked %q, want %q: %+v", target, got, want, s.last[target])
+			}
 		}
 	})
 }

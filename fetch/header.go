@@ -116,9 +116,10 @@ const maxValidator = 1 << 10
 
 // condition returns header, or a copy that asks only for what has changed
 // since. If-None-Match goes before If-Modified-Since for a server that knows
-// both (RFC 9110, section 13.2.2).
+// both (RFC 9110, section 13.2.2). An ETag of "*" is none: as a condition it would hold
+// of no page that there is (section 13.1.2).
 func (v Validators) condition(header http.Header) http.Header {
-	etag, modified := sendable(v.ETag), sendable(v.LastModified)
+	etag, modified := sendable(v.ETag) && v.ETag != "*", sendable(v.LastModified)
 	if !etag && !modified {
 		return header
 	}

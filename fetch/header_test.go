@@ -87,6 +87,8 @@ func TestRevalidate(t *testing.T) {
 		{"none", Validators{}, "", "", 200},
 		{"long", Validators{ETag: strings.Repeat("x", 1024)}, strings.Repeat("x", 1024), "", 304},
 		{"too long", Validators{ETag: strings.Repeat("x", 1025)}, "", "", 200},
+		{"any", Validators{ETag: "*", LastModified: "Sat, 01 Jan 2000 00:00:00 GMT"}, "", "Sat, 01 Jan 2000 00:00:00 GMT", 304},
+		{"any alone", Validators{ETag: "*"}, "", "", 200},
 		{"not sendable", Validators{ETag: "a\r\nX: b", LastModified: strings.Repeat("x", maxValidator+1)}, "", "", 200},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
