@@ -20,10 +20,10 @@ type holding struct {
 
 // A heldEnd is the end of an entry that was held, on its way to the backlog.
 type heldEnd struct {
-	entry   Entry
-	fate    Fate
-	changed bool
-	links   []Entry
+	entry Entry
+	fate  Fate
+	visit visitOutcome
+	links []Entry
 }
 
 // Held reports whether Finish has held the entry, and Done was not called.
@@ -49,7 +49,7 @@ func (t *Turn) Done(links ...Entry) error {
 		return ErrNotHeld
 	}
 	s := t.site
-	s.ends = append(s.ends, heldEnd{t.entry, t.end, t.changed, links})
+	s.ends = append(s.ends, heldEnd{t.entry, t.end, t.visit, links})
 	t.end = Fate{}
 	f.held--
 	if s.place == placeOut {
@@ -107,7 +107,7 @@ func (f *Frontier) submitEnds(s *site) error {
 			f.spent.Pages++
 		}
 		c := Completion{
-			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Entry: e.entry.after(e.fate, e.changed), Fate: e.fate, Held: true, Links: e.links,
+			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Entry: e.entry.after(e.fate, e.visit), Fate: e.fate, Held: true, Links: e.links,
 		}
 		f.submitted()
 		f.mu.Unlock()

@@ -43,8 +43,8 @@ type Turn struct {
 	bound    [kinds]string // to what the site has in common with others, by kind
 	reserved string        // from the other processes of this machine
 	finished bool
-	end      Fate // that Finish has held and Done has not seen to; Undecided: there is none
-	changed  bool // of the entry of end: see Outcome
+	end      Fate         // that Finish has held and Done has not seen to; Undecided: there is none
+	visit    visitOutcome // of the entry
 
 	requested bool      // Finish was told of a request
 	rested    time.Time // until when the site rests after it, whatever robots.txt says
@@ -75,6 +75,7 @@ type Outcome struct {
 	// Revisit is until when the entry waits to be fetched again, where it ends and is not put
 	// aside. It needs Options.Revisits; more than ten years count as ten.
 	Revisit time.Time
+	Body    Place   // with Revisit: where that is archived with its body
 	Changed bool    // with Revisit: what was fetched is not what it was the last time
 	Links   []Entry // found on the page, in scope
 	Hold    bool    // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
@@ -298,7 +299,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		fate = t.decide(o, now)
 	}
 	ended, held := fate, o.Hold && fate.Code != Undecided && fate.Code != Waiting
-	t.changed = o.Changed
+	t.visit = visitOutcome{o.Changed, o.Body}
 	switch {
 	case held:
 		t.hold(fate)
@@ -313,7 +314,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	c := Completion{
 		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Common: t.keptCommon(now),
-		Entry: t.entry.after(ended, o.Changed), Fate: ended, Held: held, Links: o.Links,
+		Entry: t.entry.after(ended, t.visit), Fate: ended, Held: held, Links: o.Links,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero() ||
 		len(o.Links) > 0

@@ -19,18 +19,26 @@ type Visits struct {
 	Seen    int       // how often it was looked whether it has changed, since
 	Changes int       // how often it had
 	Last    Fate      // with which it ended last
+	Body    Place     // where what was fetched last is archived with its body; zero: nowhere
+}
+
+// A visitOutcome is what an Outcome says for Visits.
+type visitOutcome struct {
+	changed bool
+	body    Place
 }
 
 // and is v with another end; v may be nil.
-func (v *Visits) and(end Fate, changed bool) *Visits {
+func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	end.Until = time.Time{}
 	if v == nil {
-		return &Visits{First: end.Time, Last: end}
+		return &Visits{First: end.Time, Last: end, Body: o.body}
 	}
 	w := *v
 	if w.Last = end; end.Code == Fetched {
+		w.Body = o.body
 		w.Seen++
-		if changed {
+		if o.changed {
 			w.Changes++
 		}
 	}
@@ -38,9 +46,9 @@ func (v *Visits) and(end Fate, changed bool) *Visits {
 }
 
 // after is e as it is once it has ended with a fate.
-func (e Entry) after(fate Fate, changed bool) Entry {
+func (e Entry) after(fate Fate, o visitOutcome) Entry {
 	if fate.Again() {
-		e.Visits, e.Tries = e.Visits.and(fate, changed), 0
+		e.Visits, e.Tries = e.Visits.and(fate, &o), 0
 	}
 	return e
 }

@@ -179,3 +179,23 @@ func TestALongPauseIsBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+		at := Place{File: "a.warc.gz", Offset: 7}
+		fetched := again(200, false)
+		fetched.Body = at
+		visit(t, f, fetched)
+		failed := Outcome{Fate: Fate{Code: Failed}, Revisit: inAWeek}
+		if e, _ := visit(t, f, failed); e.Visits.Body != at {
+			t.Errorf("after the first visit it is at %+v", e.Visits.Body)
+		}
+		if e, _ := visit(t, f, again(200, true)); e.Visits.Body != at {
+			t.Errorf("after a visit that has failed it is at %+v", e.Visits.Body)
+		}
+		if e, _ := visit(t, f, fetched); e.Visits.Body != (Place{}) {
+			t.Errorf("after one that has archived none it is at %+v", e.Visits.Body)
+		}
+	})
+}

@@ -103,7 +103,30 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	if err != nil || e == nil {
 		return nil, err
 	}
-	rec, file, err := openRecord(placeOf(p.dir, e), u.String())
+	return captureAt(placeOf(p.dir, e), u.String(), p.find)
+}
+
+// Capture is the answer to u whose record is at a place in the archive of this crawl, and
+// whose body is in the one at another; nil where that is no answer of a server that speaks
+// HTTP. Both were written by PutVisit, and no byte of them is read yet. The error is as
+// that of Past.Capture.
+func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, error) {
+	in := func(p frontier.Place) place {
+		return place{filepath.Join(db.Dir(), ArchiveDir, filepath.Base(p.File)), p.Offset}
+	}
+	return captureAt(in(answer), u.String(), func(url string, at time.Time) (*original, place, error) {
+		o, err := originalAt(in(body), url)
+		if err == nil && !o.date.Equal(at) {
+			err = &warc.Error{Offset: body.Offset, Err: fmt.Errorf("%s: the record is of %s, and one of %s is repeated", body.File, o.date, at)}
+		}
+		return o, in(body), err
+	})
+}
+
+// captureAt is the capture whose record is at a place; find finds the record that it may
+// repeat.
+func captureAt(at place, url string, find func(url string, at time.Time) (*original, place, error)) (*Capture, error) {
+	rec, file, err := openRecord(at, url)
 	if errors.Is(err, ErrPurged) {
 		return nil, nil
 	}
@@ -121,12 +144,12 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	c := &Capture{
-		URL: e.URL, Date: rec.Date, Status: resp.StatusCode, Header: plainHeader(resp.Header),
+		URL: url, Date: rec.Date, Status: resp.StatusCode, Header: plainHeader(resp.Header),
 		Digest: rec.Header.Get(warc.FieldPayloadDigest), Truncated: rec.Header.Get(warc.FieldTruncated) != "",
-		OfURL: e.URL, OfDate: rec.Date, body: placeOf(p.dir, e),
+		OfURL: url, OfDate: rec.Date, body: at,
 	}
 	if rec.Type == warc.Revisit {
-		err = p.follow(c, rec)
+		err = c.follow(rec, find)
 	}
 	if errors.Is(err, ErrPurged) {
 		return nil, nil
@@ -135,13 +158,13 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 }
 
 // follow finds the record that has the body of a capture, which repeats it.
-func (p *Past) follow(c *Capture, rec *warc.Record) error {
+func (c *Capture) follow(rec *warc.Record, find func(url string, at time.Time) (*original, place, error)) error {
 	url, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	at, err := time.Parse(time.RFC3339Nano, date)
 	if err != nil {
 		return &warc.Error{Offset: rec.Offset, Err: fmt.Errorf("%s of the record of %s is no time: %w", warc.FieldRefersToDate, c.URL, err)}
 	}
-	first, place, err := p.find(url, at)
+	first, place, err := find(url, at)
 	if err != nil {
 		return err
 	}
@@ -165,11 +188,12 @@ var ErrPurged = errors.New("what was captured was purged")
 // where that answer was purged.
 func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
-	return c, p.follow(c, rec)
+	return c, c.follow(rec, p.find)
 }
 
 // An original is what a record says that others repeat.
 type original struct {
+	date      time.Time
 	status    int
 	header    http.Header
 	digest    string
@@ -244,7 +268,7 @@ func originalAt(at place, url string) (*original, error) {
 		return nil, fmt.Errorf("%s: %w", at.path, err)
 	}
 	return &original{
-		status: resp.StatusCode, header: plainHeader(resp.Header), digest: rec.Header.Get(warc.FieldPayloadDigest),
+		date: rec.Date, status: resp.StatusCode, header: plainHeader(resp.Header), digest: rec.Header.Get(warc.FieldPayloadDigest),
 		truncated: rec.Header.Get(warc.FieldTruncated) != "",
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -96,6 +97,63 @@ func notModified(c *Capture, at time.Time, header http.Header) *warc.Exchange {
 }
 
 var long = strings.Repeat("a body that is worth a record ", 20)
+
+// A crawl looks up in its own archive what it has fetched before: by where the last answer
+// is, and where its body.
+func TestACrawlFindsItsOwnCaptures(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const url = "http://a.example/x"
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(x *warc.Exchange) *Visit {
+		t.Helper()
+		v := &Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
+		if refused, err := db.PutVisit(v); err != nil || len(refused) > 0 {
+			t.Fatal(err, refused)
+		}
+		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}}); err != nil {
+			t.Fatal(err)
+		}
+		if g := <-db.Grown(); g.Err != nil { // what was put before is committed with it
+			t.Fatal(g.Err)
+		}
+		return v
+	}
+	first := put(answered(url, day(1), 200, http.Header{"Etag": {`"1"`}}, long))
+	other := put(answered(url, day(2), 200, nil, long+"other"))
+	again := put(answered(url, day(3), 200, http.Header{"Etag": {`"3"`}}, long))
+	if first.Repeats || other.Repeats || !again.Repeats {
+		t.Fatalf("repeat: %v, %v, %v", first.Repeats, other.Repeats, again.Repeats)
+	}
+	c, err := db.Capture(u, again.Place, first.Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := bodyOf(c); body != long || err != nil || c.Header.Get("Etag") != `"3"` || !c.Date.Equal(day(3)) || !c.OfDate.Equal(day(1)) {
+		t.Errorf("%+v: %q, %v", c, body, err)
+	}
+	v := put(notModified(c, day(4), http.Header{"Etag": {`"4"`}}))
+	if !v.Repeats {
+		t.Error("a 304 has no body")
+	}
+	c, err = db.Capture(u, v.Place, first.Place)
+	if err != nil || c.Status != 200 || c.Header.Get("Etag") != `"4"` || !c.OfDate.Equal(day(1)) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	var bad *warc.Error
+	if _, err := db.Capture(u, v.Place, other.Place); !errors.As(err, &bad) {
+		t.Errorf("with a body that is another one: %v", err)
+	}
+	if _, err := db.Capture(u, frontier.Place{File: "none.warc.gz"}, first.Place); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a file that is not there: %v", err)
+	}
+}
 
 // The last answer to a URL is found with its header and its body, as it was sent.
 func TestTheLastCaptureOfAURLIsFound(t *testing.T) {

@@ -18,7 +18,8 @@ type Visit struct {
 
 	Unread error // set by PutVisit: why Answer, which repeats Before, was written whole all the same
 
-	Place frontier.Place // set by PutVisit: where the record of Answer is; it holds once the visit is committed
+	Place   frontier.Place // set by PutVisit: where the record of Answer is; it holds once the visit is committed
+	Repeats bool           // set by PutVisit: that record has no body, which another one has
 }
 
 // PutVisit writes a visit, before its completion is submitted. What no output is
@@ -45,7 +46,7 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	}
 	for _, r := range records {
 		if r.ofPage {
-			v.Place = frontier.Place{File: r.at.File, Offset: r.at.Offset}
+			v.Place, v.Repeats = frontier.Place{File: r.at.File, Offset: r.at.Offset}, r.at.Revisit
 		}
 		if r.digest == "" || r.at.Revisit {
 			continue

@@ -17,7 +17,7 @@ import (
 //	common clocks: how many; name and due of each
 //	the entry that ended: its fingerprint, where it was queued (rank, or due in
 //	Unix milliseconds), its tries, its fate; of one that is to be fetched again, when
-//	it ended first, how often it was seen since, and had changed
+//	it ended first, how often it was seen since and had changed, where its body is
 //	the site of entries that are queued again after they were set aside; how many;
 //	the fingerprint of each
 //	links: how many; of each a zero byte, or its site; the fingerprint; the

@@ -436,14 +436,17 @@ func (d *decoder) skipEntry() {
 	}
 }
 
-// The layout of visits: First, Seen, Changes.
+// The layout of visits: First, Seen, Changes, the file and the offset of Body.
 func appendVisits(b []byte, v *frontier.Visits) []byte {
 	b = binary.AppendUvarint(appendTime(b, v.First), uint64(v.Seen))
-	return binary.AppendUvarint(b, uint64(v.Changes))
+	b = appendString(binary.AppendUvarint(b, uint64(v.Changes)), v.Body.File)
+	return binary.AppendUvarint(b, uint64(v.Body.Offset))
 }
 
 func (d *decoder) visits() *frontier.Visits {
-	return &frontier.Visits{First: d.time(), Seen: int(d.uvarint()), Changes: int(d.uvarint())}
+	v := &frontier.Visits{First: d.time(), Seen: int(d.uvarint()), Changes: int(d.uvarint())}
+	v.Body = frontier.Place{File: d.string(), Offset: int64(d.uvarint())}
+	return v
 }
 
 // visited is an encoded entry with other visits, and no tries.

@@ -24,7 +24,7 @@ func filledFields[T any](t *testing.T, also func(*T)) []T {
 		case *frontier.Place:
 			*f = frontier.Place{File: "x.warc.gz", Offset: 1}
 		case **frontier.Visits:
-			*f = &frontier.Visits{First: time.Unix(0, 1), Seen: 1, Changes: 1, Last: frontier.Fate{Code: frontier.Fetched, Time: time.Unix(0, 2)}}
+			*f = &frontier.Visits{First: time.Unix(0, 1), Seen: 1, Changes: 1, Body: frontier.Place{File: "a.warc.gz", Offset: 3}, Last: frontier.Fate{Code: frontier.Fetched, Time: time.Unix(0, 2)}}
 		case *frontier.URL:
 			*f = entry(t, "http://a.example/x/y").URL
 		default:
