@@ -113,6 +113,7 @@ type Listed struct {
 	Reason   string         // rule and line, status, error ...; may be empty
 	Clock    frontier.Clock // of StandsWaiting: what it waits for
 	Until    time.Time      // of StandsWaiting
+	Again    time.Time      // when it is due to be fetched again (Options.Revisit); zero if it is not to be, or does not stand as ended
 	Purged   time.Time      // of StandsOptOut: when what was captured of it was taken out; zero if it was not
 }
 
@@ -211,6 +212,9 @@ func (o *Options) setting(name string) Setting {
 // listed says how an entry stands at a site by which it may be held.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
+	if k.Fate.Again() {
+		l.Again = k.Fate.Until
+	}
 	switch k.Fate.Code {
 	case frontier.Fetched:
 		l.Standing, l.Reason = StandsFetched, "status "+strconv.Itoa(k.Fate.Status)

@@ -44,13 +44,16 @@ func partOf(dir string) string {
 // store keeps what a visit brought: what servers answered, robots.txt included,
 // and the page; p is nil where there is none.
 //
-// before is what the crawl before has of e; nil if it has nothing.
-func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *storage.Capture) error {
+// before is what is known of e from before.
+func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
 	db := j.db(e)
 	if db == nil {
 		return nil
 	}
-	v := storage.Visit{Before: before}
+	var v storage.Visit
+	if !before.plain { // or it cannot be read
+		v.Before = before.capture
+	}
 	for _, x := range res.Exchanges {
 		if x.Status == 0 || !j.opts.writes(OutputWARC) || j.declined(e, x, p) {
 			continue
@@ -79,9 +82,9 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *storag
 		v.Links = p.edges()
 	}
 	refused, err := db.PutVisit(&v)
-	res.Outcome.Fate.Answer = v.Place
+	res.Outcome.Fate.Answer, res.Outcome.Body = v.Place, before.bodyOf(&v)
 	if v.Unread != nil {
-		j.unread(v.Unread)
+		j.unread(before, v.Unread)
 	}
 	for _, r := range refused { // what a server sent must not end the crawl
 		j.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)

@@ -3,13 +3,15 @@ package crawler
 import "github.com/permesso-crawler/permesso/crawler/extract"
 
 // A ChangeClass says what became of a page since the crawl before, which
-// Options.Previous names.
+// Options.Previous names, or since the visit before, with Options.Revisit.
 type ChangeClass string
 
-// The classes. A page has none where there is no crawl before, where what that has of it
-// cannot be read, or was cut, and where the page is no answer to GET with a 2xx status.
+// The classes. A page has none where there is no crawl before, and none that fetches pages
+// again, where what there is of it cannot be read, or was cut, and where the page is no
+// answer to GET with a 2xx status. Of a visit before whose body is not archived the bytes
+// are known to be the same or not: with others the page counts as modified.
 const (
-	ChangeNew         ChangeClass = "new"          // the crawl before has not fetched it, or its last answer was no page
+	ChangeNew         ChangeClass = "new"          // it was not fetched before, or its last answer was no page
 	ChangeModified    ChangeClass = "modified"     // what readers see of it is another text
 	ChangeSameText    ChangeClass = "same-text"    // it has other bytes, and the same Page.TextDigest
 	ChangeNotModified ChangeClass = "not-modified" // the server says so, or it has the same bytes

@@ -295,8 +295,12 @@ func (c *Crawler) open(h Handler) error {
 	if err != nil {
 		return err
 	}
+	revisits, err := c.revisits()
+	if err != nil {
+		return err
+	}
 	limits := frontier.Options{
-		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted,
+		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted, Revisits: revisits,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
 		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(), Requisites: o.Requisites,
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer

@@ -25,7 +25,7 @@ type Job struct {
 	programmed bool       // what is given a page may be the program's own
 	rooms      Rooms
 	sites      *sites
-	previous   *previous      // the crawl before; nil if there is none
+	memory     *remembered    // of pages that were fetched before
 	fetcher    *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
 
 	counts  counts  // each adds to them as it comes to something; nothing is taken away
@@ -86,7 +86,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		wire.Site = j.siteWire
 	}
 	var err error
-	if j.previous, err = j.opts.remember(); err != nil {
+	if j.memory, err = j.opts.remember(); err != nil {
 		return nil, err
 	}
 	if j.fetcher, err = fetch.New(wire); err != nil {

@@ -15,7 +15,7 @@ type queue interface {
 }
 
 // Left are the URLs that entered the crawl and have not ended, site by site, and
-// why each is not fetched; no more of them than a few hundred are held in
+// why each is not fetched: not those that were, and wait to be fetched again; no more of them than a few hundred are held in
 // memory. While the crawl runs some of them may be fetched by now. After a run
 // that was broken off, or failed, what was found last may be missing.
 //
@@ -66,6 +66,9 @@ func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) 
 		for e, err := range q.Queued(st.Site) {
 			if err != nil {
 				return true, err
+			}
+			if e.Visits != nil {
+				continue // it was fetched, and is to be fetched again
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -62,7 +63,14 @@ type Options struct {
 	Lift        []string      // sites and hosts for which what Crawler.Slow and Exclude ordered in an earlier run does not hold any more; LiftAll: all
 	Rate        float64       // requests per second, all sites together; 0: no limit
 	Concurrency int           // visits at once; 0: 64
-	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once
+	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; negative: at once; frontier.Forever: when nothing waits any more
+
+	// Revisit says when a page is fetched again: then the crawl does not end by itself. What
+	// has failed, or was refused, is asked for again, too, and so are sitemaps; what is put
+	// aside is not. A page counts once for limits. A later run without it fetches what is
+	// due by then, and no page again after that. Next is called by visits, several at once;
+	// a panic ends the crawl, and loses nothing. nil: each page is fetched once.
+	Revisit revisit.Policy
 
 	Dir    string   // where the crawl lives; empty: in memory
 	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
@@ -125,6 +133,7 @@ type Options struct {
 	Logger  *slog.Logger       // nil: slog.Default()
 
 	proxyName string   // of Proxy, where text set it
+	again     string   // of Revisit, where text set it
 	sameNames []string // of Same, where text set it
 	bounds    bounds
 }
@@ -166,6 +175,9 @@ func (o *Options) check() error {
 	}
 	if len(o.Seeds) == 0 {
 		return &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from"}
+	}
+	if o.Revisit != nil && o.Patience == 0 {
+		o.Patience = frontier.Forever
 	}
 	for _, s := range o.Settings() {
 		if number, ok := s.Value.(interface{ fill() bool }); ok && !number.fill() {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -225,6 +226,8 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			look: func(s *seen) any { return s.gap("x.domain.example", "y.domain.example") >= 100*time.Millisecond }, base: false, want: true},
 		{field: "Patience", both: seeds("http://slow.example/"), change: set(func(o *options) { o.Patience = time.Hour }), look: func(s *seen) any { return s.sum.End },
 			base: crawler.EndPatience, want: crawler.EndDone},
+		{field: "Revisit", both: func(o *options) { o.MaxTime = 8 * 24 * time.Hour }, change: set(func(o *options) { o.Revisit = revisit.Fixed{Every: 7 * 24 * time.Hour} }),
+			look: func(s *seen) any { return s.sum.Fetched }, base: 4, want: 8},
 		{field: "Dir", change: func(o *options, _ *crawltest.Web, s *seen) { o.Dir = s.dir }, look: func(s *seen) any { return s.files(storage.StateFile) }, base: 0, want: 1},
 		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(storage.PagesFile) }, base: 1, want: 0},
 		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},

@@ -15,9 +15,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A previous is the crawl before this one, as visits use it.
-type previous struct {
-	past *storage.Past
+// remembered is what visits know of pages that were fetched before: in the crawl before this
+// one, or, where that fetches them again, in this one.
+type remembered struct {
+	past *storage.Past // the crawl before; nil: none
 
 	// comparing bounds the bodies that are read to be compared: the page is in memory
 	// meanwhile, and nobody waits for the room of bodies with one in hand.
@@ -28,13 +29,14 @@ type previous struct {
 	plain map[string]bool // URLs whose copy was of no use: they are asked for without a condition
 }
 
-// maxComparing is how many bodies of the crawl before are compared at once.
+// maxComparing is how many bodies of an archive are compared at once.
 const maxComparing = 2
 
-// remember opens the memory that the options name; nil if they name none.
-func (o *Options) remember() (*previous, error) {
+// remember opens the memory, with that of the crawl before if the options name one.
+func (o *Options) remember() (*remembered, error) {
+	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
 	if o.Previous == "" {
-		return nil, nil
+		return m, nil
 	}
 	past, err := storage.OpenPast(o.Previous)
 	if err != nil {
@@ -42,9 +44,10 @@ func (o *Options) remember() (*previous, error) {
 	}
 	if !past.Remembers() {
 		o.Logger.Warn("the crawl before has no archive: every page is asked for as if it were new", "dir", o.Previous)
-		return nil, nil
+		return m, nil
 	}
-	return &previous{past: past, comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}, nil
+	m.past = past
+	return m, nil
 }
 
 // checkPrevious finds what is not valid in the option Previous.
@@ -60,28 +63,51 @@ func (o *Options) checkPrevious() error {
 	return nil
 }
 
-// A recollection is what the crawl before has of a URL. The zero value is that of a crawl
-// that has no memory.
+// A recollection is what is known of a URL that may have been fetched before. The zero
+// value is that of a crawl that has no memory.
 type recollection struct {
 	asked   bool             // there is a memory, and this is what it has
+	visits  *frontier.Visits // of this crawl, which has fetched it before; nil: it has not, and what there is is of the crawl before
+	dir     string           // of the crawl that capture is of; empty: it has no directory
 	capture *storage.Capture // nil: none, or none that can be read
 	err     error            // why it cannot be read
 	plain   bool             // the page is to be asked for without a condition
 }
 
-// recall looks up an entry in the crawl before. Nothing is known of what is asked for with
-// HEAD, or over FTP.
+// recall looks up an entry in this crawl, or in the one before. Nothing is archived of what
+// is asked for with HEAD, or over FTP, that a page could be made of.
 func (j *Job) recall(e frontier.Entry) (r recollection) {
-	m := j.previous
-	if m == nil || e.Head || e.URL.Scheme() == "ftp" {
+	m := j.memory
+	archived := !e.Head && e.URL.Scheme() != "ftp"
+	switch v := e.Visits; {
+	case v != nil:
+		r.visits = v
+		if db := j.db(e); db != nil {
+			r.dir = db.Dir()
+			if archived && v.Body != (frontier.Place{}) {
+				r.capture, r.err = db.Capture(e.URL, lastAnswer(v), v.Body)
+			}
+		}
+	case !archived || m.past == nil && j.opts.Revisit == nil:
 		return r
+	case m.past != nil:
+		r.dir = m.past.Dir()
+		r.capture, r.err = m.past.Capture(e.URL)
 	}
 	r.asked = true
-	r.capture, r.err = m.past.Capture(e.URL)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.plain = m.plain[e.URL.String()]
 	return r
+}
+
+// lastAnswer is where the last answer is archived that was not the end of tries that
+// failed.
+func lastAnswer(v *frontier.Visits) frontier.Place {
+	if v.Last.Code != frontier.Fetched {
+		return v.Body
+	}
+	return v.Last.Answer
 }
 
 // usable reports whether a page can be made of what is remembered, or compared with it.
@@ -134,7 +160,7 @@ func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 		}
 	}
 	if err != nil {
-		j.unread(err)
+		j.unread(r, err)
 		return nil, true, nil
 	}
 	return answer, false, nil
@@ -150,48 +176,72 @@ func sameCopy(kept, by http.Header) bool {
 // askPlainly has a page asked for without a condition the next time, or, once it was, as
 // any other.
 func (j *Job) askPlainly(u frontier.URL, plainly bool) {
-	if j.previous == nil {
-		return
-	}
-	j.previous.mu.Lock()
-	defer j.previous.mu.Unlock()
+	m := j.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if plainly {
-		j.previous.plain[u.String()] = true
+		m.plain[u.String()] = true
 	} else {
-		delete(j.previous.plain, u.String())
+		delete(m.plain, u.String())
 	}
 }
 
 // unread counts a capture that cannot be read, and says so, once.
-func (j *Job) unread(err error) {
+func (j *Job) unread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
-	m := j.previous
+	m := j.memory
 	m.mu.Lock()
 	said := m.told
 	m.told = true
 	m.mu.Unlock()
+	of := "what the crawl before has of a page"
+	if r.visits != nil {
+		of = "what this crawl has archived of a page"
+	}
 	if !said {
-		j.opts.Logger.Warn("what the crawl before has of a page cannot be read: such pages are asked for as if they were new; the figures say how many there are",
-			"dir", m.past.Dir(), "error", err)
+		j.opts.Logger.Warn(of+" cannot be read: such pages are asked for as if they were new; the figures say how many there are",
+			"dir", r.dir, "error", err)
 	}
 }
 
-// classify says what became of a page since the crawl before.
+// classify says what became of a page since it was fetched before.
 func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
+	if !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
+		return
+	}
+	if r.err != nil {
+		j.unread(r, r.err)
+	}
 	switch {
-	case !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "":
 	case p.kept != nil:
 		p.change = ChangeNotModified
+	case r.capture == nil && r.visits != nil:
+		p.change = since(r.visits, p)
 	case r.err != nil:
-		j.unread(r.err)
 	case r.capture == nil || r.capture.Status/100 != 2:
 		p.change = ChangeNew
 	case r.usable() && p.Truncated == "":
 		var err error
 		if p.change, err = j.compare(ctx, p, r.capture); err != nil && ctx.Err() == nil {
-			j.unread(err)
+			j.unread(r, err)
 		}
 	}
+}
+
+// since compares a page with its last visit, of which no body is kept: with other bytes it
+// counts as modified.
+func since(v *frontier.Visits, p *Page) ChangeClass {
+	switch last := &v.Last; {
+	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):
+		return "" // it may have been fetched before that
+	case last.Code != frontier.Fetched:
+		return ChangeNew
+	case last.Status/100 != 2:
+		return ChangeNew
+	case last.Digest == p.digest:
+		return ChangeNotModified
+	}
+	return ChangeModified
 }
 
 // compare compares a page with the one before, of which no more is read than is needed.
@@ -205,8 +255,8 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 		return ChangeModified, nil
 	}
 	select {
-	case j.previous.comparing <- struct{}{}:
-		defer func() { <-j.previous.comparing }()
+	case j.memory.comparing <- struct{}{}:
+		defer func() { <-j.memory.comparing }()
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
@@ -230,12 +280,13 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 }
 
 // NotModified reports whether the server has said, with status 304, that the page is what
-// it was in the crawl that Options.Previous names. Body and all that is read of it are of
-// the archive of that then, Status is that of the answer which brought it, and Header is
+// it was in the crawl that Options.Previous names, or, with Options.Revisit, at the visit
+// before. Body and all that is read of it are of the archive of that then, Status is that of the answer which brought it, and Header is
 // the one of then, brought up to date (RFC 9111, section 3.2). Exchange is the request of
 // now, with its 304.
 func (p *Page) NotModified() bool { return p.kept != nil }
 
-// Change is what became of the page since the crawl that Options.Previous names; empty
-// where there is none, or where it cannot be told.
+// Change is what became of the page since the crawl that Options.Previous names, or, with
+// Options.Revisit, since the visit before; empty where there is neither, or where it cannot
+// be told.
 func (p *Page) Change() ChangeClass { return p.change }

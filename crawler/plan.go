@@ -60,6 +60,7 @@ func (s *SitePlan) Allowed() (n int) {
 // writes nothing; Options.Dir counts for nothing. What comes of a site stands in its
 // plan; the error is an *OptionError, or that of the context.
 func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
+	opts.Revisit = nil // it would wait for ever
 	seeds, err := opts.prepare()
 	if err != nil {
 		return nil, err

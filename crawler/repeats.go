@@ -83,6 +83,17 @@ func (r *repeats) see(u frontier.URL, digest string) (body, bool) {
 	return *one, false
 }
 
+// below is what see has counted below the first page of a body.
+func (r *repeats) below(u frontier.URL, digest string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := bodyKey{u.Site(), digest}
+	if one := cmp.Or(r.young[key], r.old[key]); one != nil {
+		return one.below
+	}
+	return 0
+}
+
 func newBody(u frontier.URL) *body {
 	path, segments := pathOf(u)
 	site := len(u.Site())

@@ -123,8 +123,10 @@ func (o *Options) Settings() []Setting {
 			Help: "bytes of answers of one site (0: no limit)"},
 		{Name: "max-host-time", Field: "MaxHostTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxHostTime, 0, 0),
 			Help: "time that requests to one site may take in all (0: no limit)"},
-		{Name: "patience", Field: "Patience", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: span(&o.Patience, 2*time.Minute, 0),
-			Help: "end the run when nothing falls due within this time (0: when nothing is due)"},
+		{Name: "patience", Field: "Patience", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: wait(&o.Patience, 2*time.Minute),
+			Help: "end the run when nothing falls due within this time (0: when nothing is due, forever: when nothing waits)"},
+		{Name: "revisit", Field: "Revisit", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: policy{o},
+			Help: "fetch pages again, and do not end: each after the same time (fixed:7d), sooner where it had changed (adaptive:1h-30d), by how often it changes (rate:7d), and by what servers say (hints:7d)"},
 
 		{Name: "robots-forbidden", Field: "AllowForbidden", Group: GroupRobots, Larger: Wider, Resume: FromNowOn, Value: either(&o.AllowForbidden, "deny", "allow"),
 			Help: "what a robots.txt with status 401, 402, 403 or 451 means"},

@@ -44,6 +44,8 @@ func sample(s crawler.Setting) string {
 		return "7kB"
 	case "regexp", "token":
 		return "seven"
+	case "policy":
+		return "fixed:7d"
 	case "directory":
 		return "seven.crawl"
 	case "field":

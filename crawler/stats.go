@@ -30,7 +30,7 @@ const (
 type Counts struct {
 	Requests  int                 // robots.txt included
 	Robots    int                 // of these, for robots.txt
-	Fetched   int                 // URLs that a server answered and that are not asked again
+	Fetched   int                 // URLs that a server answered: each time, where they are fetched again (Options.Revisit)
 	Pages     int                 // of these, with a 2xx status, but for what pages are shown with, and sitemaps
 	Bytes     int64               // of bodies, as they came over the wire
 	Status    map[int]int         // answers by HTTP status
@@ -39,8 +39,8 @@ type Counts struct {
 	Retries   int                 // pages queued for another try
 	Handler   int                 // errors of the handler
 	Rescanned int                 // pages of the archive whose links were read again
-	Changes   map[ChangeClass]int // pages by what became of them since the crawl before
-	Unread    int                 // pages of which the crawl before has something that cannot be read
+	Changes   map[ChangeClass]int // pages by what became of them since they were fetched before
+	Unread    int                 // pages of which something is archived that cannot be read
 	Cut       int                 // pages with more links than extract.MaxLinks, whose rest was left out
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -40,6 +41,7 @@ var (
 	numbers   = notation[int]{"number", parseNumber, strconv.Itoa}
 	fractions = notation[float64]{"number", parseFraction, func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }}
 	spans     = notation[time.Duration]{"duration", parseSpan, tellSpan}
+	waits     = notation[time.Duration]{"duration", parseWait, tellWait}
 	sizes     = notation[int64]{"size", parseSize, tellSize}
 )
 
@@ -47,6 +49,11 @@ func count(to *int, usual, least int) amount[int] { return amount[int]{to, usual
 
 func span(to *time.Duration, usual, least time.Duration) amount[time.Duration] {
 	return amount[time.Duration]{to, usual, least, spans}
+}
+
+// wait is a span that may be without an end.
+func wait(to *time.Duration, usual time.Duration) amount[time.Duration] {
+	return amount[time.Duration]{to, usual, 0, waits}
 }
 
 func size(to *int64, usual, least int64) amount[int64] { return amount[int64]{to, usual, least, sizes} }
@@ -148,6 +155,22 @@ func tellSpan(d time.Duration) string {
 		text = short + "h"
 	}
 	return text
+}
+
+const forever = "forever"
+
+func parseWait(text string) (time.Duration, error) {
+	if text == forever {
+		return frontier.Forever, nil
+	}
+	return parseSpan(text)
+}
+
+func tellWait(d time.Duration) string {
+	if d == frontier.Forever {
+		return forever
+	}
+	return tellSpan(d)
 }
 
 type unit struct {
@@ -529,6 +552,29 @@ func chosen(f fetch.ProxyFunc) string {
 		names = append(names, name)
 	}
 	return strings.Join(slices.Compact(names), " ")
+}
+
+// policy is one of revisit.Parse.
+type policy struct{ of *Options }
+
+func (policy) Type() string { return "policy" }
+
+func (p policy) String() string {
+	if p.of.Revisit != nil && p.of.again == "" {
+		return "a function"
+	}
+	return p.of.again
+}
+
+func (p policy) Set(text string) (err error) {
+	p.of.Revisit, p.of.again = nil, ""
+	if text == "" || text == "none" {
+		return nil
+	}
+	if p.of.Revisit, err = revisit.Parse(text); err == nil {
+		p.of.again = text
+	}
+	return err
 }
 
 // sameness is what makes two URLs one page: names with commas between them.

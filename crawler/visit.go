@@ -7,7 +7,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Visit is the way of one turn: fetch, store, handle, give back. It makes at most
@@ -56,7 +55,8 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		return errors.Join(err, lerr, ferr)
 	}
 	if res.Page == nil {
-		err := j.store(e, &res, nil, before.capture)
+		err := j.store(e, &res, nil, &before)
+		err = errors.Join(err, j.again(e, &res, nil, &before))
 		return errors.Join(j.logVisit(desk.number, e, &res), err, j.finish(turn, &res))
 	}
 	return j.visitPage(ctx, turn, desk, &res, answer, &before)
@@ -93,11 +93,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if page.Exchange = res.Page; answer != res.Page {
 		page.kept = before.capture
 	}
-	known := before.capture
-	if before.plain {
-		known = nil // it cannot be read
-	}
-	page.clean, page.texts = j.cleaner(res.Snapshot), j.opts.TextDigest || j.opts.Previous != ""
+	page.clean, page.texts = j.cleaner(res.Snapshot), j.opts.TextDigest || j.opts.Previous != "" || j.opts.Revisit != nil
 	j.decline(page, res)
 	j.classify(ctx, page, before)
 	res.Outcome.Fate.Digest = page.digest
@@ -110,7 +106,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 			turn.Finish(undecided)
 		}
 	}()
-	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res, known)); err != nil {
+	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
 	found, err := j.hand(ctx, page, res, desk.found)
@@ -206,7 +202,7 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 }
 
 // keep stores a page before the handler sees it.
-func (j *Job) keep(p *Page, res *fetch.Result, before *storage.Capture) error {
+func (j *Job) keep(p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(p); err != nil {
 		return err
 	}
@@ -224,6 +220,10 @@ func (j *Job) look(p *Page) {
 		}
 	}
 	if p.Status/100 != 2 || !p.Entry.Page() || p.Exchange.Head || p.refused != "" {
+		return
+	}
+	if p.Entry.Visits != nil { // it was counted then
+		p.below = j.repeats.below(p.URL, p.digest)
 		return
 	}
 	r, warn := j.repeats.see(p.URL, p.digest)

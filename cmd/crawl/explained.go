@@ -30,6 +30,9 @@ func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) 
 		w.one("queued as", "%s", x.URL)
 	}
 	w.one("fate", "%s", fateOf(x, now))
+	if !x.Again.IsZero() {
+		w.one("again", "due to be fetched again at %s", stamp(x.Again))
+	}
 	if !x.Near.IsZero() {
 		w.one("but", "%s has entered the crawl", x.Near)
 	}

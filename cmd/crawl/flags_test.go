@@ -85,6 +85,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 		{"output", "links", "Output", "[links]"}, {"output", "none", "Output", "[]"},
 		{"sitemaps", "only", "Sitemaps", "only"}, {"sitemaps", "none", "Sitemaps", "none"}, {"traps", "follow", "FollowTraps", "true"}, {"forms", "true", "Forms", "true"},
 		{"same", "index,tracking", "Same", "/x/?b&a"}, {"same", "query-order", "Same", "/x/index.html?a&b&utm_source=x"}, {"clean-param", "true", "CleanParam", "true"},
+		{"revisit", "fixed:7d", "Revisit", "{168h0m0s}"}, {"patience", "forever", "Patience", "2562047h47m16.854775807s"},
 		{"previous", "a.crawl", "Previous", "a.crawl"}, {"text-digest", "true", "TextDigest", "true"},
 		{"requisites", "page", "Requisites", "true"}, {"robots-forbidden", "allow", "AllowForbidden", "true"},
 		{"dialect", "google", "Dialect", "google"}, {"alias", "oldbot", "Aliases", "[oldbot]"}, {"lift", "a.test", "Lift", "[a.test]"},

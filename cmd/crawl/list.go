@@ -342,6 +342,7 @@ type listedLine struct {
 	Time   time.Time        `json:"time,omitzero"` // when it ended
 	Clock  frontier.Clock   `json:"clock,omitempty"`
 	Until  time.Time        `json:"until,omitzero"`
+	Again  time.Time        `json:"again,omitzero"`  // when it is due to be fetched again
 	Robots time.Time        `json:"robots,omitzero"` // when the robots.txt in force was fetched
 	Via    string           `json:"via,omitempty"`
 	Hops   string           `json:"hops,omitempty"`
@@ -367,7 +368,7 @@ type refusedLine struct {
 func listedJSON(l *crawler.Listed) listedLine {
 	f := &l.Fate
 	return listedLine{
-		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(),
+		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(), Again: l.Again.UTC(),
 		Robots: f.Rules.UTC(), Via: l.Via, Hops: l.Hops, Depth: l.Depth, Tag: l.Tag, WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest,
 	}
 }

@@ -31,6 +31,8 @@ type plan struct {
 	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
 
+	Revisit string `json:"revisit,omitempty"` // the policy by which pages are fetched again
+
 	Schedule *planSchedule `json:"schedule,omitempty"`
 }
 
@@ -84,6 +86,11 @@ func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 		return nil, err
 	}
 	out := &plan{Version: 1, OK: true, Name: opts.Identity.Token, Dir: opts.Dir, Resumes: was, Seeds: asked.Seeds, Sites: []planSite{}}
+	for _, s := range opts.Settings() {
+		if s.Name == "revisit" {
+			out.Revisit = s.String()
+		}
+	}
 	var slowest time.Duration
 	for i := range asked.Sites {
 		s := &asked.Sites[i]
@@ -193,6 +200,9 @@ func (p *program) showPlan(plan *plan) error {
 		lines = append(lines, plan.Sites[i].lines()...)
 	}
 	lines = append(lines, "", plan.least())
+	if plan.Revisit != "" {
+		lines = append(lines, "it does not end by itself: pages are fetched again (--revisit "+plan.Revisit+")")
+	}
 	if s := plan.Schedule; s != nil {
 		lines = append(lines, "", "schedule: "+s.words())
 		for _, at := range s.Next {

@@ -38,6 +38,9 @@ func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run
 	case opts.Previous != "":
 		return nil, usage("--series and --previous (or previous in the job file) both say which crawl was before: take previous out")
 	}
+	if opts.Revisit != nil {
+		return nil, usage("--revisit makes a crawl that does not end, and a series is of crawls that do: take one of the two out")
+	}
 	if _, err := crawler.New(*opts); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,87 @@
+package crawler
+
+import (
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// keyRevisits is kept by a crawl that has fetched pages again in some run: what waits for
+// that is in its queue from then on.
+const keyRevisits = "revisits"
+
+// revisits reports whether the queue of the crawl may have entries that are to be fetched
+// again, and keeps that it may.
+func (c *Crawler) revisits() (bool, error) {
+	known := c.opts.Revisit != nil
+	if c.db == nil {
+		return known, nil
+	}
+	if known {
+		return true, c.db.Put(keyRevisits, true)
+	}
+	_, err := c.db.Get(keyRevisits, &known)
+	return known, err
+}
+
+// again says when an entry is to be fetched again that this visit may end; p is nil where
+// no page came of it. The error is a *PanicError of Options.Revisit.
+func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
+	o := &res.Outcome
+	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
+		return nil
+	}
+	now := time.Now()
+	var v revisit.Visit
+	if p != nil {
+		v.Hints = revisit.ReadHints(p.Header, p.Exchange.Ended)
+	}
+	if b := e.Visits; b != nil {
+		v.Pause = now.Sub(b.Last.Time)
+		v.History = revisit.History{Seen: b.Seen, Changes: b.Changes, Watched: b.Last.Time.Sub(b.First)}
+		if p != nil && o.Fate.Code == frontier.Fetched && o.Trouble == frontier.NoTrouble {
+			v.Changed = before.changed(p)
+			v.History = v.And(v.Pause, v.Changed)
+		}
+	}
+	var pause time.Duration
+	err = safely("Revisit", func() { pause = j.opts.Revisit.Next(v) })
+	if pause <= 0 || pause > revisit.Longest {
+		pause = revisit.Longest
+	}
+	o.Revisit, o.Changed = now.Add(pause), v.Changed
+	return err
+}
+
+// changed reports whether a page is another one than at the last visit: to its readers, or
+// by its status. What cannot be told is no change.
+func (r *recollection) changed(p *Page) bool {
+	last := &r.visits.Last
+	switch {
+	case last.Code == frontier.Fetched && last.Status != p.Status:
+		return true
+	case p.Status/100 != 2:
+		return false
+	case p.change == "": // as of what was cut, or came over FTP
+		return last.Digest != "" && p.digest != "" && last.Digest != p.digest
+	}
+	return p.change == ChangeModified || p.change == ChangeNew
+}
+
+// bodyOf is where that is archived which a visit has fetched, with its body: in its own
+// record, or in the one that has it since an earlier visit; zero where it is elsewhere.
+func (r *recollection) bodyOf(v *storage.Visit) frontier.Place {
+	switch {
+	case v.Answer == nil:
+	case !v.Repeats:
+		return v.Place
+	case r.visits != nil && r.capture != nil && !r.plain:
+		if of := v.Answer.Revisit; of.URL == r.capture.OfURL && of.Date.Equal(r.capture.OfDate) {
+			return r.visits.Body
+		}
+	}
+	return frontier.Place{}
+}

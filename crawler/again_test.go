@@ -1,0 +1,545 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+const (
+	hours = time.Hour
+	days  = 24 * time.Hour
+)
+
+// weekly fetches each page once in 7 days.
+var weekly = revisit.Fixed{Every: 7 * days}
+
+// An endless crawl is one of pages that change, in virtual time.
+type endless struct {
+	t    *testing.T
+	web  *crawltest.Web
+	dir  string // empty: in memory
+	opts func(*crawler.Options)
+	sum  crawler.Summary
+	left []string
+
+	mu   sync.Mutex
+	seen map[string][]string // by target: day, status and change of each visit
+}
+
+// inVirtualTime runs a test of an endless crawl; kept says that it has a directory.
+func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf)) {
+	dir := ""
+	if kept {
+		dir = t.TempDir()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		e := &endless{t: t, web: w, dir: dir, seen: map[string][]string{}}
+		test(e, newShelf(w.Site("http://a.example")))
+		w.AssertPolite()
+		if dir != "" {
+			e.whole()
+		}
+	})
+}
+
+// whole looks whether all that a crawl has written fits together.
+func (e *endless) whole() {
+	e.t.Helper()
+	if _, err := storage.Verify(e.dir, func(err error) { e.t.Error(err) }); err != nil {
+		e.t.Error(err)
+	}
+	report, err := audit.Dir(e.dir, audit.Options{})
+	if err != nil || !report.Clean() || report.UnprovenLines > 0 {
+		e.t.Errorf("the audit says %+v, %v", report, err)
+	}
+}
+
+// run crawls for a time, while the world changes at moments from its start.
+func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.Duration]func()) {
+	e.t.Helper()
+	o := crawler.Options{
+		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir, MaxTime: long, Revisit: policy,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	if e.opts != nil {
+		e.opts(&o)
+	}
+	c, err := crawler.New(o)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	begin := time.Now()
+	for _, at := range slices.Sorted(maps.Keys(world)) {
+		time.AfterFunc(at, world[at])
+	}
+	err = c.Run(e.t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		target := p.URL.Target()
+		e.seen[target] = append(e.seen[target], fmt.Sprintf("%d %d %s", int(time.Since(begin)/days), p.Status, p.Change()))
+		return nil
+	}))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.sum, e.left = c.Summary(), nil
+	for s, err := range c.Left() {
+		if err != nil {
+			e.t.Error(err)
+		}
+		e.left = append(e.left, s.URL.Target())
+	}
+}
+
+// expect are the visits of a target.
+func (e *endless) expect(target, visits string) {
+	e.t.Helper()
+	if got := strings.Join(e.seen[target], ", "); got != visits {
+		e.t.Errorf("%s:\n %s, want\n %s", target, got, visits)
+	}
+}
+
+// A crawl that does not end asks for each page again when the policy says, with a
+// condition where its archive has the page, and tells what became of it.
+func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		t.Run(fmt.Sprintf("in a directory %v", kept), func(t *testing.T) {
+			inVirtualTime(t, kept, func(e *endless, shelf *shelf) {
+				shelf.put("/", resource{body: filler + pages("/still", "/text", "/script", "/gone")})
+				shelf.put("/still", resource{body: filler + "still", etag: `"1"`})
+				shelf.put("/text", resource{body: filler + "old", etag: `"1"`})
+				shelf.put("/script", resource{body: filler + "<script>1</script>"})
+				shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`})
+				e.run(30*days, weekly, map[time.Duration]func(){
+					8 * days: func() {
+						shelf.put("/text", resource{body: filler + "new", etag: `"2"`})
+						shelf.put("/script", resource{body: filler + "<script>2</script>"})
+						shelf.put("/gone", resource{status: 410, body: "gone"})
+						shelf.put("/", resource{body: filler + pages("/still", "/text", "/script", "/gone", "/new")})
+						shelf.put("/new", resource{body: filler + "new"})
+					},
+					15 * days: func() { shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`}) },
+				})
+				sameText := "same-text"
+				if !kept { // only the bytes are known
+					sameText = "modified"
+				}
+				e.expect("/", "0 200 new, 7 200 not-modified, 14 200 modified, 21 200 not-modified, 28 200 not-modified")
+				e.expect("/still", "0 200 new, 7 200 not-modified, 14 200 not-modified, 21 200 not-modified, 28 200 not-modified")
+				e.expect("/text", "0 200 new, 7 200 not-modified, 14 200 modified, 21 200 not-modified, 28 200 not-modified")
+				e.expect("/script", "0 200 new, 7 200 not-modified, 14 200 "+sameText+", 21 200 not-modified, 28 200 not-modified")
+				e.expect("/gone", "0 200 new, 7 200 not-modified, 14 410 , 21 200 new, 28 200 not-modified")
+				e.expect("/new", "14 200 new, 21 200 not-modified, 28 200 not-modified")
+				want := map[string]string{"/still": "-cccc", "/text": "-cccc", "/script": "-----", "/gone": "-cc--"}
+				for target, requests := range want {
+					if !kept {
+						requests = "-----"
+					}
+					if got := shelf.requests(target); got != requests {
+						t.Errorf("%s was asked for %s, want %s", target, got, requests)
+					}
+				}
+				if e.sum.End != crawler.EndTime || e.sum.Pages != 27 || e.sum.Frontier.Spent.Pages != 6 || e.sum.Left[crawler.SkipQueued] != 6 || len(e.left) != 0 {
+					t.Errorf("%s, %d pages, %d spent, left %v: %v", e.sum.End, e.sum.Pages, e.sum.Frontier.Spent.Pages, e.sum.Left, e.left)
+				}
+				if !kept {
+					return
+				}
+				lines := 0
+				if _, err := storage.ReadPages(e.dir, func(*storage.PageRecord) error { lines++; return nil }); err != nil || lines != 28 {
+					t.Errorf("%d lines in pages.jsonl (%v), want one for each visit", lines, err)
+				}
+			})
+		})
+	}
+}
+
+// listedIn are how the URLs of a crawl stand, by target.
+func listedIn(t *testing.T, dir string) map[string]crawler.Listed {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a, err := crawler.NewAccount(r, dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]crawler.Listed{}
+	for l, err := range a.List("http://a.example") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[l.URL.Target()] = l
+	}
+	return all
+}
+
+// What was refused or has failed is asked for again, and what is fetched once stands as
+// fetched, with when it is due again.
+func TestWhatFailsIsAskedForAgain(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		site := e.web.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n")
+		shelf.put("/", resource{body: filler + pages("/no", "/broken")})
+		shelf.put("/no", resource{body: filler + "no"})
+		shelf.put("/broken", resource{status: 500})
+		e.run(10*days, weekly, map[time.Duration]func(){
+			5 * days: func() {
+				site.Robots("User-agent: *\nDisallow:\n")
+				shelf.put("/broken", resource{body: filler + "mended"})
+			},
+		})
+		e.expect("/", "0 200 new, 7 200 not-modified")
+		e.expect("/no", "7 200 new")
+		e.expect("/broken", "7 200 new")
+		if n := e.sum.Skips; n[crawler.SkipRobots] != 1 || n[crawler.SkipFailed] != 1 {
+			t.Errorf("%v", n)
+		}
+		for target, l := range listedIn(t, e.dir) {
+			if left := time.Until(l.Again); l.Standing != crawler.StandsFetched || left < 3*days || left > 5*days || !l.Again.Equal(l.Fate.Until) {
+				t.Errorf("%s: %s, again after %v", target, l.Standing, left)
+			}
+		}
+	})
+}
+
+// A site that is down for days is asked once a day, and goes on when it is back.
+func TestACrawlWithoutEndWaitsForASiteThatIsDown(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		site := e.web.Site("http://a.example")
+		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
+		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
+		e.run(30*days, revisit.Fixed{Every: days}, map[time.Duration]func(){
+			10*days + hours: func() { site.Down(true) },
+			16 * days:       func() { site.Down(false) },
+		})
+		before, after := 0, 0
+		for _, visits := range e.seen {
+			for _, v := range visits {
+				var day int
+				fmt.Sscan(v, &day)
+				switch {
+				case day <= 10:
+					before++
+				case day < 16:
+					t.Errorf("a page of a site that is down: %s", v)
+				default:
+					after++
+				}
+			}
+		}
+		if before != 2*11 || after < 2*12 {
+			t.Errorf("%d visits before, %d after", before, after)
+		}
+		if n := len(e.web.Log()); n > 30*3+30 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// Once its budget of pages is spent a site has those fetched again that it has.
+func TestPagesAreFetchedAgainBeyondTheBudget(t *testing.T) {
+	for name, bound := range map[string]func(*crawler.Options){
+		"of the site": func(o *crawler.Options) { o.MaxHostPages = 2 }, "of the crawl": func(o *crawler.Options) { o.Limit = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+				e.opts = bound
+				shelf.put("/", resource{body: filler + pages("/1", "/2", "/3")})
+				for _, target := range []string{"/1", "/2", "/3"} {
+					shelf.put(target, resource{body: filler + target})
+				}
+				e.run(15*days, weekly, nil)
+				e.expect("/", "0 200 new, 7 200 not-modified, 14 200 not-modified")
+				e.expect("/1", "0 200 new, 7 200 not-modified, 14 200 not-modified")
+				e.expect("/2", "")
+				if len(e.left) != 2 {
+					t.Errorf("left are %v", e.left)
+				}
+			})
+		})
+	}
+}
+
+// A later run without a policy asks for nothing before it is due, ends by its patience, and
+// has what is due then fetched for the last time.
+func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
+		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
+		e.run(days, weekly, nil)
+		e.run(0, nil, nil)
+		e.expect("/", "0 200 new")
+		if e.sum.End != crawler.EndPatience || e.sum.Requests != 0 || len(e.left) != 0 {
+			t.Fatalf("%s, %d requests, left %v", e.sum.End, e.sum.Requests, e.left)
+		}
+		time.Sleep(7 * days)
+		e.run(0, nil, nil)
+		e.expect("/", "0 200 new, 0 200 not-modified")
+		e.expect("/2", "0 200 new, 0 200 not-modified")
+		if e.sum.End != crawler.EndDone || shelf.requests("/2") != "-c" {
+			t.Errorf("%s, /2 was asked for %s", e.sum.End, shelf.requests("/2"))
+		}
+		for target, l := range listedIn(t, e.dir) {
+			if l.Standing != crawler.StandsFetched || !l.Again.IsZero() {
+				t.Errorf("%s: %s, again at %v", target, l.Standing, l.Again)
+			}
+		}
+	})
+}
+
+// What a run has learnt of its pages holds in the next one.
+func TestHistoryOutlivesARun(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		shelf.put("/", resource{body: filler, etag: `"1"`})
+		policy := revisit.Adaptive{Least: days, Most: 32 * days, Start: days, Later: 2}
+		for range 16 {
+			e.run(4*days, policy, nil)
+		}
+		// After 1, 2, 4, 8, 16 and 32 days.
+		e.expect("/", "0 200 new, 1 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified")
+		if got := shelf.requests("/"); got != "-cccccc" {
+			t.Errorf("it was asked for %s", got)
+		}
+	})
+}
+
+// Policies differ in what they spend on pages that change often and on those that do not.
+func TestPoliciesOverMonths(t *testing.T) {
+	for text, want := range map[string]struct{ still, busy [2]int }{
+		"fixed:7d":        {[2]int{13, 13}, [2]int{13, 13}},
+		"adaptive:1d-28d": {[2]int{5, 9}, [2]int{60, 91}},
+		"rate:7d":         {[2]int{3, 11}, [2]int{4, 16}},
+		"hints:7d":        {[2]int{3, 11}, [2]int{4, 16}},
+	} {
+		t.Run(text, func(t *testing.T) {
+			inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+				policy, err := revisit.Parse(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				shelf.put("/", resource{body: filler + pages("/busy"), etag: `"1"`})
+				world := map[time.Duration]func(){}
+				for h := range 90 * 4 { // four times a day
+					world[time.Duration(h)*6*hours] = func() {
+						shelf.put("/busy", resource{body: fmt.Sprint(filler, h), etag: fmt.Sprintf("%q", fmt.Sprint(h))})
+					}
+				}
+				e.run(90*days, policy, world)
+				still, busy := len(e.seen["/"]), len(e.seen["/busy"])
+				if still < want.still[0] || still > want.still[1] || busy < want.busy[0] || busy > want.busy[1] {
+					t.Errorf("%d visits of what does not change, want %v; %d of what does, want %v", still, want.still, busy, want.busy)
+				}
+			})
+		})
+	}
+}
+
+// A body that many pages have is counted once for each, however often they are fetched.
+func TestAPageIsNoRepeatOfItself(t *testing.T) {
+	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
+		shelf.put("/", resource{body: filler})
+		e.run(150*days, revisit.Fixed{Every: days}, nil)
+		if len(e.seen["/"]) != 150 || len(e.sum.Repeats) != 0 {
+			t.Errorf("%d visits, %+v", len(e.seen["/"]), e.sum.Repeats)
+		}
+	})
+}
+
+// A loop over pages is given each of their visits, and none is lost or twice.
+func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		shelf := newShelf(w.Site("http://a.example"))
+		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
+		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
+		c, err := crawler.New(crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, MaxTime: 22 * days, Revisit: weekly,
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]string{}
+		for p, err := range c.Pages(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[p.URL.Target()] += string(p.Change()) + " "
+			time.Sleep(time.Hour)
+		}
+		for _, target := range []string{"/", "/2"} {
+			if seen[target] != "new not-modified not-modified not-modified " {
+				t.Errorf("%s: %s", target, seen[target])
+			}
+		}
+		w.AssertPolite()
+		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A policy that panics ends the crawl, and the page is fetched again by the next run.
+func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		shelf.put("/", resource{body: filler})
+		c, err := crawler.New(crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir,
+			Revisit: policyFunc(func(revisit.Visit) time.Duration { panic("no") }), Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var panicked *crawler.PanicError
+		if err := c.Run(e.t.Context(), nil); !errors.As(err, &panicked) || panicked.Where != "Revisit" {
+			t.Fatalf("%v", err)
+		}
+		e.run(8*days, policyFunc(func(v revisit.Visit) time.Duration {
+			if v.Seen == 0 {
+				return 7 * days
+			}
+			return 0 // which is the longest
+		}), nil)
+		e.expect("/", "0 200 new, 7 200 not-modified")
+		if left := time.Until(listedIn(t, e.dir)["/"].Again); left < revisit.Longest-2*days {
+			t.Errorf("it waits for %v", left)
+		}
+	})
+}
+
+// A policyFunc is a policy.
+type policyFunc func(revisit.Visit) time.Duration
+
+func (f policyFunc) Next(v revisit.Visit) time.Duration { return f(v) }
+
+// A run that has a patience fetches what is due, and ends; the next one goes on.
+func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		e.opts = func(o *crawler.Options) { o.Patience = 2 * time.Minute }
+		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
+		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
+		for range 5 { // after 0, 4, 8, 12 and 16 days
+			e.run(0, weekly, nil)
+			if e.sum.End != crawler.EndPatience || e.sum.Left[crawler.SkipWaits] != 2 {
+				t.Errorf("%s, left %v", e.sum.End, e.sum.Left)
+			}
+			time.Sleep(4 * days)
+		}
+		if shelf.requests("/") != "-cc" || shelf.requests("/2") != "-cc" {
+			t.Errorf("they were asked for %s and %s", shelf.requests("/"), shelf.requests("/2"))
+		}
+	})
+}
+
+// A crawl that knows the one before knows its pages by that at their first visit, and by its
+// own archive from then on.
+func TestACrawlWithoutEndThatKnowsTheOneBefore(t *testing.T) {
+	before := t.TempDir()
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		shelf.put("/", resource{body: filler, etag: `"1"`})
+		own := e.dir
+		e.dir = before
+		e.run(0, nil, nil)
+		e.dir, e.seen = own, map[string][]string{}
+		e.opts = func(o *crawler.Options) { o.Previous = before }
+		e.run(22*days, weekly, map[time.Duration]func(){
+			8 * days: func() { shelf.put("/", resource{body: filler + "new", etag: `"2"`}) },
+		})
+		e.expect("/", "0 200 not-modified, 7 200 not-modified, 14 200 modified, 21 200 not-modified")
+		if got := shelf.requests("/"); got != "-c-cc" {
+			t.Errorf("it was asked for %s", got)
+		}
+	})
+}
+
+// A sitemap is fetched again, and what it names by then is found.
+func TestSitemapsAreFetchedAgain(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		plain := http.Header{"Content-Type": {"text/plain"}}
+		e.web.Site("http://a.example").Robots("Sitemap: /list.txt\n")
+		shelf.put("/", resource{body: filler})
+		shelf.put("/list.txt", resource{body: "http://a.example/\n", header: plain})
+		shelf.put("/new", resource{body: filler + "new"})
+		e.run(8*days, weekly, map[time.Duration]func(){
+			5 * days: func() {
+				shelf.put("/list.txt", resource{body: "http://a.example/\nhttp://a.example/new\n", header: plain})
+			},
+		})
+		e.expect("/new", "7 200 new")
+	})
+}
+
+// What is archived and cannot be read costs a request, never a page.
+func TestAnOwnCaptureThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		e := &endless{t: t, web: crawltest.New(t), dir: dir, seen: map[string][]string{}}
+		shelf := newShelf(e.web.Site("http://a.example"))
+		shelf.put("/", resource{body: filler, etag: `"1"`})
+		e.run(days, weekly, nil)
+		files, err := storage.ArchiveFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err == nil {
+				err = os.WriteFile(file, make([]byte, info.Size()), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.run(8*days, weekly, map[time.Duration]func(){
+			2 * days: func() { shelf.put("/", resource{body: filler + "2", etag: `"2"`}) },
+		})
+		e.expect("/", "0 200 new, 6 200 modified")
+		if e.sum.Unread != 1 || shelf.requests("/") != "--" {
+			t.Errorf("%d unread, it was asked for %s", e.sum.Unread, shelf.requests("/"))
+		}
+	})
+}
+
+// What is fetched with HEAD is fetched again so, and its status is all that changes.
+func TestWhatIsOnlyLookedAtIsLookedAtAgain(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		var changed []bool
+		e.opts = func(o *crawler.Options) {
+			o.Links = func(_ *crawler.Page, l *crawler.Link) bool { l.Head = true; return true }
+		}
+		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
+		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
+		e.run(15*days, policyFunc(func(v revisit.Visit) time.Duration {
+			changed = append(changed, v.Changed)
+			return 7 * days
+		}), map[time.Duration]func(){
+			8 * days: func() { shelf.put("/2", resource{status: 404}) },
+		})
+		e.expect("/2", "0 200 , 7 200 , 14 404 ")
+		if shelf.requests("/2") != "---" || !slices.Equal(changed, []bool{false, false, false, false, false, true}) {
+			t.Errorf("it was asked for %s; changed: %v", shelf.requests("/2"), changed)
+		}
+	})
+}
