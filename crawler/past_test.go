@@ -646,6 +646,42 @@ func TestWhatASiteAskedForIsCarriedOver(t *testing.T) {
 	}
 }
 
+// A robots.txt of the crawl before that is old is asked for again before anything else, by
+// a run that goes on after a kill, too: the pause that it makes then is none of the site's.
+func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		killed := filepath.Join(s.root, "killed.crawl")
+		s.web.Site("http://a.example").Func("/robots.txt", func(w http.ResponseWriter, req *http.Request) {
+			if req.Header.Get("If-None-Match") != "" && s.n == 2 { // as a kill leaves it
+				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
+					t.Error(err)
+				}
+			}
+			w.Header().Set("ETag", `"r"`)
+			io.WriteString(w, "User-agent: *\nDisallow: /no\n")
+		})
+		shelf.put("/", resource{body: filler + pages("/1")})
+		shelf.put("/1", resource{body: filler + "1"})
+		s.crawl()
+		time.Sleep(7 * 24 * time.Hour)
+		s.crawl()
+		if err := os.Rename(killed, s.dir(3)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		s.crawl(func(o *crawler.Options) { o.Previous = s.dir(1) })
+		for _, r := range s.web.Log() {
+			if !r.Start.Before(began) {
+				if r.Target != "/robots.txt" {
+					t.Errorf("the first request of a run after a kill is for %s", r.Target)
+				}
+				return
+			}
+		}
+		t.Error("nothing was asked for after a kill")
+	})
+}
+
 // A crawl that goes on has what its own run has learned, not what the crawl before knew.
 func TestNothingIsCarriedIntoACrawlThatGoesOn(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {

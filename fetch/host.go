@@ -149,14 +149,16 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 // a copy of at most 24 hours): that of a pause, in another run, too, and in this
 // run that for the turn for which it was fetched. A site with a Crawl-delay of
 // days, or one of many for which a crawl has little time, would be asked for
-// nothing but its robots.txt otherwise.
+// nothing but its robots.txt otherwise. Of a site that was never asked, as far as is
+// known, the copy is another crawl's, which has used it.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
 		return false
 	}
-	unused := !turn.Rested().After(s.Fetched)
-	waited := now.Before(turn.Due().Add(time.Minute)) || !turn.First().IsZero() && !s.Fetched.Before(turn.First())
+	rested := turn.Rested()
+	unused := !rested.After(s.Fetched)
+	waited := !rested.IsZero() && now.Before(turn.Due().Add(time.Minute)) || !turn.First().IsZero() && !s.Fetched.Before(turn.First())
 	if unused && waited && h.verdict(u, now).Access != robots.Defer {
 		return true
 	}
