@@ -60,6 +60,7 @@ func (c *cancelled) Write(p []byte) (int, error) {
 // that a seed led to, by redirects at most; and the directory for temporary
 // files. Answers of earlier crawls that records here repeat are copied from there, so
 // that the package can be replayed alone; they are told as Damage where they are nowhere.
+// In the index a record of the answer that a 304 repeats stands for that.
 // It returns how many pages it has listed.
 //
 // The error is ErrNoWARC without WARC files, and ErrOpen where one is not
@@ -74,10 +75,11 @@ func (s *Source) WriteWACZ(ctx context.Context, w io.Writer, p wacz.Package) (in
 		}
 	}
 	p.WARCs = s.WARCs
-	switch more, err := s.referredTo(ctx); {
+	switch more, stood, err := s.referredTo(ctx); {
 	case err != nil:
 		return 0, err
 	case more != "":
+		p.Unlisted = stood
 		defer os.RemoveAll(filepath.Dir(more))
 		p.WARCs = append(slices.Clip(p.WARCs), more)
 	}

@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -51,6 +52,7 @@ func repeating(t *testing.T) (first, second string) {
 				}
 				if url == urls[0] {
 					x.Response.StartLine, x.Response.Body = warc.StatusLine(304), nil
+					x.Response.Header = http.Header{"Expires": {"later"}, "Connection": {"close"}}
 					x.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: url, Date: day}
 					again := *x
 					again.Date = again.Date.Add(time.Hour)
@@ -156,6 +158,100 @@ func TestAPackageHasWhatItsRecordsRepeat(t *testing.T) {
 	}
 	if _, files := packed(t, func() string { path, _ := packTo(t, first); return path }()); len(files) != 1 {
 		t.Errorf("of a crawl that repeats none: %v", files)
+	}
+}
+
+// onlyRecord reads the record of a WARC file in a package that an entry of its index names.
+func onlyRecord(t *testing.T, path string, e *cdxj.Entry) (*warc.Record, *http.Response) {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	f, err := z.Open("archive/" + e.Filename)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := warc.ReadAt(bytes.NewReader(raw), e.Offset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := rec.Response()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec, resp
+}
+
+// Who replays a 304 shows an empty page: in the index of a package another record stands
+// for it, which has the status of the answer that is repeated, and its header, brought up
+// to date.
+func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
+	_, second := repeating(t)
+	path, _ := packTo(t, second)
+	lines, _ := packed(t, path)
+	n := 0
+	for _, e := range lines {
+		if e.Status != 200 {
+			t.Errorf("%s of %s is listed with status %d", e.URL, e.Time, e.Status)
+		}
+		if e.URL != "http://a.example/asked" || e.MIME != "warc/revisit" {
+			continue
+		}
+		n++
+		rec, resp := onlyRecord(t, path, e)
+		for field, want := range map[string]string{
+			warc.FieldTargetURI: e.URL, warc.FieldProfile: string(warc.IdenticalPayloadDigest), warc.FieldRefersToURI: e.URL,
+			warc.FieldRefersToDate: "2030-01-01T03:00:00.000000Z", warc.FieldPayloadDigest: e.Digest,
+		} {
+			if got := rec.Header.Get(field); got != want {
+				t.Errorf("%s is %s, want %s", field, got, want)
+			}
+		}
+		h := resp.Header
+		if e.Filename != "referred-to.warc.gz" || h.Get("Content-Type") != "text/html" || h.Get("Expires") != "later" || h.Get("Connection") != "" {
+			t.Errorf("in %s: %v", e.Filename, h)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d captures stand for two 304s", n)
+	}
+}
+
+// A crawl that was scanned again has 304s, too, and knows none before it.
+func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "1.crawl")
+	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2030, 1, 1, 3, 0, 0, 0, time.UTC)
+	first := &warc.Exchange{URL: "http://a.example/", Date: day, Response: &warc.HTTP{
+		StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte("a body"), Coding: warc.Unchunked,
+	}}
+	again := &warc.Exchange{URL: first.URL, Date: day.Add(time.Hour), Response: &warc.HTTP{StartLine: warc.StatusLine(304)},
+		Revisit: &warc.RevisitOf{Profile: warc.ServerNotModified, URL: first.URL, Date: day}}
+	for _, x := range []*warc.Exchange{first, again} {
+		if _, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path, damage := packTo(t, dir)
+	lines, files := packed(t, path)
+	if len(damage) > 0 || len(files) != 2 || len(lines) != 2 {
+		t.Fatalf("%v, %v, %v", damage, files, lines)
+	}
+	if e := lines[1]; e.Status != 200 || e.Filename != "referred-to.warc.gz" || !e.Time.Equal(again.Date) {
+		t.Errorf("%+v stands for the 304", e)
 	}
 }
 

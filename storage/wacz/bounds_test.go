@@ -171,7 +171,7 @@ func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 	}
 	index := cdxj.NewSorter(temp, 1)
 	defer index.Close()
-	if err := errors.Join(indexFile(index, p.WARCs[0]), os.Remove(temp)); err != nil {
+	if err := errors.Join(indexFile(p.WARCs[0], index.Add), os.Remove(temp)); err != nil {
 		t.Fatal(err)
 	}
 	z := &writer{zip: zip.NewWriter(io.Discard), created: day}

@@ -60,6 +60,9 @@ type Package struct {
 	// WARCs are the paths of the files. Their last elements must differ, and
 	// end in .warc or .warc.gz.
 	WARCs []string
+	// Unlisted says which captures are not to stand in the index, as those for which
+	// another record stands; nil for none.
+	Unlisted func(*cdxj.Entry) bool
 	// Pages goes through the pages; nil for none. An error stops the writing.
 	Pages iter.Seq2[Page, error]
 
@@ -148,8 +151,17 @@ func (p *Package) check() error {
 func (p *Package) write(w io.Writer) error {
 	index := cdxj.NewSorter(p.Temp, p.memory)
 	defer index.Close()
+	add := index.Add
+	if p.Unlisted != nil {
+		add = func(e *cdxj.Entry) error {
+			if p.Unlisted(e) {
+				return nil
+			}
+			return index.Add(e)
+		}
+	}
 	for _, file := range p.WARCs {
-		if err := indexFile(index, file); err != nil {
+		if err := indexFile(file, add); err != nil {
 			return err
 		}
 	}
@@ -187,13 +199,13 @@ func (p *Package) write(w io.Writer) error {
 	return z.finish(p)
 }
 
-func indexFile(index *cdxj.Sorter, file string) error {
+func indexFile(file string, add func(*cdxj.Entry) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return cdxj.Index(f, filepath.Base(file), index.Add, nil)
+	return cdxj.Index(f, filepath.Base(file), add, nil)
 }
 
 // pages writes pages.jsonl: a line about the list, then the pages (section

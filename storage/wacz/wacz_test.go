@@ -157,6 +157,25 @@ func TestPackage(t *testing.T) {
 	}
 }
 
+// What is unlisted is in the package all the same.
+func TestWhatIsUnlistedIsNotInTheIndex(t *testing.T) {
+	one := crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 3)
+	path := pack(t, &Package{WARCs: []string{one}, Created: day, Unlisted: func(e *cdxj.Entry) bool {
+		return e.Filename == "1.warc.gz" && e.URL == "http://a.example/14"
+	}})
+	_, text, _ := contents(t, path)
+	index := text["indexes/index.cdx"]
+	if strings.Count(index, "\n") != 2 || strings.Contains(index, "http://a.example/14") {
+		t.Errorf("the index is\n%s", index)
+	}
+	if raw, err := os.ReadFile(one); err != nil || string(raw) != text["archive/1.warc.gz"] {
+		t.Errorf("1.warc.gz has changed on its way, %v", err)
+	}
+	if err := Verify(path); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestALargeIndexIsInBlocks(t *testing.T) {
 	dir := t.TempDir()
 	const n = 20_001
