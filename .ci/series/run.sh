@@ -4,7 +4,7 @@
 # the ETags and dates that it makes; between them files are edited, removed, moved and
 # touched. What crawl diff says must be what diff -r says of the files, what is asked and
 # sent again what nginx's access log has, and what the archives repeat must be found by
-# warcio in the crawl that has it.
+# warcio in the crawl that has it, and be shown by ReplayWeb.page in a headless Chromium.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 [ $# = 2 ] || { echo "usage: run.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }
@@ -15,7 +15,7 @@ work=$(realpath "$2")
 export PYTHONDONTWRITEBYTECODE=1
 PATH=$PATH:/usr/sbin
 "$here/../realcrawl/install.sh"
-"$here/../archive/install.sh" node
+"$here/../archive/install.sh" node chromium
 
 nginx=
 stop() {
@@ -131,6 +131,9 @@ python3 "$here/check.py" "$work" "${snapshots[@]}"
 
 "$crawl" export "$work/weekly" --format parquet --check --output "$work/weekly.parquet" 2>"$work/export.out" ||
 	fail "$(cat "$work/export.out")"
+"$crawl" export "${snapshots[2]}" --format wacz --check --output "$work/third.wacz" 2>"$work/export.out" ||
+	fail "$(cat "$work/export.out")"
+touched=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[14])' "$work/modules.json") # before both later runs
 mkdir "$work/node"
 cp "$here"/{resolve,rows}.mjs "$here/../archive/check.mjs" "$work/node"
 (
@@ -140,6 +143,10 @@ cp "$here"/{resolve,rows}.mjs "$here/../archive/check.mjs" "$work/node"
 	for snapshot in "${snapshots[@]}"; do
 		node check.mjs "$snapshot"/warc/*.warc.gz --index "$snapshot/index.cdxj"
 	done
-	node resolve.mjs "$work" "$deep" "${snapshots[@]}"
+	node resolve.mjs "$work" "$deep" "http://apache.docs.test$touched" "${snapshots[@]}"
 	node rows.mjs "$work/weekly.parquet" "${snapshots[@]}"
 )
+
+# Alone, without the crawls that have the bodies: of a 304, and of the same bytes sent again.
+"$here/../archive/replay.sh" "$work/third.wacz" "$deep" "Caching Guide" "$work/replay.png"
+"$here/../archive/replay.sh" "$work/third.wacz" "http://apache.docs.test$touched" "$(basename "$touched" .html)" "$work/touched.png"
