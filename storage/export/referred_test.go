@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -252,6 +253,35 @@ func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 	}
 	if e := lines[1]; e.Status != 200 || e.Filename != "referred-to.warc.gz" || !e.Time.Equal(again.Date) {
 		t.Errorf("%+v stands for the 304", e)
+	}
+}
+
+// An archive that others have written need not have digests: nothing can stand for its
+// 304s then (WARC 1.1, section 6.7.2), and they are listed as they are.
+func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	record := func(kind, hour, more, block string) string {
+		return fmt.Sprintf("WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-0000000000%s>\r\n"+
+			"WARC-Date: 2030-01-01T%s:00:00Z\r\nWARC-Target-URI: http://a.example/\r\n%s"+
+			"Content-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", kind, hour, hour, more, len(block), block)
+	}
+	raw := record("response", "03", "", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\na body") +
+		record("revisit", "04", "WARC-Profile: "+string(warc.ServerNotModified)+"\r\n"+
+			"WARC-Refers-To-Target-URI: http://a.example/\r\nWARC-Refers-To-Date: 2030-01-01T03:00:00Z\r\n", "HTTP/1.1 304 Not Modified\r\n\r\n")
+	var index []byte
+	err := cdxj.Index(strings.NewReader(raw), "x.warc", func(e *cdxj.Entry) (err error) {
+		index, err = e.Append(index)
+		return err
+	}, nil)
+	err = errors.Join(err, os.Mkdir(filepath.Join(dir, storage.ArchiveDir), 0o755),
+		os.WriteFile(filepath.Join(dir, storage.ArchiveDir, "x.warc"), []byte(raw), 0o644), os.WriteFile(filepath.Join(dir, storage.IndexFile), index, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, damage := packTo(t, dir)
+	lines, files := packed(t, path)
+	if len(damage) > 0 || len(lines) != 2 || lines[1].Status != 304 || len(files) != 1 {
+		t.Errorf("%v, %v, %v", damage, lines, files)
 	}
 }
 
