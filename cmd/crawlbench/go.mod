@@ -17,6 +17,7 @@ require (
 	code.dny.dev/ssrf v0.3.0 // indirect
 	github.com/PuerkitoBio/purell v1.2.1 // indirect
 	github.com/VividCortex/gohistogram v1.0.0 // indirect
+	github.com/adhocore/gronx v1.20.4 // indirect
 	github.com/andybalholm/brotli v1.2.8 // indirect
 	github.com/andybalholm/cascadia v1.3.4 // indirect
 	github.com/antchfx/htmlquery v1.3.5 // indirect
