@@ -79,7 +79,7 @@ func killedLoop(dir, address string) error {
 	return nil
 }
 
-// TestMain is that program, or that of killedSecond, where it is asked to be. Otherwise it fails where a test has
+// TestMain is that program, or that of killedSecond or killedEndless, where it is asked to be. Otherwise it fails where a test has
 // left a goroutine behind.
 func TestMain(m *testing.M) {
 	program := killedLoop
@@ -87,6 +87,10 @@ func TestMain(m *testing.M) {
 	if !ok {
 		program = killedSecond
 		dir, address, ok = strings.Cut(os.Getenv("PERMESSO_KILLED_SECOND"), "|")
+	}
+	if !ok {
+		program = killedEndless
+		dir, address, ok = strings.Cut(os.Getenv("PERMESSO_KILLED_ENDLESS"), "|")
 	}
 	if !ok {
 		goleak.VerifyTestMain(m)
