@@ -35,7 +35,7 @@ func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 		return nil
 	}
 	now := time.Now()
-	var v revisit.Visit
+	v := revisit.Visit{URL: e.URL.String(), Tag: e.Tag, Depth: e.Depth}
 	if p != nil {
 		v.Hints = revisit.ReadHints(p.Header, p.Exchange.Ended)
 	}

@@ -407,7 +407,7 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 		shelf.put("/", resource{body: filler})
 		c, err := crawler.New(crawler.Options{
 			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir,
-			Revisit: policyFunc(func(revisit.Visit) time.Duration { panic("no") }), Logger: slog.New(slog.DiscardHandler),
+			Revisit: revisit.PolicyFunc(func(revisit.Visit) time.Duration { panic("no") }), Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -416,7 +416,7 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 		if err := c.Run(e.t.Context(), nil); !errors.As(err, &panicked) || panicked.Where != "Revisit" {
 			t.Fatalf("%v", err)
 		}
-		e.run(8*days, policyFunc(func(v revisit.Visit) time.Duration {
+		e.run(8*days, revisit.PolicyFunc(func(v revisit.Visit) time.Duration {
 			if v.Seen == 0 {
 				return 7 * days
 			}
@@ -428,11 +428,6 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 		}
 	})
 }
-
-// A policyFunc is a policy.
-type policyFunc func(revisit.Visit) time.Duration
-
-func (f policyFunc) Next(v revisit.Visit) time.Duration { return f(v) }
 
 // A run that has a patience fetches what is due, and ends; the next one goes on.
 func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
@@ -531,7 +526,7 @@ func TestWhatIsOnlyLookedAtIsLookedAtAgain(t *testing.T) {
 		}
 		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
 		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
-		e.run(15*days, policyFunc(func(v revisit.Visit) time.Duration {
+		e.run(15*days, revisit.PolicyFunc(func(v revisit.Visit) time.Duration {
 			changed = append(changed, v.Changed)
 			return 7 * days
 		}), map[time.Duration]func(){
@@ -540,6 +535,27 @@ func TestWhatIsOnlyLookedAtIsLookedAtAgain(t *testing.T) {
 		e.expect("/2", "0 200 , 7 200 , 14 404 ")
 		if shelf.requests("/2") != "---" || !slices.Equal(changed, []bool{false, false, false, false, false, true}) {
 			t.Errorf("it was asked for %s; changed: %v", shelf.requests("/2"), changed)
+		}
+	})
+}
+
+// A policy may tell pages apart.
+func TestAPolicyKnowsWhichPageItIs(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		e.opts = func(o *crawler.Options) { o.Seeds = []string{"http://a.example/\tnews"} }
+		shelf.put("/", resource{body: filler + pages("/1"), etag: `"1"`})
+		shelf.put("/1", resource{body: filler + "1", etag: `"1"`})
+		e.run(50*hours, revisit.PolicyFunc(func(v revisit.Visit) time.Duration {
+			if v.URL == "http://a.example/" && v.Depth == 0 && v.Tag == "news" {
+				return 6 * hours
+			}
+			if v.URL != "http://a.example/1" || v.Depth != 1 || v.Tag != "news" {
+				t.Errorf("%+v", v)
+			}
+			return days
+		}), nil)
+		if front, article := len(e.seen["/"]), len(e.seen["/1"]); front != 9 || article != 3 {
+			t.Errorf("%d and %d visits", front, article)
 		}
 	})
 }

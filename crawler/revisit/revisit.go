@@ -23,7 +23,18 @@ type Visit struct {
 	Hints   Hints // what its server says
 	// Pause is the time from the visit before to this one; 0: there was none.
 	Pause time.Duration
+
+	// What page it is, for a policy that tells pages apart; those of this package do not.
+	URL   string
+	Tag   string // of the seed that it was found from, or that a program has given it
+	Depth int    // links from the seed
 }
+
+// A PolicyFunc is a function that is a policy.
+type PolicyFunc func(Visit) time.Duration
+
+// Next implements Policy.
+func (f PolicyFunc) Next(v Visit) time.Duration { return f(v) }
 
 // A History is what was seen of how a page changes.
 type History struct {
