@@ -75,7 +75,7 @@ func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, len
 	}
 	// A coding may also have more bytes on the wire than it stands for, without
 	// end: empty blocks, frames to be skipped.
-	src.end = limit + limit/16 + 64<<10
+	src.end = mostCoded(limit)
 	if !budget.window(coding) {
 		b.raw = &pile{share: &share{budget: budget, full: true}}
 		b.later = func(src source) error { return f.decode(b, coding, src, limit, lend, false) }
@@ -92,6 +92,9 @@ func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, len
 	// that counts the decoded bytes is a common mistake.
 	return b, f.decode(b, coding, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
+
+// mostCoded is how many bytes a body takes on the wire that has so many decoded, in bytes.
+func mostCoded(limit int64) int64 { return limit + limit/16 + 64<<10 }
 
 // decode reads what src has. What stands behind the end of the coding is read,
 // too, if drained is set.

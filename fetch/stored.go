@@ -22,7 +22,7 @@ var ErrStored = errors.New("fetch: the copy of a page cannot be read")
 func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) (*Exchange, error) {
 	b, err := f.readBody(kept, f.bodies, f.opts.MaxSize, f.opts.Lend, func(int) {})
 	if err == nil && !b.cut {
-		_, err = io.Copy(io.Discard, kept.Body) // its checksum stands behind it
+		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // its checksum stands behind it
 	}
 	if err == nil {
 		err = b.settle(ctx, f)
@@ -43,6 +43,15 @@ func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) 
 		stored.Truncated = "length"
 	}
 	return &stored, nil
+}
+
+// readOut reads what is left of a body, of which there may be so many bytes.
+func readOut(r io.Reader, most int64) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
+	if err == nil && n > most {
+		err = errLength
+	}
+	return err
 }
 
 // Conditional reports whether the server was asked to send the page only if it has

@@ -100,6 +100,42 @@ func readAgain(r *http.Response) (io.ReadCloser, bool) {
 	return io.NopCloser(bytes.NewReader(b)), true
 }
 
+// zeros has no end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// A record may unpack to more than any body has: what stands behind the end of the coding
+// is read as far as a body may go.
+func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
+	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", MaxSize: 64 << 10, TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for coding, begin := range map[string]string{"": "", "gzip": "hello"} {
+		var body bytes.Buffer
+		if coding == "gzip" {
+			z := gzip.NewWriter(&body)
+			io.WriteString(z, begin)
+			z.Close()
+		}
+		kept := keptAnswer(coding, io.MultiReader(&body, zeros{}))
+		kept.ContentLength = 1 << 40
+		got, err := f.Stored(t.Context(), &fetch.Exchange{}, kept)
+		if coding == "" {
+			if err != nil || got.Truncated != "length" || len(got.Body) != 64<<10 {
+				t.Errorf("plain: %v", err)
+			}
+		} else if !errors.Is(err, fetch.ErrStored) {
+			t.Errorf("%s: %v", coding, err)
+		}
+	}
+}
+
 // An end of the run is no damage.
 func TestAnEndIsNoDamageOfAKeptAnswer(t *testing.T) {
 	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", TempDir: t.TempDir()})
