@@ -3,6 +3,7 @@ package fetch
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -194,6 +195,47 @@ func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
 			t.Errorf("%d connections are kept: %+v", v.fetcher.open.Len(), all[0])
 		}
 	})
+}
+
+// Many servers end a connection without a word of TLS: as to browsers, that ends a body
+// which does not say where it ends, and is too early for one that does (RFC 9112, section
+// 9.8, would have the first incomplete, too).
+func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
+	config, pool := certified(t)
+	const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+	for _, tc := range []struct {
+		answer    string
+		told      bool
+		stage     Stage
+		truncated string
+	}{
+		{ok + "\r\nhello", true, "", ""},
+		{ok + "\r\nhello", false, "", ""},
+		{ok + "Content-Length: 5\r\n\r\nhello", false, "", ""},
+		{ok + "Content-Length: 6\r\n\r\nhello", true, StageTruncated, "disconnect"},
+		{ok + "Content-Length: 6\r\n\r\nhello", false, StageTruncated, "disconnect"},
+		{ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true, StageTruncated, "disconnect"},
+		{ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", true, "", ""},
+		{ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", false, "", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: func(raw net.Conn, n int) {
+				c := tls.Server(raw, config)
+				answers(noRobots(func(r *request, n int) string {
+					io.WriteString(c, tc.answer)
+					if tc.told {
+						c.Close()
+					}
+					return ""
+				}))(c, n)
+			}}
+			v := newTour(t, Options{Network: w, RootCAs: pool})
+			_, all := v.visit("https://example.com/")
+			if x := last(all); stage(x) != tc.stage || x.Truncated != tc.truncated || string(x.Body) != "hello" {
+				t.Errorf("%q, told %t: %q, %q: %v", tc.answer, tc.told, x.Body, x.Truncated, x.Err)
+			}
+		})
+	}
 }
 
 // A connection that waits for its next exchange has nothing of the last.
