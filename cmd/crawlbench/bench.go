@@ -113,7 +113,7 @@ func takePart(s *scenario, names string) ([]contestant, error) {
 	}
 	var chosen []contestant
 	for _, c := range contestants() {
-		if (list == nil || slices.Contains(list, c.name)) && c.available() {
+		if (list == nil && !c.named || slices.Contains(list, c.name)) && c.available() {
 			chosen = append(chosen, c)
 		}
 	}
@@ -193,6 +193,11 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 	if b.profile != "" {
 		t.Profile = b.profile + "-" + c.name
 	}
+	if c.after != "" {
+		if err := b.before(ctx, w, t, c.after); err != nil {
+			return r, err
+		}
+	}
 	p := process{timeout: b.timeout}
 	if c.command != nil {
 		if p.cmd, err = c.command(t); err != nil {
@@ -207,6 +212,16 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 	var werr error
 	r.Web, werr = w.counts()
 	return r, errors.Join(err, werr)
+}
+
+// before runs the contestant that another one comes after.
+func (b *bench) before(ctx context.Context, w *webProcess, t *task, name string) error {
+	first := *t
+	first.Contestant, first.Profile = name, ""
+	if err := b.child(ctx, &process{timeout: b.timeout}, &first, &report{}); err != nil {
+		return err
+	}
+	return w.forget()
 }
 
 // child runs a contestant that is built in.

@@ -58,7 +58,7 @@ func once(t *testing.T, bc *benchCase, name string) result {
 }
 
 func TestContestantsGetEveryPageOnce(t *testing.T) {
-	for _, name := range []string{"raw-discard", "raw-readall", "raw-tokenizer", "raw-goquery", "permesso-memory", "permesso", "permesso-warc", "permesso-pages"} {
+	for _, name := range []string{"raw-discard", "raw-readall", "raw-tokenizer", "raw-goquery", "permesso-memory", "permesso", "permesso-warc", "permesso-pages", "permesso-snapshot"} {
 		t.Run(name, func(t *testing.T) {
 			bc := smallCase()
 			r := once(t, bc, name)
@@ -79,6 +79,26 @@ func TestContestantsGetEveryPageOnce(t *testing.T) {
 				t.Errorf("%d requests for robots.txt, want %d", r.Web.Robots, asks)
 			}
 		})
+	}
+}
+
+// A crawl after another one asks for each page once, and is sent what has no validator.
+func TestASecondCrawlIsMeasuredAlone(t *testing.T) {
+	for _, validators := range []bool{true, false} {
+		bc := smallCase()
+		bc.web.Validators = validators
+		r := once(t, bc, "permesso-again")
+		if w := r.Web; w.Pages != bc.expected() || w.Requests != w.Pages || w.Again != 0 || w.Robots != 0 || (w.Bytes == 0) != validators {
+			t.Errorf("with validators %t: %+v", validators, w)
+		}
+		c, err := findContestant("permesso-again")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := renderMarkdown([]table{{Scenario: scenario{name: "again", cases: []benchCase{*bc}}, Rounds: 1, Rows: []row{newRow(bc, &c, []result{r})}}}, "")
+		if want := map[bool]string{true: "| 1.000 | 0.00 |  |", false: "| 1.000 | 4.10 |  |"}[validators]; !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
 	}
 }
 

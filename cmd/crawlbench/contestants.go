@@ -45,11 +45,13 @@ type report struct {
 // A contestant is a crawler, or a loop that does a part of what one does.
 type contestant struct {
 	name, about string
-	floor       bool // fetches a list: it neither finds nor remembers URLs
-	delays      bool // has a setting for the pause between two requests
-	tls         bool // can be told to trust the web's certificate
-	names       bool // reaches hosts that no DNS knows
-	limit       bool // can stop at a number of pages
+	floor       bool   // fetches a list: it neither finds nor remembers URLs
+	delays      bool   // has a setting for the pause between two requests
+	tls         bool   // can be told to trust the web's certificate
+	names       bool   // reaches hosts that no DNS knows
+	limit       bool   // can stop at a number of pages
+	after       string // contestant that has crawled the same web before it, unmeasured
+	named       bool   // takes part only where it is named
 	run         func(ctx context.Context, t *task) (report, error)
 	command     func(t *task) (*exec.Cmd, error) // of a program; instead of run
 }
@@ -74,6 +76,8 @@ func contestants() []contestant {
 		{name: "permesso", about: "durable queue, seen set and clocks, crawl.log; no archive", delays: true, tls: true, names: true, limit: true, run: runPermessoDurable},
 		{name: "permesso-warc", about: "and WARC files with their index, and pages.jsonl", delays: true, tls: true, names: true, limit: true, run: runPermessoArchive},
 		{name: "permesso-pages", about: "and pages.jsonl with the bodies", delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
+		{name: "permesso-snapshot", about: "permesso-warc as a series has it, with digests of texts", named: true, delays: true, tls: true, names: true, limit: true, run: runPermessoSnapshot},
+		{name: "permesso-again", about: "the same behind a permesso-snapshot, which it knows (--previous)", named: true, tls: true, names: true, after: "permesso-snapshot", run: runPermessoAgain},
 		{name: "wget2", about: "-r, pages deleted once read", delays: true, tls: true, command: wget2Command},
 		{name: "fetchbot", about: "with goquery and a map of URLs in the handler", delays: true, run: runFetchbot},
 		{name: "gocrawl", about: "DefaultExtender", delays: true, run: runGocrawl},

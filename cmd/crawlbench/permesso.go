@@ -24,6 +24,17 @@ func runPermessoArchive(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl")})
 }
 
+func runPermessoSnapshot(ctx context.Context, t *task) (report, error) {
+	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true})
+}
+
+// runPermessoAgain knows what runPermessoSnapshot has left in the same directory.
+func runPermessoAgain(ctx context.Context, t *task) (report, error) {
+	return runPermesso(ctx, t, crawler.Options{
+		Dir: filepath.Join(t.Dir, "again.crawl"), Previous: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true,
+	})
+}
+
 func runPermessoPages(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{
 		Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies},

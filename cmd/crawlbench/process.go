@@ -85,7 +85,7 @@ func startWeb(exe string, bc *benchCase) (*webProcess, error) {
 		"--hosts", strconv.Itoa(p.Hosts), "--pages", strconv.Itoa(p.Pages), "--size", strconv.Itoa(p.Size),
 		"--links", strconv.Itoa(p.Links), "--cross", strconv.Itoa(p.Cross), "--tree="+strconv.FormatBool(p.Tree),
 		"--latency", p.Latency.String(), "--delay", p.Delay.String(),
-		"--faults="+strconv.FormatBool(p.Faults), "--tls="+strconv.FormatBool(bc.tls))}
+		"--faults="+strconv.FormatBool(p.Faults), "--validators="+strconv.FormatBool(p.Validators), "--tls="+strconv.FormatBool(bc.tls))}
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -111,6 +111,19 @@ func (w *webProcess) counts() (n WebCounts, err error) {
 	}
 	defer res.Body.Close()
 	return n, json.NewDecoder(res.Body).Decode(&n)
+}
+
+// forget has the web count from now on.
+func (w *webProcess) forget() error {
+	req, err := http.NewRequest(http.MethodDelete, w.hello.Control, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
 }
 
 // stop ends the web and says what CPU it took.

@@ -65,10 +65,14 @@ func scenarios(scale float64) []scenario {
 	}
 	faulty, large := site(20, scaled(100)), site(20, scaled(20))
 	faulty.Faults, large.Size = true, 1<<20
+	validated := site(20, scaled(500))
+	validated.Validators = true
 	shallow := WebParams{Hosts: scaled(1_000_000), Pages: 1, Size: 4 << 10, Cross: 50}
 	all := []scenario{
 		{"engine", "The engine: no pause between two requests.", nil,
 			[]benchCase{{label: "20 hosts", web: site(20, scaled(500))}}},
+		{"again", "A second crawl of a web that has not changed, beside the first.", []string{"permesso-snapshot", "permesso-again"},
+			[]benchCase{{label: "pages have an ETag", web: validated}, {label: "they have none", web: site(20, scaled(500))}}},
 		{"politeness", "Efficiency under a pause: requests/s against the bound of hosts / (pause + median response time).", polite,
 			[]benchCase{{label: "500 hosts, 200 ms", web: delayed(500, scaled(100), 200*time.Millisecond)}}},
 		{"saturation", "Many hosts under a pause of 1 s: the bound, or all of the CPU.", ours,

@@ -23,7 +23,7 @@ import (
 // A webHello is the first line that the web command prints: where it is.
 type webHello struct {
 	Port    int    // of every host
-	Control string // URL that answers with WebCounts
+	Control string // URL that answers with WebCounts, and forgets them with DELETE
 	Cert    string `json:",omitempty"` // PEM of the certificate, with TLS
 }
 
@@ -36,6 +36,7 @@ func webFlags(f *flag.FlagSet, p *WebParams) {
 	f.BoolVar(&p.Tree, "tree", false, "no page is linked twice")
 	f.DurationVar(&p.Latency, "latency", 0, "`time` before each answer")
 	f.DurationVar(&p.Delay, "delay", 0, "`pause` that is asked of a crawler: earlier requests are counted")
+	f.BoolVar(&p.Validators, "validators", false, "pages have an ETag, and answer 304 to who names it")
 	f.BoolVar(&p.Faults, "faults", false, "some hosts are slow, some links dead, some bodies cut once")
 }
 
@@ -72,7 +73,11 @@ func runWeb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	hello.Port, hello.Control = l.Addr().(*net.TCPAddr).Port, "http://"+cl.Addr().String()+"/"
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			w.Forget()
+			return
+		}
 		json.NewEncoder(rw).Encode(w.Counts())
 	})}
 	served := make(chan error, 1)

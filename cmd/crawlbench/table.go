@@ -35,16 +35,20 @@ type row struct {
 	Conns             int64
 	Goroutines        int
 	Seen              int
+	After             bool    // another contestant has crawled the same web before it
+	Requests, KB      float64 // that were made, and that bodies had, for each page
 	Remarks           []string
 }
 
 func newRow(bc *benchCase, c *contestant, rs []result) row {
-	r := row{Case: bc.label, Name: c.name, About: c.about}
+	r := row{Case: bc.label, Name: c.name, About: c.about, After: c.after != ""}
 	r.CPU = median(rs, func(r result) float64 { return r.CPU.Seconds() * 1000 / float64(max(1, r.Web.Pages)) })
 	r.Rate = median(rs, func(r result) float64 { return float64(r.Web.Pages) / r.Web.Elapsed.Seconds() })
 	r.Memory = int64(median(rs, func(r result) float64 { return float64(r.Memory) }))
 	r.Cores = median(rs, func(r result) float64 { return r.CPU.Seconds() / r.Web.Elapsed.Seconds() })
 	r.Busy = median(rs, func(r result) float64 { return (r.CPU + r.WebCPU).Seconds() / r.Web.Elapsed.Seconds() }) / float64(runtime.NumCPU())
+	r.Requests = median(rs, func(r result) float64 { return float64(r.Web.Requests) / float64(r.Web.Pages) })
+	r.KB = median(rs, func(r result) float64 { return float64(r.Web.Bytes) / 1000 / float64(r.Web.Pages) })
 	if bc.web.Delay > 0 {
 		r.Bound = median(rs, func(r result) float64 { return share(bc, &r) })
 	}
@@ -69,7 +73,7 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 			r.Remarks = append(r.Remarks, remark)
 		}
 	}
-	if !c.floor && most(rs, func(r result) int64 { return -r.Web.Robots }) == 0 {
+	if !c.floor && c.after == "" && most(rs, func(r result) int64 { return -r.Web.Robots }) == 0 {
 		r.Remarks = append(r.Remarks, "does not ask for robots.txt")
 	}
 	return r
@@ -151,6 +155,7 @@ func (bc *benchCase) describe() string {
 
 func (t *table) markdown(b *strings.Builder) {
 	paused := slices.ContainsFunc(t.Rows, func(r row) bool { return r.Bound > 0 })
+	again := slices.ContainsFunc(t.Rows, func(r row) bool { return r.After })
 	several := len(t.Scenario.cases) > 1
 	write := func(cells ...string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
 	head := []string{"contestant", "CPU s / 1,000 pages", "ratio", "pages/s", "cores", "memory MiB", "connections", "goroutines"}
@@ -160,6 +165,9 @@ func (t *table) markdown(b *strings.Builder) {
 	}
 	if paused {
 		head, align = append(head, "of the bound", "held by"), append(align, "---:", "---")
+	}
+	if again {
+		head, align = append(head, "requests / page", "kB of bodies / page"), append(align, "---:", "---:")
 	}
 	write(append(head, "remarks")...)
 	write(append(align, "---")...)
@@ -173,6 +181,9 @@ func (t *table) markdown(b *strings.Builder) {
 		}
 		if paused {
 			cells = append(cells, fmt.Sprintf("%.3f", r.Bound), r.heldBy())
+		}
+		if again {
+			cells = append(cells, fmt.Sprintf("%.3f", r.Requests), fmt.Sprintf("%.2f", r.KB))
 		}
 		write(append(cells, strings.Join(r.Remarks, ", "))...)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type WebParams struct {
 	Latency      time.Duration // before each answer
 	Delay        time.Duration // pause that is asked of crawlers: earlier requests are counted
 	Faults       bool          // some hosts are slow, some links dead, some bodies cut
+	Validators   bool          // pages have an ETag, and who names it is not sent them again
 	TLS          *tls.Config   `json:"-"`
 }
 
@@ -96,6 +98,10 @@ func NewWeb(p WebParams) (*Web, error) {
 	}
 	w.inner = newPageTemplate(p.Size, p.Links, 0)
 	w.root = newPageTemplate(p.Size, p.Links, p.Cross)
+	if p.Validators {
+		w.inner.validate()
+		w.root.validate()
+	}
 	return w, nil
 }
 
@@ -190,6 +196,21 @@ func newPageTemplate(size, links, cross int) *pageTemplate {
 	return buildPage(links, cross, max(0, size-buildPage(links, cross, 0).size()))
 }
 
+// pageTag is the ETag of each page: none of them ever changes.
+const pageTag = "ETag: \"1\"\r\n"
+
+// validate gives the answer an ETag.
+func (t *pageTemplate) validate() {
+	const n = len(pageTag)
+	t.answer = slices.Insert(t.answer, t.body-len("\r\n"), []byte(pageTag)...)
+	t.body, t.title = t.body+n, t.title+n
+	for _, gaps := range [][]int{t.links, t.cross} {
+		for i := range gaps {
+			gaps[i] += n
+		}
+	}
+}
+
 // size is that of the body.
 func (t *pageTemplate) size() int { return len(t.answer) - t.body }
 
@@ -243,6 +264,8 @@ func answerHead(status, mediaType string, length int) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\nServer: crawlbench\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", status, mediaType, length)
 }
 
+const notModified = "HTTP/1.1 304 Not Modified\r\nServer: crawlbench\r\n" + pageTag + "\r\n"
+
 func putNumber(to []byte, n int) {
 	for i := digits - 1; i >= 0; i-- {
 		to[i] = byte('0' + n%10)
@@ -294,6 +317,7 @@ type visitor struct {
 	conn        net.Conn
 	in          *bufio.Reader
 	root, inner []byte // answers to be filled
+	known       bool   // the request has a condition, which holds of all pages
 }
 
 func (w *Web) serve(c net.Conn) {
@@ -315,6 +339,7 @@ func (v *visitor) readRequest() (target, authority string, last bool, err error)
 	if err != nil {
 		return "", "", false, err
 	}
+	v.known = false
 	_, rest, _ := strings.Cut(string(line), " ")
 	target, proto, _ := strings.Cut(rest, " ")
 	last = strings.HasPrefix(proto, "HTTP/1.0")
@@ -331,6 +356,8 @@ func (v *visitor) readRequest() (target, authority string, last bool, err error)
 		switch {
 		case len(name) == 4 && bytes.EqualFold(name, []byte("host")):
 			authority = string(bytes.TrimSpace(value))
+		case len(name) == 13 && bytes.EqualFold(name, []byte("if-none-match")):
+			v.known = v.Validators
 		case len(name) == 10 && bytes.EqualFold(name, []byte("connection")):
 			last = last || bytes.EqualFold(bytes.TrimSpace(value), []byte("close"))
 		}
@@ -419,8 +446,12 @@ func (v *visitor) page(host, page int) error {
 		count = &v.counters.again
 	}
 	count.Add(1)
-	n, err := v.conn.Write(*buf)
-	v.counters.bytes.Add(int64(max(0, n-t.body)))
+	answer, head := *buf, t.body
+	if v.known {
+		answer, head = []byte(notModified), len(notModified)
+	}
+	n, err := v.conn.Write(answer)
+	v.counters.bytes.Add(int64(max(0, n-head)))
 	if err != nil {
 		count.Add(-1)
 	}
@@ -440,6 +471,17 @@ func (w *Web) Counts() WebCounts {
 		Requests: n.requests.Load(), Pages: n.pages.Load(), Robots: n.robots.Load(), Again: n.again.Load(),
 		Missing: n.missing.Load(), Forbidden: n.forbidden.Load(), Faults: n.faults.Load(), Early: n.early.Load(),
 		Conns: n.conns.Load(), Bytes: n.bytes.Load(), Elapsed: time.Duration(n.last.Load() - n.first.Load()),
+	}
+}
+
+// Forget has the web count from now on: a page that was answered is as new.
+func (w *Web) Forget() {
+	for i := range w.seen {
+		w.seen[i].Store(0)
+	}
+	n := &w.counters
+	for _, c := range []*atomic.Int64{&n.requests, &n.pages, &n.robots, &n.again, &n.missing, &n.forbidden, &n.faults, &n.early, &n.conns, &n.bytes, &n.first, &n.last} {
+		c.Store(0)
 	}
 }
 
