@@ -201,6 +201,9 @@ func (p *worker) live() (code int) {
 		}
 		return scheduler.Killed
 	}
+	if p.m.week(time.Now()) == longWeek {
+		time.Sleep(time.Until(p.m.due(longWeek + 1).Add(2 * time.Hour)))
+	}
 	if p.step(lastStep) {
 		return scheduler.Killed
 	}

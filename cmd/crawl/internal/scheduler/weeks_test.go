@@ -45,6 +45,7 @@ func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 		c.spec.Every, c.spec.Zone = "30 2 * * SUN", "Europe/Rome"
 		for round := range rounds {
 			t.Run(fmt.Sprint(c.season, " ", round), func(t *testing.T) {
+				t.Parallel() // most of it is waiting for the disk
 				synctest.Test(t, func(t *testing.T) {
 					m := newMachine(t, c.begin, c.spec)
 					m.lives = func(week, n int) int { return deathOf(7*round+len(c.season), week, n) }
@@ -121,7 +122,7 @@ func (m *machine) live(round int) (manual time.Time) {
 		}
 		b = m.on(b, start.Add(5*time.Hour))
 		m.mu.Lock()
-		if m.at != nil {
+		if m.at != nil && week != longWeek {
 			m.t.Errorf("week %d: a run goes on after five hours", week)
 		}
 		m.mu.Unlock()
@@ -141,6 +142,10 @@ func (m *machine) check(manual time.Time) {
 		late := week == offWeek
 		if late && m.schedule.Spec().CatchUp == schedule.CatchUpNone {
 			missed = append(missed, series.Missed{Due: due, Why: series.WhyOff})
+			continue
+		}
+		if week == longWeek+1 {
+			missed = append(missed, series.Missed{Due: due, Why: series.WhyOverlap})
 			continue
 		}
 		names = append(names, series.SnapshotName(due))

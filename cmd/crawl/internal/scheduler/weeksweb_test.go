@@ -18,9 +18,10 @@ import (
 const (
 	movedWeek     = 4  // from then on a page leads elsewhere
 	forbiddenWeek = 6  // b.example forbids a part of itself
-	leftWeek      = 8  // from then on nothing leads to a page
-	offWeek       = 10 // the machine is off when the run falls due
-	restWeek      = 12 // c.example asks for an hour's rest with its last page
+	longWeek      = 8  // its process does not end before the run of the next week is due
+	leftWeek      = 9  // from then on nothing leads to a page
+	offWeek       = 11 // the machine is off when the run falls due
+	restWeek      = 13 // c.example asks for an hour's rest with its last page
 	stoppedWeek   = 14 // the scheduler is told to stop while a run goes on
 )
 
