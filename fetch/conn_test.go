@@ -197,6 +197,44 @@ func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
 	})
 }
 
+// answering writes while it is read, as TLS does when keys change.
+type answering struct{ net.Conn }
+
+func (a answering) Read(p []byte) (int, error) {
+	if _, err := io.WriteString(a.Conn, "keys"); err != nil {
+		return 0, err
+	}
+	return a.Conn.Read(p)
+}
+
+// The time that a request has to be sent is over long before a body has come.
+func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		go func() { // ends with what is read
+			defer server.Close()
+			buf := make([]byte, 9)
+			server.Read(buf)
+			server.Read(buf)
+			io.WriteString(server, "body")
+		}()
+		over := newTimed(answering{client})
+		defer over.Close()
+		w := newWatch(t.Context(), time.Minute)
+		defer w.stop()
+		over.begin(w)
+		if _, err := io.WriteString(over, "request"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(40 * time.Second)
+		w.enter(phaseBody)
+		if n, err := over.Read(make([]byte, 9)); n != 4 || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		over.end()
+	})
+}
+
 // Many servers end a connection without a word of TLS: as to browsers, that ends a body
 // which does not say where it ends, and is too early for one that does (RFC 9112, section
 // 9.8, would have the first incomplete, too).

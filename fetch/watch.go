@@ -175,13 +175,14 @@ func (t *timed) end() bool {
 }
 
 // Read implements net.Conn. Where the context of the exchange ends behind the look at it,
-// past comes behind the deadline that is set here. A pipe whose other end is closed takes
-// no deadline, but may have something to read.
+// past comes behind the deadline that is set here. It is that of writes, too: TLS answers a
+// change of keys while it reads (RFC 8446, section 4.6.3). A pipe whose other end is closed
+// takes no deadline, but may have something to read.
 func (t *timed) Read(p []byte) (int, error) {
 	if t.watch == nil {
 		return t.Conn.Read(p)
 	}
-	if err := t.Conn.SetReadDeadline(t.watch.until); err != nil && err != io.ErrClosedPipe {
+	if err := t.Conn.SetDeadline(t.watch.until); err != nil && err != io.ErrClosedPipe {
 		return 0, err
 	}
 	if err := t.watch.ended(); err != nil {
