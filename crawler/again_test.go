@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/export"
 )
 
 const (
@@ -556,6 +558,118 @@ func TestAPolicyKnowsWhichPageItIs(t *testing.T) {
 		}), nil)
 		if front, article := len(e.seen["/"]), len(e.seen["/1"]); front != 9 || article != 3 {
 			t.Errorf("%d and %d visits", front, article)
+		}
+	})
+}
+
+// Each visit has its capture: in the index, and in what is exported. The last answer has its
+// body also where it only repeats an earlier one, and there is no index to find that by.
+func TestEachVisitHasItsCapture(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
+		shelf.put("/2", resource{body: filler + "2"})
+		e.run(29*days, weekly, map[time.Duration]func(){
+			8 * days: func() { shelf.put("/", resource{body: filler + "new" + pages("/2"), etag: `"2"`}) },
+		})
+		from, err := export.Open(e.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, revisits := map[string]int{}, 0
+		for row, err := range from.Rows(e.t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows[row.URL]++
+			if row.WARCType == "revisit" {
+				revisits++
+			}
+		}
+		if rows["http://a.example/"] != 5 || rows["http://a.example/2"] != 5 || revisits != 7 {
+			t.Errorf("rows: %v, %d of revisits", rows, revisits)
+		}
+		index, err := os.ReadFile(filepath.Join(e.dir, storage.IndexFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(index), `"url":"http://a.example/2"`); n != 5 {
+			t.Errorf("%d lines of the index\n%s", n, index)
+		}
+		if err := os.Rename(filepath.Join(e.dir, storage.IndexFile), filepath.Join(e.dir, "aside")); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Rename(filepath.Join(e.dir, "aside"), filepath.Join(e.dir, storage.IndexFile))
+		r, err := storage.OpenReader(e.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		a, err := crawler.NewAccount(r, e.dir, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for url, want := range map[string]string{"http://a.example/": "new", "http://a.example/2": filler + "2"} {
+			resp, err := a.Answer(mustURL(t, url))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || !strings.Contains(string(body), want) {
+				t.Errorf("%s: %q, %v", url, body, err)
+			}
+		}
+	})
+}
+
+// With the smallest bounds, a slow disk and several sites nothing is lost, and nothing comes
+// too early.
+func TestACrawlWithoutEndWithTheSmallestBounds(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		const sites, perSite = 4, 6
+		e.opts = func(o *crawler.Options) {
+			crawler.SetSmallestBounds(o, 50*time.Millisecond)
+			for s := range sites {
+				o.Seeds = append(o.Seeds, fmt.Sprintf("http://s%d.example/0", s))
+			}
+		}
+		shelf.put("/", resource{body: filler})
+		for s := range sites {
+			site := newShelf(e.web.Site(fmt.Sprintf("http://s%d.example", s)))
+			for n := range perSite {
+				r := resource{body: fmt.Sprint(filler, s, n) + pages(fmt.Sprintf("/%d", n+1), fmt.Sprintf("/%d", n/2))}
+				if n%2 == 0 {
+					r.etag = `"1"`
+				}
+				site.put(fmt.Sprintf("/%d", n), r)
+			}
+		}
+		e.run(61*hours, revisit.Fixed{Every: 12 * hours}, nil)
+		for n := range perSite {
+			if visits := e.seen[fmt.Sprintf("/%d", n)]; len(visits) != sites*6 {
+				t.Errorf("/%d: %d visits", n, len(visits))
+			}
+		}
+		if e.sum.Changes[crawler.ChangeNew] != sites*perSite+1 || e.sum.Changes[crawler.ChangeModified] != 0 || e.sum.Unread != 0 {
+			t.Errorf("%v, %d unread", e.sum.Changes, e.sum.Unread)
+		}
+	})
+}
+
+// What tells of a space without an end is known of a page that is fetched again, too.
+func TestASpaceWithoutEndIsNoneTheSecondTime(t *testing.T) {
+	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
+		e.web.Site("http://a.example").Default(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, filler+`<a href="a/">x</a> <a href="b/">x</a>`)
+		})
+		e.opts = func(o *crawler.Options) { o.MaxHostPages = 200 }
+		e.run(days, revisit.Fixed{Every: 10 * days}, nil)
+		once := len(e.seen)
+		e.seen = map[string][]string{}
+		e.run(25*days, revisit.Fixed{Every: 10 * days}, nil)
+		if len(e.seen) != once || once > 20 {
+			t.Errorf("%d pages of it, want the %d that there are if each is fetched once", len(e.seen), once)
 		}
 	})
 }

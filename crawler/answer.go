@@ -107,22 +107,41 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
 		return nil, fmt.Errorf("%w with it: it was that of %s, which was purged at %s", ErrNoBody, name, k.Fate.Time.UTC().Format(time.RFC3339))
 	}
-	if !ok || k.Fate.Answer == (frontier.Place{}) {
+	at, err := time.Parse(time.RFC3339Nano, date)
+	if !ok || err != nil {
 		return nil, elsewhere
 	}
-	file, err := a.openArchive(k.Fate.Answer.File)
+	places := []frontier.Place{k.Fate.Answer}
+	if k.Visits != nil { // the last answer may be one that repeats it
+		places = append(places, k.Visits.Body)
+	}
+	for _, p := range places {
+		if body, err := a.bodyOf(p, at); body != nil || err != nil {
+			return body, err
+		}
+	}
+	return nil, elsewhere
+}
+
+// bodyOf is the body of the answer at a place; nil where that is not of the time at, or has
+// none.
+func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) {
+	if p == (frontier.Place{}) {
+		return nil, nil
+	}
+	file, err := a.openArchive(p.File)
 	if err != nil {
 		return nil, err
 	}
-	first, err := warc.ReadAt(file, k.Fate.Answer.Offset)
+	first, err := warc.ReadAt(file, p.Offset)
 	file.Close()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	if at, err := time.Parse(time.RFC3339Nano, date); err != nil || !first.Date.Equal(at) || first.Type != warc.Response {
-		return nil, elsewhere
+	if !first.Date.Equal(at) || first.Type != warc.Response {
+		return nil, nil
 	}
-	resp, err := a.archivedAt(k.Fate.Answer, false)
+	resp, err := a.archivedAt(p, false)
 	if err != nil {
 		return nil, err
 	}
