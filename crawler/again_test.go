@@ -673,3 +673,27 @@ func TestASpaceWithoutEndIsNoneTheSecondTime(t *testing.T) {
 		}
 	})
 }
+
+// What is bounded by bytes, or by time, ends there: every answer counts.
+func TestBytesAndTimeCountEachTime(t *testing.T) {
+	for name, row := range map[string]struct {
+		bound func(*crawler.Options)
+		end   crawler.End
+	}{
+		"bytes of the site":  {func(o *crawler.Options) { o.MaxHostBytes = 1000 }, crawler.EndUnasked},
+		"bytes of the crawl": {func(o *crawler.Options) { o.MaxBytes = 1000 }, crawler.EndLimit},
+		"time of the site":   {func(o *crawler.Options) { o.MaxHostTime = 7 * time.Second }, crawler.EndUnasked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+				e.web.Site("http://a.example").Latency(time.Second)
+				e.opts = row.bound
+				shelf.put("/", resource{body: filler})
+				e.run(100*days, weekly, nil)
+				if n := len(e.seen["/"]); n < 3 || n > 6 || e.sum.End != row.end {
+					t.Errorf("%d visits, %s", n, e.sum.End)
+				}
+			})
+		})
+	}
+}

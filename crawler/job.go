@@ -56,7 +56,8 @@ type Rooms struct {
 
 // NewJob checks the options and brings the surroundings of their seeds into scope.
 // Who uses the job queues the seeds, and sees to the limits: of the options only
-// those count that are about one visit. SiteLimits are those of single sites. The error
+// those count that are about one visit. SiteLimits are those of single sites; with Revisit
+// the frontier needs frontier.Options.Revisits. The error
 // is an *OptionError.
 func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 	if _, err := opts.prepare(); err != nil {
