@@ -34,7 +34,7 @@ var standingWords = map[crawler.Standing]string{
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
-		"purpose":       "The crawl declares its purpose to sites as " + shown(p.setting("purpose")) + ".\n",
+		"purpose":       p.purposeFacts(),
 		"counts":        p.countFacts(),
 		"hosts":         p.hostFacts(),
 		"types":         p.typeFacts(),
@@ -75,6 +75,14 @@ func moment(t time.Time) string {
 func (p *Provenance) crawlFacts() string {
 	return fmt.Sprintf("The crawl %s of %s, from %s to %s. Written on %s by %s; the same and more, for programs, is in %s.\n",
 		shown(p.Name), shown(p.Identity.Token), moment(p.Figures.First), moment(p.Figures.Last), moment(p.Written), shown(p.Writer.Program), File)
+}
+
+func (p *Provenance) purposeFacts() string {
+	purpose := p.setting("purpose")
+	if purpose == "none" {
+		return "The crawl declares no purpose to sites.\n"
+	}
+	return "The crawl declares its purpose to sites as " + shown(purpose) + ".\n"
 }
 
 func (p *Provenance) countFacts() string {
@@ -132,8 +140,12 @@ func numbers(what, empty string, m map[string]int64) string {
 
 func (p *Provenance) typeFacts() string {
 	f := &p.Figures
-	return numbers("media type of answers with 2xx", "No answer had a status of 2xx.", f.Types) + "\n" +
+	text := numbers("media type of answers with 2xx", "No answer had a status of 2xx.", f.Types) + "\n" +
 		numbers("HTTP status", "There was no answer.", f.Statuses)
+	if f.Statuses["304"] > 0 {
+		text += "\nA 304 says that a page is as it was when it was fetched before: nothing was sent again. It is a page of this crawl, and pages.jsonl has it with its type and the status of then.\n"
+	}
+	return text
 }
 
 func (p *Provenance) missingFacts() string {
@@ -213,7 +225,11 @@ func (p *Provenance) settingFacts() string {
 	if n > 0 {
 		text = t.String()
 	}
-	return text + fmt.Sprintf("\nSettings that changed between runs: %d; orders while it ran: %d.\n", p.Changes.All, p.Orders.All)
+	text += fmt.Sprintf("\nSettings that changed between runs of this crawl: %d; orders while it ran: %d.\n", p.Changes.All, p.Orders.All)
+	if slices.ContainsFunc(p.Outputs, func(o Output) bool { return o.Name == "snapshot.json" }) {
+		text += "\nIn what the job is not as it was for the snapshot before stands in snapshot.json, as `changed`, where there is anything.\n"
+	}
+	return text
 }
 
 func (p *Provenance) overrideFacts() string {
@@ -240,6 +256,9 @@ func (p *Provenance) overrideFacts() string {
 func (p *Provenance) politeFacts() string {
 	a := &p.Audit
 	text := fmt.Sprintf("Of robots.txt, %s of %s are kept (%s).\n\n", copies(p.Robots.Copies), plural(p.Robots.Sites, "site"), RobotsFile)
+	if p.Previous != nil {
+		text += "A copy that was fetched before this crawl began was carried over from the crawl before it, and held for as long as it would have there.\n\n"
+	}
 	if a.Verdict == NotAudited {
 		return text + "The crawl was not audited: " + shown(a.Why) + ".\n"
 	}
@@ -279,7 +298,15 @@ func (p *Provenance) fileFacts() string {
 		t.row(shown(o.Name), fmt.Sprint(o.Bytes), shown(o.SHA256))
 	}
 	return fmt.Sprintf("%s, %d bytes in all.\n\n", plural(int64(len(p.Outputs)), "file"), bytes) + t.String() +
-		more(int64(len(p.Outputs)-min(mostRows, len(p.Outputs))), "file")
+		more(int64(len(p.Outputs)-min(mostRows, len(p.Outputs))), "file") + p.elsewhereFacts()
+}
+
+// elsewhereFacts says where bodies may be that are in none of the files.
+func (p *Provenance) elsewhereFacts() string {
+	if p.Previous == nil {
+		return ""
+	}
+	return "\nA body that is as it was in a crawl before this one is not kept again: a record of type `revisit` says where it stands. So the archive is whole only with those of the crawls before it; `crawl verify` names each body that is nowhere.\n"
 }
 
 func (p *Provenance) versionFacts() string {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -65,6 +66,42 @@ func TestTheCrawlBeforeIsNamed(t *testing.T) {
 	}
 	if p := previous(); p == nil || p.Provenance != digestOf([]byte("{}")) {
 		t.Errorf("%+v", p)
+	}
+}
+
+// Who reads the datasheet of a snapshot is told what it has from the crawl before: bodies
+// that are not in its archive, pages that were not sent again, a robots.txt that is older
+// than the crawl. Of a crawl that stands alone nothing of that is said.
+func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
+	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
+	w.Settings = []Setting{{Name: "purpose", Value: "none"}}
+	told := map[string]string{
+		"types":      "A 304 says that a page is as it was",
+		"settings":   "stands in snapshot.json, as `changed`",
+		"politeness": "was carried over from the crawl before it",
+		"files":      "a record of type `revisit` says where it stands",
+	}
+	alone := w.facts()
+	for name, text := range told {
+		if strings.Contains(alone[name], text) {
+			t.Errorf("a crawl that stands alone: %s: %s", name, alone[name])
+		}
+	}
+	if alone["purpose"] != "The crawl declares no purpose to sites.\n" {
+		t.Errorf("%s", alone["purpose"])
+	}
+	w.Previous = &Previous{Dir: "last.crawl"}
+	w.Figures.Statuses = map[string]int64{"304": 1}
+	w.Outputs = []Output{{Name: "snapshot.json"}}
+	w.Settings[0].Value = "search"
+	facts := w.facts()
+	for name, text := range told {
+		if !strings.Contains(facts[name], text) {
+			t.Errorf("%s: %s", name, facts[name])
+		}
+	}
+	if facts["purpose"] != "The crawl declares its purpose to sites as `search`.\n" {
+		t.Errorf("%s", facts["purpose"])
 	}
 }
 
