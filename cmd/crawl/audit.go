@@ -100,6 +100,8 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 		return usage("crawl audit takes one argument, the directory of a crawl")
 	case !exists(args[0]):
 		return noDirectory(args[0])
+	case newestIn(args[0]) != "":
+		return noCrawlIn(args[0])
 	case f.site != "":
 		return p.auditSite(f, args[0])
 	}

@@ -48,6 +48,8 @@ docs/provenance.md.`,
 				return usage("crawl provenance takes one argument, the directory of a crawl")
 			case !exists(args[0]):
 				return noDirectory(args[0])
+			case newestIn(args[0]) != "":
+				return noCrawlIn(args[0])
 			case f.verify && (f.signKey != "" || f.noAudit):
 				return usage("--verify writes nothing: --sign-key and --no-audit are for what is written")
 			case f.verify:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -16,7 +17,7 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 	case !exists(dir):
 		return nil, crawler.Stored{}, noDirectory(dir)
 	case !exists(filepath.Join(dir, storage.StateFile)):
-		return nil, crawler.Stored{}, usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+		return nil, crawler.Stored{}, noCrawlIn(dir)
 	}
 	r, err := storage.OpenReader(dir)
 	if err != nil {
@@ -28,6 +29,26 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 		return nil, stored, err
 	}
 	return r, stored, nil
+}
+
+// noCrawlIn says that there is no crawl in dir, and of a series which crawls it has.
+func noCrawlIn(dir string) error {
+	if last := newestIn(dir); last != "" {
+		return usage("%s is a series of crawls, and this is told of one: name a snapshot of it, as %s", dir, last)
+	}
+	return usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+}
+
+// newestIn is the newest snapshot in dir, and empty where dir is a crawl itself, or no series.
+func newestIn(dir string) string {
+	if exists(filepath.Join(dir, storage.StateFile)) {
+		return ""
+	}
+	all, err := series.Series{Dir: dir}.Snapshots()
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1].Dir
 }
 
 // maxKnownSites is among how many sites one is looked for that is like a name.

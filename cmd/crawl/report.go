@@ -62,7 +62,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 	case !exists(dir):
 		return noDirectory(dir)
 	case !exists(filepath.Join(dir, storage.StateFile)):
-		return usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+		return noCrawlIn(dir)
 	case f.since != "" && !exists(filepath.Join(f.since, storage.StateFile)):
 		return usage("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
 	}
@@ -113,7 +113,7 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	w.told("report", "%s (%s)", path, size(int64(text.Len())))
 	w.told("of", "%s of %s, %s", plural(int(r.Pages), "page"), plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
 	if r.Since != nil {
-		w.told("since", "%s: %s", f.since, plural(int(r.Since.Counts.Changes()), "change"))
+		w.told("since", "%s: %s", r.Since.Was.Dir, plural(int(r.Since.Counts.Changes()), "change"))
 	}
 	w.told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, inSeconds(r.Polite.Margin()))
 	return w.err

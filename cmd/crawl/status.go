@@ -68,6 +68,9 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 	}
 	s, err = crawler.ReadStatus(dir)
 	if errors.Is(err, os.ErrNotExist) {
+		if newestIn(dir) != "" {
+			return s, noCrawlIn(dir)
+		}
 		return s, usage("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
 	}
 	return s, err

@@ -50,6 +50,9 @@ Some WARC files were moved to another disk:
 			if !exists(args[0]) {
 				return noDirectory(args[0])
 			}
+			if newestIn(args[0]) != "" {
+				return noCrawlIn(args[0])
+			}
 			if f.here {
 				return p.verify(args[0], f)
 			}
