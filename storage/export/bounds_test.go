@@ -499,6 +499,13 @@ func TestRowsOfPages(t *testing.T) {
 		!r.Time.Equal(noon.Add(1000)) || r.Robots.Nanosecond() != 123456000 {
 		t.Errorf("%+v", r)
 	}
+	same := &warc.Exchange{Date: noon.Add(1000), Response: answer(200, nil), PayloadDigest: "sha1:D",
+		Revisit: &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://a.example/", Date: noon}}
+	for truncated, want := range map[string]string{`,"truncated":"time"`: "time", "": ""} {
+		if r := collect(t, crawled(t, pageLine(noon.Add(1999), truncated), same))[0]; r.Truncated != want || r.WARCType != "revisit" {
+			t.Errorf("what repeats a body: %s: %s", truncated, jsonOf(r))
+		}
+	}
 	x := &warc.Exchange{Date: noon.Add(1000), Response: answer(404, http.Header{"Content-Type": {"C/D"}}), Truncated: "length"}
 	for truncated, want := range map[string]string{`,"truncated":"time"`: "time", "": "length"} {
 		r := collect(t, crawled(t, pageLine(noon.Add(1999), truncated), x))[0]

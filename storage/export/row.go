@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // A Fate is what became of a URL with a capture.
@@ -235,7 +236,8 @@ func listed(list, separator, one string) string {
 func (r *Row) addCapture(c *Row) {
 	r.SentType, r.DetectedType, r.PayloadDigest, r.IP = c.SentType, c.DetectedType, c.PayloadDigest, c.IP
 	r.WARCType, r.WARCID, r.WARCFile, r.WARCOffset, r.WARCLength = c.WARCType, c.WARCID, c.WARCFile, c.WARCOffset, c.WARCLength
-	if r.Truncated == "" {
+	// A revisit record has no body, and says so as if it were cut (WARC 1.1, section 6.7.2).
+	if r.Truncated == "" && c.WARCType != string(warc.Revisit) {
 		r.Truncated = c.Truncated
 	}
 }
