@@ -175,7 +175,7 @@ func (v *verifier) compareReferred(s said) {
 	}
 	for _, f := range repeated {
 		url, _, name := repeats(f)
-		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
+		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive, nor in a crawl before this one that is at hand: bring back the one that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
 	}
 	for _, f := range s[ofPayload] {
 		v.problem("%s: an answer of %s was archived, and is not in the archive", StateFile, f.value)

@@ -127,7 +127,9 @@ func (f *diffFlags) crawls(args []string) (was, is string, err error) {
 		if was, err = beforeThat(args[0]); err != nil {
 			return "", "", err
 		}
-		is = args[0]
+		if is = args[0]; !exists(was) {
+			return "", "", usage("%s knows %s as the crawl before it, which is not there: bring it back, or name another one: crawl diff OTHER %[1]s", is, was)
+		}
 	case len(args) == 1:
 		if was, is, err = f.ofSeries(args[0]); err != nil {
 			return "", "", err
