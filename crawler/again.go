@@ -9,24 +9,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// keyRevisits is kept by a crawl that has fetched pages again in some run: what waits for
-// that is in its queue from then on.
-const keyRevisits = "revisits"
-
-// revisits reports whether the queue of the crawl may have entries that are to be fetched
-// again, and keeps that it may.
-func (c *Crawler) revisits() (bool, error) {
-	known := c.opts.Revisit != nil
-	if c.db == nil {
-		return known, nil
-	}
-	if known {
-		return true, c.db.Put(keyRevisits, true)
-	}
-	_, err := c.db.Get(keyRevisits, &known)
-	return known, err
-}
-
 // again says when an entry is to be fetched again that this visit may end; p is nil where
 // no page came of it. The error is a *PanicError of Options.Revisit.
 func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {

@@ -11,6 +11,7 @@ type asked struct {
 	Identity Identity
 	Settings map[string]string
 	Began    time.Time // the run
+	Revisits bool      // some run has fetched pages again: what waits for that is in the queue
 
 	Processes []Process        // of the runs, this one included
 	Builds    map[string]Build // of them, by their digests

@@ -29,6 +29,7 @@ type Crawler struct {
 	visits   *Job
 	frontier *frontier.Frontier
 	db       *storage.DB // nil without Options.Dir
+	revisits bool        // what waits to be fetched again may be in the queue
 	run      time.Time   // by which its status is known as that of this run
 
 	// gate is held for reading while seeds are added: the directory is not closed
@@ -295,12 +296,8 @@ func (c *Crawler) open(h Handler) error {
 	if err != nil {
 		return err
 	}
-	revisits, err := c.revisits()
-	if err != nil {
-		return err
-	}
 	limits := frontier.Options{
-		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted, Revisits: revisits,
+		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted, Revisits: o.Revisit != nil || c.revisits,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
 		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(), Requisites: o.Requisites,
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
@@ -365,7 +362,8 @@ func (c *Crawler) resume() error {
 	if err := now.withProcess(&old, &last); err != nil {
 		return err
 	}
-	c.run = now.Began
+	now.Revisits = c.opts.Revisit != nil || old.Revisits
+	c.run, c.revisits = now.Began, now.Revisits
 	start := Start{Resumed: known, Orders: c.kept}
 	if known {
 		if old.Identity.Token != now.Identity.Token || old.Identity.Contact != now.Identity.Contact {
