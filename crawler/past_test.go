@@ -317,6 +317,28 @@ func TestABodyIsFoundManyCrawlsBack(t *testing.T) {
 	})
 }
 
+// The crawl that has the body may be somewhere else than those behind it, which are side by
+// side.
+func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler, etag: `"1"`})
+		elsewhere := filepath.Join(s.t.TempDir(), "elsewhere.crawl")
+		for _, where := range []func(*crawler.Options){
+			func(o *crawler.Options) { o.Dir = elsewhere }, func(o *crawler.Options) { o.Previous = elsewhere }, func(*crawler.Options) {},
+		} {
+			if err := s.run(where); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := storage.Verify(s.dir(3), func(err error) { t.Error(err) }); err != nil {
+			t.Error(err)
+		}
+		if p := s.last["/"]; !p.notModified || p.body != filler {
+			t.Errorf("the third crawl has %+v", p)
+		}
+	})
+}
+
 // archiveOf are the WARC files of a crawl, decompressed.
 func archiveOf(t *testing.T, dir string) []byte {
 	t.Helper()
