@@ -24,7 +24,7 @@
 //
 // Job.Visit is the way of one URL; job.go is what it needs for that. Crawler.Run
 // opens a directory and a frontier around a Job and starts the workers. settings.go
-// is the table of what a crawl may be asked for by name, values.go how that is
+// is the table of what a crawl may be asked for by name, values.go and amounts.go how that is
 // written; limits.go is what may change while a run goes on. scope.go and links.go
 // decide which links are followed, hooks.go what the program has to say about them,
 // siteoptions.go is what a program may say of one site alone, sites.go asks it, and

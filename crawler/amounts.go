@@ -1,0 +1,198 @@
+package crawler
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An amount is a number of Options, whose zero value stands for the usual one.
+// Text says 0 for none, which the field says by a negative number where 0 is
+// taken.
+type amount[T ~int | ~int64 | ~float64] struct {
+	to    *T
+	usual T
+	least T // 0: there may be none
+	notation[T]
+}
+
+// A notation is how numbers are written.
+type notation[T any] struct {
+	name  string
+	parse func(string) (T, error)
+	tell  func(T) string
+}
+
+var (
+	numbers   = notation[int]{"number", parseNumber, strconv.Itoa}
+	fractions = notation[float64]{"number", parseFraction, func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }}
+	spans     = notation[time.Duration]{"duration", parseSpan, tellSpan}
+	waits     = notation[time.Duration]{"duration", parseWait, tellWait}
+	sizes     = notation[int64]{"size", parseSize, tellSize}
+)
+
+func count(to *int, usual, least int) amount[int] { return amount[int]{to, usual, least, numbers} }
+
+func span(to *time.Duration, usual, least time.Duration) amount[time.Duration] {
+	return amount[time.Duration]{to, usual, least, spans}
+}
+
+// wait is a span that may be without an end.
+func wait(to *time.Duration, usual time.Duration) amount[time.Duration] {
+	return amount[time.Duration]{to, usual, 0, waits}
+}
+
+func size(to *int64, usual, least int64) amount[int64] { return amount[int64]{to, usual, least, sizes} }
+
+func (a amount[T]) Type() string { return a.name }
+
+func (a amount[T]) String() string {
+	n := *a.to
+	if n == 0 {
+		n = a.usual
+	}
+	if n <= 0 {
+		return "0"
+	}
+	return a.tell(n)
+}
+
+func (a amount[T]) Set(text string) error {
+	n, err := a.read(text)
+	if err != nil {
+		return err
+	}
+	if n == 0 && a.usual != 0 {
+		n = -1
+	}
+	*a.to = n
+	return nil
+}
+
+func (a amount[T]) read(text string) (T, error) {
+	n, err := a.parse(text)
+	if err == nil && n < a.least {
+		least := "0"
+		if a.least > 0 {
+			least = a.tell(a.least)
+		}
+		err = fmt.Errorf("%s is out of range: the least value is %s", text, least)
+	}
+	return n, err
+}
+
+func (a amount[T]) measure(text string) (float64, error) {
+	n, err := a.read(text)
+	if n == 0 {
+		return math.Inf(1), err
+	}
+	return float64(n), err
+}
+
+// fill puts the usual number in the place of 0, and reports whether the field
+// makes sense.
+func (a amount[T]) fill() bool {
+	if *a.to == 0 {
+		*a.to = a.usual
+	}
+	return !(*a.to < 0) || a.usual != 0 && a.least == 0
+}
+
+func parseNumber(text string) (int, error) {
+	n, err := strconv.ParseInt(text, 0, strconv.IntSize)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%s is out of range", text)
+	case err != nil:
+		return 0, fmt.Errorf("%q is no whole number", text)
+	}
+	return int(n), nil
+}
+
+func parseFraction(text string) (float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%q is no number", text)
+	}
+	if f >= 0 && f <= 1e9 {
+		return f, nil
+	}
+	return 0, fmt.Errorf("%s is out of range: 0 to 1e9", text)
+}
+
+func parseSpan(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil {
+		return d, nil
+	}
+	if _, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return 0, fmt.Errorf("%s has no unit: write %ss for seconds, or %sm for minutes", text, text, text)
+	}
+	return 0, fmt.Errorf("%q is no duration: write it as 500ms, 10s or 1h30m", text)
+}
+
+// tellSpan leaves out the seconds and minutes that are none.
+func tellSpan(d time.Duration) string {
+	text := d.String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
+}
+
+const forever = "forever"
+
+func parseWait(text string) (time.Duration, error) {
+	if text == forever {
+		return frontier.Forever, nil
+	}
+	return parseSpan(text)
+}
+
+func tellWait(d time.Duration) string {
+	if d == frontier.Forever {
+		return forever
+	}
+	return tellSpan(d)
+}
+
+type unit struct {
+	name  string
+	bytes int64
+}
+
+// units are those of sizes, the larger first of those that a number of bytes is
+// told by.
+var units = []unit{
+	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
+}
+
+// parseSize reads a number of bytes with an optional unit.
+func parseSize(text string) (int64, error) {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(text, u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n < 0 || n > (1<<50)/u.bytes {
+			break
+		}
+		return n * u.bytes, nil
+	}
+	return 0, fmt.Errorf("%q is no size: write it as 500kB, 16MiB or 1GB", text)
+}
+
+func tellSize(n int64) string {
+	whole := slices.IndexFunc(units, func(u unit) bool { return n%u.bytes == 0 })
+	return strconv.FormatInt(n/units[whole].bytes, 10) + units[whole].name
+}
