@@ -209,29 +209,40 @@ func (o *Options) setting(name string) Setting {
 	return all[slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })]
 }
 
+// StandingOf is how an entry stands that ended with a fate: StandsQueued for one that did
+// not. Why that is still queued is what an Account says.
+func StandingOf(f frontier.Fate) Standing {
+	switch f.Code {
+	case frontier.Fetched:
+		return StandsFetched
+	case frontier.RobotsDisallowed:
+		return StandsRefused
+	case frontier.UseRefused:
+		return StandsUse
+	case frontier.Failed:
+		return StandsFailed
+	case frontier.OutOfScope:
+		return StandsScope
+	case frontier.OptedOut:
+		return StandsOptOut
+	}
+	return StandsQueued
+}
+
 // listed says how an entry stands at a site by which it may be held.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {
 		l.Again = k.Fate.Until
 	}
-	switch k.Fate.Code {
-	case frontier.Fetched:
-		l.Standing, l.Reason = StandsFetched, "status "+strconv.Itoa(k.Fate.Status)
-	case frontier.RobotsDisallowed:
-		l.Standing = StandsRefused
-	case frontier.UseRefused:
-		l.Standing = StandsUse
-	case frontier.Failed:
-		l.Standing = StandsFailed
-	case frontier.OutOfScope:
-		l.Standing = StandsScope
-	case frontier.OptedOut:
-		l.Standing = StandsOptOut
+	switch l.Standing = StandingOf(k.Fate); l.Standing {
+	case StandsFetched:
+		l.Reason = "status " + strconv.Itoa(k.Fate.Status)
+	case StandsOptOut:
 		if why, ok := storage.PurgedFate(k.Fate); ok {
 			l.Reason, l.Purged = why, k.Fate.Time
 		}
-	default:
+	case StandsQueued:
 		l.Standing, l.Reason, l.Until, l.Clock = by.Standing, by.reason, by.until, by.clock
 		waits := by.Standing == StandsQueued || by.Standing == StandsWaiting
 		if k.Fate.Until.After(by.now) && k.Fate.Until.After(l.Until) && waits {

@@ -173,7 +173,7 @@ func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 	if err != nil || !ok {
 		return t, err
 	}
-	t.Status, t.Standing = k.Fate.Status, standing(&k.Fate)
+	t.Status, t.Standing = k.Fate.Status, crawler.StandingOf(k.Fate)
 	if p.was.stage() != page || k.Fate.Code != frontier.Fetched || k.Fate.Status/100 != 2 {
 		return t, nil
 	}
@@ -183,23 +183,4 @@ func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 	is := view{fact{URL: to.String(), Archived: k.Fate.Answer != frontier.Place{}}}
 	t.Text, err = c.texts(u, &p.was, to, &is)
 	return t, err
-}
-
-// standing is how an entry stands, in one word; of what is queued it does not say more.
-func standing(f *frontier.Fate) crawler.Standing {
-	switch f.Code {
-	case frontier.Fetched:
-		return crawler.StandsFetched
-	case frontier.RobotsDisallowed:
-		return crawler.StandsRefused
-	case frontier.UseRefused:
-		return crawler.StandsUse
-	case frontier.Failed:
-		return crawler.StandsFailed
-	case frontier.OutOfScope:
-		return crawler.StandsScope
-	case frontier.OptedOut:
-		return crawler.StandsOptOut
-	}
-	return crawler.StandsQueued
 }
