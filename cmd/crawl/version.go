@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -46,26 +45,13 @@ program was built.`,
 
 // thisBuild is what the program was built of, as far as it was told.
 func thisBuild() build {
-	b := build{Version: crawler.Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Modules: map[string]string{}}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
+	is := crawler.ThisBuild()
+	b := build{
+		Version: crawler.Version, Commit: is.Revision, Time: is.Time, Modified: is.Modified, Go: runtime.Version(), OS: is.OS, Arch: is.Arch,
+		Modules: map[string]string{},
 	}
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
+	for _, m := range is.Modules {
 		b.Modules[m.Path] = m.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
 	}
 	return b
 }
