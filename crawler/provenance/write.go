@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -372,7 +371,7 @@ func (w *writer) publish() error {
 	if err := removeParts(w.dir); err != nil {
 		return err
 	}
-	return syncDir(w.dir)
+	return storage.SyncDir(w.dir)
 }
 
 func remove(path string) error {
@@ -394,16 +393,4 @@ func removeParts(dir string) error {
 		}
 	}
 	return nil
-}
-
-// syncDir makes sure of the names in a directory, where a system has a way to.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }

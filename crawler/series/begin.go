@@ -179,13 +179,13 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 			return err
 		}
 	}
-	if err := syncDir(whole); err != nil {
+	if err := storage.SyncDir(whole); err != nil {
 		return err
 	}
 	if err := os.Rename(whole, n.Dir); err != nil {
 		return err
 	}
-	return syncDir(s.Dir)
+	return storage.SyncDir(s.Dir)
 }
 
 // clear removes what a kill has left of snapshots that were being made: nothing was

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // MissedFile is the name of the file in a series that has the runs that did not happen,
@@ -145,5 +147,5 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return syncDir(s.Dir)
+	return storage.SyncDir(s.Dir)
 }

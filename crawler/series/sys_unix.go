@@ -30,12 +30,3 @@ func flock(f *os.File, how int) error {
 		}
 	}
 }
-
-// syncDir has the device write the names in a directory.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

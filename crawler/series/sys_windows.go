@@ -28,6 +28,3 @@ func lockLast(f *os.File, how uint32) error {
 	at.Offset, at.OffsetHigh = math.MaxUint32, math.MaxUint32
 	return windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &at)
 }
-
-// syncDir does nothing: names of files are left to the journal of NTFS.
-func syncDir(string) error { return nil }
