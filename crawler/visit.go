@@ -77,7 +77,9 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 		res.Page, res.Outcome = nil, frontier.Outcome{Again: true, Request: o.Request, RetryAfter: o.RetryAfter, Gap: o.Gap}
 		return nil, nil
 	case answer == nil:
-		j.askPlainly(u, false)
+		if before.plain {
+			j.askPlainly(u, false)
+		}
 		return res.Page, nil
 	}
 	res.Outcome.Fate.Status = answer.Status
