@@ -219,7 +219,7 @@ func (db *DB) readBy(r *reader) (int, error) {
 		if err = r.readWaiting(rows); err == nil {
 			err = r.readReady(rows)
 		}
-		db.hands.read(num, r.n, r.n < len(r.entries))
+		db.hands.read(num, r.n, r.n < len(r.entries), r.upTo)
 		return err
 	})
 	if r.n == 0 {
@@ -239,6 +239,7 @@ type reader struct {
 	requisites bool  // and nothing else
 	entries    []frontier.Entry
 	n          int
+	upTo       []byte    // not of requisites alone: every ready row up to this key is out
 	waiting    time.Time // of requisites alone: when the first one that waits, and stays, is due
 }
 
@@ -269,9 +270,16 @@ func (r *reader) readReady(rows *bbolt.Cursor) error {
 	if r.requisites {
 		prefix = append(prefix, frontier.RequisiteRank)
 	}
-	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && r.n < len(r.entries); key, value = rows.Next() {
+	begin := prefix
+	if upTo := r.hands.begin(r.num, make([]byte, 0, 24)); bytes.Compare(upTo, begin) > 0 {
+		begin = upTo
+	}
+	for key, value := rows.Seek(begin); bytes.HasPrefix(key, prefix) && r.n < len(r.entries); key, value = rows.Next() {
 		if err := r.take(key, value, true); err != nil {
 			return err
+		}
+		if !r.requisites {
+			r.upTo = key
 		}
 	}
 	return nil

@@ -359,7 +359,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 
 	// An entry stays out until every reader who might still see it as queued has gone.
 	db.reading.Lock()
-	db.hands.merged(c.ended)
+	db.hands.merged(c.records, c.ended)
 	db.queue.committed(g.ops)
 	db.reading.Unlock()
 	if settled > 0 || len(c.touched) > 0 {

@@ -21,6 +21,7 @@ type outEntries struct {
 	ready map[uint32]bool // by number: whether it is with kindReady
 	hand  int             // how many are in hand, but for those that are held
 	dry   bool            // the last read brought all there was
+	upTo  []byte          // every row with kindReady is out whose key is not behind it
 }
 
 func (o *outEntries) has(num uint32) bool {
@@ -67,14 +68,29 @@ func (h *hands) hold(n siteNum, num uint32) bool {
 	return h.sites[n].has(num)
 }
 
-// read notes that so many entries of a site are in hand now that were not, and
-// whether there are no more of them.
-func (h *hands) read(n siteNum, entries int, dry bool) {
+// begin adds the key up to which every ready row of a site is out to key, so that a
+// read need not look at all of them again.
+func (h *hands) begin(n siteNum, key []byte) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o := h.sites[n]; o != nil {
+		key = append(key, o.upTo...)
+	}
+	return key
+}
+
+// read notes that so many entries of a site are in hand now that were not, whether
+// there are no more of them, and up to which key every ready row is out; nil if that is
+// not known.
+func (h *hands) read(n siteNum, entries int, dry bool, upTo []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if o := h.sites[n]; o != nil {
 		o.hand += entries
 		o.dry = dry
+		if upTo != nil {
+			o.upTo = append(o.upTo[:0], upTo...)
+		}
 	}
 }
 
@@ -117,10 +133,16 @@ func (h *hands) takeHungry() map[frontier.Site]bool {
 	return sites
 }
 
-// merged forgets entries whose end the file knows.
-func (h *hands) merged(ids []uint64) {
+// merged forgets entries whose end the file knows. Sites that were changed may have
+// got rows before those that were read.
+func (h *hands) merged(changed []changedSite, ids []uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, s := range changed {
+		if o := h.sites[s.num]; o != nil {
+			o.upTo = o.upTo[:0]
+		}
+	}
 	for _, id := range ids {
 		n, num := splitID(id)
 		if o := h.sites[n]; o != nil {

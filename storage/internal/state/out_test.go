@@ -1,0 +1,73 @@
+package state
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A read begins behind what is out, as no page of a large site can be read else without
+// a look at all that are out, and still finds what has come before that since.
+func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
+	db, err := start(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := frontier.Site("http://a.example")
+	submit := func(c frontier.Completion) {
+		t.Helper()
+		if err := db.Submit(c); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, db, 1)
+	}
+	read := func(n int) []frontier.Entry {
+		t.Helper()
+		entries := make([]frontier.Entry, n)
+		got, err := db.Read(site, time.Now(), entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entries[:got]
+	}
+	ranked := func(path string, rank uint8) frontier.Entry {
+		e := entry(t, "http://a.example"+path)
+		e.Rank = rank
+		return e
+	}
+	var c frontier.Completion
+	for i := range 20 {
+		c.Links = append(c.Links, ranked(fmt.Sprintf("/%d", i), 3))
+	}
+	submit(c)
+	first := append(read(4), read(4)...)
+	n := siteNum(1)
+	if got, want := string(db.hands.begin(n, nil)), string(readyKey(n, 3, 8)); got != want || len(first) != 8 {
+		t.Errorf("after %d entries the next read begins at %x, want %x", len(first), got, want)
+	}
+
+	submit(frontier.Completion{Links: []frontier.Entry{ranked("/late", 1)}})
+	if got := read(2); len(got) != 2 || got[0].URL.Target() != "/late" || got[1].URL.Target() != "/8" {
+		t.Errorf("behind a link that goes first: %v", got)
+	}
+	submit(frontier.Completion{
+		Site: site, Entry: first[0],
+		Fate:  frontier.Fate{Code: frontier.Fetched, Status: 200},
+		Links: []frontier.Entry{ranked("/again", 3), ranked("/early", 2)},
+	})
+	var paths []string
+	for _, e := range read(30) {
+		paths = append(paths, e.URL.Target())
+	}
+	if len(paths) != 13 || paths[0] != "/early" || paths[12] != "/again" {
+		t.Errorf("what is left is %q", paths)
+	}
+	if got := read(1); len(got) != 0 {
+		t.Errorf("read twice: %v", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
