@@ -333,14 +333,23 @@ func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 		})
 		dirs = append(dirs, dir)
 	}
-	for i, want := range []map[string]diff.Kind{{}, {"/text": diff.Modified, "/noise": diff.SameText}, {"/text": diff.Modified}} {
-		r := compare(t, dirs[i], dirs[i+1], diff.Options{})
+	both := map[string]diff.Kind{"/text": diff.Modified, "/noise": diff.SameText}
+	for _, c := range []struct {
+		was, is int
+		want    map[string]diff.Kind
+	}{
+		{0, 1, map[string]diff.Kind{}}, {1, 2, both}, {2, 3, map[string]diff.Kind{"/text": diff.Modified}},
+		{1, 3, both}, // where the answer to /noise was "not modified" behind the change
+		{3, 1, both},
+	} {
+		want := c.want
+		r := compare(t, dirs[c.was], dirs[c.is], diff.Options{})
 		got := map[string]diff.Kind{}
 		for url, c := range r.changes {
 			got[strings.TrimPrefix(url, "http://a.example")] = c.Kind
 		}
 		if d := cmp.Diff(want, got); d != "" || len(r.Settings) > 0 || r.Texts.Unknown > 0 || r.Counts.Of(diff.NotModified) != int64(5-len(want)) {
-			t.Errorf("%d: %+v, %+v, %v (-want +got)\n%s", i, r.Settings, r.Texts, r.Counts, d)
+			t.Errorf("%d and %d: %+v, %+v, %v (-want +got)\n%s", c.was, c.is, r.Settings, r.Texts, r.Counts, d)
 		}
 	}
 }
