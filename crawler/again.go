@@ -48,7 +48,7 @@ func (r *recollection) changed(p *Page) bool {
 	case p.Status/100 != 2:
 		return false
 	case p.change == "": // as of what was cut, or came over FTP
-		return last.Digest != "" && p.digest != "" && last.Digest != p.digest
+		return last.Digest != "" && p.digest() != "" && last.Digest != p.digest()
 	}
 	return p.change == ChangeModified || p.change == ChangeNew
 }

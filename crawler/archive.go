@@ -64,7 +64,7 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 		}
 		if p != nil && x == res.Page {
 			if len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
-				record.PayloadDigest = p.digest // nothing was decoded
+				record.PayloadDigest = p.digest() // nothing was decoded
 			}
 			if k := p.kept; k != nil {
 				record.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: k.OfURL, Date: k.OfDate, PayloadDigest: k.Digest}

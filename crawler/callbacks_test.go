@@ -194,8 +194,15 @@ func TestLinksBeyondTheBoundAreSaid(t *testing.T) {
 	}
 }
 
-// A space without an end is told of while the crawl runs, and at its end.
+// A space without an end is told of while the crawl runs, and at its end: also where no
+// digest is made of a body.
 func TestSpacesWithoutEndAreTold(t *testing.T) {
+	for name, dir := range map[string]string{"in memory": "", "in a directory": t.TempDir()} {
+		t.Run(name, func(t *testing.T) { testSpacesWithoutEnd(t, dir) })
+	}
+}
+
+func testSpacesWithoutEnd(t *testing.T, dir string) {
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -207,7 +214,7 @@ func TestSpacesWithoutEndAreTold(t *testing.T) {
 			html += fmt.Sprintf(`<a href="/cycle/%d">x</a><a href="/book/%d">x</a>`, i+1, i+1)
 		}
 		s.Page("/", html)
-		_, sum := crawl(t, w, func(o *crawler.Options) { o.Logger = slog.New(slog.NewTextHandler(&said, nil)) }, "http://a.example/")
+		_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Logger = dir, slog.New(slog.NewTextHandler(&said, nil)) }, "http://a.example/")
 		if len(sum.Repeats) != 1 || sum.Repeats[0] != (crawler.Repeat{Under: "http://a.example/cycle/", Pages: 120}) {
 			t.Errorf("%+v", sum.Repeats)
 		}

@@ -287,6 +287,8 @@ func (c *Crawler) open(h Handler) error {
 		return err
 	}
 	if c.db == nil {
+		// The queue in memory forgets what has ended.
+		c.visits.digests = o.OnVisit != nil || o.Revisit != nil || o.Previous != ""
 		err = c.begun(Start{})
 	} else if err = c.logBegin(); err == nil {
 		if err = c.keepOrders(); err == nil {

@@ -50,3 +50,6 @@ func ProcessesOf(first time.Time, runs int) ([]Process, int, error) {
 	}
 	return was.Processes, was.Forgotten, nil
 }
+
+// HasDigest reports whether a SHA-1 was made of a page's body.
+func HasDigest(p *Page) bool { return p.sha1 != "" }

@@ -34,7 +34,7 @@ type Page struct {
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect   bool
-	digest     string           // empty for an answer to HEAD
+	sha1       string           // of Body, see digest
 	textDigest string           // once somebody has asked
 	below      int              // pages of its body that were found below the first one, this one too
 	kept       *storage.Capture // that Body is of, where the server says that nothing has changed; nil: it sent Body
@@ -103,14 +103,20 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 			}
 		}
 	}
-	if !x.Head {
-		p.digest = digestOf(x.Body)
-	}
 	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
 	if x.Status/100 == 2 {
 		p.find(opts)
 	}
 	return p
+}
+
+// digest is the SHA-1 of the body; empty for an answer to HEAD, and where nothing is kept of
+// the page. It is made for who asks first: a crawl in memory asks for none.
+func (p *Page) digest() string {
+	if p.sha1 == "" && !p.Exchange.Head && p.refused == "" {
+		p.sha1 = digestOf(p.Body)
+	}
+	return p.sha1
 }
 
 // digestOf is the SHA-1 of a body as archives write it.
@@ -240,7 +246,7 @@ func (p *Page) Follow(ref string) error {
 func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC(), Status: p.Status, Type: p.Type,
-		Size: int64(len(p.Body)), Digest: p.digest, Truncated: p.Truncated,
+		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
 		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,

@@ -238,7 +238,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 		return ChangeNew
 	case last.Status/100 != 2:
 		return ChangeNew
-	case last.Digest == p.digest:
+	case last.Digest == p.digest():
 		return ChangeNotModified
 	}
 	return ChangeModified
@@ -248,7 +248,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
 	x := p.Exchange
 	whole := len(x.Wire) > 0 && len(x.Body) > 0 && &x.Wire[0] == &x.Body[0] // nothing was decoded
-	if whole && p.digest == c.Digest {
+	if whole && p.digest() == c.Digest {
 		return ChangeNotModified, nil
 	}
 	if whole && c.Digest != "" && c.Header.Get("Content-Encoding") == "" && !extract.IsHTML(p.Type) && p.Type != "text/plain" {
@@ -271,7 +271,7 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 	}
 	before := newPage(new(Page), p.Entry, &fetch.Result{Page: &fetch.Exchange{URL: x.URL, Status: c.Status, Header: resp.Header, Body: body}}, extract.Options{Token: j.opts.Identity.Token})
 	switch {
-	case before.digest == p.digest:
+	case before.digest() == p.digest():
 		return ChangeNotModified, nil
 	case before.TextDigest() == p.TextDigest():
 		return ChangeSameText, nil

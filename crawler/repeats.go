@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -39,8 +40,18 @@ const (
 )
 
 type bodyKey struct {
-	site   frontier.Site
-	digest string
+	site frontier.Site
+	sum  uint64
+}
+
+// bodySum tells the body of a page from others. It is that of the digest where there is one
+// anyway: a SHA-1 takes ten times as long as this. Who writes pages does not know the key,
+// and cannot make bodies that have one sum.
+func (j *Job) bodySum(p *Page) uint64 {
+	if j.digests {
+		return maphash.String(j.sumSeed, p.digest())
+	}
+	return maphash.Bytes(j.sumSeed, p.Body)
 }
 
 // repeats count the pages of a site that have one body, of those bodies that
@@ -54,10 +65,10 @@ type repeats struct {
 
 // see counts a page. It reports whether it is time to say something: at the
 // hundredth, the thousandth, ..., and not too often in all.
-func (r *repeats) see(u frontier.URL, digest string) (body, bool) {
+func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := bodyKey{u.Site(), digest}
+	key := bodyKey{u.Site(), sum}
 	one := r.young[key]
 	if one == nil {
 		if len(r.young) >= maxBodies || r.young == nil {
@@ -84,10 +95,10 @@ func (r *repeats) see(u frontier.URL, digest string) (body, bool) {
 }
 
 // below is what see has counted below the first page of a body.
-func (r *repeats) below(u frontier.URL, digest string) int {
+func (r *repeats) below(u frontier.URL, sum uint64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := bodyKey{u.Site(), digest}
+	key := bodyKey{u.Site(), sum}
 	if one := cmp.Or(r.young[key], r.old[key]); one != nil {
 		return one.below
 	}

@@ -99,7 +99,7 @@ func (j *Job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return
 	}
-	p.html, p.digest, p.charset, p.text, p.read = extract.Document{}, "", "", nil, false
+	p.html, p.sha1, p.charset, p.text, p.read = extract.Document{}, "", "", nil, false
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
 

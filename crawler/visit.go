@@ -98,7 +98,9 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	page.clean, page.texts = j.cleaner(res.Snapshot), j.opts.TextDigest || j.opts.Previous != "" || j.opts.Revisit != nil
 	j.decline(page, res)
 	j.classify(ctx, page, before)
-	res.Outcome.Fate.Digest = page.digest
+	if j.digests {
+		res.Outcome.Fate.Digest = page.digest()
+	}
 	// A handler that panics, hangs or ends its goroutine costs no record of a
 	// request that was made, and no pause after it.
 	undecided := frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter}
@@ -225,10 +227,10 @@ func (j *Job) look(p *Page) {
 		return
 	}
 	if p.Entry.Visits != nil { // it was counted then
-		p.below = j.repeats.below(p.URL, p.digest)
+		p.below = j.repeats.below(p.URL, j.bodySum(p))
 		return
 	}
-	r, warn := j.repeats.see(p.URL, p.digest)
+	r, warn := j.repeats.see(p.URL, j.bodySum(p))
 	if p.below = r.below; warn {
 		j.opts.Logger.Warn("pages have one body: is this a space without an end?", "under", r.Under, "pages", r.Pages)
 	}
