@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
 	"maps"
 	"slices"
@@ -18,8 +17,9 @@ type Memory struct {
 	// all. Nothing is waited for with it held.
 	mu      sync.Mutex
 	sites   map[Site]*memorySite // every site that was ever named; none is dropped
-	seen    map[string]bool      // keys of all URLs that were ever submitted
+	seen    seenSet              // keys of all URLs that were ever submitted
 	common  map[string]time.Time // due times by name; Submit only moves them on
+	touched []*memorySite        // by the Submit that is under way
 	growths Growths
 }
 
@@ -29,7 +29,11 @@ type memorySite struct {
 	ready   entryHeap
 	waiting entryHeap
 	out     map[uint64]Entry // read, not ended
+	touched bool             // it is in Memory.touched
 }
+
+// maxTouched is how many sites are kept room for.
+const maxTouched = 1024
 
 // NewMemory returns an empty backlog.
 func NewMemory() *Memory {
@@ -87,7 +91,7 @@ func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
 		if len(*from) == 0 {
 			break
 		}
-		e := heap.Pop(from).(Entry)
+		e := from.pop()
 		s.out[e.ID] = e
 		entries[n] = e
 		n++
@@ -104,7 +108,7 @@ func (m *Memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n in
 		return 0, time.Time{}, nil
 	}
 	for _, from := range []*entryHeap{&s.waiting, &s.ready} {
-		slices.SortFunc(*from, compareEntries) // which leaves it a heap
+		slices.SortFunc(*from, func(a, b Entry) int { return compareEntries(&a, &b) }) // which leaves it a heap
 		*from = slices.DeleteFunc(*from, func(e Entry) bool {
 			switch {
 			case !e.AfterPages() || e.Due.IsZero() && e.Rank != RequisiteRank:
@@ -128,40 +132,71 @@ func (m *Memory) Submit(c Completion) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sites == nil {
-		m.sites, m.seen, m.common = map[Site]*memorySite{}, map[string]bool{}, map[string]time.Time{}
+		m.sites, m.common = map[Site]*memorySite{}, map[string]time.Time{}
 	}
-	touched := map[*memorySite]bool{}
 	if c.Site != "" {
-		s := m.site(c.Site)
-		touched[s] = true
-		s.complete(c)
+		m.touch(c.Site).complete(c)
 	}
 	for _, clock := range c.Common {
 		if clock.Due.After(m.common[clock.Name]) {
 			m.common[clock.Name] = clock.Due
 		}
 	}
-	for _, e := range c.Links {
-		key := e.Key()
-		if m.seen[key] {
-			continue
-		}
-		// What is kept must not keep the other links of its page.
-		e.URL, e.Same = e.URL.Clone(), e.Same.Clone()
-		m.seen[e.Key()] = true
-		s := m.site(e.URL.Site())
-		touched[s] = true
-		s.lastID++
-		e.ID, e.Tries, e.Due = s.lastID, 0, time.Time{}
-		s.state.Queued++
-		heap.Push(&s.ready, e)
+	for links := range slices.Chunk(c.Links, maxLooks) {
+		m.queue(links)
 	}
-	g := Growth{Settled: 1}
-	for s := range touched {
+	g := Growth{Settled: 1, Sites: make([]SiteState, 0, len(m.touched))}
+	for _, s := range m.touched {
 		g.Sites = append(g.Sites, s.summary())
+		s.touched = false
+	}
+	if m.touched = m.touched[:0]; cap(m.touched) > maxTouched {
+		m.touched = nil
 	}
 	m.growths.Put(g)
 	return nil
+}
+
+// queue queues the links that were never seen, of maxLooks at most.
+func (m *Memory) queue(links []Entry) {
+	var room [maxLooks]look
+	looks := room[:len(links)]
+	for i := range links {
+		looks[i].key = links[i].Key()
+	}
+	m.seen.look(looks)
+	for i := range links {
+		key, added := m.seen.add(&looks[i])
+		if !added {
+			continue
+		}
+		e := links[i]
+		e.URL, e.Same = own(e.URL, key), own(e.Same, key)
+		s := m.touch(e.URL.Site())
+		s.lastID++
+		e.ID, e.Tries, e.Due = s.lastID, 0, time.Time{}
+		s.state.Queued++
+		s.ready.push(e)
+	}
+}
+
+// own is u as it is queued: what is kept must not keep the other links of its page. With
+// its key it shares memory, if it is that.
+func own(u URL, key string) URL {
+	if u.text == key {
+		return URL{key, u.site}
+	}
+	return u.Clone()
+}
+
+// touch is a site that is about to change.
+func (m *Memory) touch(name Site) *memorySite {
+	s := m.site(name)
+	if !s.touched {
+		s.touched = true
+		m.touched = append(m.touched, s)
+	}
+	return s
 }
 
 // Queued are the entries of site that have not ended, those that were read, too.
@@ -189,9 +224,9 @@ func (m *Memory) Forget() {
 	for _, s := range m.sites {
 		for _, e := range s.out {
 			if e.Due.IsZero() {
-				heap.Push(&s.ready, e)
+				s.ready.push(e)
 			} else {
-				heap.Push(&s.waiting, e)
+				s.waiting.push(e)
 			}
 		}
 		clear(s.out)
@@ -219,7 +254,7 @@ func (s *memorySite) complete(c Completion) {
 	delete(s.out, e.ID)
 	if c.Fate.Waits() {
 		e.Tries, e.ByGet, e.Visits, e.Due = c.Entry.Tries, c.Entry.ByGet, c.Entry.Visits, c.Fate.Until
-		heap.Push(&s.waiting, e)
+		s.waiting.push(e)
 		return
 	}
 	s.state.Queued--
@@ -237,15 +272,47 @@ func (s *memorySite) summary() SiteState {
 	return st
 }
 
+// An entryHeap has at i what comes before those at 2i+1 and 2i+2. An Entry is large: it is
+// moved once for each level, and never boxed.
 type entryHeap []Entry
 
-func (h entryHeap) Len() int      { return len(h) }
-func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *entryHeap) Push(x any)   { *h = append(*h, x.(Entry)) }
+func (h *entryHeap) push(e Entry) {
+	*h = append(*h, Entry{})
+	all := *h
+	at := len(all) - 1
+	for at > 0 {
+		above := (at - 1) / 2
+		if compareEntries(&all[above], &e) <= 0 {
+			break
+		}
+		all[at] = all[above]
+		at = above
+	}
+	all[at] = e
+}
 
-func (h entryHeap) Less(i, j int) bool { return compareEntries(h[i], h[j]) < 0 }
+// pop takes out the first. It requires that there is one.
+func (h *entryHeap) pop() Entry {
+	all := *h
+	first, n := all[0], len(all)-1
+	for at := 0; ; {
+		next := 2*at + 1
+		if next+1 < n && compareEntries(&all[next+1], &all[next]) < 0 {
+			next++
+		}
+		if next >= n || compareEntries(&all[n], &all[next]) <= 0 {
+			all[at] = all[n]
+			break
+		}
+		all[at] = all[next]
+		at = next
+	}
+	all[n] = Entry{}
+	*h = all[:n]
+	return first
+}
 
-func compareEntries(a, b Entry) int {
+func compareEntries(a, b *Entry) int {
 	if !a.Due.Equal(b.Due) {
 		return a.Due.Compare(b.Due)
 	}
@@ -253,12 +320,4 @@ func compareEntries(a, b Entry) int {
 		return cmp.Compare(p, q)
 	}
 	return cmp.Compare(a.ID, b.ID)
-}
-
-func (h *entryHeap) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = Entry{}
-	*h = (*h)[:last]
-	return e
 }
