@@ -1,7 +1,7 @@
 package crawler
 
 import (
-	"hash/maphash"
+	"math/rand/v2"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
@@ -25,7 +25,7 @@ type Job struct {
 	handler    Handler    // nil: none
 	programmed bool       // what is given a page may be the program's own
 	digests    bool       // fates have those of their bodies: somebody may look at them
-	sumSeed    maphash.Seed
+	sumSeed    uint64     // see bodySum
 	rooms      Rooms
 	sites      *sites
 	memory     *remembered    // of pages that were fetched before
@@ -72,7 +72,7 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 // newJob needs options that are prepared.
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	j := &Job{
-		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: maphash.MakeSeed(), rooms: rooms,
+		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), rooms: rooms,
 		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.tell = &sites{opts: &j.opts}, j.skip
