@@ -42,6 +42,6 @@ func BenchmarkExchangeLine(b *testing.B) {
 	b.ReportAllocs()
 	var l exchangeLine
 	for b.Loop() {
-		l.of(1, frontier.Entry{URL: u}, x, res)
+		l.of(1, frontier.Entry{URL: u}, x, res, nil)
 	}
 }

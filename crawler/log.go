@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,8 +46,8 @@ func (c *Crawler) logStart(s Start) error {
 }
 
 // logVisit writes a line for each request of a visit, or one for an entry that
-// ends without.
-func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
+// ends without; p is nil where no page came of it.
+func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result, p *Page) error {
 	db := j.db(e)
 	if db == nil {
 		return nil
@@ -56,7 +57,7 @@ func (j *Job) logVisit(worker int, e frontier.Entry, res *fetch.Result) error {
 		l := exchangeLines.Get().(*exchangeLine)
 		defer exchangeLines.Put(l)
 		for _, x := range res.Exchanges {
-			l.of(worker, e, x, res)
+			l.of(worker, e, x, res, p)
 			if err := db.Log().Write(&l.Line); err != nil {
 				errs = append(errs, err)
 			}
@@ -112,7 +113,7 @@ type exchangeLine struct {
 var exchangeLines = sync.Pool{New: func() any { return new(exchangeLine) }}
 
 // of makes the line of x.
-func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result) {
+func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result, p *Page) {
 	l.Line = crawllog.Line{
 		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
 		Worker: worker, Start: x.Started, Duration: x.Ended.Sub(x.Started), Tag: e.Tag,
@@ -170,6 +171,9 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	}
 	if fate := res.Outcome.Fate; fate.Code == frontier.UseRefused && x == res.Page {
 		notes.text("refused", fate.Detail)
+	}
+	if p != nil && p.kept != nil && x == res.Page {
+		notes.text("kept", cmp.Or(fetch.ParseMediaType(p.Header["Content-Type"]).Type, "unknown"))
 	}
 	l.Annotations = notes.list()
 }

@@ -129,7 +129,7 @@ func TestTheLineOfARequest(t *testing.T) {
 		if test.rules {
 			res.Snapshot = &robots.Snapshot{Fetched: at}
 		}
-		l.of(3, e, &x, res)
+		l.of(3, e, &x, res, nil)
 		if !l.Time.Equal(x.Ended) || l.Worker != 3 || l.Tag != "t" || !l.Start.Equal(at) || l.Duration != 1500*time.Millisecond || l.URL != u.String() {
 			t.Errorf("%s: %+v", name, l.Line)
 		}

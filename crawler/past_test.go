@@ -280,6 +280,13 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 				}
 			}
 		}
+		for _, l := range logLines(t, s.dir(2)) {
+			is, said := l.Annotation("kept")
+			target, _ := strings.CutPrefix(l.URL, "http://a.example")
+			if p := s.last[target]; said != p.notModified || said && (is != "text/html" || l.Status != 304) {
+				t.Errorf("the log says of %s: %d, %v", l.URL, l.Status, l.Annotations)
+			}
+		}
 		list := s.last["/list"]
 		if h := list.header; h.Get("Cache-Control") != "max-age=2" || h.Get("X-Old") != "1" || h.Get("Content-Type") != "text/html; charset=utf-8" || !list.noindex || list.title != "A list" {
 			t.Errorf("the header is %v, the title %q", list.header, list.title)

@@ -31,7 +31,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
 		}}
-		return errors.Join(j.logVisit(desk.number, e, &res), j.finish(turn, &res))
+		return errors.Join(j.logVisit(desk.number, e, &res, nil), j.finish(turn, &res))
 	}
 	before := j.recall(e)
 	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
@@ -50,14 +50,14 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		}
 	}
 	if err != nil {
-		lerr := j.logVisit(desk.number, e, &res)
+		lerr := j.logVisit(desk.number, e, &res, nil)
 		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter})
 		return errors.Join(err, lerr, ferr)
 	}
 	if res.Page == nil {
 		err := j.store(e, &res, nil, &before)
 		err = errors.Join(err, j.again(e, &res, nil, &before))
-		return errors.Join(j.logVisit(desk.number, e, &res), err, j.finish(turn, &res))
+		return errors.Join(j.logVisit(desk.number, e, &res, nil), err, j.finish(turn, &res))
 	}
 	return j.visitPage(ctx, turn, desk, &res, answer, &before)
 }
@@ -110,7 +110,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 			turn.Finish(undecided)
 		}
 	}()
-	if err := errors.Join(j.logVisit(desk.number, page.Entry, res), j.keep(page, res, before), j.again(page.Entry, res, page, before)); err != nil {
+	if err := errors.Join(j.logVisit(desk.number, page.Entry, res, page), j.keep(page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
 	found, err := j.hand(ctx, page, res, desk.found)

@@ -15,6 +15,7 @@ import sys
 import urllib.parse
 
 TICK = 3e-6
+NOTHING = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # the digest of no bytes
 CLASSES = {
     "name": {"dns", "dns-timeout", "address"}, "connection": {"connect", "connect-timeout", "tls", "tls-timeout", "proxy"},
     "broken": {"reset", "stale", "truncated", "protocol", "encoding", "header-size", "header-count"},
@@ -49,6 +50,14 @@ class Line:
         """Whether it counts as a page: neither shown with one, nor a sitemap."""
         path = self.hops.rstrip("R")
         return not path.endswith(("E", "M"))
+
+    def page(self):
+        """Whether it counts as one: a 304 does that a page of the archive stands for."""
+        got = self.status // 100 == 2 or "kept" in self.notes
+        return not self.robots and got and not {"error", "refused"} & set(self.notes) and self.listed()
+
+    def kind(self):
+        return self.notes.get("kept", self.type)
 
     def trouble(self):
         error = self.notes.get("error", "")
@@ -150,12 +159,12 @@ def check_polite(check, report, requests, begins):
 
 
 def check_counts(check, report, lines, requests, others):
-    pages = [l for l in requests if not l.robots and l.status // 100 == 2 and not {"error", "refused"} & set(l.notes) and l.listed()]
+    pages = [l for l in requests if l.page()]
     answers = [l for l in requests if l.status > 0]
     about = [l for l in lines if l.url != "permesso:run"]
     for name, found in {
         "lines": len(lines), "other_lines": others, "requests": len(requests), "robots_requests": sum(l.robots for l in requests),
-        "answers": len(answers), "pages": len(pages), "bytes": sum(l.size for l in requests),
+        "answers": len(answers), "pages": len(pages), "not_modified": sum("kept" in l.notes for l in pages), "bytes": sum(l.size for l in requests),
     }.items():
         check.same(name, report[name], found)
     left = {row["site"] for row in report["left"]["rows"]}
@@ -167,8 +176,8 @@ def check_counts(check, report, lines, requests, others):
     check.same("errors", {c["name"]: c["n"] for c in report["errors"]}, collections.Counter(l.notes["error"] for l in requests if "error" in l.notes))
     types = collections.defaultdict(lambda: [0, 0])
     for l in answers:
-        types[l.type][0] += 1
-        types[l.type][1] += l.size
+        types[l.kind()][0] += 1
+        types[l.kind()][1] += l.size
     check.same("types", {t["type"]: [t["requests"], t["bytes"]] for t in report["types"]}, types)
     for row in report["site_rows"]["rows"]:
         of = [l for l in requests if l.site == row["site"]]
@@ -239,7 +248,7 @@ def check_urls(check, report, lines, begins, running):
             p["requests"] += 1
             p["bytes"] += l.size
             p[l.status // 100 if l.status > 0 else 0] += 1
-            p["pages"] += not l.robots and l.status // 100 == 2 and not {"error", "refused"} & set(l.notes) and l.listed()
+            p["pages"] += l.page()
         elif "queued" not in l.notes:
             p["refused"] += l.status in REFUSED
     for url, of in by_url.items():
@@ -273,7 +282,8 @@ def check_bodies(check, report, ended, queued):
     """Which pages have one body; what is queued again has none, and is not in the log as that."""
     bodies = collections.defaultdict(list)
     for url, l in ended.items():
-        if l.status // 100 == 2 and l.standing() == "fetched" and l.size > 0 and l.digest != "-" and l.listed():
+        sent = l.digest != NOTHING if "kept" in l.notes else l.status // 100 == 2 and l.size > 0
+        if sent and l.standing() == "fetched" and l.digest != "-" and l.listed():
             bodies[l.digest].append(url)
     if not queued:
         check.same("repeated", report["repeated"], sum(len(of) - 1 for of in bodies.values()))

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 
 	"github.com/permesso-crawler/permesso/crawler/report"
@@ -111,7 +112,11 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	}
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	w.told("report", "%s (%s)", path, size(int64(text.Len())))
-	w.told("of", "%s of %s, %s", plural(int(r.Pages), "page"), plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
+	pages := plural(int(r.Pages), "page")
+	if r.NotModified > 0 {
+		pages += fmt.Sprintf(" (%d of them not modified)", r.NotModified)
+	}
+	w.told("of", "%s of %s, %s", pages, plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
 	if r.Since != nil {
 		w.told("since", "%s: %s", r.Since.Was.Dir, plural(int(r.Since.Counts.Changes()), "change"))
 	}

@@ -105,8 +105,12 @@ func (r *Report) figures() []figure {
 			kept += o.URLs
 		}
 	}
+	pages := counted(r.Pages, "page")
+	if r.NotModified > 0 {
+		pages.Name += fmt.Sprintf(", %s of them not modified", grouped(r.NotModified))
+	}
 	return []figure{
-		counted(r.Pages, "page"), counted(r.Requests, "request"), counted(r.Sites, "site"), {"received", size(float64(r.Bytes)), ""},
+		pages, counted(r.Requests, "request"), counted(r.Sites, "site"), {"received", size(float64(r.Bytes)), ""},
 		{"from first to last", span(r.Last.Sub(r.First).Seconds()), ""}, {"left alone as owners wish", grouped(kept), ""}, early,
 	}
 }
@@ -240,7 +244,11 @@ func (r *Report) sameTable() table {
 		if int(d.Pages) > len(d.URLs) {
 			urls += " …"
 		}
-		t.add(urls, d.Title, d.Digest, grouped(d.Pages), size(float64(d.Bytes)))
+		bytes := "not sent"
+		if d.Bytes > 0 {
+			bytes = size(float64(d.Bytes))
+		}
+		t.add(urls, d.Title, d.Digest, grouped(d.Pages), bytes)
 	}
 	return t
 }

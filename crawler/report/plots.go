@@ -141,7 +141,7 @@ func (r *Report) rateOver(p *plot, x *axis, f func(*Point) float64, name func(fl
 
 func (r *Report) pagesPlot() *plot {
 	p, x := r.overTime("pages", "Pages a second", "Pages over time", "pages", "a second")
-	p.Note = "Pages are answers with a 2xx status. The pauses that sites asked for bound the rate, not the machine."
+	p.Note = "Pages are answers with a 2xx status, and with 304 where the archive has the page. The pauses that sites asked for bound the rate, not the machine."
 	r.rateOver(p, x, func(p *Point) float64 { return float64(p.Pages) }, short, "pages/s")
 	return p
 }

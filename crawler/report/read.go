@@ -240,6 +240,9 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request, s *si
 	if page {
 		r.Pages++
 		p.Pages++
+		if q.Kept != "" {
+			r.NotModified++
+		}
 	}
 	if robots {
 		r.RobotsRequests++
@@ -255,7 +258,7 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request, s *si
 // answer takes in what a server has sent.
 func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.status.add(strconv.Itoa(l.Status))
-	name := cmp.Or(l.Type, "unknown")
+	name := cmp.Or(q.Kept, l.Type, "unknown") // a 304 names none itself
 	if r.types[name] == nil {
 		if len(r.types) >= mostNames {
 			name = restName
@@ -266,15 +269,16 @@ func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	}
 	r.types[name].Requests++
 	r.types[name].Bytes += max(0, l.Size)
-	row := Request{URL: l.URL, Line: n, Status: l.Status, Seconds: q.End.Sub(q.Start).Seconds(), Bytes: max(0, l.Size), Type: l.Type}
+	row := Request{URL: l.URL, Line: n, Status: l.Status, Seconds: q.End.Sub(q.Start).Seconds(), Bytes: max(0, l.Size), Type: cmp.Or(q.Kept, l.Type)}
 	r.slowest.add(row)
 	r.largest.add(row)
 }
 
-// isPage reports whether what was answered counts as a page.
+// isPage reports whether what was answered counts as a page, as a 304 does for which one
+// stands that is archived.
 func isPage(l *crawllog.Line, q *crawllog.Request) bool {
 	e := frontier.Entry{Hops: l.Hops}
-	return l.Status/100 == 2 && q.Error == "" && q.Refused == "" && e.Page()
+	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page()
 }
 
 // mayPass reports whether what came of a request is none that lasts: the site is asked

@@ -33,7 +33,8 @@ type Report struct {
 	Requests       int64 `json:"requests"`
 	RobotsRequests int64 `json:"robots_requests"` // of them for robots.txt
 	Answers        int64 `json:"answers"`         // requests that were answered
-	Pages          int64 `json:"pages"`           // answers with a 2xx status, but for robots.txt, sitemaps and what pages are shown with
+	Pages          int64 `json:"pages"`           // answers with a 2xx status, and 304s for which a page stands that is archived; but for robots.txt, sitemaps and what pages are shown with
+	NotModified    int64 `json:"not_modified"`    // of Pages, those 304s
 	Bytes          int64 `json:"bytes"`           // of bodies, as they came over the wire
 	URLs           int64 `json:"urls"`            // that the log or the queue names, each once; robots.txt is none
 	Sites          int64 `json:"sites"`
@@ -112,7 +113,8 @@ type Count struct {
 	N    int64  `json:"n"`
 }
 
-// A Type is what came of one media type.
+// A Type is what came of one media type, that of a 304 the one of the page that stands for
+// it.
 type Type struct {
 	Name     string `json:"type"`
 	Requests int64  `json:"requests"`
@@ -237,7 +239,7 @@ type Request struct {
 type Duplicate struct {
 	Digest string   `json:"digest"`
 	Pages  int64    `json:"pages"`
-	Bytes  int64    `json:"bytes"` // of one, over the wire
+	Bytes  int64    `json:"bytes"` // of one, over the wire; 0 where none was sent
 	URLs   []string `json:"urls"`  // the first of them
 	Title  string   `json:"title,omitempty"`
 }

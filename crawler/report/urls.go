@@ -200,10 +200,21 @@ func (r *reporter) ended(t *told, standing crawler.Standing) error {
 	if l.Status/100 == 3 && l.Status != 304 {
 		r.redirect.add(Redirect{URL: t.url, Status: l.Status, Linked: t.linked})
 	}
-	if l.Status/100 == 2 && standing == crawler.StandsFetched && l.Size > 0 && l.Digest != "" && (frontier.Entry{Hops: l.Hops}).Page() {
-		return r.bodies.Add([]byte(l.Digest), fmt.Appendf(nil, "%d %s", l.Size, t.url))
+	if standing == crawler.StandsFetched && hasBody(l) && (frontier.Entry{Hops: l.Hops}).Page() {
+		return r.bodies.Add([]byte(l.Digest), fmt.Appendf(nil, "%d %s", max(0, l.Size), t.url))
 	}
 	return nil
+}
+
+// digestOfNothing is that of a body without a byte.
+const digestOfNothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+// hasBody reports whether a page has one that others may have, too: with a 304 none is sent.
+func hasBody(l *crawllog.Line) bool {
+	if _, kept := l.Annotation("kept"); kept {
+		return l.Digest != "" && l.Digest != digestOfNothing
+	}
+	return l.Status/100 == 2 && l.Size > 0 && l.Digest != ""
 }
 
 // What is said of a page that others were found on.
@@ -288,8 +299,9 @@ func (r *reporter) eachBody() error {
 		if err != nil {
 			return err
 		}
+		d.Bytes = max(d.Bytes, size)
 		if d.Pages++; len(d.URLs) < mostExample {
-			d.URLs, d.Bytes = append(d.URLs, url), size
+			d.URLs = append(d.URLs, url)
 		}
 		return nil
 	})

@@ -38,6 +38,8 @@
 //	for:use       asked what the owner says about use: a tdmrep.json, or a license
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
 //	trunc:WHY     the body is not the whole: length, time, disconnect, unspecified
+//	kept:TYPE     with status 304: what the archive has of the page stands for the
+//	              answer, a page of this media type
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
 //	refused:WHAT  the statement by which the owner refuses the purpose of the crawl,
 //	              or wants a license:

@@ -20,6 +20,7 @@ type Request struct {
 	Use        bool      // it asked what the owner says about use: for a tdmrep.json, or a license
 	Error      string    // the stage at which it failed
 	Refused    string    // the statement by which the owner refuses the purpose of the crawl
+	Kept       string    // of a 304 for which a page stands that is archived: the media type of that, "unknown" where it has none
 }
 
 // Request reads the annotations of a request. It is nil where the line is about none: a
@@ -66,6 +67,8 @@ func (r *Request) note(key, value string, took *time.Duration) (err error) {
 		r.Error = value
 	case "refused":
 		r.Refused = value
+	case "kept":
+		r.Kept = value
 	case "ip":
 		r.Addr, err = netip.ParseAddrPort(value)
 	}
