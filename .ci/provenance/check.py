@@ -92,13 +92,41 @@ def figures(check, dir, p, lines, others):
     check.same("top_hosts, each", {c["name"]: c["n"] for c in f["top_hosts"]}, {c["name"]: hosts[c["name"]] for c in f["top_hosts"]})
     check.same("statuses", f["statuses"], dict(collections.Counter(str(l.status) for l in pages if l.status > 0)))
     check.same("errors", f["errors"], dict(collections.Counter(l.notes["error"] for l in asked if "error" in l.notes)))
-    good = [l for l in pages if l.status // 100 == 2 and "error" not in l.notes]
-    check.same("types", f["types"], dict(collections.Counter(l.type for l in good)))
+    good = [l for l in pages if (l.status // 100 == 2 or "kept" in l.notes) and "error" not in l.notes]
+    check.same("types", f["types"], dict(collections.Counter(l.kind() for l in good)))
     records = objects(os.path.join(dir, "pages.jsonl"))
     check.same("pages", (f["has_pages"], f["pages"]), (os.path.exists(os.path.join(dir, "pages.jsonl")), len(records)))
     for name, key in (("truncated", "truncated"), ("noindex", "noindex"), ("noarchive", "noarchive"), ("use_refused", "refused")):
         check.same(name, f[name], sum(bool(r.get(key)) for r in records))
+    changes = dict(collections.Counter(r["change"] for r in records if r.get("change")))
+    check.same("page_changes", f["page_changes"], changes)
+    stale = [l for l in pages if "kept" in l.notes]
+    check.same("304s that pages stand for", len(stale) <= changes.get("not-modified", 0) and all(l.status == 304 for l in stale), True)
+    check.same("gone", f["gone"], gone(p, records))
     check.same("charsets", f["charsets"], dict(collections.Counter(r["charset"] for r in records if r.get("charset"))))
+
+
+def gone(p, records):
+    """How many URLs are not there that the crawl before was answered about without an error, where that can be read."""
+    path = os.path.join(p.get("previous", {}).get("dir", ""), "pages.jsonl")
+    if not os.path.exists(path):
+        return None
+    was = {r["url"]: r["status"] for r in objects(path)}  # the last line of each
+    return sum(r["status"] in (404, 410) and 0 < was.get(r["url"], 0) < 400 for r in records)
+
+
+def words(value):
+    return "none" if value in ("", "0") else value
+
+
+def settings(check, p):
+    """What is usual is what docs/settings.md says of the settings that are flags."""
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs", "settings.md")) as file:
+        usual = dict(re.findall(r"(?m)^\| `--([a-z-]+)` \| [^|]* \| ([^|]*) \|", file.read()))
+    for s in p["settings"]:
+        found = usual.get(s["name"], words(s["usual"]))
+        check.same("the usual " + s["name"], (words(s["usual"]), s["given"]), (found, s["value"] != s["usual"]))
+    check.same("settings that are flags", len(usual.keys() & {s["name"] for s in p["settings"]}) > 30, True)
 
 
 def absences(check, dir, p, lines):
@@ -123,6 +151,9 @@ def absences(check, dir, p, lines):
     counts = collections.Counter()
     for r in refused:
         counts[r["refused"]] += r["urls"]
+    if a["refused_source"] != "links.jsonl":
+        check.same("refused, without links", (len(refused), os.path.exists(os.path.join(dir, "links.jsonl"))), (0, False))
+        return len(entered), len(absent), fates
     check.same("refused", a["refused"], dict(counts))
     to = {key(l["to"]) for l in objects(os.path.join(dir, "links.jsonl"))} - {key(u) for u in entered}
     check.same("URLs that links lead to, and that never entered", sum(counts.values()), len(to))
@@ -167,10 +198,11 @@ def archived(dir):
 def robots(check, dir, p):
     copies, kept = objects(os.path.join(dir, "robots.jsonl")), archived(dir)
     lines = hashlib.sha256()
+    began = p["runs"]["list"][0]["began"][:19]
     for c in copies:
         at, _, parts = c["fetched"].rstrip("Z").partition(".")
         lines.update(("%s\t%s.%sZ\t%d\t%s\n" % (c["site"], at, (parts + "000000")[:6], c["status"], c["sha256"])).encode())
-        if c["status"] == 200 and c["bytes"]:
+        if c["status"] == 200 and c["bytes"] and at[:19] >= began:  # others were carried over from the crawl before
             check.same("robots.txt of %s in the archive" % c["site"], c["sha256"] in kept, True)
     check.same("the copies that were audited", p["audit"]["robots_copies_sha256"], lines.hexdigest())
     check.same("copies", (p["robots"]["copies"], p["robots"]["sites"]), (len(copies), len({c["site"] for c in copies})))
@@ -193,6 +225,15 @@ def datasheet(check, dir, p, files, entered, absent, fates):
     three = {r[1]: r[2] for r in rows if len(r) == 3}
     for fate, n in fates.items():
         check.same("DATASHEET.md: " + fate, three.get(fate), str(n))
+    changed = f["page_changes"]
+    if p.get("previous") or changed:
+        for name in ("new", "modified", "same-text", "not-modified"):
+            check.same("DATASHEET.md: " + name, three.get(name), str(changed.get(name, 0)))
+    if f["gone"] is not None:
+        check.same("DATASHEET.md: gone", three.get("gone"), str(f["gone"]))
+    given = {r[0]: (r[1], r[2]) for r in rows if len(r) == 3 and r[0] in {s["name"] for s in p["settings"]}}
+    check.same("DATASHEET.md: settings", given, {
+        s["name"]: (words(s["value"]).replace("|", "\\u{7c}"), words(s["usual"])) for s in p["settings"] if s["given"]})
     listed = {r[0]: (int(r[1]), r[2]) for r in rows if len(r) == 3 and re.fullmatch("[0-9a-f]{64}", r[2])}
     check.same("DATASHEET.md: files", listed, files)
 
@@ -205,6 +246,7 @@ def main():
     check.same("format", (p["format"], p["version"]), ("permesso-provenance/1", 1))
     lines, others = read(os.path.join(dir, "crawl.log"))
     files = digests(check, dir, p)
+    settings(check, p)
     runs(check, p, lines)
     figures(check, dir, p, lines, others)
     counts = absences(check, dir, p, lines)

@@ -3,7 +3,8 @@
 # A series of three crawls of a part of the Apache documentation, from a real nginx with
 # the ETags and dates that it makes; between them files are edited, removed, moved and
 # touched. What crawl diff says must be what diff -r says of the files, what is asked and
-# sent again what nginx's access log has, and what the archives repeat must be found by
+# sent again what nginx's access log has, what the report and the provenance of each say what
+# scripts of their own find in its files, and what the archives repeat must be found by
 # warcio in the crawl that has it, and be shown by ReplayWeb.page in a headless Chromium.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
@@ -122,6 +123,9 @@ for run in 1 2 3; do
 	"$crawl" verify "$snapshot"
 	"$crawl" audit --out none "$snapshot" >"$work/audit$run.out" || fail "$(cat "$work/audit$run.out")"
 	"$crawl" provenance --verify "$snapshot" >"$work/provenance$run.out" || fail "$(cat "$work/provenance$run.out")"
+	python3 "$here/../provenance/check.py" "$snapshot"
+	"$crawl" report --json "$snapshot" >"$work/report$run.json"
+	python3 "$here/../report/check.py" "$snapshot" "$work/report$run.json"
 done
 
 "$crawl" diff --json "${snapshots[0]}" "${snapshots[1]}" >"$work/diff2.jsonl"

@@ -140,10 +140,10 @@ func numbers(what, empty string, m map[string]int64) string {
 
 func (p *Provenance) typeFacts() string {
 	f := &p.Figures
-	text := numbers("media type of answers with 2xx", "No answer had a status of 2xx.", f.Types) + "\n" +
+	text := numbers("media type of answers with 2xx, and of what was not modified", "No answer had a status of 2xx.", f.Types) + "\n" +
 		numbers("HTTP status", "There was no answer.", f.Statuses)
 	if f.Statuses["304"] > 0 {
-		text += "\nA 304 says that a page is as it was when it was fetched before: nothing was sent again. It is a page of this crawl, and pages.jsonl has it with its type and the status of then.\n"
+		text += "\nA 304 says that a page is as it was when it was fetched before: nothing was sent again. It is a page of this crawl, counted by the type that it has, and pages.jsonl has it with the status of then.\n"
 	}
 	return text
 }
@@ -213,11 +213,11 @@ func plural(n int64, one string) string {
 }
 
 func (p *Provenance) settingFacts() string {
-	t := newTable("setting that is not the usual one", "value")
+	t := newTable("setting that is not the usual one", "value", "usual value")
 	n := 0
 	for _, s := range p.Settings {
 		if s.Given {
-			t.row(shown(s.Name), shown(s.Value))
+			t.row(shown(s.Name), shown(crawler.InWords(s.Value)), shown(crawler.InWords(s.Usual)))
 			n++
 		}
 	}
@@ -309,11 +309,39 @@ func (p *Provenance) elsewhereFacts() string {
 	return "\nA body that is as it was in a crawl before this one is not kept again: a record of type `revisit` says where it stands. So the archive is whole only with those of the crawls before it; `crawl verify` names each body that is nowhere.\n"
 }
 
+// changeWords say what the classes of changes are.
+var changeWords = map[crawler.ChangeClass]string{
+	crawler.ChangeNew:         "it was not fetched before, or was no page",
+	crawler.ChangeModified:    "another body, with another text for readers",
+	crawler.ChangeSameText:    "another body, with the same text for readers",
+	crawler.ChangeNotModified: "the same",
+}
+
+// changeFacts say what became of pages since they were fetched before.
+func (p *Provenance) changeFacts() string {
+	f := &p.Figures
+	if !f.HasPages || p.Previous == nil && len(f.PageChanges) == 0 {
+		return ""
+	}
+	t := newTable("what became of pages since they were fetched before", "", "pages")
+	for _, c := range crawler.ChangeClasses() {
+		t.row(changeWords[c], shown(string(c)), fmt.Sprint(f.PageChanges[string(c)]))
+	}
+	switch {
+	case f.Gone != nil:
+		t.row("404 or 410, and answered without an error in the crawl before", shown("gone"), fmt.Sprint(*f.Gone))
+	case p.Previous != nil:
+		return "\n" + t.String() + "\nHow many pages are gone is not known: the crawl before cannot be read.\n"
+	}
+	return "\n" + t.String()
+}
+
 func (p *Provenance) versionFacts() string {
 	text := "No crawl before this one is named.\n"
 	if p.Previous != nil {
 		text = "The crawl before this one is " + shown(p.Previous.Dir) + ".\n"
 	}
+	text += p.changeFacts()
 	if p.Purge != nil {
 		text += fmt.Sprintf("\nSince it was captured, what there was of %s was taken out for its owner, last on %s: absences.jsonl names them.\n", plural(p.Purge.URLs, "URL"), p.Purge.Last.Format(time.RFC3339))
 	}

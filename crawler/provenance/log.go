@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -109,12 +110,9 @@ func (r *logReader) request(l *crawllog.Line) {
 	if l.Status > 0 {
 		count(f.Statuses, strconv.Itoa(l.Status))
 	}
-	if l.Status/100 == 2 && !failed {
-		name := l.Type
-		if name == "" {
-			name = Unknown
-		}
-		count(f.Types, name)
+	kept, stands := l.Annotation("kept") // with a 304: the type of the page that stands for it
+	if (l.Status/100 == 2 || stands) && !failed {
+		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
 }
 

@@ -11,11 +11,16 @@ import (
 const mostLicenses = 10 * mostNames
 
 // readPages counts what pages.jsonl says, where the crawl writes it.
-func (w *writer) readPages() error {
+func (w *writer) readPages() (err error) {
 	f := &w.Figures
 	licenses := map[string]int64{}
-	_, err := storage.ReadPages(w.dir, func(p *storage.PageRecord) error {
+	before := w.openBefore()
+	defer func() { err = errors.Join(err, before.close()) }()
+	_, err = storage.ReadPages(w.dir, func(p *storage.PageRecord) error {
 		f.Pages++
+		if before.take(p); p.Change != "" {
+			count(f.PageChanges, p.Change)
+		}
 		for is, n := range map[*int64]bool{&f.Truncated: p.Truncated != "", &f.NoIndex: p.NoIndex, &f.NoArchive: p.NoArchive, &f.Refused: p.Refused != ""} {
 			if n {
 				*is++
@@ -47,6 +52,6 @@ func (w *writer) readPages() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	f.HasPages = true
+	f.HasPages, f.Gone = true, before.count()
 	return err
 }

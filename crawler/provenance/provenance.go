@@ -96,6 +96,7 @@ type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	Given bool   `json:"given"` // it is not the usual one
+	Usual string `json:"usual"` // "unknown" of one that this version does not know
 }
 
 // Seeds are what the crawl began with, and what was added to it.
@@ -162,11 +163,19 @@ type Figures struct {
 	TopHosts       []Count          `json:"top_hosts"` // by requests
 	Statuses       map[string]int64 `json:"statuses"`  // of answers, but for robots.txt
 	Errors         map[string]int64 `json:"errors"`    // requests that failed, by stage
-	Types          map[string]int64 `json:"types"`     // of answers with 2xx, but for robots.txt, by media type
+	Types          map[string]int64 `json:"types"`     // of answers with 2xx, and of 304s for which an archived page stands, but for robots.txt, by media type
 
-	HasPages  bool             `json:"has_pages"` // pages.jsonl is there, of which what follows is
-	Pages     int64            `json:"pages"`     // lines
-	Charsets  map[string]int64 `json:"charsets"`
+	HasPages bool             `json:"has_pages"` // pages.jsonl is there, of which what follows is
+	Pages    int64            `json:"pages"`     // lines
+	Charsets map[string]int64 `json:"charsets"`
+	// Pages by what became of them since they were fetched before, in the crawl before
+	// this one, or in this one that fetches them again: by crawler.ChangeClass. Those of
+	// which that cannot be told are not among them.
+	PageChanges map[string]int64 `json:"page_changes"`
+	// Answers with 404 or 410 where the crawl before had one without an error; nil where
+	// there is none, or where it cannot be read any more.
+	Gone *int64 `json:"gone"`
+
 	Truncated int64            `json:"truncated"` // pages whose body is not the whole
 	NoIndex   int64            `json:"noindex"`
 	NoArchive int64            `json:"noarchive"`

@@ -96,7 +96,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 	p := &Provenance{
 		Format: Format, Version: Version, Name: name, Written: o.Now.UTC(), Writer: crawler.ThisBuild(),
 		Figures: Figures{
-			TopHosts: []Count{}, Statuses: map[string]int64{}, Errors: map[string]int64{}, Types: map[string]int64{},
+			TopHosts: []Count{}, Statuses: map[string]int64{}, Errors: map[string]int64{}, Types: map[string]int64{}, PageChanges: map[string]int64{},
 			Charsets: map[string]int64{}, Usage: map[string]int64{}, Licenses: []Count{},
 		},
 		Runs: Many[Run]{List: []Run{}}, Changes: Many[Change]{List: []Change{}}, Overrides: Many[Override]{List: []Override{}},
@@ -138,8 +138,8 @@ func (w *writer) begin() (err error) {
 func (w *writer) readSettings() {
 	sum := sha256.New()
 	rest := maps.Clone(w.asked)
-	add := func(name, value string, given bool) {
-		w.Settings = append(w.Settings, Setting{name, value, given})
+	add := func(name, value, usual string) {
+		w.Settings = append(w.Settings, Setting{name, value, value != usual, usual})
 		fmt.Fprintf(sum, "%s\x00%s\x00", name, value)
 	}
 	for _, s := range new(crawler.Options).Settings() {
@@ -149,13 +149,13 @@ func (w *writer) readSettings() {
 			value = usual
 		}
 		delete(rest, s.Name)
-		add(s.Name, value, value != usual)
+		add(s.Name, value, usual)
 		if s.Resume != crawler.ThisRun && s.Compare(usual, value) == crawler.Wider {
 			w.Overrides.add(Override{Setting: s.Name, Value: value})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		add(name, rest[name], true)
+		add(name, rest[name], Unknown)
 	}
 	w.SettingsSHA256 = hex.EncodeToString(sum.Sum(nil))
 }
@@ -242,8 +242,8 @@ func (w *writer) judge() error {
 
 // compare names the crawl before this one.
 func (w *writer) compare() error {
-	dir := w.asked["previous"]
-	if dir == "" || dir == "none" {
+	dir := w.previous()
+	if dir == "" {
 		return nil
 	}
 	w.Previous = &Previous{Dir: dir}
