@@ -76,6 +76,9 @@ func (p *program) report(f *reportFlags, dir string) error {
 	if r.Running {
 		p.note("crawl: this is of a crawl that runs: what %s says so far", filepath.Join(dir, storage.LogFile))
 	}
+	if r.NotCompared != nil {
+		p.note("crawl: %s", r.NotCompared.Words())
+	}
 	for _, o := range r.Other {
 		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, filepath.Join(dir, storage.LogFile), o.Why)
 	}

@@ -38,15 +38,20 @@ func openSnapshot(dir string) (*snapshot, error) {
 }
 
 // Before is the directory of the crawl that another one knows as the one before it
-// (crawler.Options.Previous); empty where it knows none.
+// (crawler.Options.Previous), or that of its name beside the later one; empty where it knows
+// none. It need not be there.
 func Before(r *storage.Reader) (string, error) {
 	_, settings, err := crawler.LastRun(r)
 	dir := settings["previous"]
 	if err != nil || dir == "" {
 		return "", err
 	}
-	if _, err := os.Stat(dir); err != nil { // both may have been moved, or it is as it was seen from elsewhere
-		dir = filepath.Join(filepath.Dir(r.Dir()), filepath.Base(dir))
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	beside := filepath.Join(filepath.Dir(r.Dir()), filepath.Base(dir)) // both may have been moved, or it is as it was seen from elsewhere
+	if _, err := os.Stat(beside); err == nil {
+		return beside, nil
 	}
 	return dir, nil
 }

@@ -14,6 +14,9 @@ import (
 // compare finds out what has changed since another crawl.
 func (r *reporter) compare() error {
 	if r.Running {
+		if r.Options.Since != "" {
+			r.NotCompared = &NotCompared{r.Options.Since, "this crawl runs", "make the report again when it has ended"}
+		}
 		return nil
 	}
 	o := diff.Options{Temp: r.Temp, Most: mostRows}
@@ -27,19 +30,36 @@ func (r *reporter) compare() error {
 		return err
 	}
 	d, err := diff.Compare(context.Background(), before, r.dir, o)
-	if unusable(err) {
+	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
 		return nil // nobody has asked for it
 	}
 	r.Report.Since = d
 	return err
 }
 
-// unusable reports whether an error says that a crawl cannot be read.
-func unusable(err error) bool {
+// unusable says that a crawl cannot be compared, if that is what an error says; otherwise it
+// is nil.
+func unusable(dir string, err error) *NotCompared {
+	const again = "bring it back, or name another one: crawl report --since OTHER"
 	var inUse *storage.InUseError
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
-	return errors.Is(err, storage.ErrNoCrawl) || errors.As(err, &inUse) || errors.As(err, &damaged) || errors.As(err, &version)
+	switch {
+	case errors.Is(err, storage.ErrNoCrawl):
+		return &NotCompared{dir, "there is no crawl", again}
+	case errors.As(err, &inUse):
+		return &NotCompared{dir, err.Error(), "make the report again when that has ended"}
+	case errors.As(err, &damaged):
+		return &NotCompared{dir, err.Error(), again}
+	case errors.As(err, &version):
+		return &NotCompared{dir, err.Error(), "name another one: crawl report --since OTHER"}
+	}
+	return nil
+}
+
+// Words say in a sentence what is not told, why, and how to mend it.
+func (n *NotCompared) Words() string {
+	return fmt.Sprintf("what has changed since %s is not told: %s: %s", n.Dir, n.Why, n.Mend)
 }
 
 // changes are what has changed since another crawl, in words.

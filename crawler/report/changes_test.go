@@ -139,9 +139,11 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if r, err := report.Dir(is, report.Options{Since: was}); err != nil || r.Since != nil || !r.Running {
+	r, err = report.Dir(is, report.Options{Since: was})
+	if err != nil || r.Since != nil || !r.Running {
 		t.Errorf("while it runs: %v", err)
 	}
+	notCompared(t, r, was, "this crawl runs: make the report again when it has ended")
 }
 
 // A crawl that knows the one before it is compared with that unasked, as long as it is there.
@@ -164,21 +166,52 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	if err := errors.Join(os.Rename(is, moved), os.Rename(filepath.Join(root, "was.crawl"), filepath.Join(filepath.Dir(moved), "was.crawl"))); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since == nil {
+	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since == nil || r.NotCompared != nil {
 		t.Errorf("both were moved: %v", err)
+	}
+	held, err := storage.Open(filepath.Join(filepath.Dir(moved), "was.crawl"), storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = report.Dir(moved, report.Options{}); err != nil || r.Since != nil {
+		t.Errorf("the one before runs: %v, %v", r, err)
+	}
+	notCompared(t, r, filepath.Join(filepath.Dir(moved), "was.crawl"), ": make the report again when that has ended")
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
 	}
 	state := filepath.Join(filepath.Dir(moved), "was.crawl", storage.StateFile)
 	if err := os.WriteFile(state, make([]byte, 32<<10), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since != nil {
+	damaged := filepath.Dir(state)
+	r, err = report.Dir(moved, report.Options{})
+	if err != nil || r.Since != nil {
 		t.Errorf("the one before is damaged: %v, %v", r, err)
 	}
+	notCompared(t, r, damaged, "is damaged")
+	notCompared(t, r, damaged, ": bring it back, or name another one: crawl report --since OTHER")
 	if err := os.RemoveAll(filepath.Dir(state)); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since != nil {
+	r, err = report.Dir(moved, report.Options{})
+	if err != nil || r.Since != nil {
 		t.Errorf("the one before is gone: %v, %v", r, err)
+	}
+	notCompared(t, r, filepath.Join(root, "was.crawl"), "there is no crawl: bring it back")
+}
+
+// notCompared checks that a report, and its page, say of which crawl they do not tell, and
+// why, and how to mend it.
+func notCompared(t *testing.T, r *report.Report, dir, why string) {
+	t.Helper()
+	if r.NotCompared == nil || r.NotCompared.Dir != dir || !strings.Contains(r.NotCompared.Words(), why) {
+		t.Errorf("%+v, not of %s: %s", r.NotCompared, dir, why)
+		return
+	}
+	_, tree := pageOf(t, r)
+	if said := text(tree); !strings.Contains(said, "What has changed since "+dir+" is not told: ") || !strings.Contains(said, why) {
+		t.Errorf("the page does not say it: %s", why)
 	}
 }
 

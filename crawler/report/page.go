@@ -80,6 +80,10 @@ func (r *Report) warnings() (all []string) {
 	if r.Killed > 0 {
 		all = append(all, fmt.Sprintf("Runs that did not end by themselves: %d. A kill may have taken lines of the log.", r.Killed))
 	}
+	if r.NotCompared != nil {
+		text := r.NotCompared.Words()
+		all = append(all, visible(strings.ToUpper(text[:1])+text[1:]+"."))
+	}
 	if r.Others > 0 {
 		text := fmt.Sprintf("Lines of crawl.log that could not be read, and are in none of the figures: %s (", grouped(r.Others))
 		for i, o := range r.Other {

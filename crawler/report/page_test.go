@@ -73,6 +73,7 @@ func hostileReport(t *testing.T) *report.Report {
 		t.Fatalf("%d requests, %d errors, %d redirects, %d linked, %d repeated, %d others", r.Requests, r.Errors.All, r.Redirect.All, r.Linked.All, r.Repeated, r.Others)
 	}
 	r.Name, r.Token, r.Contact, r.Since = hostile, hostile, hostile, hostileChanges()
+	r.NotCompared = &report.NotCompared{Dir: hostile, Why: hostile, Mend: hostile}
 	return r
 }
 

@@ -25,7 +25,8 @@ type Options struct {
 
 	// Since is the directory of an earlier crawl of the same sites: what has changed since
 	// then is told, too. That crawl must not run. Empty: the crawl before this one
-	// (crawler.Options.Previous), if there is one, and it can be read.
+	// (crawler.Options.Previous), if there is one; where that cannot be read,
+	// Report.NotCompared says so.
 	Since string
 }
 

@@ -63,9 +63,18 @@ type Report struct {
 
 	HasLinks bool `json:"has_links"` // links.jsonl is there
 
-	// Since is what has changed since another crawl, where that was asked for; nil
-	// otherwise, and where this one runs.
-	Since *diff.Result `json:"since,omitempty"`
+	// Since is what has changed since another crawl: one that was asked for, or the one that
+	// this knows as the one before it; nil where there is neither, or NotCompared says why
+	// it is not told.
+	Since       *diff.Result `json:"since,omitempty"`
+	NotCompared *NotCompared `json:"not_compared,omitempty"`
+}
+
+// A NotCompared says why it is not told what has changed since a crawl.
+type NotCompared struct {
+	Dir  string `json:"dir"` // of that crawl
+	Why  string `json:"why"`
+	Mend string `json:"mend"` // how it would be told
 }
 
 // A Table is the first rows of something, and how many there are.
