@@ -16,6 +16,7 @@ type Verified struct {
 	Records                   int // of WARC files
 	Purged                    int // of them, that stand in the place of one that was purged
 	Bodiless                  int // of them, that repeat an answer that was purged
+	Away                      int // of them, that repeat an answer of an earlier crawl that is not at hand: each is a problem, too
 	Problems                  int
 	Unclean                   bool     // a run did not end by itself: what the next one cuts was not looked at
 	Moved                     []string // names of WARC files that are missing, with Check.Moved
@@ -111,6 +112,14 @@ type IndexError struct{ Err error }
 func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
+
+// An AwayError is a problem of no file of the crawl: a record repeats an answer of an earlier
+// one that is not at hand, or of which that cannot be read.
+type AwayError struct{ Err error }
+
+func (e *AwayError) Error() string { return e.Err.Error() }
+
+func (e *AwayError) Unwrap() error { return e.Err }
 
 // problemOf tells a problem of a file; one of the index can be mended, and says so.
 func (v *verifier) problemOf(file, format string, args ...any) {

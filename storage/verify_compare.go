@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -175,7 +176,12 @@ func (v *verifier) compareReferred(s said) {
 	}
 	for _, f := range repeated {
 		url, _, name := repeats(f)
-		v.problem("%s, byte %d: it repeats an answer of %s that is not in the archive, nor in a crawl before this one that is at hand: bring back the one that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
+		err := fmt.Errorf("%s, byte %d: it repeats an answer of %s that is not in the archive, nor in a crawl before this one that is at hand: bring back the one that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
+		if !s.has(ofPayload) { // which says that it was here
+			v.done.Away++
+			err = &AwayError{err}
+		}
+		v.problem("%w", err)
 	}
 	for _, f := range s[ofPayload] {
 		v.problem("%s: an answer of %s was archived, and is not in the archive", StateFile, f.value)

@@ -115,6 +115,7 @@ func TestFactsAreCompared(t *testing.T) {
 		"a repeated answer":      {[]fact{{answer, ofRecord, 1, "x.warc.gz"}, {answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}, {answer, ofPayload, 0, u}}, nil, nil},
 		"repeats what is purged": {[]fact{{answer, ofPurged, 1, ""}, {answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, nil},
 		"repeats nothing":        {[]fact{{answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is not in the archive, nor in a crawl before this one that is at hand: bring back the one that has it"}},
+		"repeats what was here":  {[]fact{{answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}, {answer, ofPayload, 0, u}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u, "state.db: an answer of " + u + " was archived"}},
 		"a first that is gone":   {[]fact{{answer, ofPayload, 0, u}}, nil, []string{"state.db: an answer of " + u + " was archived, and is not"}},
 		"gone with its file":     {[]fact{{answer, ofPayload, 0, u}}, func(v *verifier) { v.absent["x.warc.gz"] = 3; v.Moved = true }, nil},
 		"a file without a name":  {[]fact{{captureKey("", 1), ofPart, 6, "line"}}, nil, []string{"/c/warc is missing, with 1 answers"}},
@@ -129,6 +130,10 @@ func TestFactsAreCompared(t *testing.T) {
 				var index *IndexError
 				if ofIndex := strings.HasPrefix(err.Error(), "/c/index."); errors.As(err, &index) != ofIndex {
 					t.Errorf("is of the index alone: %v; %v", !ofIndex, err)
+				}
+				var away *AwayError
+				if elsewhere := name == "repeats nothing"; errors.As(err, &away) != elsewhere || elsewhere && v.done.Away != 1 {
+					t.Errorf("is of another crawl alone: %v; %v, %d away", elsewhere, err, v.done.Away)
 				}
 				got = append(got, err.Error())
 			}

@@ -40,7 +40,7 @@ var exitCodes = []exitMeaning{
 	{exitUsage, "usage: a flag, an argument, the identity, a seed file",
 		"Mend the command, or the file that the message names with line and column. Nothing was asked of any site."},
 	{exitCheck, "done, but a check failed",
-		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that is not as it was written (`provenance --verify`)."},
+		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that is not as it was written (`provenance --verify`), an earlier crawl that is not at hand (`verify`)."},
 	{exitNothing, "nothing could be fetched",
 		"Read the summary: it says of each site why. Nothing is lost: the same command tries again."},
 	{exitDiskFull, "disk full, or another limit of the machine",

@@ -38,7 +38,8 @@ digests; and it compares what each file says of a URL or an answer with what the
 others say. Of a crawl that was killed it looks at what the next run goes on from.
 
 Each thing that is wrong is named, with its file and place, and the command exits
-with 6. No crawl may run in the directory. Docs: docs/outputs.md.`,
+with 6; with 3 where nothing is damaged, and only an earlier crawl, of which this one
+repeats bodies, is not at hand. No crawl may run in the directory. Docs: docs/outputs.md.`,
 		Example: `  crawl verify news.crawl
 
 Some WARC files were moved to another disk:
@@ -134,7 +135,7 @@ func (l *limited) Write(p []byte) (int, error) {
 func (p *program) verify(dir string, f verifyFlags) error {
 	debug.SetMaxStack(64 << 20) // a tree of pages without an end is soon one
 	var problems []string
-	onlyIndex := true
+	onlyIndex, onlyAway := true, true
 	var purge *storage.PurgeError
 	check := storage.Check{Moved: f.moved, Temp: f.temp, Problem: func(problem error) {
 		if len(problems) < maxProblems {
@@ -142,6 +143,8 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		}
 		var index *storage.IndexError
 		onlyIndex = onlyIndex && errors.As(problem, &index)
+		var away *storage.AwayError
+		onlyAway = onlyAway && errors.As(problem, &away)
 		errors.As(problem, &purge)
 	}}
 	v, err := check.Verify(dir)
@@ -160,8 +163,51 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		return &exit{exitState, fmt.Errorf("until the purge is finished nothing can be said: crawl optout purge %s finishes it", dir)}
 	case onlyIndex:
 		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
+	case onlyAway:
+		return &exit{exitCheck, awayError(dir, v.Away)}
 	}
 	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
+}
+
+// awayError says what it means that the bodies of some records are in no crawl at hand.
+func awayError(dir string, records int) error {
+	mend := "the earlier crawl that has them"
+	if before := missingBefore(dir); before != "" {
+		mend = before + " (or a crawl before that)"
+	}
+	return fmt.Errorf("nothing of this crawl is damaged; %s an earlier crawl that is not at hand, or cannot be read: bring back %s, beside this one or where it was. "+
+		"Until then pages.jsonl, tables and reports hold, and a crawl that knows this one as the one before asks for such pages anew; a replay and a WACZ lack their bodies",
+		bodiesOf(records), mend)
+}
+
+func bodiesOf(records int) string {
+	if records == 1 {
+		return "1 record repeats a body of"
+	}
+	return fmt.Sprintf("%d records repeat bodies of", records)
+}
+
+// missingBefore is the first of the crawls before the one in dir, each known to the one behind
+// it, that is not there; empty where none is known to be missing.
+func missingBefore(dir string) string {
+	seen := map[string]bool{}
+	for !seen[dir] {
+		seen[dir] = true
+		before := storage.Previous(dir)
+		if before == "" {
+			return ""
+		}
+		if !exists(before) { // both may have been moved
+			if beside := filepath.Join(filepath.Dir(dir), filepath.Base(before)); exists(beside) {
+				before = beside
+			}
+		}
+		if !exists(filepath.Join(before, storage.StateFile)) {
+			return before
+		}
+		dir = before
+	}
+	return ""
 }
 
 func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []string) error {
@@ -175,12 +221,13 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []strin
 		Records   int      `json:"warc_records"`
 		Purged    int      `json:"purged"`   // records that stand for others
 		Bodiless  int      `json:"bodiless"` // records whose body was purged
+		Away      int      `json:"away"`     // records whose body is in an earlier crawl that is not at hand
 		Unclean   bool     `json:"unclean"`
 		Moved     []string `json:"moved"`
 		Problems  int      `json:"problems"`
 		List      []string `json:"list"`
 	}{
-		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Purged, v.Bodiless, v.Unclean,
+		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Purged, v.Bodiless, v.Away, v.Unclean,
 		append([]string{}, v.Moved...), v.Problems, append([]string{}, problems...),
 	})
 }
