@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler/report"
 	"github.com/permesso-crawler/permesso/storage"
@@ -77,7 +78,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 		p.note("crawl: this is of a crawl that runs: what %s says so far", filepath.Join(dir, storage.LogFile))
 	}
 	if r.NotCompared != nil {
-		p.note("crawl: %s", r.NotCompared.Words())
+		p.note("crawl: %s%s", r.NotCompared.Words(), sinceOther(r.NotCompared, dir))
 	}
 	for _, o := range r.Other {
 		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, filepath.Join(dir, storage.LogFile), o.Why)
@@ -94,6 +95,14 @@ func (p *program) report(f *reportFlags, dir string) error {
 		return err
 	}
 	return p.writeReport(f, dir, r)
+}
+
+// sinceOther is how another crawl is named, where that is a way out.
+func sinceOther(n *report.NotCompared, dir string) string {
+	if !strings.Contains(n.Mend, "another one") {
+		return ""
+	}
+	return ": crawl report --since OTHER " + dir
 }
 
 // writeReport writes the page, and says where.

@@ -40,7 +40,7 @@ func (r *reporter) compare() error {
 // unusable says that a crawl cannot be compared, if that is what an error says; otherwise it
 // is nil.
 func unusable(dir string, err error) *NotCompared {
-	const again = "bring it back, or name another one: crawl report --since OTHER"
+	const again = "bring it back, or name another one"
 	var inUse *storage.InUseError
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
@@ -52,7 +52,7 @@ func unusable(dir string, err error) *NotCompared {
 	case errors.As(err, &damaged):
 		return &NotCompared{dir, err.Error(), again}
 	case errors.As(err, &version):
-		return &NotCompared{dir, err.Error(), "name another one: crawl report --since OTHER"}
+		return &NotCompared{dir, err.Error(), "name another one"}
 	}
 	return nil
 }
