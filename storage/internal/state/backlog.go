@@ -17,6 +17,7 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	defer db.merging.Unlock()
 	return db.file.view(func(tx *bbolt.Tx) error {
 		v := db.newView(tx)
+		db.file.prefetch(tx, v.names, v.states)
 		named, err := namesOf(v.names)
 		if err != nil {
 			return err

@@ -37,6 +37,7 @@
 // (for who has no DB: reader.go), out.go is what somebody has in
 // hand. state.go opens and closes, once preflight.go and tree.go have found no damage
 // that would end the process; file.go is bbolt's file, run.go says who holds it,
+// prefetch.go brings it into the memory of the system where all of it is to be read,
 // clock.go puts right what a clock did that ran ahead. check.go compares a whole file
 // with itself.
 package state

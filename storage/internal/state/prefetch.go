@@ -1,0 +1,120 @@
+package state
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+
+	"go.etcd.io/bbolt"
+)
+
+// bbolt has the system read no page but the one that it looks at, and the pages of a
+// bucket lie all over the file: to go through all of them waits for the disk as often
+// as there are pages. Read in the order of the file they come many at a time.
+
+const (
+	nearPages = 16 // pages between two that are wanted, which are read with them
+	mostRead  = 1 << 20
+)
+
+// prefetch has the system read whole buckets into its memory, for who is about to go
+// through them. What it cannot read it leaves to him: that says what is wrong.
+func (f *file) prefetch(tx *bbolt.Tx, buckets ...*bbolt.Bucket) {
+	size := int64(tx.DB().Info().PageSize)
+	r := pageReader{f.handle, size, uint64(tx.Size() / size)}
+	var pages []uint64
+	for _, b := range buckets {
+		if root := uint64(b.Root()); root != 0 { // else it stands within another page
+			pages = append(pages, r.leaves(root)...)
+		}
+	}
+	slices.Sort(pages)
+	var room []byte
+	for _, run := range runs(pages, int(mostRead/size)) {
+		if room == nil {
+			room = make([]byte, mostRead)
+		}
+		if _, err := r.file.ReadAt(room[:int64(run.count)*size], int64(run.first)*size); err != nil {
+			return
+		}
+	}
+}
+
+// A pageReader reads pages of a state file that bbolt has opened.
+type pageReader struct {
+	file  io.ReaderAt
+	size  int64
+	pages uint64
+}
+
+// leaves are the leaves below a page, but for pages that these go on in.
+func (r *pageReader) leaves(root uint64) (all []uint64) {
+	level, met := []uint64{root}, uint64(1)
+	for r.isBranch(level[0]) { // as all of its level are
+		var below []uint64
+		for _, n := range level {
+			below = r.below(n, below)
+		}
+		if met += uint64(len(below)); len(below) == 0 || met > r.pages {
+			return nil
+		}
+		level = below
+	}
+	return level
+}
+
+func (r *pageReader) isBranch(n uint64) bool {
+	flags, _, _ := r.head(n)
+	return flags == branchPage
+}
+
+// head is what a page says at its beginning; 0 where it cannot be read.
+func (r *pageReader) head(n uint64) (flags uint16, elements int, size int64) {
+	var h [pageHeader]byte
+	if n >= r.pages {
+		return 0, 0, 0
+	}
+	if _, err := r.file.ReadAt(h[:], int64(n)*r.size); err != nil {
+		return 0, 0, 0
+	}
+	more := min(uint64(binary.NativeEndian.Uint32(h[12:])), r.pages-n-1)
+	return binary.NativeEndian.Uint16(h[8:]), int(binary.NativeEndian.Uint16(h[10:])), int64(more+1) * r.size
+}
+
+// below appends the pages that a branch leads to.
+func (r *pageReader) below(n uint64, to []uint64) []uint64 {
+	flags, elements, size := r.head(n)
+	if flags != branchPage || int64(pageHeader+elements*pageElement) > size {
+		return to
+	}
+	b := make([]byte, elements*pageElement)
+	if _, err := r.file.ReadAt(b, int64(n)*r.size+pageHeader); err != nil {
+		return to
+	}
+	for ; len(b) > 0; b = b[pageElement:] {
+		to = append(to, binary.NativeEndian.Uint64(b[8:]))
+	}
+	return to
+}
+
+// A pageRun is pages that are read at once.
+type pageRun struct {
+	first uint64
+	count int
+}
+
+// runs are pages, which are sorted, with what lies between them where that is little.
+// None is longer than most.
+func runs(pages []uint64, most int) (all []pageRun) {
+	for _, n := range pages {
+		if last := len(all) - 1; last >= 0 {
+			r := &all[last]
+			if end := r.first + uint64(r.count); n < end+nearPages && n+1-r.first <= uint64(most) {
+				r.count = int(max(end, n+1) - r.first)
+				continue
+			}
+		}
+		all = append(all, pageRun{n, 1})
+	}
+	return all
+}
