@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +29,8 @@ type growth struct {
 	workers            int
 	dir                string
 	syncDelay, maxTime time.Duration
+	reopenOnly         bool
+	profile            string
 
 	deadline time.Time // zero: none
 
@@ -52,12 +52,17 @@ func runFrontier(_ context.Context, args []string, out io.Writer) error {
 	fs.IntVar(&g.workers, "workers", 64, "turns at once")
 	fs.StringVar(&g.dir, "dir", "", "where the state lives; empty: a temporary directory")
 	fs.DurationVar(&g.syncDelay, "sync-delay", 0, "added to each sync, for what a slower disk would do")
+	fs.BoolVar(&g.reopenOnly, "reopen", false, "measure the cold start of the state in --dir, and nothing else")
+	fs.StringVar(&g.profile, "profile", "", "write cpu.pprof and heap.pprof of the cold start to this directory")
 	fs.DurationVar(&g.maxTime, "max-time", 0, "end after this time, however many URLs there are; 0: no limit")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	if g.maxTime > 0 {
 		g.deadline = time.Now().Add(g.maxTime)
+	}
+	if g.reopenOnly {
+		return g.reopen(out)
 	}
 	if g.dir == "" {
 		dir, err := os.MkdirTemp("", "crawlbench-frontier-")
@@ -422,42 +427,4 @@ func (g *growth) rounds(db *storage.DB, worker int) error {
 		}
 	}
 	return nil
-}
-
-// reopen measures a start with nothing in the page cache.
-func (g *growth) reopen(out io.Writer) error {
-	path := filepath.Join(g.dir, storage.StateFile)
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(forget(file), file.Close()); err != nil {
-		return err
-	}
-	runtime.GC()
-	debug.FreeOSMemory()
-	start := time.Now()
-	db, err := storage.Open(g.dir, storage.Options{NoPages: true})
-	if err != nil {
-		return err
-	}
-	opened := time.Since(start)
-	f, err := frontier.New(db, frontier.Options{Delay: -1})
-	if err != nil {
-		return err
-	}
-	scanned := time.Since(start)
-	t, err := f.Next(context.Background())
-	if err != nil {
-		return err
-	}
-	first := time.Since(start)
-	if _, err := t.Finish(frontier.Outcome{Again: true}); err != nil {
-		return err
-	}
-	st := f.Stats()
-	fmt.Fprintf(out, "\ncold start: %v until the file is open, %v with %d sites, %v until the first turn; %.0f MiB anonymous, %.0f B for each site with queued work\n",
-		opened.Round(time.Millisecond), scanned.Round(time.Millisecond), st.Sites, first.Round(time.Millisecond),
-		float64(procValue("/proc/self/status", "RssAnon:"))/1024, float64(procValue("/proc/self/status", "RssAnon:"))*1024/float64(max(1, st.Sites)))
-	return db.Close()
 }
