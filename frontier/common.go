@@ -166,7 +166,9 @@ func (cs *commons) forget(now time.Time) {
 // served names what a site has in common with others when it is served at addr.
 // It requires that mu is held.
 func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
-	s.clocks.Public = public
+	if s.public() != public {
+		s.begun().public = public
+	}
 	names := [kinds]string{byDomain: s.parts[byDomain].name}
 	if public {
 		names[byHost] = s.name.Host()
@@ -205,7 +207,7 @@ func (t *Turn) unbind(now time.Time) {
 		}
 		cs := &f.commons[i]
 		if i == byHost && t.requested {
-			cs.hold(name, t.site.clocks.Ended, t.rested)
+			cs.hold(name, t.site.lastAsked(), t.rested)
 		}
 		for _, s := range cs.leave(name, now) {
 			f.unpark(s)

@@ -52,7 +52,8 @@
 // requisites.go what is asked for once pages are spent, steer.go what it is told while it
 // runs, rest.go what is under way, and hold.go what is
 // done but for its end. url.go and site.go say what a URL is; clock.go computes when a
-// site is due, and kept.go what is left of that after a restart; queue.go, common.go and
+// site is due, past.go keeps what it has come to, and kept.go says what is left of that
+// after a restart; queue.go, common.go and
 // shared.go hold what a site can wait for: its own time and another site's right, an
 // address, a registrable domain or a host name that it has in common with others, another
 // process. backlog.go is the seam to the disk, memory.go its counterpart in memory.

@@ -338,7 +338,7 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 			s.place = placeParked
 			return false
 		}
-		if o.clocks.Due.After(now) {
+		if due, _ := o.ownDue(); due.After(now) {
 			return false
 		}
 	}
@@ -418,7 +418,7 @@ func (f *Frontier) readAhead(s *site) error {
 	now := f.now()
 	f.mu.Lock()
 	waiting := now
-	if s.clocks.Strikes > 0 && s.more {
+	if s.resting() && s.more {
 		waiting = time.Time{} // for none of those that wait
 	} else if !s.retry.After(now) {
 		if s.kept.After(now) {
@@ -486,7 +486,8 @@ func (t *Turn) released() time.Time {
 	if t.requested && t.bound[byHost] != "" {
 		return t.rested
 	}
-	return t.site.clocks.Due
+	due, _ := t.site.ownDue()
+	return due
 }
 
 func (f *Frontier) free(s *site) {

@@ -103,11 +103,11 @@ func (f *Frontier) submitEnds(s *site) error {
 		if e.fate.counts(e.entry) {
 			s.heldPages--
 			f.heldPages--
-			s.spent.Pages++
+			s.spend(Spent{Pages: 1})
 			f.spent.Pages++
 		}
 		c := Completion{
-			Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Entry: e.entry.after(e.fate, e.visit), Fate: e.fate, Held: true, Links: e.links,
+			Site: s.name, Clocks: s.clocks(), Spent: s.spent(), Given: s.fate(), Entry: e.entry.after(e.fate, e.visit), Fate: e.fate, Held: true, Links: e.links,
 		}
 		f.submitted()
 		f.mu.Unlock()

@@ -80,21 +80,22 @@ func (f *Frontier) restart(s *site) {
 		return
 	}
 	gap := f.delay(s)
-	if !s.clocks.Ended.IsZero() {
-		gap, _ = s.clocks.steady(gap)
+	if c := s.clocks(); !c.Ended.IsZero() {
+		gap, _ = c.steady(gap)
 	}
-	s.clocks.raise(f.opts.Restarted.Add(gap), RestartClock)
+	s.raise(f.opts.Restarted.Add(gap), RestartClock)
 }
 
 // holdHost has the other services of a host wait for the last answer of s, in an
 // earlier run, too.
 func (f *Frontier) holdHost(s *site) {
-	if !s.clocks.Public {
+	if !s.public() {
 		return
 	}
 	s.parts[byHost].name = s.name.Host()
-	if free := s.clocks.rested(s.name, f.delay(s)); free.After(f.now()) {
-		f.commons[byHost].hold(s.name.Host(), s.clocks.Ended, free)
+	clocks := s.clocks()
+	if free := clocks.rested(s.name, f.delay(s)); free.After(f.now()) {
+		f.commons[byHost].hold(s.name.Host(), clocks.Ended, free)
 	}
 }
 
@@ -116,12 +117,15 @@ func (f *Frontier) absorb(g Growth) {
 // its clocks as they are now.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
-	if s.queued > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given != nil ||
-		!st.Clocks.Ended.Equal(s.clocks.Ended) || !st.Clocks.Due.Equal(s.clocks.Due) {
+	if s.queued > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given() {
+		return
+	}
+	due, _ := s.ownDue()
+	if ended := s.lastAsked(); !st.Clocks.Ended.Equal(ended) || !st.Clocks.Due.Equal(due) {
 		return
 	}
 	delete(f.sites, s.name)
-	if !s.clocks.Ended.IsZero() {
+	if !s.lastAsked().IsZero() {
 		f.drained++
 	}
 }
@@ -132,13 +136,10 @@ func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {
 		s = f.site(st.Site)
-		s.clocks, s.spent = st.Clocks, st.Spent
-		s.give(st.Fate)
-		if !s.clocks.Ended.IsZero() {
+		if !st.Clocks.Ended.IsZero() {
 			f.drained--
 		}
-		s.clocks.meet(f.now())
-		s.since = s.clocks.Ended
+		s.recall(st, f.now())
 		f.restart(s)
 		f.slow(s)
 		f.holdHost(s)

@@ -22,13 +22,7 @@ const (
 // few entries read ahead.
 type site struct {
 	name Site
-
-	// clocks, spent and given are newer than what the backlog knows. Only Finish
-	// writes them, and learn when the site comes into memory.
-	clocks Clocks
-	since  time.Time // what Due is counted from, where the last answer is not one of this run
-	spent  Spent
-	given  *Fate // why it is not asked any more in this run; nil while it is. give alone writes it
+	past *past // nil: it was never asked. Newer than what the backlog knows
 
 	limits   *SiteLimits   // nil until they are known, or where no site has any; limit alone writes it
 	page     bool          // it is out for what may be a page that counts: see motion.pages
@@ -53,22 +47,6 @@ type site struct {
 	wanted  []*site     // parked until this site is released
 
 	spot // where it is
-}
-
-// fate is why s is not asked any more in this run.
-func (s *site) fate() Fate {
-	if s.given == nil {
-		return Fate{}
-	}
-	return *s.given
-}
-
-// give says why s is not asked any more, if it is not.
-func (s *site) give(fate Fate) {
-	if s.given = nil; fate.Code != Undecided {
-		kept := fate // alone takes memory, and only now
-		s.given = &kept
-	}
 }
 
 // A spot is where a site is. While it waits or is ready index is where in that queue,
@@ -113,7 +91,7 @@ func (q *queues) first() *site {
 
 // dueAt computes when s can be asked and what it waits for.
 func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
-	due, by := s.clocks.Due, s.clocks.By
+	due, by := s.ownDue()
 	later := func(t time.Time, c Clock) {
 		if t.After(due) {
 			due, by = t, c
@@ -130,14 +108,15 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	}
 	later(s.machine.until, MachineClock)
 	if s.wants != nil {
-		later(s.wants.clocks.Due, SiteClock)
+		other, _ := s.wants.ownDue()
+		later(other, SiteClock)
 	}
 	return due, by
 }
 
 // askable reports whether there is anything to ask s for in this run.
 func (f *Frontier) askable(s *site) bool {
-	if s.given != nil || s.excluded != "" || f.overBudget(s) {
+	if s.given() || s.excluded != "" || f.overBudget(s) {
 		return false
 	}
 	if f.shut(s) {
@@ -156,10 +135,10 @@ func (s *Spent) add(t Spent) {
 // overBudget reports whether s has used up what one site may cost, so that nothing more is
 // asked of it. See shut for its pages, where Options.Requisites is set.
 func (f *Frontier) overBudget(s *site) bool {
-	most := f.most(s)
+	most, spent := f.most(s), s.spent()
 	return !f.opts.Requisites && f.sitePagesSpent(s) ||
-		most.Bytes > 0 && s.spent.Bytes >= most.Bytes ||
-		most.Time > 0 && s.spent.Time >= most.Time
+		most.Bytes > 0 && spent.Bytes >= most.Bytes ||
+		most.Time > 0 && spent.Time >= most.Time
 }
 
 // queue puts s where it belongs now. It requires that mu is held.
@@ -225,7 +204,7 @@ func (f *Frontier) unpark(s *site) {
 // not fail yet go first: one URL that is always answered by a 503 must not keep
 // the others waiting.
 func (s *site) next(shut bool) int {
-	if s.clocks.Strikes > 0 {
+	if s.resting() {
 		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
 			return i
 		}

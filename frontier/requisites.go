@@ -28,7 +28,7 @@ func (f *Frontier) pagesSpent() bool {
 // sitePagesSpent is the same for a site.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
-	return most > 0 && s.spent.Pages+s.heldPages >= most
+	return most > 0 && s.spent().Pages+s.heldPages >= most
 }
 
 // shut reports whether s may be asked for no page any more, but for what its pages are
@@ -111,7 +111,7 @@ func (f *Frontier) readShown(s *site) error {
 	now := f.now()
 	f.mu.Lock()
 	waiting := now
-	if s.clocks.Strikes > 0 && s.mayShow() {
+	if s.resting() && s.mayShow() {
 		waiting = time.Time{}
 	} else if s.shown.looked && !s.shown.first.After(now) && s.shown.kept.After(now) {
 		waiting = s.shown.kept

@@ -75,7 +75,8 @@ func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	s.machine.until = taken.Until
 	if taken.Lease {
 		patience := f.limits.patience()
-		gap, _ := s.clocks.steady(f.delay(s))
+		clocks := s.clocks()
+		gap, _ := clocks.steady(f.delay(s))
 		poll := max(gap, time.Second)
 		if now.Add(poll).Sub(s.machine.since) > patience {
 			poll = patience + time.Second

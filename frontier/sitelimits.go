@@ -82,9 +82,9 @@ func (f *Frontier) limit(s *site) error {
 // restAnew has s rest for as long as its own delay asks, from its last answer and from
 // an unclean start, in whichever run that was. It requires that mu is held.
 func (f *Frontier) restAnew(s *site) {
-	if c := &s.clocks; !c.Ended.IsZero() {
+	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, by := c.steady(f.delay(s))
-		c.raise(c.Ended.Add(gap), by)
+		s.raise(c.Ended.Add(gap), by)
 	}
 	f.restart(s)
 	f.holdHost(s)
@@ -93,5 +93,6 @@ func (f *Frontier) restAnew(s *site) {
 // barred reports whether s, which was picked, is not to be asked now: by limits that
 // were not known when it was queued.
 func (f *Frontier) barred(s *site, now time.Time) bool {
-	return s.limits != nil && (s.clocks.Due.After(now) || f.overBudget(s))
+	due, _ := s.ownDue()
+	return s.limits != nil && (due.After(now) || f.overBudget(s))
 }

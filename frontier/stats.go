@@ -101,7 +101,8 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 // status requires that mu is held.
 func (f *Frontier) status(s *site) SiteStatus {
 	due, by := f.dueAt(s)
-	gap, _ := s.clocks.steady(f.delay(s))
+	clocks := s.clocks()
+	gap, _ := clocks.steady(f.delay(s))
 	over, shut := f.overBudget(s), false
 	if !over && f.sitePagesSpent(s) {
 		_, shut = s.shows()
@@ -109,8 +110,8 @@ func (f *Frontier) status(s *site) SiteStatus {
 		over = !shut
 	}
 	return SiteStatus{
-		Site: s.name, Queued: s.queued, Spent: s.spent, Out: s.place == placeOut,
-		Due: due, By: by, Pause: s.clocks.asked(), Given: s.fate(), Over: over, Shut: shut,
+		Site: s.name, Queued: s.queued, Spent: s.spent(), Out: s.place == placeOut,
+		Due: due, By: by, Pause: clocks.asked(), Given: s.fate(), Over: over, Shut: shut,
 		Gap: gap, Parked: s.place == placeParked, Excluded: s.excluded,
 	}
 }
@@ -173,7 +174,7 @@ func (f *Frontier) account(t *Turn, o Outcome) {
 	if margin < 0 {
 		p.Early++
 	}
-	if until := t.site.clocks.RetryAfter; !until.IsZero() && !o.Request.Started.Before(until) {
+	if until := t.site.clocks().RetryAfter; !until.IsZero() && !o.Request.Started.Before(until) {
 		p.RetryAfter++
 	}
 }

@@ -362,14 +362,14 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 		"it wants another":           func(s *site) { s.wants = &site{} },
 		"another wants it":           func(s *site) { s.suitors = 1 },
 		"it was given up":            func(s *site) { s.give(Fate{Code: SiteDead}) },
-		"it has ended since":         func(s *site) { s.clocks.Ended = now.Add(1) },
-		"it is due at another time":  func(s *site) { s.clocks.Due = now.Add(2) },
-		"it was asked here, only so": func(s *site) { s.clocks.Ended, s.clocks.Due = now.Add(1), now.Add(2) },
+		"it has ended since":         func(s *site) { s.setClocks(Clocks{Ended: now.Add(1), Due: now.Add(1)}) },
+		"it is due at another time":  func(s *site) { s.setClocks(Clocks{Ended: now, Due: now.Add(2)}) },
+		"it was asked here, only so": func(s *site) { s.setClocks(Clocks{Ended: now.Add(1), Due: now.Add(2)}) },
 	} {
 		f := opened(t, NewMemory(), Options{})
 		s := f.site("http://a.example")
-		s.clocks.Ended, s.clocks.Due = now, now.Add(1)
-		st := SiteState{Site: s.name, Clocks: s.clocks}
+		s.setClocks(Clocks{Ended: now, Due: now.Add(1)})
+		st := SiteState{Site: s.name, Clocks: s.clocks()}
 		change(s)
 		f.leave(st)
 		if left := f.sites[s.name] == nil; left != (name == "") || f.drained == 1 != left {

@@ -136,7 +136,7 @@ func (f *Frontier) least(of, host string) time.Duration {
 // slow raises the due time of a site that was slowed since it was asked last. It
 // requires that mu is held, and that no turn has the site.
 func (f *Frontier) slow(s *site) {
-	if s.slowed > 0 && !s.clocks.Ended.IsZero() {
-		s.clocks.raise(s.clocks.Ended.Add(f.delay(s)), OwnClock)
+	if ended := s.lastAsked(); s.slowed > 0 && !ended.IsZero() {
+		s.raise(ended.Add(f.delay(s)), OwnClock)
 	}
 }

@@ -121,8 +121,8 @@ func (t *Turn) Asked() Pause { return t.pause }
 
 // stamp notes what the clocks of the site ask of t.
 func (t *Turn) stamp() {
-	c := &t.site.clocks
-	p := Pause{By: c.By, Since: t.site.since}
+	c := t.site.clocks()
+	p := Pause{By: c.By, Since: t.site.since()}
 	from := p.Since
 	switch {
 	case c.By == RestartClock:
@@ -150,7 +150,7 @@ func (t *Turn) wait(p Pause) {
 func (t *Turn) Rested() time.Time {
 	t.frontier.mu.Lock()
 	defer t.frontier.mu.Unlock()
-	return t.site.clocks.Ended
+	return t.site.lastAsked()
 }
 
 // Due is when the site could be asked by all that was known of it.
@@ -206,9 +206,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
-	if err == nil && o.clocks.Due.After(now) {
+	if due, _ := o.ownDue(); err == nil && due.After(now) {
 		t.site.want(o)
-		err = &NotYet{SiteClock, o.clocks.Due}
+		err = &NotYet{SiteClock, due}
 	}
 	if err != nil {
 		f.free(o)
@@ -260,15 +260,16 @@ func (t *Turn) reach(to Site) (*site, error) {
 		return o, nil
 	}
 	o := f.site(to)
+	due, _ := o.ownDue()
 	switch {
 	case o.excluded != "":
 		return nil, ErrExcluded
 	case o.place == placeOut:
 		t.site.want(o)
 		return nil, &NotYet{By: SiteClock}
-	case o.clocks.Due.After(now):
+	case due.After(now):
 		t.site.want(o)
-		return nil, &NotYet{SiteClock, o.clocks.Due}
+		return nil, &NotYet{SiteClock, due}
 	}
 	f.take(o)
 	return o, nil
@@ -291,8 +292,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	s, now := t.site, f.now()
 	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
 	f.account(t, o)
-	t.moveClocks(&o)
-	given := f.giveUp(&s.clocks, o, now)
+	given := t.moveClocks(&o, now)
 	fate := Fate{}
 	if !t.hop {
 		s.give(given)
@@ -305,7 +305,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		t.hold(fate)
 		ended = Fate{}
 	case fate.counts(t.entry):
-		s.spent.Pages++
+		s.spend(Spent{Pages: 1})
 		f.spent.Pages++
 	}
 	f.turnover()
@@ -313,7 +313,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		f.done++
 	}
 	c := Completion{
-		Site: s.name, Clocks: s.clocks, Spent: s.spent, Given: s.fate(), Common: t.keptCommon(now),
+		Site: s.name, Clocks: s.clocks(), Spent: s.spent(), Given: s.fate(), Common: t.keptCommon(now),
 		Entry: t.entry.after(ended, t.visit), Fate: ended, Held: held, Links: o.Links,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero() ||
@@ -340,28 +340,32 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	return fate, err
 }
 
-// moveClocks moves the clocks of the site, and adds up what the request has cost. It
-// requires that mu is held.
-func (t *Turn) moveClocks(o *Outcome) {
+// moveClocks moves the clocks of the site, adds up what the request has cost, and says
+// whether the site is given up. It requires that mu is held.
+func (t *Turn) moveClocks(o *Outcome, now time.Time) (given Fate) {
 	f, s := t.frontier, t.site
+	c := s.clocks()
 	if o.Gap != nil {
-		s.clocks.Gap, s.clocks.GapBy = o.Gap.For, o.Gap.By
-		if o.Request == nil && !s.clocks.Ended.IsZero() { // the robots.txt came from another site
-			s.clocks.raise(s.clocks.Ended.Add(o.Gap.For), o.Gap.By)
+		c.Gap, c.GapBy = o.Gap.For, o.Gap.By
+		if o.Request == nil && !c.Ended.IsZero() { // the robots.txt came from another site
+			c.raise(c.Ended.Add(o.Gap.For), o.Gap.By)
 		}
 	}
 	if o.Request != nil {
-		s.clocks.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.delay(s))
-		s.since, t.requested, t.rested = time.Time{}, true, s.clocks.Due
+		c.move(s.name, *o.Request, o.Trouble, o.RetryAfter, f.delay(s))
+		s.begun().earlier, t.requested, t.rested = false, true, c.Due
 		cost := Spent{Bytes: o.Request.Bytes, Time: o.Request.Ended.Sub(o.Request.Started)}
-		s.spent.add(cost)
+		s.spend(cost)
 		f.spent.add(cost)
 	}
 	by := o.DeferBy
 	if by == NoClock {
 		by = RobotsClock
 	}
-	s.clocks.raise(o.Defer, by)
+	c.raise(o.Defer, by)
+	given = f.giveUp(&c, *o, now)
+	s.setClocks(c)
+	return given
 }
 
 // check refuses an outcome that cannot be one. It requires that mu is held.
@@ -387,10 +391,11 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	fate.Time = now
 	if o.Trouble != NoTrouble {
 		t.entry.Tries++
-		if t.site.given != nil { // which is its own fault
+		if t.site.given() { // which is its own fault
 			t.entry.Tries = 0
 		}
-		most, rest := MaxTries, t.site.clocks.Due.Sub(now)
+		due, _ := t.site.ownDue()
+		most, rest := MaxTries, due.Sub(now)
 		pause := retryDelay(t.entry.Tries, rest)
 		if o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble {
 			most = MaxRests

@@ -1,0 +1,114 @@
+package frontier
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// filled sets one field of a struct to something that is not zero.
+func filled(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch x := v.Addr().Interface().(type) {
+	case *time.Time:
+		*x = time.Now()
+	default:
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("of its own")
+		case reflect.Int, reflect.Int64:
+			v.SetInt(1 + math.MaxInt16)
+		case reflect.Bool:
+			v.SetBool(true)
+		default:
+			t.Fatalf("what is a %v that is not zero?", v.Type())
+		}
+	}
+}
+
+func TestAPastKeepsEachFieldOfTheClocksByItself(t *testing.T) {
+	all := Clocks{}
+	s, gone := &site{}, Fate{Code: SiteDead}
+	s.give(gone)
+	s.spend(Spent{1, 2, 3})
+	for i := range reflect.TypeFor[Clocks]().NumField() {
+		one := Clocks{}
+		filled(t, reflect.ValueOf(&one).Elem().Field(i))
+		filled(t, reflect.ValueOf(&all).Elem().Field(i))
+		for _, c := range []Clocks{one, all, {}} {
+			s.setClocks(c)
+			if got := s.clocks(); got != c {
+				t.Errorf("%s: %+v, not %+v", reflect.TypeFor[Clocks]().Field(i).Name, got, c)
+			}
+		}
+	}
+	if s.fate() != gone || s.spent() != (Spent{1, 2, 3}) {
+		t.Errorf("clocks have changed what is beside them: %+v, %+v", s.fate(), s.spent())
+	}
+	s.setClocks(all)
+	s.give(Fate{})
+	if got := s.clocks(); got != all || s.given() {
+		t.Errorf("what is beside clocks has changed them: %+v, given %v", got, s.fate())
+	}
+}
+
+func TestEachClockThatHasANameIsKeptWithoutIt(t *testing.T) {
+	for i, c := range clocksByCode {
+		if code, other := coded(c); int(code) != i || other != NoClock || code.clock("") != c {
+			t.Errorf("%q has the code %d, and is %q beside it", c, code, other)
+		}
+	}
+	for _, c := range []Clock{"of its own", "ow"} {
+		if code, other := coded(c); code.clock(other) != c {
+			t.Errorf("%q is read as %q", c, code.clock(other))
+		}
+	}
+	if len(clocksByCode) > int(noCode) || slices.Contains(clocksByCode[:], "of its own") {
+		t.Error("no code is left for what has none")
+	}
+	s := &site{}
+	s.setClocks(Clocks{By: BackOffClock, GapBy: CrawlDelayClock, Strikes: math.MaxInt, Good: 3})
+	if s.past.odd != nil {
+		t.Error("a usual past takes the memory of an unusual one")
+	}
+	if got := s.clocks().Strikes; got != math.MaxInt32 {
+		t.Errorf("%d strikes are kept of as many as there can be", got)
+	}
+}
+
+func TestASiteThatWasNeverAskedHasNoPast(t *testing.T) {
+	s := &site{name: "http://a.example"}
+	s.recall(SiteState{Site: s.name, Known: 3, Queued: 3}, time.Now())
+	s.give(Fate{})
+	s.spend(Spent{})
+	s.setClocks(Clocks{})
+	s.raise(time.Time{}, OwnClock)
+	if s.past != nil {
+		t.Errorf("%+v", s.past)
+	}
+	due, by := s.ownDue()
+	got := fmt.Sprint(due.IsZero(), by, s.lastAsked().IsZero(), s.since().IsZero(), s.resting(), s.public(), s.spent(), s.fate() == Fate{})
+	if want := fmt.Sprint(true, NoClock, true, true, false, false, Spent{}, true); got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+}
+
+func TestTheDueTimeOfASiteIsOnlyRaised(t *testing.T) {
+	s, now := &site{}, time.Now()
+	for i, step := range []struct {
+		to   time.Duration
+		by   Clock
+		want time.Duration
+		said Clock
+	}{
+		{2, OwnClock, 2, OwnClock}, {1, RetryClock, 2, OwnClock}, {2, RetryClock, 2, OwnClock}, {3, "of its own", 3, "of its own"},
+	} {
+		s.raise(now.Add(step.to), step.by)
+		if due, by := s.ownDue(); !due.Equal(now.Add(step.want)) || by != step.said {
+			t.Errorf("step %d: due after %v, by %q", i, due.Sub(now), by)
+		}
+	}
+}
