@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,26 +16,53 @@ import (
 	"time"
 )
 
+// A selection is what commands that measure are told alike.
+type selection struct {
+	scenario, contestants, temp string
+	rounds, concurrency         int
+	scale                       float64
+	timeout                     time.Duration
+}
+
+func (s *selection) flags(f *flag.FlagSet) {
+	f.StringVar(&s.scenario, "scenario", "engine", "`names` of scenarios, separated by commas, or all")
+	f.Float64Var(&s.scale, "scale", 1, "`factor` of the number of pages or hosts")
+	f.IntVar(&s.concurrency, "concurrency", 0, "`requests` at once, where a contestant has the setting (default 64)")
+	f.StringVar(&s.temp, "dir", "", "`directory` for what contestants write (default: that of temporary files)")
+	f.DurationVar(&s.timeout, "timeout", 10*time.Minute, "`time` after which a contestant is stopped")
+}
+
+// scenarios are those that were asked for.
+func (s *selection) scenarios() ([]scenario, error) {
+	list, err := choose(s.scenario, scenarios(s.scale))
+	if s.concurrency > 0 {
+		for _, sc := range list {
+			for i := range sc.cases {
+				sc.cases[i].concurrency = s.concurrency
+			}
+		}
+	}
+	return list, err
+}
+
 // runBench measures and prints.
 func runBench(ctx context.Context, args []string, out io.Writer) error {
+	var s selection
 	f := flag.NewFlagSet("run", flag.ContinueOnError)
-	which := f.String("scenario", "engine", "`names` of scenarios, separated by commas, or all")
-	who := f.String("contestants", "", "`names` of contestants, separated by commas (default: all that can take part)")
-	rounds := f.Int("rounds", 3, "`rounds`, in each of which all contestants run once; medians are shown")
-	scale := f.Float64("scale", 1, "`factor` of the number of pages or hosts")
-	concurrency := f.Int("concurrency", 0, "`requests` at once, where a contestant has the setting (default 64)")
+	s.flags(f)
+	f.StringVar(&s.contestants, "contestants", "", "`names` of contestants, separated by commas (default: all that can take part)")
+	f.IntVar(&s.rounds, "rounds", 3, "`rounds`, in each of which all contestants run once; medians are shown")
 	markdown := f.String("markdown", "", "`file` to which the tables are written as Markdown")
 	svg := f.String("svg", "", "`file` to which the bars are written as SVG")
-	temp := f.String("dir", "", "`directory` for what contestants write (default: that of temporary files)")
-	patience := f.Duration("timeout", 10*time.Minute, "`time` after which a contestant is stopped")
+	asJSON := f.String("json", "", "`file` to which the tables, and each single run, are written as JSON (times in nanoseconds)")
 	profile := f.String("profile", "", "`path`: write profiles of contestants that are built in to path-NAME.cpu and so on")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if *rounds < 1 || f.NArg() > 0 {
+	if s.rounds < 1 || f.NArg() > 0 {
 		return errors.New("run: rounds must be positive, and there are no arguments")
 	}
-	wanted, err := choose(*which, scenarios(*scale))
+	wanted, err := s.scenarios()
 	if err != nil {
 		return err
 	}
@@ -42,21 +70,17 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{exe: exe, temp: *temp, timeout: *patience, profile: *profile}
+	b := &bench{exe: exe, temp: s.temp, timeout: s.timeout, profile: *profile}
 	var tables []table
-	for _, s := range wanted {
-		if *concurrency > 0 {
-			for i := range s.cases {
-				s.cases[i].concurrency = *concurrency
-			}
-		}
-		t, err := b.table(ctx, s, *who, *rounds)
+	for _, sc := range wanted {
+		t, err := b.table(ctx, sc, s.contestants, s.rounds)
 		if err != nil {
 			return err
 		}
 		tables = append(tables, t)
 	}
-	text := renderMarkdown(tables, environment())
+	env := environment()
+	text := renderMarkdown(tables, env)
 	if _, err := io.WriteString(out, text); err != nil {
 		return err
 	}
@@ -66,7 +90,32 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	if *svg != "" {
 		err = errors.Join(err, os.WriteFile(*svg, renderSVG(tables), 0o644))
 	}
+	if *asJSON != "" {
+		err = errors.Join(err, writeJSON(*asJSON, tables, env))
+	}
 	return err
+}
+
+// writeJSON writes what renderMarkdown shows, and the runs it is made of.
+func writeJSON(path string, tables []table, env string) error {
+	type scenarioJSON struct {
+		Scenario, About string
+		Rounds          int
+		Rows            []row
+	}
+	all := struct {
+		Environment string
+		Tables      []scenarioJSON
+	}{Environment: env}
+	for i := range tables {
+		t := &tables[i]
+		all.Tables = append(all.Tables, scenarioJSON{t.Scenario.name, t.Scenario.about, t.Rounds, t.Rows})
+	}
+	raw, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o644)
 }
 
 // table measures the cases of a scenario.
@@ -127,8 +176,10 @@ func takePart(s *scenario, names string) ([]contestant, error) {
 
 // A bench runs contestants.
 type bench struct {
-	exe, temp, profile string
-	timeout            time.Duration
+	exe           string // of this program, which serves the webs
+	build         string // executable whose built-in contestants run; exe where empty
+	temp, profile string
+	timeout       time.Duration
 }
 
 // measure runs all contestants in each round, so that what else the machine
@@ -230,7 +281,7 @@ func (b *bench) child(ctx context.Context, p *process, t *task, rep *report) err
 	if err != nil {
 		return err
 	}
-	p.cmd = childProcess(b.exe, childCommand)
+	p.cmd = childProcess(cmp.Or(b.build, b.exe), childCommand)
 	p.cmd.Stdin = bytes.NewReader(in)
 	var out bytes.Buffer
 	p.cmd.Stdout = &out

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -349,6 +350,34 @@ func TestScenariosAndContestantsAreFound(t *testing.T) {
 	list, err := takePart(&all[0], "permesso,raw-discard")
 	if err != nil || !slices.EqualFunc(list, []string{"raw-discard", "permesso"}, func(c contestant, name string) bool { return c.name == name }) {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// What is written for programs is what the tables show, and each run.
+func TestResultsAreWrittenAsJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bench.json")
+	t.Setenv("PATH", t.TempDir()) // no program is asked for its version
+	if err := run(t.Context(), []string{"run", "--scale", "0.004", "--rounds", "1", "--contestants", "raw-discard", "--json", path}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Environment string
+		Tables      []struct {
+			Scenario string
+			Rounds   int
+			Rows     []row
+		}
+	}
+	if err := json.Unmarshal(raw, &got); err != nil || len(got.Tables) != 1 || len(got.Tables[0].Rows) != 1 || !strings.Contains(got.Environment, runtime.Version()) {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	one := got.Tables[0]
+	if r := one.Rows[0]; one.Scenario != "engine" || one.Rounds != 1 || r.Name != "raw-discard" || len(r.Runs) != 1 || r.Runs[0].Web.Pages != 40 || r.Runs[0].CPU <= 0 {
+		t.Errorf("%+v", one)
 	}
 }
 

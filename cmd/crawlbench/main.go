@@ -3,6 +3,7 @@
 //
 //	crawlbench run
 //	crawlbench run --scenario engine,politeness --rounds 5 --markdown bench.md --svg bench.svg
+//	crawlbench ab --rounds 12 --contestants permesso,permesso-warc OLD NEW
 //	crawlbench frontier --urls 10000000
 //	crawlbench behave
 //	crawlbench web --hosts 1000 --pages 1000 --listen 127.0.0.1:8080
@@ -29,6 +30,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "measure the contestants and print a table", runBench},
+		{"ab", "compare two builds of this program, run by run", runAB},
 		{"web", "serve the web alone, for any crawler", runWeb},
 		{"frontier", "measure the frontier and the state file without a web", runFrontier},
 		{"behave", "ask the contestants how they behave", runBehave},

@@ -38,10 +38,11 @@ type row struct {
 	After             bool    // another contestant has crawled the same web before it
 	Requests, KB      float64 // that were made, and that bodies had, for each page
 	Remarks           []string
+	Runs              []result
 }
 
 func newRow(bc *benchCase, c *contestant, rs []result) row {
-	r := row{Case: bc.label, Name: c.name, About: c.about, After: c.after != ""}
+	r := row{Case: bc.label, Name: c.name, About: c.about, After: c.after != "", Runs: rs}
 	r.CPU = median(rs, func(r result) float64 { return r.CPU.Seconds() * 1000 / float64(max(1, r.Web.Pages)) })
 	r.Rate = median(rs, func(r result) float64 { return float64(r.Web.Pages) / r.Web.Elapsed.Seconds() })
 	r.Memory = int64(median(rs, func(r result) float64 { return float64(r.Memory) }))
@@ -55,6 +56,12 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 	r.Conns = most(rs, func(r result) int64 { return r.Web.Conns })
 	r.Goroutines = int(most(rs, func(r result) int64 { return int64(r.Report.Goroutines) }))
 	r.Seen = int(most(rs, func(r result) int64 { return int64(r.Report.Seen) }))
+	r.Remarks = remarks(bc, c, rs)
+	return r
+}
+
+// remarks are what went wrong, in the worst of the runs.
+func remarks(bc *benchCase, c *contestant, rs []result) (list []string) {
 	for _, remark := range []struct {
 		text string
 		n    int64
@@ -65,18 +72,18 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 		{"asks %d times too early", most(rs, func(r result) int64 { return r.Web.Early })},
 	} {
 		if remark.n > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf(remark.text, remark.n))
+			list = append(list, fmt.Sprintf(remark.text, remark.n))
 		}
 	}
 	for _, res := range rs {
-		if remark := "ends with: " + res.Failed; res.Failed != "" && !slices.Contains(r.Remarks, remark) {
-			r.Remarks = append(r.Remarks, remark)
+		if remark := "ends with: " + res.Failed; res.Failed != "" && !slices.Contains(list, remark) {
+			list = append(list, remark)
 		}
 	}
 	if !c.floor && c.after == "" && most(rs, func(r result) int64 { return -r.Web.Robots }) == 0 {
-		r.Remarks = append(r.Remarks, "does not ask for robots.txt")
+		list = append(list, "does not ask for robots.txt")
 	}
-	return r
+	return list
 }
 
 // share is how near a run came to its bound: each host answers, pauses, and
