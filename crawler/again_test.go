@@ -21,6 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/export"
 )
@@ -73,6 +74,57 @@ func (e *endless) whole() {
 	if err != nil || !report.Clean() || report.UnprovenLines > 0 {
 		e.t.Errorf("the audit says %+v, %v", report, err)
 	}
+	s, err := crawler.ReadStatus(e.dir)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	is, was := s.Crawl, e.sum.Frontier
+	if counted := figuresOf(e.t, e.dir); is != counted || is.Queued != was.Entries || is.Again != was.Again || is.Done != was.Done || !is.NextAgain.Equal(e.sum.NextAgain) {
+		e.t.Errorf("the status says %+v, at the end of the run it was %+v, next %v; counted are %+v", is, was, e.sum.NextAgain, counted)
+	}
+	left := 0
+	for _, n := range e.sum.Left {
+		left += n
+	}
+	if left != was.Entries || left != len(e.left) {
+		e.t.Errorf("%d are left, %v are told of, %d queued", left, e.left, was.Entries)
+	}
+}
+
+// figuresOf are the figures of a crawl, counted URL by URL.
+func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = r.Sites(func(st frontier.SiteState) error {
+		n.Pages += st.Spent.Pages
+		n.Bytes += st.Spent.Bytes
+		return nil
+	})
+	for site, wrong := range r.Names() {
+		err = errors.Join(err, wrong)
+		for k, wrong := range r.Entries(site) {
+			err = errors.Join(err, wrong)
+			n.Known++
+			switch {
+			case k.Fate.Again():
+				if n.Again++; n.NextAgain.IsZero() || k.Fate.Until.Before(n.NextAgain) {
+					n.NextAgain = k.Fate.Until
+				}
+			case k.Fate.Ends():
+				n.Done++
+			default:
+				n.Queued++
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // run crawls for a time, while the world changes at moments from its start.
@@ -160,7 +212,7 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 						t.Errorf("%s was asked for %s, want %s", target, got, requests)
 					}
 				}
-				if e.sum.End != crawler.EndTime || e.sum.Pages != 27 || e.sum.Frontier.Spent.Pages != 6 || e.sum.Left[crawler.SkipQueued] != 6 || len(e.left) != 0 {
+				if e.sum.End != crawler.EndTime || e.sum.Pages != 27 || e.sum.Frontier.Spent.Pages != 6 || e.sum.Frontier.Again != 6 || len(e.sum.Left) != 0 || len(e.left) != 0 {
 					t.Errorf("%s, %d pages, %d spent, left %v: %v", e.sum.End, e.sum.Pages, e.sum.Frontier.Spent.Pages, e.sum.Left, e.left)
 				}
 				if !kept {
@@ -439,8 +491,8 @@ func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
 		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
 		for range 5 { // after 0, 4, 8, 12 and 16 days
 			e.run(0, weekly, nil)
-			if e.sum.End != crawler.EndPatience || e.sum.Left[crawler.SkipWaits] != 2 {
-				t.Errorf("%s, left %v", e.sum.End, e.sum.Left)
+			if e.sum.End != crawler.EndPatience || len(e.sum.Left) != 0 || e.sum.Frontier.Again != 2 || !strings.HasSuffix(e.sum.String(), "; 2 to be fetched again") {
+				t.Errorf("%s, left %v", e.sum, e.sum.Left)
 			}
 			time.Sleep(4 * days)
 		}

@@ -119,6 +119,13 @@ func TestKillsLoseNoVisit(t *testing.T) {
 		if _, err := storage.Verify(dir, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
+		s, err := crawler.ReadStatus(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, counted := s.Crawl, figuresOf(t, dir); is.Again != counted.Again || is.Done != counted.Done {
+			t.Errorf("after a kill: the status says %+v, counted are %+v", is, counted)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(root, "enough"), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,8 @@ type Step struct {
 // SiteFacts are what is held against a site as a whole.
 type SiteFacts struct {
 	Known  bool
-	Queued int
+	Queued int // URLs
+	Again  int // URLs that were fetched, and wait to be fetched again
 	Spent  frontier.Spent
 	Given  frontier.Fate // why it was given up in the last run; zero if it was not
 }
@@ -88,8 +89,8 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 		return nil, err
 	}
 	x.Site = SiteFacts{
-		Known:  st.Queued > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{},
-		Queued: st.Queued, Spent: st.Spent, Given: st.Fate,
+		Known:  st.Left() > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{},
+		Queued: st.Queued, Again: st.Again, Spent: st.Spent, Given: st.Fate,
 	}
 	var k storage.Kept
 	if k, x.Known, err = a.from.Entry(u); err != nil {

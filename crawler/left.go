@@ -67,8 +67,8 @@ func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) 
 			if err != nil {
 				return true, err
 			}
-			if e.Visits != nil {
-				continue // it was fetched, and is to be fetched again
+			if e.Again() {
+				continue // it is not left: it was fetched
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via
@@ -87,7 +87,7 @@ func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) 
 func (c *Crawler) unfinished() []frontier.SiteStatus {
 	var sites []frontier.SiteStatus
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
-		if st.Queued > 0 {
+		if st.Left() > 0 {
 			sites = append(sites, st)
 		}
 		return true

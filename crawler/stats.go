@@ -128,9 +128,12 @@ type Summary struct {
 	End     End
 	Sites   int                   // that were asked, or are to be
 	Waiting []frontier.SiteStatus // sites with something left, the first due first
-	Left    map[Reason]int        // URLs that have not ended, by why; Crawler.Left lists them
-	Repeats []Repeat              // where many pages have one body, the most first
-	Traps   []Trap                // where links were refused, the most first
+	Left    map[Reason]int        // URLs that are queued, by why; Crawler.Left lists them
+	// NextAgain is when the first of the URLs is due that are to be fetched again
+	// (frontier.Stats.Again); zero if none is known.
+	NextAgain time.Time
+	Repeats   []Repeat // where many pages have one body, the most first
+	Traps     []Trap   // where links were refused, the most first
 }
 
 // String says in a line how the run ended, what was fetched, and what is left
@@ -139,6 +142,9 @@ func (s Summary) String() string {
 	text := fmt.Sprintf("%s: %d answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
 	for _, r := range slices.Sorted(maps.Keys(s.Left)) {
 		text += fmt.Sprintf("; %d left: %s", s.Left[r], r)
+	}
+	if n := s.Frontier.Again; n > 0 {
+		text += fmt.Sprintf("; %d to be fetched again", n)
 	}
 	said := 0
 	for _, st := range s.Waiting {
@@ -166,6 +172,10 @@ func (c *Crawler) Summary() Summary {
 	s.Repeats, s.Traps = c.visits.repeats.list(), c.visits.traps.list()
 	s.Waiting = c.unfinished()
 	for _, st := range s.Waiting {
+		s.NextAgain = earlier(s.NextAgain, st.NextAgain)
+		if st.Queued == 0 {
+			continue
+		}
 		if s.Left == nil {
 			s.Left = map[Reason]int{}
 		}

@@ -41,7 +41,7 @@ type Status struct {
 	Rate   StatusRate     `json:"rate"`
 	Crawl  StatusCrawl    `json:"crawl"`
 	Sites  StatusSites    `json:"sites"`
-	Left   map[Reason]int `json:"left,omitempty"` // URLs that have not ended, by why, as in Summary
+	Left   map[Reason]int `json:"left,omitempty"` // URLs that are queued, by why, as in Summary
 	Polite StatusPolite   `json:"politeness"`
 	Memory StatusMemory   `json:"memory,omitzero"`
 
@@ -81,7 +81,10 @@ type StatusCrawl struct {
 	Bytes  int64 `json:"bytes"` // of answers
 	Done   int   `json:"done"`  // URLs that have ended
 	Queued int   `json:"queued"`
-	Known  int   `json:"known"` // both together; more are found as it goes on
+	Again  int   `json:"again,omitempty"` // URLs that were fetched, and wait to be fetched again (Options.Revisit)
+	Known  int   `json:"known"`           // all three together; more are found as it goes on
+
+	NextAgain time.Time `json:"next_again,omitzero"` // when the first of those of Again is due; zero if none is known
 }
 
 // StatusPolite is the account of the pauses, as in frontier.Politeness.
@@ -126,7 +129,8 @@ func (c *Crawler) Status() Status {
 	s.count(counts)
 	s.Rate = c.visits.counts.rate()
 	s.Crawl = StatusCrawl{
-		Pages: front.Spent.Pages, Bytes: front.Spent.Bytes, Done: front.Done, Queued: front.Entries, Known: front.Done + front.Entries,
+		Pages: front.Spent.Pages, Bytes: front.Spent.Bytes, Done: front.Done, Queued: front.Entries, Again: front.Again,
+		Known: front.Done + front.Entries + front.Again,
 	}
 	p := front.Polite
 	s.Polite = StatusPolite{p.Requests, p.Early, p.LeastMargin.Seconds(), p.RetryAfter}
@@ -135,6 +139,7 @@ func (c *Crawler) Status() Status {
 	s.Left = map[Reason]int{}
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
 		s.Sites.add(st, s.Time)
+		s.Crawl.NextAgain = earlier(s.Crawl.NextAgain, st.NextAgain)
 		if st.Queued > 0 {
 			s.Left[c.held(st).Reason] += st.Queued
 		}
@@ -144,6 +149,14 @@ func (c *Crawler) Status() Status {
 		s.Sites.Asking = &StatusSite{Site: site, Seconds: s.Time.Sub(since).Seconds()}
 	}
 	return s
+}
+
+// earlier is the earlier one of two times; zero counts for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (s *Status) count(n Counts) {

@@ -58,7 +58,9 @@ func ReadStatus(dir string) (s Status, err error) {
 		n.Bytes += st.Spent.Bytes
 		n.Known += st.Known
 		n.Queued += st.Queued
-		if !st.Clocks.Ended.IsZero() || st.Queued > 0 {
+		n.Again += st.Again
+		n.NextAgain = earlier(n.NextAgain, st.NextAgain)
+		if !st.Clocks.Ended.IsZero() || st.Left() > 0 {
 			s.Sites.Known++
 		}
 		one := left.site(st)
@@ -68,7 +70,7 @@ func ReadStatus(dir string) (s Status, err error) {
 		}
 		return nil
 	})
-	s.Crawl.Done = s.Crawl.Known - s.Crawl.Queued
+	s.Crawl.Done = s.Crawl.Known - s.Crawl.Queued - s.Crawl.Again
 	return s, err
 }
 
@@ -98,12 +100,12 @@ type leftOf struct {
 // site is what a frontier would say of a site.
 func (l *leftOf) site(st frontier.SiteState) frontier.SiteStatus {
 	one := frontier.SiteStatus{
-		Site: st.Site, Queued: st.Queued, Spent: st.Spent, Due: st.Clocks.Due, By: st.Clocks.By, Given: st.Fate,
+		Site: st.Site, Queued: st.Queued, Again: st.Again, NextAgain: st.NextAgain, Spent: st.Spent, Due: st.Clocks.Due, By: st.Clocks.By, Given: st.Fate,
 		Over: l.o.MaxHostPages > 0 && st.Spent.Pages >= l.o.MaxHostPages ||
 			l.o.MaxHostBytes > 0 && st.Spent.Bytes >= l.o.MaxHostBytes || l.o.MaxHostTime > 0 && st.Spent.Time >= l.o.MaxHostTime,
 	}
 	if !st.Ready && st.Waiting.After(one.Due) {
-		one.Due, one.By = st.Waiting, frontier.RetryClock
+		one.Due, one.By = st.Waiting, st.WaitsBy()
 	}
 	own := l.o.Delay
 	for _, o := range l.orders {

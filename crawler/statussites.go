@@ -10,7 +10,7 @@ import (
 // name.
 type StatusSites struct {
 	Known    int `json:"known"` // that were asked, or are to be
-	Left     int `json:"left"`  // with something queued; of these
+	Left     int `json:"left"`  // with something queued, or to be fetched again; of these
 	Busy     int `json:"busy"`  // are asked just now
 	Due      int `json:"due"`   // may be asked at once
 	Waiting  int `json:"waiting"`
@@ -24,7 +24,7 @@ type StatusSites struct {
 	Next    *StatusSite `json:"next,omitempty"`    // of those that wait, the first that is due
 	Last    *StatusSite `json:"last,omitempty"`    // of these, the last one
 	Slowest *StatusSite `json:"slowest,omitempty"` // with something to be asked, and the longest pause
-	Longest *StatusSite `json:"longest,omitempty"` // whose queue takes longest, at its pause, if all of it may be asked: Seconds
+	Longest *StatusSite `json:"longest,omitempty"` // whose queue takes longest, but for what is to be fetched again, at its pause, if all of it may be asked: Seconds
 	Asking  *StatusSite `json:"asking,omitempty"`  // that was asked first of those that are: Seconds ago
 }
 
@@ -32,6 +32,7 @@ type StatusSites struct {
 type StatusClock struct {
 	Sites  int       `json:"sites"`
 	Queued int       `json:"queued"`
+	Again  int       `json:"again,omitempty"`
 	First  time.Time `json:"first"` // when the first of them is due
 	Last   time.Time `json:"last"`
 }
@@ -40,6 +41,7 @@ type StatusClock struct {
 type StatusSite struct {
 	Site    frontier.Site  `json:"site"`
 	Queued  int            `json:"queued,omitempty"`
+	Again   int            `json:"again,omitempty"` // to be fetched again
 	Due     time.Time      `json:"due,omitzero"`
 	By      frontier.Clock `json:"by,omitempty"`    // what asks it to wait
 	Pause   float64        `json:"pause,omitempty"` // between two requests, in seconds
@@ -51,7 +53,7 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	if st.Out {
 		s.Busy++
 	}
-	if st.Queued == 0 {
+	if st.Left() == 0 {
 		return
 	}
 	s.Left++
@@ -66,7 +68,7 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 		s.Spent++
 		return
 	}
-	one := StatusSite{Site: st.Site, Queued: st.Queued, Due: st.Due, By: st.By, Pause: st.Gap.Seconds()}
+	one := StatusSite{Site: st.Site, Queued: st.Queued, Again: st.Again, Due: st.Due, By: st.By, Pause: st.Gap.Seconds()}
 	switch wait := st.Due.Sub(now); {
 	case st.Out:
 	case st.Parked:
@@ -77,6 +79,9 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 		s.wait(one)
 	}
 	one.keepIf(&s.Slowest, func(was *StatusSite) bool { return one.Pause > was.Pause })
+	if st.Queued == 0 {
+		return
+	}
 	one.Seconds = max(0, st.Due.Sub(now).Seconds()) + float64(st.Queued-1)*one.Pause
 	one.keepIf(&s.Longest, func(was *StatusSite) bool { return one.Seconds > was.Seconds })
 }
@@ -87,6 +92,7 @@ func (s *StatusSites) wait(one StatusSite) {
 	c, known := s.Clocks[one.By]
 	c.Sites++
 	c.Queued += one.Queued
+	c.Again += one.Again
 	if !known || one.Due.Before(c.First) {
 		c.First = one.Due
 	}

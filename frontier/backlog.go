@@ -51,13 +51,23 @@ type SiteState struct {
 	Site    Site
 	Clocks  Clocks
 	Known   int       // entries that it ever took in, ended ones included
-	Queued  int       // entries that have not ended
-	Ready   bool      // Read would return one of them, that need not wait
+	Queued  int       // entries that have not ended, but for those of Again
+	Again   int       // entries that were fetched, and wait to be fetched again (Entry.Again)
+	Ready   bool      // Read would return one that need not wait
 	Head    uint8     // if Ready: the rank of the first of them, or of one that is out
 	Waiting time.Time // earliest Due of those that wait; zero if none does
-	Spent   Spent
-	Fate    Fate // why the site was given up; zero if it was not
+	// NextAgain is the earliest Due of those of Again that were not read; zero if there is
+	// none. A backlog need not look for it behind many that wait for another try.
+	NextAgain time.Time
+	Spent     Spent
+	Fate      Fate // why the site was given up; zero if it was not
 }
+
+// WaitsBy is the clock of Waiting.
+func (s *SiteState) WaitsBy() Clock { return waitsBy(s.Waiting, s.NextAgain) }
+
+// Left is how many entries have not ended: Queued, and Again.
+func (s *SiteState) Left() int { return s.Queued + s.Again }
 
 // Spent is what a site, or a crawl, has cost so far: what budgets are about.
 type Spent struct {

@@ -26,7 +26,8 @@ const (
 	MachineClock    Clock = "machine"      // another process of this machine asks the site, or its address
 	SiteClock       Clock = "site"         // the site that robots.txt redirects to
 	RestartClock    Clock = "restart"      // the delay, after an unclean end
-	RetryClock      Clock = "retry"        // only pages that failed are left
+	RetryClock      Clock = "retry"        // nothing is left before a page that failed is due
+	AgainClock      Clock = "again"        // nothing is left before a page is due that is to be fetched again
 )
 
 // Bounds of the clocks.

@@ -34,7 +34,7 @@ func (f *Frontier) ended() error {
 		return ErrLimit
 	case len(f.waiting.sites) > 0:
 		return ErrPatience
-	case f.entries > 0:
+	case f.entries+f.again > 0:
 		return ErrUnasked
 	}
 	return ErrEnd

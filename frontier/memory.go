@@ -175,7 +175,7 @@ func (m *Memory) queue(links []Entry) {
 		s := m.touch(e.URL.Site())
 		s.lastID++
 		e.ID, e.Tries, e.Due = s.lastID, 0, time.Time{}
-		s.state.Queued++
+		s.count(e, 1)
 		s.ready.push(e)
 	}
 }
@@ -252,12 +252,21 @@ func (s *memorySite) complete(c Completion) {
 		return
 	}
 	delete(s.out, e.ID)
+	s.count(e, -1)
 	if c.Fate.Waits() {
 		e.Tries, e.ByGet, e.Visits, e.Due = c.Entry.Tries, c.Entry.ByGet, c.Entry.Visits, c.Fate.Until
 		s.waiting.push(e)
-		return
+		s.count(e, 1)
 	}
-	s.state.Queued--
+}
+
+// count counts an entry, by 1, or not any more, by -1.
+func (s *memorySite) count(e Entry, by int) {
+	if e.Again() {
+		s.state.Again += by
+	} else {
+		s.state.Queued += by
+	}
 }
 
 func (s *memorySite) summary() SiteState {
@@ -269,12 +278,28 @@ func (s *memorySite) summary() SiteState {
 	if len(s.waiting) > 0 {
 		st.Waiting = s.waiting[0].Due
 	}
+	if st.Again > 0 {
+		st.NextAgain = s.waiting.nextAgain(0, time.Time{})
+	}
 	return st
 }
 
 // An entryHeap has at i what comes before those at 2i+1 and 2i+2. An Entry is large: it is
 // moved once for each level, and never boxed.
 type entryHeap []Entry
+
+// nextAgain is when the first of those is due that are to be fetched again, of the entry at
+// i and of what stands below it in the heap, if that is before most: else most, which is
+// zero where none is known.
+func (h entryHeap) nextAgain(i int, most time.Time) time.Time {
+	switch {
+	case i >= len(h) || !most.IsZero() && !h[i].Due.Before(most):
+		return most
+	case h[i].Again():
+		return h[i].Due
+	}
+	return h.nextAgain(2*i+2, h.nextAgain(2*i+1, most))
+}
 
 func (h *entryHeap) push(e Entry) {
 	*h = append(*h, Entry{})

@@ -51,12 +51,20 @@ func (l *list) state(site Site) SiteState {
 		if e.ended {
 			continue
 		}
-		st.Queued++
+		again := e.Visits != nil && e.Tries == 0 && !e.Due.IsZero()
+		if again {
+			st.Again++
+		} else {
+			st.Queued++
+		}
 		switch {
 		case e.out:
 		case !e.Due.IsZero():
 			if st.Waiting.IsZero() || e.Due.Before(st.Waiting) {
 				st.Waiting = e.Due
+			}
+			if again && (st.NextAgain.IsZero() || e.Due.Before(st.NextAgain)) {
+				st.NextAgain = e.Due
 			}
 		case !st.Ready || e.Rank < st.Head:
 			st.Ready, st.Head = true, e.Rank
@@ -204,8 +212,8 @@ func (w *walk) compare() {
 	select {
 	case g := <-w.memory.Grown():
 		w.submits -= g.Settled
-		if n := len(g.Sites); n > 0 && g.Sites[n-1].Queued != want.Queued {
-			w.t.Fatalf("the last news are of %d entries, want %d", g.Sites[n-1].Queued, want.Queued)
+		if n := len(g.Sites); n > 0 && (g.Sites[n-1].Queued != want.Queued || g.Sites[n-1].Again != want.Again) {
+			w.t.Fatalf("the last news are of %d and %d entries, want %d and %d", g.Sites[n-1].Queued, g.Sites[n-1].Again, want.Queued, want.Again)
 		}
 	default:
 	}

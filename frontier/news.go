@@ -11,7 +11,7 @@ import (
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
-		f.done += st.Known - st.Queued
+		f.done += st.Known - st.Left()
 		if !st.Clocks.Ended.IsZero() {
 			f.drained++
 		}
@@ -19,7 +19,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 		st.Fate, st.Clocks.Refusals = Fate{}, 0
 		met := st.Clocks
 		again := met.meet(f.opened) && met.Due.After(f.opened.Add(time.Minute))
-		if st.Queued > 0 || again || st.Clocks.Due.After(f.opened) {
+		if st.Left() > 0 || again || st.Clocks.Due.After(f.opened) {
 			f.learn(st)
 		}
 		if again {
@@ -117,7 +117,7 @@ func (f *Frontier) absorb(g Growth) {
 // its clocks as they are now.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
-	if s.queued > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given() {
+	if s.left() > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given() {
 		return
 	}
 	due, _ := s.ownDue()
@@ -145,12 +145,13 @@ func (f *Frontier) learn(st SiteState) {
 		f.holdHost(s)
 	}
 	f.entries += st.Queued - s.queued
-	s.queued = st.Queued
+	f.again += st.Again - s.again
+	s.queued, s.again, s.revisit = st.Queued, st.Again, st.NextAgain
 	s.more = s.more || st.Ready
 	s.head = st.Head
 	s.retry, s.kept = f.meetEntry(st.Waiting, f.now()), st.Waiting
 	s.shown = shown{}
-	if st.Queued == 0 {
+	if s.left() == 0 {
 		s.more = false // all that was read has ended, too
 	}
 	f.queue(s)

@@ -61,11 +61,25 @@ type spot struct {
 // A stock is what the backlog has of a site, as it said last. learn writes it, and
 // readAhead, which takes from it.
 type stock struct {
-	queued int       // entries that have not ended
-	more   bool      // it may have entries to read that need not wait
-	head   uint8     // rank of the first of them
-	retry  time.Time // when the first of its waiting entries is due
-	kept   time.Time // the same, as the backlog has it
+	queued  int       // entries that have not ended, but for again
+	again   int       // that are to be fetched again
+	more    bool      // it may have entries to read that need not wait
+	head    uint8     // rank of the first of them
+	retry   time.Time // when the first of its waiting entries is due
+	kept    time.Time // the same, as the backlog has it
+	revisit time.Time // when the first is due that is to be fetched again, as the backlog has it
+}
+
+// left is how many entries have not ended.
+func (s *stock) left() int { return s.queued + s.again }
+
+// waitsBy is the clock of entries that wait until first, by what a backlog says; again is
+// when the first is due that is to be fetched again, zero if none is.
+func waitsBy(first, again time.Time) Clock {
+	if again.IsZero() || again.After(first) {
+		return RetryClock
+	}
+	return AgainClock
 }
 
 // queues are the sites with something to be asked that nobody has: each is in
@@ -99,9 +113,9 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	}
 	if f.shut(s) {
 		first, _ := s.shows()
-		later(first, RetryClock)
+		later(first, waitsBy(s.shown.kept, s.revisit))
 	} else if len(s.ahead) == 0 && !s.more {
-		later(s.retry, RetryClock)
+		later(s.retry, waitsBy(s.kept, s.revisit))
 	}
 	for i := range f.commons {
 		later(s.parts[i].start, f.commons[i].clock)

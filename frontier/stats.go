@@ -13,7 +13,8 @@ type Politeness struct {
 
 // totals are sums over all sites, those that are left to the backlog, too.
 type totals struct {
-	entries  int   // that have not ended: the sum of site.queued; learn writes it
+	entries  int   // that have not ended, but for again: the sum of site.queued; learn writes it
+	again    int   // that are to be fetched again: the sum of site.again; learn writes it
 	done     int   // entries that have ended, in earlier runs, too
 	ahead    int   // entries in site.ahead, of all
 	drained  int   // sites that were asked and are not in sites
@@ -23,7 +24,8 @@ type totals struct {
 
 // Stats is a snapshot of what a frontier holds.
 type Stats struct {
-	Entries  int   // queued, out or held
+	Entries  int   // queued, out or held, but for those of Again
+	Again    int   // that were fetched, and wait to be fetched again, or are fetched just now
 	Done     int   // that have ended, in earlier runs, too
 	Spent    Spent // by the whole crawl
 	Sites    int   // that were asked or are to be
@@ -39,7 +41,7 @@ type Stats struct {
 func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := Stats{Entries: f.entries, Done: f.done, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Held: f.held, Polite: f.politely}
+	st := Stats{Entries: f.entries, Again: f.again, Done: f.done, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Held: f.held, Polite: f.politely}
 	if s := f.first(); s != nil {
 		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
 	}
@@ -49,7 +51,8 @@ func (f *Frontier) Stats() Stats {
 // A SiteStatus is what the frontier knows of a site in memory.
 type SiteStatus struct {
 	Site   Site
-	Queued int
+	Queued int // that have not ended, but for those of Again
+	Again  int // that were fetched, and wait to be fetched again, or are fetched just now
 	Spent  Spent
 	Out    bool      // a turn has it
 	Due    time.Time // when it can be asked
@@ -62,7 +65,14 @@ type SiteStatus struct {
 	Gap      time.Duration // between two requests, where it answers as it did
 	Parked   bool          // it waits until another turn ends: of its address, domain or host, or of a site that it needs
 	Excluded string        // why nothing more is asked, by Exclude; empty: it is
+
+	// NextAgain is when the first of those of Again is due that is not fetched just now; the
+	// site itself may have to be left in peace for longer. Zero if there is none.
+	NextAgain time.Time
 }
+
+// Left is how many entries have not ended: Queued, and Again.
+func (s *SiteStatus) Left() int { return s.Queued + s.Again }
 
 // somePage is how many sites are looked at with the lock held.
 const somePage = 256
@@ -110,10 +120,22 @@ func (f *Frontier) status(s *site) SiteStatus {
 		over = !shut
 	}
 	return SiteStatus{
-		Site: s.name, Queued: s.queued, Spent: s.spent(), Out: s.place == placeOut,
+		Site: s.name, Queued: s.queued, Again: s.again, NextAgain: s.nextAgain(), Spent: s.spent(), Out: s.place == placeOut,
 		Due: due, By: by, Pause: clocks.asked(), Given: s.fate(), Over: over, Shut: shut,
 		Gap: gap, Parked: s.place == placeParked, Excluded: s.excluded,
 	}
+}
+
+// nextAgain is when the first entry is due that is to be fetched again, of those that were
+// not handed out.
+func (s *site) nextAgain() time.Time {
+	next := s.revisit
+	for i := range s.ahead {
+		if e := &s.ahead[i]; e.Again() && (next.IsZero() || e.Due.Before(next)) {
+			next = e.Due
+		}
+	}
+	return next
 }
 
 // Longest is the site that is waited for longest: of those with something to be

@@ -505,7 +505,7 @@ func (r *tracer) site(name Site) (said string) {
 		if st.Site != name {
 			return true
 		}
-		said = fmt.Sprintf("%s: %d queued, due %s by %q, pause %v", name, st.Queued, r.at(st.Due), st.By, st.Pause)
+		said = fmt.Sprintf("%s: %s, due %s by %q, pause %v", name, queuedOf(st.Queued, st.Again), r.at(st.Due), st.By, st.Pause)
 		if st.Given.Code != Undecided {
 			said += ", given up: " + r.fate(st.Given)
 		}
@@ -529,6 +529,13 @@ func (r *tracer) site(name Site) (said string) {
 	return said + "\n"
 }
 
+func queuedOf(queued, again int) string {
+	if again == 0 {
+		return fmt.Sprintf("%d queued", queued)
+	}
+	return fmt.Sprintf("%d queued, %d again", queued, again)
+}
+
 func (r *tracer) crawl() string {
 	var s strings.Builder
 	for {
@@ -546,8 +553,8 @@ func (r *tracer) kept() string {
 	var lines []string
 	err := r.backlog.Sites(func(st SiteState) error {
 		c := st.Clocks
-		lines = append(lines, fmt.Sprintf("%s: %d queued, due %s by %q, ended %s, ttfb %v, last %v, gap %v by %q, %d strikes, %d refusals, %d failures, %d good, public %v, retry-after %s, spent %+v, %s\n",
-			st.Site, st.Queued, r.at(c.Due), c.By, r.at(c.Ended), c.TTFB, c.LastTTFB, c.Gap, c.GapBy, c.Strikes, c.Refusals, c.Failures, c.Good,
+		lines = append(lines, fmt.Sprintf("%s: %s, due %s by %q, ended %s, ttfb %v, last %v, gap %v by %q, %d strikes, %d refusals, %d failures, %d good, public %v, retry-after %s, spent %+v, %s\n",
+			st.Site, queuedOf(st.Queued, st.Again), r.at(c.Due), c.By, r.at(c.Ended), c.TTFB, c.LastTTFB, c.Gap, c.GapBy, c.Strikes, c.Refusals, c.Failures, c.Good,
 			c.Public, r.at(c.RetryAfter), st.Spent, r.fate(st.Fate)))
 		return nil
 	})
@@ -572,8 +579,12 @@ func (r *tracer) stats() string {
 	if st.NextSite != "" {
 		next = fmt.Sprintf("next %s %s by %q", st.NextSite, r.at(st.NextDue), st.NextBy)
 	}
-	return fmt.Sprintf("%d entries, %d sites, %d out, spent %+v, %s\nrequests with a pause %d, early %d, least margin %v, kept Retry-After %d\n",
-		st.Entries, st.Sites, st.Out, st.Spent, next, st.Polite.Requests, st.Polite.Early, st.Polite.LeastMargin, st.Polite.RetryAfter)
+	entries := fmt.Sprintf("%d entries", st.Entries)
+	if st.Again > 0 {
+		entries += fmt.Sprintf(", %d again", st.Again)
+	}
+	return fmt.Sprintf("%s, %d sites, %d out, spent %+v, %s\nrequests with a pause %d, early %d, least margin %v, kept Retry-After %d\n",
+		entries, st.Sites, st.Out, st.Spent, next, st.Polite.Requests, st.Polite.Early, st.Polite.LeastMargin, st.Polite.RetryAfter)
 }
 
 // machine is a Shared of one process and of what a trace says of others.

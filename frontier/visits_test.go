@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -197,5 +198,107 @@ func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 		if e, _ := visit(t, f, fetched); e.Visits.Body != (Place{}) {
 			t.Errorf("after one that has archived none it is at %+v", e.Visits.Body)
 		}
+	})
+}
+
+// What is to be fetched again is a figure of its own, and so is its clock: in this run and in
+// the next.
+func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		opts := Options{Revisits: true, Delay: -1, Patience: 10 * week}
+		f := opened(t, m, opts, "http://a.example/1", "http://a.example/2", "http://a.example/3")
+		begin := time.Now()
+		expect := func(when string, queued, again, done int, next time.Duration, by Clock) {
+			t.Helper()
+			f.Settle(t.Context())
+			st := f.Stats()
+			if st.Entries != queued || st.Again != again || st.Done != done {
+				t.Errorf("%s: %d queued, %d again, %d done; want %d, %d and %d", when, st.Entries, st.Again, st.Done, queued, again, done)
+			}
+			for site := range f.Each {
+				if site.Queued != queued || site.Again != again || site.Left() != queued+again {
+					t.Errorf("%s: %+v", when, site)
+				}
+			}
+			if st.NextBy != by || next > 0 && !st.NextDue.Equal(begin.Add(next)) {
+				t.Errorf("%s: the next is due %v by %q, want %v by %q", when, st.NextDue.Sub(begin), st.NextBy, next, by)
+			}
+		}
+		fails := Outcome{Trouble: PageTrouble, Fate: Fate{Detail: "no answer"}, Revisit: inAWeek}
+		visit(t, f, again(200, true))
+		expect("after a page", 2, 1, 0, 0, OwnClock)
+		visit(t, f, again(200, true))
+		visit(t, f, fails)
+		expect("after a failure", 1, 2, 0, 15*time.Second, RetryClock)
+		visit(t, f, Outcome{Fate: Fate{Code: Fetched, Status: 200}})
+		expect("when one has ended", 0, 2, 1, week, AgainClock)
+		visit(t, f, fails)
+		expect("when it fails the second time", 1, 1, 1, 0, OwnClock)
+		visit(t, f, again(200, true))
+		expect("when the other one is fetched again", 1, 1, 1, week+15*time.Second, RetryClock)
+		visit(t, f, again(200, true))
+		expect("when that is, too", 0, 2, 1, 2*week, AgainClock)
+		f = opened(t, m, opts)
+		expect("in the next run", 0, 2, 1, 2*week, AgainClock)
+		if err := f.Exclude("a.example", "asked to"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Next(t.Context()); err != ErrUnasked {
+			t.Errorf("when the site is excluded: %v", err)
+		}
+	})
+}
+
+// The clock of a site that may be asked for no page any more is that of what it waits for.
+func TestTheClockOfASiteThatIsShut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever, Limit: 1}, "http://a.example/1", "http://a.example/2")
+		visit(t, f, again(200, true))
+		for _, want := range []Clock{AgainClock, RetryClock, AgainClock} {
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+			if turn, err := f.Next(ctx); err != context.DeadlineExceeded {
+				t.Fatal(turn, err)
+			}
+			stop()
+			if st := f.Stats(); st.NextBy != want || st.Entries+st.Again != 2 {
+				t.Errorf("%+v, want it to wait by %q", st, want)
+			}
+			o := again(200, true)
+			if want == AgainClock {
+				o.Trouble = PageTrouble
+			}
+			visit(t, f, o)
+		}
+	})
+}
+
+// When the next page is due that is to be fetched again is known of those, too, that were
+// read and not asked for yet, and behind those that wait for another try.
+func TestWhenTheNextIsFetchedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		opts := Options{Revisits: true, Delay: -1, Patience: Forever}
+		f := opened(t, m, opts, "http://a.example/1", "http://a.example/2", "http://a.example/3")
+		begin := time.Now()
+		next := func(want time.Duration) {
+			t.Helper()
+			f.Settle(t.Context())
+			for st := range f.Each {
+				if at := st.NextAgain; want < 0 && !at.IsZero() || want >= 0 && !at.Equal(begin.Add(want)) {
+					t.Errorf("the next one is due %v, want after %v", at.Sub(begin), want)
+				}
+			}
+		}
+		next(-1)
+		visit(t, f, again(200, true))
+		next(week)
+		visit(t, f, Outcome{Trouble: PageTrouble, Revisit: inAWeek})
+		next(week)
+		visit(t, f, again(200, true))
+		time.Sleep(time.Until(begin.Add(week)) + time.Hour)
+		visit(t, f, again(200, true)) // the third one, tried again
+		visit(t, f, Outcome{Again: true})
+		next(week)
 	})
 }

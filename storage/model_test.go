@@ -70,7 +70,7 @@ func (s *script) submit(c frontier.Completion, id uint64) {
 
 // same compares states: b is what the model says.
 func same(a, b frontier.SiteState) bool {
-	return a.Site == b.Site && a.Queued == b.Queued && a.Ready == b.Ready && (!a.Ready || a.Head <= b.Head) && a.Spent == b.Spent &&
+	return a.Site == b.Site && a.Queued == b.Queued && a.Again == b.Again && a.NextAgain.Equal(b.NextAgain) && a.Ready == b.Ready && (!a.Ready || a.Head <= b.Head) && a.Spent == b.Spent &&
 		a.Waiting.Equal(b.Waiting) && a.Clocks.Due.Equal(b.Clocks.Due) && a.Clocks.Strikes == b.Clocks.Strikes && a.Fate.Code == b.Fate.Code
 }
 
@@ -160,7 +160,7 @@ func (s *script) finish() {
 	case kind == 1 && s.rand.IntN(2) == 0:
 		c.Fate.Until = s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)
 		c.Fate.Time = time.Time{}
-		c.Entry.Visits = &frontier.Visits{Seen: s.rand.IntN(3), Last: frontier.Fate{Code: c.Fate.Code, Status: c.Fate.Status}}
+		c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{Seen: s.rand.IntN(3), Last: frontier.Fate{Code: c.Fate.Code, Status: c.Fate.Status}}
 	case kind == 1:
 		c.Fate.Code = frontier.RobotsDisallowed
 	case kind == 2:

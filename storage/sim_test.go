@@ -398,6 +398,19 @@ func (w *twin) queued() int {
 	return put
 }
 
+// handed are the entries of a site that somebody has, and how many of these are to be fetched
+// again.
+func (w *twin) handed(site frontier.Site) (out, again int) {
+	for _, e := range slices.Concat(w.out, w.held) {
+		if e.URL.Site() == site {
+			if out++; e.Again() {
+				again++
+			}
+		}
+	}
+	return out, again
+}
+
 // compare compares everything but the queue itself. It may be called at any
 // time when everything is committed, merged or not.
 func (w *twin) compare() {
@@ -413,6 +426,15 @@ func (w *twin) compare() {
 			st.Spent != s.spent || st.Fate.Code != s.given.Code {
 			w.t.Fatalf("%s: got %+v\nwant %+v", site, st, s)
 		}
+		out, again := w.handed(site)
+		for _, u := range waiting {
+			if u.entry.Again() {
+				again++
+			}
+		}
+		if st.Again != again {
+			w.t.Fatalf("%s has %d to be fetched again, want %d", site, st.Again, again)
+		}
 		if !w.quiet() {
 			continue
 		}
@@ -420,13 +442,7 @@ func (w *twin) compare() {
 			len(waiting) > 0 && !st.Waiting.Equal(waiting[0].entry.Due) {
 			w.t.Fatalf("%s: got %+v\nwant %d ready and %d waiting", site, st, len(ready), len(waiting))
 		}
-		queued := len(ready) + len(waiting)
-		for _, e := range slices.Concat(w.out, w.held) {
-			if e.URL.Site() == site {
-				queued++
-			}
-		}
-		if st.Queued != queued {
+		if queued := len(ready) + len(waiting) + out - again; st.Queued != queued {
 			w.t.Fatalf("%s has %d queued, want %d", site, st.Queued, queued)
 		}
 	}

@@ -26,6 +26,10 @@ func (r *reporter) readQueue() error {
 	}}
 	var sites []frontier.SiteState // that have something left
 	err := r.state.Sites(func(st frontier.SiteState) error {
+		r.Again += int64(st.Again)
+		if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
+			r.NextAgain = next.UTC()
+		}
 		if st.Queued > 0 {
 			sites = append(sites, st)
 		}
@@ -67,6 +71,9 @@ func (r *reporter) queueOf(site frontier.Site, standing crawler.Standing) error 
 	for e, err := range r.state.Queued(site) {
 		if err != nil {
 			return err
+		}
+		if e.Again() {
+			continue // it stands as it ended last
 		}
 		of := standing
 		if of == crawler.StandsQueued && e.Due.After(r.Now) {

@@ -36,9 +36,12 @@ type Report struct {
 	Pages          int64 `json:"pages"`           // answers with a 2xx status, and 304s for which a page stands that is archived; but for robots.txt, sitemaps and what pages are shown with
 	NotModified    int64 `json:"not_modified"`    // of Pages, those 304s
 	Bytes          int64 `json:"bytes"`           // of bodies, as they came over the wire
+	Again          int64 `json:"again,omitempty"` // URLs that wait to be fetched again; not known of a crawl that runs
 	URLs           int64 `json:"urls"`            // that the log or the queue names, each once; robots.txt is none
 	Sites          int64 `json:"sites"`
 	Hosts          int64 `json:"hosts"` // names
+
+	NextAgain time.Time `json:"next_again,omitzero"` // when the first of those of Again is due; zero if none is known
 
 	Polite Polite `json:"politeness"`
 

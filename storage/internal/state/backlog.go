@@ -163,8 +163,9 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 
 // state is the state of a site, whose record is r, with what is pending.
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
-	ended := 0
+	ended, again := 0, 0
 	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
+		stands := map[uint64]stance{}
 		for _, e := range s.ends {
 			j, err := v.change.journaled(e.place)
 			if err != nil {
@@ -173,9 +174,19 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 			switch {
 			case e.back:
 				ended--
+				continue
 			case j.fate.Ends():
 				ended++
 			}
+			was, known := stands[e.fp]
+			if !known {
+				if was, err = v.stance(n, &e, &j); err != nil {
+					return frontier.SiteState{}, err
+				}
+			}
+			is := was.and(&j)
+			again += is.count() - was.count()
+			stands[e.fp] = is
 		}
 		if s.clocks != (place{}) {
 			j, err := v.change.journaled(s.clocks)
@@ -189,8 +200,57 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	defer v.db.hands.mu.Unlock()
 	out := v.db.hands.sites[n]
 	st := stateOf(v.entries.Cursor(), n, r, out.count(out.has), out.has)
-	st.Queued -= ended
+	st.Queued -= ended + again
+	st.Again += again
 	return st, nil
+}
+
+// A stance is what of an entry that did not end decides whether it is to be fetched again.
+type stance struct {
+	visited bool // it has visits
+	again   bool // it waits to be fetched again
+}
+
+func (s stance) count() int {
+	if s.again {
+		return 1
+	}
+	return 0
+}
+
+// and is s after a completion.
+func (s stance) and(j *journaled) stance {
+	s.visited = s.visited || j.visits != nil
+	s.again = j.fate.Waits() && s.visited && (j.visits != nil || j.tries == 0)
+	return s
+}
+
+// stance is that of an entry by its row, before anything that is pending: that of its end
+// says where the row is.
+func (v *view) stance(n siteNum, e *pendingEnd, j *journaled) (s stance, err error) {
+	num := e.num
+	if num == 0 && n != 0 {
+		num, _, err = seenNum(v.entries.Cursor(), n, e.fp)
+	}
+	if num == 0 || err != nil {
+		return s, err // it is among the links that are pending
+	}
+	key := readyKey(n, j.rank, num)
+	if j.due != 0 {
+		key = waitingKey(n, j.due, num)
+	}
+	value := v.entries.Get(key)
+	if value == nil && j.due != 0 {
+		key, value = v.change.waiting(n, num)
+	}
+	if value == nil {
+		return s, nil
+	}
+	raw, err := unseal(bucketEntries, key, value)
+	if err != nil {
+		return s, err
+	}
+	return stance{wasVisited(raw), j.due != 0 && waitsAgain(raw)}, nil
 }
 
 // Read implements frontier.Backlog.

@@ -389,3 +389,40 @@ func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 		t.Errorf("%d entries, want %d", v.Entries, 3*workers)
 	}
 }
+
+// The first of those that are to be fetched again is found behind some that wait for another
+// try; behind very many it is not looked for.
+func TestTheNextThatIsFetchedAgainIsFoundBehindRetries(t *testing.T) {
+	for retries, found := range map[int]bool{0: true, mostPassed - 1: true, mostPassed: false} {
+		db, err := start(t.TempDir(), Options{Gather: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		const site = frontier.Site("http://a.example")
+		var links []frontier.Entry
+		for i := range retries + 2 {
+			links = append(links, entry(t, fmt.Sprintf("%s/%d", site, i)))
+		}
+		submitted(t, db, frontier.Completion{Links: links})
+		read := make([]frontier.Entry, len(links))
+		if n, err := db.Read(site, time.Now(), read); n != len(read) || err != nil {
+			t.Fatal(n, err)
+		}
+		first := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+		for i, e := range read {
+			c := frontier.Completion{Site: site, Entry: e, Fate: frontier.Fate{Code: frontier.Waiting, Until: first.Add(time.Duration(i) * time.Second)}}
+			if c.Entry.Tries = 1; i >= retries {
+				c.Entry.Tries, c.Entry.Visits, c.Fate.Code = 0, &frontier.Visits{}, frontier.Fetched
+			}
+			submitted(t, db, c)
+		}
+		st, err := db.State(site)
+		if err != nil || st.Queued != retries || st.Again != 2 || !st.Waiting.Equal(first) {
+			t.Errorf("%+v, %v", st, err)
+		}
+		if want := first.Add(time.Duration(retries) * time.Second); found != st.NextAgain.Equal(want) || found == st.NextAgain.IsZero() {
+			t.Errorf("behind %d the next one is due %v, want %v, found: %v", retries, st.NextAgain, want, found)
+		}
+	}
+}

@@ -223,7 +223,7 @@ func (v *checker) sites(tx *bbolt.Tx) {
 func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number
 	seen := make([]uint64, r.Entries)   // as the blocks have them
-	counts := map[byte]int{}
+	counts, again := map[byte]int{}, 0
 	note := func(to []uint64, what string, num uint32, fp uint64) {
 		switch {
 		case num == 0 || num > r.Entries:
@@ -267,6 +267,9 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 			continue
 		}
 		v.done.Entries++
+		if kind == kindWaiting && waitsAgain(raw) {
+			again++
+		}
 		v.Fate(e.URL, fate)
 		if e.Visits != nil {
 			v.Fate(e.URL, e.Visits.Last)
@@ -281,6 +284,9 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	if counts[kindReady] != r.Ready || counts[kindWaiting] != r.Waiting {
 		v.problem("site %s: %d ready and %d waiting entries, its record says %d and %d",
 			r.Site, counts[kindReady], counts[kindWaiting], r.Ready, r.Waiting)
+	}
+	if again != r.Again {
+		v.problem("site %s: %d entries to be fetched again, its record says %d", r.Site, again, r.Again)
 	}
 }
 

@@ -131,6 +131,15 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 		"entry 0":          {moved(0), []string{"site http://a.example: entry 0 of 5", counts}},
 		"entry behind all": {moved(6), []string{"site http://a.example: entry 6 of 5", counts}},
 		"entry twice":      {moved(99), []string{"is there twice", counts}},
+		"fetched, and waits": {func(tx *bbolt.Tx) error {
+			key, value := row(tx, kindWaiting)
+			e, err := rowEntry(richSite, one, key, value)
+			if err != nil {
+				return err
+			}
+			e.Visits = &frontier.Visits{Last: frontier.Fate{Code: frontier.Fetched}}
+			return sealed(bucketEntries, key, appendEntry(nil, &e, 0)...)(tx)
+		}, []string{"site http://a.example: 1 entries to be fetched again, its record says 0"}},
 		"fingerprint twice": {blocks(func(b block) block {
 			return append(b[:len(b):len(b)], appendNumbered(nil, numbered{^uint64(0), b.num(0)})...)
 		}), []string{"fingerprint of entry 5 is there twice"}},

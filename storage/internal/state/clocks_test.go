@@ -58,7 +58,7 @@ func TestClocksHaveNumbers(t *testing.T) {
 	for _, c := range []frontier.Clock{
 		frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock, frontier.AdaptiveClock,
 		frontier.RetryAfterClock, frontier.BackOffClock, frontier.FailuresClock, frontier.RobotsClock, frontier.IPClock, frontier.HostClock,
-		frontier.DomainClock, frontier.MachineClock, frontier.SiteClock, frontier.RestartClock, frontier.RetryClock,
+		frontier.DomainClock, frontier.MachineClock, frontier.SiteClock, frontier.RestartClock, frontier.RetryClock, frontier.AgainClock,
 	} {
 		b := appendClock(nil, c)
 		if d := (decoder{b: b}); len(b) != 1 || d.clock() != c {

@@ -203,22 +203,22 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 		return err
 	}
 	c.ended = append(c.ended, entryID(n, num))
-	if j.due != 0 {
-		r.Waiting--
-	} else {
+	if j.due == 0 {
 		r.Ready--
+	} else if r.Waiting--; waitsAgain(raw) {
+		r.Again--
 	}
 	if j.fate.Waits() {
-		r.Waiting++
-		to := waitingKey(n, dueMillis(j.fate.Until), num)
-		if j.visits == nil {
-			return put(c.entries, to, c.arena.value(retried(nil, raw, j.tries, j.byGet)))
+		waits := retried(nil, raw, j.tries, j.byGet)
+		if j.visits != nil {
+			if waits, err = visited(nil, raw, r.Site, j.visits); err != nil {
+				return recordError(bucketEntries, from, err)
+			}
 		}
-		again, err := visited(nil, raw, r.Site, j.visits)
-		if err != nil {
-			return recordError(bucketEntries, from, err)
+		if r.Waiting++; waitsAgain(waits) {
+			r.Again++
 		}
-		return put(c.entries, to, c.arena.value(again))
+		return put(c.entries, waitingKey(n, dueMillis(j.fate.Until), num), c.arena.value(waits))
 	}
 	r.Queued--
 	if j.fate.Code.Aside() {
@@ -479,23 +479,43 @@ func (c *change) forget(upTo uint64) error {
 	return nil
 }
 
+// mostPassed bounds how many entries that wait for another try are passed to find the first
+// one that is to be fetched again.
+const mostPassed = 64
+
 // stateOf is the state of a site of which some entries are out, ready of them
 // with kindReady.
 func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
 	st := frontier.SiteState{
-		Site: r.Site, Clocks: r.Clocks, Known: int(r.Entries), Queued: r.Queued, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
+		Site: r.Site, Clocks: r.Clocks, Known: int(r.Entries), Queued: r.Queued - r.Again, Again: r.Again, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
 	}
 	if st.Ready {
 		st.Head = r.Head
 	}
 	if r.Waiting > 0 {
-		prefix := n.prefix(kindWaiting)
-		for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = rows.Next() {
-			if !out(lastNum(key)) {
-				st.Waiting = time.UnixMilli(waitingDue(key))
-				break
-			}
-		}
+		firstWaiting(rows, n, r.Again > 0, out, &st)
 	}
 	return st
+}
+
+// firstWaiting says when the first entry of a site is due that waits and is not out, and
+// where again is set, the first of these that is to be fetched again.
+func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32) bool, st *frontier.SiteState) {
+	prefix, passed := n.prefix(kindWaiting), 0
+	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && passed < mostPassed; key, value = rows.Next() {
+		if out(lastNum(key)) {
+			continue
+		}
+		due := time.UnixMilli(waitingDue(key))
+		if passed == 0 {
+			st.Waiting = due
+		}
+		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // who reads the row looks at the checksum
+			st.NextAgain = due
+			return
+		}
+		if passed++; !again {
+			return
+		}
+	}
 }

@@ -175,7 +175,9 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 	entries, site, num := tx.Bucket(bucketEntries), keySite(row.key), lastNum(row.key)
 	if row.key[4] != kindEnded {
-		if err := errors.Join(entries.Delete(row.key), leaveQueue(tx, row.key)); err != nil {
+		raw, err := unseal(bucketEntries, row.key, entries.Get(row.key))
+		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // before anything is written
+		if err := errors.Join(err, entries.Delete(row.key), leaveQueue(tx, row.key, again)); err != nil {
 			return err
 		}
 	}
@@ -185,15 +187,17 @@ func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 }
 
 // leaveQueue brings the record of a site up to date of which the row with the key was
-// deleted, of an entry that was queued.
-func leaveQueue(tx *bbolt.Tx, key []byte) error {
+// deleted, of an entry that was queued, to be fetched again or not.
+func leaveQueue(tx *bbolt.Tx, key []byte, again bool) error {
 	var r siteRecord
 	site, states := keySite(key), tx.Bucket(bucketStates)
 	if err := r.decode(site.key(), states.Get(site.key())); err != nil {
 		return err
 	}
 	if key[4] == kindWaiting {
-		r.Waiting--
+		if r.Waiting--; again {
+			r.Again--
+		}
 	} else if r.Ready--; r.Ready > 0 {
 		if first, _ := tx.Bucket(bucketEntries).Cursor().Seek(site.prefix(kindReady)); first != nil {
 			r.Head = readyRank(first)

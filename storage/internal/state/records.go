@@ -20,15 +20,16 @@ type siteRecord struct {
 	Queued  int    // entries that have not ended
 	Ready   int    // of these, with kindReady
 	Waiting int    // of these, with kindWaiting
+	Again   int    // of these, such as are to be fetched again
 	Head    uint8  // lowest rank of those with kindReady, when last merged
 	Spent   frontier.Spent
 }
 
-// Its layout: site, Merged, Entries, Ready, Waiting, Head, what was spent (pages,
+// Its layout: site, Merged, Entries, Ready, Waiting, Again, Head, what was spent (pages,
 // bytes, time), clocks, given.
 func (r *siteRecord) append(b []byte) []byte {
 	b = appendString(b, string(r.Site))
-	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting), uint64(r.Head)} {
+	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting), uint64(r.Again), uint64(r.Head)} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
@@ -45,7 +46,7 @@ func (r *siteRecord) decode(key, value []byte) error {
 	d := decoder{b: raw}
 	r.Site = frontier.Site(d.string())
 	r.Merged, r.Entries = d.uvarint(), uint32(d.uvarint())
-	r.Ready, r.Waiting = int(d.uvarint()), int(d.uvarint())
+	r.Ready, r.Waiting, r.Again = int(d.uvarint()), int(d.uvarint()), int(d.uvarint())
 	r.Head = uint8(d.uvarint())
 	r.Queued = r.Ready + r.Waiting
 	r.Spent = d.spent()
@@ -83,7 +84,7 @@ var clockCodes = [...]frontier.Clock{
 	1: frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock,
 	frontier.AdaptiveClock, frontier.RetryAfterClock, frontier.BackOffClock, frontier.RobotsClock,
 	frontier.IPClock, frontier.SiteClock, frontier.RestartClock, frontier.RetryClock, frontier.DomainClock,
-	frontier.MachineClock, frontier.FailuresClock, frontier.HostClock,
+	frontier.MachineClock, frontier.FailuresClock, frontier.HostClock, frontier.AgainClock,
 }
 
 func appendClock(b []byte, c frontier.Clock) []byte {
@@ -463,6 +464,22 @@ func entryRank(raw []byte) uint8 {
 	d.uvarint()
 	d.uvarint()
 	return d.byte()
+}
+
+// waitsAgain reports whether an encoded entry that waits is to be fetched again
+// (frontier.Entry.Again).
+func waitsAgain(raw []byte) bool {
+	d := decoder{b: raw}
+	return d.uvarint() == 0 && wasVisited(raw)
+}
+
+// wasVisited reports whether an encoded entry has visits.
+func wasVisited(raw []byte) bool {
+	d := decoder{b: raw}
+	d.uvarint()
+	d.uvarint()
+	d.byte()
+	return d.byte()&hasVisits != 0
 }
 
 // retried is an encoded entry with another number of tries, that may have been refused
