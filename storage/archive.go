@@ -104,7 +104,7 @@ func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	if b == nil || x != v.Answer || b.Digest != digest || b.Truncated {
 		return nil
 	}
-	if v.Unread = b.check(); v.Unread != nil {
+	if v.Unread = b.Check(); v.Unread != nil {
 		return nil
 	}
 	return &state.Payload{Date: b.OfDate, URL: b.OfURL}

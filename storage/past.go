@@ -62,10 +62,11 @@ func (p *Past) Remembers() bool {
 }
 
 // Capture is the last capture of u; nil if there is none, or if a Purge has taken out what
-// has its body. Nothing of the body is read yet. The error says that the index, or a record, cannot be read, or that the one with the
-// body is nowhere: a *warc.Error, one of the file system, or another.
+// has its body. The error says that the index, or a record, cannot be read, or that the one
+// with the body is nowhere: a *warc.Error, one of the file system, or another. Whether the
+// body can be read is not known yet.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
-	e, err := p.last(p.dir, u.String(), time.Time{})
+	e, err := lastLine(p.dir, u.String())
 	if err != nil || e == nil {
 		return nil, err
 	}
@@ -82,29 +83,23 @@ func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 
 // find looks for the record of an answer, in this crawl and in those beside it. The error
 // is that of the first record that is damaged, or says that there is none.
-func (p *Past) find(url string, at time.Time) (*original, place, error) {
+func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
-		e, err := p.last(dir, url, at)
-		if err == nil && e == nil {
-			continue
-		}
-		if err == nil {
-			var o *original
-			if o, err = originalAt(placeOf(dir, e), url); err == nil {
-				return o, placeOf(dir, e), nil
-			}
+		o, err := answerOf(dir, url, at)
+		if err == nil && o != nil {
+			return o, nil
 		}
 		bad = cmp.Or(bad, err)
 	}
 	if purged := p.purged(url); purged != nil {
-		return nil, place{}, purged
+		return nil, purged
 	}
 	if bad == nil {
 		bad = fmt.Errorf("the answer of %s of %s is repeated, and is neither in %s nor in a crawl beside it: bring back the crawl that has it",
 			url, at.UTC().Format(time.RFC3339Nano), p.dir)
 	}
-	return nil, place{}, bad
+	return nil, bad
 }
 
 // purged is the error about a URL whose captures a Purge has taken out of this crawl, or
@@ -133,45 +128,65 @@ func fateIn(dir string, u frontier.URL) (frontier.Fate, error) {
 	return fate, errors.Join(err, r.Close())
 }
 
-// last is the last line about a URL in the index of a crawl; with a time, the one of that.
-// It is nil if there is none, also where there is no index.
-func (p *Past) last(dir, url string, at time.Time) (last *cdxj.Entry, err error) {
-	index, err := openRegular(filepath.Join(dir, IndexFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer index.Close()
-	info, err := index.Stat()
-	if err != nil {
-		return nil, err
-	}
-	for e, bad := range cdxj.Find(index, info.Size(), url) {
-		switch {
-		case bad != nil:
-			err = cmp.Or(err, fmt.Errorf("%s: %w: crawl verify %s says more, and crawl index makes it again", index.Name(), bad, dir))
-		case !at.IsZero() && (!e.Time.Equal(at.UTC().Truncate(time.Second)) || !p.isOf(dir, e, at)):
-		case last == nil || after(e, last):
+// lastLine is the last line about a URL in the index of a crawl; nil if there is none, also
+// where there is no index.
+func lastLine(dir, url string) (last *cdxj.Entry, err error) {
+	err = eachLine(dir, url, func(e *cdxj.Entry) {
+		if last == nil || after(e, last) {
 			last = e
 		}
-	}
+	})
 	if last != nil {
 		err = nil
 	}
 	return last, err
 }
 
-// isOf reports whether a line is that of the answer of a time, which it has to the second.
-// It is where that cannot be told: what is wrong with the record is told of later.
-func (p *Past) isOf(dir string, e *cdxj.Entry, at time.Time) bool {
-	rec, file, err := openRecord(placeOf(dir, e), e.URL)
-	if err != nil {
-		return true
+// answerOf is the answer of a time, which a line has to the second, in the index of a crawl;
+// nil if there is none. Where it cannot be told whether a record is that, it is, and the
+// error says so.
+func answerOf(dir, url string, at time.Time) (o *original, err error) {
+	var of *cdxj.Entry
+	second := at.UTC().Truncate(time.Second)
+	lines := eachLine(dir, url, func(e *cdxj.Entry) {
+		if !e.Time.Equal(second) || of != nil && !after(e, of) {
+			return
+		}
+		is, bad := originalAt(placeOf(dir, e), url)
+		if is != nil && (is.repeats || !is.date.Truncate(time.Microsecond).Equal(at.Truncate(time.Microsecond))) {
+			return
+		}
+		of, o, err = e, is, bad
+	})
+	if of == nil {
+		err = lines
 	}
-	defer file.Close()
-	return rec.Date.Truncate(time.Microsecond).Equal(at.Truncate(time.Microsecond)) && rec.Type != warc.Revisit
+	return o, err
+}
+
+// eachLine goes through the lines about a URL in the index of a crawl, of which there are
+// none where that is missing. The error is that of the first one that cannot be read.
+func eachLine(dir, url string, line func(*cdxj.Entry)) error {
+	index, err := openRegular(filepath.Join(dir, IndexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	info, err := index.Stat()
+	if err != nil {
+		return err
+	}
+	for e, bad := range cdxj.Find(index, info.Size(), url) {
+		if bad == nil {
+			line(e)
+			continue
+		}
+		err = cmp.Or(err, fmt.Errorf("%s: %w: crawl verify %s says more, and crawl index makes it again", index.Name(), bad, dir))
+	}
+	return err
 }
 
 // after reports whether a line is of a later answer than another.
@@ -180,5 +195,5 @@ func after(a, b *cdxj.Entry) bool {
 }
 
 func placeOf(dir string, e *cdxj.Entry) place {
-	return place{filepath.Join(dir, ArchiveDir, filepath.Base(e.Filename)), e.Offset}
+	return place{path: filepath.Join(dir, ArchiveDir, filepath.Base(e.Filename)), offset: e.Offset, length: e.Length}
 }

@@ -399,7 +399,7 @@ func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 	if body, err := bodyOf(captured(t, second, url)); body != "e"+long || err != nil {
 		t.Errorf("%.9q, %v", body, err)
 	}
-	if e, err := PastOf(first).last(first, url, time.Time{}); err != nil || e.Time != cdxTime(day(1)) {
+	if e, err := lastLine(first, url); err != nil || e.Time != cdxTime(day(1)) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if body, err := bodyOf(captured(t, first, url)); body != "l"+long || err != nil {
@@ -410,4 +410,135 @@ func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 func cdxTime(t time.Time) time.Time {
 	at, _ := time.Parse(cdxj.TimeForm, t.UTC().Format(cdxj.TimeForm))
 	return at
+}
+
+// What is noted beside an answer of its text comes with the capture: behind the body, or, of
+// an answer that repeats one, at once. Where it cannot be read, there is none.
+func TestACaptureHasWhatWasNotedOfItsText(t *testing.T) {
+	const url = "http://a.example/"
+	with := func(x *warc.Exchange, digest string) *warc.Exchange {
+		x.Request = &warc.HTTP{Head: []byte("GET / HTTP/1.1\r\n\r\n")}
+		x.Metadata = []warc.Field{{Name: "via", Value: "x"}, {Name: FieldTextDigest, Value: digest}}
+		return x
+	}
+	root := t.TempDir()
+	first, second := filepath.Join(root, "1"), filepath.Join(root, "2")
+	snapshot(t, first, "", with(answered(url, day(1), 200, nil, long), "sha256:1"))
+	c := captured(t, first, url)
+	if c.TextDigest != "" {
+		t.Errorf("%q, before the body was read", c.TextDigest)
+	}
+	if body, err := bodyOf(c); body != long || err != nil || c.TextDigest != "sha256:1" {
+		t.Errorf("%d bytes, %v: %q", len(body), err, c.TextDigest)
+	}
+	snapshot(t, second, first, with(notModified(c, day(2), nil), "sha256:2"))
+	c = captured(t, second, url)
+	if err := c.Check(); err != nil || c.TextDigest != "sha256:2" || !c.OfDate.Equal(day(1)) {
+		t.Errorf("%+v, %v", c, err)
+	}
+
+	for name, x := range map[string]*warc.Exchange{
+		"nothing is noted": answered(url, day(1), 200, nil, long),
+		"no text is":       {URL: url, Date: day(1), Response: answered(url, day(1), 200, nil, long).Response, Metadata: []warc.Field{{Name: "via", Value: "x"}}},
+	} {
+		dir := t.TempDir()
+		other := with(answered("http://a.example/other", day(1), 200, nil, long+"other"), "sha256:3")
+		snapshot(t, dir, "", x, other)
+		c := captured(t, dir, url)
+		if err := c.Check(); err != nil || c.TextDigest != "" {
+			t.Errorf("%s: %q, %v", name, c.TextDigest, err)
+		}
+	}
+
+	cut := t.TempDir()
+	snapshot(t, cut, "", with(answered(url, day(1), 200, nil, long), "sha256:1"))
+	files, err := ArchiveFiles(cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)-6] ^= 1 // of the checksum of the metadata
+	if err := os.WriteFile(files[0], raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c = captured(t, cut, url)
+	if err := c.Check(); err != nil || c.TextDigest != "" {
+		t.Errorf("of damaged metadata: %q, %v", c.TextDigest, err)
+	}
+}
+
+// A record is read from the disk once, but for the end of a long one; a capture that has let
+// go of it reads it again.
+func TestARecordIsReadOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		kept bool
+	}{"short": {long, true}, "long": {noise(200 << 10), false}} {
+		const url = "http://a.example/"
+		dir := t.TempDir()
+		snapshot(t, dir, "", answered(url, day(1), 200, nil, c.body))
+		got := captured(t, dir, url)
+		files, err := ArchiveFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		away := files[0] + ".away"
+		if err := os.Rename(files[0], away); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if body, err := bodyOf(got); (body == c.body && err == nil) != c.kept || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %d bytes, %v", name, len(body), err)
+			}
+		}
+		got.Release()
+		if err := got.Check(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: of a file that is not there: %v", name, err)
+		}
+		if err := os.Rename(away, files[0]); err != nil {
+			t.Fatal(err)
+		}
+		if body, err := bodyOf(got); body != c.body || err != nil {
+			t.Errorf("%s: %d bytes, %v", name, len(body), err)
+		}
+		if err := got.Check(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: it is checked again: %v", name, err)
+		}
+	}
+}
+
+// A body that was closed is not read on: what it was read with reads another one by then.
+func TestABodyThatWasClosedIsNotRead(t *testing.T) {
+	const url = "http://a.example/"
+	dir := t.TempDir()
+	snapshot(t, dir, "", answered(url, day(1), 200, nil, long))
+	resp, err := captured(t, dir, url).Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if body, err := bodyOf(captured(t, dir, url)); body != long || err != nil {
+		t.Errorf("another one: %d bytes, %v", len(body), err)
+	}
+	if n, err := resp.Body.Read(make([]byte, 10)); n > 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// noise is text that cannot be compressed much.
+func noise(n int) string {
+	b := make([]byte, n)
+	state := uint32(7)
+	for i := range b {
+		state = state*1664525 + 1013904223
+		b[i] = byte(state >> 24)
+	}
+	return string(b)
 }

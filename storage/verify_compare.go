@@ -193,7 +193,7 @@ func (v *verifier) before(url string, at time.Time) error {
 	if v.past == nil {
 		v.past = PastOf(v.dir)
 	}
-	_, _, err := v.past.find(url, at)
+	_, err := v.past.find(url, at)
 	return err
 }
 

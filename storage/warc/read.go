@@ -102,6 +102,17 @@ func NewReader(r io.Reader) *Reader {
 	return rd
 }
 
+// Reset has r read another file, in the memory that it has: from is at the first byte of a
+// record, which stands at offset bytes there. The records that r has read before are done
+// with. A new(Reader) can be used after Reset.
+func (r *Reader) Reset(from io.Reader, offset int64) {
+	*r = Reader{count: counter{from, offset}, in: r.in, zip: r.zip, member: r.member, line: r.line, scratch: r.scratch}
+	if r.in == nil {
+		r.in = bufio.NewReaderSize(&r.count, MaxHeader)
+	}
+	r.in.Reset(&r.count)
+}
+
 // ReadAt reads the record at offset bytes. An offset that is not that of a
 // record is ErrVersion or an error of gzip. Several goroutines may use one
 // io.ReaderAt so.

@@ -866,3 +866,47 @@ func BenchmarkReader(b *testing.B) {
 		}
 	}
 }
+
+// A reader that is to read another file knows nothing of the one before: neither where it
+// was, nor what was wrong there.
+func TestAReaderThatIsResetReadsAsANewOne(t *testing.T) {
+	e, err := NewEncoder(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, placed, err := e.AppendExchange(nil, &Exchange{
+		URL: "http://a.example/", Date: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC),
+		Response: &HTTP{StartLine: StatusLine(200), Body: []byte("hello"), Coding: Unchunked},
+		Request:  &HTTP{Head: []byte("GET / HTTP/1.1\r\n\r\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(Reader)
+	for name, before := range map[string]string{
+		"nothing": "", "no record": "no record", "a cut record": string(file[:len(file)/3]), "an ARC file": strings.Join(arcRecords, ""), "a whole file": string(file),
+		"a record that is none": "WARC/1.1\r\n\r\n",
+	} {
+		r.Reset(strings.NewReader(before), 5)
+		var old *Record
+		for rec, err := r.Next(); err == nil; rec, err = r.Next() {
+			old = rec
+		}
+		r.Reset(bytes.NewReader(file[placed[1].Offset:]), placed[1].Offset)
+		rec, err := r.Next()
+		if err != nil || rec.Type != Request || rec.Offset != placed[1].Offset {
+			t.Fatalf("behind %s: %+v, %v", name, rec, err)
+		}
+		if n, err := rec.Close(); n != placed[1].Length || err != nil {
+			t.Errorf("behind %s: %d bytes, %v", name, n, err)
+		}
+		if old != nil {
+			if n, err := old.Read(make([]byte, 1)); n > 0 || err == nil {
+				t.Errorf("behind %s: its record is still read", name)
+			}
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Errorf("behind %s: %v", name, err)
+		}
+	}
+}
