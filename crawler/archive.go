@@ -46,6 +46,9 @@ func partOf(dir string) string {
 //
 // before is what is known of e from before.
 func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
+	if before.capture != nil { // which a page has, too, that a program may keep for long
+		defer before.capture.Release()
+	}
 	db := j.db(e)
 	if db == nil {
 		return nil
@@ -63,8 +66,8 @@ func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 			v.Answer = record
 		}
 		if p != nil && x == res.Page {
-			if len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0] {
-				record.PayloadDigest = p.digest() // nothing was decoded
+			if record.PayloadDigest = p.payload; plain(x) {
+				record.PayloadDigest = p.digest()
 			}
 			if k := p.kept; k != nil {
 				record.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: k.OfURL, Date: k.OfDate, PayloadDigest: k.Digest}
@@ -167,7 +170,7 @@ func (p *Page) names() []warc.Field {
 func (p *Page) changes() []warc.Field {
 	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
 	if p.texts {
-		fields = append(fields, warc.Field{Name: "textDigest", Value: p.TextDigest()})
+		fields = append(fields, warc.Field{Name: storage.FieldTextDigest, Value: p.TextDigest()})
 	}
 	return fields
 }

@@ -35,6 +35,7 @@ type Page struct {
 
 	redirect   bool
 	sha1       string           // of Body, see digest
+	payload    string           // digest of the body with its content coding; empty where nobody needed it
 	textDigest string           // once somebody has asked
 	below      int              // pages of its body that were found below the first one, this one too
 	kept       *storage.Capture // that Body is of, where the server says that nothing has changed; nil: it sent Body
@@ -92,10 +93,7 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	if good := res.Snapshot.Good(); good != nil {
 		p.copied = good.Fetched
 	}
-	p.Type = fetch.ParseMediaType(x.Header["Content-Type"]).Type
-	if p.Type == "" && len(x.Body) > 0 {
-		p.Type, _, _ = strings.Cut(http.DetectContentType(x.Body), ";")
-	}
+	p.Type = typeOf(x.Header, x.Body)
 	if x.Status/100 == 3 {
 		if raw := x.Header.Get("Location"); raw != "" {
 			if u, err := e.URL.Resolve(raw); err == nil {
@@ -117,6 +115,20 @@ func (p *Page) digest() string {
 		p.sha1 = digestOf(p.Body)
 	}
 	return p.sha1
+}
+
+// typeOf is the media type of a body: the one that is said, or else what it looks like.
+func typeOf(h http.Header, body []byte) string {
+	said := fetch.ParseMediaType(h["Content-Type"]).Type
+	if said == "" && len(body) > 0 {
+		said, _, _ = strings.Cut(http.DetectContentType(body), ";")
+	}
+	return said
+}
+
+// plain reports whether a body was sent without a content coding.
+func plain(x *fetch.Exchange) bool {
+	return len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0]
 }
 
 // digestOf is the SHA-1 of a body as archives write it.

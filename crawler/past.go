@@ -1,10 +1,12 @@
 package crawler
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -226,6 +228,23 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 			j.unread(r, err)
 		}
 	}
+	if p.change == ChangeNotModified && r.usable() {
+		j.takeText(p, r)
+	}
+}
+
+// takeText takes over what was noted of the text of a page whose bytes are the same, and are
+// read in the same way. What the archive is to repeat is read for it, as it has to be anyway:
+// what is wrong with that, store tells.
+func (j *Job) takeText(p *Page, r *recollection) {
+	c := r.capture
+	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
+		return
+	}
+	if p.kept == nil && p.payload == c.Digest && !r.plain && j.opts.writes(OutputWARC) && c.Check() != nil {
+		return
+	}
+	p.textDigest = c.TextDigest
 }
 
 // since compares a page with its last visit, of which no body is kept: with other bytes it
@@ -247,11 +266,16 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 // compare compares a page with the one before, of which no more is read than is needed.
 func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
 	x := p.Exchange
-	whole := len(x.Wire) > 0 && len(x.Body) > 0 && &x.Wire[0] == &x.Body[0] // nothing was decoded
-	if whole && p.digest() == c.Digest {
+	if !plain(x) && len(x.Wire) > 0 {
+		p.payload = digestOf(x.Wire)
+	} else {
+		p.payload = p.digest()
+	}
+	sameCoding := slices.Equal(p.Header["Content-Encoding"], c.Header["Content-Encoding"])
+	if p.payload == c.Digest && sameCoding {
 		return ChangeNotModified, nil
 	}
-	if whole && c.Digest != "" && c.Header.Get("Content-Encoding") == "" && !extract.IsHTML(p.Type) && p.Type != "text/plain" {
+	if plain(x) && c.Digest != "" && sameCoding && !extract.IsHTML(p.Type) && p.Type != "text/plain" {
 		return ChangeModified, nil
 	}
 	select {
@@ -269,9 +293,9 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 	if err != nil {
 		return "", err
 	}
-	before := newPage(new(Page), p.Entry, &fetch.Result{Page: &fetch.Exchange{URL: x.URL, Status: c.Status, Header: resp.Header, Body: body}}, extract.Options{Token: j.opts.Identity.Token})
+	before := Page{Status: c.Status, Header: resp.Header, Body: body, Type: typeOf(resp.Header, body), Exchange: &fetch.Exchange{}}
 	switch {
-	case before.digest() == p.digest():
+	case bytes.Equal(body, p.Body):
 		return ChangeNotModified, nil
 	case before.TextDigest() == p.TextDigest():
 		return ChangeSameText, nil
@@ -281,9 +305,9 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 
 // NotModified reports whether the server has said, with status 304, that the page is what
 // it was in the crawl that Options.Previous names, or, with Options.Revisit, at the visit
-// before. Body and all that is read of it are of the archive of that then, Status is that of the answer which brought it, and Header is
-// the one of then, brought up to date (RFC 9111, section 3.2). Exchange is the request of
-// now, with its 304.
+// before. Body and all that is read of it are of the archive of that then, Status is that of
+// the answer which brought it, and Header is the one of then, brought up to date (RFC 9111,
+// section 3.2). Exchange is the request of now, with its 304.
 func (p *Page) NotModified() bool { return p.kept != nil }
 
 // Change is what became of the page since the crawl that Options.Previous names, or, with
