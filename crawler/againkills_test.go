@@ -1,12 +1,7 @@
 package crawler_test
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +14,6 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -29,35 +23,17 @@ const (
 )
 
 // killedEndless is a crawl without an end; where the file enough is beside its directory it
-// is a run of it that has one. It says a line for each page.
+// is a run of it that has one.
 func killedEndless(dir, address string) error {
-	var seeds []string
-	for s := range endlessSites {
-		seeds = append(seeds, fmt.Sprintf("http://s%d.test/0", s))
-	}
-	to, err := fetch.ParseConnectTo("::" + address)
+	o, err := killedOptions(endlessSites, dir, address)
 	if err != nil {
 		return err
 	}
-	o := crawler.Options{
-		Identity: testIdentity, Seeds: seeds, Dir: dir, Delay: time.Millisecond, AllowPrivate: true, Revisit: revisit.Fixed{Every: 20 * time.Millisecond},
-		ConnectTo: []fetch.ConnectTo{to}, Logger: slog.New(slog.DiscardHandler),
-	}
+	o.Delay, o.Revisit = time.Millisecond, revisit.Fixed{Every: 20 * time.Millisecond}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "enough")); err == nil {
 		o.Revisit = nil
 	}
-	c, err := crawler.New(o)
-	if err != nil {
-		return err
-	}
-	err = c.Run(context.Background(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-		fmt.Println(p.URL, p.Change(), len(p.Body))
-		return nil
-	}))
-	if err == nil {
-		fmt.Println("ended")
-	}
-	return err
+	return sayPages(o)
 }
 
 // A restlessWeb has pages that are the same each time, and says so to who asks, but for the
@@ -92,30 +68,11 @@ func (w *restlessWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // A crawl without an end is killed again and again. What it knows of its pages in the end is
 // what its files have: no visit that is written is forgotten but the one under way.
 func TestKillsLoseNoVisit(t *testing.T) {
-	kills, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_ENDLESS_KILLS"), "6"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: new(restlessWeb), ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listen) }()
-	defer func() {
-		server.Close()
-		<-served
-	}()
 	root := t.TempDir()
 	dir := filepath.Join(root, "a.crawl")
-	program := func(lines int) {
-		t.Helper()
-		killedProgram(t, "PERMESSO_KILLED_ENDLESS="+dir+"|"+listen.Addr().String(), lines)
-	}
-	random := rand.New(rand.NewPCG(1, 9))
-	for range kills {
-		program(1 + random.IntN(150))
+	k := newKiller(t, "endless", new(restlessWeb), "PERMESSO_ENDLESS_KILLS", "6")
+	for range k.kills {
+		k.kill(dir, 150)
 		if _, err := storage.Verify(dir, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
@@ -130,9 +87,9 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "enough"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	program(-1)
+	k.end(dir)
 	lines, changed := map[string]int{}, map[string]int{}
-	_, err = storage.ReadPages(dir, func(p *storage.PageRecord) error {
+	_, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
 		lines[p.URL]++
 		if p.Change == string(crawler.ChangeModified) {
 			changed[p.URL]++
@@ -150,12 +107,12 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	total, again := 0, 0 // that were written, and for a second time
 	for s := range endlessSites {
 		for n := range endlessPages {
-			k, ok, err := r.Entry(mustURL(t, fmt.Sprintf("http://s%d.test/%d", s, n)))
-			if err != nil || !ok || k.Visits == nil {
-				t.Fatalf("s%d/%d: %+v, %v, %v", s, n, k, ok, err)
+			e, ok, err := r.Entry(mustURL(t, fmt.Sprintf("http://s%d.test/%d", s, n)))
+			if err != nil || !ok || e.Visits == nil {
+				t.Fatalf("s%d/%d: %+v, %v, %v", s, n, e, ok, err)
 			}
 			// The last visit, without a policy, ends the entry and adds nothing to its history.
-			url, v := k.URL.String(), k.Visits
+			url, v := e.URL.String(), e.Visits
 			if visits := v.Seen + 2; visits > lines[url] {
 				t.Errorf("%s: %d visits are known, %d are written", url, visits, lines[url])
 			} else {
@@ -167,7 +124,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 			total += lines[url]
 		}
 	}
-	if most := kills * endlessSites; again > most { // that were under way
+	if most := k.kills * endlessSites; again > most { // that were under way
 		t.Errorf("%d visits are written and not known, want %d at most", again, most)
 	}
 	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
@@ -176,5 +133,5 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	if report, err := audit.Dir(dir, audit.Options{}); err != nil || !report.Clean() {
 		t.Errorf("the audit says %+v, %v", report, err)
 	}
-	t.Logf("%d visits of %d pages, %d kills; %d of them were not known", total, len(lines), kills, again)
+	t.Logf("%d visits of %d pages, %d kills; %d of them were not known", total, len(lines), k.kills, again)
 }

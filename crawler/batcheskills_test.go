@@ -1,19 +1,13 @@
 package crawler_test
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,34 +17,23 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
-	"go.uber.org/goleak"
 )
 
 const (
 	killedSites = 7
 	killedRows  = 3 // of a page
 	killedBatch = 8 // rows: of more pages than one, and pages are cut
-
-	killedFailed = 3 // status of the program where it ends by an error of its own
 )
 
-// killedLoop is the program that is killed: it appends the rows of its batches to a
-// file, and says on its output where it is.
+// killedLoop appends the rows of its batches to a file, and says where it is.
 func killedLoop(dir, address string) error {
-	var seeds []string
-	for s := range killedSites {
-		seeds = append(seeds, fmt.Sprintf("http://s%d.test/0", s))
-	}
-	to, err := fetch.ParseConnectTo("::" + address)
+	o, err := killedOptions(killedSites, filepath.Join(dir, "crawl.d"), address)
 	if err != nil {
 		return err
 	}
-	c, err := crawler.New(crawler.Options{
-		Identity: testIdentity, Seeds: seeds, Dir: filepath.Join(dir, "crawl.d"), Delay: 2 * time.Millisecond, AllowPrivate: true,
-		ConnectTo: []fetch.ConnectTo{to}, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages},
-	})
+	o.Output, o.Logger = []crawler.Output{crawler.OutputWARC, crawler.OutputPages}, nil
+	c, err := crawler.New(o)
 	if err != nil {
 		return err
 	}
@@ -75,31 +58,7 @@ func killedLoop(dir, address string) error {
 		}
 		fmt.Println("has written it")
 	}
-	fmt.Println("ended")
 	return nil
-}
-
-// TestMain is that program, or that of killedSecond or killedEndless, where it is asked to be. Otherwise it fails where a test has
-// left a goroutine behind.
-func TestMain(m *testing.M) {
-	program := killedLoop
-	dir, address, ok := strings.Cut(os.Getenv("PERMESSO_KILLED_LOOP"), "|")
-	if !ok {
-		program = killedSecond
-		dir, address, ok = strings.Cut(os.Getenv("PERMESSO_KILLED_SECOND"), "|")
-	}
-	if !ok {
-		program = killedEndless
-		dir, address, ok = strings.Cut(os.Getenv("PERMESSO_KILLED_ENDLESS"), "|")
-	}
-	if !ok {
-		goleak.VerifyTestMain(m)
-	}
-	if err := program(dir, address); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(killedFailed)
-	}
-	os.Exit(0)
 }
 
 // A killedWeb has one more page behind each, and a link to another site, until it is
@@ -135,32 +94,16 @@ func (w *killedWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // visit and that of its page, within the body, behind it. In the end each row of each
 // page was written at least once.
 func TestKillsLoseNoRow(t *testing.T) {
-	kills, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_BATCH_KILLS"), "20"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &killedWeb{grow: true, pages: map[string]string{}, asked: map[string]int{}}
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: w, ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listen) }()
-	defer func() {
-		server.Close()
-		<-served
-	}()
 	dir := t.TempDir()
-	random := rand.New(rand.NewPCG(1, 9))
-	for range kills {
-		// So many lines of the program, two for each batch, and then at once.
-		killedAfter(t, dir, listen.Addr().String(), 1+random.IntN(60))
+	k := newKiller(t, "loop", w, "PERMESSO_BATCH_KILLS", "20")
+	for range k.kills {
+		k.kill(dir, 60) // two for each batch
 	}
 	w.mu.Lock()
 	w.grow = false
 	w.mu.Unlock()
-	killedAfter(t, dir, listen.Addr().String(), -1)
+	k.end(dir)
 	raw, err := os.ReadFile(filepath.Join(dir, "rows"))
 	if err != nil {
 		t.Fatal(err)
@@ -186,43 +129,5 @@ func TestKillsLoseNoRow(t *testing.T) {
 	if _, err := storage.Verify(filepath.Join(dir, "crawl.d"), func(err error) { t.Errorf("storage.Verify: %v", err) }); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d rows of %d pages after %d kills; %d came again", len(written), len(w.pages), kills, again)
-}
-
-// killedAfter kills the program when it has said so many lines; negative: it is to come
-// to its end.
-func killedAfter(t *testing.T, dir, address string, lines int) {
-	t.Helper()
-	killedProgram(t, "PERMESSO_KILLED_LOOP="+dir+"|"+address, lines)
-}
-
-// killedProgram is killedAfter of the program that a variable of the environment asks for.
-func killedProgram(t *testing.T, env string, lines int) {
-	t.Helper()
-	program := exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), env)
-	var said bytes.Buffer
-	program.Stderr = &said
-	out, err := program.StdoutPipe()
-	if err == nil {
-		err = program.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	last, kill := "", lines > 0
-	for in := bufio.NewScanner(out); in.Scan(); {
-		last = in.Text()
-		if lines--; lines == 0 {
-			if err := program.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	err = program.Wait()
-	var exit *exec.ExitError
-	killed := errors.As(err, &exit) && exit.ExitCode() != killedFailed
-	if kill != killed || !kill && (err != nil || last != "ended") {
-		t.Fatalf("the program: %v; it said %q last\n%s", err, last, said.Bytes())
-	}
+	t.Logf("%d rows of %d pages after %d kills; %d came again", len(written), len(w.pages), k.kills, again)
 }

@@ -1,26 +1,18 @@
 package crawler_test
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -30,35 +22,16 @@ const (
 )
 
 // killedSecond is a crawl, behind the one in the directory first.crawl beside it if that is
-// there. It says a line for each page.
+// there.
 func killedSecond(dir, address string) error {
-	var seeds []string
-	for s := range secondSites {
-		seeds = append(seeds, fmt.Sprintf("http://s%d.test/0", s))
-	}
-	to, err := fetch.ParseConnectTo("::" + address)
+	o, err := killedOptions(secondSites, dir, address)
 	if err != nil {
 		return err
-	}
-	o := crawler.Options{
-		Identity: testIdentity, Seeds: seeds, Dir: dir, Delay: 2 * time.Millisecond, AllowPrivate: true,
-		ConnectTo: []fetch.ConnectTo{to}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if first := filepath.Join(filepath.Dir(dir), "first.crawl"); first != dir {
 		o.Previous = first
 	}
-	c, err := crawler.New(o)
-	if err != nil {
-		return err
-	}
-	err = c.Run(context.Background(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-		fmt.Println(p.URL, p.Change(), len(p.Body))
-		return nil
-	}))
-	if err == nil {
-		fmt.Println("ended")
-	}
-	return err
+	return sayPages(o)
 }
 
 // A stillWeb has pages that do not change, and says so to who asks.
@@ -106,40 +79,21 @@ func (w *stillWeb) since() (sent int, robots map[string]int) {
 // once more, with what became of it; its robots.txt copies are those of then; all its
 // files say the same, and what they repeat is there.
 func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
-	kills, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_SECOND_KILLS"), "12"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &stillWeb{robots: map[string]int{}}
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: w, ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listen) }()
-	defer func() {
-		server.Close()
-		<-served
-	}()
 	root := t.TempDir()
-	program := func(name string, lines int) {
-		t.Helper()
-		killedProgram(t, "PERMESSO_KILLED_SECOND="+filepath.Join(root, name)+"|"+listen.Addr().String(), lines)
-	}
-	program("first.crawl", -1)
+	k := newKiller(t, "second", w, "PERMESSO_SECOND_KILLS", "12")
+	k.end(filepath.Join(root, "first.crawl"))
 	if sent, _ := w.since(); sent != secondSites*secondPages {
 		t.Fatalf("the first crawl has %d pages", sent)
 	}
-	random := rand.New(rand.NewPCG(1, 9))
 	second := filepath.Join(root, "second.crawl")
-	for range kills {
-		program("second.crawl", 1+random.IntN(8))
+	for range k.kills {
+		k.kill(second, 8)
 		if _, err := storage.Verify(second, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}
-	program("second.crawl", -1)
+	k.end(second)
 	pages := pagesIn(t, second)
 	for url, p := range pages {
 		if p.Change != string(crawler.ChangeNotModified) || p.Status != http.StatusOK || p.Size == 0 {
@@ -168,5 +122,5 @@ func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pages after %d kills, %d of them sent", len(pages), kills, sent)
+	t.Logf("%d pages after %d kills, %d of them sent", len(pages), k.kills, sent)
 }

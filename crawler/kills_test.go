@@ -1,0 +1,160 @@
+package crawler_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"go.uber.org/goleak"
+)
+
+// killedPrograms are programs that tests kill wherever they are: crawls in a directory, of
+// the web at an address. They say a line on their output for each step, "ended" at last.
+var killedPrograms = map[string]func(dir, address string) error{
+	"loop":    killedLoop,
+	"second":  killedSecond,
+	"endless": killedEndless,
+}
+
+const (
+	killedProgram = "PERMESSO_KILLED_PROGRAM" // variable: its name, the directory and the address
+	killedFailed  = 3                         // status of a program that ends by an error of its own
+)
+
+// TestMain is such a program where it is asked to be. Otherwise it fails where a test has left
+// a goroutine behind.
+func TestMain(m *testing.M) {
+	asked, ok := os.LookupEnv(killedProgram)
+	if !ok {
+		goleak.VerifyTestMain(m)
+	}
+	name, where, _ := strings.Cut(asked, "|")
+	dir, address, _ := strings.Cut(where, "|")
+	program, ok := killedPrograms[name]
+	if !ok {
+		fmt.Fprintln(os.Stderr, killedProgram, "names no program:", asked)
+		os.Exit(killedFailed)
+	}
+	if err := program(dir, address); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(killedFailed)
+	}
+	fmt.Println("ended")
+	os.Exit(0)
+}
+
+// killedOptions are those of a crawl of so many sites, s0.test and so on, which are all at
+// the address.
+func killedOptions(sites int, dir, address string) (crawler.Options, error) {
+	to, err := fetch.ParseConnectTo("::" + address)
+	o := crawler.Options{
+		Identity: testIdentity, Dir: dir, Delay: 2 * time.Millisecond, AllowPrivate: true,
+		ConnectTo: []fetch.ConnectTo{to}, Logger: slog.New(slog.DiscardHandler),
+	}
+	for s := range sites {
+		o.Seeds = append(o.Seeds, fmt.Sprintf("http://s%d.test/0", s))
+	}
+	return o, err
+}
+
+// sayPages runs a crawl that says a line for each page.
+func sayPages(o crawler.Options) error {
+	c, err := crawler.New(o)
+	if err != nil {
+		return err
+	}
+	return c.Run(context.Background(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		fmt.Println(p.URL, p.Change(), len(p.Body))
+		return nil
+	}))
+}
+
+// A killer kills a program of the table again and again.
+type killer struct {
+	t       *testing.T
+	name    string
+	address string // of the web that it crawls
+	kills   int
+	random  *rand.Rand
+}
+
+// newKiller serves a web until the test ends. A variable of the environment may say how often
+// the program is killed.
+func newKiller(t *testing.T, name string, web http.Handler, variable, kills string) *killer {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(variable), kills))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: web, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listen) }()
+	t.Cleanup(func() {
+		server.Close()
+		<-served
+	})
+	return &killer{t, name, listen.Addr().String(), n, rand.New(rand.NewPCG(1, 9))}
+}
+
+// kill runs the program, and kills it when it has said one line, or some more, at most so
+// many.
+func (k *killer) kill(dir string, lines int) {
+	k.t.Helper()
+	k.run(dir, 1+k.random.IntN(lines))
+}
+
+// end runs the program to its end.
+func (k *killer) end(dir string) {
+	k.t.Helper()
+	k.run(dir, -1)
+}
+
+// run kills the program when it has said so many lines; negative: it is to come to its end.
+func (k *killer) run(dir string, lines int) {
+	k.t.Helper()
+	program := exec.Command(os.Args[0])
+	program.Env = append(os.Environ(), killedProgram+"="+k.name+"|"+dir+"|"+k.address)
+	var said bytes.Buffer
+	program.Stderr = &said
+	out, err := program.StdoutPipe()
+	if err == nil {
+		err = program.Start()
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	last, kill := "", lines > 0
+	for in := bufio.NewScanner(out); in.Scan(); {
+		last = in.Text()
+		if lines--; lines == 0 {
+			if err := program.Process.Kill(); err != nil {
+				k.t.Fatal(err)
+			}
+		}
+	}
+	err = program.Wait()
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && exit.ExitCode() != killedFailed
+	if kill != killed || !kill && (err != nil || last != "ended") {
+		k.t.Fatalf("the program %s: %v; it said %q last\n%s", k.name, err, last, said.Bytes())
+	}
+}
