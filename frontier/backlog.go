@@ -30,9 +30,10 @@ type Backlog interface {
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
 	// ReadRequisites is as Read, of entries alone that may be asked for after the pages
-	// (Entry.AfterPages), and of those that are Ready of such alone with RequisiteRank. It also says when the first of those
-	// that wait, and that it has not returned, is due; zero if none does. It may look at
-	// all entries with that rank, and at all that wait.
+	// (Entry.AfterPages), and of those that are Ready of such alone with RequisiteRank.
+	// It also says when the first of those that wait, and that it has not returned, is
+	// due; zero if none does. It may look at all entries with that rank, and at all that
+	// wait.
 	ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error)
 
 	// Submit takes note of c. It does not wait until c is safe, only, at some

@@ -24,18 +24,3 @@ type VersionError = state.VersionError
 // within the quota of the user, or within the size that a file may have. A commit
 // that failed so is not on disk.
 func DiskFull(err error) bool { return state.DiskFull(err) }
-
-// A Run says which process (PID) holds a crawl, since when (Started), and where it
-// listens, where that is not in the directory (Control).
-type Run = state.Run
-
-// ReadRun says which process holds the crawl in dir, or held it when it was
-// killed. The error is fs.ErrNotExist where none does.
-func ReadRun(dir string) (*Run, error) { return state.ReadRun(dir) }
-
-// NameControl notes in run.json where the process that holds the crawl in dir listens.
-// Only that process may call it.
-func NameControl(dir, path string) error { return state.NameControl(dir, path) }
-
-// Holder says which process holds the crawl in dir; ok is false if none does.
-func Holder(dir string) (run *Run, ok bool) { return state.Holder(dir) }
