@@ -33,6 +33,7 @@ type job struct {
 	again time.Time // not before that
 	rests bool      // until the next time
 	held  time.Time // since when a run waits for room
+	waits time.Time // when one was last seen to wait for the one before
 
 	idle idle // what the last look found, if that was nothing to do
 }
@@ -65,12 +66,17 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 			ran.Last = j.run.Due // its snapshot may not be there yet
 		}
 	}
+	if !ran.Going { // whose process may have had more to do than its crawl
+		ran.Ended = later(ran.Ended, j.waits)
+	}
 	plan, last, err := s.plan(j, ran, now)
 	if err != nil {
 		s.tell(j, err)
 		return time.Time{}
 	}
-	wake = plan.Wake
+	if wake = plan.Wake; !plan.Waiting.IsZero() {
+		j.waits = now
+	}
 	if j.child != nil {
 		s.tell(j, nil)
 		return wake

@@ -26,8 +26,9 @@ import (
 const sixteen = 16
 
 // Sixteen weeks of a web that changes, over each change of daylight saving: whatever is
-// killed, each run makes its snapshot once, at its time, or is noted as missed; sites are
-// asked for nothing too early; and what became of each page is what the web did.
+// killed, each run makes its snapshot once, at its time, or is noted as missed; one whose
+// time comes while another goes on is missed, or waits for that; sites are asked for nothing
+// too early; and what became of each page is what the web did.
 func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_WEEKS"), "1"))
 	if err != nil {
@@ -37,10 +38,13 @@ func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 		season string
 		begin  time.Time
 		third  string // the snapshot of a week that has its time not at all, or twice
+		lasts  int    // over so many times the run of longWeek goes on
 		spec   schedule.Spec
 	}{
-		{"spring", time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC), "20260329T010000Z.crawl", schedule.Spec{CatchUp: schedule.CatchUpOnce, Jitter: 40 * time.Minute}},
-		{"autumn", time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC), "20261025T003000Z.crawl", schedule.Spec{CatchUp: schedule.CatchUpNone}},
+		{"spring", time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC), "20260329T010000Z.crawl", 1, schedule.Spec{CatchUp: schedule.CatchUpOnce, Jitter: 40 * time.Minute}},
+		{"autumn", time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC), "20261025T003000Z.crawl", 1, schedule.Spec{CatchUp: schedule.CatchUpNone}},
+		{"waiting in spring", time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC), "20260329T010000Z.crawl", 1, schedule.Spec{CatchUp: schedule.CatchUpNone, Overlap: schedule.OverlapWait}},
+		{"waiting in autumn", time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC), "20261025T003000Z.crawl", 2, schedule.Spec{CatchUp: schedule.CatchUpOnce, Overlap: schedule.OverlapWait, Jitter: 40 * time.Minute}},
 	} {
 		c.spec.Every, c.spec.Zone = "30 2 * * SUN", "Europe/Rome"
 		for round := range rounds {
@@ -48,6 +52,7 @@ func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 				t.Parallel() // most of it is waiting for the disk
 				synctest.Test(t, func(t *testing.T) {
 					m := newMachine(t, c.begin, c.spec)
+					m.lasts = c.lasts
 					m.lives = func(week, n int) int { return deathOf(7*round+len(c.season), week, n) }
 					manual := m.live(round)
 					m.check(manual)
@@ -122,7 +127,7 @@ func (m *machine) live(round int) (manual time.Time) {
 		}
 		b = m.on(b, start.Add(5*time.Hour))
 		m.mu.Lock()
-		if m.at != nil && week != longWeek {
+		if m.at != nil && (week < longWeek || week >= longWeek+m.lasts) {
 			m.t.Errorf("week %d: a run goes on after five hours", week)
 		}
 		m.mu.Unlock()
@@ -144,9 +149,12 @@ func (m *machine) check(manual time.Time) {
 			missed = append(missed, series.Missed{Due: due, Why: series.WhyOff})
 			continue
 		}
-		if week == longWeek+1 {
-			missed = append(missed, series.Missed{Due: due, Why: series.WhyOverlap})
-			continue
+		if overlapped := week > longWeek && week <= longWeek+m.lasts; overlapped {
+			if m.schedule.Spec().Overlap == schedule.OverlapSkip || week < longWeek+m.lasts {
+				missed = append(missed, series.Missed{Due: due, Why: series.WhyOverlap})
+				continue
+			}
+			late = true // it has waited
 		}
 		names = append(names, series.SnapshotName(due))
 		if week == restWeek {
