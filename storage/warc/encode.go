@@ -42,6 +42,7 @@ type Options struct {
 type Encoder struct {
 	level  int
 	plain  bool
+	short  *shortCode // of short records; nil: they are compressed as all others
 	random io.Reader
 	states sync.Pool // of *state
 }
@@ -57,7 +58,11 @@ func NewEncoder(o Options) (*Encoder, error) {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	return &Encoder{level: o.Level, plain: o.Plain, random: o.Random}, nil
+	e := &Encoder{level: o.Level, plain: o.Plain, random: o.Random}
+	if !o.Plain && o.Level == gzip.BestSpeed {
+		e.short = newShortCode()
+	}
+	return e, nil
 }
 
 // NewID makes the ID of a record: a URI of the form urn:uuid:, without the
@@ -183,14 +188,16 @@ func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 
 // A state is what one call needs.
 type state struct {
-	zip   *gzip.Writer
-	out   io.Writer // nil to append to buf
-	buf   []byte
-	count int64
-	head  []byte // of the block
-	warc  []byte // header of the record
-	text  []byte // a block of fields
-	sum   hash.Hash
+	zip    *gzip.Writer
+	out    io.Writer // nil to append to buf
+	buf    []byte
+	count  int64
+	head   []byte // of the block
+	warc   []byte // header of the record
+	text   []byte // a block of fields
+	whole  []byte // a short record
+	member []byte // that, compressed
+	sum    hash.Hash
 }
 
 func (e *Encoder) state() *state {
@@ -513,6 +520,10 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 
 // compress writes parts as one gzip member, or as they are.
 func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
+	if member := e.asShort(s, parts); member != nil {
+		_, err := s.Write(member)
+		return err
+	}
 	var w io.Writer = s
 	if !e.plain {
 		if s.zip == nil {
@@ -533,6 +544,27 @@ func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 		return s.zip.Close()
 	}
 	return nil
+}
+
+// asShort is the record of these parts as a short one; nil where it is none.
+func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	if e.short == nil || size > maxShort {
+		return nil
+	}
+	s.whole = s.whole[:0]
+	for _, part := range parts {
+		s.whole = append(s.whole, part...)
+	}
+	member, ok := e.short.append(s.member[:0], s.whole)
+	s.member = member
+	if !ok {
+		return nil
+	}
+	return member
 }
 
 // recordEnd follows every block (section 4).
