@@ -109,6 +109,7 @@ type record struct {
 	raw    []byte  // all its WARC records
 	first  warc.Placed
 	entry  *cdxj.Entry // in the index; nil: none
+	text   []byte      // of its line there
 	digest string      // by which its payload is to be known; empty: it is not
 	ofPage bool
 	at     Archived
@@ -132,13 +133,14 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 }
 
 // line is the record's line of the index, once it is known where it stands; nil for a
-// record that the index leaves out.
-func (r *record) line() ([]byte, error) {
+// record that the index leaves out. It is valid until it is asked for again.
+func (r *record) line() (line []byte, err error) {
 	if r.entry == nil {
 		return nil, nil
 	}
 	r.entry.Filename, r.entry.Offset, r.entry.Length = r.at.File, r.at.Offset, r.at.Length
-	return r.entry.Append(nil)
+	r.text, err = r.entry.Append(r.text[:0])
+	return r.text, err
 }
 
 // release gives the memory of a record back; a large one is left to the collector, so

@@ -109,37 +109,54 @@ type Entry struct {
 	Filename string // of the WARC file, without directories
 }
 
-// members are an Entry's JSON, in the order of the specification.
-type members struct {
-	URL      string `json:"url"`
-	MIME     string `json:"mime,omitempty"`
-	Status   string `json:"status,omitempty"`
-	Digest   string `json:"digest,omitempty"`
-	Length   string `json:"length"`
-	Offset   string `json:"offset"`
-	Filename string `json:"filename"`
-}
-
-// Append adds the line to b, with its end.
+// Append adds the line to b, with its end. The members of the object are in the order of
+// the specification; mime, status and digest are left out where they are not known.
 func (e *Entry) Append(b []byte) ([]byte, error) {
 	if e.Key == "" || strings.IndexFunc(e.Key, blank) >= 0 {
 		return b, fmt.Errorf("CDXJ: the key %q is empty or has white space in it: make it with SURT", e.Key)
 	}
-	m := members{e.URL, e.MIME, "", e.Digest, strconv.FormatInt(e.Length, 10), strconv.FormatInt(e.Offset, 10), e.Filename}
-	if e.Status != 0 {
-		m.Status = strconv.Itoa(e.Status)
-	}
 	b = append(b, e.Key...)
 	b = append(b, ' ')
 	b = e.Time.UTC().AppendFormat(b, TimeForm)
-	b = append(b, ' ')
+	b = appendString(append(b, ` {"url":`...), e.URL)
+	if e.MIME != "" {
+		b = appendString(append(b, `,"mime":`...), e.MIME)
+	}
+	if e.Status != 0 {
+		b = appendNumber(append(b, `,"status":`...), int64(e.Status))
+	}
+	if e.Digest != "" {
+		b = appendString(append(b, `,"digest":`...), e.Digest)
+	}
+	b = appendNumber(append(b, `,"length":`...), e.Length)
+	b = appendNumber(append(b, `,"offset":`...), e.Offset)
+	b = appendString(append(b, `,"filename":`...), e.Filename)
+	return append(b, "}\n"...), nil
+}
+
+// appendNumber appends a number as a string.
+func appendNumber(b []byte, n int64) []byte {
+	return append(strconv.AppendInt(append(b, '"'), n, 10), '"')
+}
+
+// appendString appends s as a JSON string. In nearly all there is nothing to escape.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return appendEscaped(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+func appendEscaped(b []byte, s string) []byte {
 	w := bytes.NewBuffer(b)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(m); err != nil {
-		return b, err
-	}
-	return w.Bytes(), nil
+	_ = enc.Encode(s) // of a string, into memory
+	return bytes.TrimSuffix(w.Bytes(), []byte("\n"))
 }
 
 // Parse reads a line, with or without its end. Members that Entry does not

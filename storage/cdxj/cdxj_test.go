@@ -2,6 +2,7 @@ package cdxj
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -79,6 +81,35 @@ func TestLine(t *testing.T) {
 	if _, err := (&Entry{Key: "a b"}).Append(nil); err == nil {
 		t.Error("a key of two words is written")
 	}
+}
+
+// Whatever is in its strings, a line is what encoding/json writes, without escapes for HTML.
+func TestTheObjectOfALineIsJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[ -~]*`), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+		e := Entry{
+			Key: "a", Time: sample.Time, URL: text.Draw(t, "url"), MIME: text.Draw(t, "mime"), Status: rapid.IntRange(0, 999).Draw(t, "status"),
+			Digest: text.Draw(t, "digest"), Length: rapid.Int64().Draw(t, "length"), Offset: rapid.Int64().Draw(t, "offset"), Filename: text.Draw(t, "filename"),
+		}
+		object := struct {
+			URL      string `json:"url"`
+			MIME     string `json:"mime,omitempty"`
+			Status   int    `json:"status,string,omitempty"`
+			Digest   string `json:"digest,omitempty"`
+			Length   int64  `json:"length,string"`
+			Offset   int64  `json:"offset,string"`
+			Filename string `json:"filename"`
+		}{e.URL, e.MIME, e.Status, e.Digest, e.Length, e.Offset, e.Filename}
+		want := bytes.NewBufferString("a " + sample.Time.Format(TimeForm) + " ")
+		encode := json.NewEncoder(want)
+		encode.SetEscapeHTML(false)
+		if err := encode.Encode(object); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := e.Append(nil); err != nil || string(got) != want.String() {
+			t.Fatalf("got  %q, %v\nwant %q", got, err, want)
+		}
+	})
 }
 
 func TestParseErrors(t *testing.T) {

@@ -188,16 +188,18 @@ func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 
 // A state is what one call needs.
 type state struct {
-	zip    *gzip.Writer
-	out    io.Writer // nil to append to buf
-	buf    []byte
-	count  int64
-	head   []byte // of the block
-	warc   []byte // header of the record
-	text   []byte // a block of fields
-	whole  []byte // a short record
-	member []byte // that, compressed
-	sum    hash.Hash
+	zip      *gzip.Writer
+	out      io.Writer // nil to append to buf
+	buf      []byte
+	count    int64
+	head     []byte    // of the block
+	warc     []byte    // header of the record
+	text     []byte    // a block of fields
+	whole    []byte    // a short record
+	member   []byte    // that, compressed
+	date     time.Time // of dateText
+	dateText []byte    // as records have it
+	sum      hash.Hash
 }
 
 func (e *Encoder) state() *state {
@@ -476,25 +478,33 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	b := append(s.warc[:0], "WARC/1.1\r\n"...)
 	var err error
+	line := func(name string, value ...string) {
+		if err == nil {
+			b, err = appendField(b, name, value...)
+		}
+	}
 	field := func(name, value string) {
-		if value != "" && err == nil {
-			b, err = appendField(b, name, value)
+		if value != "" {
+			line(name, value)
 		}
 	}
 	field(FieldType, string(r.Type))
-	field(FieldRecordID, "<"+r.id+">")
-	var date [len(dateForm)]byte
-	field(FieldDate, string(r.date.UTC().AppendFormat(date[:0], dateForm)))
+	line(FieldRecordID, "<", r.id, ">")
+	if !r.date.Equal(s.date) || len(s.dateText) == 0 {
+		s.date, s.dateText = r.date, r.date.UTC().AppendFormat(s.dateText[:0], dateForm)
+	}
+	line(FieldDate, string(s.dateText))
 	field(FieldTargetURI, r.url)
 	if x := r.x; x != nil {
 		if x.IP.IsValid() {
-			field(FieldIPAddress, x.IP.Unmap().WithZone("").String())
+			var ip [len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")]byte
+			line(FieldIPAddress, string(x.IP.Unmap().WithZone("").AppendTo(ip[:0])))
 		}
 		if r.concurrentTo != "" {
-			field(FieldConcurrentTo, "<"+r.concurrentTo+">")
+			line(FieldConcurrentTo, "<", r.concurrentTo, ">")
 		}
 		if x.InfoID != "" {
-			field(FieldWarcinfoID, "<"+x.InfoID+">")
+			line(FieldWarcinfoID, "<", x.InfoID, ">")
 		}
 		if r.Type != Metadata {
 			for _, protocol := range x.Protocol {
@@ -512,7 +522,7 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	field(FieldBlockDigest, block)
 	field(FieldContentType, r.contentType)
 	var length [20]byte
-	field(FieldContentLength, string(strconv.AppendInt(length[:0], int64(len(r.head)+len(r.body)), 10)))
+	line(FieldContentLength, string(strconv.AppendInt(length[:0], int64(len(r.head)+len(r.body)), 10)))
 	b = append(b, "\r\n"...)
 	s.warc = b
 	return b, err

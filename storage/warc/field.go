@@ -142,17 +142,23 @@ func newID(random io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// appendField adds a line, or says why name and value make none (section 4).
-func appendField(b []byte, name, value string) ([]byte, error) {
+// appendField adds a line, or says why name and value make none (section 4). The value is
+// all its parts, one behind the other.
+func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	if !isToken(name) {
 		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ may stand in it", clip(name))
 	}
-	if i := strings.IndexFunc(value, control); i >= 0 {
-		return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(value), value[i])
+	for _, part := range value {
+		if i := strings.IndexFunc(part, control); i >= 0 {
+			// A copy of it: no other value need be on the heap.
+			return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(strings.Clone(part)), part[i])
+		}
 	}
 	b = append(b, name...)
 	b = append(b, ": "...)
-	b = append(b, value...)
+	for _, part := range value {
+		b = append(b, part...)
+	}
 	return append(b, "\r\n"...), nil
 }
 

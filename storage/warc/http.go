@@ -55,6 +55,9 @@ type HTTP struct {
 // HTTP/1.1 whatever the version was: messages of HTTP/2 and HTTP/3 have no text
 // form of their own, readers know no other, and WARC-Protocol tells the truth.
 func StatusLine(status int) string {
+	if 100 <= status && status <= 999 { // each answer has one
+		return "HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status)
+	}
 	return fmt.Sprintf("HTTP/1.1 %03d %s", status, http.StatusText(status))
 }
 
