@@ -216,8 +216,11 @@ func (b *bench) measure(ctx context.Context, bc *benchCase, list []contestant, r
 // A result is one run of one contestant.
 type result struct {
 	CPU, WebCPU time.Duration // user and system
+	Wall        time.Duration // while the contestant ran
+	Machine     time.Duration // CPU that all processes took in that time; 0 where the system does not tell
 	Memory      int64         // most bytes of anonymous memory, sampled
 	Web         WebCounts
+	Log         *Logged // nil without a crawl.log, or without a pause
 	Report      report
 	Failed      string // how it ended, if not well
 }
@@ -250,6 +253,7 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 		}
 	}
 	p := process{timeout: b.timeout}
+	began, busyBefore := time.Now(), machineTime()
 	if c.command != nil {
 		if p.cmd, err = c.command(t); err != nil {
 			return r, err
@@ -260,9 +264,13 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 		err = b.child(ctx, &p, t, &r.Report)
 	}
 	r.CPU, r.Memory = p.cpu, p.memory
-	var werr error
+	r.Wall, r.Machine = time.Since(began), machineTime()-busyBefore
+	var werr, lerr error
 	r.Web, werr = w.counts()
-	return r, errors.Join(err, werr)
+	if bc.web.Delay > 0 {
+		r.Log, lerr = readLateness(crawlLog(dir), bc.concurrency)
+	}
+	return r, errors.Join(err, werr, lerr)
 }
 
 // before runs the contestant that another one comes after.

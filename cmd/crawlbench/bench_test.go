@@ -224,7 +224,10 @@ func TestWebCounts(t *testing.T) {
 		t.Errorf("a dead link answers %d", status)
 	}
 	n := w.Counts()
-	n.Elapsed, n.Bytes, n.Conns = 0, 0, 0
+	if n.TooEarly <= 0 || n.TooEarly > time.Hour || n.Served <= 0 {
+		t.Errorf("%+v", n)
+	}
+	n.Elapsed, n.Bytes, n.Conns, n.TooEarly, n.Served = 0, 0, 0, 0, 0
 	want := WebCounts{Requests: 10, Pages: 3, Robots: 1, Again: 1, Missing: 4, Forbidden: 1, Faults: 1, Early: 4}
 	if n != want {
 		t.Errorf("%+v\nwant %+v", n, want)
@@ -293,7 +296,7 @@ func TestTables(t *testing.T) {
 		w.Elapsed, w.Requests = 2*time.Second, w.Pages+w.Robots
 		return result{CPU: cpu, Memory: 10 << 20, Web: w}
 	}
-	good, bad := WebCounts{Pages: 10_000, Robots: 20, Conns: 20}, WebCounts{Pages: 9_990, Again: 3, Forbidden: 2, Early: 1, Conns: 64}
+	good, bad := WebCounts{Pages: 10_000, Robots: 20, Conns: 20}, WebCounts{Pages: 9_990, Again: 3, Forbidden: 2, Early: 1, TooEarly: 1234567, Conns: 64}
 	floor := good
 	floor.Robots = 0
 	tables := []table{
@@ -304,8 +307,12 @@ func TestTables(t *testing.T) {
 		}},
 		{Scenario: scenario{name: "politeness", about: "A pause.", cases: []benchCase{*paused}}, Rounds: 1, Rows: []row{
 			newRow(paused, contestant("permesso"), []result{{
-				CPU: time.Second, Report: report{Response: time.Second, Goroutines: 7},
-				Web: WebCounts{Pages: 20, Robots: 2, Requests: 22, Elapsed: 20 * time.Second},
+				CPU: time.Second, Report: report{Goroutines: 7}, Wall: 20 * time.Second, Machine: time.Second + 3*time.Second*time.Duration(runtime.NumCPU()),
+				Web: WebCounts{
+					Pages: 20, Robots: 2, Requests: 22, Elapsed: 20 * time.Second, Served: 22 * time.Second,
+					Late: Lateness{Requests: 20, Median: 250 * time.Microsecond, P99: 4 * time.Millisecond, Worst: 12 * time.Millisecond},
+				},
+				Log: &Logged{Lateness: Lateness{Requests: 20, Median: 90 * time.Microsecond, P99: time.Millisecond, Worst: 11 * time.Millisecond}, Unknown: 1},
 			}}),
 		}},
 		{Scenario: growth, Rounds: 1, Rows: []row{

@@ -36,9 +36,8 @@ type task struct {
 
 // A report is what a contestant says of itself, where it is built in.
 type report struct {
-	Goroutines     int           // most at once
-	Response       time.Duration // median of response times; 0 where it was not measured
-	Seen           int           // distinct URLs it knows, fetched or not
+	Goroutines     int // most at once
+	Seen           int // distinct URLs it knows, fetched or not
 	ProgramVersion string
 }
 

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -58,38 +55,7 @@ func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error
 	if err != nil {
 		return report{}, err
 	}
-	var times responses
-	var handler crawler.Handler // as the command has none
-	if t.Delay > 0 {
-		handler = &times
-	}
-	err = c.Run(ctx, handler)
+	err = c.Run(ctx, nil) // as the command, which has no handler
 	s := c.Stats()
-	return report{Response: times.median(), Seen: s.Frontier.Entries + s.Fetched, ProgramVersion: crawler.Version}, err
-}
-
-// responses is a handler that notes how long answers took.
-type responses struct {
-	mu   sync.Mutex // guards took: visits run side by side
-	took []time.Duration
-}
-
-// enough responses for a median.
-const enough = 100_000
-
-func (r *responses) Handle(_ context.Context, p *crawler.Page) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.took) < enough {
-		r.took = append(r.took, p.Exchange.Ended.Sub(p.Exchange.Started))
-	}
-	return nil
-}
-
-func (r *responses) median() time.Duration {
-	if len(r.took) == 0 {
-		return 0
-	}
-	slices.Sort(r.took)
-	return r.took[len(r.took)/2]
+	return report{Seen: s.Frontier.Entries + s.Fetched, ProgramVersion: crawler.Version}, err
 }

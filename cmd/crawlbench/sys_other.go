@@ -15,6 +15,8 @@ func deviceWrites(string) int64 { return 0 }
 
 func cpuTime() time.Duration { return 0 }
 
+func machineTime() time.Duration { return 0 }
+
 // onDisk is how long a file is: it may have holes.
 func onDisk(path string) int64 {
 	info, err := os.Stat(path)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A table is what a scenario came to.
@@ -32,6 +32,10 @@ type row struct {
 	Cores             float64 // that the contestant kept busy
 	Bound             float64 // share of the physical bound that was reached; 0 without a pause
 	Busy              float64 // share of all CPUs that contestant and web took together
+	Others            float64 // share of all CPUs that other processes took meanwhile
+	Early             int64
+	Late              Lateness // as the web saw it: medians, and the worst of all
+	Log               *Logged  // as crawl.log has it: the same, and causes of all rounds together
 	Conns             int64
 	Goroutines        int
 	Seen              int
@@ -50,8 +54,12 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 	r.Busy = median(rs, func(r result) float64 { return (r.CPU + r.WebCPU).Seconds() / r.Web.Elapsed.Seconds() }) / float64(runtime.NumCPU())
 	r.Requests = median(rs, func(r result) float64 { return float64(r.Web.Requests) / float64(r.Web.Pages) })
 	r.KB = median(rs, func(r result) float64 { return float64(r.Web.Bytes) / 1000 / float64(r.Web.Pages) })
+	r.Others = median(rs, others)
 	if bc.web.Delay > 0 {
 		r.Bound = median(rs, func(r result) float64 { return share(bc, &r) })
+		r.Early = most(rs, func(r result) int64 { return r.Web.Early })
+		r.Late = middleLateness(rs, func(r *result) *Lateness { return &r.Web.Late })
+		r.Log = sumLogs(rs)
 	}
 	r.Conns = most(rs, func(r result) int64 { return r.Web.Conns })
 	r.Goroutines = int(most(rs, func(r result) int64 { return int64(r.Report.Goroutines) }))
@@ -69,11 +77,14 @@ func remarks(bc *benchCase, c *contestant, rs []result) (list []string) {
 		{"loses %d pages", most(rs, func(r result) int64 { return bc.expected() - r.Web.Pages })},
 		{"fetches %d pages again", most(rs, func(r result) int64 { return r.Web.Again })},
 		{"asks for %d forbidden URLs", most(rs, func(r result) int64 { return r.Web.Forbidden })},
-		{"asks %d times too early", most(rs, func(r result) int64 { return r.Web.Early })},
 	} {
 		if remark.n > 0 {
 			list = append(list, fmt.Sprintf(remark.text, remark.n))
 		}
+	}
+	if n := most(rs, func(r result) int64 { return r.Web.Early }); n > 0 {
+		by := time.Duration(most(rs, func(r result) int64 { return int64(r.Web.TooEarly) }))
+		list = append(list, fmt.Sprintf("asks %d times too early, by up to %v", n, by.Round(10*time.Microsecond)))
 	}
 	for _, res := range rs {
 		if remark := "ends with: " + res.Failed; res.Failed != "" && !slices.Contains(list, remark) {
@@ -86,10 +97,20 @@ func remarks(bc *benchCase, c *contestant, rs []result) (list []string) {
 	return list
 }
 
+// others is the share of all CPUs that other processes took in a run.
+func others(r result) float64 {
+	if r.Machine == 0 {
+		return 0
+	}
+	return max(0, (r.Machine-r.CPU-r.WebCPU).Seconds()/r.Wall.Seconds()/float64(runtime.NumCPU()))
+}
+
 // share is how near a run came to its bound: each host answers, pauses, and
-// answers again, with requests - hosts pauses in all.
+// answers again, with requests - hosts pauses in all. How long an answer takes is what
+// the web says, from the request until all of the answer was sent: the same for all
+// contestants, and none of them gains by being slow to read.
 func share(bc *benchCase, r *result) float64 {
-	response := cmp.Or(r.Report.Response, bc.web.Latency)
+	response := r.Web.Served / time.Duration(max(1, r.Web.Requests))
 	bound := float64(bc.web.Hosts) / (bc.web.Delay + response).Seconds()
 	return float64(r.Web.Requests-int64(bc.web.Hosts)) / r.Web.Elapsed.Seconds() / bound
 }
@@ -143,6 +164,8 @@ func renderMarkdown(tables []table, env string) string {
 		fmt.Fprintf(&b, "Medians of %d interleaved rounds; what goes wrong is the worst of them.\n\n", t.Rounds)
 		t.markdown(&b)
 		b.WriteString("\n")
+		t.lateness(&b)
+		b.WriteString(t.quiet())
 	}
 	b.WriteString(env)
 	return b.String()
@@ -171,7 +194,8 @@ func (t *table) markdown(b *strings.Builder) {
 		head, align = slices.Insert(head, 0, "case"), slices.Insert(align, 0, "---")
 	}
 	if paused {
-		head, align = append(head, "of the bound", "held by"), append(align, "---:", "---")
+		head = append(head, "of the bound", "held by", "early", "late ms, median", "p99", "worst")
+		align = append(align, "---:", "---", "---:", "---:", "---:", "---:")
 	}
 	if again {
 		head, align = append(head, "requests / page", "kB of bodies / page"), append(align, "---:", "---:")
@@ -187,7 +211,8 @@ func (t *table) markdown(b *strings.Builder) {
 			cells = slices.Insert(cells, 0, r.Case)
 		}
 		if paused {
-			cells = append(cells, fmt.Sprintf("%.3f", r.Bound), r.heldBy())
+			cells = append(cells, fmt.Sprintf("%.3f", r.Bound), r.heldBy(), strconv.FormatInt(r.Early, 10))
+			cells = append(cells, r.Late.cells()...)
 		}
 		if again {
 			cells = append(cells, fmt.Sprintf("%.3f", r.Requests), fmt.Sprintf("%.2f", r.KB))
@@ -204,15 +229,36 @@ func (t *table) markdown(b *strings.Builder) {
 	}
 }
 
-// heldBy says what kept a run from going faster.
+// quiet says how quiet the machine was.
+func (t *table) quiet() string {
+	most := -1.0
+	for _, r := range t.Rows {
+		for _, run := range r.Runs {
+			if run.Machine > 0 {
+				most = max(most, others(run))
+			}
+		}
+	}
+	if most < 0 {
+		return ""
+	}
+	return fmt.Sprintf("Other processes took %.0f %% of the CPUs at most, in any run.\n\n", 100*most)
+}
+
+// heldBy says what kept a run from going faster: the clocks of the hosts, a CPU that had
+// nothing left, or neither of them.
 func (r *row) heldBy() string {
+	busy := fmt.Sprintf("CPU %.0f %% busy", 100*min(1, r.Busy+r.Others))
+	if r.Others >= 0.01 {
+		busy += fmt.Sprintf(", %.0f %% by others", 100*r.Others)
+	}
 	switch {
 	case r.Bound >= 0.99:
-		return "the bound"
-	case r.Busy >= 0.9:
-		return fmt.Sprintf("the CPU, %.0f %% busy", 100*r.Busy)
+		return "clocks"
+	case r.Busy+r.Others >= 0.9:
+		return "CPU (" + busy + ")"
 	}
-	return fmt.Sprintf("itself, CPU %.0f %% busy", 100*r.Busy)
+	return "neither (" + busy + ")"
 }
 
 func dashZero(n int) string {

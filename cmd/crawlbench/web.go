@@ -47,8 +47,9 @@ type Web struct {
 	cut      sync.Map        // pages whose body was cut once
 	conns    atomic.Int64
 	counters struct {
-		requests, pages, robots, again, missing, forbidden, faults, early, conns, bytes, first, last atomic.Int64
+		requests, pages, robots, again, missing, forbidden, faults, early, tooEarly, served, conns, bytes, first, last atomic.Int64
 	}
+	late histogram // of requests behind a pause
 }
 
 // WebCounts is what a web has seen.
@@ -61,6 +62,9 @@ type WebCounts struct {
 	Forbidden int64         // requests that robots.txt forbids
 	Faults    int64         // bodies that were cut
 	Early     int64         // requests before the pause was over
+	TooEarly  time.Duration // by how much at most
+	Late      Lateness      // of the other requests, behind the pause of their host
+	Served    time.Duration // from each request until its answer was sent, in all
 	Conns     int64         // most connections at once
 	Bytes     int64         // of bodies
 	Elapsed   time.Duration // from the first request to the end of the last answer
@@ -378,10 +382,14 @@ func (v *visitor) answer(target, authority string) error {
 	if host < 0 {
 		return v.small("404 Not Found", "text/plain", "no such host\n")
 	}
-	if end := v.ended[host].Swap(busy); v.Delay > 0 && (end == busy || end > 0 && now-end < int64(v.Delay)) {
-		n.early.Add(1)
+	if end := v.ended[host].Swap(busy); v.Delay > 0 {
+		v.paused(now, end)
 	}
-	defer func() { raise(&n.last, v.since()) }()
+	defer func() {
+		sent := v.since()
+		n.served.Add(sent - now)
+		raise(&n.last, sent)
+	}()
 	if wait := v.latency(host); wait > 0 {
 		time.Sleep(wait)
 	}
@@ -400,6 +408,23 @@ func (v *visitor) answer(target, authority string) error {
 		return v.small("404 Not Found", "text/html", "<title>Not found</title>")
 	}
 	return v.page(host, page)
+}
+
+// paused judges when a request came, by when the last answer of its host was given.
+func (w *Web) paused(now, end int64) {
+	if end == 0 {
+		return // the first
+	}
+	if end == busy {
+		end = now // it did not even wait for the answer
+	}
+	late := now - end - int64(w.Delay)
+	if late >= 0 {
+		w.late.add(time.Duration(late))
+		return
+	}
+	w.counters.early.Add(1)
+	raise(&w.counters.tooEarly, -late)
 }
 
 // end notes that an answer is about to be given: a crawler cannot have it
@@ -470,6 +495,7 @@ func (w *Web) Counts() WebCounts {
 	return WebCounts{
 		Requests: n.requests.Load(), Pages: n.pages.Load(), Robots: n.robots.Load(), Again: n.again.Load(),
 		Missing: n.missing.Load(), Forbidden: n.forbidden.Load(), Faults: n.faults.Load(), Early: n.early.Load(),
+		TooEarly: time.Duration(n.tooEarly.Load()), Late: w.late.lateness(), Served: time.Duration(n.served.Load()),
 		Conns: n.conns.Load(), Bytes: n.bytes.Load(), Elapsed: time.Duration(n.last.Load() - n.first.Load()),
 	}
 }
@@ -479,8 +505,9 @@ func (w *Web) Forget() {
 	for i := range w.seen {
 		w.seen[i].Store(0)
 	}
+	w.late.reset()
 	n := &w.counters
-	for _, c := range []*atomic.Int64{&n.requests, &n.pages, &n.robots, &n.again, &n.missing, &n.forbidden, &n.faults, &n.early, &n.conns, &n.bytes, &n.first, &n.last} {
+	for _, c := range []*atomic.Int64{&n.requests, &n.pages, &n.robots, &n.again, &n.missing, &n.forbidden, &n.faults, &n.early, &n.tooEarly, &n.served, &n.conns, &n.bytes, &n.first, &n.last} {
 		c.Store(0)
 	}
 }

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// tooLate is when a request is asked for the cause of its lateness.
+const tooLate = 10 * time.Millisecond
+
+// rounding is what times in the log, each rounded to microseconds, may be off together.
+const rounding = 3 * time.Microsecond
+
+// Logged is what crawl.log says of the lateness of requests: not what the web saw, but
+// what the crawler believed, and so without the way between the two.
+type Logged struct {
+	Lateness
+	Early  int // requests before the moment that their line names
+	Others int // for which a clock other than the delay of the crawl was the last
+
+	// Those that came more than tooLate after it, by cause: each has one.
+	Behind  int // the first page of a site, behind its robots.txt
+	Workers int // as many requests were under way at that moment as there may be
+	Unknown int // neither: the log knows no more; a processor that was not free is here
+}
+
+// crawlLog is where the contestants that write one have it.
+func crawlLog(dir string) string { return filepath.Join(dir, "bench.crawl", "crawl.log") }
+
+// An asking is a request of the log, with the moment at which it was allowed; zero where
+// nothing held it back.
+type asking struct {
+	crawllog.Request
+	allowed time.Time
+	behind  bool // its site's robots.txt
+}
+
+// readLateness reads a crawl.log; nil where there is none.
+func readLateness(path string, concurrency int) (*Logged, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	type last struct {
+		end    time.Time
+		robots bool
+	}
+	var all []asking
+	sites := map[string]last{}
+	err = crawllog.Read(file, func(l *crawllog.Line) error {
+		r, err := l.Request()
+		if r == nil || err != nil {
+			return err
+		}
+		site := siteOf(l.URL)
+		before := sites[site]
+		a := asking{Request: *r, behind: before.robots}
+		if since := r.Since; r.Clock != "" {
+			if since.IsZero() {
+				since = before.end
+			}
+			a.allowed = since.Add(r.Asked)
+		}
+		all = append(all, a)
+		sites[site] = last{r.End, strings.HasSuffix(l.URL, "/robots.txt")}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return judgeLateness(all, concurrency), nil
+}
+
+// siteOf is a URL up to its path.
+func siteOf(url string) string {
+	scheme, rest, _ := strings.Cut(url, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + authority
+}
+
+func judgeLateness(all []asking, concurrency int) *Logged {
+	l := &Logged{}
+	starts, ends := make([]time.Time, len(all)), make([]time.Time, len(all))
+	for i, a := range all {
+		starts[i], ends[i] = a.Start, a.End
+	}
+	slices.SortFunc(starts, time.Time.Compare)
+	slices.SortFunc(ends, time.Time.Compare)
+	// How many of the times are not after t.
+	until := func(times []time.Time, t time.Time) int {
+		return sort.Search(len(times), func(i int) bool { return times[i].After(t) })
+	}
+	var late histogram
+	for _, a := range all {
+		if a.allowed.IsZero() {
+			continue
+		}
+		if a.Clock != string(frontier.OwnClock) {
+			l.Others++
+		}
+		by := a.Start.Sub(a.allowed)
+		if by < -rounding {
+			l.Early++
+			continue
+		}
+		late.add(max(0, by))
+		switch {
+		case by <= tooLate:
+		case a.behind:
+			l.Behind++
+		case until(starts, a.allowed)-until(ends, a.allowed) >= concurrency:
+			l.Workers++
+		default:
+			l.Unknown++
+		}
+	}
+	l.Lateness = late.lateness()
+	return l
+}
+
+// middleLateness is the median of medians and of 99 % points, and the worst of all.
+func middleLateness(rs []result, of func(*result) *Lateness) Lateness {
+	at := func(what func(*Lateness) int64) func(result) int64 {
+		return func(r result) int64 {
+			if l := of(&r); l != nil {
+				return what(l)
+			}
+			return 0
+		}
+	}
+	middle := func(what func(*Lateness) int64) int64 {
+		return int64(median(rs, func(r result) float64 { return float64(at(what)(r)) }))
+	}
+	return Lateness{
+		Requests: middle(func(l *Lateness) int64 { return l.Requests }),
+		Median:   time.Duration(middle(func(l *Lateness) int64 { return int64(l.Median) })),
+		P99:      time.Duration(middle(func(l *Lateness) int64 { return int64(l.P99) })),
+		Worst:    time.Duration(most(rs, at(func(l *Lateness) int64 { return int64(l.Worst) }))),
+	}
+}
+
+// sumLogs is what the logs of all rounds say; nil if there are none.
+func sumLogs(rs []result) *Logged {
+	var logs []result
+	for _, r := range rs {
+		if r.Log != nil {
+			logs = append(logs, r)
+		}
+	}
+	if len(logs) == 0 {
+		return nil
+	}
+	sum := &Logged{Lateness: middleLateness(logs, func(r *result) *Lateness { return &r.Log.Lateness })}
+	for _, r := range logs {
+		sum.Early += r.Log.Early
+		sum.Others += r.Log.Others
+		sum.Behind += r.Log.Behind
+		sum.Workers += r.Log.Workers
+		sum.Unknown += r.Log.Unknown
+	}
+	return sum
+}
+
+// cells are those of a table, in milliseconds.
+func (l *Lateness) cells() (cells []string) {
+	for _, d := range []time.Duration{l.Median, l.P99, l.Worst} {
+		cells = append(cells, fmt.Sprintf("%.2f", d.Seconds()*1000))
+	}
+	return cells
+}
+
+// lateness is the table of what the logs say.
+func (t *table) lateness(b *strings.Builder) {
+	if !slices.ContainsFunc(t.Rows, func(r row) bool { return r.Log != nil }) {
+		return
+	}
+	b.WriteString("The same by crawl.log: how long after the moment that its clock allowed a request began, and of those that were more than 10 ms late,\n" +
+		"in all rounds, how many were the first behind their robots.txt, and how many fell due while as many requests were under way as there may be.\n\n" +
+		"| case | contestant | requests | early | late ms, median | p99 | worst | over 10 ms | behind robots.txt | no worker free | neither | by other clocks |\n" +
+		"| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, r := range t.Rows {
+		if l := r.Log; l != nil {
+			fmt.Fprintf(b, "| %s | %s | %d | %d | %s | %d | %d | %d | %d | %d |\n", r.Case, r.Name, l.Requests, l.Early,
+				strings.Join(l.cells(), " | "), l.Behind+l.Workers+l.Unknown, l.Behind, l.Workers, l.Unknown, l.Others)
+		}
+	}
+	b.WriteString("\n")
+}
