@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,6 +220,7 @@ type result struct {
 	Wall        time.Duration // while the contestant ran
 	Machine     time.Duration // CPU that all processes took in that time; 0 where the system does not tell
 	Memory      int64         // most bytes of anonymous memory, sampled
+	Disk        int64         // bytes of the disk that its files take
 	Web         WebCounts
 	Log         *Logged // nil without a crawl.log, or without a pause
 	Report      report
@@ -253,6 +255,7 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 		}
 	}
 	p := process{timeout: b.timeout}
+	before := bytesIn(dir)
 	began, busyBefore := time.Now(), machineTime()
 	if c.command != nil {
 		if p.cmd, err = c.command(t); err != nil {
@@ -265,12 +268,25 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 	}
 	r.CPU, r.Memory = p.cpu, p.memory
 	r.Wall, r.Machine = time.Since(began), machineTime()-busyBefore
+	r.Disk = bytesIn(dir) - before
 	var werr, lerr error
 	r.Web, werr = w.counts()
 	if bc.web.Delay > 0 {
 		r.Log, lerr = readLateness(crawlLog(dir), bc.concurrency)
 	}
 	return r, errors.Join(err, werr, lerr)
+}
+
+// bytesIn is how much of the disk all files below a directory take. What cannot be read is
+// not counted.
+func bytesIn(dir string) (n int64) {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			n += onDisk(path)
+		}
+		return nil
+	})
+	return n
 }
 
 // before runs the contestant that another one comes after.

@@ -103,6 +103,53 @@ func TestASecondCrawlIsMeasuredAlone(t *testing.T) {
 	}
 }
 
+// What the table says a contestant of ours keeps is what it leaves behind: a state file, WARC
+// files, and a crawl that another one knows.
+func TestContestantsKeepWhatTheTableSays(t *testing.T) {
+	for _, name := range []string{"permesso-memory", "permesso", "permesso-pages", "permesso-warc", "permesso-snapshot"} {
+		t.Run(name, func(t *testing.T) {
+			c, err := findContestant(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bc := smallCase()
+			w, port := serve(t, WebParams{Hosts: 2, Pages: 10, Size: 4 << 10, Links: 5, Validators: true})
+			dir := t.TempDir()
+			if _, err := c.run(t.Context(), newTask(bc, &c, &webHello{Port: port}, dir)); err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			n := w.Counts()
+			if n.Robots == 2 && n.Forbidden == 0 {
+				got = append(got, keepsRobots)
+			}
+			if n.Again == 0 {
+				got = append(got, keepsSeen)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "bench.crawl", "state.db")); len(left) > 0 {
+				got = append(got, keepsQueue)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "bench.crawl", "warc", "*.warc.gz")); len(left) > 0 {
+				got = append(got, keepsArchive)
+			}
+			if w.Forget(); slices.Contains(got, keepsQueue) {
+				if _, err := runPermessoAgain(t.Context(), newTask(bc, &c, &webHello{Port: port}, dir)); err != nil {
+					t.Fatal(err)
+				}
+				if n := w.Counts(); n.Pages == bc.expected() && n.Bytes == 0 {
+					got = append(got, keepsRevisit)
+				}
+			}
+			if !slices.Equal(got, c.keeps) {
+				t.Errorf("it keeps %q, the table says %q", got, c.keeps)
+			}
+			if (bytesIn(dir) > 0) != slices.Contains(got, keepsQueue) {
+				t.Errorf("%d bytes are left", bytesIn(dir))
+			}
+		})
+	}
+}
+
 func TestScenariosForOurselves(t *testing.T) {
 	for name, change := range map[string]func(bc *benchCase){
 		"tls":    func(bc *benchCase) { bc.tls = true },

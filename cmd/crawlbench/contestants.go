@@ -44,16 +44,40 @@ type report struct {
 // A contestant is a crawler, or a loop that does a part of what one does.
 type contestant struct {
 	name, about string
-	floor       bool   // fetches a list: it neither finds nor remembers URLs
-	delays      bool   // has a setting for the pause between two requests
-	tls         bool   // can be told to trust the web's certificate
-	names       bool   // reaches hosts that no DNS knows
-	limit       bool   // can stop at a number of pages
-	after       string // contestant that has crawled the same web before it, unmeasured
-	named       bool   // takes part only where it is named
+	keeps       []string // of what is in kept
+	floor       bool     // fetches a list: it neither finds nor remembers URLs
+	delays      bool     // has a setting for the pause between two requests
+	tls         bool     // can be told to trust the web's certificate
+	names       bool     // reaches hosts that no DNS knows
+	limit       bool     // can stop at a number of pages
+	after       string   // contestant that has crawled the same web before it, unmeasured
+	named       bool     // takes part only where it is named
 	run         func(ctx context.Context, t *task) (report, error)
 	command     func(t *task) (*exec.Cmd, error) // of a program; instead of run
 }
+
+// What a contestant keeps besides fetching pages, and what that means.
+const (
+	keepsRobots  = "robots"
+	keepsSeen    = "seen"
+	keepsQueue   = "queue"
+	keepsArchive = "archive"
+	keepsRevisit = "revisit"
+)
+
+var kept = []struct{ word, means string }{
+	{keepsRobots, "robots.txt is asked for and obeyed"},
+	{keepsSeen, "a URL that was found before is known, and not fetched again"},
+	{keepsQueue, "what is queued and what was seen lies on the disk, and outlives a kill"},
+	{keepsArchive, "requests and answers are written as WARC files"},
+	{keepsRevisit, "a later crawl can ask for only what has changed since"},
+}
+
+var (
+	inMemory  = []string{keepsRobots, keepsSeen}
+	durable   = append(inMemory[:2:2], keepsQueue)
+	archiving = append(durable[:3:3], keepsArchive, keepsRevisit)
+)
 
 // available reports whether a program is installed, or was built in.
 func (c *contestant) available() bool {
@@ -71,18 +95,18 @@ func contestants() []contestant {
 		{name: "raw-readall", about: "the same with io.ReadAll", floor: true, tls: true, run: rawRunner(readBody)},
 		{name: "raw-tokenizer", about: "the same with x/net/html's tokenizer and net/url", floor: true, tls: true, run: rawRunner(tokenizeBody)},
 		{name: "raw-goquery", about: "the same with goquery and net/url", floor: true, tls: true, run: rawRunner(queryBody)},
-		{name: "permesso-memory", about: "queue and seen set in memory, nothing written", delays: true, tls: true, names: true, limit: true, run: runPermessoMemory},
-		{name: "permesso", about: "durable queue, seen set and clocks, crawl.log; no archive", delays: true, tls: true, names: true, limit: true, run: runPermessoDurable},
-		{name: "permesso-warc", about: "and WARC files with their index, and pages.jsonl", delays: true, tls: true, names: true, limit: true, run: runPermessoArchive},
-		{name: "permesso-pages", about: "and pages.jsonl with the bodies", delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
-		{name: "permesso-snapshot", about: "permesso-warc as a series has it, with digests of texts", named: true, delays: true, tls: true, names: true, limit: true, run: runPermessoSnapshot},
-		{name: "permesso-again", about: "the same behind a permesso-snapshot, which it knows (--previous)", named: true, tls: true, names: true, after: "permesso-snapshot", run: runPermessoAgain},
-		{name: "wget2", about: "-r, pages deleted once read", delays: true, tls: true, command: wget2Command},
-		{name: "fetchbot", about: "with goquery and a map of URLs in the handler", delays: true, run: runFetchbot},
-		{name: "gocrawl", about: "DefaultExtender", delays: true, run: runGocrawl},
-		{name: "geziyor", about: "HTML parsed, links in ParseFunc", delays: true, run: runGeziyor},
-		{name: "colly", about: "Async, OnHTML", delays: true, run: runColly},
-		{name: "scrapy", about: "a Spider with response.css", delays: true, command: scrapyCommand},
+		{name: "permesso-memory", about: "queue and seen set in memory, nothing written", keeps: inMemory, delays: true, tls: true, names: true, limit: true, run: runPermessoMemory},
+		{name: "permesso", about: "durable queue, seen set and clocks, crawl.log; no archive", keeps: durable, delays: true, tls: true, names: true, limit: true, run: runPermessoDurable},
+		{name: "permesso-warc", about: "and WARC files with their index, and pages.jsonl", keeps: archiving, delays: true, tls: true, names: true, limit: true, run: runPermessoArchive},
+		{name: "permesso-pages", about: "and pages.jsonl with the bodies", keeps: durable, delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
+		{name: "permesso-snapshot", about: "permesso-warc as a series has it, with digests of texts", keeps: archiving, named: true, delays: true, tls: true, names: true, limit: true, run: runPermessoSnapshot},
+		{name: "permesso-again", about: "the same behind a permesso-snapshot, which it knows (--previous)", keeps: archiving, named: true, tls: true, names: true, after: "permesso-snapshot", run: runPermessoAgain},
+		{name: "wget2", about: "-r, pages deleted once read", keeps: inMemory, delays: true, tls: true, command: wget2Command},
+		{name: "fetchbot", about: "with goquery and a map of URLs in the handler", keeps: inMemory, delays: true, run: runFetchbot},
+		{name: "gocrawl", about: "DefaultExtender", keeps: inMemory, delays: true, run: runGocrawl},
+		{name: "geziyor", about: "HTML parsed, links in ParseFunc", keeps: inMemory, delays: true, run: runGeziyor},
+		{name: "colly", about: "Async, OnHTML", keeps: inMemory, delays: true, run: runColly},
+		{name: "scrapy", about: "a Spider with response.css", keeps: inMemory, delays: true, command: scrapyCommand},
 	}
 }
 

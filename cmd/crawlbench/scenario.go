@@ -49,7 +49,7 @@ const defaultConcurrency = 64
 
 var (
 	ours   = []string{"permesso-memory", "permesso"}
-	polite = []string{"permesso-memory", "permesso", "permesso-warc", "wget2", "fetchbot", "gocrawl", "colly", "scrapy"}
+	polite = []string{"permesso-memory", "permesso", "permesso-warc", "fetchbot", "gocrawl", "colly", "scrapy"}
 )
 
 // scenarios of the bench; scale makes what takes long shorter or longer.

@@ -29,6 +29,8 @@ type row struct {
 	Floor             float64 // CPU over that of the first contestant of the case
 	Rate              float64 // pages/s
 	Memory            int64   // bytes
+	Disk              int64   // bytes of the disk that its files take
+	Keeps             []string
 	Cores             float64 // that the contestant kept busy
 	Bound             float64 // share of the physical bound that was reached; 0 without a pause
 	Busy              float64 // share of all CPUs that contestant and web took together
@@ -46,10 +48,11 @@ type row struct {
 }
 
 func newRow(bc *benchCase, c *contestant, rs []result) row {
-	r := row{Case: bc.label, Name: c.name, About: c.about, After: c.after != "", Runs: rs}
+	r := row{Case: bc.label, Name: c.name, About: c.about, After: c.after != "", Keeps: c.keeps, Runs: rs}
 	r.CPU = median(rs, func(r result) float64 { return r.CPU.Seconds() * 1000 / float64(max(1, r.Web.Pages)) })
 	r.Rate = median(rs, func(r result) float64 { return float64(r.Web.Pages) / r.Web.Elapsed.Seconds() })
 	r.Memory = int64(median(rs, func(r result) float64 { return float64(r.Memory) }))
+	r.Disk = int64(median(rs, func(r result) float64 { return float64(r.Disk) }))
 	r.Cores = median(rs, func(r result) float64 { return r.CPU.Seconds() / r.Web.Elapsed.Seconds() })
 	r.Busy = median(rs, func(r result) float64 { return (r.CPU + r.WebCPU).Seconds() / r.Web.Elapsed.Seconds() }) / float64(runtime.NumCPU())
 	r.Requests = median(rs, func(r result) float64 { return float64(r.Web.Requests) / float64(r.Web.Pages) })
@@ -188,8 +191,8 @@ func (t *table) markdown(b *strings.Builder) {
 	again := slices.ContainsFunc(t.Rows, func(r row) bool { return r.After })
 	several := len(t.Scenario.cases) > 1
 	write := func(cells ...string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
-	head := []string{"contestant", "CPU s / 1,000 pages", "ratio", "pages/s", "cores", "memory MiB", "connections", "goroutines"}
-	align := []string{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}
+	head := []string{"contestant", "CPU s / 1,000 pages", "ratio", "pages/s", "cores", "memory MiB", "disk MiB", "connections", "goroutines", "keeps"}
+	align := []string{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---:", "---"}
 	if several {
 		head, align = slices.Insert(head, 0, "case"), slices.Insert(align, 0, "---")
 	}
@@ -205,7 +208,8 @@ func (t *table) markdown(b *strings.Builder) {
 	for _, r := range t.Rows {
 		cells := []string{
 			r.Name, fmt.Sprintf("%.3f", r.CPU), fmt.Sprintf("%.1f", r.Floor), fmt.Sprintf("%.0f", r.Rate), fmt.Sprintf("%.2f", r.Cores),
-			fmt.Sprintf("%.1f", float64(r.Memory)/(1<<20)), strconv.FormatInt(r.Conns, 10), dashZero(r.Goroutines),
+			fmt.Sprintf("%.1f", float64(r.Memory)/(1<<20)),
+			fmt.Sprintf("%.1f", float64(r.Disk)/(1<<20)), strconv.FormatInt(r.Conns, 10), dashZero(r.Goroutines), keeps(r.Keeps),
 		}
 		if several {
 			cells = slices.Insert(cells, 0, r.Case)
@@ -227,6 +231,11 @@ func (t *table) markdown(b *strings.Builder) {
 			fmt.Fprintf(b, "- %s: %s\n", r.Name, r.About)
 		}
 	}
+	b.WriteString("\nWhat each keeps:")
+	for i, k := range kept {
+		fmt.Fprintf(b, "%s %s: %s", map[bool]string{false: ";"}[i == 0], k.word, k.means)
+	}
+	b.WriteString(".\n")
 }
 
 // quiet says how quiet the machine was.
@@ -259,6 +268,13 @@ func (r *row) heldBy() string {
 		return "CPU (" + busy + ")"
 	}
 	return "neither (" + busy + ")"
+}
+
+func keeps(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
 }
 
 func dashZero(n int) string {
