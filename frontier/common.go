@@ -40,6 +40,28 @@ type part struct {
 	start time.Time
 }
 
+// part is what s has of a common of a kind: of the address it was served at last, its
+// domain, its host.
+func (f *Frontier) part(s *site, kind int) part {
+	p := part{start: s.work().starts[kind]}
+	switch {
+	case kind == byDomain && f.opts.DomainDelay > 0:
+		p.name = s.name.Domain()
+	case kind == byHost && s.public():
+		p.name = s.name.Host()
+	case kind == byAddress && s.past != nil:
+		p.name = s.past.address
+	}
+	return p
+}
+
+// promise notes the start that s was promised.
+func (s *site) promise(kind int, start time.Time) {
+	if s.doing != nil || !start.IsZero() {
+		s.atWork().starts[kind] = start
+	}
+}
+
 func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
@@ -168,18 +190,15 @@ func (cs *commons) forget(now time.Time) {
 func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	if s.public() != public {
 		s.begun().public = public
+		s.promise(byHost, time.Time{})
 	}
-	names := [kinds]string{byDomain: s.parts[byDomain].name}
-	if public {
-		names[byHost] = s.name.Host()
-		if f.commons[byAddress].gap >= 0 {
-			names[byAddress] = addr.String()
-		}
+	at := ""
+	if public && f.commons[byAddress].gap >= 0 {
+		at = addr.String()
 	}
-	for i, name := range names {
-		if s.parts[i].name != name {
-			s.parts[i] = part{name: name}
-		}
+	if f.part(s, byAddress).name != at {
+		s.begun().address = at
+		s.promise(byAddress, time.Time{})
 	}
 }
 
@@ -188,9 +207,10 @@ func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 func (t *Turn) bind(now time.Time) {
 	f, s := t.frontier, t.site
 	for i := range f.commons {
-		cs := &f.commons[i]
-		t.bound[i] = s.parts[i].name
-		t.wait(cs.enter(&s.parts[i]))
+		cs, own := &f.commons[i], f.part(s, i)
+		t.bound[i] = own.name
+		t.wait(cs.enter(&own))
+		s.promise(i, own.start)
 		if i == byAddress && t.bound[i] != "" {
 			cs.hold(t.bound[i], now, now.Add(cs.gap))
 		}

@@ -53,8 +53,8 @@
 // runs, rest.go what is under way, and hold.go what is
 // done but for its end. url.go and site.go say what a URL is; clock.go computes when a
 // site is due, past.go keeps what it has come to, and kept.go says what is left of that
-// after a restart; queue.go, common.go and
-// shared.go hold what a site can wait for: its own time and another site's right, an
+// after a restart; work.go has what is going on with few sites at a time; queue.go,
+// common.go and shared.go hold what a site can wait for: its own time and another site's right, an
 // address, a registrable domain or a host name that it has in common with others, another
 // process. backlog.go is the seam to the disk, memory.go its counterpart in memory.
 package frontier

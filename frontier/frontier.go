@@ -332,9 +332,10 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 
 // admit marks s as out if what it shares with others is free, too.
 func (f *Frontier) admit(s *site, now time.Time) bool {
-	if o := s.wants; o != nil {
+	wants := s.work().wants
+	if o := wants; o != nil {
 		if o.place == placeOut {
-			o.wanted = append(o.wanted, s)
+			o.atWork().wanted = append(o.work().wanted, s)
 			s.place = placeParked
 			return false
 		}
@@ -343,13 +344,15 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 		}
 	}
 	for i := range f.commons {
-		if !f.commons[i].admit(s, &s.parts[i], now) {
+		own := f.part(s, i)
+		admitted := f.commons[i].admit(s, &own, now)
+		if s.promise(i, own.start); !admitted {
 			return false
 		}
 	}
 	s.place = placeOut
-	if s.wants != nil && s.wants != s {
-		f.take(s.wants)
+	if wants != nil && wants != s {
+		f.take(wants)
 	}
 	return true
 }
@@ -381,18 +384,18 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.kickLocked() // who keeps the time may have looked while the site was out
 		return nil, err
 	}
-	t.entry = s.ahead[i]
-	s.ahead = slices.Delete(s.ahead, i, i+1)
+	w := s.atWork()
+	t.entry = w.handOut(i)
 	f.ahead--
 	if !t.entry.Page() {
 		f.isNoPage(s)
 	}
 	t.stamp()
 	t.queued = s.due
-	if s.first.IsZero() || s.asked != t.entry.ID {
-		s.asked, s.first = t.entry.ID, f.now()
+	if w.first.IsZero() || w.asked != t.entry.ID {
+		w.asked, w.first = t.entry.ID, f.now()
 	}
-	t.first = s.first
+	t.first = w.first
 	return t, nil
 }
 
@@ -417,14 +420,14 @@ func (f *Frontier) room(all []Entry) []Entry {
 func (f *Frontier) readAhead(s *site) error {
 	now := f.now()
 	f.mu.Lock()
-	waiting := now
+	waiting, w := now, s.atWork()
 	if s.resting() && s.more {
 		waiting = time.Time{} // for none of those that wait
-	} else if !s.retry.After(now) {
-		if s.kept.After(now) {
-			waiting = s.kept
+	} else if !w.retry.After(now) {
+		if w.kept.After(now) {
+			waiting = w.kept
 		}
-		s.retry = time.Time{}
+		w.retry = time.Time{}
 	}
 	// Set before reading: what grows meanwhile sets them anew.
 	s.more = false
@@ -435,7 +438,7 @@ func (f *Frontier) readAhead(s *site) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ahead += n
-	s.ahead = append(s.ahead, buf[:n]...)
+	w.ahead = append(w.ahead, buf[:n]...)
 	s.more = s.more || n == len(buf)
 	if err != nil {
 		f.fail(err)
@@ -445,7 +448,7 @@ func (f *Frontier) readAhead(s *site) error {
 
 // adoptHeld moves the right to the site that s waited for into the turn.
 func (t *Turn) adoptHeld() {
-	if w := t.site.wants; w != t.site {
+	if w := t.site.work().wants; w != t.site {
 		t.held = w
 	}
 	t.site.want(nil)
@@ -492,10 +495,12 @@ func (t *Turn) released() time.Time {
 
 func (f *Frontier) free(s *site) {
 	s.place = placeIdle
-	for _, w := range s.wanted {
-		f.unpark(w)
+	if wanted := s.work().wanted; wanted != nil {
+		s.atWork().wanted = nil
+		for _, w := range wanted {
+			f.unpark(w)
+		}
 	}
-	s.wanted = nil
 	f.slow(s)
 	f.queue(s)
 }

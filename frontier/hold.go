@@ -49,7 +49,7 @@ func (t *Turn) Done(links ...Entry) error {
 		return ErrNotHeld
 	}
 	s := t.site
-	s.ends = append(s.ends, heldEnd{t.entry, t.end, t.visit, links})
+	s.atWork().ends = append(s.work().ends, heldEnd{t.entry, t.end, t.visit, links})
 	t.end = Fate{}
 	f.held--
 	if s.place == placeOut {
@@ -86,7 +86,7 @@ func (t *Turn) hold(fate Fate) {
 	t.end = fate
 	t.frontier.held++
 	if fate.counts(t.entry) {
-		t.site.heldPages++
+		t.site.atWork().heldPages++
 		t.frontier.heldPages++
 	}
 }
@@ -94,14 +94,17 @@ func (t *Turn) hold(fate Fate) {
 // submitEnds submits the ends of s that were held. The site is out, and belongs to the
 // caller. It requires that mu is held, and lets go of it.
 func (f *Frontier) submitEnds(s *site) error {
-	for len(s.ends) > 0 {
-		e := s.ends[0]
-		s.ends = s.ends[1:]
+	for len(s.work().ends) > 0 {
+		w := s.atWork()
+		e := w.ends[0]
+		if w.ends = w.ends[1:]; len(w.ends) == 0 {
+			w.ends = nil
+		}
 		if e.fate.Ends() {
 			f.done++
 		}
 		if e.fate.counts(e.entry) {
-			s.heldPages--
+			w.heldPages--
 			f.heldPages--
 			s.spend(Spent{Pages: 1})
 			f.spent.Pages++
@@ -114,12 +117,11 @@ func (f *Frontier) submitEnds(s *site) error {
 		err := f.backlog.Submit(c)
 		f.mu.Lock()
 		if err != nil {
-			s.ends = nil
+			w.ends = nil
 			f.fail(err)
 			return err
 		}
 	}
-	s.ends = nil
 	return nil
 }
 
@@ -129,7 +131,7 @@ func (t *Turn) handOn() {
 	for again := true; again; {
 		again = false
 		for _, s := range [...]*site{t.held, t.site} {
-			if s != nil && len(s.ends) > 0 {
+			if s != nil && len(s.work().ends) > 0 {
 				t.frontier.submitEnds(s)
 				again = true
 			}

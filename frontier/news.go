@@ -64,10 +64,6 @@ func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
 		s = &site{name: name}
-		f.steered(s)
-		if f.opts.DomainDelay > 0 {
-			s.parts[byDomain].name = name.Domain()
-		}
 		f.sites[name] = s
 	}
 	return s
@@ -92,7 +88,6 @@ func (f *Frontier) holdHost(s *site) {
 	if !s.public() {
 		return
 	}
-	s.parts[byHost].name = s.name.Host()
 	clocks := s.clocks()
 	if free := clocks.rested(s.name, f.delay(s)); free.After(f.now()) {
 		f.commons[byHost].hold(s.name.Host(), clocks.Ended, free)
@@ -117,7 +112,7 @@ func (f *Frontier) absorb(g Growth) {
 // its clocks as they are now.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
-	if s.left() > 0 || s.place != placeIdle || s.wants != nil || s.suitors > 0 || s.given() {
+	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.suitors > 0 || s.given() {
 		return
 	}
 	due, _ := s.ownDue()
@@ -144,13 +139,14 @@ func (f *Frontier) learn(st SiteState) {
 		f.slow(s)
 		f.holdHost(s)
 	}
-	f.entries += st.Queued - s.queued
-	f.again += st.Again - s.again
-	s.queued, s.again, s.revisit = st.Queued, st.Again, st.NextAgain
+	f.entries += st.Queued - int(s.queued)
+	f.again += st.Again - s.work().again
+	s.queued = uint32(st.Queued)
+	s.setAgain(st.Again, st.NextAgain)
 	s.more = s.more || st.Ready
 	s.head = st.Head
-	s.retry, s.kept = f.meetEntry(st.Waiting, f.now()), st.Waiting
-	s.shown = shown{}
+	s.setRetry(f.meetEntry(st.Waiting, f.now()), st.Waiting)
+	s.setShown(shown{})
 	if s.left() == 0 {
 		s.more = false // all that was read has ended, too
 	}

@@ -16,8 +16,9 @@ type past struct {
 
 	strikes, refusals, failures, good int32
 
-	spent Spent
-	odd   *odd // nil: nothing
+	spent   Spent
+	odd     *odd   // nil: nothing
+	address string // the public one where it was served last; empty: none that counts
 
 	by, gapBy clockCode
 	public    bool

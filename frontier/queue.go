@@ -18,60 +18,36 @@ const (
 	placeOut                   // a Turn has it
 )
 
-// site is what the frontier holds in memory of one Site: the politeness, and a
-// few entries read ahead.
+// site is what the frontier holds in memory of one Site. While that waits in the
+// queue for its first turn it is no more than this: there may be millions.
 type site struct {
-	name Site
-	past *past // nil: it was never asked. Newer than what the backlog knows
-
-	limits   *SiteLimits   // nil until they are known, or where no site has any; limit alone writes it
-	page     bool          // it is out for what may be a page that counts: see motion.pages
-	slowed   time.Duration // its least pause by Slow; 0: none
-	excluded string        // why nothing more is asked of it; empty: it is
-
-	stock // what the backlog has
-	shown shown
-
-	ahead []Entry // read and not handed out, next first; but see next
-
-	heldPages int       // see holding
-	ends      []heldEnd // Done was called while the site was out: who has it submits them
-
-	asked uint64    // the entry that was handed out last, and
-	first time.Time // when it was the first time of those in a row
-
-	parts   [kinds]part // of the address it was last bound to, its domain, its host
-	machine refused     // by another process
-	wants   *site       // its robots.txt redirects there; set by want alone
-	suitors int         // sites that want this one
-	wanted  []*site     // parked until this site is released
-
-	spot // where it is
+	name   Site
+	past   *past       // nil: it was never asked. Newer than what the backlog knows
+	doing  *work       // what is going on with it; nil: nothing. See work and atWork
+	limits *SiteLimits // nil until they are known, or where no site has any; limit alone writes it
+	spot               // where it is
+	stock              // what the backlog has
 }
 
 // A spot is where a site is. While it waits or is ready index is where in that queue,
-// and due and by are what dueAt said when it was put there.
+// and due is what dueAt said when it was put there.
 type spot struct {
-	place place
-	index int
 	due   time.Time
-	by    Clock
+	index int32
+	place place
+	page  bool // it is out for what may be a page that counts: see motion.pages
 }
 
 // A stock is what the backlog has of a site, as it said last. learn writes it, and
-// readAhead, which takes from it.
+// readAhead, which takes from it. Of entries that wait see work.
 type stock struct {
-	queued  int       // entries that have not ended, but for again
-	again   int       // that are to be fetched again
-	more    bool      // it may have entries to read that need not wait
-	head    uint8     // rank of the first of them
-	retry   time.Time // when the first of its waiting entries is due
-	kept    time.Time // the same, as the backlog has it
-	revisit time.Time // when the first is due that is to be fetched again, as the backlog has it
+	more   bool   // it may have entries to read that need not wait
+	head   uint8  // rank of the first of them
+	queued uint32 // entries that have not ended: what Read returns has a number of 32 bits
 }
 
 // left is how many entries have not ended.
-func (s *stock) left() int { return s.queued + s.again }
+func (s *site) left() int { return int(s.queued) + s.work().again }
 
 // waitsBy is the clock of entries that wait until first, by what a backlog says; again is
 // when the first is due that is to be fetched again, zero if none is.
@@ -111,33 +87,44 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 			due, by = t, c
 		}
 	}
+	w := s.work()
 	if f.shut(s) {
 		first, _ := s.shows()
-		later(first, waitsBy(s.shown.kept, s.revisit))
-	} else if len(s.ahead) == 0 && !s.more {
-		later(s.retry, waitsBy(s.kept, s.revisit))
+		later(first, waitsBy(w.shown.kept, w.revisit))
+	} else if len(w.ahead) == 0 && !s.more {
+		later(w.retry, waitsBy(w.kept, w.revisit))
 	}
 	for i := range f.commons {
-		later(s.parts[i].start, f.commons[i].clock)
+		later(w.starts[i], f.commons[i].clock)
 	}
-	later(s.machine.until, MachineClock)
-	if s.wants != nil {
-		other, _ := s.wants.ownDue()
+	later(w.machine.until, MachineClock)
+	if w.wants != nil {
+		other, _ := w.wants.ownDue()
 		later(other, SiteClock)
 	}
 	return due, by
 }
 
+// by is what s waits for, which is in a queue.
+func (f *Frontier) by(s *site) Clock {
+	if s.place == placeUnlooked {
+		return NoClock
+	}
+	_, by := f.dueAt(s)
+	return by
+}
+
 // askable reports whether there is anything to ask s for in this run.
 func (f *Frontier) askable(s *site) bool {
-	if s.given() || s.excluded != "" || f.overBudget(s) {
+	if s.given() || f.exclusion(s.name) != "" || f.overBudget(s) {
 		return false
 	}
 	if f.shut(s) {
 		_, ok := s.shows()
 		return ok
 	}
-	return len(s.ahead) > 0 || s.more || !s.retry.IsZero()
+	w := s.work()
+	return len(w.ahead) > 0 || s.more || !w.retry.IsZero()
 }
 
 func (s *Spent) add(t Spent) {
@@ -161,15 +148,16 @@ func (f *Frontier) queue(s *site) {
 		return
 	}
 	f.unqueue(s)
+	s.rest()
 	if !f.askable(s) {
 		return
 	}
 	if f.shut(s) && s.toLook() {
-		s.due, s.by, s.place = time.Time{}, NoClock, placeUnlooked
+		s.due, s.place = time.Time{}, placeUnlooked
 		heap.Push(&f.unlooked, s)
 		return
 	}
-	s.due, s.by = f.dueAt(s)
+	s.due, _ = f.dueAt(s)
 	s.place = placeWaiting
 	heap.Push(&f.waiting, s)
 	f.noteLast(s)
@@ -179,22 +167,29 @@ func (f *Frontier) queue(s *site) {
 func (f *Frontier) unqueue(s *site) {
 	switch s.place {
 	case placeUnlooked:
-		heap.Remove(&f.unlooked, s.index)
+		heap.Remove(&f.unlooked, int(s.index))
 	case placeWaiting:
-		heap.Remove(&f.waiting, s.index)
+		heap.Remove(&f.waiting, int(s.index))
 	case placeReady:
-		heap.Remove(&f.ready, s.index)
+		heap.Remove(&f.ready, int(s.index))
 	}
 	s.place = placeIdle
 }
 
 // want notes the site whose right s needs for its next turn; nil: none.
 func (s *site) want(o *site) {
-	if s.wants != nil {
-		s.wants.suitors--
+	old := s.work().wants
+	if old == o {
+		return
 	}
-	if s.wants = o; o != nil {
-		o.suitors++
+	s.atWork().wants = o
+	if o != nil {
+		o.atWork().suitors++
+	}
+	if old != nil {
+		if old.atWork().suitors--; old.place != placeOut {
+			old.rest()
+		}
 	}
 }
 
@@ -219,7 +214,7 @@ func (f *Frontier) unpark(s *site) {
 // the others waiting.
 func (s *site) next(shut bool) int {
 	if s.resting() {
-		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
+		if i := slices.IndexFunc(s.work().ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
 			return i
 		}
 		if shut && s.mayShow() || !shut && s.more {
@@ -231,8 +226,8 @@ func (s *site) next(shut bool) int {
 
 // rank is that of the entry that s would be asked for.
 func (s *site) rank() uint8 {
-	if len(s.ahead) > 0 {
-		return s.ahead[0].Rank
+	if ahead := s.work().ahead; len(ahead) > 0 {
+		return ahead[0].Rank
 	}
 	return s.head
 }
@@ -245,7 +240,7 @@ func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 // asked for, then by due time. A site that waits for another's right goes
 // before all: that one would otherwise always be out when it asks.
 func headFirst(a, b *site) bool {
-	if first := a.wants != nil; first != (b.wants != nil) {
+	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first
 	}
 	if p, q := a.rank(), b.rank(); p != q {
@@ -265,12 +260,12 @@ func (h *siteHeap) Less(i, j int) bool { return h.before(h.sites[i], h.sites[j])
 
 func (h *siteHeap) Swap(i, j int) {
 	h.sites[i], h.sites[j] = h.sites[j], h.sites[i]
-	h.sites[i].index, h.sites[j].index = i, j
+	h.sites[i].index, h.sites[j].index = int32(i), int32(j)
 }
 
 func (h *siteHeap) Push(x any) {
 	s := x.(*site)
-	s.index = len(h.sites)
+	s.index = int32(len(h.sites))
 	h.sites = append(h.sites, s)
 }
 

@@ -28,7 +28,7 @@ func (f *Frontier) pagesSpent() bool {
 // sitePagesSpent is the same for a site.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
-	return most > 0 && s.spent().Pages+s.heldPages >= most
+	return most > 0 && s.spent().Pages+s.work().heldPages >= most
 }
 
 // shut reports whether s may be asked for no page any more, but for what its pages are
@@ -63,17 +63,19 @@ func (s *site) shows() (due time.Time, ok bool) {
 	if s.firstAhead(true) >= 0 || s.toLook() {
 		return time.Time{}, true
 	}
-	return s.shown.first, s.shown.looked && !s.shown.first.IsZero()
+	known := s.work().shown
+	return known.first, known.looked && !known.first.IsZero()
 }
 
 // mayShow reports whether the backlog may have something that pages are shown with and
 // that need not wait.
-func (s *site) mayShow() bool { return !s.shown.looked && s.more && s.head == RequisiteRank }
+func (s *site) mayShow() bool { return !s.work().shown.looked && s.more && s.head == RequisiteRank }
 
 // toLook reports whether the backlog alone can say that there is something to ask s for
 // that pages are shown with.
 func (s *site) toLook() bool {
-	return s.firstAhead(true) < 0 && !s.shown.looked && (s.mayShow() || !s.kept.IsZero())
+	w := s.work()
+	return s.firstAhead(true) < 0 && !w.shown.looked && (s.mayShow() || !w.kept.IsZero())
 }
 
 // unseen takes a site whose backlog is to be looked into; nil if there is none, or nothing
@@ -102,7 +104,7 @@ func (f *Frontier) look(s *site) {
 // firstAhead is the place in ahead of the first entry that a site may be asked for, which
 // may be shut; -1 if there is none.
 func (s *site) firstAhead(shut bool) int {
-	return slices.IndexFunc(s.ahead, func(e Entry) bool { return !shut || e.AfterPages() })
+	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
 // readShown takes entries that pages are shown with from the backlog, of a site that is out.
@@ -110,14 +112,14 @@ func (s *site) firstAhead(shut bool) int {
 func (f *Frontier) readShown(s *site) error {
 	now := f.now()
 	f.mu.Lock()
-	waiting := now
+	waiting, w := now, s.atWork()
 	if s.resting() && s.mayShow() {
 		waiting = time.Time{}
-	} else if s.shown.looked && !s.shown.first.After(now) && s.shown.kept.After(now) {
-		waiting = s.shown.kept
+	} else if w.shown.looked && !w.shown.first.After(now) && w.shown.kept.After(now) {
+		waiting = w.shown.kept
 	}
 	// Set before reading: what grows meanwhile sets it anew.
-	s.shown = shown{looked: true}
+	w.shown = shown{looked: true}
 	var room [maxAhead]Entry
 	buf := f.room(room[:])
 	f.mu.Unlock()
@@ -125,9 +127,9 @@ func (f *Frontier) readShown(s *site) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ahead += n
-	s.ahead = append(s.ahead, buf[:n]...)
-	s.shown.looked = s.shown.looked && n < len(buf)
-	s.shown.first, s.shown.kept = f.meetEntry(first, now), first
+	w.ahead = append(w.ahead, buf[:n]...)
+	w.shown.looked = w.shown.looked && n < len(buf)
+	w.shown.first, w.shown.kept = f.meetEntry(first, now), first
 	if err != nil {
 		f.fail(err)
 	}

@@ -73,7 +73,7 @@ func (f *Frontier) Rest() Rest {
 	defer f.mu.Unlock()
 	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity}
 	if s := f.first(); s != nil {
-		r.NextDue, r.NextBy = s.due, s.by
+		r.NextDue, r.NextBy = s.due, f.by(s)
 		if r.NextDue.IsZero() { // it was never asked
 			r.NextDue = f.opened
 		}

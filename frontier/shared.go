@@ -56,10 +56,10 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 		}
 		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
 	}
-	if r := s.machine; !r.since.IsZero() {
+	if r := s.work().machine; !r.since.IsZero() {
 		t.wait(Pause{By: MachineClock, Since: r.since, For: r.until.Sub(r.since)})
+		s.atWork().machine = refused{}
 	}
-	s.machine = refused{}
 	t.reserved = name
 	return nil
 }
@@ -69,19 +69,20 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 // longer than the patience: then it is not waited for any more, as nothing is
 // that is due later than that.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
-	if s.machine.since.IsZero() {
-		s.machine.since = now
+	r := &s.atWork().machine
+	if r.since.IsZero() {
+		r.since = now
 	}
-	s.machine.until = taken.Until
+	r.until = taken.Until
 	if taken.Lease {
 		patience := f.limits.patience()
 		clocks := s.clocks()
 		gap, _ := clocks.steady(f.delay(s))
 		poll := max(gap, time.Second)
-		if now.Add(poll).Sub(s.machine.since) > patience {
+		if now.Add(poll).Sub(r.since) > patience {
 			poll = patience + time.Second
 		}
-		s.machine.until = now.Add(poll)
+		r.until = now.Add(poll)
 	}
-	return &NotYet{MachineClock, s.machine.until}
+	return &NotYet{MachineClock, r.until}
 }

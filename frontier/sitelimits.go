@@ -21,7 +21,7 @@ var usualLimits = new(SiteLimits)
 
 // delay is the least pause of s, as far as its limits are known.
 func (f *Frontier) delay(s *site) time.Duration {
-	delay := max(f.opts.Delay, s.slowed)
+	delay := max(f.opts.Delay, f.slowedTo(s.name))
 	if s.limits != nil {
 		delay = max(delay, s.limits.Delay)
 	}

@@ -16,7 +16,7 @@ type totals struct {
 	entries  int   // that have not ended, but for again: the sum of site.queued; learn writes it
 	again    int   // that are to be fetched again: the sum of site.again; learn writes it
 	done     int   // entries that have ended, in earlier runs, too
-	ahead    int   // entries in site.ahead, of all
+	ahead    int   // entries in work.ahead, of all
 	drained  int   // sites that were asked and are not in sites
 	spent    Spent // what was spent before this run, and by each Finish since
 	politely Politeness
@@ -43,7 +43,7 @@ func (f *Frontier) Stats() Stats {
 	defer f.mu.Unlock()
 	st := Stats{Entries: f.entries, Again: f.again, Done: f.done, Spent: f.spent, Sites: len(f.sites) + f.drained, Out: f.out, Held: f.held, Polite: f.politely}
 	if s := f.first(); s != nil {
-		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, s.by
+		st.NextDue, st.NextSite, st.NextBy = s.due, s.name, f.by(s)
 	}
 	return st
 }
@@ -120,18 +120,19 @@ func (f *Frontier) status(s *site) SiteStatus {
 		over = !shut
 	}
 	return SiteStatus{
-		Site: s.name, Queued: s.queued, Again: s.again, NextAgain: s.nextAgain(), Spent: s.spent(), Out: s.place == placeOut,
+		Site: s.name, Queued: int(s.queued), Again: s.work().again, NextAgain: s.nextAgain(), Spent: s.spent(), Out: s.place == placeOut,
 		Due: due, By: by, Pause: clocks.asked(), Given: s.fate(), Over: over, Shut: shut,
-		Gap: gap, Parked: s.place == placeParked, Excluded: s.excluded,
+		Gap: gap, Parked: s.place == placeParked, Excluded: f.exclusion(s.name),
 	}
 }
 
 // nextAgain is when the first entry is due that is to be fetched again, of those that were
 // not handed out.
 func (s *site) nextAgain() time.Time {
-	next := s.revisit
-	for i := range s.ahead {
-		if e := &s.ahead[i]; e.Again() && (next.IsZero() || e.Due.Before(next)) {
+	w := s.work()
+	next := w.revisit
+	for i := range w.ahead {
+		if e := &w.ahead[i]; e.Again() && (next.IsZero() || e.Due.Before(next)) {
 			next = e.Due
 		}
 	}

@@ -63,7 +63,6 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 		}
 	}
 	f.steer(of, func(s *site) {
-		s.slowed = f.least(string(s.name), s.name.Host())
 		if s.place != placeOut { // otherwise free sees to it
 			f.slow(s)
 		}
@@ -87,7 +86,7 @@ func (f *Frontier) Exclude(of, why string) error {
 		return f.err
 	}
 	put(&f.excluded, of, why)
-	f.steer(of, func(s *site) { s.excluded = why })
+	f.steer(of, func(*site) {})
 	return nil
 }
 
@@ -99,7 +98,7 @@ func put[V any](m *map[string]V, key string, value V) {
 }
 
 // steer changes the sites in memory that of names, and queues them anew: those that
-// come are made as told already. It requires that mu is held, and lets go of it now
+// come hear of it when they do. It requires that mu is held, and lets go of it now
 // and then where there are many.
 func (f *Frontier) steer(of string, change func(*site)) {
 	n := 0
@@ -116,16 +115,24 @@ func (f *Frontier) steer(of string, change func(*site)) {
 	f.kickLocked()
 }
 
-// steered makes a new site what was told of it. It requires that mu is held.
-func (f *Frontier) steered(s *site) {
-	if len(f.slowed) == 0 && len(f.excluded) == 0 {
-		return
+// slowedTo is the least pause of a site by Slow; 0: none. It requires that mu is held.
+func (f *Frontier) slowedTo(name Site) time.Duration {
+	if len(f.slowed) == 0 {
+		return 0
 	}
-	host := s.name.Host()
-	s.slowed = f.least(string(s.name), host)
-	if s.excluded = f.excluded[host]; s.excluded == "" {
-		s.excluded = f.excluded[string(s.name)]
+	return f.least(string(name), name.Host())
+}
+
+// exclusion is why nothing more is asked of a site; empty: it is. It requires that mu is
+// held.
+func (f *Frontier) exclusion(name Site) string {
+	if len(f.excluded) == 0 {
+		return ""
 	}
+	if why := f.excluded[name.Host()]; why != "" {
+		return why
+	}
+	return f.excluded[string(name)]
 }
 
 // least is the pause that Slow was given for a site of a host; 0: none.
@@ -136,7 +143,7 @@ func (f *Frontier) least(of, host string) time.Duration {
 // slow raises the due time of a site that was slowed since it was asked last. It
 // requires that mu is held, and that no turn has the site.
 func (f *Frontier) slow(s *site) {
-	if ended := s.lastAsked(); s.slowed > 0 && !ended.IsZero() {
+	if ended := s.lastAsked(); f.slowedTo(s.name) > 0 && !ended.IsZero() {
 		s.raise(ended.Add(f.delay(s)), OwnClock)
 	}
 }

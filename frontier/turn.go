@@ -181,7 +181,9 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	now := f.now()
 	f.served(t.site, addr, public)
 	for i := range f.commons {
-		if err := f.commons[i].may(&t.site.parts[i], now); err != nil {
+		own := f.part(t.site, i)
+		err := f.commons[i].may(&own, now)
+		if t.site.promise(i, own.start); err != nil {
 			return err
 		}
 	}
@@ -254,7 +256,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 		}
 		f.learn(st)
 	}
-	if t.held != nil && t.held.name == to && t.held.excluded == "" {
+	if t.held != nil && t.held.name == to && f.exclusion(to) == "" {
 		o := t.held
 		t.held = nil
 		return o, nil
@@ -262,7 +264,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 	o := f.site(to)
 	due, _ := o.ownDue()
 	switch {
-	case o.excluded != "":
+	case f.exclusion(to) != "":
 		return nil, ErrExcluded
 	case o.place == placeOut:
 		t.site.want(o)
@@ -297,6 +299,10 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	if !t.hop {
 		s.give(given)
 		fate = t.decide(o, now)
+	}
+	if fate.Code != Undecided && !fate.Waits() { // it does not come again
+		w := s.atWork()
+		w.asked, w.first = 0, time.Time{}
 	}
 	ended, held := fate, o.Hold && fate.Code != Undecided && fate.Code != Waiting
 	t.visit = visitOutcome{o.Changed, o.Body}
@@ -383,7 +389,8 @@ func (t *Turn) check(o *Outcome) error {
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	if o.Again {
 		t.entry.ByGet = t.entry.ByGet || o.ByGet
-		t.site.ahead = append([]Entry{t.entry}, t.site.ahead...)
+		w := t.site.atWork()
+		w.ahead = append([]Entry{t.entry}, w.ahead...)
 		t.frontier.ahead++
 		return Fate{}
 	}

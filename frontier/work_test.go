@@ -1,0 +1,103 @@
+package frontier
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// There may be millions of sites in the queue, and all are in memory.
+func TestASiteThatRestsTakesLittleMemory(t *testing.T) {
+	const pointers = 8 // with pointers of 64 bits: otherwise it is less
+	if size := unsafe.Sizeof(site{}); size > 10*pointers {
+		t.Errorf("a site that was never asked takes %d bytes", size)
+	}
+	if size := unsafe.Sizeof(site{}) + unsafe.Sizeof(past{}); size > 224 {
+		t.Errorf("a site that was asked takes %d bytes", size)
+	}
+}
+
+func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
+	if w := (work{}); !w.over() {
+		t.Error("no work is not over")
+	}
+	for i := range reflect.TypeFor[work]().NumField() {
+		w := work{}
+		name, v := reflect.TypeFor[work]().Field(i).Name, reflect.ValueOf(&w).Elem().Field(i)
+		// Fields that are not exported can be set by their address alone.
+		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+		switch v.Kind() {
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		case reflect.Int:
+			v.SetInt(1)
+		case reflect.Uint64:
+			v.SetUint(1)
+		default:
+			b := unsafe.Slice((*byte)(unsafe.Pointer(v.UnsafeAddr())), 8)
+			b[0] = 1 // of a time, or the first thing of what has several
+		}
+		s := &site{doing: &w}
+		if s.rest(); s.doing == nil {
+			t.Errorf("work is forgotten that has only %s", name)
+		}
+	}
+}
+
+// What is looked at is not changed: nothing is going on with most sites.
+func TestToLookAtASiteTakesNoMemory(t *testing.T) {
+	f := opened(t, NewMemory(), Options{Requisites: true, Delay: time.Second})
+	s := f.site("http://a.example")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dueAt(s)
+	f.askable(s)
+	f.status(s)
+	f.overBudget(s)
+	s.next(false)
+	s.next(true)
+	s.rank()
+	s.shows()
+	s.setRetry(time.Time{}, time.Time{})
+	s.setShown(shown{})
+	s.want(nil)
+	s.promise(byHost, time.Time{})
+	for kind := range kinds {
+		f.part(s, kind)
+	}
+	f.free(s)
+	if s.doing != nil || s.past != nil {
+		t.Errorf("%+v, %+v", s.doing, s.past)
+	}
+}
+
+func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
+	f := opened(t, NewMemory(), Options{Delay: -1, ReadAhead: 2}, "http://a.example/1", "http://a.example/2", "http://a.example/3")
+	var hosted []string
+	for range 3 {
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosted = append(hosted, string(turn.Entry().URL.String()))
+		if turn.site.doing == nil {
+			t.Fatal("nothing is going on with a site that is out")
+		}
+		if _, err := turn.Finish(Outcome{Fate: Fate{Code: Fetched, Status: 200}}); err != nil {
+			t.Fatal(err)
+		}
+		if w := turn.site.work(); len(w.ahead) == 0 && turn.site.doing != nil {
+			t.Errorf("after %v there is still %+v", hosted, *w)
+		}
+	}
+	if got := strings.Join(hosted, " "); got != "http://a.example/1 http://a.example/2 http://a.example/3" {
+		t.Error(got)
+	}
+	if !reflect.ValueOf(&noWork).Elem().IsZero() {
+		t.Errorf("the work of all sites that have none was written to: %+v", noWork)
+	}
+}
