@@ -95,6 +95,7 @@ type Frontier struct {
 	opts    Options // with defaults; never changed. What Allow may change counts in pace alone
 	backlog Backlog // asked without mu, but by Hop
 	opened  time.Time
+	unasked *past // of sites that were never asked
 
 	// mu guards all that follows, sites and commons included: who is out, who
 	// waits for whom, and what was spent change together or not at all. It is not
@@ -134,7 +135,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	opts.Requisites = opts.Requisites || opts.Revisits
 	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
-		opts: opts, backlog: backlog, opened: opened, sites: map[Site]*site{},
+		opts: opts, backlog: backlog, opened: opened, unasked: unasked(&opts), sites: map[Site]*site{},
 		keeper:  keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
 		holding: holding{idle: make(chan struct{}, 1)},
 		queues:  queues{unlooked: siteHeap{before: anyFirst}, waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},

@@ -63,10 +63,27 @@ func (f *Frontier) hear() {
 func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
-		s = &site{name: name}
-		f.sites[name] = s
+		s = f.newSite(name)
 	}
 	return s
+}
+
+func (f *Frontier) newSite(name Site) *site {
+	s := &site{name: name}
+	f.sites[name] = s
+	return s
+}
+
+// unasked is the past of all sites that were never asked and have the usual pause: nil,
+// unless they rest from an unclean start.
+func unasked(opts *Options) *past {
+	if opts.Restarted.IsZero() {
+		return nil
+	}
+	s := &site{}
+	s.raise(opts.Restarted.Add(opts.Delay), RestartClock)
+	s.past.shared = true
+	return s.past
 }
 
 // restart has a site rest its full pause from the last unclean start, as far as its
@@ -76,6 +93,10 @@ func (f *Frontier) restart(s *site) {
 		return
 	}
 	gap := f.delay(s)
+	if s.past == nil && gap == f.opts.Delay {
+		s.past = f.unasked
+		return
+	}
 	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, _ = c.steady(gap)
 	}
@@ -130,7 +151,7 @@ func (f *Frontier) leave(st SiteState) {
 func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {
-		s = f.site(st.Site)
+		s = f.newSite(st.Site)
 		if !st.Clocks.Ended.IsZero() {
 			f.drained--
 		}

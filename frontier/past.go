@@ -23,6 +23,7 @@ type past struct {
 	by, gapBy clockCode
 	public    bool
 	earlier   bool // ended is of an earlier run: due is counted from there
+	shared    bool // many sites have this one: begun makes a copy for who gets another
 }
 
 // An odd is what few sites with a past have. It is never changed.
@@ -136,13 +137,19 @@ func (s *site) recall(st SiteState, now time.Time) {
 	s.spend(st.Spent)
 	s.give(st.Fate)
 	if s.past != nil {
-		s.past.earlier = true
+		s.begun().earlier = true
 	}
 }
 
+// begun is the past of s, to be changed.
 func (s *site) begun() *past {
-	if s.past == nil {
+	switch {
+	case s.past == nil:
 		s.past = &past{}
+	case s.past.shared:
+		own := *s.past
+		own.shared = false
+		s.past = &own
 	}
 	return s.past
 }

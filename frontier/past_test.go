@@ -112,3 +112,43 @@ func TestTheDueTimeOfASiteIsOnlyRaised(t *testing.T) {
 		}
 	}
 }
+
+// After an unclean end all sites rest, most of which were never asked.
+func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testing.T) {
+	restarted := time.Now().Add(-time.Millisecond)
+	f := opened(t, NewMemory(), Options{Restarted: restarted, Delay: time.Minute})
+	a, b := f.newSite("http://a.example"), f.newSite("http://b.example")
+	for _, s := range []*site{a, b} {
+		f.restart(s)
+		if due, by := s.ownDue(); !due.Equal(restarted.Add(time.Minute)) || by != RestartClock || s.past != f.unasked {
+			t.Fatalf("%s is due at %v, by %s, with %+v", s.name, due, by, s.past)
+		}
+	}
+	kept := *f.unasked
+	for what, change := range map[string]func(*site){
+		"raise":  func(s *site) { s.raise(restarted.Add(time.Hour), RobotsClock) },
+		"spend":  func(s *site) { s.spend(Spent{Pages: 1}) },
+		"give":   func(s *site) { s.give(Fate{Code: SiteDead}) },
+		"serve":  func(s *site) { f.served(s, oneAddr, true) },
+		"recall": func(s *site) { s.recall(SiteState{Spent: Spent{Pages: 1}}, time.Now()) },
+		"move": func(s *site) {
+			turn := &Turn{frontier: f, site: s}
+			turn.moveClocks(&Outcome{Request: &Request{Started: time.Now(), Ended: time.Now()}}, time.Now())
+		},
+	} {
+		s := f.newSite("http://c.example")
+		f.restart(s)
+		if change(s); s.past == f.unasked || s.past.shared || *s.past == kept {
+			t.Errorf("%s has changed nothing of the site itself: %+v", what, s.past)
+		}
+		if *f.unasked != kept {
+			t.Fatalf("%s has changed all sites: %+v", what, *f.unasked)
+		}
+	}
+	slow := f.newSite("http://slow.example")
+	slow.limits = &SiteLimits{Delay: time.Hour}
+	f.restart(slow)
+	if due, _ := slow.ownDue(); !due.Equal(restarted.Add(time.Hour)) {
+		t.Errorf("a site with a pause of its own is due at %v", due)
+	}
+}
