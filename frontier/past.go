@@ -204,6 +204,7 @@ func (p *past) setOdds(o odd) {
 	case o == (odd{}):
 		p.odd = nil
 	case p.odd == nil || *p.odd != o:
-		p.odd = &o
+		kept := o // alone takes memory, and only now
+		p.odd = &kept
 	}
 }

@@ -152,3 +152,19 @@ func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testi
 		t.Errorf("a site with a pause of its own is due at %v", due)
 	}
 }
+
+func TestAUsualTurnTakesNoMemoryForThePast(t *testing.T) {
+	s, now := &site{name: "http://a.example"}, time.Now()
+	s.begun()
+	n := testing.AllocsPerRun(100, func() {
+		c := s.clocks()
+		c.move(s.name, Request{Started: now, FirstByte: now, Ended: now}, NoTrouble, time.Time{}, time.Second)
+		s.setClocks(c)
+		s.give(Fate{})
+		s.raise(now.Add(time.Minute), OwnClock)
+		s.spend(Spent{Pages: 1})
+	})
+	if n != 0 {
+		t.Errorf("%v pieces of memory", n)
+	}
+}
