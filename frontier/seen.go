@@ -36,10 +36,11 @@ const (
 
 // A look is a key that is looked for.
 type look struct {
-	key   string
-	hash  uint64
-	place uint64 // of a text that is likely to be key; 0: none is
-	known bool
+	key    string
+	hash   uint64
+	place  uint64 // of a text that is likely to be key; 0: none is
+	likely string // that
+	known  bool
 }
 
 // maxLooks is how many keys are looked for at once.
@@ -58,13 +59,16 @@ func (s *seenSet) look(looks []look) {
 		looks[i].place = s.part(looks[i].hash).likely(looks[i].hash)
 	}
 	for i := range looks {
+		looks[i].likely = s.texts.at(looks[i].place)
+	}
+	for i := range looks {
 		looks[i].known = s.knows(&looks[i])
 	}
 }
 
-// knows reports whether a key is there that may stand at l.place.
+// knows reports whether a key is there that may be l.likely.
 func (s *seenSet) knows(l *look) bool {
-	return l.place != 0 && (s.texts.at(l.place) == l.key || s.has(l.hash, l.key))
+	return l.place != 0 && (l.likely == l.key || s.has(l.hash, l.key))
 }
 
 func (s *seenSet) part(hash uint64) *seenPart { return &s.parts[hash>>56] }
@@ -153,8 +157,11 @@ const (
 	seenPiece = 1 << pieceBits // bytes
 )
 
-// at is the text at a place.
+// at is the text at a place, and that of none is empty.
 func (t *seenTexts) at(place uint64) string {
+	if place == 0 {
+		return ""
+	}
 	rest := t.pieces[place>>pieceBits][place&(seenPiece-1):]
 	if n := int(rest[0]); n < 0x80 {
 		return rest[1 : 1+n]

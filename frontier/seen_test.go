@@ -85,6 +85,7 @@ func TestKeysOfOneHashAreNotTakenForEachOther(t *testing.T) {
 			key := look{key: fmt.Sprint(n), hash: hash}
 			for again := range 2 {
 				key.place = set.part(hash).likely(hash)
+				key.likely = set.texts.at(key.place)
 				if key.known = set.knows(&key); key.known != (again == 1) {
 					t.Fatalf("hash %x, key %d: known is %v", hash, n, key.known)
 				}
