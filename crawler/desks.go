@@ -12,9 +12,6 @@ import (
 // the next one sits down.
 type desk struct {
 	number int // as it stands in the log
-	found  *findings
-	paper  Page           // of visits of which no program sees the page
-	links  []extract.Link // of that
 
 	site  frontier.Site // of the visit; empty while nobody is here
 	since time.Time
@@ -42,7 +39,7 @@ func (d *desks) take(site frontier.Site) *desk {
 		}
 	}
 	if one == nil || len(d.all) < d.most {
-		one = &desk{number: len(d.all), found: newFindings()}
+		one = &desk{number: len(d.all)}
 		d.all = append(d.all, one)
 	}
 	d.visits++
@@ -56,29 +53,38 @@ func (d *desks) leave(one *desk) {
 	one.site = ""
 }
 
+// A paper is the memory that a visit writes to once there is an answer.
+type paper struct {
+	found *findings
+	own   Page           // of visits of which no program sees the page
+	links []extract.Link // of that
+}
+
+// papers are those that nobody writes to: not one for each desk, for desks are used in
+// turn, and the processor still has at hand what was used last.
+var papers = sync.Pool{New: func() any { return &paper{found: newFindings()} }}
+
 // maxPaper is how many links are kept room for.
 const maxPaper = 1 << 10
 
 // page is memory for the page of the visit. A program may keep what it is given: then it
 // is new.
-func (d *desk) page(programmed bool) *Page {
+func (p *paper) page(programmed bool) *Page {
 	if programmed {
 		return new(Page)
 	}
-	d.paper.html.Links = d.links
-	return &d.paper
+	p.own.html.Links = p.links
+	return &p.own
 }
 
-// done forgets the page of the visit.
-func (d *desk) done(p *Page) {
-	if p != &d.paper {
-		return
-	}
-	if links := p.html.Links; cap(links) > 0 && cap(links) <= maxPaper {
+// clear forgets the visit, whose turn was given back.
+func (p *paper) clear() {
+	p.found.clear()
+	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxPaper {
 		clear(links)
-		d.links = links[:0]
+		p.links = links[:0]
 	}
-	d.paper = Page{}
+	p.own = Page{}
 }
 
 // oldest is the visit that has been under way for the longest time.

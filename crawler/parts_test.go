@@ -408,28 +408,28 @@ func TestAPageThatNoProgramSeesIsMemoryForTheNext(t *testing.T) {
 	links := func(n int) []extract.Link {
 		return slices.Repeat([]extract.Link{{URL: u, Where: "a/href"}}, n)
 	}
-	var d desk
+	d := paper{found: newFindings()}
 	first := d.page(false)
 	first.URL, first.html.Links = u, links(3)
-	d.done(first)
+	d.clear()
 	second := d.page(false)
 	if second != first || !second.URL.IsZero() || len(second.html.Links) != 0 || cap(second.html.Links) < 3 || !second.html.Links[:3][2].URL.IsZero() {
 		t.Errorf("%+v", second)
 	}
 	second.html.Links = nil // a page without links
-	d.done(second)
+	d.clear()
 	if third := d.page(false); cap(third.html.Links) < 3 {
 		t.Error("the room for links is lost")
 	} else {
 		third.html.Links = links(maxPaper + 1)
-		d.done(third)
+		d.clear()
 	}
 	if n := cap(d.page(false).html.Links); n > maxPaper {
 		t.Errorf("room for %d links is kept", n)
 	}
 	mine := d.page(true)
 	mine.URL, mine.html.Links = u, links(1)
-	d.done(mine)
+	d.clear()
 	if d.page(true) == mine || mine.URL != u || len(mine.html.Links) != 1 || mine.html.Links[0].URL != u {
 		t.Errorf("a page that a program has seen was used again: %+v", mine)
 	}

@@ -91,7 +91,8 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
-	page := newPage(desk.page(j.programmed), turn.Entry(), &shown, j.opts.reading())
+	sheet := papers.Get().(*paper)
+	page := newPage(sheet.page(j.programmed), turn.Entry(), &shown, j.opts.reading())
 	if page.Exchange = res.Page; answer != res.Page {
 		page.kept = before.capture
 	}
@@ -113,7 +114,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if err := errors.Join(j.logVisit(desk.number, page.Entry, res, page), j.keep(page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
-	found, err := j.hand(ctx, page, res, desk.found)
+	found, err := j.hand(ctx, page, res, sheet.found)
 	if err != nil {
 		return err
 	}
@@ -121,14 +122,14 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	err = j.finish(turn, res)
-	desk.found.clear()
 	if err == nil && page.change != "" && res.Outcome.Trouble == frontier.NoTrouble {
 		j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
 	}
 	if err == nil && turn.Held() {
 		page.held(turn)
 	}
-	desk.done(page)
+	sheet.clear()
+	papers.Put(sheet)
 	return err
 }
 
