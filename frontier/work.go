@@ -56,7 +56,7 @@ func (s *site) rest() {
 
 // over reports whether there is nothing in w that has to be kept.
 func (w *work) over() bool {
-	return w.retry.IsZero() && w.kept.IsZero() && w.shown == shown{} && w.again == 0 && len(w.ahead) == 0 &&
+	return w.retry.IsZero() && w.kept.IsZero() && w.shown == shown{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
 		w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
 		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.suitors == 0 && len(w.wanted) == 0
 }
