@@ -57,7 +57,7 @@ type Step struct {
 type SiteFacts struct {
 	Known  bool
 	Queued int // URLs
-	Again  int // URLs that were fetched, and wait to be fetched again
+	Again  int // URLs that had ended, and wait to be fetched again
 	Spent  frontier.Spent
 	Given  frontier.Fate // why it was given up in the last run; zero if it was not
 }

@@ -81,7 +81,7 @@ type StatusCrawl struct {
 	Bytes  int64 `json:"bytes"` // of answers
 	Done   int   `json:"done"`  // URLs that have ended
 	Queued int   `json:"queued"`
-	Again  int   `json:"again,omitempty"` // URLs that were fetched, and wait to be fetched again (Options.Revisit)
+	Again  int   `json:"again,omitempty"` // URLs that had ended, and wait to be fetched again (Options.Revisit)
 	Known  int   `json:"known"`           // all three together; more are found as it goes on
 
 	NextAgain time.Time `json:"next_again,omitzero"` // when the first of those of Again is due; zero if none is known

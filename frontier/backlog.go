@@ -53,7 +53,7 @@ type SiteState struct {
 	Clocks  Clocks
 	Known   int       // entries that it ever took in, ended ones included
 	Queued  int       // entries that have not ended, but for those of Again
-	Again   int       // entries that were fetched, and wait to be fetched again (Entry.Again)
+	Again   int       // entries that had ended, and wait to be fetched again (Entry.Again)
 	Ready   bool      // Read would return one that need not wait
 	Head    uint8     // if Ready: the rank of the first of them, or of one that is out
 	Waiting time.Time // earliest Due of those that wait; zero if none does

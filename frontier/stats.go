@@ -25,7 +25,7 @@ type totals struct {
 // Stats is a snapshot of what a frontier holds.
 type Stats struct {
 	Entries  int   // queued, out or held, but for those of Again
-	Again    int   // that were fetched, and wait to be fetched again, or are fetched just now
+	Again    int   // that had ended, and wait to be fetched again, or are fetched just now
 	Done     int   // that have ended, in earlier runs, too
 	Spent    Spent // by the whole crawl
 	Sites    int   // that were asked or are to be
@@ -52,7 +52,7 @@ func (f *Frontier) Stats() Stats {
 type SiteStatus struct {
 	Site   Site
 	Queued int // that have not ended, but for those of Again
-	Again  int // that were fetched, and wait to be fetched again, or are fetched just now
+	Again  int // that had ended, and wait to be fetched again, or are fetched just now
 	Spent  Spent
 	Out    bool      // a turn has it
 	Due    time.Time // when it can be asked

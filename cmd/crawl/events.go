@@ -45,7 +45,7 @@ type noteEvent struct {
 	Text string `json:"text"`
 }
 
-// A progressEvent has the figures of this run, but for what is queued.
+// A progressEvent has the figures of this run, but for what is queued, or to be fetched again.
 type progressEvent struct {
 	event
 	Seconds  float64      `json:"seconds"`
@@ -54,6 +54,7 @@ type progressEvent struct {
 	Bytes    int64        `json:"bytes"`
 	Requests int          `json:"requests"`
 	Queued   int          `json:"queued"`
+	Again    int          `json:"again,omitempty"` // to be fetched again
 	Busy     int          `json:"busy"`
 	Skipped  int          `json:"skipped"`
 	Failed   int          `json:"failed"`
@@ -75,6 +76,7 @@ type endEvent struct {
 	Requests int    `json:"requests"`
 	Bytes    int64  `json:"bytes"`
 	Queued   int    `json:"queued"`
+	Again    int    `json:"again,omitempty"`
 	Early    int    `json:"early_requests"`
 }
 
@@ -120,7 +122,7 @@ func (e *events) progress(v *view) {
 	s := v.stats
 	of := progressEvent{
 		event: newEvent("progress"), Seconds: v.since.Seconds(), Pages: s.Pages, Rate: v.rate(), Bytes: s.Bytes, Requests: s.Requests,
-		Queued: s.Frontier.Entries, Busy: s.Frontier.Out, Skipped: sum(s.Skips), Failed: sum(s.Errors),
+		Queued: s.Frontier.Entries, Again: s.Frontier.Again, Busy: s.Frontier.Out, Skipped: sum(s.Skips), Failed: sum(s.Errors),
 	}
 	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		of.Waiting = &eventOfSite{string(s.Frontier.NextSite), string(s.Frontier.NextBy), wait.Seconds()}
@@ -135,7 +137,7 @@ func (e *events) progress(v *view) {
 func (e *events) ended(s crawler.Summary) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.end = endEvent{End: string(s.End), Pages: s.Pages, Requests: s.Requests, Bytes: s.Bytes, Queued: s.Frontier.Entries, Early: s.Frontier.Polite.Early}
+	e.end = endEvent{End: string(s.End), Pages: s.Pages, Requests: s.Requests, Bytes: s.Bytes, Queued: s.Frontier.Entries, Again: s.Frontier.Again, Early: s.Frontier.Polite.Early}
 }
 
 // last is the last event.

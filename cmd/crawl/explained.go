@@ -138,6 +138,7 @@ var clockWords = map[frontier.Clock]string{
 	frontier.SiteClock:       "the site that its robots.txt is redirected to",
 	frontier.RestartClock:    "the pause after a run that was broken off",
 	frontier.RetryClock:      "the pause before another try",
+	frontier.AgainClock:      "the time to be fetched again (--revisit)",
 }
 
 func clockInWords(c frontier.Clock) string { return cmp.Or(clockWords[c], "the clock "+string(c)) }

@@ -11,34 +11,35 @@ import (
 // What explain prints with --json. The names of fields are never changed.
 type (
 	explainedLine struct {
-		Asked    string           `json:"asked"`
-		URL      string           `json:"url,omitempty"`  // as it is queued
-		Known    bool             `json:"known"`          // it has entered the crawl
-		Near     string           `json:"near,omitempty"` // what has, and is nearly the same
-		Fate     crawler.Standing `json:"fate"`
-		Reason   string           `json:"reason,omitempty"`
-		Status   int              `json:"status,omitempty"`
-		Time     time.Time        `json:"time,omitzero"`
-		Clock    frontier.Clock   `json:"clock,omitempty"`
-		Until    time.Time        `json:"until,omitzero"`
-		Ahead    int              `json:"ahead,omitempty"`
-		Depth    int              `json:"depth"`
-		Hops     string           `json:"hops,omitempty"`
-		Tag      string           `json:"tag,omitempty"`
-		Found    []explainedStep  `json:"found,omitempty"` // from the URL back to a seed
-		Lost     string           `json:"found_lost,omitempty"`
-		Links    []explainedLink  `json:"links,omitempty"`
-		Robots   *explainedRules  `json:"robots,omitempty"`
-		Tries    []explainedTry   `json:"tries,omitempty"`
-		LeadsTo  string           `json:"redirects_to,omitempty"`
-		SameAs   string           `json:"same_as,omitempty"` // with whose answer the body is archived
-		SameAt   time.Time        `json:"same_at,omitzero"`
-		Gone     time.Time        `json:"same_purged,omitzero"` // when that was purged, and the body with it
-		Purged   time.Time        `json:"purged,omitzero"`      // when what was captured of it was
-		WARC     string           `json:"warc,omitempty"`
-		Offset   int64            `json:"offset,omitempty"`
-		Digest   string           `json:"digest,omitempty"`
-		SiteLeft int              `json:"site_queued"`
+		Asked     string           `json:"asked"`
+		URL       string           `json:"url,omitempty"`  // as it is queued
+		Known     bool             `json:"known"`          // it has entered the crawl
+		Near      string           `json:"near,omitempty"` // what has, and is nearly the same
+		Fate      crawler.Standing `json:"fate"`
+		Reason    string           `json:"reason,omitempty"`
+		Status    int              `json:"status,omitempty"`
+		Time      time.Time        `json:"time,omitzero"`
+		Clock     frontier.Clock   `json:"clock,omitempty"`
+		Until     time.Time        `json:"until,omitzero"`
+		Ahead     int              `json:"ahead,omitempty"`
+		Depth     int              `json:"depth"`
+		Hops      string           `json:"hops,omitempty"`
+		Tag       string           `json:"tag,omitempty"`
+		Found     []explainedStep  `json:"found,omitempty"` // from the URL back to a seed
+		Lost      string           `json:"found_lost,omitempty"`
+		Links     []explainedLink  `json:"links,omitempty"`
+		Robots    *explainedRules  `json:"robots,omitempty"`
+		Tries     []explainedTry   `json:"tries,omitempty"`
+		LeadsTo   string           `json:"redirects_to,omitempty"`
+		SameAs    string           `json:"same_as,omitempty"` // with whose answer the body is archived
+		SameAt    time.Time        `json:"same_at,omitzero"`
+		Gone      time.Time        `json:"same_purged,omitzero"` // when that was purged, and the body with it
+		Purged    time.Time        `json:"purged,omitzero"`      // when what was captured of it was
+		WARC      string           `json:"warc,omitempty"`
+		Offset    int64            `json:"offset,omitempty"`
+		Digest    string           `json:"digest,omitempty"`
+		SiteLeft  int              `json:"site_queued"`
+		SiteAgain int              `json:"site_again,omitempty"`
 	}
 	explainedStep struct {
 		URL string `json:"url"`
@@ -87,7 +88,7 @@ func explainedJSON(x *crawler.Explanation) explainedLine {
 	l := explainedLine{
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Standing, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
 		Clock: x.Clock, Until: x.Until.UTC(), Ahead: x.Ahead, Depth: x.Depth, Hops: x.Hops, Tag: x.Tag, Lost: x.Lost,
-		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued,
+		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued, SiteAgain: x.Site.Again,
 	}
 	for _, s := range x.Found {
 		step := explainedStep{URL: s.URL}

@@ -40,6 +40,7 @@ type plan struct {
 type planResumed struct {
 	Pages int `json:"pages"`
 	Left  int `json:"left"`
+	Again int `json:"again,omitempty"` // to be fetched again
 }
 
 type planSite struct {
@@ -185,6 +186,7 @@ func resumed(dir string) (*planResumed, error) {
 	err = r.Sites(func(s frontier.SiteState) error {
 		was.Pages += s.Spent.Pages
 		was.Left += s.Queued
+		was.Again += s.Again
 		return nil
 	})
 	return &was, err
@@ -194,7 +196,11 @@ func resumed(dir string) (*planResumed, error) {
 func (p *program) showPlan(plan *plan) error {
 	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", plural(plan.Seeds, "seed"), plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
 	if was := plan.Resumes; was != nil {
-		lines = append(lines, fmt.Sprintf("the crawl that is there goes on: %s fetched, %d left", plural(was.Pages, "page"), was.Left))
+		text := fmt.Sprintf("the crawl that is there goes on: %s fetched, %d left", plural(was.Pages, "page"), was.Left)
+		if was.Again > 0 {
+			text += fmt.Sprintf(", %d to be fetched again", was.Again)
+		}
+		lines = append(lines, text)
 	}
 	for i := range plan.Sites {
 		lines = append(lines, plan.Sites[i].lines()...)

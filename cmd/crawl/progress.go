@@ -92,6 +92,9 @@ func ending(s crawler.Summary) string {
 	case crawler.EndUnasked:
 		return "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"
 	case crawler.EndPatience:
+		if s.Frontier.Entries == 0 && s.Frontier.Again > 0 {
+			return "nothing is due to be fetched again within the patience; the same command goes on"
+		}
 		return "what is left is not due within the patience; the same command goes on"
 	case crawler.EndLimit:
 		return "done: the limit is reached"
@@ -105,8 +108,14 @@ func ending(s crawler.Summary) string {
 func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	const most = 10
 	w.words("left", inOrder(s.Left), inWords)
+	if again := againInWords(s.Frontier.Again, s.NextAgain, now); again != "" {
+		w.line("again", "%s", again)
+	}
+	left := slices.DeleteFunc(slices.Clone(s.Waiting), func(st frontier.SiteStatus) bool {
+		return st.Queued == 0 && st.Given.Code == frontier.Undecided && st.Excluded == "" && !st.Over // it is fetched again when it is due
+	})
 	var private, others []frontier.SiteStatus
-	for _, st := range s.Waiting {
+	for _, st := range left {
 		if permits(st.Given.Detail) != "" {
 			private = append(private, st)
 		} else {
@@ -114,11 +123,11 @@ func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 		}
 	}
 	if len(private) == 1 {
-		private, others = nil, s.Waiting
+		private, others = nil, left
 	} else if len(private) > 1 { // said once, with the mend
 		urls := 0
 		for _, st := range private {
-			urls += st.Queued
+			urls += st.Left()
 		}
 		w.line("", "%s and %s without a public address: %s, given up in this run%s",
 			private[0].Site, plural(len(private)-1, "more site"), plural(urls, "URL"), permits(private[0].Given.Detail))
@@ -128,8 +137,38 @@ func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 			w.line("", "and %s", plural(len(others)-most, "more site"))
 			return
 		}
-		w.line("", "%s: %s, %s", st.Site, plural(st.Queued, "URL"), why(st, now))
+		w.line("", "%s: %s, %s", st.Site, urlsOf(st.Queued, st.Again), why(st, now))
 	}
+}
+
+// againInWords says how much is to be fetched again, and from when on, as far as that is
+// known; empty where nothing is.
+func againInWords(n int, next, now time.Time) string {
+	text := plural(n, "URL") + " are to be fetched again"
+	switch {
+	case n == 0:
+		return ""
+	case n == 1:
+		text = "1 URL is to be fetched again"
+	}
+	switch {
+	case next.IsZero():
+		return text
+	case next.After(now):
+		return text + ", the next at " + stamp(next)
+	}
+	return text + ", the next is due"
+}
+
+// urlsOf says how many URLs there are of a site.
+func urlsOf(queued, again int) string {
+	switch {
+	case again == 0:
+		return plural(queued, "URL")
+	case queued == 0:
+		return plural(again, "URL") + " to be fetched again"
+	}
+	return fmt.Sprintf("%s and %d to be fetched again", plural(queued, "URL"), again)
 }
 
 // why says what a site waits for.
@@ -290,6 +329,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 	type waiting struct {
 		Site   string     `json:"site"`
 		Queued int        `json:"queued"`
+		Again  int        `json:"again,omitempty"`
 		Due    *time.Time `json:"due,omitempty"`
 		By     string     `json:"by,omitempty"`
 		Given  string     `json:"given_up,omitempty"`
@@ -298,7 +338,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 	}
 	var sites []waiting
 	for _, st := range s.Waiting {
-		w := waiting{Site: string(st.Site), Queued: st.Queued, By: string(st.By), Spent: st.Over, Aside: st.Excluded}
+		w := waiting{Site: string(st.Site), Queued: st.Queued, Again: st.Again, By: string(st.By), Spent: st.Over, Aside: st.Excluded}
 		if st.Given.Code != frontier.Undecided {
 			w.Given = st.Given.Code.String()
 		}
@@ -336,6 +376,8 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Sites       int                         `json:"sites"`
 		Bytes       int64                       `json:"bytes"`
 		Queued      int                         `json:"queued"`
+		Again       int                         `json:"again,omitempty"`
+		NextAgain   time.Time                   `json:"next_again,omitzero"`
 		Status      map[int]int                 `json:"status,omitempty"`
 		Errors      map[string]int              `json:"errors,omitempty"`
 		Skips       map[crawler.Reason]int      `json:"skips,omitempty"`
@@ -350,7 +392,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Repeats     []repeat                    `json:"one_body,omitempty"`
 		Traps       []trap                      `json:"traps,omitempty"`
 	}{
-		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries,
+		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries, s.Frontier.Again, s.NextAgain.UTC(),
 		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps,
 	}
 }

@@ -142,9 +142,13 @@ func statusLines(w *lines, s crawler.Status) {
 		runLines(w, s)
 	}
 	c := s.Crawl
-	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", c.Done, plural(c.Known, "URL"), percent(c.Done, c.Known), plural(c.Pages, "page"), size(c.Bytes))
+	been := c.Done + c.Again
+	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, plural(c.Known, "URL"), percent(been, c.Known), plural(c.Pages, "page"), size(c.Bytes))
 	siteLines(w, s)
 	w.words("left", inOrder(s.Left), inWords)
+	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
+		w.line("again", "%s", again)
+	}
 	if p := s.Polite; p.Requests > 0 {
 		w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
 	}
@@ -166,7 +170,9 @@ func statusHead(s crawler.Status) string {
 	at := s.Time.UTC().Format("2006-01-02 15:04:05 UTC")
 	switch s.State {
 	case crawler.StateEnded:
-		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), ending(crawler.Summary{End: s.End}))
+		ended := crawler.Summary{End: s.End}
+		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
+		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), ending(ended))
 	case crawler.StateKilled:
 		return fmt.Sprintf("nobody runs it; its last run was killed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateUnknown:
@@ -207,17 +213,24 @@ func siteLines(w *lines, s crawler.Status) {
 		}
 	}
 	text := fmt.Sprintf("%d, %d with something left", n.Known, n.Left)
+	if s.Crawl.Again > 0 {
+		text += " or to be fetched again"
+	}
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
 	w.line("sites", "%s", text)
 	for _, by := range clocksOf(n.Clocks) {
 		c := n.Clocks[by]
-		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockName(by), plural(c.Sites, "site"), plural(c.Queued, "URL"),
+		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockName(by), plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
 			short(max(0, c.First.Sub(s.Time))), short(max(0, c.Last.Sub(s.Time))))
 	}
 	if one := n.Slowest; one != nil && one.Pause > 0 {
-		w.line("slowest", "%s: %s between two requests, %s left", one.Site, short(seconds(one.Pause)), plural(one.Queued, "URL"))
+		left := " left"
+		if one.Again > 0 {
+			left = ""
+		}
+		w.line("slowest", "%s: %s between two requests, %s%s", one.Site, short(seconds(one.Pause)), urlsOf(one.Queued, one.Again), left)
 	}
 	if one := n.Longest; one != nil && one.Queued > 1 {
 		w.line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, plural(one.Queued, "URL"), short(seconds(one.Seconds)))
@@ -247,6 +260,8 @@ func clockName(by frontier.Clock) string {
 		return "own pause"
 	case frontier.RobotsClock:
 		return "robots.txt"
+	case frontier.AgainClock:
+		return "next visit"
 	}
 	return string(by)
 }

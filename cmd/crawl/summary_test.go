@@ -25,6 +25,9 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 	dead := func(detail string) func(*frontier.SiteStatus) {
 		return func(st *frontier.SiteStatus) { st.Given = frontier.Fate{Code: frontier.SiteDead, Detail: detail} }
 	}
+	again := func(name string, queued int) frontier.SiteStatus {
+		return site(name, func(st *frontier.SiteStatus) { st.Queued, st.Again, st.By = queued, 3, frontier.AgainClock })
+	}
 	private := dead("10.0.0.1, which is not a public address")
 	for name, c := range map[string]struct {
 		waiting []frontier.SiteStatus
@@ -34,10 +37,16 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		"due":     {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Due = now; st.Queued = 1 })}, "http://a.test: 1 URL, due\n"},
 		"a budget": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Over = true })},
 			"http://a.test: 2 URLs, its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)\n"},
-		"given up":     {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, site dead (connect: refused): given up in this run\n"},
-		"no detail":    {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, site dead: given up in this run\n"},
-		"one private":  {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
-		"two, and one": {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, site dead: given up in this run\n"},
+		"given up":        {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, site dead (connect: refused): given up in this run\n"},
+		"no detail":       {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, site dead: given up in this run\n"},
+		"one private":     {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+		"two, and one":    {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, site dead: given up in this run\n"},
+		"fetched again":   {[]frontier.SiteStatus{again("a.test", 0)}, ""},
+		"and queued, too": {[]frontier.SiteStatus{again("a.test", 1)}, "http://a.test: 1 URL and 3 to be fetched again, due in 1m30s (again)\n"},
+		"one private, one fetched again": {[]frontier.SiteStatus{again("a.test", 0), site("b.test", private)},
+			"http://b.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+		"fetched again no more": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Queued, st.Again, st.Excluded = 0, 1, "asked to" })},
+			"http://a.test: 1 URL to be fetched again, excluded (asked to); --lift a.test asks again\n"},
 	} {
 		var out bytes.Buffer
 		p := &program{out: &out}
@@ -56,6 +65,71 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		all := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		if last := strings.TrimSpace(all[len(all)-1]); len(all) != min(n, 11) || !strings.HasPrefix(last, want) {
 			t.Errorf("%d sites: %d lines, the last is %q", n, len(all), last)
+		}
+	}
+}
+
+// What is to be fetched again is told with the time of the first, by each of those who tell of
+// a crawl, and in the same words.
+func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	next := now.Add(7 * 24 * time.Hour).In(time.FixedZone("", 3600))
+	var s crawler.Summary
+	s.Pages, s.Frontier = 5, frontier.Stats{Entries: 2, Again: 3, NextDue: next, NextSite: "http://a.test", NextBy: frontier.AgainClock}
+	s.Left, s.NextAgain = map[crawler.Reason]int{crawler.SkipQueued: 2}, next
+	s.Waiting = []frontier.SiteStatus{{Site: "http://a.test", Again: 3, Due: next, By: frontier.AgainClock}}
+	v := &view{stats: s.Stats, since: time.Minute, now: now}
+	status := crawler.Status{Time: now, Crawl: crawler.StatusCrawl{Done: 1, Queued: 2, Again: 3, Known: 6, NextAgain: next}}
+	status.Sites = crawler.StatusSites{Clocks: map[frontier.Clock]crawler.StatusClock{frontier.AgainClock: {Sites: 1, Again: 3, First: next, Last: next}},
+		Slowest: &crawler.StatusSite{Site: "http://a.test", Again: 3, Pause: 10}}
+	text := func(tell func(w *lines)) string {
+		var out bytes.Buffer
+		tell(&lines{w: &out})
+		return out.String()
+	}
+	object := func(of any) string {
+		raw, err := json.Marshal(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	told := map[string]string{
+		"summary":   text(func(w *lines) { (&program{}).waiting(w, s, now) }),
+		"by then":   text(func(w *lines) { (&program{}).waiting(w, s, next) }),
+		"object":    object(summaryJSON(s, "a.crawl")),
+		"board":     strings.Join(v.block(80), "\n"),
+		"line":      v.line(200),
+		"logfmt":    v.logfmt(),
+		"status":    text(func(w *lines) { statusLines(w, status) }),
+		"of status": object(status),
+	}
+	var of bytes.Buffer
+	e := &events{w: &of}
+	e.progress(v)
+	e.ended(s)
+	e.last(10)
+	told["events"] = of.String()
+	for who, wants := range map[string][]string{
+		"summary":   {"left         2 URLs queued\nagain        3 URLs are to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"by then":   {"again        3 URLs are to be fetched again, the next is due\n"},
+		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"by":"again"`},
+		"board":     {"1m0s  5 pages, 2 left, 3 to be fetched again\n", "a.test: next visit 168h0m0s"},
+		"line":      {"2 left, 3 to be fetched again; a.test: next visit 168h0m0s"},
+		"logfmt":    {"queued=2 busy=0 again=3 waiting=168h0m0s for=http://a.test asked-by=again"},
+		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs are to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"of status": {`"done":1,"queued":2,"again":3,"known":6,"next_again":"2030-01-09T`},
+		"events":    {`"queued":2,"again":3,"busy":0`, `"clock":"again"`, `"queued":2,"again":3,"early_requests":0`},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(told[who], want) {
+				t.Errorf("%s does not say\n%s:\n%s", who, want, told[who])
+			}
+		}
+	}
+	for n, want := range map[int]string{0: "", 1: "1 URL is to be fetched again", 2: "2 URLs are to be fetched again"} {
+		if got := againInWords(n, time.Time{}, now); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
 }

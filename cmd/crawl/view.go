@@ -63,7 +63,11 @@ func (v *view) line(width int) string {
 }
 
 func (v *view) head() string {
-	return fmt.Sprintf("%s  %s, %d left", short(v.since), plural(v.stats.Pages, "page"), v.stats.Frontier.Entries)
+	text := fmt.Sprintf("%s  %s, %d left", short(v.since), plural(v.stats.Pages, "page"), v.stats.Frontier.Entries)
+	if n := v.stats.Frontier.Again; n > 0 {
+		text += fmt.Sprintf(", %d to be fetched again", n)
+	}
+	return text
 }
 
 func (v *view) answers() string {
@@ -206,6 +210,9 @@ func (v *view) logfmt() string {
 	s := v.stats
 	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%d requests=%d queued=%d busy=%d",
 		v.since.Round(time.Second), s.Pages, v.rate(), s.Bytes, s.Requests, s.Frontier.Entries, s.Frontier.Out)
+	if n := s.Frontier.Again; n > 0 {
+		line += fmt.Sprintf(" again=%d", n)
+	}
 	if n := sum(s.Skips); n > 0 {
 		line += fmt.Sprintf(" skipped=%d", n)
 	}

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/report"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -151,6 +154,33 @@ func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	}
 	if len(r.Outcomes) != 2 || r.Outcomes[0].Standing != "waiting" || r.Outcomes[0].URLs != 2 || r.Outcomes[1].Standing != "dead" || r.URLs != 3 {
 		t.Errorf("%+v, %d URLs", r.Outcomes, r.URLs)
+	}
+}
+
+// What waits to be fetched again is not left: it is counted apart, and stands as it ended.
+func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	next := now.Add(time.Hour)
+	dir := visited(t, now, next)
+	r, err := report.Dir(dir, report.Options{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Again != 1 || !r.NextAgain.Equal(next) || r.Left.All != 1 || r.Left.Rows[0].Queued != 1 || r.URLs != 2 {
+		t.Errorf("%d again, the next %v; left %+v, %d URLs", r.Again, r.NextAgain, r.Left, r.URLs)
+	}
+	if len(r.Outcomes) != 2 || r.Outcomes[0].Standing != crawler.StandsFetched || r.Outcomes[0].URLs != 1 || r.Outcomes[1].URLs != 1 {
+		t.Errorf("%+v", r.Outcomes)
+	}
+	var page, raw bytes.Buffer
+	if err := errors.Join(r.WriteHTML(&page), json.NewEncoder(&raw).Encode(r)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Beside that 1 URL waits to be fetched again, the next at 2026-05-04 13:00:00 UTC."; !strings.Contains(page.String(), want) {
+		t.Errorf("the page does not say %q", want)
+	}
+	if want := `"again":1,`; !strings.Contains(raw.String(), want) || !strings.Contains(raw.String(), `"next_again":"2026-05-04T13:00:00Z"`) {
+		t.Errorf("it is %s", raw.String())
 	}
 }
 

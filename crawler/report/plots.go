@@ -270,6 +270,9 @@ func (r *Report) leftPlot() *plot {
 		Note:  "What is queued, at one request each pause: the least that it takes.",
 		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "how it stands", "URLs left", "least time"}, Text: 2},
 	}
+	if r.Again > 0 {
+		p.Note += " Beside that " + r.againNote()
+	}
 	var rows []bar
 	for _, l := range r.Left.Rows {
 		stands, least := strings.TrimSuffix(string(l.Standing)+": "+l.Reason, ": "), "none is asked for"
@@ -290,6 +293,18 @@ func (r *Report) leftPlot() *plot {
 	p.bars(rows)
 	p.Desc = fmt.Sprintf("Bars, one for each of %s.", plural(int64(len(rows)), "site"))
 	return p
+}
+
+// againNote says how much is to be fetched again, and when the first of it is.
+func (r *Report) againNote() string {
+	text := plural(r.Again, "URL") + " wait"
+	if r.Again == 1 {
+		text += "s"
+	}
+	if text += " to be fetched again"; r.NextAgain.IsZero() {
+		return text + "."
+	}
+	return text + ", the next at " + moment(r.NextAgain) + "."
 }
 
 func (r *Report) rulesPlot() *plot {

@@ -1,11 +1,13 @@
 package report_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // queued is a crawl with two URLs at a site that asks for seven seconds, and is due in
@@ -34,6 +36,52 @@ func queued(t *testing.T, now time.Time) string {
 		}
 	}
 	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// visited makes a crawl with a page that is to be fetched again, and one that is queued.
+func visited(t *testing.T, now, next time.Time) string {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := func(c frontier.Completion) {
+		t.Helper()
+		if err := db.Submit(c); err != nil {
+			t.Fatal(err)
+		}
+		for settled := 0; settled < 1; {
+			g := <-db.Grown()
+			if settled += g.Settled; g.Err != nil {
+				t.Fatal(g.Err)
+			}
+		}
+	}
+	const site = frontier.Site("http://a.test")
+	var links []frontier.Entry
+	for _, target := range []string{"/1", "/2"} {
+		u, err := site.URL(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, frontier.Entry{URL: u})
+	}
+	submit(frontier.Completion{Links: links})
+	var read [1]frontier.Entry
+	if n, err := db.Read(site, now, read[:]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	e, fate := read[0], frontier.Fate{Code: frontier.Fetched, Status: 200, Time: now}
+	e.Visits = &frontier.Visits{First: now, Last: fate}
+	fate.Until = next
+	submit(frontier.Completion{Site: site, Entry: e, Fate: fate})
+	line := &crawllog.Line{Time: now, Start: now, Status: 200, URL: e.URL.String(), Type: "text/html",
+		Annotations: []string{"start:" + now.Format("2006-01-02T15:04:05.000000Z"), "took:0.100000"}}
+	if err := errors.Join(db.Log().Write(line), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return dir

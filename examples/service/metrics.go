@@ -19,7 +19,7 @@ func metrics(w io.Writer, s crawler.Stats) {
 	one("crawl_requests_total", "counter", "Requests, those for robots.txt included.", int64(s.Requests))
 	one("crawl_early_requests_total", "counter", "Requests before their pause was over: must be 0.", int64(s.Frontier.Polite.Early))
 	one("crawl_received_bytes_total", "counter", "Bytes of bodies, as they came.", s.Bytes)
-	one("crawl_queued_urls", "gauge", "URLs that have not ended.", int64(s.Frontier.Entries))
+	one("crawl_queued_urls", "gauge", "URLs that are queued.", int64(s.Frontier.Entries))
 	one("crawl_visits", "gauge", "Visits under way.", int64(s.Frontier.Out))
 	each(w, "crawl_responses_total", "Answers by HTTP status.", "status", s.Status)
 	each(w, "crawl_failures_total", "Requests that failed, by stage.", "stage", s.Errors)

@@ -477,7 +477,7 @@ func TestTheFiguresAreInTheirForm(t *testing.T) {
 		},
 		Left: map[crawler.Reason]int{crawler.SkipWaits: 2}, Polite: crawler.StatusPolite{LeastMargin: -1e-7},
 		Sites:  crawler.StatusSites{Clocks: map[frontier.Clock]crawler.StatusClock{frontier.CrawlDelayClock: {Sites: 4}}},
-		Memory: crawler.StatusMemory{Heap: 1 << 40},
+		Memory: crawler.StatusMemory{Heap: 1 << 40}, Crawl: crawler.StatusCrawl{Done: 4, Queued: 5, Again: 6, Known: 15},
 	})
 	head := regexp.MustCompile(`^# HELP (permesso_[a-z_]+) [A-Z].*\.\n# TYPE (permesso_[a-z_]+) (counter|gauge)$`)
 	sample := regexp.MustCompile(`^(permesso_[a-z_]+)(\{[a-z]+="(?:[^"\\\n]|\\["\\n])*"\})? -?[0-9.]+(e[-+][0-9]+)?$`)
@@ -503,6 +503,7 @@ func TestTheFiguresAreInTheirForm(t *testing.T) {
 	for _, want := range []string{
 		"permesso_pages_total 7", `permesso_answers_total{code="404"} 1`, `permesso_errors_total{stage="a\"b\\c\nd"} 1`, `permesso_skips_total{reason="robots disallowed"} 3`,
 		`permesso_waiting_sites{clock="crawl-delay"} 4`, "permesso_early_requests_total 0", `permesso_state{state="running"} 1`,
+		"permesso_queued_urls 5", "permesso_again_urls 6",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no %s in\n%s", want, text)

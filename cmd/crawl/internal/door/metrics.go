@@ -43,8 +43,9 @@ func metrics(s crawler.Status) string {
 	m.one("counter", "permesso_handler_errors_total", "Errors of the handler in this run.", run.Handler)
 	m.one("gauge", "permesso_crawl_pages", "Pages with a 2xx status in the whole crawl.", crawl.Pages)
 	m.one("gauge", "permesso_crawl_done_urls", "URLs of the whole crawl that have ended.", crawl.Done)
-	m.one("gauge", "permesso_queued_urls", "URLs that have not ended.", crawl.Queued)
-	m.many("gauge", "permesso_left_urls", "URLs that have not ended, by why.", "reason", inTexts(s.Left))
+	m.one("gauge", "permesso_queued_urls", "URLs that are queued, but for those that are to be fetched again.", crawl.Queued)
+	m.one("gauge", "permesso_again_urls", "URLs that had ended, and wait to be fetched again.", crawl.Again)
+	m.many("gauge", "permesso_left_urls", "URLs that are queued, by why.", "reason", inTexts(s.Left))
 	m.many("gauge", "permesso_sites", "Sites, by what they do.", "state", map[string]int{
 		"busy": sites.Busy, "due": sites.Due, "waiting": sites.Waiting, "parked": sites.Parked,
 		"given up": sites.GivenUp, "budget spent": sites.Spent, "excluded": sites.Excluded,
