@@ -14,9 +14,9 @@ type queue interface {
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
 }
 
-// Left are the URLs that entered the crawl and have not ended, site by site, and
-// why each is not fetched: not those that were, and wait to be fetched again; no more of them than a few hundred are held in
-// memory. While the crawl runs some of them may be fetched by now. After a run
+// Left are the URLs that entered the crawl and have not ended, site by site, and why each is
+// not fetched; not those that wait to be fetched again. No more of them than a few hundred
+// are held in memory. While the crawl runs some of them may be fetched by now. After a run
 // that was broken off, or failed, what was found last may be missing.
 //
 // It ends with an error where the crawl's directory cannot be read: the same as
@@ -59,6 +59,9 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 // all of it.
 func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
+		if st.Queued == 0 {
+			continue // all of it waits to be fetched again, and need not be read
+		}
 		why := c.held(st)
 		if !some(why.Reason) {
 			continue

@@ -19,7 +19,7 @@ type End string
 const (
 	EndDone     End = "done"            // every URL has ended
 	EndUnasked  End = "unasked"         // what is left belongs to sites that were given up, are excluded, or have spent their budget
-	EndPatience End = "patience"        // what is left waits for a clock, longer than Options.Patience
+	EndPatience End = "patience"        // what is left waits for a clock, or to be fetched again, longer than Options.Patience
 	EndLimit    End = "limit"           // Options.Limit, and nothing that falls due within the patience is left that pages are shown with; or MaxBytes
 	EndTime     End = "limit of time"   // Options.MaxTime
 	EndStopped  End = "stopped"         // Stop, or ErrStop

@@ -199,7 +199,8 @@ func (m *Memory) touch(name Site) *memorySite {
 	return s
 }
 
-// Queued are the entries of site that have not ended, those that were read, too.
+// Queued are the entries of site that have not ended, those that were read, and those that
+// are to be fetched again (Entry.Again), too.
 func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()

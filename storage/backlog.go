@@ -81,9 +81,9 @@ func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return db.state.Snapshots(site)
 }
 
-// Queued are the entries of site that have not ended, those that were read, too:
-// first those that can be asked for, by rank, then those that wait. What was
-// submitted and is not merged yet is not seen.
+// Queued are the entries of site that have not ended, those that were read, and those that
+// are to be fetched again (frontier.Entry.Again), too: first those that can be asked for, by
+// rank, then those that wait. What was submitted and is not merged yet is not seen.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return db.state.Queued(site)
 }

@@ -49,7 +49,7 @@ var exitCodes = []exitMeaning{
 		"`crawl verify DIR` names what is damaged. Restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
 	{exitInUse, "the crawl is in use by another process",
 		"Nothing: another process is at work on it. For a timer this is a success."},
-	{exitLater, "stopped early (also by --max-time), or what is left is not due within the patience: the same command goes on",
+	{exitLater, "stopped early (also by --max-time), or what is left, or to be fetched again, is not due within the patience: the same command goes on",
 		"Run the same command, now or at the next turn of a timer."},
 	{exitForced, "stopped at once: the same command goes on",
 		"Run the same command. What was acknowledged is safe."},
