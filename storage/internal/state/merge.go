@@ -209,11 +209,11 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 		r.Again--
 	}
 	if j.fate.Waits() {
-		waits := retried(nil, raw, j.tries, j.byGet)
-		if j.visits != nil {
-			if waits, err = visited(nil, raw, r.Site, j.visits); err != nil {
-				return recordError(bucketEntries, from, err)
-			}
+		var waits []byte
+		if j.visits == nil {
+			waits = retried(nil, raw, j.tries, j.byGet)
+		} else if waits, err = visited(nil, raw, r.Site, j.visits); err != nil {
+			return recordError(bucketEntries, from, err)
 		}
 		if r.Waiting++; waitsAgain(waits) {
 			r.Again++
