@@ -14,7 +14,7 @@ const StatusVersion = 1
 // A State says whether a crawl goes on.
 type State string
 
-// The states of a crawl. The last two are those of a directory.
+// The states of a crawl. The last three are those of a directory.
 const (
 	StateStarting State = "starting" // Run has not queued the seeds yet
 	StateRunning  State = "running"
@@ -22,6 +22,7 @@ const (
 	StateStopping State = "stopping" // no visit is begun any more
 	StateEnded    State = "ended"    // Status.End says how
 	StateKilled   State = "killed"   // its last run did not end by itself
+	StateNoRoom   State = "no room"  // its last run ended for want of room on the disk
 	StateUnknown  State = "unknown"  // its last run ended, and nothing says how
 )
 

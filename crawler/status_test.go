@@ -114,6 +114,21 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	if s.State != crawler.StateKilled || s.Run.Requests != 0 || s.Crawl.Pages < 13 || s.Crawl.Queued != 1 || s.Crawl.Done != s.Crawl.Pages || s.Time.Hour() != 1 || s.Name != testIdentity.Token {
 		t.Errorf("%+v", s)
 	}
+	run, err := storage.ReadRun(killed)
+	if err != nil || run.Full {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	run.Full = true
+	raw, err := json.Marshal(run)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(killed, storage.RunFile), raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if full, err := crawler.ReadStatus(killed); err != nil || full.State != crawler.StateNoRoom || full.Crawl != s.Crawl || full.Time != s.Time {
+		t.Errorf("of a full disk: %+v, %v", full, err)
+	}
 	if s, err := crawler.ReadStatus(dir); err != nil || s.State != crawler.StateEnded || s.End != crawler.EndTime || s.Run.Pages == 0 || s.Crawl.Pages <= s.Run.Pages {
 		t.Errorf("%+v, %v", s, err)
 	}

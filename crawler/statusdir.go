@@ -29,7 +29,7 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 }
 
 // ReadStatus is the Status of a crawl that nobody runs, from its directory, and changes
-// nothing. The figures of the run are those of its end, and missing after a kill: what
+// nothing. The figures of the run are those of its end, and missing after a kill and after a full disk: what
 // was committed last is told then, and when. The errors are those of
 // storage.OpenReader.
 func ReadStatus(dir string) (s Status, err error) {
@@ -81,12 +81,21 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	switch {
 	case err != nil:
 		return Status{}, err
+	case r.Unclean() && endedFull(r.Dir()):
+		return Status{State: StateNoRoom, Time: r.LastCommit()}, nil
 	case r.Unclean():
 		return Status{State: StateKilled, Time: r.LastCommit()}, nil
 	case !s.Of.Equal(was.Began) || s.End == "" || s.Version != StatusVersion || s.State != StateEnded:
 		return Status{State: StateUnknown, Time: r.LastCommit()}, nil
 	}
 	return s.Status, nil
+}
+
+// endedFull reports whether the last run, which could not say so in the state, has ended for
+// want of room.
+func endedFull(dir string) bool {
+	run, err := storage.ReadRun(dir)
+	return err == nil && run.Full
 }
 
 // leftOf says why what a run has left in its directory is not fetched.

@@ -247,6 +247,9 @@ func TestAFullDisk(t *testing.T) {
 			if err := db.Close(); err == nil || !DiskFull(err) {
 				t.Errorf("Close: %v", err)
 			}
+			if run, err := ReadRun(dir); err != nil || !run.Full || run.PID != os.Getpid() {
+				t.Errorf("%s: %+v, %v", RunFile, run, err)
+			}
 			if err := os.Remove(ballast); err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,8 @@ package storage
 import "github.com/permesso-crawler/permesso/storage/internal/state"
 
 // A Run says which process (PID) holds a crawl, since when (Started), and where it
-// listens, where that is not in the directory (Control).
+// listens, where that is not in the directory (Control). Of one that has ended, and was not
+// able to say so in the state, it says whether that was for want of room on the disk (Full).
 type Run = state.Run
 
 // ReadRun says which process holds the crawl in dir, or held it when it was

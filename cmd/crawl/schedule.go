@@ -394,13 +394,16 @@ func (l *listedLast) words() string {
 	case l.State == "made":
 		return "its crawl has not begun: the next run goes on with it"
 	}
-	text := l.End
-	if l.End == string(crawler.StateUnknown) {
+	text, mend := l.End, ""
+	switch l.End {
+	case string(crawler.StateUnknown):
 		text = "failed"
+	case string(crawler.StateNoRoom):
+		text, mend = "stopped for want of room on the disk", "make room, and "
 	}
 	text += ", " + plural(l.Pages, "page")
 	if l.State == "not over" {
-		text += ": the next run goes on with it"
+		text += ": " + mend + "the next run goes on with it"
 	}
 	return text
 }

@@ -78,7 +78,12 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 
 // over reports whether nothing more happens.
 func over(s crawler.Status) bool {
-	return s.State == crawler.StateEnded || s.State == crawler.StateKilled || s.State == crawler.StateUnknown
+	return s.State == crawler.StateEnded || brokenOff(s)
+}
+
+// brokenOff reports whether the last run could not keep what it was like.
+func brokenOff(s crawler.Status) bool {
+	return s.State == crawler.StateKilled || s.State == crawler.StateNoRoom || s.State == crawler.StateUnknown
 }
 
 // watchStatus shows a status again and again: in its place, where there is a terminal.
@@ -138,7 +143,7 @@ func (p *program) showStatus(s crawler.Status, asJSON bool) error {
 
 func statusLines(w *lines, s crawler.Status) {
 	w.line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
-	if s.State != crawler.StateKilled && s.State != crawler.StateUnknown {
+	if !brokenOff(s) {
 		runLines(w, s)
 	}
 	c := s.Crawl
@@ -175,6 +180,8 @@ func statusHead(s crawler.Status) string {
 		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), ending(ended))
 	case crawler.StateKilled:
 		return fmt.Sprintf("nobody runs it; its last run was killed, what was done by %s is safe; the same command goes on", at)
+	case crawler.StateNoRoom:
+		return fmt.Sprintf("nobody runs it; its last run ended for want of room on the disk, what was done by %s is safe; make room, and the same command goes on", at)
 	case crawler.StateUnknown:
 		return fmt.Sprintf("nobody runs it; its last run failed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateStopping:

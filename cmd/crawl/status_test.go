@@ -17,9 +17,10 @@ func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
 		"a.crawl as testbot: starting for 2.0s":             {State: crawler.StateStarting},
 		"a.crawl as testbot: paused for 2.0s":               {State: crawler.StatePaused},
 		"a.crawl as testbot: stopping (stopped) after 2.0s": {State: crawler.StateStopping, End: crawler.EndStopped},
-		"a.crawl as testbot: nobody runs it; its last run ended 2026-05-03 12:00:00 UTC after 2.0s: done: nothing is left":                        {State: crawler.StateEnded, End: crawler.EndDone},
-		"a.crawl as testbot: nobody runs it; its last run was killed, what was done by 2026-05-03 12:00:00 UTC is safe; the same command goes on": {State: crawler.StateKilled},
-		"a.crawl as testbot: nobody runs it; its last run failed, what was done by 2026-05-03 12:00:00 UTC is safe; the same command goes on":     {State: crawler.StateUnknown},
+		"a.crawl as testbot: nobody runs it; its last run ended 2026-05-03 12:00:00 UTC after 2.0s: done: nothing is left":                                                               {State: crawler.StateEnded, End: crawler.EndDone},
+		"a.crawl as testbot: nobody runs it; its last run was killed, what was done by 2026-05-03 12:00:00 UTC is safe; the same command goes on":                                        {State: crawler.StateKilled},
+		"a.crawl as testbot: nobody runs it; its last run failed, what was done by 2026-05-03 12:00:00 UTC is safe; the same command goes on":                                            {State: crawler.StateUnknown},
+		"a.crawl as testbot: nobody runs it; its last run ended for want of room on the disk, what was done by 2026-05-03 12:00:00 UTC is safe; make room, and the same command goes on": {State: crawler.StateNoRoom},
 	} {
 		s.Dir, s.Name, s.Seconds, s.Time = "a.crawl", "testbot", 2, time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 		var b bytes.Buffer
@@ -28,7 +29,7 @@ func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
 		if first != "crawl        "+want {
 			t.Errorf("%s\nwant %s", first, want)
 		}
-		known := s.State != crawler.StateKilled && s.State != crawler.StateUnknown
+		known := s.State != crawler.StateKilled && s.State != crawler.StateNoRoom && s.State != crawler.StateUnknown
 		if strings.Contains(rest, "requests ") != known {
 			t.Errorf("%s: of the run it says\n%s", s.State, rest)
 		}

@@ -103,6 +103,9 @@ func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 			if w.end.Unknown != c.unknown || w.end.Failed != (c.want != nil) || w.end.Committed["grows"].Length != c.length {
 				t.Errorf("%+v, want %d bytes, unknown %v", w.end, c.length, c.unknown)
 			}
+			if run, err := ReadRun(dir); c.want != nil && (err != nil || run.Full != (c.want == syscall.ENOSPC) || run.PID != os.Getpid()) {
+				t.Errorf("%s says %+v, %v", RunFile, run, err)
+			}
 			if done := checked(t, dir); done.Unclean != (c.want != nil) || c.want != syscall.ENOSPC && done.Growing["grows"].Length != c.length {
 				t.Errorf("%+v", done)
 			}

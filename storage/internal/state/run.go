@@ -18,6 +18,7 @@ type Run struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 	Control string    `json:"control,omitempty"` // where it listens, if that is not in the directory of the crawl
+	Full    bool      `json:"full,omitempty"`    // it has ended, as there was no more room on the disk: see DiskFull
 }
 
 // ReadRun says which process holds the crawl in dir, or held it when it was
@@ -57,6 +58,27 @@ func Holder(dir string) (run *Run, ok bool) {
 	}
 	run, _ = ReadRun(dir)
 	return run, true
+}
+
+// noteFull notes in run.json that this process ends for want of room on the disk. The file
+// grows in its place by a few bytes, for which a disk that is full mostly has room; where it
+// has none, the run is told as one that was killed.
+func noteFull(dir string) {
+	run, err := ReadRun(dir)
+	if err != nil {
+		return
+	}
+	run.Full = true
+	raw, err := json.Marshal(run)
+	if err != nil {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(dir, RunFile), os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	f.Write(append(raw, '\n')) // longer than what stood there
 }
 
 func writeRun(dir string, r Run, d disk.Disk) error {

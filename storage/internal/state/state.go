@@ -351,6 +351,9 @@ func (db *DB) Close() error {
 	if err == nil {
 		err = db.release(last)
 	}
+	if DiskFull(err) {
+		noteFull(db.file.dir)
+	}
 	if err = errors.Join(err, db.file.close()); err != nil {
 		return err
 	}
