@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // readOnly makes every write to f fail while what runs.
@@ -78,6 +79,44 @@ func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 		t.Errorf("%d bytes are said to be written", n)
 	}
 	verified(t, crash(t, dir))
+}
+
+// A line that could not be written to the log is that of a page which does not count: the
+// disk may have had room for the page.
+func TestAPageWithoutItsLineIsNeverCommitted(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	line := &crawllog.Line{Time: time.Unix(0, 0), Size: -1, URL: crawllog.RunURL}
+	if err := db.Log().Write(line); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Submit(frontier.Completion{}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, db, 1)
+	replaced(t, descriptor(t, filepath.Join(dir, LogFile)), filepath.Join(dir, LogFile), syscall.O_RDONLY, func() {
+		if err := db.Log().Write(line); err == nil {
+			t.Fatal("written to a file that cannot be written to")
+		}
+	})
+	if err := db.PutPage(&PageRecord{URL: "http://a.example/"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Submit(frontier.Completion{}); err != nil {
+		t.Fatal(err)
+	}
+	if g := <-db.Grown(); g.Err == nil {
+		t.Error("it is acknowledged")
+	}
+	if err := db.Close(); err == nil {
+		t.Error("Close says that all is well")
+	}
+	verified(t, dir)
+	db = open(t, dir)
+	defer db.Close()
+	if n := db.state.Marks()[PagesFile].Length; n > 0 {
+		t.Errorf("%d bytes of pages count", n)
+	}
 }
 
 // descriptor is that of the file at path in this process.

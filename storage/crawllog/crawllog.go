@@ -256,7 +256,8 @@ func dash(s string) string {
 
 // A Writer appends to a log. It is safe for concurrent use. Each line is
 // written at once and whole: the log is evidence, and a kill must not take
-// what was done.
+// what was done. Where a line could not be written, nothing is written or said to be safe any
+// more: a line behind a part of one would be none, and what the log has not must not count.
 type Writer struct {
 	file    *os.File
 	buffers sync.Pool // of *[]byte, in which lines are made
@@ -267,6 +268,7 @@ type Writer struct {
 	size   int64  // of the file: whole lines
 	sum    uint32 // CRC-32C of them
 	synced int64  // so much of it is safe
+	failed error  // of the first line that could not be written
 }
 
 // Open opens the log at path, makes it if there is none, and cuts a torn last
@@ -340,9 +342,13 @@ func (w *Writer) Write(l *Line) error {
 	*buf = l.Append((*buf)[:0])
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.failed != nil {
+		return w.failed
+	}
 	n, err := w.file.Write(*buf)
 	w.size += int64(n)
 	w.sum = crc32.Update(w.sum, castagnoli, (*buf)[:n])
+	w.failed = err
 	return err
 }
 
@@ -364,13 +370,14 @@ func (w *Writer) Sum() (size int64, sum uint32) {
 }
 
 // Sync makes sure that what was written before outlasts a power cut, by calling
-// sync where there is something new. Nobody who writes meanwhile waits for it.
+// sync where there is something new. Nobody who writes meanwhile waits for it. The error is
+// that of sync, or of a line that could not be written.
 func (w *Writer) Sync(sync func(*os.File) error) error {
 	w.mu.Lock()
-	size, synced := w.size, w.synced
+	size, synced, failed := w.size, w.synced, w.failed
 	w.mu.Unlock()
-	if size == synced {
-		return nil
+	if failed != nil || size == synced {
+		return failed
 	}
 	if err := sync(w.file); err != nil {
 		return err
