@@ -16,7 +16,7 @@ func (p *program) checkCommand() *cobra.Command {
 		Long: `check reads a job file, says all that is wrong with it at once, and shows the
 plan: each site, what its robots.txt says to the seeds, the pause between two
 requests, and how long the crawl takes at least; where it has a schedule, when the
-next runs come. It fetches nothing but robots.txt,
+next runs come, and by which command. It fetches nothing but robots.txt,
 and writes nothing. Its flags are those of crawl run, which win over the file.
 
 The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
@@ -50,6 +50,7 @@ func (p *program) check(ctx context.Context, opts crawler.Options, f *runFlags) 
 	}
 	if f.schedule != nil {
 		plan.Schedule = planTheSchedule(f.schedule, time.Now(), planTimes)
+		plan.Schedule.started = startedBy(f.job, f.series)
 	}
 	if f.json {
 		err = p.object(plan)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -103,7 +105,8 @@ type planSchedule struct {
 	Keep    int         `json:"keep,omitempty"`
 	Next    []time.Time `json:"next"` // nominal times, in UTC
 
-	zone *time.Location
+	zone    *time.Location
+	started []string // what starts the runs, for people
 }
 
 // planTheSchedule is a schedule with its first times after a moment.
@@ -123,6 +126,27 @@ func planTheSchedule(s *schedule.Schedule, after time.Time, count int) *planSche
 		plan.Next = append(plan.Next, after.UTC().Truncate(time.Second))
 	}
 	return plan
+}
+
+// startedBy says what starts the runs of a job, each into a snapshot of a series: nothing does
+// by itself. dir is the series, empty where none was named.
+func startedBy(job, dir string) []string {
+	place := filepath.Join(dir, series.JobFile)
+	there := dir == "" && filepath.Base(job) == series.JobFile || dir != "" && filepath.Clean(job) == place
+	if dir == "" {
+		if dir = filepath.Dir(job); !there {
+			if dir = strings.TrimSuffix(job, filepath.Ext(job)); dir == job {
+				dir += ".series"
+			}
+		}
+	}
+	place = filepath.Join(dir, series.JobFile)
+	job, place, dir = shellQuoted(job), shellQuoted(place), shellQuoted(dir)
+	lines := []string{"  they are started by: crawl schedule run " + dir}
+	if !there {
+		lines = append(lines, "  which looks for the job in the directory of its snapshots: mkdir -p "+dir+" && cp "+job+" "+place)
+	}
+	return append(lines, "  one of them now, by hand: crawl run --job "+job+" --series "+dir)
 }
 
 // words are a schedule on one line.

@@ -214,6 +214,7 @@ func (p *program) showPlan(plan *plan) error {
 		for _, at := range s.Next {
 			lines = append(lines, "  "+s.at(at))
 		}
+		lines = append(lines, s.started...)
 	}
 	for _, line := range lines {
 		if err := p.say("%s", line); err != nil {

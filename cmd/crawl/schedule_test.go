@@ -1,6 +1,9 @@
 package main
 
 import (
+	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -21,6 +24,29 @@ func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
 	} {
 		if got := last.words(); got != want {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// What starts the runs of a job is a command that can be given as it stands, whatever the file
+// is called.
+func TestACheckSaysWhatStartsTheRuns(t *testing.T) {
+	for _, c := range []struct{ job, dir, started, made, once string }{
+		{"weekly/job.yaml", "", "weekly", "", "weekly/job.yaml --series weekly"},
+		{"job.yaml", "", ".", "", "job.yaml --series ."},
+		{"./weekly/job.yaml", "weekly", "weekly", "", "./weekly/job.yaml --series weekly"},
+		{"library.yaml", "", "library", "library && cp library.yaml library/job.yaml", "library.yaml --series library"},
+		{"library", "", "library.series", "library.series && cp library library.series/job.yaml", "library --series library.series"},
+		{"daily/job.yaml", "weekly", "weekly", "weekly && cp daily/job.yaml weekly/job.yaml", "daily/job.yaml --series weekly"},
+		{"my jobs/a b.yaml", "", "'my jobs/a b'", "'my jobs/a b' && cp 'my jobs/a b.yaml' 'my jobs/a b/job.yaml'", "'my jobs/a b.yaml' --series 'my jobs/a b'"},
+	} {
+		want := []string{"  they are started by: crawl schedule run " + c.started}
+		if c.made != "" {
+			want = append(want, "  which looks for the job in the directory of its snapshots: mkdir -p "+c.made)
+		}
+		want = append(want, "  one of them now, by hand: crawl run --job "+c.once)
+		if got := startedBy(filepath.FromSlash(c.job), filepath.FromSlash(c.dir)); runtime.GOOS != "windows" && !slices.Equal(got, want) {
+			t.Errorf("%s\n got %q\nwant %q", c.job, got, want)
 		}
 	}
 }
