@@ -14,6 +14,19 @@ func choose(fs *pflag.FlagSet, to *string, name, short, help string, known ...st
 	fs.VarP(flagValue{crawler.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
 }
 
+// eachOf checks that each of the words given for a flag is one of those that are known, which
+// are called what; they are as they were meant then: without blanks around them, in lower
+// case.
+func eachOf(flag, what string, given, known []string) error {
+	for i, word := range given {
+		given[i] = strings.ToLower(strings.TrimSpace(word))
+		if !slices.Contains(known, given[i]) {
+			return usage("--%s: %q is no %s: %sthere are %s", flag, word, what, didYouMean(given[i], known), strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
 // choicesKey is the annotation of a flag that lists what it may be, where its type does
 // not.
 const choicesKey = "choices"

@@ -101,12 +101,8 @@ func diffListNames() (names []string) {
 
 // check finds out what is no list.
 func (f *diffFlags) check() error {
-	known := diffListNames()
-	for i, given := range f.lists {
-		f.lists[i] = strings.ToLower(strings.TrimSpace(given))
-		if !slices.Contains(known, f.lists[i]) {
-			return usage("--list: %q is no list: %sthere are %s", given, didYouMean(f.lists[i], known), strings.Join(known, ", "))
-		}
+	if err := eachOf("list", "list", f.lists, diffListNames()); err != nil {
+		return err
 	}
 	if f.most < 0 {
 		return usage("--most: %d is out of range: the least value is 0", f.most)

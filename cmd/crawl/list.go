@@ -294,12 +294,8 @@ func fateNames() (names []string) {
 
 // check finds out what is no fate.
 func (f *listFlags) check() error {
-	known := fateNames()
-	for i, given := range f.fates {
-		f.fates[i] = strings.ToLower(strings.TrimSpace(given))
-		if !slices.Contains(known, f.fates[i]) {
-			return usage("--fate: %q is no fate: %sthere are %s", given, didYouMean(f.fates[i], known), strings.Join(known, ", "))
-		}
+	if err := eachOf("fate", "fate", f.fates, fateNames()); err != nil {
+		return err
 	}
 	if len(f.tags) > 0 && f.asksLinks() {
 		return usage("--tag goes with what has entered the crawl: links that were refused have none")

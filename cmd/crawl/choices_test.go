@@ -1,0 +1,25 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// What is given for a list of words is taken as it is meant; the first that is none is named,
+// with the one that it is like.
+func TestEachWordOfAListIsOneThatIsKnown(t *testing.T) {
+	known := []string{"gone", "moved"}
+	given := []string{" Gone", "MOVED "}
+	if err := eachOf("list", "list", given, known); err != nil || !slices.Equal(given, known) {
+		t.Errorf("%q, %v", given, err)
+	}
+	for word, want := range map[string]string{
+		"Gon":       `--fate: "Gon" is no fate: did you mean gone? there are gone, moved`,
+		"something": `--fate: "something" is no fate: there are gone, moved`,
+	} {
+		err := eachOf("fate", "fate", []string{"gone", word}, known)
+		if err == nil || err.Error() != want || exitCode(err) != exitUsage {
+			t.Errorf("%q: %v", word, err)
+		}
+	}
+}
