@@ -506,7 +506,17 @@ func TestRowsOfPages(t *testing.T) {
 			t.Errorf("what repeats a body: %s: %s", truncated, jsonOf(r))
 		}
 	}
+	other := pageLine(noon.Add(time.Hour), "") // that of same was asked for again
+	for _, pages := range []string{"", other} {
+		rows := collect(t, crawled(t, pages, same))
+		if r := rows[0]; r.Truncated != "" || r.WARCType != "revisit" || r.Page || r.Size != nil {
+			t.Errorf("what repeats a body, without its page: %s", jsonOf(r))
+		}
+	}
 	x := &warc.Exchange{Date: noon.Add(1000), Response: answer(404, http.Header{"Content-Type": {"C/D"}}), Truncated: "length"}
+	if r := collect(t, crawled(t, "", x))[0]; r.Truncated != "length" {
+		t.Errorf("what is cut, without its page: %s", jsonOf(r))
+	}
 	for truncated, want := range map[string]string{`,"truncated":"time"`: "time", "": "length"} {
 		r := collect(t, crawled(t, pageLine(noon.Add(1999), truncated), x))[0]
 		if r.Truncated != want || r.Status != 200 || r.SentType != "C/D" || r.Type != "c/d" || r.WARCFile != "a.warc.gz" || *r.WARCLength == 0 || r.WARCType != "response" || r.WARCID == "" || r.PayloadDigest == "" {

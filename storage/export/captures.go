@@ -115,6 +115,9 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 		DetectedType: rec.Header.Get(warc.FieldIdentifiedType),
 		WARCType:     string(rec.Type), WARCID: rec.ID, WARCFile: name, WARCOffset: new(rec.Offset),
 	}
+	if rec.Type == warc.Revisit {
+		row.Truncated = "" // it says that its body is elsewhere as if it were cut (WARC 1.1, section 6.7.2)
+	}
 	if rec.Head() {
 		row.Method = http.MethodHead
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // A Fate is what became of a URL with a capture.
@@ -48,7 +47,7 @@ type Row struct {
 	Size          *int64 `json:"size,omitempty"`          // bytes of the decoded body
 	Digest        string `json:"digest,omitempty"`        // of the decoded body
 	PayloadDigest string `json:"payload_digest,omitempty"`
-	Truncated     string `json:"truncated,omitempty"` // as in WARC-Truncated
+	Truncated     string `json:"truncated,omitempty"` // as in WARC-Truncated; of what repeats a body (a revisit) as pages.jsonl has it, or empty
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"` // where a redirect leads
 	Links         *int   `json:"links,omitempty"`
@@ -236,8 +235,7 @@ func listed(list, separator, one string) string {
 func (r *Row) addCapture(c *Row) {
 	r.SentType, r.DetectedType, r.PayloadDigest, r.IP = c.SentType, c.DetectedType, c.PayloadDigest, c.IP
 	r.WARCType, r.WARCID, r.WARCFile, r.WARCOffset, r.WARCLength = c.WARCType, c.WARCID, c.WARCFile, c.WARCOffset, c.WARCLength
-	// A revisit record has no body, and says so as if it were cut (WARC 1.1, section 6.7.2).
-	if r.Truncated == "" && c.WARCType != string(warc.Revisit) {
+	if r.Truncated == "" {
 		r.Truncated = c.Truncated
 	}
 }
