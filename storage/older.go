@@ -41,6 +41,27 @@ func chainOf(dir string) []string {
 	return chain
 }
 
+// LocatePrevious is where the crawl is that the one in dir has known as the one before it, at
+// previous: there, or, where both were moved, beside dir under the same name. ok is false
+// where it is in neither place; the path is previous then.
+func LocatePrevious(dir, previous string) (path string, ok bool) {
+	if _, err := os.Stat(previous); err == nil {
+		return previous, true
+	}
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return previous, false
+	}
+	beside := filepath.Join(filepath.Dir(whole), filepath.Base(previous))
+	if beside == whole { // crawls of one name, in directories of their own
+		return previous, false
+	}
+	if _, err := os.Stat(beside); err != nil {
+		return previous, false
+	}
+	return beside, true
+}
+
 // keyPrevious is the value of the state that names the crawl before.
 const keyPrevious = "previous"
 
@@ -55,7 +76,7 @@ func (db *DB) PutPrevious(dir string) error {
 }
 
 // Previous is the crawl that the one in dir knew as the one before; "" where it knew
-// none, or that cannot be read.
+// none, or that cannot be read. It need not be there: see LocatePrevious.
 func Previous(dir string) string {
 	r, err := OpenReader(dir)
 	if err != nil {
@@ -66,9 +87,7 @@ func Previous(dir string) string {
 	if _, err := r.Get(keyPrevious, &before); err != nil || before == "" {
 		return ""
 	}
-	if _, err := os.Stat(before); err != nil { // both may have been moved
-		before = filepath.Join(filepath.Dir(dir), filepath.Base(before))
-	}
+	before, _ = LocatePrevious(dir, before)
 	return filepath.Clean(before)
 }
 

@@ -197,11 +197,6 @@ func missingBefore(dir string) string {
 		if before == "" {
 			return ""
 		}
-		if !exists(before) { // both may have been moved
-			if beside := filepath.Join(filepath.Dir(dir), filepath.Base(before)); exists(beside) {
-				before = beside
-			}
-		}
 		if !exists(filepath.Join(before, storage.StateFile)) {
 			return before
 		}

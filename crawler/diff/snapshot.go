@@ -46,13 +46,7 @@ func Before(r *storage.Reader) (string, error) {
 	if err != nil || dir == "" {
 		return "", err
 	}
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	beside := filepath.Join(filepath.Dir(r.Dir()), filepath.Base(dir)) // both may have been moved, or it is as it was seen from elsewhere
-	if _, err := os.Stat(beside); err == nil {
-		return beside, nil
-	}
+	dir, _ = storage.LocatePrevious(r.Dir(), dir)
 	return dir, nil
 }
 

@@ -31,9 +31,7 @@ func (w *writer) openBefore() *before {
 	if dir == "" {
 		return &before{}
 	}
-	if _, err := os.Stat(dir); err != nil { // both may have been moved
-		dir = filepath.Join(filepath.Dir(w.dir), filepath.Base(dir))
-	}
+	dir, _ = storage.LocatePrevious(w.dir, dir)
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return &before{}
 	}

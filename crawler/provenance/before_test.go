@@ -118,8 +118,9 @@ func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 		}
 	}
 	move(was, filepath.Join(root, "was.crawl"))
-	if f := write(t, moved, provenance.Options{}).Figures; f.Gone == nil || *f.Gone != 2 {
-		t.Errorf("both were moved: %v", f.Gone)
+	write(t, filepath.Join(root, "was.crawl"), provenance.Options{})
+	if p := write(t, moved, provenance.Options{}); p.Figures.Gone == nil || *p.Figures.Gone != 2 || p.Previous.Dir != was || p.Previous.Provenance == "" {
+		t.Errorf("both were moved: %v, %+v", p.Figures.Gone, p.Previous)
 	}
 	db, err := storage.Open(filepath.Join(root, "was.crawl"), storage.Options{})
 	if err != nil {

@@ -247,6 +247,7 @@ func (w *writer) compare() error {
 		return nil
 	}
 	w.Previous = &Previous{Dir: dir}
+	dir, _ = storage.LocatePrevious(w.dir, dir)
 	out, err := digestFile(w.ctx, filepath.Join(dir, File), File)
 	if err == nil {
 		w.Previous.Provenance = out.SHA256
