@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -112,14 +111,13 @@ func (z *tokenizer) selfClosed(foreign bool) bool { return foreign && z.selfClos
 // add adds a piece of text.
 func (t *visibleText) add(text string) {
 	for text != "" {
-		r, n := utf8.DecodeRuneInString(text)
-		if unicode.IsSpace(r) {
+		if n := blankAt(text, 0); n > 0 {
 			t.blank, text = true, text[n:]
 			continue
 		}
-		end := strings.IndexFunc(text, unicode.IsSpace)
-		if end < 0 {
-			end = len(text)
+		end := 1
+		for end < len(text) && blankAt(text, end) == 0 {
+			end++
 		}
 		if t.blank && t.any {
 			t.buf = append(t.buf, ' ')
@@ -131,6 +129,22 @@ func (t *visibleText) add(text string) {
 			t.flush()
 		}
 	}
+}
+
+// blankAt is how many bytes a blank has that is at i; 0: there is none, nor within a
+// character.
+func blankAt(text string, i int) int {
+	switch c := text[i]; {
+	case c == ' ' || '\t' <= c && c <= '\r':
+		return 1
+	case c < utf8.RuneSelf || !utf8.RuneStart(c):
+		return 0
+	}
+	r, n := utf8.DecodeRuneInString(text[i:])
+	if !unicode.IsSpace(r) {
+		return 0
+	}
+	return n
 }
 
 func (t *visibleText) flush() {

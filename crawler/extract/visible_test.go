@@ -67,6 +67,26 @@ func TestATextDigestGoesByTheMediaType(t *testing.T) {
 	}
 }
 
+// Any blanks are one, whatever they are and what they stand beside.
+func FuzzBlanksOfAText(f *testing.F) {
+	for _, seed := range []string{"", " ", "a", "a b", "\ta \r\n\v\f b\u0085c\u00a0d\u2003e\u3000", "\x1c\x85\xa0é\xe2\x80 \xe2\x80\x83\xe3", "\xc2 \x85\xc2\x85", strings.Repeat("ä ö\u2028", 4<<10)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if want := strings.Join(strings.Fields(text), " "); extract.TextDigest([]byte(text), "text/plain") != textDigestOf(want) {
+			t.Errorf("%q is not %q", text, want)
+		}
+	})
+}
+
+func BenchmarkTextDigest(b *testing.B) {
+	page := []byte(strings.Repeat("<p>Some words of a page, <a href=\"/x\">and a link</a> &amp; <b>more</b> words that stand there.\n", 200))
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		extract.TextDigest(page, "text/html")
+	}
+}
+
 // Whatever stands there, a page has a digest, and blanks around it change nothing.
 func FuzzTextDigest(f *testing.F) {
 	for _, seed := range []string{"<p>a", "<svg><style>a</svg>", "<template><template></template>a", "<xmp><", "a<![CDATA[b]]>"} {
