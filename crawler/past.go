@@ -234,14 +234,14 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 }
 
 // takeText takes over what was noted of the text of a page whose bytes are the same, and are
-// read in the same way. What the archive is to repeat is read for it, as it has to be anyway:
-// what is wrong with that, store tells.
+// read in the same way. What the archive is to repeat of the crawl before is read for it, as
+// it has to be anyway: what is wrong with that, store tells.
 func (j *Job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
 		return
 	}
-	if p.kept == nil && p.payload == c.Digest && !r.plain && j.opts.writes(OutputWARC) && c.Check() != nil {
+	if p.kept == nil && r.visits == nil && p.payload == c.Digest && !r.plain && j.opts.writes(OutputWARC) && c.Check() != nil {
 		return
 	}
 	p.textDigest = c.TextDigest
