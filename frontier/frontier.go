@@ -298,11 +298,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		f.tellIdle()
 		return nil, math.MaxInt64, f.err
 	}
-	for len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(now) {
-		s := heap.Pop(&f.waiting).(*site)
-		s.place = placeReady
-		heap.Push(&f.ready, s)
-	}
+	f.ripen(now)
 	for len(f.ready.sites) > 0 {
 		if d := f.throttle(now); d > 0 {
 			return nil, d, nil

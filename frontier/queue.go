@@ -69,6 +69,40 @@ type queues struct {
 	lastDue  time.Time // no site in waiting is due later
 }
 
+// fewRipe are sites that are moved one by one, however few there are.
+const fewRipe = 64
+
+// ripen moves the sites that have become due to those that are ready. Where that is a
+// good part of all, as after a start, the rest is moved at once.
+func (q *queues) ripen(now time.Time) {
+	for n := 0; len(q.waiting.sites) > 0 && !q.waiting.sites[0].due.After(now); n++ {
+		if n >= fewRipe && n > len(q.waiting.sites)/8 {
+			q.ripenAll(now)
+			return
+		}
+		s := heap.Pop(&q.waiting).(*site)
+		s.place = placeReady
+		heap.Push(&q.ready, s)
+	}
+}
+
+// ripenAll is ripen by a look at each site that waits.
+func (q *queues) ripenAll(now time.Time) {
+	all := q.waiting.sites
+	q.waiting.sites = all[:0]
+	for _, s := range all {
+		if s.due.After(now) {
+			q.waiting.Push(s)
+		} else {
+			s.place = placeReady
+			q.ready.Push(s)
+		}
+	}
+	clear(all[len(q.waiting.sites):])
+	heap.Init(&q.waiting)
+	heap.Init(&q.ready)
+}
+
 // first is the site that is due first; nil if none has anything to be asked.
 func (q *queues) first() *site {
 	for _, h := range []*siteHeap{&q.unlooked, &q.ready, &q.waiting} {

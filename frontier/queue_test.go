@@ -1,0 +1,55 @@
+package frontier
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestSitesThatAreDueBecomeReadyHoweverManyThereAre(t *testing.T) {
+	now := time.Now()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, fewRipe, fewRipe + 1, 9 * fewRipe, 2000} {
+		for _, part := range []float64{0, 0.02, 0.2, 0.9, 1} {
+			t.Run(fmt.Sprintf("%v of %d", part, n), func(t *testing.T) {
+				q := queues{waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}}
+				before := &site{spot: spot{due: now.Add(-time.Hour), place: placeReady}, stock: stock{head: 3}}
+				heap.Push(&q.ready, before)
+				ripe := 1
+				for range n {
+					s := &site{spot: spot{due: now.Add(1 + time.Duration(r.IntN(1000))), place: placeWaiting}, stock: stock{head: uint8(r.IntN(6))}}
+					if r.Float64() < part {
+						s.due = now.Add(-time.Duration(r.IntN(1000)))
+						ripe++
+					}
+					heap.Push(&q.waiting, s)
+				}
+				q.ripen(now)
+				if len(q.ready.sites) != ripe || len(q.waiting.sites) != n+1-ripe {
+					t.Fatalf("%d are ready and %d wait, of %d that are due", len(q.ready.sites), len(q.waiting.sites), ripe)
+				}
+				drained(t, &q.ready, func(s *site) bool { return s.place == placeReady && !s.due.After(now) })
+				drained(t, &q.waiting, func(s *site) bool { return s.place == placeWaiting && s.due.After(now) })
+			})
+		}
+	}
+}
+
+// drained takes all sites out of a queue, which must be in order, and each where it says.
+func drained(t *testing.T, h *siteHeap, belongs func(*site) bool) {
+	t.Helper()
+	for i, s := range h.sites {
+		if int(s.index) != i || !belongs(s) {
+			t.Errorf("site %d of %d: %+v", i, len(h.sites), s.spot)
+		}
+	}
+	for last := (*site)(nil); len(h.sites) > 0; {
+		s := heap.Pop(h).(*site)
+		if last != nil && h.before(s, last) {
+			t.Errorf("%+v, %d comes behind %+v, %d", s.spot, s.head, last.spot, last.head)
+		}
+		last = s
+	}
+}
