@@ -160,9 +160,10 @@ func (f *Frontier) learn(st SiteState) {
 		f.slow(s)
 		f.holdHost(s)
 	}
-	f.entries += st.Queued - int(s.queued)
+	queued := narrow(st.Queued)
+	f.entries += int(queued) - int(s.queued)
 	f.again += st.Again - s.work().again
-	s.queued = uint32(st.Queued)
+	s.queued = queued
 	s.setAgain(st.Again, st.NextAgain)
 	s.more = s.more || st.Ready
 	s.head = st.Head

@@ -88,7 +88,7 @@ func (s *site) setClocks(c Clocks) {
 	p.setOdds(odd)
 }
 
-// narrow is n, or as much of it as is kept: no site fails that often.
+// narrow is n, or as much of it as is kept: no site fails that often, or has so much.
 func narrow(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // raise moves the due time of s to t if that is later.

@@ -41,9 +41,9 @@ type spot struct {
 // A stock is what the backlog has of a site, as it said last. learn writes it, and
 // readAhead, which takes from it. Of entries that wait see work.
 type stock struct {
-	more   bool   // it may have entries to read that need not wait
-	head   uint8  // rank of the first of them
-	queued uint32 // entries that have not ended: what Read returns has a number of 32 bits
+	more   bool  // it may have entries to read that need not wait
+	head   uint8 // rank of the first of them
+	queued int32 // entries that have not ended, as narrow has them
 }
 
 // left is how many entries have not ended.

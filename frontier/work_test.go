@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -99,5 +100,19 @@ func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
 	}
 	if !reflect.ValueOf(&noWork).Elem().IsZero() {
 		t.Errorf("the work of all sites that have none was written to: %+v", noWork)
+	}
+}
+
+// Until a backlog has compared everything it may say that less is left than nothing.
+func TestWhatIsQueuedIsTheSumOfWhatTheBacklogSaidLast(t *testing.T) {
+	f := opened(t, NewMemory(), Options{})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range []int{3, -1, math.MaxInt, -1, 0, math.MinInt, 7} {
+		f.learn(SiteState{Site: "http://a.example", Queued: n, Ready: n > 0})
+		f.learn(SiteState{Site: "http://b.example", Queued: 2, Ready: true})
+		if want := 2 + min(max(n, math.MinInt32), math.MaxInt32); f.entries != want {
+			t.Errorf("after %d: %d entries, want %d", n, f.entries, want)
+		}
 	}
 }
