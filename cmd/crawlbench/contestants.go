@@ -138,7 +138,7 @@ func runChild(ctx context.Context, args []string, out io.Writer) error {
 	if c.run == nil {
 		return fmt.Errorf("%s is a program of its own", c.name)
 	}
-	stop, err := startProfile(t.Profile)
+	stop, err := startProfile(t.Profile, "allocs", "block", "mutex")
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type growth struct {
 	active             int
 	seen, same         float64
 	workers            int
-	dir                string
+	dir, svg, profile  string
 	syncDelay, maxTime time.Duration
 	reopenOnly         bool
 	profile            string
@@ -37,6 +37,7 @@ type growth struct {
 	pages []atomic.Uint32 // URLs found so far, by host
 	found atomic.Int64
 	done  atomic.Int64
+	rows  []growthRow
 }
 
 // runFrontier is the command "crawlbench frontier".
@@ -55,6 +56,8 @@ func runFrontier(_ context.Context, args []string, out io.Writer) error {
 	fs.BoolVar(&g.reopenOnly, "reopen", false, "measure the cold start of the state in --dir, and nothing else")
 	fs.StringVar(&g.profile, "profile", "", "write cpu.pprof and heap.pprof of the cold start to this directory")
 	fs.DurationVar(&g.maxTime, "max-time", 0, "end after this time, however many URLs there are; 0: no limit")
+	fs.StringVar(&g.svg, "svg", "", "`file` to which the growth is drawn as SVG")
+	fs.StringVar(&g.profile, "profile", "", "`path`: write profiles of the CPU and of the heap at the end to path.cpu and path.heap")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -95,6 +98,10 @@ func (g *growth) run(out io.Writer) error {
 	reached := make(chan struct{}, len(steps))
 	stop := make(chan struct{})
 	watched := make(chan error, 1)
+	endProfile, err := startProfile(g.profile, "heap")
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
 	go g.watch(out, steps, generator, stop, watched)
 	close(reached)
 	if g.active > 0 {
@@ -103,8 +110,13 @@ func (g *growth) run(out io.Writer) error {
 		err = g.byFrontier(db)
 	}
 	close(stop)
-	if err := errors.Join(err, <-watched, db.Close()); err != nil {
+	if err := errors.Join(err, <-watched, endProfile(), db.Close()); err != nil {
 		return err
+	}
+	if g.svg != "" {
+		if err := os.WriteFile(g.svg, drawGrowth(g.rows), 0o644); err != nil {
+			return err
+		}
 	}
 	return g.reopen(out)
 }
@@ -138,11 +150,10 @@ func (g *growth) watch(out io.Writer, steps []int64, generator float64, stop cha
 			continue
 		}
 		s := g.sample()
-		pages := float64(s.pages - last.pages)
-		seconds := s.at.Sub(last.at).Seconds()
+		r := g.row(&last, &s, generator)
+		g.rows = append(g.rows, r)
 		fmt.Fprintf(out, "| %d | %d | %.0f | %.0f | %.1f | %.1f | %.0f | %.0f |\n", s.urls, s.pages,
-			pages/seconds, pages*float64(g.links)/seconds, (s.cpu-last.cpu).Seconds()*1e6/pages-generator,
-			float64(s.written-last.written)/1e3/pages, float64(s.anon)/(1<<20), float64(s.disk)/float64(s.urls))
+			r.Rate, r.Rate*float64(g.links), r.CPU, r.Written, r.Memory, r.Disk)
 		last = s
 		for len(steps) > 0 && g.found.Load() >= steps[0] {
 			steps = steps[1:]
@@ -168,6 +179,23 @@ func (g *growth) sample() sample {
 	s.anon = procValue("/proc/self/status", "RssAnon:") * 1024
 	s.disk = onDisk(filepath.Join(g.dir, storage.StateFile))
 	return s
+}
+
+// A growthRow is what happened between two samples.
+type growthRow struct {
+	URLs         int64   // at its end
+	Rate         float64 // pages/s
+	CPU, Written float64 // microseconds, and kB, for each page
+	Memory, Disk float64 // MiB in all, bytes for each URL; at its end
+}
+
+func (g *growth) row(from, to *sample, generator float64) growthRow {
+	pages := float64(to.pages - from.pages)
+	return growthRow{
+		URLs: to.urls, Rate: pages / to.at.Sub(from.at).Seconds(),
+		CPU: (to.cpu-from.cpu).Seconds()*1e6/pages - generator, Written: float64(to.written-from.written) / 1e3 / pages,
+		Memory: float64(to.anon) / (1 << 20), Disk: float64(to.disk) / float64(to.urls),
+	}
 }
 
 func procValue(path, name string) int64 {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"time"
 )
 
@@ -33,13 +34,18 @@ func watchGoroutines() func() int {
 	}
 }
 
-// startProfile writes profiles of CPU and allocations, if path is not empty.
-func startProfile(path string) (stop func() error, err error) {
+// startProfile begins a profile of CPU, if path is not empty; stop writes it to path.cpu,
+// and what is named, as runtime/pprof does, to path.NAME.
+func startProfile(path string, names ...string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	runtime.SetBlockProfileRate(10_000)
-	runtime.SetMutexProfileFraction(10)
+	if slices.Contains(names, "block") {
+		runtime.SetBlockProfileRate(10_000)
+	}
+	if slices.Contains(names, "mutex") {
+		runtime.SetMutexProfileFraction(10)
+	}
 	cpu, err := os.Create(path + ".cpu")
 	if err != nil {
 		return nil, err
@@ -50,7 +56,10 @@ func startProfile(path string) (stop func() error, err error) {
 	return func() error {
 		pprof.StopCPUProfile()
 		errs := []error{cpu.Close()}
-		for _, name := range []string{"allocs", "block", "mutex"} {
+		if slices.Contains(names, "heap") {
+			runtime.GC() // it tells what the last collection left
+		}
+		for _, name := range names {
 			f, err := os.Create(path + "." + name)
 			if err == nil {
 				err = errors.Join(pprof.Lookup(name).WriteTo(f, 0), f.Close())
