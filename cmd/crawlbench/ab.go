@@ -56,7 +56,7 @@ func runAB(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	if _, err := io.WriteString(out, c.markdown()+environment()); err != nil || *asJSON == "" {
+	if _, err := io.WriteString(out, c.markdown()+environment("")); err != nil || *asJSON == "" {
 		return err
 	}
 	raw, err := json.MarshalIndent(c.differences, "", "\t")
@@ -123,7 +123,7 @@ type difference struct {
 // of the other, the older one first in every other round. What else the machine does, and
 // what becomes slower with time, falls on both.
 func (c *comparison) run(ctx context.Context, s *scenario, names string, rounds int) error {
-	list, err := takePart(s, names)
+	list, err := takePart(s, names, "")
 	if err != nil {
 		return err
 	}

@@ -139,12 +139,12 @@ func (p *probe) run(ctx context.Context, exe, name string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	t := &task{Contestant: name, Hosts: 1, Pages: 1, Port: v.port, Scheme: "http", Concurrency: 8, Shown: p.shown, Dir: dir,
-		Seeds: []string{fmt.Sprintf("http://%s:%d/", hostAddr(0), v.port)}}
 	c, err := findContestant(name)
 	if err != nil {
 		return "", err
 	}
+	t := &task{Contestant: name, Program: c.program(), Hosts: 1, Pages: 1, Port: v.port, Scheme: "http", Concurrency: 8, Shown: p.shown, Dir: dir,
+		Seeds: []string{fmt.Sprintf("http://%s:%d/", hostAddr(0), v.port)}}
 	if !c.available() {
 		return "not installed", nil
 	}

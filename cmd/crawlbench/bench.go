@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type selection struct {
 	rounds, concurrency         int
 	scale                       float64
 	timeout                     time.Duration
+	crawl                       string
 }
 
 func (s *selection) flags(f *flag.FlagSet) {
@@ -52,6 +54,7 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("run", flag.ContinueOnError)
 	s.flags(f)
 	f.StringVar(&s.contestants, "contestants", "", "`names` of contestants, separated by commas (default: all that can take part)")
+	f.StringVar(&s.crawl, "crawl", "", "`path` of the command crawl, a contestant (default: that in PATH, if there is one)")
 	f.IntVar(&s.rounds, "rounds", 3, "`rounds`, in each of which all contestants run once; medians are shown")
 	markdown := f.String("markdown", "", "`file` to which the tables are written as Markdown")
 	svg := f.String("svg", "", "`file` to which the bars are written as SVG")
@@ -63,6 +66,15 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	if s.rounds < 1 || f.NArg() > 0 {
 		return errors.New("run: rounds must be positive, and there are no arguments")
 	}
+	if s.crawl != "" { // contestants run in directories of their own
+		path, err := exec.LookPath(s.crawl)
+		if err == nil {
+			s.crawl, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return fmt.Errorf("run: --crawl wants a built command (go build ./cmd/crawl): %w", err)
+		}
+	}
 	wanted, err := s.scenarios()
 	if err != nil {
 		return err
@@ -71,7 +83,7 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{exe: exe, temp: s.temp, timeout: s.timeout, profile: *profile}
+	b := &bench{exe: exe, temp: s.temp, timeout: s.timeout, profile: *profile, crawl: s.crawl}
 	var tables []table
 	for _, sc := range wanted {
 		t, err := b.table(ctx, sc, s.contestants, s.rounds)
@@ -80,7 +92,7 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 		}
 		tables = append(tables, t)
 	}
-	env := environment()
+	env := environment(s.crawl)
 	text := renderMarkdown(tables, env)
 	if _, err := io.WriteString(out, text); err != nil {
 		return err
@@ -121,7 +133,7 @@ func writeJSON(path string, tables []table, env string) error {
 
 // table measures the cases of a scenario.
 func (b *bench) table(ctx context.Context, s scenario, who string, rounds int) (table, error) {
-	list, err := takePart(&s, who)
+	list, err := takePart(&s, who, b.crawl)
 	if err != nil {
 		return table{}, err
 	}
@@ -155,14 +167,17 @@ func choose(names string, all []scenario) ([]scenario, error) {
 	return list, nil
 }
 
-// takePart are the contestants of a scenario.
-func takePart(s *scenario, names string) ([]contestant, error) {
+// takePart are the contestants of a scenario; crawl is the path of the command, or empty.
+func takePart(s *scenario, names, crawl string) ([]contestant, error) {
 	list := s.contestants
 	if names != "" {
 		list = strings.Split(names, ",")
 	}
 	var chosen []contestant
 	for _, c := range contestants() {
+		if c.name == "crawl" {
+			c.path = crawl
+		}
 		if (list == nil && !c.named || slices.Contains(list, c.name)) && c.available() {
 			chosen = append(chosen, c)
 		}
@@ -180,6 +195,7 @@ type bench struct {
 	exe           string // of this program, which serves the webs
 	build         string // executable whose built-in contestants run; exe where empty
 	temp, profile string
+	crawl         string // path of the command; empty: that in PATH
 	timeout       time.Duration
 }
 
@@ -318,7 +334,7 @@ func (b *bench) child(ctx context.Context, p *process, t *task, rep *report) err
 func newTask(bc *benchCase, c *contestant, hello *webHello, dir string) *task {
 	t := &task{
 		Contestant: c.name, Hosts: bc.web.Hosts, Pages: bc.web.Pages, Port: hello.Port, Scheme: "http", Cert: hello.Cert,
-		Delay: bc.web.Delay, Concurrency: bc.concurrency, Limit: bc.limit, Anywhere: bc.anywhere, Dir: filepath.Clean(dir),
+		Delay: bc.web.Delay, Concurrency: bc.concurrency, Limit: bc.limit, Anywhere: bc.anywhere, Dir: filepath.Clean(dir), Program: c.program(),
 	}
 	if bc.tls {
 		t.Scheme = "https"

@@ -398,10 +398,10 @@ func TestScenariosAndContestantsAreFound(t *testing.T) {
 	if _, err := choose("engine,x", all); err == nil {
 		t.Error("an unknown scenario is taken")
 	}
-	if _, err := takePart(&all[0], "permesso,x"); err == nil {
+	if _, err := takePart(&all[0], "permesso,x", ""); err == nil {
 		t.Error("an unknown contestant is taken")
 	}
-	list, err := takePart(&all[0], "permesso,raw-discard")
+	list, err := takePart(&all[0], "permesso,raw-discard", "")
 	if err != nil || !slices.EqualFunc(list, []string{"raw-discard", "permesso"}, func(c contestant, name string) bool { return c.name == name }) {
 		t.Errorf("%v, %v", list, err)
 	}

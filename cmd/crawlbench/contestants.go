@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -31,6 +32,7 @@ type task struct {
 	Anywhere    bool   // the crawl starts at the first host's name and goes where links lead
 	Shown       bool   // what pages are shown with is asked for, too, where the contestant has a switch for it
 	Dir         string // for what the contestant writes
+	Program     string // to start, of a contestant that is one
 	Profile     string // path before ".cpu" and ".mem"; empty for no profiles
 }
 
@@ -52,6 +54,7 @@ type contestant struct {
 	limit       bool     // can stop at a number of pages
 	after       string   // contestant that has crawled the same web before it, unmeasured
 	named       bool     // takes part only where it is named
+	path        string   // of a program that is not looked for in PATH
 	run         func(ctx context.Context, t *task) (report, error)
 	command     func(t *task) (*exec.Cmd, error) // of a program; instead of run
 }
@@ -84,9 +87,12 @@ func (c *contestant) available() bool {
 	if c.command == nil {
 		return true
 	}
-	_, err := exec.LookPath(c.name)
+	_, err := exec.LookPath(c.program())
 	return err == nil
 }
+
+// program is what to start, of a contestant that is a program.
+func (c *contestant) program() string { return cmp.Or(c.path, c.name) }
 
 // contestants in the order of the table.
 func contestants() []contestant {
@@ -101,6 +107,7 @@ func contestants() []contestant {
 		{name: "permesso-pages", about: "and pages.jsonl with the bodies", keeps: durable, delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
 		{name: "permesso-snapshot", about: "permesso-warc as a series has it, with digests of texts", keeps: archiving, named: true, delays: true, tls: true, names: true, limit: true, run: runPermessoSnapshot},
 		{name: "permesso-again", about: "the same behind a permesso-snapshot, which it knows (--previous)", keeps: archiving, named: true, tls: true, names: true, after: "permesso-snapshot", run: runPermessoAgain},
+		{name: "crawl", about: "permesso's command with its defaults: as permesso-warc, and the provenance at its end", keeps: archiving, delays: true, tls: true, names: true, limit: true, command: crawlCommand},
 		{name: "wget2", about: "-r, pages deleted once read", keeps: inMemory, delays: true, tls: true, command: wget2Command},
 		{name: "fetchbot", about: "with goquery and a map of URLs in the handler", keeps: inMemory, delays: true, run: runFetchbot},
 		{name: "gocrawl", about: "DefaultExtender", keeps: inMemory, delays: true, run: runGocrawl},

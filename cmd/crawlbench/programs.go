@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -12,6 +13,36 @@ import (
 func writeSeeds(t *task) (string, error) {
 	path := filepath.Join(t.Dir, "seeds.txt")
 	return path, os.WriteFile(path, []byte(strings.Join(t.Seeds, "\n")+"\n"), 0o644)
+}
+
+// crawlCommand leaves to the command what each scenario does not set.
+func crawlCommand(t *task) (*exec.Cmd, error) {
+	seeds, err := writeSeeds(t)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"run", "--name", "benchbot", "--contact", "https://example.org/benchbot", "--dir", filepath.Dir(crawlLog(t.Dir)),
+		"--allow-private", "--delay", t.Delay.String(), "--concurrency", strconv.Itoa(t.Concurrency),
+	}
+	if t.Limit > 0 {
+		args = append(args, "--limit", strconv.Itoa(t.Limit))
+	}
+	if t.Shown {
+		args = append(args, "--requisites", "page")
+	}
+	if t.Anywhere {
+		args = append(args, "--scope", "any", "--connect-to", fmt.Sprintf("::%s:%d", hostAddr(0), t.Port))
+	}
+	cmd := exec.Command(t.Program, append(args, seeds)...)
+	if t.Cert != "" {
+		ca := filepath.Join(t.Dir, "ca.pem")
+		if err := os.WriteFile(ca, []byte(t.Cert), 0o644); err != nil {
+			return nil, err
+		}
+		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+ca)
+	}
+	return cmd, nil
 }
 
 func wget2Command(t *task) (*exec.Cmd, error) {
@@ -37,7 +68,7 @@ func wget2Command(t *task) (*exec.Cmd, error) {
 		}
 		args = append(args, "--ca-certificate="+ca)
 	}
-	return exec.Command("wget2", args...), nil
+	return exec.Command(t.Program, args...), nil
 }
 
 const spider = `import os
@@ -70,7 +101,7 @@ func scrapyCommand(t *task) (*exec.Cmd, error) {
 	if err := os.WriteFile(path, []byte(spider), 0o644); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("scrapy", "runspider", path, "--nolog",
+	cmd := exec.Command(t.Program, "runspider", path, "--nolog",
 		"-s", "ROBOTSTXT_OBEY=1", "-s", "USER_AGENT=benchbot", "-s", "COOKIES_ENABLED=0",
 		"-s", fmt.Sprintf("CONCURRENT_REQUESTS=%d", t.Concurrency),
 		"-s", fmt.Sprintf("CONCURRENT_REQUESTS_PER_DOMAIN=%d", perHost(t)),

@@ -285,7 +285,7 @@ func dashZero(n int) string {
 }
 
 // environment says what was measured, and on what.
-func environment() string {
+func environment(crawl string) string {
 	versions := []string{runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range info.Deps {
@@ -297,21 +297,24 @@ func environment() string {
 		}
 	}
 	for _, c := range contestants() {
+		if c.name == "crawl" {
+			c.path = crawl
+		}
 		if c.command != nil && c.available() {
-			versions = append(versions, programVersion(c.name))
+			versions = append(versions, programVersion(&c))
 		}
 	}
 	return fmt.Sprintf("%d CPUs, shared by contestant and web, %s/%s. %s.\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, strings.Join(versions, ", "))
 }
 
-func programVersion(name string) string {
+func programVersion(c *contestant) string {
 	flag := "--version"
-	if name == "scrapy" {
+	if c.name == "scrapy" || c.name == "crawl" {
 		flag = "version"
 	}
-	out, err := exec.Command(name, flag).Output()
+	out, err := exec.Command(c.program(), flag).Output()
 	if err != nil {
-		return name
+		return c.name
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimSpace(line)
@@ -350,7 +353,7 @@ func renderSVG(tables []table) []byte {
 				label += ", " + r.Case
 			}
 			c.Bars = append(c.Bars, bar{
-				Y: y, Text: label, Value: fmt.Sprintf("%.3f", r.CPU), Ours: strings.HasPrefix(r.Name, "permesso"),
+				Y: y, Text: label, Value: fmt.Sprintf("%.3f", r.CPU), Ours: strings.HasPrefix(r.Name, "permesso") || r.Name == "crawl",
 				Width: max(1, int(r.CPU/max(longest, 1e-9)*width)),
 			})
 			y += line
