@@ -25,9 +25,13 @@ type selection struct {
 	scale                       float64
 	timeout                     time.Duration
 	crawl                       string
+	own                         WebParams
+	given                       *flag.FlagSet
 }
 
 func (s *selection) flags(f *flag.FlagSet) {
+	s.given = f
+	webFlags(f, &s.own)
 	f.StringVar(&s.scenario, "scenario", "engine", "`names` of scenarios, separated by commas, or all")
 	f.Float64Var(&s.scale, "scale", 1, "`factor` of the number of pages or hosts")
 	f.IntVar(&s.concurrency, "concurrency", 0, "`requests` at once, where a contestant has the setting (default 64)")
@@ -35,9 +39,30 @@ func (s *selection) flags(f *flag.FlagSet) {
 	f.DurationVar(&s.timeout, "timeout", 10*time.Minute, "`time` after which a contestant is stopped")
 }
 
-// scenarios are those that were asked for.
+// scenarios are those that were asked for: of a web that the flags of the command web
+// describe, if there is one among them.
 func (s *selection) scenarios() ([]scenario, error) {
-	list, err := choose(s.scenario, scenarios(s.scale))
+	shape := flag.NewFlagSet("", flag.ContinueOnError)
+	webFlags(shape, &WebParams{})
+	named, shaped := false, ""
+	s.given.Visit(func(f *flag.Flag) {
+		named = named || f.Name == "scenario"
+		if shape.Lookup(f.Name) != nil {
+			shaped = f.Name
+		}
+	})
+	var list []scenario
+	switch {
+	case shaped != "" && named:
+		return nil, fmt.Errorf("--%s describes a web of your own, and --scenario names one of ours: give one of them", shaped)
+	case shaped != "":
+		list = []scenario{ownScenario(s.own)}
+	default:
+		var err error
+		if list, err = choose(s.scenario, scenarios(s.scale)); err != nil {
+			return nil, err
+		}
+	}
 	if s.concurrency > 0 {
 		for _, sc := range list {
 			for i := range sc.cases {
@@ -45,7 +70,7 @@ func (s *selection) scenarios() ([]scenario, error) {
 			}
 		}
 	}
-	return list, err
+	return list, nil
 }
 
 // runBench measures and prints.

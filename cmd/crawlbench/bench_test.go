@@ -435,6 +435,36 @@ func TestResultsAreWrittenAsJSON(t *testing.T) {
 	}
 }
 
+// Who doubts our webs describes one: any flag of the command web makes one of one's own.
+func TestAWebOfOnesOwnIsMeasured(t *testing.T) {
+	parse := func(args ...string) ([]scenario, error) {
+		var s selection
+		f := flag.NewFlagSet("run", flag.ContinueOnError)
+		s.flags(f)
+		if err := f.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return s.scenarios()
+	}
+	list, err := parse("--hosts", "3", "--latency", "50ms", "--size", "9000", "--concurrency", "7")
+	if err != nil || len(list) != 1 || list[0].name != "own" || !strings.Contains(list[0].about, "50ms") {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	bc := list[0].cases[0]
+	if want := (WebParams{Hosts: 3, Pages: 500, Size: 9000, Links: 50, Latency: 50 * time.Millisecond}); bc.web != want || bc.concurrency != 7 || bc.anywhere {
+		t.Errorf("%+v", bc)
+	}
+	if list, err = parse("--cross", "2"); err != nil || !list[0].cases[0].anywhere {
+		t.Errorf("hosts that lead to others: %+v, %v", list, err)
+	}
+	if list, err = parse(); err != nil || list[0].name != "engine" {
+		t.Errorf("by itself: %+v, %v", list, err)
+	}
+	if _, err := parse("--hosts", "3", "--scenario", "tls"); err == nil || !strings.Contains(err.Error(), "--hosts") {
+		t.Errorf("both: %v", err)
+	}
+}
+
 func TestCommands(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), nil, &out); err != nil || !strings.Contains(out.String(), "crawlbench") {

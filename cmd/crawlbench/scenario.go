@@ -52,6 +52,16 @@ var (
 	polite = []string{"permesso-memory", "permesso", "permesso-warc", "fetchbot", "gocrawl", "colly", "scrapy"}
 )
 
+// ownScenario is that of a web that who measures describes.
+func ownScenario(w WebParams) scenario {
+	bc := benchCase{label: fmt.Sprintf("%d hosts", w.Hosts), web: w, concurrency: defaultConcurrency, anywhere: w.Cross > 0}
+	about := "A web that was described for this run."
+	if w.Latency > 0 {
+		about = fmt.Sprintf("A web that was described for this run; it waits %v before each answer.", w.Latency)
+	}
+	return scenario{"own", about, nil, []benchCase{bc}}
+}
+
 // scenarios of the bench; scale makes what takes long shorter or longer.
 func scenarios(scale float64) []scenario {
 	scaled := func(n int) int { return max(1, int(float64(n)*scale)) }
