@@ -104,7 +104,7 @@ func contestants() []contestant {
 		{name: "permesso-memory", about: "queue and seen set in memory, nothing written", keeps: inMemory, delays: true, tls: true, names: true, limit: true, run: runPermessoMemory},
 		{name: "permesso", about: "durable queue, seen set and clocks, crawl.log; no archive", keeps: durable, delays: true, tls: true, names: true, limit: true, run: runPermessoDurable},
 		{name: "permesso-warc", about: "and WARC files with their index, and pages.jsonl", keeps: archiving, delays: true, tls: true, names: true, limit: true, run: runPermessoArchive},
-		{name: "permesso-pages", about: "and pages.jsonl with the bodies", keeps: durable, delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
+		{name: "permesso-pages", about: "as permesso, and pages.jsonl with the bodies", keeps: durable, delays: true, tls: true, names: true, limit: true, run: runPermessoPages},
 		{name: "permesso-snapshot", about: "permesso-warc as a series has it, with digests of texts", keeps: archiving, named: true, delays: true, tls: true, names: true, limit: true, run: runPermessoSnapshot},
 		{name: "permesso-again", about: "the same behind a permesso-snapshot, which it knows (--previous)", keeps: archiving, named: true, tls: true, names: true, after: "permesso-snapshot", run: runPermessoAgain},
 		{name: "crawl", about: "permesso's command with its defaults: as permesso-warc, and the provenance at its end", keeps: archiving, delays: true, tls: true, names: true, limit: true, command: crawlCommand},

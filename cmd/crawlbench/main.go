@@ -3,6 +3,7 @@
 //
 //	crawlbench run
 //	crawlbench run --scenario engine,politeness --rounds 5 --markdown bench.md --svg bench.svg
+//	crawlbench run --hosts 3 --size 200000 --latency 50ms
 //	crawlbench ab --rounds 12 --contestants permesso,permesso-warc OLD NEW
 //	crawlbench frontier --urls 10000000
 //	crawlbench behave
