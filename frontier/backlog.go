@@ -95,6 +95,10 @@ type Completion struct {
 	Fate   Fate    // Undecided: Entry stays out; Waiting, or with an Until: queued again, until then
 	Held   bool    // Entry is done with but for its end: with Undecided from now on, otherwise since an earlier Completion
 	Links  []Entry // to be queued, if they were never seen
+	// Changes bring entries forward, of any site, that wait to be fetched again (Changes.Due).
+	// Those that were read and have not ended are left as they are; what was submitted
+	// before and has not settled need not count.
+	Changes *Changes
 }
 
 // A Growth is news from the backlog.

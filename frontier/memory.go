@@ -142,6 +142,7 @@ func (m *Memory) Submit(c Completion) error {
 			m.common[clock.Name] = clock.Due
 		}
 	}
+	m.bringForward(c.Changes)
 	for links := range slices.Chunk(c.Links, maxLooks) {
 		m.queue(links)
 	}
@@ -197,6 +198,27 @@ func (m *Memory) touch(name Site) *memorySite {
 		m.touched = append(m.touched, s)
 	}
 	return s
+}
+
+// bringForward moves the entries that are due sooner by changes.
+func (m *Memory) bringForward(changes *Changes) {
+	if changes == nil {
+		return
+	}
+	for name, changed := range changes.bySite() {
+		s := m.sites[name]
+		if s == nil {
+			continue
+		}
+		for i := range s.waiting {
+			e := &s.waiting[i]
+			if due, sooner := changes.Due(e, changed[e.Key()]); sooner {
+				e.Due = due
+				m.touch(name)
+			}
+		}
+		slices.SortFunc(s.waiting, func(a, b Entry) int { return compareEntries(&a, &b) }) // a heap, too
+	}
 }
 
 // Queued are the entries of site that have not ended, those that were read, and those that

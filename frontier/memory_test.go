@@ -79,19 +79,24 @@ func TestMemoryIsWhatABacklogSays(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &walk{t: t, random: rand.New(rand.NewPCG(seed, 5)), memory: NewMemory()}
 			for range 300 {
-				switch w.random.IntN(6) {
+				switch w.random.IntN(7) {
 				case 0:
 					w.link()
 				case 1, 2:
 					w.read()
 				case 3, 4:
 					w.complete()
+				case 6:
+					w.change()
 				case 5:
 					if w.random.IntN(4) == 0 {
 						w.forget()
 					}
 				}
 				w.compare()
+			}
+			if w.forward == 0 {
+				t.Error("no entry was brought forward")
 			}
 		})
 	}
@@ -104,6 +109,7 @@ type walk struct {
 	memory  *Memory
 	list    list
 	submits int // that were not told of as settled
+	forward int // entries that were due sooner by a change
 }
 
 const walked = Site("http://a.example")
@@ -167,7 +173,7 @@ func (w *walk) complete() {
 		w.list.clocks, w.list.given = c.Clocks, c.Given
 		switch w.random.IntN(4) {
 		case 3: // it is to be fetched again
-			e.Tries, e.Due, e.out, e.Visits = 0, w.at(100), false, &Visits{Seen: w.random.IntN(3)}
+			e.Tries, e.Due, e.out, e.Visits = 0, w.at(100), false, &Visits{Seen: w.random.IntN(3), Last: Fate{Code: Fetched, Time: w.at(60)}}
 			c.Entry.Tries, c.Entry.Visits, c.Fate = 0, e.Visits, Fate{Code: Fetched, Until: e.Due}
 		case 0: // it stays out
 		case 1:
@@ -182,6 +188,34 @@ func (w *walk) complete() {
 			w.submit(c)
 		}
 	}
+}
+
+// change says of some of the entries, and of others, that their pages were changed.
+func (w *walk) change() {
+	c := &Changes{Told: w.at(100), Least: time.Duration(w.random.IntN(100)) * time.Second}
+	latest := map[string]time.Time{}
+	for range w.random.IntN(60) {
+		e := Entry{URL: mustParse(w.t, fmt.Sprintf("%s/%d", walked, w.random.IntN(80))), Apart: w.random.IntN(5) == 0}
+		c.Pages = append(c.Pages, Change{e.URL.Site(), e.Key(), w.at(100)}, Change{"http://b.example", e.Key(), w.at(100)})
+		if at := c.Pages[len(c.Pages)-2].Time; at.After(latest[e.Key()]) {
+			latest[e.Key()] = at
+		}
+	}
+	for _, e := range w.list.all {
+		at, named := latest[e.Key()]
+		if !named || e.out || e.ended || e.Due.IsZero() || e.Visits == nil || e.Tries > 0 || !at.After(e.Visits.Last.Time) {
+			continue
+		}
+		due := e.Visits.Last.Time.Add(c.Least)
+		if c.Told.After(due) {
+			due = c.Told
+		}
+		if due.Before(e.Due) {
+			e.Due = due
+			w.forward++
+		}
+	}
+	w.submit(Completion{Changes: c})
 }
 
 func (w *walk) forget() {

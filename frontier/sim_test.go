@@ -215,6 +215,9 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		if v := turn.Entry().Visits; (v == nil || v.Seen < 3) && r.intn(2) == 0 {
 			o.Revisit, o.Changed = time.Now().Add(time.Duration(r.intn(100))*time.Hour), r.intn(2) == 0
 		}
+		if r.intn(4) == 0 {
+			o.Changes = r.changes(urls)
+		}
 		fate, err := turn.Finish(o)
 		if err != nil {
 			return err
@@ -236,6 +239,16 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		}
 		turn.Forgo() // too late to do anything
 	}
+}
+
+// changes say of some pages that they were changed within the last ten hours.
+func (r *referee) changes(urls []URL) *Changes {
+	c := &Changes{Told: time.Now(), Least: time.Duration(r.intn(100)) * time.Minute}
+	for range r.intn(50) {
+		u := urls[r.intn(len(urls))]
+		c.Pages = append(c.Pages, Change{u.Site(), u.Key(), c.Told.Add(-time.Duration(r.intn(600)) * time.Minute)})
+	}
+	return c
 }
 
 // take ends what is held: when nothing else is to be done, or sooner.

@@ -78,7 +78,10 @@ type Outcome struct {
 	Body    Place   // with Revisit: where that is archived with its body
 	Changed bool    // with Revisit: what was fetched is not what it was the last time
 	Links   []Entry // found on the page, in scope
-	Hold    bool    // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
+	// Changes are what the page says of when others were changed: those that wait to be
+	// fetched again may be due sooner by it. nil: nothing.
+	Changes *Changes
+	Hold    bool // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
 }
 
 // A Gap is the pause between two requests that a robots.txt asks; zero where it asks
@@ -320,10 +323,10 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	c := Completion{
 		Site: s.name, Clocks: s.clocks(), Spent: s.spent(), Given: s.fate(), Common: t.keptCommon(now),
-		Entry: t.entry.after(ended, t.visit), Fate: ended, Held: held, Links: o.Links,
+		Entry: t.entry.after(ended, t.visit), Fate: ended, Held: held, Links: o.Links, Changes: o.Changes,
 	}
 	news := o.Request != nil || fate.Code != Undecided || given.Code != Undecided || !o.Defer.IsZero() ||
-		len(o.Links) > 0
+		len(o.Links) > 0 || o.Changes != nil
 	if news {
 		f.submitted()
 	}

@@ -302,3 +302,79 @@ func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 		next(week)
 	})
 }
+
+// changesOf says of pages that they were changed at some time.
+func changesOf(t *testing.T, at time.Time, least time.Duration, urls ...string) *Changes {
+	c := &Changes{Told: time.Now(), Least: least}
+	for _, raw := range urls {
+		e := Entry{URL: mustParse(t, raw)}
+		c.Pages = append(c.Pages, Change{Site: e.URL.Site(), Key: e.Key(), Time: at})
+	}
+	return c
+}
+
+// A page that waits for a week, and has changed meanwhile, as a list says that is read
+// after two days, is fetched at once, or as soon as it may be after its last visit; the
+// others stay where they are.
+func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
+	const day = 24 * time.Hour
+	const page, other, list = "http://a.example/", "http://a.example/other", "http://b.example/"
+	for name, row := range map[string]struct{ changed, least, want time.Duration }{ // since the beginning
+		"changed since its visit":        {changed: 25 * time.Hour, want: 2 * day},
+		"changed before its visit":       {changed: -time.Hour, want: week},
+		"changed at its visit":           {changed: 0, want: week},
+		"not so soon after its visit":    {changed: 25 * time.Hour, least: 3 * day, want: 3 * day},
+		"it is due by itself, as before": {changed: 25 * time.Hour, least: 8 * day, want: week},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, page, other, list)
+				begin, seen := time.Now(), map[string][]time.Duration{}
+				for range 6 { // three at the beginning, the list, and two again
+					turn, err := f.Next(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					url, at := turn.Entry().URL.String(), time.Since(begin)
+					o := again(200, false)
+					o.Revisit = time.Now().Add(week)
+					if url == list && seen[list] == nil {
+						o.Revisit = begin.Add(2 * day)
+					} else if url == list {
+						o.Revisit = begin.Add(52 * week)
+						o.Changes = changesOf(t, begin.Add(row.changed), row.least, page, "http://a.example/unknown", "http://c.example/")
+					}
+					seen[url] = append(seen[url], at.Round(time.Hour))
+					if _, err := turn.Finish(o); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for url, want := range map[string]time.Duration{page: row.want, other: week, list: 2 * day} {
+					if got := seen[url]; len(got) != 2 || got[1] != want {
+						t.Errorf("%s is fetched after %v, want %v for the second time", url, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What was not fetched yet, has ended, or waits for another try is not brought forward.
+func TestOnlyWhatWaitsToBeFetchedAgainIsBroughtForward(t *testing.T) {
+	at := time.Unix(1e9, 0)
+	c := &Changes{Told: at}
+	waits := Entry{Due: at.Add(week), Visits: &Visits{Last: Fate{Code: Fetched, Time: at.Add(-week)}}}
+	if due, ok := c.Due(&waits, at.Add(-time.Hour)); !ok || !due.Equal(at) {
+		t.Fatalf("one that waits to be fetched again: %v, %v", due, ok)
+	}
+	fresh, tried, now := waits, waits, waits
+	fresh.Visits, tried.Tries, now.Due = nil, 1, at
+	for name, e := range map[string]Entry{"not fetched yet": fresh, "waits for another try": tried, "due now": now} {
+		if due, ok := c.Due(&e, at.Add(-time.Hour)); ok {
+			t.Errorf("one that is %s: %v", name, due)
+		}
+	}
+	if due, ok := c.Due(&waits, time.Time{}); ok {
+		t.Errorf("of a change of which no time is known: %v", due)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -64,6 +65,9 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 		if e.Visits == nil && r.intn(3) == 0 {
 			o.Revisit, o.Changed = time.Now().Add(time.Duration(r.intn(200))*time.Hour), r.intn(2) == 0
 		}
+		if r.intn(3) == 0 {
+			o.Changes = r.changes()
+		}
 		fate, err := turn.Finish(o)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -89,6 +93,22 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 		}
 		r.mu.Unlock()
 	}
+}
+
+// changes say of the pages that are known that they were changed within the last two days.
+func (r *referee) changes() *frontier.Changes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &frontier.Changes{Told: time.Now(), Least: time.Duration(r.rand.IntN(20)) * time.Hour}
+	for _, key := range slices.Sorted(maps.Keys(r.known)) {
+		u, err := frontier.ParseURL(key)
+		if err != nil {
+			r.t.Error(err)
+			continue
+		}
+		c.Pages = append(c.Pages, frontier.Change{Site: u.Site(), Key: u.Key(), Time: c.Told.Add(-time.Duration(r.rand.IntN(48)) * time.Hour)})
+	}
+	return c
 }
 
 // take ends what is held: when nothing else is to be done, or sooner.

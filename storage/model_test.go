@@ -36,6 +36,8 @@ type script struct {
 	now   time.Time
 	out   []read // not ended
 	held  []read // of these, done with but for their ends
+
+	forward int // entries that were brought forward
 }
 
 // A read is an entry that was read from both, each with its own ID.
@@ -160,7 +162,7 @@ func (s *script) finish() {
 	case kind == 1 && s.rand.IntN(2) == 0:
 		c.Fate.Until = s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)
 		c.Fate.Time = time.Time{}
-		c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{Seen: s.rand.IntN(3), Last: frontier.Fate{Code: c.Fate.Code, Status: c.Fate.Status}}
+		c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{Seen: s.rand.IntN(3), Last: frontier.Fate{Code: c.Fate.Code, Status: c.Fate.Status, Time: s.now}}
 	case kind == 1:
 		c.Fate.Code = frontier.RobotsDisallowed
 	case kind == 2:
@@ -174,6 +176,50 @@ func (s *script) finish() {
 	}
 	c.Spent.Pages = s.rand.IntN(9)
 	s.submit(c, id)
+}
+
+// change says of some pages that they were changed. What is in hand stays as it is, in
+// either.
+func (s *script) change() {
+	before := s.queue()
+	c := &frontier.Changes{Told: s.now, Least: time.Duration(s.rand.IntN(20)) * time.Second}
+	for _, e := range before {
+		if s.rand.IntN(3) > 0 {
+			c.Pages = append(c.Pages, frontier.Change{Site: e.URL.Site(), Key: e.Key(), Time: s.now.Add(-time.Duration(s.rand.IntN(20)) * time.Second)})
+		}
+	}
+	site := s.site()
+	s.submit(frontier.Completion{Changes: c, Site: site, Links: []frontier.Entry{{URL: s.url()}}}, 0)
+	after := map[string]time.Time{}
+	for _, e := range s.queue() {
+		after[e.Key()] = e.Due
+	}
+	for _, e := range before {
+		if !after[e.Key()].Equal(e.Due) {
+			s.forward++
+		}
+	}
+}
+
+// queue are the entries that the model has, which are those of the DB.
+func (s *script) queue() (all []frontier.Entry) {
+	for h := range 4 {
+		site := frontier.Site(fmt.Sprintf("http://h%d.example", h))
+		dues := map[string]time.Time{}
+		for e, err := range s.db.Queued(site) {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			dues[e.Key()] = e.Due
+		}
+		for e, err := range s.model.Queued(site) {
+			if due, ok := dues[e.Key()]; err != nil || !ok || !due.Equal(e.Due) {
+				s.t.Fatalf("%s is due %v, %v, %v, want %v", e.URL, due, ok, err, e.Due)
+			}
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // kill goes on with a copy of the directory, and with a model that has
@@ -208,14 +254,15 @@ func (s *script) kill() {
 }
 
 func TestBacklogIsTheModelOnDisk(t *testing.T) {
+	forward := 0
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := &script{
 				t: t, rand: rand.New(rand.NewPCG(seed, 2)), db: open(t, t.TempDir()), model: frontier.NewMemory(),
-				now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+				now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local(), // as what is read has it
 			}
 			for range 150 {
-				switch n := s.rand.IntN(20); {
+				switch n := s.rand.IntN(21); {
 				case n < 4:
 					s.add()
 				case n < 11:
@@ -224,6 +271,8 @@ func TestBacklogIsTheModelOnDisk(t *testing.T) {
 					s.finish()
 				case n < 19:
 					s.now = s.now.Add(time.Duration(s.rand.IntN(30)) * time.Second)
+				case n < 20:
+					s.change()
 				default:
 					s.kill()
 				}
@@ -231,7 +280,11 @@ func TestBacklogIsTheModelOnDisk(t *testing.T) {
 			if err := s.db.Close(); err != nil {
 				t.Fatal(err)
 			}
+			forward += s.forward
 		})
+	}
+	if forward == 0 {
+		t.Error("no entry was brought forward")
 	}
 }
 

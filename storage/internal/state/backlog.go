@@ -167,12 +167,15 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
 		stands := map[uint64]stance{}
 		for _, e := range s.ends {
+			if e.what == comesForward {
+				continue
+			}
 			j, err := v.change.journaled(e.place)
 			if err != nil {
 				return frontier.SiteState{}, err
 			}
 			switch {
-			case e.back:
+			case e.what == comesBack:
 				ended--
 				continue
 			case j.fate.Ends():
@@ -377,7 +380,12 @@ func (r *reader) leave(key, value []byte) (bool, error) {
 
 // Submit implements frontier.Backlog.
 func (db *DB) Submit(c frontier.Completion) error {
+	forwards, err := db.forwards(c.Changes)
+	if err != nil {
+		return err
+	}
 	e := db.encodeCompletion(&c)
+	e.addForwards(forwards)
 	if err := db.enqueue(op{completion: &e}); err != nil {
 		return err
 	}

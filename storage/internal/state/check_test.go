@@ -389,8 +389,8 @@ func TestAStateThatCannotBeOpened(t *testing.T) {
 		"version":            {put(keyVersion, make([]byte, 7)), "not the state of a crawl", true},
 		"seed":               {put(keySeed, make([]byte, 9)), "not the state of a crawl", true},
 		"no meta":            {func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketMeta) }, "", true},
-		"an older layout":    {put(keyVersion, u64(schemaVersion-1)), "has layout 7, this version reads layout 8: use an older version", true},
-		"a newer layout":     {put(keyVersion, u64(schemaVersion+1)), "has layout 9, this version reads layout 8: use a newer version", true},
+		"an older layout":    {put(keyVersion, u64(schemaVersion-1)), "has layout 8, this version reads layout 9: use an older version", true},
+		"a newer layout":     {put(keyVersion, u64(schemaVersion+1)), "has layout 10, this version reads layout 9: use a newer version", true},
 	} {
 		dir := rich(t)
 		edited(t, dir, c.damage)

@@ -148,12 +148,27 @@ func completions(t testing.TB) []frontier.Completion {
 	}
 }
 
+// encodings are those of completions, and of some that bring entries forward.
+func encodings(t testing.TB, db *DB) (all []encoded) {
+	forwards := func(sites ...frontier.Site) (all []forward) {
+		for i, site := range sites {
+			all = append(all, forward{named: named{fp: uint64(i + 1), num: 7}, site: site, from: 1893456000123, to: int64(i)})
+		}
+		return all
+	}
+	for _, c := range completions(t) {
+		plain, forward := db.encodeCompletion(&c), db.encodeCompletion(&c)
+		forward.addForwards(forwards("http://a.example", "http://a.example", "http://b.example"))
+		all = append(all, plain, forward)
+	}
+	return all
+}
+
 func FuzzRow(f *testing.F) {
 	for _, size := range []int{1, 1 << 20} {
 		db := &DB{cache: newKnownCache()}
 		b := rowsBuilder{size: size}
-		for _, c := range completions(f) {
-			e := db.encodeCompletion(&c)
+		for _, e := range encodings(f, db) {
 			b.add(&e)
 		}
 		for _, row := range b.rows {
@@ -181,6 +196,12 @@ func FuzzRow(f *testing.F) {
 					t.Errorf("no entry stands at %d", l.at)
 				}
 			}
+			for _, g := range e.forwards {
+				d := decoder{b: e.raw[g.at:]}
+				if h := d.forward(); d.bad || h.fp != g.fp || h.from != g.from || h.to != g.to {
+					t.Errorf("%+v stands at %d, want %+v", h, g.at, g)
+				}
+			}
 		}
 	})
 }
@@ -191,8 +212,7 @@ func TestARowIsReadAsItWasWritten(t *testing.T) {
 	for _, size := range []int{1, 100, 1 << 20} {
 		b := rowsBuilder{size: size, last: 41}
 		var want []encoded
-		for _, c := range completions(t) {
-			e := db.encodeCompletion(&c)
+		for _, e := range encodings(t, db) {
 			b.add(&e)
 			want = append(want, e)
 		}
@@ -215,11 +235,14 @@ func TestARowIsReadAsItWasWritten(t *testing.T) {
 		}
 		for i := range want {
 			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // are known to this process alone
+			for k := range want[i].forwards {
+				want[i].forwards[k].num = 0
+			}
 			if g, w := fmt.Sprintf("%+v", got[i]), fmt.Sprintf("%+v", want[i]); g != w {
 				t.Errorf("completion %d:\n%s\nwant\n%s", i, g, w)
 			}
 			d := decoder{b: got[i].raw}
-			j, c := d.completion(), completions(t)[i]
+			j, c := d.completion(), completions(t)[i/2]
 			if j.site != c.Site || j.fate.Code != c.Fate.Code || j.given.Code != c.Given.Code || j.spent != c.Spent || !j.clocks.Due.Equal(c.Clocks.Due) {
 				t.Errorf("completion %d: %+v, want %+v", i, j, c)
 			}

@@ -135,7 +135,12 @@ func (o *original) act() error {
 			Site: e.URL.Site(), Entry: e, Spent: frontier.Spent{Pages: r.IntN(100)}, Links: o.links(),
 			Clocks: frontier.Clocks{Due: at, By: frontier.OwnClock}, Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: at}},
 		}
-		switch r.IntN(4) {
+		switch r.IntN(5) {
+		case 4:
+			c.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200, Time: at, Until: at.Add(time.Duration(r.IntN(60)) * time.Second)}
+			last := c.Fate
+			last.Until = time.Time{}
+			c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{First: at, Seen: r.IntN(3), Last: last}
 		case 0:
 			c.Entry.Tries++
 			c.Entry.ByGet = e.Head
@@ -149,6 +154,13 @@ func (o *original) act() error {
 			}
 		}
 		return o.db.Submit(c)
+	case n == 18:
+		c := &frontier.Changes{Told: at, Least: time.Duration(r.IntN(20)) * time.Second}
+		for range 100 {
+			e := frontier.Entry{URL: o.url(), Apart: r.IntN(3) == 0}
+			c.Pages = append(c.Pages, frontier.Change{Site: e.URL.Site(), Key: e.Key(), Time: at.Add(-time.Duration(r.IntN(20)) * time.Second)})
+		}
+		return o.db.Submit(frontier.Completion{Links: o.links(), Changes: c})
 	case n < 15:
 		_, err := o.db.Requeue(func(e frontier.Entry) bool { return len(e.URL.Target())%2 == 0 })
 		return err
@@ -162,6 +174,22 @@ func (o *original) act() error {
 	time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond) // virtual
 	synctest.Wait()
 	return nil
+}
+
+// forwards is how often an entry is brought forward on the tape.
+func (o *original) forwards() (n int) {
+	for _, g := range o.tape.groups {
+		ops, err := decodeGroup(testSeed, g)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		for _, op := range ops {
+			if op.completion != nil {
+				n += len(op.completion.forwards)
+			}
+		}
+	}
+	return n
 }
 
 // replay applies the groups to another file, in other groups, with reads and kills in
@@ -225,6 +253,7 @@ func dump(t *testing.T, dir string) []string {
 // Whatever groups the same things come in, and whatever is read, merged, killed or
 // closed meanwhile: two files to which they were given say the same.
 func TestGroupsMakeTheSameState(t *testing.T) {
+	forward := 0
 	for seed := range uint64(*replicas) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -244,6 +273,7 @@ func TestGroupsMakeTheSameState(t *testing.T) {
 				}
 				checked(t, o.dir)
 				want := dump(t, o.dir)
+				forward += o.forwards()
 				if len(o.tape.groups) < 30 || len(want) < 100 {
 					t.Fatalf("%d groups, %d lines: not much of a crawl", len(o.tape.groups), len(want))
 				}
@@ -254,6 +284,9 @@ func TestGroupsMakeTheSameState(t *testing.T) {
 				}
 			})
 		})
+	}
+	if forward == 0 {
+		t.Error("no entry was brought forward")
 	}
 }
 
@@ -381,8 +414,7 @@ func TestASeedIsKept(t *testing.T) {
 func FuzzGroup(f *testing.F) {
 	db := &DB{cache: newKnownCache(), seed: testSeed}
 	var ops []op
-	for _, c := range completions(f) {
-		e := db.encodeCompletion(&c)
+	for _, e := range encodings(f, db) {
 		ops = append(ops, op{completion: &e})
 	}
 	back := encodeBack("http://a.example", 1, []named{{7, 1}, {8, 2}})

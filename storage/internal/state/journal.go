@@ -22,6 +22,8 @@ import (
 //	the fingerprint of each
 //	links: how many; of each a zero byte, or its site; the fingerprint; the
 //	entry behind its length
+//	entries that are brought forward: how many; of each a zero byte, or its site; the
+//	fingerprint; when it was due, and when it is, in Unix milliseconds
 //
 // An entry is named by its site and fingerprint, not by the number that it gets when
 // it is merged: what a completion says is the same for every file with the same
@@ -33,6 +35,7 @@ const (
 	ofBack     // there are entries that are queued again
 	toGet      // the entry waits, and is asked for with GET from now on
 	toVisit    // the entry waits to be fetched again
+	ofForward  // there are entries that are brought forward
 )
 
 // A link of a completion that was not known.
@@ -44,16 +47,17 @@ type link struct {
 
 // An encoded completion, and its links.
 type encoded struct {
-	raw    []byte
-	links  []link
-	site   frontier.Site // empty where there are only links
-	num    siteNum       // of site in this file; 0 where it is not known (yet)
-	entry  named         // that ended; zero if none did
-	waited bool          // that entry had kindWaiting
-	back   []named       // entries of site that are queued again; without site's clocks then
-	common []frontier.CommonClock
-	own    bool // was submitted to this DB, which is told when it has settled
-	leaves bool // an entry of site is in nobody's hand any more, who would read more
+	raw      []byte
+	links    []link
+	site     frontier.Site // empty where there are only links
+	num      siteNum       // of site in this file; 0 where it is not known (yet)
+	entry    named         // that ended; zero if none did
+	waited   bool          // that entry had kindWaiting
+	back     []named       // entries of site that are queued again; without site's clocks then
+	forwards []forward     // entries of any site that are brought forward, those of one side by side
+	common   []frontier.CommonClock
+	own      bool // was submitted to this DB, which is told when it has settled
+	leaves   bool // an entry of site is in nobody's hand any more, who would read more
 }
 
 // A named entry of a site.
@@ -308,5 +312,8 @@ func decodeCompletion(raw []byte) (e encoded, ok bool) {
 	j := d.completion()
 	e = encoded{raw: raw, site: j.site, entry: named{fp: j.entry}, waited: j.due != 0, back: j.back, common: j.common}
 	e.links = d.links(e.site, len(raw))
+	if len(raw) > 0 && raw[0]&ofForward != 0 {
+		e.forwards = d.forwards(e.site, len(raw))
+	}
 	return e, !d.bad && len(d.b) == 0
 }

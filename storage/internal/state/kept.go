@@ -128,10 +128,11 @@ type keptSite struct {
 	pending *pendingSite          // nil: nothing is
 	ends    map[uint32]pendingEnd // the last one of each number
 	unnamed map[uint64]pendingEnd // of entries that are among the links, by fingerprint
+	forward map[uint64][]place    // where entries are brought forward after their last end, by fingerprint
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
-	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, unnamed: map[uint64]pendingEnd{}}
+	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, unnamed: map[uint64]pendingEnd{}, forward: map[uint64][]place{}}
 	var err error
 	if s.n, s.record, err = v.site(site); err != nil {
 		return nil, err
@@ -141,6 +142,11 @@ func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
 	}
 	rows := v.entries.Cursor()
 	for _, e := range s.pending.ends {
+		if e.what == comesForward {
+			s.forward[e.fp] = append(s.forward[e.fp], e.place)
+			continue
+		}
+		delete(s.forward, e.fp)
 		num := e.num
 		if num == 0 && s.n != 0 {
 			if num, _, err = seenNum(rows, s.n, e.fp); err != nil {
@@ -210,7 +216,25 @@ func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	if end, ok := s.ends[lastNum(key)]; ok {
 		err = s.take(&k, end)
 	}
+	if err == nil && len(s.forward) > 0 {
+		err = s.bringForward(&k, fingerprint(k.Key(), s.db.seed))
+	}
 	return k, err
+}
+
+// bringForward gives an entry what is pending of when it is due.
+func (s *keptSite) bringForward(k *Kept, fp uint64) error {
+	for _, at := range s.forward[fp] {
+		f, err := s.change.forwarded(at)
+		if err != nil {
+			return err
+		}
+		if !k.Due.IsZero() && k.Due.UnixMilli() == f.from {
+			k.Due = time.UnixMilli(f.to)
+			k.Fate = waits(&k.Entry)
+		}
+	}
+	return nil
 }
 
 // take gives an entry what is pending of it.
@@ -257,6 +281,9 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	}
 	if end, ok := s.unnamed[fp]; ok {
 		err = s.take(&k, end)
+	}
+	if err == nil {
+		err = s.bringForward(&k, fp)
 	}
 	return k, true, err
 }

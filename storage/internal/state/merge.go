@@ -158,17 +158,7 @@ func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 		}
 	}
 	for _, e := range s.ends {
-		j, err := c.journaled(e.place)
-		switch {
-		case err != nil:
-		case e.num == 0:
-			err = fmt.Errorf("an entry of %s ended, with the fingerprint %x, that was never queued", r.Site, e.fp)
-		case e.back:
-			err = c.requeue(n, r, e.num)
-		default:
-			err = c.end(n, r, e.num, &j)
-		}
-		if err != nil {
+		if err := c.take(n, r, e); err != nil {
 			return err
 		}
 	}
@@ -178,6 +168,23 @@ func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	j, err := c.journaled(s.clocks)
 	r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
 	return err
+}
+
+// take gives what became of an entry its effect.
+func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
+	if e.what == comesForward {
+		return c.bringForward(n, r, e)
+	}
+	j, err := c.journaled(e.place)
+	switch {
+	case err != nil:
+		return err
+	case e.num == 0:
+		return fmt.Errorf("an entry of %s ended, with the fingerprint %x, that was never queued", r.Site, e.fp)
+	case e.what == comesBack:
+		return c.requeue(n, r, e.num)
+	}
+	return c.end(n, r, e.num, &j)
 }
 
 // end moves an entry out of the queue: to those that ended, or that wait.

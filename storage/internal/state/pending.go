@@ -43,13 +43,23 @@ type place struct{ row, at uint32 }
 
 func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
 
-// A pendingEnd is the end of an entry, or its coming back to the queue.
+// A pendingEnd is the end of an entry, its coming back to the queue, or that it is brought
+// forward in it.
 type pendingEnd struct {
 	named
 	waited bool // it was with kindWaiting
-	back   bool
-	place
+	what   fateOf
+	place  // of the completion; of one that is brought forward its own
 }
+
+// A fateOf says what becomes of an entry.
+type fateOf uint8
+
+const (
+	hasEnded fateOf = iota
+	comesBack
+	comesForward
+)
 
 type pendingLink struct {
 	fp uint64
@@ -105,9 +115,27 @@ func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) 
 			s.links = append(s.links, pendingLink{l.fp, places[i].plus(l.at)})
 		}
 		p.todo += len(e.links)
+		p.forward(e, places[i])
 	}
 	if submits > 0 {
 		p.groups = append(p.groups, group{row, submits})
+	}
+}
+
+// forward notes the entries that a completion brings forward, which stands at a place. It
+// is one of each site that has one of them.
+func (p *pending) forward(e *encoded, at place) {
+	var s *pendingSite
+	for i := range e.forwards {
+		f := &e.forwards[i]
+		if s == nil || s.name != f.site {
+			if s = p.site(f.site); s.last != at {
+				s.done++
+				p.todo++
+				s.last = at
+			}
+		}
+		s.end(pendingEnd{f.named, false, comesForward, at.plus(f.at)})
 	}
 }
 
@@ -122,25 +150,29 @@ func (s *pendingSite) complete(e *encoded, at place) {
 		s.clocks = at
 	}
 	if e.entry.fp != 0 {
-		s.end(pendingEnd{e.entry, e.waited, false, at})
+		s.end(pendingEnd{e.entry, e.waited, hasEnded, at})
 	}
 	for _, b := range e.back {
-		s.end(pendingEnd{b, false, true, at})
+		s.end(pendingEnd{b, false, comesBack, at})
 	}
 }
 
 func (s *pendingSite) end(e pendingEnd) {
-	if e.num == 0 {
+	if e.unnamed() {
 		s.unnamed++
 	}
 	s.ends = append(s.ends, e)
 }
 
+// unnamed reports whether the entry may be one of the links that are pending. One that is
+// brought forward was merged before: otherwise nothing comes of it.
+func (e *pendingEnd) unnamed() bool { return e.num == 0 && e.what != comesForward }
+
 // resolve gives the entries that ended their numbers, where number knows them.
 func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err error)) error {
 	for i := range s.ends {
 		e := &s.ends[i]
-		if e.num != 0 {
+		if !e.unnamed() {
 			continue
 		}
 		num, ok, err := number(e.fp)
@@ -167,8 +199,8 @@ func (s *pendingSite) first() place {
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	s.unnamed = 0
-	for _, e := range s.ends {
-		if e.num == 0 {
+	for i := range s.ends {
+		if s.ends[i].unnamed() {
 			s.unnamed++
 		}
 	}

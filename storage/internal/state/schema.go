@@ -11,7 +11,7 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 8
+const schemaVersion = 9
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an

@@ -282,7 +282,7 @@ func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 		return err
 	}
 	for _, e := range s.ends {
-		if e.num != 0 && !e.back {
+		if e.num != 0 && e.what == hasEnded {
 			db.hands.take(n, e.num, !e.waited)
 		}
 	}

@@ -1,0 +1,216 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"go.etcd.io/bbolt"
+)
+
+// What a list says of when pages were changed (frontier.Changes) is looked up when it is
+// submitted, on the goroutine of who does. The journal has what comes of it: the entries
+// that are due sooner, with when each was due until then. One that is not due then any
+// more when that has its effect was fetched, or brought forward, meanwhile, and stays
+// where it is. So what a row of the journal does to an entry does not depend on what of
+// the rows before it was merged when it was written.
+
+// A forward is an entry that waits to be fetched again, and is due sooner.
+type forward struct {
+	named
+	site     frontier.Site
+	from, to int64  // when it was due, and when it is, in Unix milliseconds
+	at       uint32 // offset in encoded.raw of what stands behind the site
+}
+
+// forwards are the entries that changes bring forward, by what is merged. The error is one
+// of the file.
+func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
+	if changes == nil {
+		return nil, nil
+	}
+	pages := slices.Clone(changes.Pages)
+	slices.SortStableFunc(pages, func(a, b frontier.Change) int { return cmp.Compare(a.Site, b.Site) })
+	for len(pages) > 0 {
+		site, n := pages[0].Site, 1
+		for n < len(pages) && pages[n].Site == site {
+			n++
+		}
+		w := waiters{db: db, changes: changes, site: site, pages: pages[:n]}
+		pages = pages[n:]
+		err := db.file.view(w.find)
+		for err == nil && len(w.wanted) > 0 && !w.done {
+			err = db.file.view(w.some)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w.found...)
+	}
+	return all, nil
+}
+
+// waiters finds the entries of one site whose pages were changed, among those that wait.
+type waiters struct {
+	db      *DB
+	changes *frontier.Changes
+	site    frontier.Site
+	pages   []frontier.Change
+
+	num    siteNum
+	wanted map[uint32]waiter
+	after  []byte // the row that was read last
+	done   bool
+	found  []forward
+}
+
+// A waiter is the change of an entry.
+type waiter struct {
+	fp uint64
+	*frontier.Change
+}
+
+// find finds the numbers of the entries.
+func (w *waiters) find(tx *bbolt.Tx) (err error) {
+	if w.num, err = siteNumber(tx.Bucket(bucketNames), w.site); w.num == 0 || err != nil {
+		return err
+	}
+	w.wanted = map[uint32]waiter{}
+	rows := tx.Bucket(bucketEntries).Cursor()
+	for i := range w.pages {
+		p := &w.pages[i]
+		fp := fingerprint(p.Key, w.db.seed)
+		num, ok, err := seenNum(rows, w.num, fp)
+		if err != nil {
+			return err
+		}
+		if is, twice := w.wanted[num]; ok && (!twice || p.Time.After(is.Time)) {
+			w.wanted[num] = waiter{fp, p}
+		}
+	}
+	return nil
+}
+
+// waitersAtOnce is how many rows are looked at within one transaction: see leftAtOnce. Of
+// most the key is enough.
+const waitersAtOnce = 4096
+
+// some looks at the next rows of those that wait.
+func (w *waiters) some(tx *bbolt.Tx) error {
+	prefix, rows := w.num.prefix(kindWaiting), tx.Bucket(bucketEntries).Cursor()
+	key, value := rows.Seek(prefix)
+	if w.after != nil {
+		if key, value = rows.Seek(w.after); bytes.Equal(key, w.after) {
+			key, value = rows.Next()
+		}
+	}
+	for range waitersAtOnce {
+		if !bytes.HasPrefix(key, prefix) {
+			w.done = true
+			return nil
+		}
+		num := lastNum(key)
+		if p, ok := w.wanted[num]; ok && !w.db.hands.hold(w.num, num) {
+			e, err := rowEntry(w.site, w.num, key, value)
+			if err != nil {
+				return err
+			}
+			due, sooner := w.changes.Due(&e, p.Time)
+			if to, from := dueMillis(due), waitingDue(key); sooner && to < from {
+				w.found = append(w.found, forward{named: named{p.fp, num}, site: w.site, from: from, to: to})
+			}
+		}
+		w.after = append(w.after[:0], key...)
+		key, value = rows.Next()
+	}
+	return nil
+}
+
+// addForwards puts entries that are brought forward behind a completion.
+func (e *encoded) addForwards(all []forward) {
+	if len(all) == 0 {
+		return
+	}
+	e.forwards = all
+	e.raw[0] |= ofForward
+	e.raw = binary.AppendUvarint(e.raw, uint64(len(all)))
+	for i := range all {
+		f := &all[i]
+		if f.site == e.site {
+			f.site = e.site
+			e.raw = append(e.raw, 0)
+		} else {
+			e.raw = appendString(e.raw, string(f.site))
+		}
+		f.at = uint32(len(e.raw))
+		e.raw = appendForward(e.raw, f)
+	}
+}
+
+func appendForward(b []byte, f *forward) []byte {
+	b = binary.BigEndian.AppendUint64(b, f.fp)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(f.from)), uint64(f.to))
+}
+
+// forward reads what appendForward has written.
+func (d *decoder) forward() forward {
+	return forward{named: named{fp: d.uint64()}, from: int64(d.uint64()), to: int64(d.uint64())}
+}
+
+// forwards reads what stands behind the links of a completion of the site, that is whole
+// bytes long.
+func (d *decoder) forwards(site frontier.Site, whole int) (all []forward) {
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		of := site
+		if s := d.lengthed(); len(s) > 0 {
+			of = frontier.Site(s)
+		}
+		at := uint32(whole - len(d.b))
+		f := d.forward()
+		f.site, f.at = of, at
+		all = append(all, f)
+	}
+	return all
+}
+
+// forwarded is the entry of a site that is brought forward at a place of the journal.
+func (c *change) forwarded(p place) (forward, error) {
+	raw, err := c.text(p)
+	d := decoder{b: raw}
+	f := d.forward()
+	if err == nil && d.bad {
+		err = recordError(bucketJournal, rowKey(c.number(p)), errRecord)
+	}
+	return f, err
+}
+
+// bringForward has an entry that waits be due sooner, if it is due when it was.
+func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
+	f, err := c.forwarded(e.place)
+	if err != nil {
+		return err
+	}
+	num := e.num
+	if num == 0 {
+		if num, _, err = seenNum(c.entries.Cursor(), n, f.fp); err != nil {
+			return err
+		}
+	}
+	from := waitingKey(n, f.from, num)
+	value := c.entries.Get(from)
+	if value == nil || f.to >= f.from {
+		return nil
+	}
+	raw, err := unseal(bucketEntries, from, value)
+	if err != nil {
+		return fmt.Errorf("an entry of %s: %w", r.Site, err)
+	}
+	row := c.arena.value(raw) // it must not be read once rows are written
+	if err := c.entries.Delete(from); err != nil {
+		return err
+	}
+	return put(c.entries, waitingKey(n, f.to, num), row)
+}
