@@ -55,6 +55,7 @@ package extract
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -102,10 +103,19 @@ type Document struct {
 	TDM        robots.TDM        // meta elements about text and data mining
 	Cut        bool              // there were more links than are taken
 	Sitemap    bool              // it is a sitemap, whose links are what it lists
+	Feed       bool              // it is a feed
+	Changes    []Change          // what a sitemap or a feed says of those it lists, where Options.Changes asks for it
+	Every      time.Duration     // how often a feed has something new, as it says; 0: it does not
 
 	disputed bool // several links rel=canonical differ: Canonical is none of them
 	base     frontier.URL
 	encode   func(query string) string
+}
+
+// A Change says when something that is listed was changed last.
+type Change struct {
+	URL  frontier.URL // of a page, or of a sitemap that an index names
+	Time time.Time    // midnight, in its zone, where only the day is said
 }
 
 // Resolve reads a reference as the document's own: relative to its base
@@ -134,6 +144,8 @@ type Options struct {
 	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
 	Forms  bool   // the actions of forms that send nothing but a query
 	Text   bool   // the text of links, for Link.Text
+	// Changes asks for Document.Changes.
+	Changes bool
 
 	// Charset is the encoding that the document was in, as Decode names it:
 	// that of the queries in its links. Empty is UTF-8.

@@ -16,13 +16,19 @@ import (
 // offer a recording. The pictures of a feed are with HopEmbed, where opts.Embeds asks
 // for them. What items hold as HTML is not looked into: it stands in their pages, too.
 // The address of the feed itself, hubs and what edits it lead to nothing to be read.
+//
+// An item was changed when its updated (RFC 4287), modified or date_modified says, else
+// its pubDate or date. Every is the ttl of RSS 2.0, or what updatePeriod and
+// updateFrequency say (RDF Site Summary 1.0, module Syndication).
 func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document {
-	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, of: "feed", base: u}
+	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, dates: dates{changes: opts.Changes}, of: "feed", base: u}
+	f.c.doc.Feed = true
 	if isJSON(mediaType) || bytes.HasPrefix(bytes.TrimLeft(body, blanks), []byte("{")) {
 		f.json(body)
 	} else {
 		f.xml(newXMLScanner(bytes.NewReader(body), u))
 	}
+	f.c.doc.Every = f.every()
 	return f.c.document()
 }
 
@@ -34,8 +40,9 @@ func isJSON(mediaType string) bool {
 type feed struct {
 	c      collector
 	embeds bool
-	full   bool   // no more links are taken
-	of     string // what is described: the feed, an item
+	full   bool // no more links are taken
+	dates
+	of string // what is described: the feed, an item
 
 	x      *xmlScanner
 	within string       // an image or a person that is described
@@ -63,7 +70,9 @@ func (f *feed) start(name string) {
 	f.base = f.x.base()
 	switch name {
 	case "item", "entry":
+		f.endItem()
 		f.of, f.within = name, ""
+		f.beginItem()
 	case "author", "contributor":
 		f.within = name
 	case "image":
@@ -85,6 +94,14 @@ func (f *feed) start(name string) {
 		f.listen(name)
 	case "url", "uri": // Atom 0.3 has url for persons, too
 		if f.within != "" {
+			f.listen(name)
+		}
+	case "pubdate", "date", "updated", "modified":
+		if f.changes && f.of != "feed" {
+			f.listen(name)
+		}
+	case "ttl", "updateperiod", "updatefrequency":
+		if f.of == "feed" {
 			f.listen(name)
 		}
 	case "title":
@@ -126,6 +143,7 @@ func (f *feed) skip() { f.x.skip("item", "entry", "channel", "feed", "rss", "rdf
 func (f *feed) end(name string) {
 	switch name {
 	case "item", "entry":
+		f.endItem()
 		f.of, f.within = "feed", ""
 	case "author", "contributor", "image":
 		f.within = ""
@@ -153,6 +171,10 @@ func (f *feed) hear() {
 		f.c.doc.Title = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " ")
 	case "logo", "icon":
 		f.embed(text, name)
+	case "pubdate", "date", "updated", "modified":
+		f.date(text, name == "updated" || name == "modified")
+	case "ttl", "updateperiod", "updatefrequency":
+		f.rhythm(name, text)
 	case "url":
 		if f.within == "image" {
 			f.embed(text, name)

@@ -32,7 +32,13 @@ func (f *feed) json(body []byte) {
 		case json.Delim:
 			if t == '{' || t == '[' {
 				levels = append(levels, jsonLevel{object: t == '{'})
+				if isItem(levels) {
+					f.beginItem()
+				}
 				continue
+			}
+			if isItem(levels) {
+				f.endItem()
 			}
 			levels = levels[:last]
 			last--
@@ -47,6 +53,11 @@ func (f *feed) json(body []byte) {
 			levels[last].keyed = false // the next has its own
 		}
 	}
+}
+
+// isItem reports whether the last level is an object of the array "items".
+func isItem(levels []jsonLevel) bool {
+	return len(levels) == 3 && levels[0].object && levels[0].key == "items" && !levels[1].object && levels[2].object
 }
 
 // value takes a text by the keys that lead to it.
@@ -71,6 +82,8 @@ func (f *feed) value(levels []jsonLevel, text string) {
 		f.of = "item"
 	}
 	switch name {
+	case "items/date_modified":
+		f.date(text, true)
 	case "home_page_url", "next_url", "author/url", "authors/url",
 		"items/url", "items/external_url", "items/attachments/url", "items/author/url", "items/authors/url":
 		f.link(text, local, "")

@@ -147,6 +147,9 @@ func (c *collector) entry(e SitemapEntry, opts Options) bool {
 	if !c.take(Link{URL: e.URL, Hop: hop, Where: e.where}) {
 		return false
 	}
+	if opts.Changes && !e.LastMod.IsZero() {
+		c.doc.Changes = append(c.doc.Changes, Change{e.URL, e.LastMod})
+	}
 	for _, l := range e.Alternates {
 		if !c.take(l) {
 			return false
