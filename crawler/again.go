@@ -20,6 +20,7 @@ func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 	v := revisit.Visit{URL: e.URL.String(), Tag: e.Tag, Depth: e.Depth}
 	if p != nil {
 		v.Hints = revisit.ReadHints(p.Header, p.Exchange.Ended)
+		v.Hints.Every, v.List = p.html.Every, p.html.Sitemap || p.html.Feed
 	}
 	if b := e.Visits; b != nil {
 		v.Pause = now.Sub(b.Last.Time)

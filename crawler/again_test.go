@@ -43,6 +43,8 @@ type endless struct {
 	sum  crawler.Summary
 	left []string
 
+	turn sync.Mutex // held while the world changes
+
 	mu   sync.Mutex
 	seen map[string][]string // by target: day, status and change of each visit
 }
@@ -143,7 +145,11 @@ func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.
 	}
 	begin := time.Now()
 	for _, at := range slices.Sorted(maps.Keys(world)) {
-		time.AfterFunc(at, world[at])
+		time.AfterFunc(at, func() {
+			e.turn.Lock()
+			defer e.turn.Unlock()
+			world[at]()
+		})
 	}
 	err = c.Run(e.t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 		e.mu.Lock()
@@ -482,6 +488,33 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A policy may panic, too, where it is asked whether a list is believed.
+func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
+	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
+		list := kindsOfLists["RSS"]
+		e.lists(shelf, list.kind, list.write)
+		c, err := crawler.New(crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/list"}, Network: e.web, Dir: e.dir, Revisit: afraid{}, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var panicked *crawler.PanicError
+		if err := c.Run(e.t.Context(), nil); !errors.As(err, &panicked) || panicked.Where != "Revisit" {
+			t.Fatalf("%v", err)
+		}
+		e.run(hours, closely{}, nil)
+		if len(e.seen) != 7 {
+			t.Errorf("seen are %v", e.seen)
+		}
+	})
+}
+
+// afraid panics when it is asked about a list.
+type afraid struct{ closely }
+
+func (afraid) Believes(string) (time.Duration, bool) { panic("no") }
 
 // A run that has a patience fetches what is due, and ends; the next one goes on.
 func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {

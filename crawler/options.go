@@ -274,7 +274,8 @@ func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 // reading is how pages are read. The text of links costs something, so it is taken at
 // once only where each link is shown to somebody; who asks for Page.Links has it then.
 func (o *Options) reading() extract.Options {
-	return extract.Options{Token: o.Identity.Token, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks)}
+	_, dates := o.Revisit.(revisit.Believer)
+	return extract.Options{Token: o.Identity.Token, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}
 }
 
 func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }

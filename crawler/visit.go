@@ -115,6 +115,9 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 		return err
 	}
 	found, err := j.hand(ctx, page, res, sheet.found)
+	if err == nil {
+		res.Outcome.Changes, err = j.sooner(page)
+	}
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ type Hints struct {
 	Fresh time.Duration
 	// Age is for how long it had not changed, by its Last-Modified. 0: it does not say.
 	Age time.Duration
-	// Every is how often it changes, by the changefreq of a sitemap, or by the ttl, or
-	// the update period, of a feed. 0: nobody says.
+	// Every is how often it changes: of a feed by its ttl, or its update period. 0: nobody
+	// says.
 	Every time.Duration
 }
 
@@ -24,6 +24,9 @@ type Hints struct {
 // which too little was seen, as often as it is said to change. Without a hint, and of
 // pages whose history says more, Else counts. Hints are often wrong: they are taken
 // within Least and Most.
+//
+// A page that was changed since its last visit, as a list says, is fetched at once, and
+// lists are followed closely: see Believer.
 type Hinted struct {
 	Else        Policy
 	Least, Most time.Duration
@@ -34,8 +37,10 @@ type Hinted struct {
 const learnt = 3
 
 func (h Hinted) Next(v Visit) time.Duration {
-	next := h.Else.Next(v)
-	if v.Seen < learnt {
+	var next time.Duration
+	if v.List {
+		next = h.list(v)
+	} else if next = h.Else.Next(v); v.Seen < learnt {
 		switch hints := v.Hints; {
 		case hints.Every > 0:
 			next = within(float64(hints.Every), h.Least, h.Most)

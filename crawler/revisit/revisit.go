@@ -24,10 +24,12 @@ type Visit struct {
 	// Pause is the time from the visit before to this one; 0: there was none.
 	Pause time.Duration
 
-	// What page it is, for a policy that tells pages apart; those of this package do not.
+	// What page it is, for a policy that tells pages apart; of those of this package Hinted
+	// does, by List.
 	URL   string
 	Tag   string // of the seed that it was found from, or that a program has given it
 	Depth int    // links from the seed
+	List  bool   // it is a sitemap or a feed, which says of pages when they were changed
 }
 
 // A PolicyFunc is a function that is a policy.

@@ -42,6 +42,7 @@ func TestPoliciesAnswerWhatTheyPromise(t *testing.T) {
 		return revisit.Visit{History: revisit.History{Seen: seen, Changes: changes, Watched: time.Duration(seen) * pause}, Pause: pause, Changed: changed}
 	}
 	hinted := func(v revisit.Visit, h revisit.Hints) revisit.Visit { v.Hints = h; return v }
+	list := func(v revisit.Visit) revisit.Visit { v.List = true; return v }
 	adaptive := revisit.Adaptive{Least: time.Hour, Most: 100 * time.Hour}
 	rate := revisit.Rate{Mean: week}
 	hints := revisit.Hinted{Else: revisit.Fixed{week}, Least: day, Most: 30 * day}
@@ -71,6 +72,13 @@ func TestPoliciesAnswerWhatTheyPromise(t *testing.T) {
 		{"hints, very old", hints, hinted(revisit.Visit{}, revisit.Hints{Age: 2000 * day}), 30 * day, 30 * day},
 		{"hints, fresh for long", hints, hinted(seen(9, 9, week, true), revisit.Hints{Fresh: 20 * day}), 20 * day, 20 * day},
 		{"hints, fresh for ever", hints, hinted(seen(9, 9, week, true), revisit.Hints{Fresh: 2000 * day}), 30 * day, 30 * day},
+		{"hints, a list, first", hints, list(revisit.Visit{}), day, day},
+		{"hints, a list that says how often", hints, list(hinted(revisit.Visit{}, revisit.Hints{Every: 2 * day, Age: 200 * day})), 2 * day, 2 * day},
+		{"hints, a list that says that for long", hints, list(hinted(revisit.Visit{}, revisit.Hints{Every: 200 * day})), 30 * day, 30 * day},
+		{"hints, a list that changes all the time", hints, list(seen(1000, 999, week, true)), week * 6 / 10, week * 6 / 10},
+		{"hints, a list that does not change", hints, list(seen(1000, 0, week, false)), week * 14 / 10, week * 14 / 10},
+		{"hints, a list that is fresh for long", hints, list(hinted(seen(9, 9, week, true), revisit.Hints{Fresh: 20 * day})), 20 * day, 20 * day},
+		{"hints without bounds, a list", revisit.Hinted{Else: revisit.Fixed{week}}, list(revisit.Visit{}), week, week},
 		{"hints, fresh for a moment", hints, hinted(seen(9, 9, week, true), revisit.Hints{Fresh: time.Second}), week, week},
 	} {
 		if got := test.policy.Next(test.visit); got < test.least || got > test.most {
@@ -86,8 +94,8 @@ func TestAPauseIsWithinItsBounds(t *testing.T) {
 		v := revisit.Visit{
 			History: revisit.History{Seen: seen, Changes: rapid.IntRange(0, seen).Draw(t, "changes"), Watched: time.Duration(span.Draw(t, "watched"))},
 			Pause:   time.Duration(span.Draw(t, "pause")),
-			Changed: rapid.Bool().Draw(t, "changed"),
-			Hints:   revisit.Hints{Fresh: time.Duration(span.Draw(t, "fresh")), Age: time.Duration(span.Draw(t, "age")), Every: time.Duration(span.Draw(t, "every"))},
+			Changed: rapid.Bool().Draw(t, "changed"), List: rapid.Bool().Draw(t, "list"),
+			Hints: revisit.Hints{Fresh: time.Duration(span.Draw(t, "fresh")), Age: time.Duration(span.Draw(t, "age")), Every: time.Duration(span.Draw(t, "every"))},
 		}
 		mean := time.Duration(rapid.Int64Range(int64(time.Minute), int64(365*day)).Draw(t, "mean"))
 		least, most := mean/10, 10*mean

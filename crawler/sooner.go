@@ -1,0 +1,80 @@
+package crawler
+
+import (
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// sooner is what a list of pages says of when they were changed, as far as the policy
+// believes it; nil: nothing. The error is a *PanicError of a function of the options.
+func (j *Job) sooner(p *Page) (changes *frontier.Changes, err error) {
+	believer, ok := j.opts.Revisit.(revisit.Believer)
+	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
+		return nil, nil
+	}
+	var least time.Duration
+	err = safely("Revisit", func() { least, ok = believer.Believes(p.URL.String()) })
+	if err != nil || !ok {
+		return nil, err
+	}
+	changes = &frontier.Changes{Told: time.Now(), Least: least}
+	err = safely("Rewrite or Same", func() { changes.Pages = j.changed(p) })
+	if len(changes.Pages) == 0 {
+		changes = nil
+	}
+	return changes, err
+}
+
+// changed are the changes that are believed of those that a list names.
+func (j *Job) changed(p *Page) (pages []frontier.Change) {
+	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
+		for i := range p.html.Changes {
+			if !yield(p.html.Changes[i].Time) {
+				return
+			}
+		}
+	}, p.Exchange.Ended)
+	speaksFor := map[frontier.Site]bool{}
+	for i := range p.html.Changes {
+		c := &p.html.Changes[i]
+		at, ok := dates.Changed(c.Time)
+		u := j.opts.rewrite(c.URL)
+		if !ok || u.IsZero() {
+			continue
+		}
+		site := u.Site()
+		speaks, known := speaksFor[site]
+		if !known {
+			speaks = mayDate(&p.Entry, site)
+			speaksFor[site] = speaks
+		}
+		if !speaks {
+			continue
+		}
+		clean := p.clean
+		if site != p.URL.Site() {
+			clean = nil
+		}
+		e := frontier.Entry{URL: u, Same: j.opts.same(u, clean)}
+		pages = append(pages, frontier.Change{Site: site, Key: e.Key(), Time: at})
+	}
+	return pages
+}
+
+// mayDate reports whether a list may say when pages of a site were changed: nobody is to
+// have others asked for more. It may where they have a registrable domain in common, or
+// the robots.txt that names the list is of that.
+func mayDate(list *frontier.Entry, site frontier.Site) bool {
+	domain := site.Domain()
+	if list.URL.Site().Domain() == domain {
+		return true
+	}
+	if !strings.HasSuffix(list.Hops, string([]byte{byte(frontier.HopPrerequisite), byte(frontier.HopManifest)})) {
+		return false
+	}
+	via, err := frontier.ParseURL(list.Via)
+	return err == nil && via.Site().Domain() == domain
+}
