@@ -48,6 +48,9 @@ func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 		if err != nil {
 			return nil, err
 		}
+		// Many are due at the same time from now on: put in their order, each lands behind the
+		// one before.
+		slices.SortFunc(w.found, func(a, b forward) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.num, b.num)) })
 		all = append(all, w.found...)
 	}
 	return all, nil
@@ -140,7 +143,6 @@ func (e *encoded) addForwards(all []forward) {
 	for i := range all {
 		f := &all[i]
 		if f.site == e.site {
-			f.site = e.site
 			e.raw = append(e.raw, 0)
 		} else {
 			e.raw = appendString(e.raw, string(f.site))
