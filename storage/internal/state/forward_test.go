@@ -1,0 +1,60 @@
+package state
+
+import (
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// What is in somebody's hand stays where it is, and so does what was moved since it was
+// looked up: an entry is brought forward once for what several say.
+func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
+	const site = frontier.Site("http://a.example")
+	dir, now := t.TempDir(), time.Now().Truncate(time.Second)
+	db := open(t, dir)
+	submitted(t, db, frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://a.example/2")}})
+	read := func(at time.Time, want int) (some [3]frontier.Entry) {
+		t.Helper()
+		if n, err := db.Read(site, at, some[:]); n != want || err != nil {
+			t.Fatalf("%d entries are read, %v, want %d", n, err, want)
+		}
+		return some
+	}
+	both, dues := read(now, 2), [2]time.Time{now.Add(time.Hour), now.Add(2 * time.Hour)}
+	for i := range dues {
+		e := both[i]
+		last := frontier.Fate{Code: frontier.Fetched, Status: 200, Time: now}
+		fate := last
+		fate.Until = dues[i]
+		e.Visits = &frontier.Visits{First: now, Last: last}
+		submitted(t, db, frontier.Completion{Site: site, Entry: e, Fate: fate})
+	}
+	first := read(dues[0], 1)[0] // by a clock that runs ahead
+	changes := &frontier.Changes{Told: now.Add(2 * time.Minute)}
+	for i := range dues {
+		changes.Pages = append(changes.Pages, frontier.Change{Site: site, Key: both[i].Key(), Time: now.Add(time.Minute)})
+	}
+	later := *changes
+	later.Told = now.Add(time.Minute)
+	for _, c := range []*frontier.Changes{changes, &later} { // the second may be looked up before the first has its effect
+		if err := db.Submit(frontier.Completion{Changes: c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, db, 2)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	defer db.Close()
+	for i, want := range [2]time.Time{first.Due, changes.Told} {
+		k, ok, err := db.Entry(both[i].URL)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if !k.Due.Equal(want) && (i == 0 || !k.Due.Equal(later.Told)) {
+			t.Errorf("%s is due %v, want %v", k.URL, k.Due, want)
+		}
+	}
+}
