@@ -348,7 +348,7 @@ func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	}
 	s := &outputs{archive: a}
 	r := &record{ofPage: true}
-	if err := s.put([]*record{r}, &PageRecord{}, nil, nil); !errors.Is(err, fs.ErrNotExist) || r.at.File != "" {
+	if err := s.put([]*record{r}, &PageRecord{}, nil, nil, nil); !errors.Is(err, fs.ErrNotExist) || r.at.File != "" {
 		t.Errorf("put: %+v, %v", r.at, err)
 	}
 }

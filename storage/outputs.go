@@ -83,23 +83,19 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 	return nil
 }
 
-// put appends what a visit writes, and says in the records where they stand.
-func (s *outputs) put(records []*record, page *PageRecord, tail, links []byte) error {
+// put appends what a visit writes, and says in the records where they stand. What is said
+// of that in the line of a page is between head and tail.
+func (s *outputs) put(records []*record, page *PageRecord, head, tail, links []byte) error {
 	s.moment.Lock()
 	defer s.moment.Unlock()
+	var place []byte
 	for _, r := range records {
 		if err := s.archived(r); err != nil {
 			return err
 		}
 		if page != nil && r.ofPage {
 			page.WARC, page.Offset, page.Length = r.at.File, r.at.Offset, r.at.Length
-		}
-	}
-	var head []byte
-	if s.pages != nil && page != nil {
-		var err error
-		if head, err = page.head(); err != nil {
-			return err
+			place = page.place()
 		}
 	}
 	if s.links != nil && len(links) > 0 {
@@ -110,7 +106,7 @@ func (s *outputs) put(records []*record, page *PageRecord, tail, links []byte) e
 	if head == nil {
 		return nil
 	}
-	_, err := s.pages.append(head, tail)
+	_, err := s.pages.append(head, place, tail)
 	return err
 }
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
@@ -57,13 +58,32 @@ func (t *Text) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// head is the line of p up to its body: where its answer stands is known late,
-// and to encode a body takes long.
-func (p *PageRecord) head() ([]byte, error) {
+// head is the line of p up to where its answer stands, which is known late, or up to its
+// body, which takes long to encode, where the answer has no place that is filled in.
+func (p *PageRecord) head(placed bool) ([]byte, error) {
 	bare := *p
 	bare.Body, bare.Base64 = nil, nil
+	if placed {
+		bare.WARC, bare.Offset, bare.Length = "", 0, 0
+	}
 	line, err := jsonLine(&bare)
 	return bytes.TrimSuffix(line, []byte("}\n")), err
+}
+
+// place is the part of the line of p that says where its answer stands. The name of the
+// file is one of newArchive, in which there is nothing to escape.
+func (p *PageRecord) place() []byte {
+	b := make([]byte, 0, len(p.WARC)+80)
+	b = append(b, `,"warc":"`...)
+	b = append(b, p.WARC...)
+	b = append(b, '"')
+	if p.Offset != 0 {
+		b = strconv.AppendInt(append(b, `,"offset":`...), p.Offset, 10)
+	}
+	if p.Length != 0 {
+		b = strconv.AppendInt(append(b, `,"length":`...), p.Length, 10)
+	}
+	return b
 }
 
 // tail is the end of the line of p, from its body on.

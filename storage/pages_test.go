@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // The lines are what is promised to those who read them: plain JSON, which escapes
@@ -95,6 +97,53 @@ func TestWhetherPagesAreKept(t *testing.T) {
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A line is put together of three parts, as it would be encoded at once.
+func TestTheLineOfAPageIsWholeWhereverItsAnswerStands(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, p := range []*PageRecord{
+		{URL: "http://a.example/", Time: at, WARC: "a-20300102030405-00000.warc.gz", Offset: 12, Length: 345},
+		{URL: "http://a.example/", Time: at, WARC: "a-20300102030405-00000.warc.gz", Length: 345, OpenGraph: "http://a.example/\"", Body: Text("<p>")},
+		{URL: "http://a.example/", Time: at, WARC: "b", Offset: 1, Base64: []byte{0xff}},
+		{URL: "http://a.example/", Time: at, Body: Text("hello")},
+	} {
+		placed := p.WARC != ""
+		line, err := p.head(placed)
+		if placed {
+			line = append(line, p.place()...)
+		}
+		tail, err2 := p.tail()
+		want, err3 := jsonLine(p)
+		if got := string(append(line, tail...)); err != nil || err2 != nil || err3 != nil || got != string(want) {
+			t.Errorf("got  %s\nwant %s (%v)", got, want, errors.Join(err, err2, err3))
+		}
+	}
+}
+
+// What a record says of its place before it is written holds only where no record is.
+func TestAPageThatHasAPlaceAlreadyIsGivenTheNewOne(t *testing.T) {
+	for _, archive := range []*Archive{nil, {}} {
+		db, err := Open(t.TempDir(), Options{Gather: -1, Archive: archive})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &warc.Exchange{URL: "http://a.example/", Date: time.Now(), Response: &warc.HTTP{StartLine: warc.StatusLine(200), Body: []byte("hello")}}
+		page := &PageRecord{URL: x.URL, WARC: "elsewhere", Offset: 7, Length: 8}
+		if refused, err := db.PutVisit(&Visit{Exchanges: []*warc.Exchange{x}, Answer: x, Page: page}); err != nil || len(refused) > 0 {
+			t.Fatal(refused, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(filepath.Join(db.Dir(), PagesFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(raw), `"warc":`); n != 1 || strings.Contains(string(raw), "elsewhere") != (archive == nil) {
+			t.Errorf("with an archive: %v\n%s", archive != nil, raw)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"slices"
+
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
@@ -82,13 +84,16 @@ func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err err
 
 // write appends a visit to the outputs. It holds none of the locks afterwards.
 func (db *DB) write(records []*record, v *Visit) error {
-	var tail, links []byte
+	var head, tail, links []byte
 	var err error
 	if p := v.Page; p != nil && db.outputs.pages != nil {
 		if len(p.Body)+len(p.Base64) > largeBody {
 			// Encoding takes several times the size of a body.
 			db.large.Lock()
 			defer db.large.Unlock()
+		}
+		if head, err = p.head(slices.ContainsFunc(records, func(r *record) bool { return r.ofPage })); err != nil {
+			return err
 		}
 		if tail, err = p.tail(); err != nil {
 			return err
@@ -99,7 +104,7 @@ func (db *DB) write(records []*record, v *Visit) error {
 			return err
 		}
 	}
-	return db.outputs.put(records, v.Page, tail, links)
+	return db.outputs.put(records, v.Page, head, tail, links)
 }
 
 // A record is an exchange on its way into the archive.
