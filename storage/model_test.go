@@ -161,7 +161,6 @@ func (s *script) finish() {
 		c.Fate = frontier.Fate{Code: frontier.Waiting, Until: s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)}
 	case kind == 1 && s.rand.IntN(2) == 0:
 		c.Fate.Until = s.now.Add(time.Duration(s.rand.IntN(40)) * time.Second)
-		c.Fate.Time = time.Time{}
 		c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{Seen: s.rand.IntN(3), Last: frontier.Fate{Code: c.Fate.Code, Status: c.Fate.Status, Time: s.now}}
 	case kind == 1:
 		c.Fate.Code = frontier.RobotsDisallowed
