@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// reopen measures a start with nothing in the page cache.
-func (g *growth) reopen(out io.Writer) error {
+// reopen measures a start with nothing in the page cache, and writes profiles of it unless
+// their path is empty.
+func (g *growth) reopen(out io.Writer, profile string) error {
 	file, err := os.Open(filepath.Join(g.dir, storage.StateFile))
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (g *growth) reopen(out io.Writer) error {
 	runtime.GC()
 	debug.FreeOSMemory()
 	before := held()
-	profiled, err := g.cpuProfile()
+	profiled, err := startProfile(profile, "heap")
 	if err != nil {
 		return err
 	}
@@ -60,9 +60,7 @@ func (g *growth) reopen(out io.Writer) error {
 	fmt.Fprintf(out, "\ncold start: %v until the file is open, %v with %d sites (%v of CPU), %v until the first turn; %.0f MiB anonymous, %.0f B for each site with queued work, of which %.0f B are in use\n",
 		opened.Round(time.Millisecond), scanned.Round(time.Millisecond), st.Sites, cost.Round(time.Millisecond), first.Round(time.Millisecond),
 		float64(anonymous)/(1<<20), float64(anonymous)/float64(max(1, st.Sites)), float64(inUse)/float64(max(1, st.Sites)))
-	err = g.heapProfile()
-	runtime.KeepAlive(f)
-	return errors.Join(err, db.Close())
+	return db.Close()
 }
 
 // held is the memory that something points to.
@@ -71,35 +69,4 @@ func held() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// cpuProfile begins a profile, if one is wanted, and returns what ends it.
-func (g *growth) cpuProfile() (end func() error, err error) {
-	if g.profile == "" {
-		return func() error { return nil }, nil
-	}
-	file, err := os.Create(filepath.Join(g.profile, "cpu.pprof"))
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return file.Close()
-	}, nil
-}
-
-// heapProfile writes what is held, if that is wanted.
-func (g *growth) heapProfile() error {
-	if g.profile == "" {
-		return nil
-	}
-	file, err := os.Create(filepath.Join(g.profile, "heap.pprof"))
-	if err != nil {
-		return err
-	}
-	runtime.GC() // the profile is as of the last one
-	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
 }

@@ -30,7 +30,6 @@ type growth struct {
 	dir, svg, profile  string
 	syncDelay, maxTime time.Duration
 	reopenOnly         bool
-	profile            string
 
 	deadline time.Time // zero: none
 
@@ -54,10 +53,9 @@ func runFrontier(_ context.Context, args []string, out io.Writer) error {
 	fs.StringVar(&g.dir, "dir", "", "where the state lives; empty: a temporary directory")
 	fs.DurationVar(&g.syncDelay, "sync-delay", 0, "added to each sync, for what a slower disk would do")
 	fs.BoolVar(&g.reopenOnly, "reopen", false, "measure the cold start of the state in --dir, and nothing else")
-	fs.StringVar(&g.profile, "profile", "", "write cpu.pprof and heap.pprof of the cold start to this directory")
 	fs.DurationVar(&g.maxTime, "max-time", 0, "end after this time, however many URLs there are; 0: no limit")
 	fs.StringVar(&g.svg, "svg", "", "`file` to which the growth is drawn as SVG")
-	fs.StringVar(&g.profile, "profile", "", "`path`: write profiles of the CPU and of the heap at the end to path.cpu and path.heap")
+	fs.StringVar(&g.profile, "profile", "", "`path`: write profiles of the CPU and of the heap at the end to path.cpu and path.heap, and of the cold start to path-start.cpu and path-start.heap")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +63,7 @@ func runFrontier(_ context.Context, args []string, out io.Writer) error {
 		g.deadline = time.Now().Add(g.maxTime)
 	}
 	if g.reopenOnly {
-		return g.reopen(out)
+		return g.reopen(out, g.startProfile())
 	}
 	if g.dir == "" {
 		dir, err := os.MkdirTemp("", "crawlbench-frontier-")
@@ -118,7 +116,15 @@ func (g *growth) run(out io.Writer) error {
 			return err
 		}
 	}
-	return g.reopen(out)
+	return g.reopen(out, g.startProfile())
+}
+
+// startProfile is the path of the profiles of the cold start; empty for none.
+func (g *growth) startProfile() string {
+	if g.profile == "" {
+		return ""
+	}
+	return g.profile + "-start"
 }
 
 // steps are the numbers of URLs at which figures are taken.
