@@ -113,10 +113,11 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if ran {
 		return ErrRan
 	}
-	if err := c.open(h); err != nil {
-		return distinct(err, c.close())
-	}
+	// Before open: a function of the options that open calls may end the goroutine.
 	defer func() { err = distinct(err, c.close()) }()
+	if err := c.open(h); err != nil {
+		return err
+	}
 	whole := ctx
 	ctx, done := c.bounded(ctx)
 	defer done()

@@ -580,6 +580,25 @@ func TestWhatAProgramChangesIsNotSent(t *testing.T) {
 	})
 }
 
+// A function that ends the goroutine of a run while that begins leaves the directory to the next.
+func TestARunThatEndsItsGoroutineAtTheBeginningIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 3)
+		dir := t.TempDir()
+		run := func(start func()) (err error) {
+			c := newCrawl(t, w, func(o *crawler.Options) { o.Dir, o.OnStart = dir, func(crawler.Start) { start() } }, seedsOf(1)...)
+			var done sync.WaitGroup
+			done.Go(func() { err = c.Run(t.Context(), nil) })
+			done.Wait()
+			return err
+		}
+		run(runtime.Goexit)
+		if err := run(func() {}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A function that ends the goroutine of a run ends the loop over it, too, with an error.
 func TestALoopEndsWhereItsRunEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
