@@ -59,7 +59,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 			}
 			e := encodeBack(s.name, s.num, s.back)
 			err = db.enqueue(op{completion: &e})
-			db.hands.starve(s.name)
+			db.queue.starve(s.name)
 			nudge(db.queue.wake)
 		}
 		if err != nil || len(looked) < requeueAtOnce {

@@ -288,7 +288,7 @@ func (db *DB) readBy(r *reader) (int, error) {
 	})
 	if r.n == 0 {
 		// It has nothing else, so what is pending should not wait for company.
-		db.hands.starve(r.site)
+		db.queue.starve(r.site)
 		nudge(db.queue.hurry)
 	}
 	return r.n, err

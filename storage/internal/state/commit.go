@@ -108,8 +108,9 @@ func (db *DB) take(last bool) *commitGroup {
 	w := &db.book.workspace
 	g := &commitGroup{
 		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row, places: w.places, spare: w.rows}, all: w.all,
-		taken: db.queue.take(last, w.ops), hungry: db.hands.takeHungry(), after: db.book.position,
+		after: db.book.position,
 	}
+	g.taken, g.hungry = db.queue.take(last, w.ops)
 	w.ops, w.all, w.places, w.rows = nil, nil, nil, nil
 	g.flatten()
 	for _, o := range g.ops {

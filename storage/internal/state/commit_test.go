@@ -501,7 +501,9 @@ func TestWhatCameBackBeforeAKillIsRead(t *testing.T) {
 		if n, err := db.Requeue(func(frontier.Entry) bool { return true }); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		db.hands.takeHungry()
+		db.queue.mu.Lock()
+		db.queue.hungry = nil
+		db.queue.mu.Unlock()
 		time.Sleep(20 * time.Millisecond)
 		synctest.Wait()
 		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {

@@ -53,7 +53,7 @@ func TestAMergeEndsAtADamagedRow(t *testing.T) {
 				t.Fatalf("%d rows, %v", damaged, err)
 			}
 			if what.hungry {
-				db.hands.starve("http://a.example")
+				db.queue.starve("http://a.example")
 			}
 			submit("http://a.example/2")
 			var is *DamagedError

@@ -1,17 +1,12 @@
 package state
 
-import (
-	"sync"
-
-	"github.com/permesso-crawler/permesso/frontier"
-)
+import "sync"
 
 // hands know which entries were read and not given back: Read returns none of them
 // again, though the file still says that they are queued.
 type hands struct {
-	mu     sync.Mutex // taken with queue.mu held, never the other way round
-	sites  map[siteNum]*outEntries
-	hungry map[frontier.Site]bool // sites that have nothing left to ask for: the next commit merges them
+	mu    sync.Mutex // taken with queue.mu held, never the other way round
+	sites map[siteNum]*outEntries
 }
 
 // outEntries are the entries of a site that were read and of which the file still
@@ -94,43 +89,21 @@ func (h *hands) read(n siteNum, entries int, dry bool, upTo []byte) {
 	}
 }
 
-// give notes that an entry has ended, or is held. Where nobody has anything of
-// its site in hand any more, or anything to read, what is known to be found there
-// lies in the journal alone.
-func (h *hands) give(e *encoded) {
+// give notes that an entry has ended, or is held. It reports whether nobody has
+// anything of its site in hand any more, or anything to read: what is known to be found
+// there lies in the journal alone then.
+func (h *hands) give(e *encoded) (starves bool) {
 	if !e.leaves {
-		return
+		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if o := h.sites[e.num]; o != nil {
-		if o.hand--; o.hand <= 0 && o.dry {
-			h.starveLocked(e.site)
-		}
+	o := h.sites[e.num]
+	if o == nil {
+		return false
 	}
-}
-
-// starve has the next commit merge what is pending for a site.
-func (h *hands) starve(site frontier.Site) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.starveLocked(site)
-}
-
-func (h *hands) starveLocked(site frontier.Site) {
-	if h.hungry == nil {
-		h.hungry = map[frontier.Site]bool{}
-	}
-	h.hungry[site] = true
-}
-
-// takeHungry returns the sites that starve, and forgets them.
-func (h *hands) takeHungry() map[frontier.Site]bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sites := h.hungry
-	h.hungry = nil
-	return sites
+	o.hand--
+	return o.hand <= 0 && o.dry
 }
 
 // merged forgets entries whose end the file knows. Sites that were changed may have

@@ -2,6 +2,9 @@ package state
 
 import (
 	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,4 +73,42 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A site that an op leaves with nothing to ask for is merged with that op, or behind it,
+// whenever the committer takes what is there: before it there is nothing to merge.
+func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
+	const sites = 100_000
+	l := Usual
+	l.Queue, l.QueueBytes = sites+1, 1<<30
+	db := newDB(t.TempDir(), Options{Limits: &l})
+	for i := range sites {
+		n := siteNum(i + 1)
+		db.hands.take(n, 1, true)
+		db.hands.read(n, 1, true, nil)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range sites {
+			e := encoded{leaves: true}
+			e.site, e.num = frontier.Site(strconv.Itoa(i)), siteNum(i+1)
+			if err := db.enqueue(op{completion: &e}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	taken, hungry := map[frontier.Site]bool{}, 0
+	for hungry < sites && !t.Failed() {
+		ops, starving := db.queue.take(false, nil)
+		for _, o := range ops {
+			taken[o.completion.site] = true
+		}
+		for site := range starving {
+			if hungry++; !taken[site] {
+				t.Errorf("%s is hungry in a group before the one that has its op", site)
+			}
+		}
+		runtime.Gosched()
+	}
+	all.Wait()
 }

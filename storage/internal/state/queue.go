@@ -37,6 +37,7 @@ type queue struct {
 	ops       []op                               // none after last
 	bytes     int                                // of completions in ops
 	links     int                                // in them
+	hungry    map[frontier.Site]bool             // have nothing left to ask for: the next commit merges them
 	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
 	payloads  map[string]*Payload                // put and not committed, by digest
 	own       bool                               // something was put since Open that was not applied
@@ -87,8 +88,8 @@ func (db *DB) enqueue(o op) error {
 		}
 	}
 	q.ops = append(q.ops, o)
-	if o.completion != nil {
-		db.hands.give(o.completion)
+	if o.completion != nil && db.hands.give(o.completion) {
+		q.starveLocked(o.completion.site)
 	}
 	nudge(q.wake)
 	return nil
@@ -116,15 +117,30 @@ func (q *queue) full() bool {
 	return len(q.ops) >= q.limits.Queue || q.links >= q.limits.QueueLinks || q.bytes >= q.limits.QueueBytes
 }
 
-// take empties the queue, which goes on in the memory of room.
-func (q *queue) take(last bool, room []op) []op {
+// starve has the next commit merge what is pending for a site.
+func (q *queue) starve(site frontier.Site) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ops := q.ops
-	q.ops, q.bytes, q.links = room, 0, 0
+	q.starveLocked(site)
+}
+
+func (q *queue) starveLocked(site frontier.Site) {
+	if q.hungry == nil {
+		q.hungry = map[frontier.Site]bool{}
+	}
+	q.hungry[site] = true
+}
+
+// take empties the queue, which goes on in the memory of room. A site is hungry in the
+// group that has the op that made it so, or behind it.
+func (q *queue) take(last bool, room []op) (ops []op, hungry map[frontier.Site]bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ops, hungry = q.ops, q.hungry
+	q.ops, q.bytes, q.links, q.hungry = room, 0, 0, nil
 	q.last = last
 	q.room.Broadcast()
-	return ops
+	return ops, hungry
 }
 
 // committed forgets what can be read in the file now.
