@@ -20,7 +20,7 @@ type Change struct {
 // nothing: where it does not wait to be fetched again, was fetched since the change, or is
 // due no later by itself. So each change counts once, whether there was one or not.
 func (c *Changes) Due(e *Entry, changed time.Time) (due time.Time, ok bool) {
-	if e.Visits == nil || e.Tries > 0 || !changed.After(e.Visits.Last.Time) {
+	if !e.Again() || !changed.After(e.Visits.Last.Time) {
 		return time.Time{}, false
 	}
 	if due = e.Visits.Last.Time.Add(c.Least); due.Before(c.Told) {

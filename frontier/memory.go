@@ -210,14 +210,17 @@ func (m *Memory) bringForward(changes *Changes) {
 		if s == nil {
 			continue
 		}
+		moved := false
 		for i := range s.waiting {
 			e := &s.waiting[i]
 			if due, sooner := changes.Due(e, changed[e.Key()]); sooner {
-				e.Due = due
-				m.touch(name)
+				e.Due, moved = due, true
 			}
 		}
-		slices.SortFunc(s.waiting, func(a, b Entry) int { return compareEntries(&a, &b) }) // a heap, too
+		if moved {
+			m.touch(name)
+			slices.SortFunc(s.waiting, func(a, b Entry) int { return compareEntries(&a, &b) }) // a heap, too
+		}
 	}
 }
 

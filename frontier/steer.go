@@ -62,11 +62,7 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 			f.commons[byHost].hold(host, c.from, c.from.Add(delay))
 		}
 	}
-	f.steer(of, func(s *site) {
-		if s.place != placeOut { // otherwise free sees to it
-			f.slow(s)
-		}
-	})
+	f.steer(of)
 	return nil
 }
 
@@ -86,7 +82,7 @@ func (f *Frontier) Exclude(of, why string) error {
 		return f.err
 	}
 	put(&f.excluded, of, why)
-	f.steer(of, func(*site) {})
+	f.steer(of)
 	return nil
 }
 
@@ -97,14 +93,16 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// steer changes the sites in memory that of names, and queues them anew: those that
-// come hear of it when they do. It requires that mu is held, and lets go of it now
-// and then where there are many.
-func (f *Frontier) steer(of string, change func(*site)) {
+// steer has the sites in memory that of names wait as they were told, and queues them
+// anew: those that come hear of it when they do. It requires that mu is held, and lets go
+// of it now and then where there are many.
+func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
 		if of == "" || string(name) == of || name.Host() == of {
-			change(s)
+			if s.place != placeOut { // otherwise free sees to it
+				f.slow(s)
+			}
 			f.queue(s)
 		}
 		if n++; n%somePage == 0 { // let the others go on

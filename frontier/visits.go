@@ -57,9 +57,9 @@ func (e Entry) after(fate Fate, o visitOutcome) Entry {
 // or a site may have: it is what pages are shown with, or was a page before.
 func (e Entry) AfterPages() bool { return e.Requisite() || e.Visits != nil }
 
-// Again reports whether e had ended, and waits to be fetched again. One that failed at
-// that waits for another try, and one that was put aside and is wanted again for its turn:
-// both are queued as any other.
+// Again reports whether e had ended, and waits to be fetched again. An entry whose fetch
+// has failed since then waits for another try of that, and one that was put aside and is
+// wanted again waits for nothing: these count as queued.
 func (e Entry) Again() bool { return e.Visits != nil && e.Tries == 0 && !e.Due.IsZero() }
 
 // Ends reports whether an entry is done with. One that is Waiting is not, nor is one that

@@ -25,7 +25,7 @@
 // # Reading the source
 //
 // field.go has the named fields, http.go says how an HTTP message becomes a
-// block, encode.go builds records, and short.go compresses the short ones. read.go
-// takes them apart, arc.go those of ARC files, and verify.go computes their digests
-// again.
+// block, encode.go makes the records of an exchange, record.go writes one, and short.go
+// compresses the short ones. read.go takes them apart, arc.go those of ARC files, and
+// verify.go computes their digests again.
 package warc
