@@ -58,7 +58,7 @@ func everything(t *testing.T) string {
 			Common: []frontier.CommonClock{{Name: "ip 192.0.2.1", Due: now.Add(time.Second)}},
 		}
 	}
-	page := archivedPage(now)
+	page := archivedPage(now, 'x')
 	visit := &Visit{Exchanges: []*warc.Exchange{page}, Answer: page}
 	if _, err := db.PutVisit(visit); err != nil {
 		t.Fatal(err)
@@ -93,12 +93,16 @@ func everything(t *testing.T) string {
 	l.SmallPending, l.SomeMerge = 0, 0
 	copied := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		if db, err = Open(dir, Options{limits: &l}); err != nil {
+		if db, err = Open(dir, Options{limits: &l, Archive: &Archive{}}); err != nil {
 			t.Fatal(err)
 		}
 		c := end("http://h1.example", frontier.Fate{Code: frontier.Fetched, Status: 404})
 		c.Links = []frontier.Entry{entry(t, "http://new.example/1"), entry(t, "http://h0.example/new")}
 		if err := db.Submit(c); err != nil {
+			t.Fatal(err)
+		}
+		page := archivedPage(now, 'y')
+		if _, err := db.PutVisit(&Visit{Exchanges: []*warc.Exchange{page}, Answer: page}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(25 * time.Millisecond)
@@ -113,9 +117,9 @@ func everything(t *testing.T) string {
 	return copied
 }
 
-func archivedPage(at time.Time) *warc.Exchange {
+func archivedPage(at time.Time, text byte) *warc.Exchange {
 	return &warc.Exchange{URL: "http://h0.example/0", Date: at, Response: &warc.HTTP{
-		StartLine: warc.StatusLine(200), Body: bytes.Repeat([]byte("x"), 2*smallPayload),
+		StartLine: warc.StatusLine(200), Body: bytes.Repeat([]byte{text}, 2*smallPayload),
 	}}
 }
 
@@ -197,10 +201,12 @@ func ask(dir string) (said map[string]string, err error) {
 	s, serr := db.Snapshot("http://h0.example")
 	check(serr)
 	said["snapshot"] = fmt.Sprintf("%+v", s)
-	page := archivedPage(time.Unix(0, 0))
-	p, perr := db.state.Payload(warc.PayloadDigest(page.Response))
-	check(perr)
-	said["payload"] = fmt.Sprintf("%+v", p)
+	for _, text := range []byte("xy") {
+		page := archivedPage(time.Unix(0, 0), text)
+		p, perr := db.state.Payload(warc.PayloadDigest(page.Response))
+		check(perr)
+		said["payload "+string(text)] = fmt.Sprintf("%+v", p)
+	}
 	var v string
 	_, gerr := db.Get("key", &v)
 	check(gerr)

@@ -27,7 +27,7 @@ var sims = flag.Int("sims", 8, "seeds of each simulation")
 func small(r *rand.Rand) *state.Limits {
 	return &state.Limits{
 		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
-		Slice: 1 + r.IntN(40), MaxSlice: 1 + r.IntN(6), RowSize: 1 + r.IntN(400), MaxBlock: 2 + r.IntN(5),
+		Slice: 1 + r.IntN(40), MaxSlice: 1 + r.IntN(6), RowSize: 1 + r.IntN(400), MaxBlock: 2 + r.IntN(5), Payloads: 1 + r.IntN(6),
 		Queue: 1 + r.IntN(4), QueueLinks: 1 + r.IntN(9), QueueBytes: 1 + r.IntN(4000),
 	}
 }

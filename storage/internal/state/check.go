@@ -119,6 +119,9 @@ func (v *checker) state(tx *bbolt.Tx) error {
 			v.Payload(*p)
 		}
 	})
+	each(tx.Bucket(bucketPayloadJournal), func(key, value []byte) {
+		v.failed(payloadsOf(key, value, func(_ journaledPayload, p Payload) { v.Payload(p) }))
+	})
 	v.sites(tx)
 	v.snapshots(tx)
 	return nil

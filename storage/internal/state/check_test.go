@@ -100,18 +100,19 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 		edit func(*bbolt.Tx) error
 		want []string
 	}{
-		"nothing":            {all(), nil},
-		"value":              {spoilt(bucketMeta, []byte("put ")...), []string{"bucket meta, key"}},
-		"commit":             {sealed(bucketMeta, keyCommit), []string{"record is not of the known form"}},
-		"outputs":            {sealed(bucketMeta, keyOutputs), []string{"bucket meta, key 6f757470757473: unexpected end of JSON"}},
-		"run.json":           {sealed(bucketMeta, keyOpen, []byte("true")...), []string{"there is no run.json"}},
-		"journal":            {sealed(bucketJournal, rowKey(1), 9), []string{"bucket journal"}},
-		"common":             {spoilt(bucketCommon), []string{"bucket common"}},
-		"finished":           {sealed(bucketFinished, []byte("f"), '{'), []string{"bucket finished"}},
-		"archive":            {spoilt(bucketArchives), []string{"bucket archives", "bucket entries", "not seen, or is lost"}},
-		"name of an archive": {sealed(bucketArchives, []byte("12345"), 'x'), []string{"bucket archives, key 3132333435"}},
-		"payload":            {spoilt(bucketPayloads), []string{"bucket payloads"}},
-		"form of a payload":  {sealed(bucketPayloads, []byte("x")), []string{"bucket payloads"}},
+		"nothing":                    {all(), nil},
+		"value":                      {spoilt(bucketMeta, []byte("put ")...), []string{"bucket meta, key"}},
+		"commit":                     {sealed(bucketMeta, keyCommit), []string{"record is not of the known form"}},
+		"outputs":                    {sealed(bucketMeta, keyOutputs), []string{"bucket meta, key 6f757470757473: unexpected end of JSON"}},
+		"run.json":                   {sealed(bucketMeta, keyOpen, []byte("true")...), []string{"there is no run.json"}},
+		"journal":                    {sealed(bucketJournal, rowKey(1), 9), []string{"bucket journal"}},
+		"common":                     {spoilt(bucketCommon), []string{"bucket common"}},
+		"finished":                   {sealed(bucketFinished, []byte("f"), '{'), []string{"bucket finished"}},
+		"archive":                    {spoilt(bucketArchives), []string{"bucket archives", "bucket entries", "not seen, or is lost"}},
+		"name of an archive":         {sealed(bucketArchives, []byte("12345"), 'x'), []string{"bucket archives, key 3132333435"}},
+		"payload":                    {spoilt(bucketPayloads), []string{"bucket payloads"}},
+		"form of a payload":          {sealed(bucketPayloads, []byte("x")), []string{"bucket payloads"}},
+		"payload that is not merged": {sealed(bucketPayloadJournal, rowKey(1), 9), []string{"bucket payload journal"}},
 		"no name": {gone(bucketNames, []byte("http://b.example")), []string{
 			"there are -1 more names than records of sites", "site http://b.example has the record 2 and the number 0"}},
 		"no record": {gone(bucketStates, two.key()), []string{
@@ -262,6 +263,9 @@ func pendingState(t *testing.T) string {
 				t.Fatal(err)
 			}
 		}
+		if err := db.PutPayload(otherDigest, Payload{time.Now(), "http://a.example/ready"}); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(25 * time.Millisecond)
 		synctest.Wait()
 		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
@@ -277,19 +281,21 @@ func pendingState(t *testing.T) string {
 // A Check knows what the journal says, and Open needs what it is about.
 func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	dir := pendingState(t)
-	fates := map[string]frontier.Code{}
+	fates, payloads := map[string]frontier.Code{}, 0
 	done, err := Check{
-		Problem: func(err error) { t.Error(err) }, Payload: func(Payload) {},
+		Problem: func(err error) { t.Error(err) }, Payload: func(Payload) { payloads++ },
 		Fate: func(u frontier.URL, f frontier.Fate) { fates[u.Target()] = f.Code },
 	}.Read(dir)
-	if _, ok := fates["/new"]; !ok || err != nil || fates["/ready"] != frontier.Fetched || fates["/more"] != frontier.Undecided || !done.Unclean {
-		t.Errorf("%v, %+v, %v", fates, done, err)
+	if _, ok := fates["/new"]; !ok || err != nil || fates["/ready"] != frontier.Fetched || fates["/more"] != frontier.Undecided || !done.Unclean || payloads != 2 {
+		t.Errorf("%v, %+v, %d payloads, %v", fates, done, payloads, err)
 	}
 	for name, damage := range map[string]func(*bbolt.Tx) error{
 		"name": spoilt(bucketNames, []byte(richSite)...), "record": spoilt(bucketStates, siteNum(1).key()...),
 		"fingerprints": spoilt(bucketEntries, siteNum(1).prefix(kindSeen)...),
 		"journal":      spoilt(bucketJournal),
 		"cut":          sealed(bucketJournal, rowKey(1), 9),
+		"payloads":     spoilt(bucketPayloadJournal),
+		"cut payloads": sealed(bucketPayloadJournal, rowKey(1), 9),
 	} {
 		dir := pendingState(t)
 		edited(t, dir, damage)
@@ -389,8 +395,8 @@ func TestAStateThatCannotBeOpened(t *testing.T) {
 		"version":            {put(keyVersion, make([]byte, 7)), "not the state of a crawl", true},
 		"seed":               {put(keySeed, make([]byte, 9)), "not the state of a crawl", true},
 		"no meta":            {func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketMeta) }, "", true},
-		"an older layout":    {put(keyVersion, u64(schemaVersion-1)), "has layout 8, this version reads layout 9: use an older version", true},
-		"a newer layout":     {put(keyVersion, u64(schemaVersion+1)), "has layout 10, this version reads layout 9: use a newer version", true},
+		"an older layout":    {put(keyVersion, u64(schemaVersion-1)), "has layout 9, this version reads layout 10: use an older version", true},
+		"a newer layout":     {put(keyVersion, u64(schemaVersion+1)), "has layout 11, this version reads layout 10: use a newer version", true},
 	} {
 		dir := rich(t)
 		edited(t, dir, c.damage)

@@ -21,6 +21,7 @@ type book struct {
 	row       uint64            // number of the last row that was ever in the journal: it only grows
 	pending   *pending          // all that the journal holds and other buckets do not
 	pass      *pass             // over what is pending; nil: none goes on
+	payloads  []string          // keys of those that stand in their journal
 	archived  map[string]uint32 // number of each WARC file that an entry that ended names
 	unknown   bool              // the last commit failed, and may be on disk all the same: nothing is cut then
 	drained   bool              // a pass has ended since Begin; until then merge eagerly: the frontier has nothing to read
@@ -97,6 +98,7 @@ type commitGroup struct {
 	all     []encoded // completions
 	journal rowsBuilder
 	hungry  map[frontier.Site]bool
+	last    bool // what follows it is what is pending, and nothing else
 	quiet   bool // nobody waits for the commit: there is time to merge
 	moment  Moment
 
@@ -108,7 +110,7 @@ func (db *DB) take(last bool) *commitGroup {
 	w := &db.book.workspace
 	g := &commitGroup{
 		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row, places: w.places, spare: w.rows}, all: w.all,
-		after: db.book.position,
+		last: last, after: db.book.position,
 	}
 	g.taken, g.hungry = db.queue.take(last, w.ops)
 	w.ops, w.all, w.places, w.rows = nil, nil, nil, nil
@@ -248,7 +250,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 				return err
 			}
 		}
-		if err := c.mergeSome(g); err != nil {
+		if err := errors.Join(c.keepPayloads(g), c.mergeSome(g)); err != nil {
 			return err
 		}
 		if c.upTo < g.journal.last {
@@ -277,12 +279,10 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 
 func (c *change) apply(o op) error {
 	switch {
-	case o.completion != nil:
+	case o.completion != nil, o.payload != nil: // journals have them
 		return nil
 	case o.snapshot != nil:
 		return putSnapshot(c.tx, o.site, o.snapshot)
-	case o.payload != nil:
-		return c.putPayload(o.digest, o.payload)
 	default:
 		return put(c.meta, []byte(o.key), o.value)
 	}
@@ -356,12 +356,16 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 		clear(b.pending.common)
 		b.pending.since = time.Now()
 	}
+	var payloads []string
+	if b.payloads = append(b.payloads, c.payloads...); c.payloadsMerged {
+		payloads, b.payloads = b.payloads, nil
+	}
 	settled := b.pending.settled(c.upTo)
 
 	// An entry stays out until every reader who might still see it as queued has gone.
 	db.reading.Lock()
 	db.hands.merged(c.records, c.ended)
-	db.queue.committed(g.ops)
+	db.queue.committed(g.ops, payloads)
 	db.reading.Unlock()
 	if settled > 0 || len(c.touched) > 0 {
 		db.growths.Put(frontier.Growth{Settled: settled, Sites: c.touched})

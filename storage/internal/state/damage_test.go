@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	richSite   = frontier.Site("http://a.example")
-	richDigest = "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-	richAnswer = "warc/1.warc.gz"
+	richSite    = frontier.Site("http://a.example")
+	richDigest  = "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+	otherDigest = "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	richAnswer  = "warc/1.warc.gz"
 )
 
 // submitted submits c and waits until it has settled.
@@ -364,6 +365,7 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 		return n, num
 	}
 	is := func(key []byte) func(*DB) []byte { return func(*DB) []byte { return key } }
+	payload := func(db *DB) error { return db.PutPayload(otherDigest, Payload{until, "http://a.example/"}) }
 	for name, c := range map[string]struct {
 		bucket []byte
 		key    func(*DB) []byte
@@ -404,15 +406,16 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 		"last snapshot, the latest":     {bucketSnapshots, is(lastPutKey(richSite)), func(db *DB) error { return db.PutSnapshot(richSite, snapshot(until)) }},
 		"last snapshot, not the latest": {bucketSnapshots, is(lastPutKey(richSite)), func(db *DB) error { return db.PutSnapshot(richSite, snapshot(until.Add(-24*time.Hour))) }},
 		"body":                          {bucketBodies, is(sum[:]), func(db *DB) error { return db.PutSnapshot(richSite, snapshot(until)) }},
-		"payload": {bucketPayloads, is(payloadKey("sha1:" + strings.Repeat("A", 32))), func(db *DB) error {
-			return db.PutPayload("sha1:"+strings.Repeat("A", 32), Payload{until, "http://a.example/"})
-		}},
-		"finished": {bucketFinished, is([]byte("full")), newLinks},
+		"payload":                       {bucketPayloads, is(payloadKey(otherDigest)), payload},
+		"finished":                      {bucketFinished, is([]byte("full")), newLinks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := Usual
-			if name == "journal" {
+			switch name {
+			case "journal":
 				l.MaxSlice = 1
+			case "payload":
+				l.Payloads = 1
 			}
 			db, err := Open(rich(t), Options{Gather: -1, Limits: &l, Log: &tape{}})
 			if err != nil {

@@ -66,6 +66,19 @@ func Dump(dir string) (lines []string, err error) {
 		for _, name := range [][]byte{bucketCommon, bucketSnapshots, bucketPayloads, bucketJournal} {
 			each(tx.Bucket(name), func(key, value []byte) { say("%s %x %x", name, key, value[checksumSize:]) })
 		}
+		merged := tx.Bucket(bucketPayloads)
+		met := map[string]bool{}
+		each(tx.Bucket(bucketPayloadJournal), func(key, value []byte) {
+			err := payloadsOf(key, value, func(j journaledPayload, _ Payload) {
+				if merged.Get(j.key) == nil && !met[string(j.key)] {
+					say("%s %x %x", bucketPayloads, j.key, j.raw)
+				}
+				met[string(j.key)] = true
+			})
+			if err != nil {
+				say("%v", err)
+			}
+		})
 		each(tx.Bucket(bucketBodies), func(key, value []byte) { say("%s %x %x", bucketBodies, key, value) })
 		return nil
 	})

@@ -101,7 +101,8 @@ func decodeOp(kind byte, content []byte) (o op, ok bool) {
 	case groupPayload:
 		o.digest = d.string()
 		o.payload = &Payload{Date: d.time(), URL: string(d.b)}
-		return o, !d.bad
+		key := payloadKey(o.digest)
+		return o, !d.bad && len(key) > 0 && len(key) <= bbolt.MaxKeySize
 	}
 	return o, false
 }

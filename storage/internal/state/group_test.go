@@ -49,7 +49,7 @@ func together(groups [][]byte) []byte {
 func tiny(r *rand.Rand) *Limits {
 	return &Limits{
 		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
-		Slice: 1 + r.IntN(40), MaxSlice: 1 + r.IntN(6), RowSize: 1 + r.IntN(400), MaxBlock: 2 + r.IntN(5),
+		Slice: 1 + r.IntN(40), MaxSlice: 1 + r.IntN(6), RowSize: 1 + r.IntN(400), MaxBlock: 2 + r.IntN(5), Payloads: 1 + r.IntN(6),
 		Sift: r.IntN(2) << 30, Queue: 1 + r.IntN(4), QueueLinks: 1 + r.IntN(9), QueueBytes: 1 + r.IntN(4000),
 	}
 }

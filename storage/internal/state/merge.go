@@ -30,10 +30,13 @@ type change struct {
 	ended    []uint64             // entries that are not out any more
 	records  []changedSite        // with their new records
 	touched  []frontier.SiteState // of these
+	payloads []string             // keys of those that were put
 	upTo     uint64               // all rows of the journal up to this one have had their effect
 	drained  bool                 // clocks in common have been kept
 	pass     *pass                // the pass that this commit leaves unfinished; nil: none
 	at       int                  // of its sites: the first one that is left
+
+	payloadsMerged bool // these, and all that stood in their journal
 }
 
 // shelves are the buckets of the file that a change writes.

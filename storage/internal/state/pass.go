@@ -23,7 +23,8 @@ type Limits struct {
 	FullMerge    int // from here on it is time
 	Slice        int // cost of what one commit merges, at least
 	MaxSlice     int // links of one site that are merged at once
-	RowSize      int // bytes of a row of the journal, about
+	RowSize      int // bytes of a row of a journal, about
+	Payloads     int // that are merged at once
 	MaxBlock     int // fingerprints in a block
 	Sift         int // bytes of the state file, from which on submits look for what is known
 
@@ -42,6 +43,8 @@ var Usual = Limits{
 	// bbolt keeps at least two rows in a leaf and writes the last leaf again
 	// with every commit.
 	RowSize: 16 << 10,
+	// Some 200 bytes of memory each.
+	Payloads: 4096,
 	// A little less than half a page of bbolt's.
 	MaxBlock: 160,
 	// In a small file many links that are merged lie on the same page.

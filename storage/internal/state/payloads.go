@@ -1,7 +1,10 @@
 package state
 
 import (
+	"bytes"
 	"encoding/base32"
+	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,13 +20,13 @@ type Payload struct {
 // Payload is the first answer whose payload has the digest ("sha1:" and base 32), nil
 // if there is none.
 func (db *DB) Payload(digest string) (p *Payload, err error) {
+	key := payloadKey(digest)
 	db.queue.mu.Lock()
-	p = db.queue.payloads[digest]
+	p = db.queue.payloads[string(key)]
 	db.queue.mu.Unlock()
 	if p != nil {
 		return p, nil
 	}
-	key := payloadKey(digest)
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		value := tx.Bucket(bucketPayloads).Get(key)
 		if value == nil {
@@ -62,11 +65,116 @@ func getPayload(key, value []byte) (*Payload, error) {
 	return p, nil
 }
 
-func (c *change) putPayload(digest string, p *Payload) error {
-	bucket, key := c.tx.Bucket(bucketPayloads), payloadKey(digest)
-	if bucket.Get(key) != nil { // of an answer that came at the same time
+// Payloads come in the order of time and are looked for by a digest, so that nearly each
+// of a commit is a page of the file for itself, which would be written again. They stand in
+// a journal of their own, and in memory, until there are many.
+
+// A journaledPayload is a part of a row of that journal: its key behind its length, and
+// what stands in bucketPayloads behind the checksum.
+type journaledPayload struct{ key, raw []byte }
+
+func appendPayload(row, key []byte, p *Payload) []byte {
+	row = append(binary.AppendUvarint(row, uint64(len(key))), key...)
+	return appendString(appendTime(row, p.Date), p.URL)
+}
+
+// payloadsOf calls f for what is in a row of the journal.
+func payloadsOf(key, value []byte, f func(journaledPayload, Payload)) error {
+	raw, err := unseal(bucketPayloadJournal, key, value)
+	if err != nil {
+		return err
+	}
+	for d := (decoder{b: raw}); len(d.b) > 0; {
+		j := journaledPayload{key: d.lengthed(), raw: d.b}
+		p := Payload{d.time(), d.string()}
+		if d.bad {
+			return recordError(bucketPayloadJournal, key, errRecord)
+		}
+		j.raw = j.raw[:len(j.raw)-len(d.b)]
+		f(j, p)
+	}
+	return nil
+}
+
+// loadPayloads notes what the journal of payloads holds.
+func (db *DB) loadPayloads(tx *bbolt.Tx) error {
+	return tx.Bucket(bucketPayloadJournal).ForEach(func(key, value []byte) error {
+		return payloadsOf(key, value, func(j journaledPayload, p Payload) {
+			db.book.payloads = append(db.book.payloads, string(j.key))
+			db.queue.keepPayload(string(j.key), &p)
+		})
+	})
+}
+
+// keepPayloads writes the payloads of a group to their journal, and merges that where it is
+// long, and where nothing follows.
+func (c *change) keepPayloads(g *commitGroup) error {
+	if err := c.journalPayloads(g.ops); err != nil {
+		return err
+	}
+	n := len(c.db.book.payloads) + len(c.payloads)
+	if c.payloadsMerged = n > 0 && (n >= c.db.limits.Payloads || g.last); c.payloadsMerged {
+		return c.mergePayloads()
+	}
+	return nil
+}
+
+func (c *change) journalPayloads(ops []op) error {
+	journal := c.tx.Bucket(bucketPayloadJournal)
+	journal.FillPercent = 1
+	number := uint64(0)
+	if last, _ := journal.Cursor().Last(); last != nil {
+		number = binary.BigEndian.Uint64(last)
+	}
+	row := make([]byte, checksumSize)
+	end := func() error {
+		number++
+		err := put(journal, rowKey(number), row)
+		row = make([]byte, checksumSize) // the bucket has the other one until the commit
+		return err
+	}
+	for _, o := range ops {
+		if o.payload == nil {
+			continue
+		}
+		key := payloadKey(o.digest)
+		c.payloads = append(c.payloads, string(key))
+		if row = appendPayload(row, key, o.payload); len(row) < c.db.limits.RowSize {
+			continue
+		}
+		if err := end(); err != nil {
+			return err
+		}
+	}
+	if len(row) == checksumSize {
 		return nil
 	}
-	b := c.arena.take(32 + len(p.URL))[:checksumSize]
-	return put(bucket, key, appendString(appendTime(b, p.Date), p.URL))
+	return end()
+}
+
+// mergePayloads moves what is in the journal to where it is looked for. Of several answers
+// with the same payload the first is kept.
+func (c *change) mergePayloads() error {
+	all := make([]journaledPayload, 0, len(c.db.book.payloads)+len(c.payloads))
+	err := c.tx.Bucket(bucketPayloadJournal).ForEach(func(key, value []byte) error {
+		return payloadsOf(key, value, func(j journaledPayload, _ Payload) { all = append(all, j) })
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b journaledPayload) int { return bytes.Compare(a.key, b.key) })
+	bucket := c.tx.Bucket(bucketPayloads)
+	for _, j := range all {
+		if bucket.Get(j.key) != nil {
+			continue
+		}
+		if err := put(bucket, j.key, c.arena.value(j.raw)); err != nil {
+			return err
+		}
+	}
+	if err := c.tx.DeleteBucket(bucketPayloadJournal); err != nil {
+		return err
+	}
+	_, err = c.tx.CreateBucket(bucketPayloadJournal)
+	return err
 }

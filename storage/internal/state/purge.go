@@ -20,10 +20,12 @@ type Files struct {
 }
 
 // Files are those that the state knows. The error is ErrUnsettled where rows are
-// still in the journal.
+// still in a journal.
 func (o *Outline) Files() (f Files, err error) {
 	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
-		if row, _ := tx.Bucket(bucketJournal).Cursor().First(); row != nil || tx.Bucket(bucketMeta).Get(keyOpen) != nil {
+		row, _ := tx.Bucket(bucketJournal).Cursor().First()
+		payload, _ := tx.Bucket(bucketPayloadJournal).Cursor().First()
+		if row != nil || payload != nil || tx.Bucket(bucketMeta).Get(keyOpen) != nil {
 			return told(ErrUnsettled)
 		}
 		f, err = getFiles(tx)

@@ -39,7 +39,7 @@ type queue struct {
 	links     int                                // in them
 	hungry    map[frontier.Site]bool             // have nothing left to ask for: the next commit merges them
 	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
-	payloads  map[string]*Payload                // put and not committed, by digest
+	payloads  map[string]*Payload                // put and not merged, by key: the first of each
 	own       bool                               // something was put since Open that was not applied
 	hasty     bool                               // the bounds count no more, from Hasten on
 	last      bool                               // the last group is being committed: nothing more is taken
@@ -107,7 +107,15 @@ func (q *queue) count(o *op) {
 	case o.snapshot != nil:
 		q.snapshots[o.site] = o.snapshot
 	case o.payload != nil:
-		q.payloads[o.digest] = o.payload
+		q.keepPayload(string(payloadKey(o.digest)), o.payload)
+	}
+}
+
+// keepPayload notes a payload, unless there is one with its key. It requires that mu is
+// held, or that nobody else has q yet.
+func (q *queue) keepPayload(key string, p *Payload) {
+	if q.payloads[key] == nil {
+		q.payloads[key] = p
 	}
 }
 
@@ -143,17 +151,18 @@ func (q *queue) take(last bool, room []op) (ops []op, hungry map[frontier.Site]b
 	return ops, hungry
 }
 
-// committed forgets what can be read in the file now.
-func (q *queue) committed(ops []op) {
+// committed forgets what can be read in the file now: what was put with ops, and payloads
+// that were merged.
+func (q *queue) committed(ops []op, merged []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, o := range ops {
 		if o.snapshot != nil && q.snapshots[o.site] == o.snapshot {
 			delete(q.snapshots, o.site)
 		}
-		if o.payload != nil && q.payloads[o.digest] == o.payload {
-			delete(q.payloads, o.digest)
-		}
+	}
+	for _, key := range merged {
+		delete(q.payloads, key)
 	}
 }
 

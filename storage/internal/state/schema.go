@@ -11,7 +11,7 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below.
-const schemaVersion = 9
+const schemaVersion = 10
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
@@ -64,13 +64,15 @@ var (
 	bucketFinished = []byte("finished")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
 	bucketPayloads = []byte("payloads")
+	// row number (8) -> payloads as they came, until they are merged into the bucket above
+	bucketPayloadJournal = []byte("payload journal")
 	// SHA-256 of a robots.txt or license (32) -> its bytes, gzip, without a checksum of ours
 	bucketBodies = []byte("bodies")
 )
 
 var buckets = [][]byte{
 	bucketMeta, bucketJournal, bucketNames, bucketStates, bucketEntries, bucketCommon, bucketSnapshots, bucketBodies,
-	bucketPayloads, bucketAside, bucketFinished, bucketArchives,
+	bucketPayloads, bucketPayloadJournal, bucketAside, bucketFinished, bucketArchives,
 }
 
 var (

@@ -256,6 +256,9 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := db.loadPayloads(tx); err != nil {
+		return err
+	}
 	p.groups = nil // nobody waits for them any more
 	v := db.newView(tx)
 	for _, s := range p.sites {
