@@ -369,6 +369,7 @@ func TestWhatCannotBeApplied(t *testing.T) {
 		"no JSON":        {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '{'), "not as it was written"},
 		"no snapshot":    {append(bytes.Clone(whole), groupSnapshot, 3, 1, 's', '{'), "not as it was written"},
 		"no payload":     {append(bytes.Clone(whole), groupPayload, 2, 1, 'd'), "not as it was written"},
+		"no digest":      {append(bytes.Clone(whole), groupPayload, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0), "not as it was written"},
 		"behind another": {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '1', groupValue), "not as it was written"},
 	} {
 		db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})

@@ -43,7 +43,7 @@ var Usual = Limits{
 	// bbolt keeps at least two rows in a leaf and writes the last leaf again
 	// with every commit.
 	RowSize: 16 << 10,
-	// Some 200 bytes of memory each.
+	// They stand in memory until then.
 	Payloads: 4096,
 	// A little less than half a page of bbolt's.
 	MaxBlock: 160,

@@ -58,12 +58,14 @@ func getPayload(key, value []byte) (*Payload, error) {
 		return nil, err
 	}
 	d := decoder{b: raw}
-	p := &Payload{d.time(), d.string()}
+	p := d.payload()
 	if d.bad {
 		return nil, recordError(bucketPayloads, key, errRecord)
 	}
-	return p, nil
+	return &p, nil
 }
+
+func (d *decoder) payload() Payload { return Payload{d.time(), d.string()} }
 
 // Payloads come in the order of time and are looked for by a digest, so that nearly each
 // of a commit is a page of the file for itself, which would be written again. They stand in
@@ -86,7 +88,7 @@ func payloadsOf(key, value []byte, f func(journaledPayload, Payload)) error {
 	}
 	for d := (decoder{b: raw}); len(d.b) > 0; {
 		j := journaledPayload{key: d.lengthed(), raw: d.b}
-		p := Payload{d.time(), d.string()}
+		p := d.payload()
 		if d.bad {
 			return recordError(bucketPayloadJournal, key, errRecord)
 		}

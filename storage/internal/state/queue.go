@@ -37,7 +37,7 @@ type queue struct {
 	ops       []op                               // none after last
 	bytes     int                                // of completions in ops
 	links     int                                // in them
-	hungry    map[frontier.Site]bool             // have nothing left to ask for: the next commit merges them
+	hungry    map[frontier.Site]bool             // sites with nothing left to ask for: the next commit merges them
 	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
 	payloads  map[string]*Payload                // put and not merged, by key: the first of each
 	own       bool                               // something was put since Open that was not applied
