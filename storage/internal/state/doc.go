@@ -30,8 +30,9 @@
 // # Reading the source
 //
 // schema.go documents every bucket, records.go and journal.go the rows in them,
-// codec.go their checksums. The way of a group is queue.go (what was put), sift.go
-// (without the links that are known), commit.go; pending.go is what is not merged,
+// codec.go their checksums. The way of a group is sift.go (without the links that are
+// known; cache.go and numbers.go are what it remembers), queue.go (what was put),
+// commit.go; pending.go is what is not merged,
 // pass.go says when it is, merge.go what that changes, blocks.go how fingerprints are
 // packed. backlog.go, left.go, kept.go and snapshots.go read
 // (for who has no DB: reader.go), out.go is what somebody has in

@@ -14,13 +14,18 @@ import (
 // and merged by the committer, of which there is one. They stay until the draft is used
 // again.
 func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
-	news := draft.news[:0]
+	all := draft.news[:0]
 	for i := range c.Links {
-		if fp := fingerprint(c.Links[i].Key(), db.seed); !db.cache.known(fp) {
-			news = append(news, finger{fp, int32(i)})
+		all = append(all, finger{fingerprint(c.Links[i].Key(), db.seed), int32(i)})
+	}
+	draft.news = all
+	// A loop of its own: the processor has several of them brought from memory at once.
+	news := all[:0]
+	for _, f := range all {
+		if !db.cache.known(f.fp) {
+			news = append(news, f)
 		}
 	}
-	draft.news = news
 	if len(news) == 0 || db.file.size.Load() < int64(db.limits.Sift) {
 		return news
 	}
@@ -38,7 +43,7 @@ func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 
 // sift leaves the links that the state file does not know. It uses news.
 func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finger, error) {
-	rows, names := tx.Bucket(bucketEntries).Cursor(), tx.Bucket(bucketNames)
+	rows := tx.Bucket(bucketEntries).Cursor()
 	site := func(f finger) frontier.Site { return c.Links[f.i].URL.Site() }
 	slices.SortFunc(news, func(a, b finger) int {
 		return cmp.Or(cmp.Compare(site(a), site(b)), cmp.Compare(a.fp, b.fp))
@@ -53,7 +58,7 @@ func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finge
 		n, own := splitID(c.Entry.ID)
 		if name != c.Site || own == 0 {
 			var err error
-			if n, err = siteNumber(names, name); err != nil {
+			if n, err = db.probablyNumber(tx, name); err != nil {
 				return nil, err
 			}
 		}
@@ -71,6 +76,16 @@ func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finge
 	}
 	slices.SortFunc(left, func(a, b finger) int { return cmp.Compare(a.i, b.i) })
 	return left, nil
+}
+
+// probablyNumber is the number of a site; seldom that of another one.
+func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err error) {
+	if n = db.numbers.number(site); n == 0 {
+		if n, err = siteNumber(tx.Bucket(bucketNames), site); n != 0 {
+			db.numbers.note(site, n)
+		}
+	}
+	return n, err
 }
 
 // noteSeen remembers the links that were found; left are those that were not, in

@@ -117,6 +117,7 @@ type DB struct {
 
 	file    file
 	cache   *knownCache
+	numbers numberCache
 	growths frontier.Growths
 	outputs Outputs // set by Begin
 	closing chan struct{}

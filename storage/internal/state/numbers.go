@@ -1,0 +1,44 @@
+package state
+
+import (
+	"sync/atomic"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/zeebo/xxh3"
+)
+
+// A numberCache remembers the numbers of sites that were looked for lately, for the
+// sifting of links: half of the searches there are for a site. It has one place for each
+// of many hashes, and may mistake one site for another whose hash is alike. So it
+// serves only where that loses nothing: a link that is looked for at the wrong site is not
+// found there, and is looked for again when it is merged. It is safe for concurrent use;
+// the zero value is empty.
+type numberCache struct {
+	places atomic.Pointer[[numberPlaces]atomic.Uint64] // the upper half of the hash, and the number
+}
+
+const numberPlaces = 1 << 18 // 2 MiB
+
+// number is 0 for a site that is not known here.
+func (c *numberCache) number(site frontier.Site) siteNum {
+	p := c.places.Load()
+	if p == nil {
+		return 0
+	}
+	h := xxh3.HashString(string(site))
+	if is := p[h%numberPlaces].Load(); is>>32 == h>>32 {
+		return siteNum(is)
+	}
+	return 0
+}
+
+// note remembers the number of a site.
+func (c *numberCache) note(site frontier.Site, n siteNum) {
+	p := c.places.Load()
+	if p == nil {
+		c.places.CompareAndSwap(nil, new([numberPlaces]atomic.Uint64))
+		p = c.places.Load()
+	}
+	h := xxh3.HashString(string(site))
+	p[h%numberPlaces].Store(h&^0xffffffff | uint64(n))
+}
