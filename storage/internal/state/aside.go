@@ -105,7 +105,7 @@ func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 		return nil // it was asked for twice
 	}
 	from := endedKey(n, num)
-	raw, err := unseal(bucketEntries, from, c.entries.Get(from))
+	raw, err := unseal(bucketEntries, from, get(c.entryRows, from))
 	if err != nil {
 		return err
 	}

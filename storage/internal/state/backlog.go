@@ -384,7 +384,9 @@ func (db *DB) Submit(c frontier.Completion) error {
 	if err != nil {
 		return err
 	}
-	e := db.encodeCompletion(&c)
+	draft := drafts.Get().(*draft)
+	defer draft.release()
+	e := db.encodeCompletion(&c, draft)
 	e.addForwards(forwards)
 	if err := db.enqueue(op{completion: &e}); err != nil {
 		return err

@@ -96,11 +96,11 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 }
 
 // insert puts fingerprints into the blocks of a site, none of which is there;
-// they are sorted. No block has more than most then, which is at least 2. Memory
-// for the blocks comes from a.
-func insert(bucket *bbolt.Bucket, n siteNum, news []numbered, most int, a *arena) error {
+// they are sorted. No block has more than most then, which is at least 2. The rows are
+// those of the bucket; memory for the blocks comes from a.
+func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
-		first, b, next, last, err := findBlock(bucket.Cursor(), n, news[i].fp)
+		first, b, next, last, err := findBlock(rows, n, news[i].fp)
 		if err != nil {
 			return err
 		}

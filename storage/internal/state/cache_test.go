@@ -63,7 +63,7 @@ func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := frontier.Completion{Links: []frontier.Entry{{URL: u}}}
-	db.encodeCompletion(&page) // its worker goes no further
+	db.encodeCompletion(&page, new(draft)) // its worker goes no further
 	if err := db.Submit(page); err != nil {
 		t.Fatal(err)
 	}

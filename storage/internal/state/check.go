@@ -161,7 +161,7 @@ func (v *checker) meta(meta *bbolt.Bucket) error {
 
 // journal notes what is not merged: the links, and the ends of entries.
 func (v *checker) journal(key, value []byte) {
-	all, _, err := decodeRow(key, value)
+	all, err := decodeRow(key, value)
 	if v.failed(err) {
 		return
 	}

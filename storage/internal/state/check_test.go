@@ -311,7 +311,7 @@ func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	e := entry(t, string(richSite)+"/ready")
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
-	ended := db.encodeCompletion(&frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.OutOfScope}})
+	ended := db.encodeCompletion(&frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.OutOfScope}}, new(draft))
 	back := encodeBack(richSite, 1, []named{{fp: fingerprint(e.Key(), testSeed)}})
 	for _, c := range []struct {
 		rows []encoded
@@ -328,7 +328,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 					b.add(&c.rows[i])
 				}
 				for i, row := range b.rows {
-					err = errors.Join(err, put(tx.Bucket(bucketJournal), rowKey(b.number(i)), row))
+					err = errors.Join(err, put(tx.Bucket(bucketJournal), rowKey(uint64(i+1)), row))
 				}
 				return err
 			})

@@ -61,7 +61,7 @@ func (db *DB) turnBack() error {
 func (c *change) sooner(n siteNum, by time.Duration) error {
 	var keys, values [][]byte // a cursor does not go on behind what is changed
 	prefix := n.prefix(kindWaiting)
-	rows := c.entries.Cursor()
+	rows := c.entryRows
 	now := time.Now().UnixMilli()
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
 		if waitingDue(key) <= now {

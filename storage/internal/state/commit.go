@@ -21,6 +21,7 @@ type book struct {
 	row       uint64            // number of the last row that was ever in the journal: it only grows
 	pending   *pending          // all that the journal holds and other buckets do not
 	pass      *pass             // over what is pending; nil: none goes on
+	checked   map[uint32]bool   // rows of the journal that were found whole since the last pass ended, by the low half of their number
 	payloads  []string          // keys of those that stand in their journal
 	archived  map[string]uint32 // number of each WARC file that an entry that ended names
 	unknown   bool              // the last commit failed, and may be on disk all the same: nothing is cut then
@@ -92,15 +93,15 @@ func (db *DB) gather() (last bool) {
 // A commitGroup is what one commit takes from the queue, with what the outputs were
 // at one moment.
 type commitGroup struct {
-	taken   []op      // from the queue
-	ops     []op      // with what was applied where it stands
-	own     []op      // those that were not applied
-	all     []encoded // completions
-	journal rowsBuilder
-	hungry  map[frontier.Site]bool
-	last    bool // what follows it is what is pending, and nothing else
-	quiet   bool // nobody waits for the commit: there is time to merge
-	moment  Moment
+	taken  batch     // from the queue
+	ops    []op      // with what was applied where it stands
+	own    []op      // those that were not applied
+	all    []encoded // completions
+	rows   [][]byte  // of the journal, with all of these
+	row    uint64    // number of the last one
+	last   bool      // what follows it is what is pending, and nothing else
+	quiet  bool      // nobody waits for the commit: there is time to merge
+	moment Moment
 
 	after, position uint64 // the group before it, and itself, in the log that others have; 0: none
 }
@@ -108,31 +109,32 @@ type commitGroup struct {
 // take takes a group from the queue.
 func (db *DB) take(last bool) *commitGroup {
 	w := &db.book.workspace
-	g := &commitGroup{
-		journal: rowsBuilder{size: db.limits.RowSize, last: db.book.row, places: w.places, spare: w.rows}, all: w.all,
-		last: last, after: db.book.position,
-	}
-	g.taken, g.hungry = db.queue.take(last, w.ops)
-	w.ops, w.all, w.places, w.rows = nil, nil, nil, nil
-	g.flatten()
+	g := &commitGroup{taken: db.queue.take(last, w.room), all: w.all, last: last, after: db.book.position}
+	w.room, w.all = batch{}, nil
+	g.flatten(db.limits.RowSize)
+	first := db.book.row + 1
+	g.row = db.book.row + uint64(len(g.rows))
 	for _, o := range g.ops {
 		if o.completion != nil {
 			g.all = append(g.all, *o.completion)
-			g.journal.add(o.completion)
+			g.all[len(g.all)-1].row += uint32(first)
 		}
 	}
 	return g
 }
 
-// flatten puts what was applied where it stands.
-func (g *commitGroup) flatten() {
-	g.ops, g.own = g.taken, g.taken
+// number is the number of the i-th row.
+func (g *commitGroup) number(i int) uint64 { return g.row - uint64(len(g.rows)-1-i) }
+
+// flatten puts what was applied where it stands, in rows of such a size.
+func (g *commitGroup) flatten(size int) {
+	g.ops, g.own, g.rows = g.taken.ops, g.taken.ops, g.taken.rows
 	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
 		return
 	}
 	g.own = nil
 	var flat []op
-	for _, o := range g.taken {
+	for _, o := range g.taken.ops {
 		if o.applied == nil {
 			flat, g.own = append(flat, o), append(g.own, o)
 			continue
@@ -142,6 +144,13 @@ func (g *commitGroup) flatten() {
 		}
 	}
 	g.ops = flat
+	journal := rowsBuilder{size: size}
+	for _, o := range flat {
+		if o.completion != nil {
+			journal.add(o.completion)
+		}
+	}
+	g.rows = journal.rows
 }
 
 // commitGroup commits what is in the queue. After an error nothing can be committed
@@ -173,7 +182,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	defer db.merging.Unlock()
 	b := &db.book
 	maps.Copy(b.marks, g.moment.Marks)
-	b.pending.add(g.journal.last, g.all, g.journal.places, time.Now())
+	b.pending.add(g.row, g.all, time.Now())
 	if err := db.withholdApplied(g); err != nil {
 		return err
 	}
@@ -195,7 +204,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	}
 	db.file.step = growth(c.size)
 	db.file.size.Store(c.size)
-	b.row, b.commits, b.position = g.journal.last, b.commits+1, max(b.position, g.position)
+	b.row, b.commits, b.position = g.row, b.commits+1, max(b.position, g.position)
 	b.committed = maps.Clone(b.marks)
 	maps.Copy(b.archived, c.archived)
 	db.acknowledge(g, c)
@@ -241,9 +250,9 @@ func (db *DB) withholdApplied(g *commitGroup) error {
 // transact commits a group, and a part of what is pending.
 func (db *DB) transact(g *commitGroup) (c *change, err error) {
 	err = db.file.bolt.Update(func(tx *bbolt.Tx) error {
-		c = newChange(db, tx, g.journal.last)
-		for i, row := range g.journal.rows {
-			c.rows[uint32(g.journal.number(i))] = row[checksumSize:]
+		c = newChange(db, tx, g.row)
+		for i, row := range g.rows {
+			c.rows[uint32(g.number(i))] = row[checksumSize:]
 		}
 		for _, o := range g.ops {
 			if err := c.apply(o); err != nil {
@@ -253,10 +262,10 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 		if err := errors.Join(c.keepPayloads(g), c.mergeSome(g)); err != nil {
 			return err
 		}
-		if c.upTo < g.journal.last {
+		if c.upTo < g.row {
 			c.journal.FillPercent = 1
-			for i, row := range g.journal.rows {
-				if err := put(c.journal, rowKey(g.journal.number(i)), row); err != nil {
+			for i, row := range g.rows {
+				if err := put(c.journal, rowKey(g.number(i)), row); err != nil {
 					return err
 				}
 			}
@@ -324,6 +333,7 @@ func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.file.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
 	}
+	clear(db.book.checked)
 	var last lastCommit
 	err := db.file.bolt.View(func(tx *bbolt.Tx) (err error) {
 		last, err = getCommit(tx.Bucket(bucketMeta))
@@ -354,6 +364,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	if c.drained {
 		b.drained = true
 		clear(b.pending.common)
+		clear(b.checked)
 		b.pending.since = time.Now()
 	}
 	var payloads []string

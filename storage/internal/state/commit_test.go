@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -287,7 +288,7 @@ func gated(t *testing.T, l Limits) (*DB, *gate) {
 // As much waits for a commit as the bounds permit, and as much again for the next one.
 func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 	c := frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://b.example/1")}}
-	size := len((&DB{cache: newKnownCache(), seed: testSeed, limits: Usual}).encodeCompletion(&c).raw)
+	size := len((&DB{cache: newKnownCache(), seed: testSeed, limits: Usual}).encodeCompletion(&c, new(draft)).raw)
 	for name, of := range map[string]struct {
 		bounds Bounds
 		want   int64
@@ -717,40 +718,85 @@ func TestDumps(t *testing.T) {
 func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
 	var w workspace
+	var q queue
+	used, again := map[*byte]bool{}, 0 // rows, by their memory
 	for n := range 5 {
-		size := 300 * (n + 1)
-		var all []encoded
+		limits := Usual
+		limits.RowSize = 1500 - 300*n
+		q.limits, q.journal.size = &limits, limits.RowSize
+		fresh := rowsBuilder{size: limits.RowSize}
 		for _, c := range completions(t)[n:] {
-			all = append(all, db.encodeCompletion(&c))
+			draft := new(draft)
+			e := db.encodeCompletion(&c, draft)
+			kept := e
+			q.ops = append(q.ops, op{completion: &e})
+			q.journal.add(&e)
+			fresh.add(&kept)
+			if !reflect.DeepEqual(e, kept) {
+				t.Errorf("in used memory a completion is\n%+v, else\n%+v", e, kept)
+			}
+			clear(draft.raw)
 		}
-		fresh := rowsBuilder{size: size}
-		g := &commitGroup{journal: rowsBuilder{size: size, places: w.places, spare: w.rows}, all: w.all, taken: w.ops}
-		for i := range all {
-			fresh.add(&all[i])
-			g.all, g.taken = append(g.all, all[i]), append(g.taken, op{completion: &all[i]})
-			g.journal.add(&all[i])
+		g := &commitGroup{taken: q.take(false, w.room), all: w.all}
+		w.room, w.all = batch{}, nil
+		g.flatten(limits.RowSize)
+		for _, o := range g.ops {
+			g.all = append(g.all, *o.completion)
 		}
-		if !reflect.DeepEqual(g.journal.rows, fresh.rows) || !slices.Equal(g.journal.places, fresh.places) || g.journal.last != fresh.last || len(g.all) != len(all) {
-			t.Errorf("rows of %d bytes: %x, want %x", size, g.journal.rows, fresh.rows)
+		if !reflect.DeepEqual(g.rows, fresh.rows) || len(q.ops)+len(q.journal.rows) > 0 {
+			t.Errorf("rows of %d bytes: %x, want %x", limits.RowSize, g.rows, fresh.rows)
 		}
-		for _, row := range g.journal.rows {
-			row[0] = 0xff // its checksum, which is put there at the end
+		for _, row := range g.rows {
+			if used[&row[0]] {
+				again++
+			}
+			used[&row[0]] = true
+			copy(row, "\xff\xff\xff\xff, and what nobody wants to read")
 		}
-		ops, encodings := g.taken, g.all
+		ops, encodings := g.taken.ops, g.all
 		w.reuse(g)
-		if len(w.ops)+len(w.all)+len(w.places) > 0 || cap(w.ops) == 0 || cap(w.all) == 0 || cap(w.places) == 0 || len(w.rows) == 0 {
+		if len(w.room.ops)+len(w.all) > 0 || cap(w.room.ops) == 0 || cap(w.all) == 0 || len(w.room.rows) == 0 {
 			t.Errorf("what is left of a group: %+v", w)
 		}
 		if ops[0].completion != nil || encodings[0].raw != nil {
 			t.Error("what was put is kept")
 		}
 	}
-	large := &commitGroup{taken: make([]op, maxSpareOps+1), all: make([]encoded, maxSpareOps+1), journal: rowsBuilder{size: 10}}
-	for range 2 * maxSpareRows {
-		large.journal.rows = append(large.journal.rows, make([]byte, 20), make([]byte, 21))
+	if again == 0 {
+		t.Error("no memory of rows is used again")
 	}
+	large := &commitGroup{taken: batch{ops: make([]op, maxSpareOps+1)}, all: make([]encoded, maxSpareOps+1)}
 	w = workspace{}
-	if w.reuse(large); w.ops != nil || w.all != nil || len(w.rows) != maxSpareRows || cap(w.rows[1]) != 20 {
-		t.Errorf("%d ops, %d completions and %d rows are kept", cap(w.ops), cap(w.all), len(w.rows))
+	if w.reuse(large); w.room.ops != nil || w.all != nil {
+		t.Errorf("%d ops and %d completions are kept", cap(w.room.ops), cap(w.all))
+	}
+	b := rowsBuilder{size: 10}
+	for range 2 * maxSpareRows {
+		b.reuse([][]byte{make([]byte, 20), make([]byte, 21)})
+	}
+	if len(b.spare) != maxSpareRows || cap(b.spare[1]) != 20 {
+		t.Errorf("%d rows are kept", len(b.spare))
+	}
+}
+
+// No row outgrows its memory: what was copied to it stays where it is.
+func TestARowStaysWhereItIs(t *testing.T) {
+	for _, size := range []int{1, 64, 300} {
+		b := rowsBuilder{size: size}
+		for n := range 3 * size {
+			rows := len(b.rows)
+			var last []byte
+			if rows > 0 {
+				last = b.rows[rows-1]
+			}
+			b.add(&encoded{raw: bytes.Repeat([]byte{byte(n)}, n%(size+3))})
+			if len(b.rows) == rows && &b.rows[rows-1][0] != &last[0] {
+				t.Fatalf("with rows of %d bytes, one of %d moved when %d came", size, len(last), n%(size+3))
+			}
+			if n%7 == 0 {
+				b.reuse(b.rows)
+				b.rows = nil
+			}
+		}
 	}
 }

@@ -197,12 +197,12 @@ func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	}
 	num := e.num
 	if num == 0 {
-		if num, _, err = seenNum(c.entries.Cursor(), n, f.fp); err != nil {
+		if num, _, err = seenNum(c.entryRows, n, f.fp); err != nil {
 			return err
 		}
 	}
 	from := waitingKey(n, f.from, num)
-	value := c.entries.Get(from)
+	value := get(c.entryRows, from)
 	if value == nil || f.to >= f.from {
 		return nil
 	}

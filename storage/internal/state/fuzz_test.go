@@ -157,7 +157,7 @@ func encodings(t testing.TB, db *DB) (all []encoded) {
 		return all
 	}
 	for _, c := range completions(t) {
-		plain, forward := db.encodeCompletion(&c), db.encodeCompletion(&c)
+		plain, forward := db.encodeCompletion(&c, new(draft)), db.encodeCompletion(&c, new(draft))
 		forward.addForwards(forwards("http://a.example", "http://a.example", "http://b.example"))
 		all = append(all, plain, forward)
 	}
@@ -179,15 +179,12 @@ func FuzzRow(f *testing.F) {
 		key := rowKey(7)
 		value := append(make([]byte, checksumSize), raw...)
 		binary.BigEndian.PutUint32(value, checksum(key, value))
-		all, places, err := decodeRow(key, value)
+		all, err := decodeRow(key, value)
 		if err != nil {
 			return
 		}
-		if len(all) != len(places) {
-			t.Fatalf("%d completions at %d places", len(all), len(places))
-		}
 		for i, e := range all {
-			if at := places[i].at; !bytes.HasPrefix(raw[at:], e.raw) {
+			if at := e.place.at; e.row != 7 || !bytes.HasPrefix(raw[at:], e.raw) {
 				t.Errorf("completion %d does not stand at %d", i, at)
 			}
 			for _, l := range e.links {
@@ -210,28 +207,24 @@ func FuzzRow(f *testing.F) {
 func TestARowIsReadAsItWasWritten(t *testing.T) {
 	db := &DB{cache: newKnownCache()}
 	for _, size := range []int{1, 100, 1 << 20} {
-		b := rowsBuilder{size: size, last: 41}
+		b := rowsBuilder{size: size}
 		var want []encoded
 		for _, e := range encodings(t, db) {
 			b.add(&e)
 			want = append(want, e)
 		}
 		var got []encoded
-		var places []place
 		for i, row := range b.rows {
-			key := rowKey(b.number(i))
+			key := rowKey(uint64(i))
 			binary.BigEndian.PutUint32(row, checksum(key, row))
-			all, at, err := decodeRow(key, row)
+			all, err := decodeRow(key, row)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, places = append(got, all...), append(places, at...)
+			got = append(got, all...)
 		}
 		if n := len(b.rows); size == 1 && n != len(want) || size == 1<<20 && n != 1 {
 			t.Errorf("%d rows of size %d", n, size)
-		}
-		if !slices.Equal(places, b.places) {
-			t.Errorf("places %v, want %v", places, b.places)
 		}
 		for i := range want {
 			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // are known to this process alone
@@ -297,7 +290,7 @@ func TestBlocksAreAMap(t *testing.T) {
 					t.Fatalf("site %d: %d is new: %v, known: %v", n, fp, fresh, known)
 				}
 			}
-			if err := insert(bucket, n, news, most, &a); err != nil {
+			if err := insert(bucket, bucket.Cursor(), n, news, most, &a); err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range news {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"encoding/binary"
 	"sync"
 	"time"
@@ -56,6 +55,7 @@ type encoded struct {
 	back     []named       // entries of site that are queued again; without site's clocks then
 	forwards []forward     // entries of any site that are brought forward, those of one side by side
 	common   []frontier.CommonClock
+	place         // where it stands in the journal; of one that is put, in the rows of its group, from 0 on
 	own      bool // was submitted to this DB, which is told when it has settled
 	leaves   bool // an entry of site is in nobody's hand any more, who would read more
 }
@@ -66,8 +66,7 @@ type named struct {
 	num uint32 // its number in this file; 0 where it is not known (yet)
 }
 
-// A draft is memory in which a completion is encoded, of which a copy of the right size is
-// kept.
+// A draft is memory in which a completion is encoded, until it is put.
 type draft struct {
 	raw, entry []byte
 	news       []finger
@@ -88,10 +87,9 @@ func (d *draft) release() {
 	}
 }
 
-// encodeCompletion leaves out the links that are known.
-func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
-	draft := drafts.Get().(*draft)
-	defer draft.release()
+// encodeCompletion leaves out the links that are known. Its text stands in the draft until
+// it is put.
+func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	e := encoded{site: c.Site, common: c.Common, own: true}
 	flags := byte(0)
 	if c.Site != "" {
@@ -139,7 +137,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion) encoded {
 		}
 	}
 	draft.raw, e.links = db.encodeLinks(b, c, draft)
-	e.raw = bytes.Clone(draft.raw)
+	e.raw = draft.raw
 	return e
 }
 
@@ -252,58 +250,68 @@ func (d *decoder) links(site frontier.Site, whole int) []link {
 	return links
 }
 
-// A rows builder makes rows of completions.
+// A rowsBuilder makes rows of completions.
 type rowsBuilder struct {
-	size   int    // of a row, about
-	last   uint64 // number of the last row
-	rows   [][]byte
-	places []place  // of each completion
-	spare  [][]byte // memory for rows
+	size  int      // of a row, about
+	rows  [][]byte // each behind room for the checksum
+	spare [][]byte // memory for rows
 }
 
+// add copies a completion to the last row, or to a new one. It stands there from then on.
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
 	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
 		b.rows = append(b.rows, b.room(len(e.raw)))
-		b.last++
 		n++
 	}
 	row := binary.AppendUvarint(b.rows[n-1], uint64(len(e.raw)))
-	b.places = append(b.places, place{uint32(b.last), uint32(len(row) - checksumSize)})
-	b.rows[n-1] = append(row, e.raw...)
+	at := len(row)
+	row = append(row, e.raw...)
+	b.rows[n-1] = row
+	e.raw, e.place = row[at:len(row):len(row)], place{uint32(n - 1), uint32(at - checksumSize)}
 }
 
-// room is memory for a row that begins with so many bytes.
+// maxSpareRows is how many rows are kept for later ones: what a group has where thousands
+// of pages come in each second.
+const maxSpareRows = 64
+
+// reuse takes the memory of rows that nobody looks at any more.
+func (b *rowsBuilder) reuse(rows [][]byte) {
+	for _, row := range rows {
+		if len(b.spare) < maxSpareRows && cap(row) <= 2*b.size {
+			b.spare = append(b.spare, row)
+		}
+	}
+}
+
+// room is memory for a row that begins with so many bytes. No row outgrows its memory.
 func (b *rowsBuilder) room(n int) []byte {
-	if last := len(b.spare) - 1; last >= 0 {
+	most := max(b.size, checksumSize+n) + binary.MaxVarintLen32
+	if last := len(b.spare) - 1; last >= 0 && cap(b.spare[last]) >= most {
 		row := b.spare[last]
 		b.spare = b.spare[:last]
 		return append(row[:0], make([]byte, checksumSize)...)
 	}
-	return make([]byte, checksumSize, max(b.size/4, n+16))
+	return make([]byte, checksumSize, most)
 }
 
-// number is the number of the i-th row.
-func (b *rowsBuilder) number(i int) uint64 { return b.last - uint64(len(b.rows)-1-i) }
-
-// decodeRow reads a row that was left in the journal, and where each completion
-// begins.
-func decodeRow(key, value []byte) (all []encoded, places []place, err error) {
+// decodeRow reads a row that was left in the journal.
+func decodeRow(key, value []byte) (all []encoded, err error) {
 	raw, err := unseal(bucketJournal, key, value)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	row := uint32(binary.BigEndian.Uint64(key))
 	for d := (decoder{b: raw}); len(d.b) > 0 && !d.bad; {
 		text := d.lengthed()
-		places = append(places, place{row, uint32(len(raw) - len(d.b) - len(text))})
 		e, ok := decodeCompletion(text)
 		if d.bad || !ok {
-			return nil, nil, recordError(bucketJournal, key, errRecord)
+			return nil, recordError(bucketJournal, key, errRecord)
 		}
+		e.place = place{row, uint32(len(raw) - len(d.b) - len(text))}
 		all = append(all, e)
 	}
-	return all, places, nil
+	return all, nil
 }
 
 // decodeCompletion is what encodeCompletion made, but for the numbers of entries.

@@ -19,6 +19,7 @@ type change struct {
 	db *DB
 	tx *bbolt.Tx
 	shelves
+	readers
 
 	row   uint64            // the last of the journal
 	rows  map[uint32][]byte // texts of the journal that were read, by the low half of their number
@@ -42,6 +43,18 @@ type change struct {
 // shelves are the buckets of the file that a change writes.
 type shelves struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
 
+// readers look for rows in these buckets. A cursor is used again and again, as to make one
+// costs more than a search; what it finds may be read until something is written.
+type readers struct{ journalRows, stateRows, entryRows *bbolt.Cursor }
+
+// get is what stands under a key, nil if nothing does.
+func get(rows *bbolt.Cursor, key []byte) []byte {
+	if is, value := rows.Seek(key); bytes.Equal(is, key) {
+		return value
+	}
+	return nil
+}
+
 type changedSite struct {
 	num    siteNum
 	record *siteRecord
@@ -61,6 +74,7 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 			states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
 		},
 	}
+	c.readers = readers{journalRows: c.journal.Cursor(), stateRows: c.states.Cursor(), entryRows: c.entries.Cursor()}
 	// A merge adds many rows to a leaf at once, which bbolt then cuts into
 	// leaves that are as full as this says.
 	c.entries.FillPercent = 0.75
@@ -128,7 +142,7 @@ func (c *change) merge(s *pendingSite) error {
 		r.Merged = c.row
 	}
 	if r.Ready > 0 {
-		if key, _ := c.entries.Cursor().Seek(n.prefix(kindReady)); key != nil {
+		if key, _ := c.entryRows.Seek(n.prefix(kindReady)); key != nil {
 			r.Head = readyRank(key)
 		}
 	}
@@ -140,23 +154,22 @@ func (c *change) merge(s *pendingSite) error {
 func (c *change) see() {
 	c.db.hands.mu.Lock()
 	defer c.db.hands.mu.Unlock()
+	c.touched = make([]frontier.SiteState, 0, len(c.records))
 	gone := make(map[uint64]bool, len(c.ended))
 	for _, id := range c.ended {
 		gone[id] = true
 	}
-	rows := c.entries.Cursor()
 	for _, s := range c.records {
 		out := c.db.hands.sites[s.num]
 		still := func(num uint32) bool { return out.has(num) && !gone[entryID(s.num, num)] }
-		c.touched = append(c.touched, stateOf(rows, s.num, s.record, out.count(still), still))
+		c.touched = append(c.touched, stateOf(c.entryRows, s.num, s.record, out.count(still), still))
 	}
 }
 
 // complete gives the completions of a site their effect.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	if s.unnamed > 0 {
-		rows := c.entries.Cursor()
-		if err := s.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(rows, n, fp) }); err != nil {
+		if err := s.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
 			return err
 		}
 	}
@@ -196,7 +209,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	if j.due != 0 {
 		from = waitingKey(n, j.due, num)
 	}
-	value := c.entries.Get(from)
+	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
 		// What waits was put right here, after a clock that ran ahead, and not where
 		// the entry ended, or the other way round.
@@ -245,7 +258,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 
 // waiting is the row of an entry that waits, whenever it is due; nil if there is none.
 func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
-	rows, prefix := c.entries.Cursor(), n.prefix(kindWaiting)
+	rows, prefix := c.entryRows, n.prefix(kindWaiting)
 	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
 		if lastNum(key) == num {
 			return bytes.Clone(key), value
@@ -271,7 +284,7 @@ func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 		for _, f := range w.order {
 			w.found = append(w.found, f.i)
 		}
-	} else if err := unseen(c.entries.Cursor(), n, w.order, func(i int32) { w.found = append(w.found, i) }); err != nil {
+	} else if err := unseen(c.entryRows, n, w.order, func(i int32) { w.found = append(w.found, i) }); err != nil {
 		return nil, err
 	}
 	slices.Sort(w.found)
@@ -285,34 +298,24 @@ type workspace struct {
 	news  []numbered
 
 	// What a commit group is made in, which takes them and gives them back.
-	ops    []op
-	all    []encoded
-	places []place
-	rows   [][]byte
+	room batch
+	all  []encoded
 }
 
-// Bounds of what is kept for the next commit group.
-const (
-	maxSpareOps  = 1 << 10
-	maxSpareRows = 8
-)
+// maxSpareOps bounds what is kept for the next commit group.
+const maxSpareOps = 1 << 10
 
 // reuse takes the memory of a commit group that nobody looks at any more.
 func (w *workspace) reuse(g *commitGroup) {
-	if cap(g.taken) <= maxSpareOps {
-		clear(g.taken)
-		w.ops = g.taken[:0]
+	if ops := g.taken.ops; cap(ops) <= maxSpareOps {
+		clear(ops)
+		w.room.ops = ops[:0]
 	}
 	if cap(g.all) <= maxSpareOps {
 		clear(g.all)
-		w.all, w.places = g.all[:0], g.journal.places[:0]
+		w.all = g.all[:0]
 	}
-	w.rows = g.journal.spare
-	for _, row := range g.journal.rows {
-		if len(w.rows) < maxSpareRows && cap(row) <= 2*g.journal.size {
-			w.rows = append(w.rows, row)
-		}
-	}
+	w.room.rows = g.rows
 }
 
 // A finger is the fingerprint of the i-th link.
@@ -340,7 +343,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	r.Ready += len(found)
 	r.Queued += len(found)
 	slices.SortFunc(news, func(a, b numbered) int { return cmp.Compare(a.fp, b.fp) })
-	return insert(c.entries, n, news, c.db.limits.MaxBlock, &c.arena)
+	return insert(c.entries, c.entryRows, n, news, c.db.limits.MaxBlock, &c.arena)
 }
 
 // number is the number of the row of a place: the newest with its low half.
@@ -357,8 +360,7 @@ func (c *change) text(p place) ([]byte, error) {
 	text, ok := c.rows[p.row]
 	if !ok {
 		var err error
-		key := rowKey(c.number(p))
-		if text, err = unseal(bucketJournal, key, c.journal.Get(key)); err != nil {
+		if text, err = c.readRow(c.number(p)); err != nil {
 			return nil, err
 		}
 		c.rows[p.row] = text
@@ -367,6 +369,21 @@ func (c *change) text(p place) ([]byte, error) {
 		return nil, recordError(bucketJournal, rowKey(c.number(p)), errRecord)
 	}
 	return text[p.at:], nil
+}
+
+// readRow is the text of a row. Each commit of a pass reads nearly all of them: they are
+// checked once.
+func (c *change) readRow(number uint64) ([]byte, error) {
+	key, low, checked := rowKey(number), uint32(number), c.db.book.checked
+	value := get(c.journalRows, key)
+	if checked[low] && value != nil {
+		return value[checksumSize:], nil
+	}
+	text, err := unseal(bucketJournal, key, value)
+	if err == nil {
+		checked[low] = true
+	}
+	return text, err
 }
 
 func (c *change) journaled(p place) (journaled, error) {
@@ -394,7 +411,7 @@ func (c *change) entry(p place) ([]byte, error) {
 func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
 	r := &siteRecord{Site: name}
 	if n != 0 {
-		return n, r, r.decodeOf(name, n, c.states.Get(n.key()))
+		return n, r, r.decodeOf(name, n, get(c.stateRows, n.key()))
 	}
 	next, err := c.names.NextSequence()
 	if err != nil {

@@ -99,11 +99,11 @@ func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
 	})
 	taken, hungry := map[frontier.Site]bool{}, 0
 	for hungry < sites && !t.Failed() {
-		ops, starving := db.queue.take(false, nil)
-		for _, o := range ops {
+		b := db.queue.take(false, batch{})
+		for _, o := range b.ops {
 			taken[o.completion.site] = true
 		}
-		for site := range starving {
+		for site := range b.hungry {
 			if hungry++; !taken[site] {
 				t.Errorf("%s is hungry in a group before the one that has its op", site)
 			}

@@ -75,7 +75,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 		done[s] = true
 		return c.merge(s)
 	}
-	for site := range g.hungry {
+	for site := range g.taken.hungry {
 		if s := p.sites[site]; s != nil {
 			if err := merge(s); err != nil {
 				return err
@@ -85,14 +85,14 @@ func (c *change) mergeSome(g *commitGroup) error {
 	pass := c.db.book.pass
 	if pass == nil && left > 0 && c.db.timeToMerge(left, g.quiet) {
 		var err error
-		if pass, err = c.newPass(g.journal.last, done); err != nil {
+		if pass, err = c.newPass(g.row, done); err != nil {
 			return err
 		}
 	}
 	c.pass = pass
 	if pass == nil {
 		if left == 0 {
-			return c.drain(g.journal.last)
+			return c.drain(g.row)
 		}
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 	c.at = at
 	switch {
 	case left == 0:
-		return c.drain(g.journal.last)
+		return c.drain(g.row)
 	case at == len(pass.sites):
 		return c.drain(pass.upTo)
 	}

@@ -83,9 +83,8 @@ func (p *pending) site(name frontier.Site) *pendingSite {
 	return s
 }
 
-// add notes the completions of a commit, whose last row is row; places says
-// where each begins.
-func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) {
+// add notes the completions of a commit, whose last row is row.
+func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	if len(all) == 0 {
 		return
 	}
@@ -99,7 +98,7 @@ func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) 
 			submits++
 		}
 		if e.site != "" {
-			p.site(e.site).complete(e, places[i])
+			p.site(e.site).complete(e)
 			p.todo++
 		}
 		for _, c := range e.common {
@@ -112,19 +111,20 @@ func (p *pending) add(row uint64, all []encoded, places []place, now time.Time) 
 			if s == nil || s.name != l.site {
 				s = p.site(l.site)
 			}
-			s.links = append(s.links, pendingLink{l.fp, places[i].plus(l.at)})
+			s.links = append(s.links, pendingLink{l.fp, e.plus(l.at)})
 		}
 		p.todo += len(e.links)
-		p.forward(e, places[i])
+		p.forward(e)
 	}
 	if submits > 0 {
 		p.groups = append(p.groups, group{row, submits})
 	}
 }
 
-// forward notes the entries that a completion brings forward, which stands at a place. It
-// is one of each site that has one of them.
-func (p *pending) forward(e *encoded, at place) {
+// forward notes the entries that a completion brings forward. It is one of each site that
+// has one of them.
+func (p *pending) forward(e *encoded) {
+	at := e.place
 	var s *pendingSite
 	for i := range e.forwards {
 		f := &e.forwards[i]
@@ -139,8 +139,9 @@ func (p *pending) forward(e *encoded, at place) {
 	}
 }
 
-// complete notes a completion of the site, which stands at a place.
-func (s *pendingSite) complete(e *encoded, at place) {
+// complete notes a completion of the site.
+func (s *pendingSite) complete(e *encoded) {
+	at := e.place
 	s.done++
 	s.last = at
 	if e.num != 0 {

@@ -35,6 +35,7 @@ type queue struct {
 	mu        sync.Mutex
 	room      sync.Cond                          // ops are fewer than their bounds, or these count no more
 	ops       []op                               // none after last
+	journal   rowsBuilder                        // of those of their completions that were not applied
 	bytes     int                                // of completions in ops
 	links     int                                // in them
 	hungry    map[frontier.Site]bool             // sites with nothing left to ask for: the next commit merges them
@@ -48,6 +49,7 @@ type queue struct {
 
 func (q *queue) init(l *Limits) {
 	q.limits = l
+	q.journal.size = l.RowSize
 	q.wake, q.hurry = make(chan struct{}, 1), make(chan struct{}, 1)
 	q.snapshots, q.payloads = map[frontier.Site]*robots.Snapshot{}, map[string]*Payload{}
 	q.room.L = &q.mu
@@ -79,6 +81,9 @@ func (db *DB) enqueue(o op) error {
 	}
 	if o.applied == nil {
 		q.own = true
+		if o.completion != nil {
+			q.journal.add(o.completion)
+		}
 		q.count(&o)
 	} else if q.own {
 		return ErrNotAlone
@@ -139,16 +144,25 @@ func (q *queue) starveLocked(site frontier.Site) {
 	q.hungry[site] = true
 }
 
-// take empties the queue, which goes on in the memory of room. A site is hungry in the
-// group that has the op that made it so, or behind it.
-func (q *queue) take(last bool, room []op) (ops []op, hungry map[frontier.Site]bool) {
+// A batch is what the committer takes at once. A site is hungry in the batch that has the
+// op that made it so, or behind it.
+type batch struct {
+	ops    []op
+	rows   [][]byte // of those completions in ops that were not applied
+	hungry map[frontier.Site]bool
+}
+
+// take empties the queue, which goes on in the memory of room.
+func (q *queue) take(last bool, room batch) batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ops, hungry = q.ops, q.hungry
-	q.ops, q.bytes, q.links, q.hungry = room, 0, 0, nil
+	b := batch{q.ops, q.journal.rows, q.hungry}
+	q.ops, q.bytes, q.links, q.hungry = room.ops, 0, 0, nil
+	q.journal.rows = nil
+	q.journal.reuse(room.rows)
 	q.last = last
 	q.room.Broadcast()
-	return ops, hungry
+	return b
 }
 
 // committed forgets what can be read in the file now: what was put with ops, and payloads

@@ -154,7 +154,7 @@ func newDB(dir string, opts Options) *DB {
 		closing: make(chan struct{}), ended: make(chan struct{}),
 		cache: newKnownCache(),
 		hands: hands{sites: map[siteNum]*outEntries{}},
-		book:  book{pending: newPending()},
+		book:  book{pending: newPending(), checked: map[uint32]bool{}},
 	}
 	db.file.dir, db.file.step = dir, minGrowth
 	db.queue.init(&db.limits)
@@ -250,8 +250,8 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 		return err
 	}
 	err = tx.Bucket(bucketJournal).ForEach(func(key, value []byte) error {
-		all, places, err := decodeRow(key, value)
-		p.add(binary.BigEndian.Uint64(key), all, places, time.Now())
+		all, err := decodeRow(key, value)
+		p.add(binary.BigEndian.Uint64(key), all, time.Now())
 		return err
 	})
 	if err != nil {
