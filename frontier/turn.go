@@ -216,6 +216,7 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 		err = &NotYet{SiteClock, due}
 	}
 	if err != nil {
+		f.submitEnds(o) // Done has left them to whoever has the site
 		f.free(o)
 		f.kickLocked()
 		return nil, err

@@ -101,9 +101,9 @@ func (db *DB) Position() uint64 { return db.state.Position() }
 
 // Apply does to the state what that of another directory did with a group, whose Log
 // has said its position. It does not wait until that is safe: Position says so, or
-// Close; before that an entry that has ended there can still be read here. Groups come in their order; one whose position is not larger than that of the
-// one before is left out. What they say of files of the other directory is not
-// checked.
+// Close; before that an entry that has ended there can still be read here. Groups come in
+// their order; one whose position is not larger than that of the one before is left out.
+// What they say of files of the other directory is not checked.
 //
 // Apply is for who has put nothing of its own since Open: else it returns
 // ErrNotAlone. Log is not told of what was applied.

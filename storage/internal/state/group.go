@@ -123,9 +123,9 @@ type applied struct {
 
 // Apply does what another DB has done with a group, whose Log has said its position.
 // It does not wait until that is safe: Position says so, or Close; before that an
-// entry that has ended there can still be read here. Groups come in their order; one whose position is not larger than that of the one before is left
-// out. Apply is for who has put nothing of its own since Open; Log is not told of
-// what was applied.
+// entry that has ended there can still be read here. Groups come in their order; one whose
+// position is not larger than that of the one before is left out. Apply is for who has put
+// nothing of its own since Open; Log is not told of what was applied.
 func (db *DB) Apply(position uint64, group []byte) error {
 	ops, err := decodeGroup(db.seed, group)
 	if err != nil {
