@@ -8,8 +8,9 @@ import "sync/atomic"
 // two of fingerprints, and doubles with the number of URLs up to a bound.
 // It is safe for concurrent use. No fingerprint is 0.
 type knownCache struct {
-	places atomic.Pointer[[]atomic.Uint64]
-	fills  atomic.Int64 // since the last doubling
+	places  atomic.Pointer[[]atomic.Uint64]
+	fills   atomic.Int64 // since the last doubling
+	growing atomic.Bool  // somebody doubles the places
 }
 
 const (
@@ -38,14 +39,18 @@ func (c *knownCache) note(fp uint64) {
 	if place := &p[fp&uint64(len(p)-1)]; place.Swap(fp) == fp {
 		return
 	}
-	if len(p) < maxPlaces && c.fills.Add(1) > int64(2*len(p)) {
+	if len(p) < maxPlaces && c.fills.Add(1) > int64(2*len(p)) && c.growing.CompareAndSwap(false, true) {
 		c.grow(now)
+		c.growing.Store(false)
 	}
 }
 
-// grow doubles the places. Notes that others make meanwhile may be lost: they
-// are looked up again.
+// grow doubles the places, if they are still those of now. Notes that others make meanwhile
+// may be lost: they are looked up again. One at a time is here: each has megabytes in hand.
 func (c *knownCache) grow(now *[]atomic.Uint64) {
+	if c.places.Load() != now {
+		return
+	}
 	old := *now
 	p := make([]atomic.Uint64, 2*len(old))
 	for i := range old {
@@ -53,7 +58,6 @@ func (c *knownCache) grow(now *[]atomic.Uint64) {
 			p[fp&uint64(len(p)-1)].Store(fp)
 		}
 	}
-	if c.places.CompareAndSwap(now, &p) {
-		c.fills.Store(0)
-	}
+	c.places.Store(&p)
+	c.fills.Store(0)
 }

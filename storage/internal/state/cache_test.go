@@ -2,6 +2,7 @@ package state
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -39,6 +40,31 @@ func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 		if fp := places[i].Load(); fp != 0 && fp&uint64(len(places)-1) != uint64(i) {
 			t.Errorf("%d stands at %d", fp, i)
 		}
+	}
+}
+
+// Whoever finds the places full doubles them, and nobody else at the same time.
+func TestTheCacheGrowsOnceForAll(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c := newKnownCache()
+	var all sync.WaitGroup
+	for w := range uint64(64) {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(w, 6))
+			for range 1 << 16 {
+				c.note(max(1, r.Uint64()))
+			}
+		})
+	}
+	all.Wait()
+	runtime.ReadMemStats(&after)
+	const most = 2*8*maxPlaces + 1<<20 // all tables, of which each is twice the one before, and the goroutines
+	if n := len(*c.places.Load()); n < 8*firstPlaces {
+		t.Errorf("%d places", n)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > most {
+		t.Errorf("%d bytes were allocated, want at most %d", n, most)
 	}
 }
 
