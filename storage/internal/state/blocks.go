@@ -53,6 +53,11 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 		} else {
 			key, value = c.Prev()
 		}
+		if key == nil { // so it is, too, behind a leaf of which all was deleted in this transaction
+			for k, v := c.Seek(seenKey(n, 0)); bytes.HasPrefix(k, prefix) && bytes.Compare(k, want) < 0; k, v = c.Next() {
+				key, value = k, v
+			}
+		}
 		if !bytes.HasPrefix(key, prefix) {
 			return 0, nil, next, last, nil
 		}
