@@ -161,7 +161,7 @@ func (db *DB) commitGroup(last, quiet bool) error {
 		g.quiet = quiet || db.opts.Gather < 0
 		err := db.commitTaken(g)
 		if err == nil {
-			db.book.reuse(g)
+			db.book.reuse(g, db.limits.RowSize)
 		}
 		return err
 	})

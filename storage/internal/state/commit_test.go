@@ -754,8 +754,8 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 			copy(row, "\xff\xff\xff\xff, and what nobody wants to read")
 		}
 		ops, encodings := g.taken.ops, g.all
-		w.reuse(g)
-		if len(w.room.ops)+len(w.all) > 0 || cap(w.room.ops) == 0 || cap(w.all) == 0 || len(w.room.rows) == 0 {
+		w.reuse(g, limits.RowSize)
+		if len(w.room.ops)+len(w.all) > 0 || cap(w.room.ops) == 0 || cap(w.all) == 0 {
 			t.Errorf("what is left of a group: %+v", w)
 		}
 		if ops[0].completion != nil || encodings[0].raw != nil {
@@ -765,10 +765,10 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 	if again == 0 {
 		t.Error("no memory of rows is used again")
 	}
-	large := &commitGroup{taken: batch{ops: make([]op, maxSpareOps+1)}, all: make([]encoded, maxSpareOps+1)}
+	large := &commitGroup{taken: batch{ops: make([]op, maxSpareOps+1)}, all: make([]encoded, maxSpareOps+1), rows: [][]byte{make([]byte, 21)}}
 	w = workspace{}
-	if w.reuse(large); w.room.ops != nil || w.all != nil {
-		t.Errorf("%d ops and %d completions are kept", cap(w.room.ops), cap(w.all))
+	if w.reuse(large, 10); w.room.ops != nil || w.all != nil || len(w.room.rows) > 0 {
+		t.Errorf("%d ops, %d completions and %d rows are kept", cap(w.room.ops), cap(w.all), len(w.room.rows))
 	}
 	b := rowsBuilder{size: 10}
 	for range 2 * maxSpareRows {

@@ -168,12 +168,15 @@ func (c *change) see() {
 
 // complete gives the completions of a site their effect.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
-	if s.unnamed > 0 {
-		if err := s.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
+	ends := s.ends
+	if s.unnamed > 0 { // their numbers may be some that this commit gives, and that nobody has if it fails
+		named := pendingSite{ends: slices.Clone(s.ends), unnamed: s.unnamed}
+		if err := named.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
 			return err
 		}
+		ends = named.ends
 	}
-	for _, e := range s.ends {
+	for _, e := range ends {
 		if err := c.take(n, r, e); err != nil {
 			return err
 		}
@@ -306,7 +309,7 @@ type workspace struct {
 const maxSpareOps = 1 << 10
 
 // reuse takes the memory of a commit group that nobody looks at any more.
-func (w *workspace) reuse(g *commitGroup) {
+func (w *workspace) reuse(g *commitGroup, rowSize int) {
 	if ops := g.taken.ops; cap(ops) <= maxSpareOps {
 		clear(ops)
 		w.room.ops = ops[:0]
@@ -315,7 +318,9 @@ func (w *workspace) reuse(g *commitGroup) {
 		clear(g.all)
 		w.all = g.all[:0]
 	}
-	w.room.rows = g.rows
+	spare := rowsBuilder{size: rowSize}
+	spare.reuse(g.rows)
+	w.room.rows = spare.spare
 }
 
 // A finger is the fingerprint of the i-th link.
