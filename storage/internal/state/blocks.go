@@ -53,7 +53,9 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 		} else {
 			key, value = c.Prev()
 		}
-		if key == nil { // so it is, too, behind a leaf of which all was deleted in this transaction
+		// Prev finds nothing where it comes to a leaf of which this transaction has deleted
+		// all. Seek and Next go on behind such leaves.
+		if key == nil {
 			for k, v := c.Seek(seenKey(n, 0)); bytes.HasPrefix(k, prefix) && bytes.Compare(k, want) < 0; k, v = c.Next() {
 				key, value = k, v
 			}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -56,6 +57,10 @@ func TestABlockIsFoundBehindALeafThatWasEmptied(t *testing.T) {
 // Of one site so many entries are queued again that leaves of the file are empty; in the
 // same commit a link to the site before it is known still.
 func TestWhatComesBackLeavesTheSiteBeforeItKnown(t *testing.T) {
+	synctest.Test(t, wideScope) // what is put is one group, however slow the machine is
+}
+
+func wideScope(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	const each = 1200

@@ -87,16 +87,22 @@ func TestArenasGiveMemoryOnce(t *testing.T) {
 	}
 }
 
-// What is looked up before it is submitted is queued in the order in which it was
-// found, all the same.
-func TestSiftedLinksKeepTheirOrder(t *testing.T) {
+// sifting looks for links that are known from the first one on, and commits at once.
+func sifting(t *testing.T) *DB {
 	l := Usual
 	l.Sift = 0
 	db, err := start(t.TempDir(), Options{Gather: -1, Limits: &l})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// What is looked up before it is submitted is queued in the order in which it was
+// found, all the same.
+func TestSiftedLinksKeepTheirOrder(t *testing.T) {
+	db := sifting(t)
 	var links []frontier.Entry
 	for _, path := range strings.Split("q w e r t z u i o p a s d f g h j k l y", " ") {
 		links = append(links, entry(t, "http://a.example/"+path), entry(t, "http://b.example/"+path))

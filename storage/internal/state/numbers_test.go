@@ -43,13 +43,7 @@ func TestANumberIsThatOfItsSite(t *testing.T) {
 // A site that is mistaken for another one in the cache loses no link, and gets none of the
 // other's.
 func TestAMistakenSiteLosesNoLink(t *testing.T) {
-	l := Usual
-	l.Sift = 0
-	db, err := start(t.TempDir(), Options{Gather: -1, Limits: &l})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := sifting(t)
 	submit := func(links ...frontier.Entry) {
 		t.Helper()
 		if err := db.Submit(frontier.Completion{Links: links}); err != nil {
