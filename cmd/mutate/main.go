@@ -4,10 +4,12 @@
 //
 //	go run . -C ../.. -n 100 ./robots
 //
-// Mutants are drawn at random: conditions are negated, comparisons and && and ||
-// swapped, numbers changed by one, statements removed, functions left at once,
-// errors dropped. The same seed draws the same mutants of the same source. Tests
-// run in a copy; the tree is never written to. Mutants that no test can kill are listed, with the
+// Mutants are drawn at random: conditions are negated, comparisons, && and || and
+// arithmetic swapped, numbers changed by one, strings emptied, struct tags renamed,
+// statements and fields of literals removed, functions left at once, errors dropped.
+// The same seed draws the same mutants of the same source. A mutant whose tests do not
+// end in time is counted apart: a busy machine is late, too. Tests run in a copy; the
+// tree is never written to. Mutants that no test can kill are listed, with the
 // reason, in equivalent.tsv; an entry is what -list prints, and a reason.
 //
 // Exit codes: 0 done, 1 fatal, 2 usage, 3 fewer were killed than -min asks.
@@ -65,7 +67,7 @@ func run(ctx context.Context, args []string, out, talk io.Writer) (int, error) {
 	fs.Uint64Var(&s.seed, "seed", 1, "of the draw")
 	fs.IntVar(&s.n, "n", 100, "mutants to try; 0: all")
 	fs.IntVar(&s.jobs, "j", 1, "mutants at once")
-	fs.DurationVar(&s.timeout, "timeout", time.Minute, "of the tests of one mutant; beyond it, it is killed")
+	fs.DurationVar(&s.timeout, "timeout", time.Minute, "of the tests of one mutant; one that takes longer is counted apart")
 	fs.Float64Var(&s.min, "min", 0, "least percentage to be killed of those that are not equivalent")
 	fs.StringVar(&s.match, "match", "", "try all mutants, and only those, whose entry in the list would match this regular expression")
 	fs.BoolVar(&s.list, "list", false, "list the mutants that would be tried, and try none")
@@ -260,9 +262,9 @@ func (r *report) take() (int, bool) {
 }
 
 // print prints the outcome and returns the percentage of killed ones among those
-// that are not equivalent.
+// that are neither equivalent nor late.
 func (r *report) print(out io.Writer, s *settings) float64 {
-	dead, alive, same := 0, 0, 0
+	dead, alive, same, overdue := 0, 0, 0, 0
 	for i := range r.next {
 		m := &r.all[i]
 		why := ""
@@ -273,6 +275,9 @@ func (r *report) print(out io.Writer, s *settings) float64 {
 		}
 		switch f := r.fates[i]; {
 		case f == unbuilt:
+		case f == late:
+			overdue++
+			fmt.Fprintf(out, "late %s:%d\n\t%s\n", relative(r.root, m.file), m.line, entry(m, r.root))
 		case f == survived && why != "":
 			same++
 		case f == survived:
@@ -294,8 +299,8 @@ func (r *report) print(out io.Writer, s *settings) float64 {
 	if dead+alive > 0 {
 		percent = 100 * float64(dead) / float64(dead+alive)
 	}
-	fmt.Fprintf(out, "%s, seed %d: %d of %d mutants: %d killed, %d survived, %d equivalent: %.1f %% killed\n",
-		s.pkg, s.seed, dead+alive+same, len(r.all), dead, alive, same, percent)
+	fmt.Fprintf(out, "%s, seed %d: %d of %d mutants: %d killed, %d survived, %d equivalent, %d late: %.1f %% killed\n",
+		s.pkg, s.seed, dead+alive+same+overdue, len(r.all), dead, alive, same, overdue, percent)
 	return percent
 }
 

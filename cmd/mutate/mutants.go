@@ -116,6 +116,23 @@ var comparisons = map[token.Token]token.Token{
 	token.LAND: token.LOR, token.LOR: token.LAND,
 }
 
+// arithmetic has an operator that compiles wherever the other one does, except + of
+// strings, which the draw replaces like all that does not compile.
+var arithmetic = map[token.Token]token.Token{
+	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.MUL,
+	token.AND: token.OR, token.OR: token.AND, token.SHL: token.SHR, token.SHR: token.SHL,
+	token.ADD_ASSIGN: token.SUB_ASSIGN, token.SUB_ASSIGN: token.ADD_ASSIGN, token.MUL_ASSIGN: token.QUO_ASSIGN,
+	token.QUO_ASSIGN: token.MUL_ASSIGN, token.OR_ASSIGN: token.AND_ASSIGN, token.AND_ASSIGN: token.OR_ASSIGN,
+	token.INC: token.DEC, token.DEC: token.INC,
+}
+
+// operator replaces one operator, at pos, by its counterpart in a table.
+func (f *finder) operator(pos token.Pos, op token.Token, table map[token.Token]token.Token) {
+	if to, ok := table[op]; ok {
+		f.add(pos, pos+token.Pos(len(op.String())), to.String(), op.String()+" to "+to.String())
+	}
+}
+
 func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec:
@@ -131,6 +148,15 @@ func (f *finder) visit(n ast.Node) bool {
 		if n.Cond != nil {
 			f.condition(n.Cond)
 		}
+		// A loop that counts the other way does not end.
+		if n.Init != nil {
+			ast.Inspect(n.Init, f.visit)
+		}
+		if n.Cond != nil {
+			ast.Inspect(n.Cond, f.visit)
+		}
+		ast.Inspect(n.Body, f.visit)
+		return false
 	case *ast.CaseClause:
 		for _, e := range n.List {
 			switch e.(type) {
@@ -139,14 +165,39 @@ func (f *finder) visit(n ast.Node) bool {
 			}
 		}
 	case *ast.BinaryExpr:
-		if to, ok := comparisons[n.Op]; ok {
-			f.add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to.String(), n.Op.String()+" to "+to.String())
-		}
+		f.operator(n.OpPos, n.Op, comparisons)
+		f.operator(n.OpPos, n.Op, arithmetic)
+	case *ast.AssignStmt:
+		f.operator(n.TokPos, n.Tok, arithmetic)
+	case *ast.IncDecStmt:
+		f.operator(n.TokPos, n.Tok, arithmetic)
 	case *ast.BasicLit:
-		if n.Kind == token.INT {
+		switch n.Kind {
+		case token.INT:
 			f.add(n.Pos(), n.End(), "("+n.Value+" + 1)", n.Value+" + 1")
 			f.add(n.Pos(), n.End(), "("+n.Value+" - 1)", n.Value+" - 1")
+		case token.STRING:
+			f.text(n)
 		}
+	case *ast.Field:
+		if n.Tag != nil {
+			f.tag(n.Tag)
+		}
+		if n.Type != nil {
+			ast.Inspect(n.Type, f.visit)
+		}
+		return false
+	case *ast.CallExpr:
+		if makesError(f.src(n.Fun)) {
+			for _, a := range n.Args {
+				if lit, ok := a.(*ast.BasicLit); !ok || lit.Kind != token.STRING {
+					ast.Inspect(a, f.visit)
+				}
+			}
+			return false
+		}
+	case *ast.CompositeLit:
+		f.elements(n)
 	case *ast.ReturnStmt:
 		k := len(n.Results)
 		if k > 0 && isError(n.Results[k-1]) {
@@ -208,6 +259,47 @@ func (f *finder) statements(list []ast.Stmt) {
 			continue
 		}
 		f.add(s.Pos(), s.End(), by, "remove: "+oneLine(f.src(s)))
+	}
+}
+
+// text empties a string, or gives an empty one a text.
+func (f *finder) text(lit *ast.BasicLit) {
+	by := `""`
+	if s, err := strconv.Unquote(lit.Value); err == nil && s == "" {
+		by = `"mutant"`
+	}
+	f.add(lit.Pos(), lit.End(), by, oneLine(lit.Value)+" to "+by)
+}
+
+// makesError reports whether a function makes an error of a text. The texts of errors
+// are read by people and are not mutated.
+func makesError(name string) bool {
+	return name == "errors.New" || name == "fmt.Errorf" || name == "panic"
+}
+
+// tag changes the first name of a struct tag, such as that of a field in JSON.
+func (f *finder) tag(lit *ast.BasicLit) {
+	_, after, ok := strings.Cut(lit.Value, `:"`)
+	if !ok || after == "" || after[0] == '-' {
+		return
+	}
+	at := len(lit.Value) - len(after)
+	f.add(lit.Pos(), lit.End(), lit.Value[:at]+"mutant_"+after, "rename: "+oneLine(lit.Value))
+}
+
+// elements removes each field that a literal sets, and each entry of a map.
+func (f *finder) elements(lit *ast.CompositeLit) {
+	for i, e := range lit.Elts {
+		if _, ok := e.(*ast.KeyValueExpr); !ok {
+			continue
+		}
+		end := e.End()
+		if i+1 < len(lit.Elts) {
+			end = lit.Elts[i+1].Pos()
+		} else if rest := f.source[f.offset(end):f.offset(lit.Rbrace)]; len(rest) > 0 && rest[0] == ',' {
+			end++
+		}
+		f.add(e.Pos(), end, "", "remove: "+oneLine(f.src(e)))
 	}
 }
 

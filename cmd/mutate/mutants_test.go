@@ -42,6 +42,18 @@ func empty() (int, bool) { return 0, false }
 func one() { return }
 
 var g = func() (ok bool) { ok = true; return }
+
+type row struct {
+	Name string ` + "`json:\"name\"`" + `
+	skip string ` + "`json:\"-\"`" + `
+}
+
+func words(n int) row {
+	n += 2 * n
+	for i := 0; ; i++ {
+	}
+	return row{Name: "a" + f(errors.New("read")), skip: ""}
+}
 `
 	want := `
 3 : 4 + 1: const size = (4 + 1)
@@ -53,6 +65,7 @@ var g = func() (ok bool) { ok = true; return }
 6 box.get: 0 - 1: if i < (0 - 1) && b.open {
 6 box.get: && to ||: if i < 0 || b.open {
 7 box.get: remove: i++: 
+7 box.get: ++ to --: i--
 10 box.get: drop error: err: if false && err != nil {
 10 box.get: != to ==: if err == nil {
 11 box.get: return no error: return v, nil
@@ -69,6 +82,20 @@ var g = func() (ok bool) { ok = true; return }
 25 empty: return at once: func empty() (int, bool) { if true { return *new(int), *new(bool) }
 29 : return at once: var g = func() (ok bool) { if true { return }
 29 : remove: ok = true: var g = func() (ok bool) { _ = true; return }
+32 : rename: ` + "`json:\"name\"`: Name string `json:\"mutant_name\"`" + `
+37 words: return at once: if true { return *new(row) }
+37 words: remove: n += 2 * n: _ = 2 * n
+37 words: += to -=: n -= 2 * n
+37 words: 2 + 1: n += (2 + 1) * n
+37 words: 2 - 1: n += (2 - 1) * n
+37 words: * to /: n += 2 / n
+38 words: 0 + 1: for i := (0 + 1); ; i++ {
+38 words: 0 - 1: for i := (0 - 1); ; i++ {
+40 words: remove: Name: "a" + f(errors.New("read")): return row{skip: ""}
+40 words: "a" to "": return row{Name: "" + f(errors.New("read")), skip: ""}
+40 words: + to -: return row{Name: "a" - f(errors.New("read")), skip: ""}
+40 words: remove: skip: "": return row{Name: "a" + f(errors.New("read")), }
+40 words: "" to "mutant": return row{Name: "a" + f(errors.New("read")), skip: "mutant"}
 `
 	list, err := mutants("p.go", []byte(source))
 	if err != nil {
@@ -116,10 +143,13 @@ func (b *box) get() {
 3 : 1 - 1
 3 : 1 - 1 #2
 3 : 1 - 1 #3
+6 box.put: ++ to --
 6 box.put: remove: b.n++
 6 box.put: return at once
 7 box.put: negate: b.full
+8 box.put: ++ to -- #2
 8 box.put: remove: b.n++ #2
+13 box.get: ++ to --
 13 box.get: remove: b.n++
 13 box.get: return at once
 `

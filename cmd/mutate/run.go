@@ -19,7 +19,7 @@ type fate string
 const (
 	killed   fate = "killed"
 	survived fate = "survived"
-	late     fate = "killed by time"
+	late     fate = "not ended in time"
 	unbuilt  fate = "does not compile"
 )
 
