@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // readOnly makes every write to f fail while what runs.
@@ -163,8 +164,10 @@ func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	}
 	for name, fail := range map[string]func(*testing.T, *DB, *error){
 		"nothing can be written": lose("", syscall.O_RDONLY),
-		"nothing reached it":     lose("/dev/null", syscall.O_RDWR), // takes all, syncs nothing
-		"all reached it":         func(_ *testing.T, _ *DB, err *error) { *err = syscall.EIO },
+		"nothing reached it": func(t *testing.T, db *DB, err *error) { // takes all, syncs nothing
+			lose(statetest.Device(t, "null"), syscall.O_RDWR)(t, db, err)
+		},
+		"all reached it": func(_ *testing.T, _ *DB, err *error) { *err = syscall.EIO },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

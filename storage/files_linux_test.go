@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // openFiles is how many files this process has open.
@@ -120,14 +121,12 @@ func TestFilesAreClosed(t *testing.T) {
 // An index for which there is no room is told, and nothing of it stays: it may be
 // what fills the disk.
 func TestAnIndexOnAFullDisk(t *testing.T) {
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip(err)
-	}
+	full := statetest.Device(t, "full")
 	whole := indexed(t)
 	for _, name := range []string{indexPart, IndexFile} {
 		dir := crash(t, whole)
 		path := filepath.Join(dir, name+newSuffix)
-		if err := errors.Join(os.Symlink("/dev/full", path), os.Remove(filepath.Join(dir, IndexFile))); err != nil {
+		if err := errors.Join(os.Symlink(full, path), os.Remove(filepath.Join(dir, IndexFile))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := MakeIndex(dir, nil); !errors.Is(err, syscall.ENOSPC) || !DiskFull(err) {
@@ -136,7 +135,7 @@ func TestAnIndexOnAFullDisk(t *testing.T) {
 		if left := passing(t, dir); len(left) > 0 {
 			t.Errorf("%s: left are %q", name, left)
 		}
-		if err := os.Symlink("/dev/full", path); err != nil {
+		if err := os.Symlink(full, path); err != nil {
 			t.Fatal(err)
 		}
 		db, err := Open(dir, Options{Gather: -1})

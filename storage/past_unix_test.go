@@ -8,37 +8,41 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // What stands where files of a crawl should, and never ends or begins, is told of, and
 // nobody waits for it.
 func TestWhatIsNoFileIsNotReadAsThePast(t *testing.T) {
 	const url = "http://a.example/x"
-	for name, put := range map[string]func(path string) error{
-		"a pipe":      func(path string) error { return syscall.Mkfifo(path, 0o644) },
-		"a directory": func(path string) error { return os.Mkdir(path, 0o755) },
-		"a device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+	for name, put := range map[string]func(t *testing.T, path string) error{
+		"a pipe":      func(_ *testing.T, path string) error { return syscall.Mkfifo(path, 0o644) },
+		"a directory": func(_ *testing.T, path string) error { return os.Mkdir(path, 0o755) },
+		"a device":    func(t *testing.T, path string) error { return os.Symlink(statetest.Device(t, "zero"), path) },
 	} {
 		for _, kind := range []string{"index", "archive"} {
-			dir := t.TempDir()
-			snapshot(t, dir, "", answered(url, day(1), 200, nil, long))
-			path := filepath.Join(dir, IndexFile)
-			if kind == "archive" {
-				files, err := ArchiveFiles(dir)
-				if err != nil || len(files) != 1 {
-					t.Fatal(files, err)
+			t.Run(name+" for the "+kind, func(t *testing.T) {
+				dir := t.TempDir()
+				snapshot(t, dir, "", answered(url, day(1), 200, nil, long))
+				path := filepath.Join(dir, IndexFile)
+				if kind == "archive" {
+					files, err := ArchiveFiles(dir)
+					if err != nil || len(files) != 1 {
+						t.Fatal(files, err)
+					}
+					path = files[0]
 				}
-				path = files[0]
-			}
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := put(path); err != nil {
-				t.Fatal(err)
-			}
-			if c, err := lookedUp(t, dir, url); c != nil || err == nil || !strings.Contains(err.Error(), path+": is no regular file") {
-				t.Errorf("%s for the %s: %+v, %v", name, kind, c, err)
-			}
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := put(t, path); err != nil {
+					t.Fatal(err)
+				}
+				if c, err := lookedUp(t, dir, url); c != nil || err == nil || !strings.Contains(err.Error(), path+": is no regular file") {
+					t.Errorf("%+v, %v", c, err)
+				}
+			})
 		}
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // Every field at its bounds, as it is written and as it is read again.
@@ -197,9 +198,7 @@ func TestALogThatCannotBeOpened(t *testing.T) {
 
 // What is no file cannot be cut, and is no log; nothing of it stays open.
 func TestADeviceIsNoLog(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no device that can be opened and not be cut")
-	}
+	device := statetest.Device(t, "null")            // can be opened and not be cut
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	count := func() int {
@@ -211,7 +210,7 @@ func TestADeviceIsNoLog(t *testing.T) {
 	}
 	before := count()
 	for range 10 {
-		if w, err := Open(os.DevNull); w != nil || err == nil || !strings.Contains(err.Error(), os.DevNull) {
+		if w, err := Open(device); w != nil || err == nil || !strings.Contains(err.Error(), device) {
 			t.Fatalf("opened, %v", err)
 		}
 		if w, err := OpenAt(path, -1, 0); w != nil || err == nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
@@ -57,10 +58,14 @@ func TestATableTakesItsRoomAndGivesItBack(t *testing.T) {
 	}
 }
 
-func TestATableWithoutRoom(t *testing.T) {
-	if _, err := machine.Open("/dev/null"); err == nil || !strings.Contains(err.Error(), "truncate /dev/null") {
+func TestADeviceIsNoTable(t *testing.T) {
+	device := statetest.Device(t, "null")
+	if _, err := machine.Open(device); err == nil || !strings.Contains(err.Error(), "truncate "+device) {
 		t.Errorf("a device: %v", err)
 	}
+}
+
+func TestATableWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("a small file system needs root: %v", err)

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 type record struct{ Key, Value string }
@@ -263,13 +265,7 @@ func TestEachEndsEarly(t *testing.T) {
 // Of a disk that is full or is not there nothing is lost: when there is room, the
 // same records are added and come in order.
 func TestAFullDiskLosesNothing(t *testing.T) {
-	full := func(t *testing.T) (*os.File, error) {
-		f, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
-		if err != nil {
-			t.Skip("no /dev/full here: ", err)
-		}
-		return f, nil
-	}
+	full := func(t *testing.T) (*os.File, error) { return os.OpenFile(statetest.Device(t, "full"), os.O_RDWR, 0) }
 	readOnly := func(t *testing.T) (*os.File, error) { return os.Open(os.Args[0]) }
 	nowhere := func(t *testing.T) (*os.File, error) { return os.Create(filepath.Join(t.TempDir(), "none", "run")) }
 	large := strings.Repeat("v", runBuffer+1)
@@ -278,7 +274,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		is     error
 		names  string
 	}{
-		"full":      {full, syscall.ENOSPC, "/dev/full"},
+		"full":      {full, syscall.ENOSPC, "full"},
 		"read only": {readOnly, nil, os.Args[0]},
 		"not there": {nowhere, fs.ErrNotExist, "none"},
 	} {

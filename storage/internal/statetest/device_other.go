@@ -1,0 +1,12 @@
+//go:build !linux
+
+package statetest
+
+import "testing"
+
+// Device skips the test: devices of a test's own are made on Linux.
+func Device(t testing.TB, name string) string {
+	t.Helper()
+	t.Skip("devices of a test's own are made on Linux")
+	return ""
+}
