@@ -15,14 +15,15 @@ import (
 // copies of robots.txt.
 //
 // Of a state that is damaged nothing is lost but that: robots.txt is asked for anew. The
-// error is a *storage.InUseError, or one of the new crawl.
+// error is a *storage.InUseError, a *storage.PurgeError, or one of the new crawl.
 func (c *Crawler) carry() (copies int, err error) {
 	if c.opts.Previous == "" {
 		return 0, nil
 	}
 	before, err := storage.OpenReader(c.opts.Previous)
 	var inUse *storage.InUseError
-	if errors.As(err, &inUse) {
+	var purge *storage.PurgeError
+	if errors.As(err, &inUse) || errors.As(err, &purge) {
 		return 0, err
 	}
 	if err != nil {

@@ -78,7 +78,7 @@ func (db *DB) PutPrevious(dir string) error {
 // Previous is the crawl that the one in dir knew as the one before; "" where it knew
 // none, or that cannot be read. It need not be there: see LocatePrevious.
 func Previous(dir string) string {
-	r, err := OpenReader(dir)
+	r, err := openPurging(dir)
 	if err != nil {
 		return ""
 	}

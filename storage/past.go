@@ -120,7 +120,7 @@ func (p *Past) purged(url string) error {
 }
 
 func fateIn(dir string, u frontier.URL) (frontier.Fate, error) {
-	r, err := OpenReader(dir)
+	r, err := openPurging(dir)
 	if err != nil {
 		return frontier.Fate{}, err
 	}

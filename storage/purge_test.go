@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -219,6 +220,27 @@ func purged(t *testing.T, dir string, before map[string][]string) {
 	})
 }
 
+// recordIDs are the IDs of all records of the archive, by file and offset.
+func recordIDs(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	paths, err := ArchiveFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := warc.NewReader(bytes.NewReader(raw))
+		for r, err := in.Next(); err == nil; r, err = in.Next() {
+			all[fmt.Sprintf("%s %d", filepath.Base(path), r.Offset)] = r.ID
+		}
+	}
+	return all
+}
+
 // inEvery calls f with each file of a crawl, without its compression.
 func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
 	t.Helper()
@@ -256,7 +278,7 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 			if killed { // as its next run leaves it
 				reopened(t, c.dir, Options{asIs: true})
 			}
-			before := holds(t, c.dir)
+			before, ids := holds(t, c.dir), recordIDs(t, c.dir)
 			p := purgeOf(disk.Disk{})
 			p.Problem = func(err error) { t.Error(err) }
 			planned, err := p.Plan(c.dir)
@@ -272,6 +294,9 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 				t.Errorf("planned %+v, done %+v", planned, done)
 			}
 			purged(t, c.dir, before)
+			if is := recordIDs(t, c.dir); !maps.Equal(is, ids) {
+				t.Errorf("the records and their IDs are\n%v, and were\n%v", is, ids)
+			}
 			if v := verified(t, c.dir); int64(v.Purged) != done.Records {
 				t.Errorf("%d of %d records", v.Purged, done.Records)
 			}
@@ -460,6 +485,9 @@ func killedPurge(t *testing.T, dir string, before map[string][]string) {
 			t.Fatal(err)
 		}
 		if _, err := p.Plan(dir); !errors.As(err, &is) {
+			t.Fatal(err)
+		}
+		if _, err := OpenReader(dir); !errors.As(err, &is) {
 			t.Fatal(err)
 		}
 		other := *p

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"iter"
 	"time"
 
@@ -18,10 +19,23 @@ type Reader struct {
 	state *state.Reader
 }
 
-// OpenReader opens the state of the crawl in dir. The error is an *InUseError where a
-// process runs the crawl (bbolt lets nobody read meanwhile), a *DamagedError, a
-// *VersionError, or one of the file system.
+// OpenReader opens the state of the crawl in dir. The error is an *InUseError if a
+// process runs the crawl (bbolt then lets no other process read it), a *DamagedError, a
+// *VersionError, a *PurgeError if a purge has begun and not ended, since half of what it
+// takes out is then still told, or one of the file system.
 func OpenReader(dir string) (*Reader, error) {
+	r, err := openPurging(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := notPurging(dir); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// openPurging is OpenReader of a crawl that a purge may have left unfinished.
+func openPurging(dir string) (*Reader, error) {
 	r, err := state.OpenReader(dir)
 	if err != nil {
 		return nil, err

@@ -45,8 +45,8 @@ var exitCodes = []exitMeaning{
 		"Read the summary: it says of each site why. Nothing is lost: the same command tries again."},
 	{exitDiskFull, "disk full, or another limit of the machine",
 		"Make room, or raise the limit that the message names. The same command goes on."},
-	{exitState, "the crawl is damaged",
-		"`crawl verify DIR` names what is damaged. Restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
+	{exitState, "the crawl is damaged, or a purge of it was not finished",
+		"The message says which command finishes a purge. `crawl verify DIR` names what is damaged. Restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
 	{exitInUse, "the crawl is in use by another process",
 		"Nothing: another process is at work on it. For a timer this is a success."},
 	{exitLater, "stopped early (also by --max-time), or what is left, or to be fetched again, is not due within the patience: the same command goes on",
@@ -150,6 +150,7 @@ func exitCode(err error) int {
 	var inUse *storage.InUseError
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
+	var purge *storage.PurgeError
 	var place *series.DirError
 	var name *series.NameError
 	var making *series.InUseError
@@ -162,7 +163,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &inUse), errors.As(err, &making):
 		return exitInUse
-	case errors.As(err, &damaged), errors.As(err, &version):
+	case errors.As(err, &damaged), errors.As(err, &version), errors.As(err, &purge):
 		return exitState
 	case storage.DiskFull(err), fetch.TooManyOpen(err):
 		return exitDiskFull

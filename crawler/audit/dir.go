@@ -17,7 +17,7 @@ import (
 
 // Dir audits the crawl in a directory, and changes nothing. As long as it reads, the
 // crawl cannot be opened to go on. The error is a *LineError where crawl.log has lines
-// that are none, a *storage.InUseError, a *storage.DamagedError, a *storage.VersionError,
+// that are none, a *storage.InUseError, a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError,
 // one that wraps storage.ErrNoCrawl, or one of the file system.
 func Dir(dir string, o Options) (*Report, error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {

@@ -34,7 +34,7 @@ type Options struct {
 // Compare tells what has changed between the crawl in the directory was and the later one
 // in is, neither of which it changes. As long as it reads, neither can be opened to go on.
 // It ends with ctx. The error is a *storage.InUseError where one of them runs, a
-// *storage.DamagedError, a *storage.VersionError, one that wraps storage.ErrNoCrawl, that
+// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, that
 // of a function in the options, or one of the file system.
 func Compare(ctx context.Context, was, is string, o Options) (r *Result, err error) {
 	if o.Most == 0 {

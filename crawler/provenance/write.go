@@ -45,7 +45,7 @@ type Result struct {
 //
 // Where ctx ends, or something fails, the files stay as they were, or some of them do: then
 // Verify says so. The error is a *storage.InUseError, a *storage.DamagedError, a
-// *storage.VersionError, one that wraps storage.ErrNoCrawl, the cause of ctx, or one of the
+// *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, the cause of ctx, or one of the
 // file system.
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {

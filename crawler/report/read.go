@@ -32,7 +32,7 @@ type Options struct {
 
 // Dir reports on the crawl in a directory, and changes nothing. As long as it reads, the
 // crawl cannot be opened to go on. Where one runs there it tells what the log says. The
-// error is a *storage.DamagedError, a *storage.VersionError, one that wraps
+// error is a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps
 // storage.ErrNoCrawl, or one of the file system; lines of the log that are none are
 // counted, and no error.
 func Dir(dir string, o Options) (r *Report, err error) {
