@@ -19,6 +19,9 @@ func (c *Crawler) logBegin() error {
 	notes := []string{"begin:clean"}
 	if c.db.Unclean() {
 		notes[0] = "begin:unclean"
+		if at := c.db.LastCommit(); !at.IsZero() {
+			notes = append(notes, "committed:"+micro(at))
+		}
 	}
 	if lost := c.db.LostLog(); lost > 0 {
 		c.opts.Logger.Warn("the log of requests was removed or cut since the last run: it proves nothing of that time", "file", c.db.Log().Name(), "bytes lost", lost)

@@ -22,6 +22,7 @@ type auditFlags struct {
 	out, temp, site        string
 	accessLog, heritrixLog string
 	agent, robots, delay   string
+	host                   string
 	as                     crawler.Options // how a robots.txt is read
 	given                  func(name string) bool
 }
@@ -32,8 +33,8 @@ const certificateFile = "audit.json"
 func (p *program) auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit [flags] DIR | audit --access-log FILE --agent TOKEN [--robots FILE]",
-		Short: "prove that a crawl was polite, or name what was not",
+		Use:   "audit [flags] DIR | audit --access-log FILE --agent NAME [--host HOST] [--robots FILE]",
+		Short: "check whether a crawl was polite, and name what was not",
 		Long: `audit recomputes from crawl.log and the stored copies of robots.txt, and from
 nothing else that the crawl believed: each pause against all that was asked, how
 many requests were under way at once, each URL against the robots.txt in force at
@@ -50,7 +51,7 @@ With --access-log it is for who owns a site, and for any crawler: it reads the l
 of nginx or Apache. Docs: docs/audit.md.`,
 		Example: `  crawl audit news.crawl
   crawl audit news.crawl --site www.example.com
-  crawl audit --access-log access.log --agent somebot --robots robots.txt`,
+  crawl audit --access-log a.log --agent somebot --host example.com --robots r.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = func(name string) bool { return cmd.Flags().Changed(name) }
 			return p.runAudit(&f, args)
@@ -63,8 +64,9 @@ of nginx or Apache. Docs: docs/audit.md.`,
 	flags.StringVar(&f.site, "site", "", "`host` of which all requests are told")
 	flags.StringVar(&f.accessLog, "access-log", "", "log `file` of nginx or Apache in the combined format, with the host first or without (- for standard input)")
 	flags.StringVar(&f.heritrixLog, "heritrix-log", "", "crawl.log `file` of Heritrix (- for standard input)")
-	flags.StringVar(&f.agent, "agent", "", "product `token` of the crawler in an access log")
-	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` that was in force")
+	flags.StringVar(&f.agent, "agent", "", "`name` of the crawler, a word of its User-Agent in the access log")
+	flags.StringVar(&f.host, "host", "", "`host` that the log is of: lines that name another are left out")
+	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` of --host that was in force")
 	flags.StringVar(&f.delay, "delay", "", "`duration` of the pause that was asked, as 2s, in place of that of --robots")
 	borrow(flags, &f.as, "", "dialect")
 	return cmd
@@ -89,13 +91,15 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	case logs && only("out", "site", "temp") != "":
 		return usage("--%s is for the audit of a directory", only("out", "site", "temp"))
 	case f.accessLog != "" && f.agent == "":
-		return usage("--agent: which crawler? its product token, as it stands in the log, such as --agent somebot")
+		return usage("--agent: which crawler? its name, as its User-Agent in the log has it, such as --agent somebot")
 	case f.robots != "" && f.agent == "":
 		return usage("--agent: whose group of %s counts? such as --agent somebot", f.robots)
+	case f.robots != "" && f.host == "":
+		return usage("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
 	case logs:
 		return p.auditLog(f)
-	case only("agent", "robots", "delay", "dialect") != "":
-		return usage("--%s is for --access-log and --heritrix-log: a crawl has kept what was asked of it", only("agent", "robots", "delay", "dialect"))
+	case only("agent", "host", "robots", "delay", "dialect") != "":
+		return usage("--%s is for --access-log and --heritrix-log: a crawl has kept what was asked of it", only("agent", "host", "robots", "delay", "dialect"))
 	case len(args) != 1:
 		return usage("crawl audit takes one argument, the directory of a crawl")
 	case !exists(args[0]):
@@ -203,7 +207,7 @@ func (p *program) audited(dir, out string, r *audit.Report) error {
 	if r.Killed > 0 {
 		killed = fmt.Sprintf(", %d of them killed", r.Killed)
 	}
-	w.told("audited", "%s of %s: %s, %d of them for robots.txt, to %s in %s%s", dir, r.Token, plural(int(r.Requests), "request"), r.RobotsRequests, plural(int(r.Sites), "site"), plural(r.Runs, "run"), killed)
+	w.told("audited", "%s of %s: %s, %s, to %s in %s%s", dir, r.Token, plural(int(r.Requests), "request"), ofThem(int(r.RobotsRequests), int(r.UseRequests)), plural(int(r.Sites), "site"), plural(r.Runs, "run"), killed)
 	if r.Requests > 0 {
 		w.told("from", "%s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
 	}
@@ -229,6 +233,15 @@ func (p *program) audited(dir, out string, r *audit.Report) error {
 		w.told("certificate", "%s", out)
 	}
 	return w.err
+}
+
+// ofThem says how many requests were for what has to be known before a page.
+func ofThem(robots, use int) string {
+	text := fmt.Sprintf("%d of them for robots.txt", robots)
+	if use > 0 {
+		text += fmt.Sprintf(", %d for tdmrep.json and licenses", use)
+	}
+	return text
 }
 
 // checks tells what each rule was held against.
@@ -279,15 +292,15 @@ func inSeconds(s float64) string {
 	return d.String()
 }
 
-// hostOf is the host name that --site means, which may be a URL.
-func hostOf(text string) (string, error) {
+// hostOf is the host name that a flag means, which may be a URL.
+func hostOf(flag, text string) (string, error) {
 	raw := text
 	if !strings.Contains(raw, "://") {
 		raw = "http://" + raw + "/"
 	}
 	u, err := frontier.ParseURL(raw)
 	if err != nil {
-		return "", usage("--site: %v", err)
+		return "", usage("--%s: %v", flag, err)
 	}
 	return u.Host(), nil
 }

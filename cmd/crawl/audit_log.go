@@ -53,11 +53,16 @@ func (p *program) auditLog(f *auditFlags) error {
 
 // visitor is who is audited, and what was asked of it.
 func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
-	v := audit.Visitor{Agent: f.agent}
-	if f.agent != "" {
-		if err := robots.CheckToken(f.agent); err != nil {
-			return v, usage("--agent: %v", err)
+	v := audit.Visitor{Agent: strings.TrimSpace(f.agent)}
+	if f.given("agent") && v.Agent == "" {
+		return v, usage("--agent: the name is empty")
+	}
+	if f.host != "" {
+		host, err := hostOf("host", f.host)
+		if err != nil {
+			return v, err
 		}
+		v.Host = host
 	}
 	if f.delay != "" {
 		var o crawler.Options
@@ -76,8 +81,20 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 			return v, usage("--robots: %v", err)
 		}
 		v.Robots = robots.Parse(body, f.as.Dialect)
+		if v.Token = tokenOf(v.Agent, f.as.Dialect); v.Token != v.Agent {
+			p.note("crawl: %q is no product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
+		}
 	}
 	return v, nil
+}
+
+// tokenOf is the longest product token that a name begins with, as "MJ" of "MJ12bot": a
+// robots.txt is read in the same way.
+func tokenOf(name string, d robots.Dialect) string {
+	for len(name) > 0 && d.CheckToken(name) != nil {
+		name = name[:len(name)-1]
+	}
+	return name
 }
 
 // visited tells what a log says of a crawler.
@@ -85,6 +102,9 @@ func (p *program) visited(r *audit.Visited) error {
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	if r.Requests == 0 {
 		w.told("audited", "%s: none of %s is of %s", r.Log, plural(int(r.Lines), "line"), cmp.Or(r.Agent, "a request"))
+		for _, text := range r.Remarks {
+			w.told("remark", "%s", text)
+		}
 		return w.err
 	}
 	w.told("audited", "%s of %s: %d of %s, from %s to %s", r.Log, cmp.Or(r.Agent, "all"), r.Requests, plural(int(r.Lines), "line"), r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))

@@ -19,6 +19,7 @@ type siteAnswer struct {
 	Contact    string    `json:"contact"`
 	Requests   int       `json:"requests"`
 	Robots     int       `json:"robots_requests"`
+	Use        int       `json:"use_requests"` // for tdmrep.json and licenses
 	Bytes      int64     `json:"bytes"`
 	First      time.Time `json:"first,omitzero"`
 	Last       time.Time `json:"last,omitzero"`
@@ -31,7 +32,7 @@ type siteAnswer struct {
 
 // auditSite tells all that was asked of one host.
 func (p *program) auditSite(f *auditFlags, dir string) error {
-	host, err := hostOf(f.site)
+	host, err := hostOf("site", f.site)
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,11 @@ func (s *siteTeller) request(r audit.Request) error {
 			s.w.line("requests", "line, time, status, bytes, seconds since the last answer (asked, by which clock), URL, rule")
 		}
 	}
-	if r.Robots == "" {
+	switch r.For {
+	case "robots":
 		a.Robots++
+	case "use":
+		a.Use++
 	}
 	a.Bytes += r.Bytes
 	a.Last = r.Time.UTC()
@@ -148,7 +152,7 @@ func (s *siteTeller) end(r *audit.Report) error {
 		w.told("result", "nothing was asked of %s by this crawl", a.Site)
 		return w.err
 	}
-	w.told("asked", "%s as %s (%s): %s, %d of them for robots.txt, %s, from %s to %s", a.Site, a.Token, a.Contact, plural(a.Requests, "request"), a.Robots, size(a.Bytes), a.First.Format(time.RFC3339), a.Last.Format(time.RFC3339))
+	w.told("asked", "%s as %s (%s): %s, %s, %s, from %s to %s", a.Site, a.Token, a.Contact, plural(a.Requests, "request"), ofThem(a.Robots, a.Use), size(a.Bytes), a.First.Format(time.RFC3339), a.Last.Format(time.RFC3339))
 	if a.Pauses > 0 {
 		w.told("pauses", "least %s, median %s, most %s", inSeconds(a.Least), inSeconds(a.Median), inSeconds(a.Most))
 	}

@@ -18,9 +18,9 @@ import (
 // What is said of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
 // with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
 //
-// For site owners: "`crawl audit --access-log FILE --agent TOKEN --robots FILE` tells of any
-// crawler, from the log of your own server, what it should not have asked for, and how
-// much too fast it was ([docs/audit.md](docs/audit.md))."
+// For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots FILE`
+// tells of any crawler, from the log of your own server, what it should not have asked
+// for, and how much too fast it was ([docs/audit.md](docs/audit.md))."
 func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 	t.Chdir("testdata/audit")
 	for _, tc := range []struct {
@@ -32,7 +32,7 @@ func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 		{"scrapy", "scrapy", []audit.Code{audit.NoRobots, audit.Disallowed, audit.TooEarly}},
 		{"permesso", "testbot", nil},
 	} {
-		args := []string{"audit", "--access-log", tc.log + ".log", "--agent", tc.agent, "--robots", "robots.txt"}
+		args := []string{"audit", "--access-log", tc.log + ".log", "--agent", tc.agent, "--host", "127.0.0.1", "--robots", "robots.txt"}
 		var out, said bytes.Buffer
 		code := run(args, nil, &out, &said)
 		want := exitCheck
@@ -65,6 +65,40 @@ func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 		}
 		if fmt.Sprint(broken) != fmt.Sprint(tc.broken) {
 			t.Errorf("%s: %v, want %v", tc.log, broken, tc.broken)
+		}
+	}
+}
+
+// Any name that stands in a log can be given, be it a product token or not; one that does
+// not stand there is told with those that do.
+func TestAnyNameInALogCanBeAudited(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := func(at int, target, agent string) string {
+		return fmt.Sprintf("192.0.2.1 - - [04/May/2026:00:00:%02d +0000] \"GET %s HTTP/1.1\" 200 1 \"-\" \"%s\"\n", at, target, agent)
+	}
+	const mj, spider = "Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)", "360Spider"
+	log := line(0, "/robots.txt", mj) + line(5, "/private", mj) + line(6, "/robots.txt", spider) + line(9, "/open", spider)
+	rules := "User-agent: MJ12bot\nDisallow: /private\n\nUser-agent: *\nDisallow: /open\n"
+	for name, text := range map[string]string{"log": log, "robots.txt": rules} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		agent, dialect, said, want string
+		code                       int
+	}{
+		{"MJ12bot", "rfc9309", `counts the group for "MJ"`, "log:2: disallowed: a.example/private", exitCheck},
+		{"MJ12bot", "koster1996", "", "log:2: disallowed: a.example/private", exitCheck},
+		{"360Spider", "rfc9309", `counts the group for ""`, "log:4: disallowed: a.example/open", exitCheck},
+		{"somebot", "rfc9309", "", `none of 4 lines is of somebot`, exitDone},
+		{"somebot", "rfc9309", "", `"` + mj + `" (2)`, exitDone},
+		{" ", "rfc9309", "--agent: the name is empty", "", exitUsage},
+	} {
+		var out, said bytes.Buffer
+		code := run([]string{"audit", "--access-log", "log", "--host", "https://A.example/", "--robots", "robots.txt", "--agent", tc.agent, "--dialect", tc.dialect}, nil, &out, &said)
+		if code != tc.code || !strings.Contains(said.String(), tc.said) || tc.said == "" && said.Len() > 0 || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), tc.want) {
+			t.Errorf("%+v: exit %d, %s\n%s", tc, code, &said, &out)
 		}
 	}
 }

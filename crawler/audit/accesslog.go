@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -31,20 +32,29 @@ func (v *visit) robots() bool {
 	return path == rulesTarget
 }
 
+// hostname is the host without what a crawl.log has around it.
+func (v *visit) hostname() string {
+	if _, rest, ok := strings.Cut(v.host, "://"); ok {
+		return hostOf(rest)
+	}
+	return v.host
+}
+
 // url names what was asked for.
 func (v *visit) url() string { return v.host + v.target }
 
 const accessTime = "02/Jan/2006:15:04:05 -0700"
 
 // parseAccess reads a line in the combined format of nginx and Apache, or with the host
-// before it, as vhost_combined has it. What a request was, where it is none of HTTP, is
-// empty.
+// or the addresses of X-Forwarded-For before it, as vhost_combined has it. The target is
+// empty if the request was not one of HTTP.
 func parseAccess(text string) (*visit, error) {
-	before, rest, ok := strings.Cut(text, " [")
-	date, rest, closed := strings.Cut(rest, `] "`)
-	if !ok || !closed {
+	before, rest, closed := strings.Cut(text, `] "`)
+	open := strings.LastIndex(before, " [") // a user name may have one as well
+	if open < 0 || !closed {
 		return nil, errors.New(`it is not in the combined format: ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "AGENT"`)
 	}
+	before, date := before[:open], before[open+len(" ["):]
 	v := &visit{}
 	var err error
 	if v.at, err = time.Parse(accessTime, date); err != nil {
@@ -52,11 +62,9 @@ func parseAccess(text string) (*visit, error) {
 	}
 	who := strings.Fields(before)
 	if len(who) < 3 {
-		return nil, errors.New("no address, or no user, stands before its time")
+		return nil, errors.New("it has no address, or no user, before its time")
 	}
-	if v.addr = who[0]; isAddr(who[1]) {
-		v.host, v.addr = hostOf(who[0]), who[1]
-	}
+	v.from(who)
 	request, rest, ok := quotedField(rest)
 	numbers := strings.Fields(rest)
 	if !ok || len(numbers) < 2 {
@@ -74,6 +82,31 @@ func parseAccess(text string) (*visit, error) {
 	}
 	v.ask(request)
 	return v, nil
+}
+
+// from reads the fields before the time: the address, the identity and the user, and what
+// servers are told to write before them: the host, and the value of X-Forwarded-For, which
+// is "-" or a list of addresses, the client's first. They are told apart by their form, so
+// that a bare address is never taken for a host.
+func (v *visit) from(fields []string) {
+	client := ""
+	for len(fields) > 3 {
+		first, next := fields[0], fields[1]
+		listed := strings.HasSuffix(first, ",")
+		switch {
+		case listed || (first == "-" || isAddr(first)) && isAddr(next):
+			if client == "" && first != "-" {
+				client = strings.TrimSuffix(first, ",")
+			}
+		case v.host == "" && first != "-" && !isAddr(first) && (isAddr(next) || strings.HasSuffix(next, ",") || next == "-" && isAddr(fields[2])):
+			v.host = hostOf(first)
+		default:
+			v.addr = cmp.Or(client, first)
+			return
+		}
+		fields = fields[1:]
+	}
+	v.addr = cmp.Or(client, fields[0])
 }
 
 // ask reads a request line.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -41,6 +42,8 @@ type Crawl struct {
 	Identity   crawler.Identity                                       // that the crawl has
 	Settings   map[string]string                                      // of the last run, as crawler.LastRun says them
 	UserAgents []string                                               // that WARC files name
+	Killed     bool                                                   // the last run did not end by itself: it was killed, or the disk was full
+	Committed  time.Time                                              // if Killed: when what the crawl knew was committed last
 }
 
 // Audit judges every request of a crawl. The error is a *LineError where the log has
@@ -89,6 +92,9 @@ func (a *auditor) readRuns() error {
 	defer log.Close()
 	if a.runs, err = readRuns(a.Name, log); err != nil {
 		return err
+	}
+	if last := &a.runs.all[len(a.runs.all)-1]; a.Killed {
+		last.killed, last.committed = true, a.Committed
 	}
 	if err := a.runs.settle(a.Identity, a.Settings); err != nil {
 		return &storage.DamagedError{Path: a.Name, Err: err}

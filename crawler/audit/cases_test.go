@@ -156,6 +156,29 @@ func TestCasesOfLogs(t *testing.T) {
 			w.ask(20, "/1", 200)
 			w.run(23, "begin:unclean")
 		}, []string{"no-robots 3", "no-robots 4"}, nil, ""},
+		{"a copy that a full disk has taken, at the end of the log", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.killed = true
+		}, nil, []int64{3}, "1 of 1 runs did not end by themselves"},
+		{"a copy that was lost long before a full disk", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.ask(20, "/1", 200)
+			w.killed, w.committed = true, day.Add(19*time.Second)
+		}, []string{"no-robots 3", "no-robots 4"}, nil, ""},
+		{"copies that a slow disk had not taken before a kill", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.ask(20, "/1", 200)
+			w.run(23, "begin:unclean", "committed:2026-05-04T00:00:00.500000Z")
+		}, nil, []int64{3, 4}, ""},
 		{"a rest that a kill has taken", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 200, all)
@@ -366,6 +389,7 @@ func TestLinesThatAreNoneAreNamed(t *testing.T) {
 		{"begin:clean", "changed:delay", "crawl.log:1: a setting that changed before any run, or to nothing"},
 		{"begin:clean", "begin:clean,changed:delay:1s->soon", "crawl.log is damaged: setting delay is \"soon\""},
 		{"begin:clean", "lost:some", "crawl.log:1: "},
+		{"begin:clean", "begin:clean,begin:unclean,committed:soon", "crawl.log:1: "},
 	} {
 		bad := bytes.Replace(log, []byte(tc.old), []byte(tc.new), 1)
 		if r, err := w.crawl(bad).Audit(audit.Options{}); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
@@ -443,6 +467,38 @@ func TestWhatIsSaidOfViolations(t *testing.T) {
 		t.Errorf("%+v", r.Violations[1])
 	}
 	if r.Bytes != 5 || r.Requests != 5 || r.RobotsRequests != 1 || r.Sites != 1 || r.Copies != 1 || r.Runs != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// However close a pause came, what is said of it are two lengths of time that differ.
+func TestWhatIsSaidOfAPauseHasTwoLengths(t *testing.T) {
+	for _, short := range []time.Duration{4 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, time.Second} {
+		w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+		w.run(0, "begin:clean")
+		w.copy(1, 200, "User-agent: *\nCrawl-delay: 2.25\n")
+		w.move(w.ask(3.5, "/1", 200), w.end(1).Add(2250*time.Millisecond-short))
+		r := w.audit(t)
+		if r.Violated != 1 {
+			t.Fatalf("%v too early: %+v", short, r.Violations)
+		}
+		kept, asked, _ := strings.Cut(r.Violations[0].Text, " after ")
+		_, asked, _ = strings.Cut(asked, "asked are ")
+		if kept = strings.TrimPrefix(kept, "began "); kept == asked || asked != "2.25s" {
+			t.Errorf("%v too early: %s", short, r.Violations[0].Text)
+		}
+	}
+}
+
+// What is asked about use is no robots.txt.
+func TestRequestsAboutUseAreCountedApart(t *testing.T) {
+	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+	w.run(0, "begin:clean")
+	w.copy(1, 200, "User-agent: *\nDisallow: /no\n")
+	w.hop(3, "http://a.example/.well-known/tdmrep.json", "10.0.0.1")
+	w.set(2, "for", "use")
+	w.ask(5, "/", 200)
+	if r := w.audit(t); !r.Clean() || r.Requests != 3 || r.RobotsRequests != 1 || r.UseRequests != 1 {
 		t.Errorf("%+v", r)
 	}
 }

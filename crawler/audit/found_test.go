@@ -28,10 +28,13 @@ type evidence struct {
 	copies   map[frontier.Site][]*robots.Snapshot
 	settings map[string]string
 	agents   []string
+
+	killed    bool // the last run did not end by itself
+	committed time.Time
 }
 
 func (e *evidence) clone() *evidence {
-	n := &evidence{slices.Clone(e.lines), map[frontier.Site][]*robots.Snapshot{}, e.settings, slices.Clone(e.agents)}
+	n := &evidence{slices.Clone(e.lines), map[frontier.Site][]*robots.Snapshot{}, e.settings, slices.Clone(e.agents), e.killed, e.committed}
 	for i := range n.lines {
 		n.lines[i].Annotations = slices.Clone(n.lines[i].Annotations)
 	}
@@ -56,7 +59,7 @@ func (e *evidence) audit(t *testing.T) *audit.Report {
 // crawl is the evidence with a log.
 func (e *evidence) crawl(log []byte) audit.Crawl {
 	return audit.Crawl{
-		Name: "crawl.log", Identity: testIdentity, Settings: e.settings, UserAgents: e.agents,
+		Name: "crawl.log", Identity: testIdentity, Settings: e.settings, UserAgents: e.agents, Killed: e.killed, Committed: e.committed,
 		Log: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil },
 		Robots: func(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 			return func(yield func(*robots.Snapshot, error) bool) {

@@ -109,7 +109,10 @@ func (a *auditor) request(h *host, r *request) error {
 // count adds a request to the figures.
 func (a *auditor) count(r *request) {
 	a.report.Requests++
-	if r.robots {
+	switch {
+	case r.use:
+		a.report.UseRequests++
+	case r.robots:
 		a.report.RobotsRequests++
 	}
 	if r.size > 0 {

@@ -165,7 +165,8 @@ func (a *auditor) early(r *request, m *miss) error {
 		v.Lines = append(v.Lines, m.last.line)
 		behind = "the end of line " + strconv.FormatInt(m.last.line, 10) + ", " + m.last.url.String()
 	}
-	v.Text = fmt.Sprintf("began %s after %s; asked are %s", told(m.kept), behind, told(m.pause))
+	kept, asked := toldApart(m.kept, m.pause)
+	v.Text = fmt.Sprintf("began %s after %s; asked are %s", kept, behind, asked)
 	return a.violation(v)
 }
 
@@ -175,6 +176,15 @@ func (a *auditor) concurrent(r, last *request) error {
 		Rule: "one request at a time",
 		Text: fmt.Sprintf("began %s before the end of line %d, %s", told(last.end.Sub(r.start)), last.line, last.url),
 	})
+}
+
+// toldApart is what told says of two lengths of time that differ, with more digits if it
+// says the same of both.
+func toldApart(a, b time.Duration) (string, string) {
+	if told(a) != told(b) {
+		return told(a), told(b)
+	}
+	return a.String(), b.String()
 }
 
 // told is a length of time to the millisecond, or as it is where it is shorter.

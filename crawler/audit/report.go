@@ -25,6 +25,7 @@ type Report struct {
 
 	Requests       int64 `json:"requests"`
 	RobotsRequests int64 `json:"robots_requests"` // of them for robots.txt
+	UseRequests    int64 `json:"use_requests"`    // of them for tdmrep.json and licenses
 	Refused        int64 `json:"refused"`         // URLs that were not asked for, as robots.txt forbids it
 	Bytes          int64 `json:"bytes"`           // of answers, as they came over the wire
 	Sites          int64 `json:"sites"`

@@ -22,10 +22,11 @@ import (
 
 // A run is one of those that wrote the log.
 type run struct {
-	begun   time.Time // zero: the log does not say it
-	last    time.Time // of its last line
-	killed  bool      // it did not end by itself, as the next one says
-	changes map[string]string
+	begun     time.Time // zero: the log does not say it
+	last      time.Time // of its last line
+	killed    bool      // it did not end by itself, as the next one says, or the state
+	committed time.Time // if killed: when the state was committed last; zero: not recorded
+	changes   map[string]string
 	pace
 }
 
@@ -100,13 +101,19 @@ func (r *runsOf) about(text, before []byte) error {
 	if err != nil || l.URL != crawllog.RunURL {
 		return err
 	}
+	var committed time.Time
+	if at, ok := l.Annotation("committed"); ok {
+		if committed, err = time.Parse(crawllog.MicroForm, at); err != nil {
+			return err
+		}
+	}
 	if how, ok := l.Annotation("begin"); ok {
 		if len(before) > 0 && len(r.all) == 0 {
 			r.all = append(r.all, run{}) // of which only the end is there
 		}
 		r.end(before)
 		if n := len(r.all); n > 0 {
-			r.all[n-1].killed = how == "unclean"
+			r.all[n-1].killed, r.all[n-1].committed = how == "unclean", committed
 		}
 		r.all = append(r.all, run{begun: l.Time, changes: map[string]string{}})
 	}
@@ -203,15 +210,20 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 // defaultIPDelay is that of crawler.Options.IPDelay.
 const defaultIPDelay = 250 * time.Millisecond
 
-// justWritten is how long before its last line a run may have ended requests of which a
-// kill has taken what the crawl knew: lines are written at once, and commits come a
-// little later, on a slow disk a good deal.
+// justWritten is how long before its last line, or its last commit, a run may have ended
+// requests of which a kill, or a full disk, has taken what the crawl knew: lines are
+// written at once, and commits come a little later.
 const justWritten = 10 * time.Second
 
 // lostBy reports whether a kill may have taken what the crawl had learned at a moment
 // of a run.
 func (r *runsOf) lostBy(run int, at time.Time) bool {
-	return r.all[run].killed && at.After(r.all[run].last.Add(-justWritten))
+	n := &r.all[run]
+	end := n.last
+	if !n.committed.IsZero() && n.committed.Before(end) {
+		end = n.committed
+	}
+	return n.killed && at.After(end.Add(-justWritten))
 }
 
 // killedBetween reports whether a kill may have taken what a run before knew at a moment.

@@ -20,6 +20,7 @@ type Request struct {
 	Error  string    `json:"error,omitempty"` // as in the log
 	Bytes  int64     `json:"bytes"`           // of the answer, as they came over the wire
 	Took   float64   `json:"took"`            // seconds from start to end
+	For    string    `json:"for,omitempty"`   // "robots" for a robots.txt, "use" for a tdmrep.json or a license
 
 	// Since the end of the answer before to the same scheme, host and port: what was
 	// kept, and what had to be, in seconds. Kept is absent for the first.
@@ -27,7 +28,7 @@ type Request struct {
 	Asked float64        `json:"asked,omitempty"` // by the line
 	Clock frontier.Clock `json:"clock,omitempty"` // that asked it
 
-	Robots string `json:"robots,omitempty"` // when the robots.txt in force had come; absent for a robots.txt itself
+	Robots string `json:"robots,omitempty"` // when the robots.txt in force had come; absent where For is set
 	Rule   string `json:"rule,omitempty"`   // that allows the URL, or forbids it
 }
 
@@ -52,6 +53,12 @@ func (a *auditor) row(s *site, r *request, k kept) Request {
 	if k.any {
 		seconds := k.pause.Seconds()
 		row.Kept = &seconds
+	}
+	switch {
+	case r.use:
+		row.For = "use"
+	case r.robots:
+		row.For = "robots"
 	}
 	if r.robots || s.copies.now == nil {
 		return row

@@ -92,8 +92,13 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string {
+	return fmt.Sprintf("%s:%d: %s: nothing can be said of a log with foreign or broken lines", e.File, e.Line, e.cause())
+}
+
+// cause is what is wrong with the line, in one line of text.
+func (e *LineError) cause() string {
 	first, _, _ := strings.Cut(e.Err.Error(), "\n") // the other fields are no better
-	return fmt.Sprintf("%s:%d: %s: nothing can be proven by a log with foreign or broken lines", e.File, e.Line, first)
+	return first
 }
 
 // Unwrap returns the cause.

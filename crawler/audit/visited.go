@@ -31,7 +31,7 @@ type visited struct {
 }
 
 // judge goes on by one visit.
-func (w *watch) judge(x *visit) error {
+func (w *watch) judge(x *visit) {
 	if _, known := w.hosts[x.host]; !known && len(w.hosts) >= mostNames {
 		x.host = others
 	}
@@ -62,13 +62,15 @@ func (w *watch) judge(x *visit) error {
 		h.rest = x
 	}
 	if x.host == others {
-		return nil
+		return
 	}
-	err := w.rules(h, x)
-	if err == nil {
-		err = w.pace(h, x)
+	w.rules(h, x)
+	switch {
+	case x.exact():
+		w.exactPace(h, x)
+	case x.host != "" && w.gap.pause > 0: // lines without a host may be of several
+		w.pace(h, x)
 	}
-	return err
 }
 
 // rate counts how many come in a second, and in a minute.
@@ -95,14 +97,14 @@ func (h *visited) rate(x *visit) {
 }
 
 // rules judges by robots.txt: whether it was asked for, and what it says.
-func (w *watch) rules(h *visited, x *visit) error {
+func (w *watch) rules(h *visited, x *visit) {
 	if x.robots() {
 		h.Robots++
 		if h.FirstRobots.IsZero() {
 			h.FirstRobots = x.time()
 		}
 		h.rules = x.at
-		return nil
+		return
 	}
 	w.check(NoRobots).Checked++
 	switch {
@@ -111,27 +113,20 @@ func (w *watch) rules(h *visited, x *visit) error {
 			w.count(NoRobots)
 			break
 		}
-		err := w.violation(w.of(NoRobots, x, "came before robots.txt was asked for, in this log, which begins at "+clock(w.began), "RFC 9309, section 2.2"))
-		if err != nil {
-			return err
-		}
+		w.violation(w.of(NoRobots, x, "came before robots.txt was asked for, in this log, which begins at "+clock(w.began), "RFC 9309, section 2.2"))
 	default:
 		w.check(StaleRobots).Checked++
 		if age := x.time().Sub(h.rules); age > freshFor+resolution {
-			err := w.violation(w.of(StaleRobots, x, fmt.Sprintf("came %v after robots.txt was asked for the last time", age), "RFC 9309, section 2.4: 24 hours"))
-			if err != nil {
-				return err
-			}
+			w.violation(w.of(StaleRobots, x, fmt.Sprintf("came %v after robots.txt was asked for the last time", age), "RFC 9309, section 2.4: 24 hours"))
 		}
 	}
 	if w.group == nil {
-		return nil
+		return
 	}
 	w.check(Disallowed).Checked++
 	if v := w.group.Match(x.target); !v.Allowed() {
-		return w.violation(w.of(Disallowed, x, "is forbidden by robots.txt", because(v)))
+		w.violation(w.of(Disallowed, x, "is forbidden by robots.txt", because(v)))
 	}
-	return nil
 }
 
 func (w *watch) of(code Code, x *visit, text, rule string) *Violation {
@@ -141,15 +136,9 @@ func (w *watch) of(code Code, x *visit, text, rule string) *Violation {
 // clock is a time of an access log.
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// pace judges how fast the visitor was. A pause counts from the end of an answer to the
-// beginning of the next request.
-func (w *watch) pace(h *visited, x *visit) error {
-	if x.exact() {
-		return w.exactPace(h, x)
-	}
-	if w.gap.pause <= 0 {
-		return nil
-	}
+// pace judges how fast the visitor was, to the second. A pause counts from the end of an
+// answer to the beginning of the next request.
+func (w *watch) pace(h *visited, x *visit) {
 	w.check(TooEarly).Checked++
 	// nginx dates the end of an answer, Apache the beginning of a request: in either case
 	// n pauses take no longer than from the date of the first to that of the last, and
@@ -163,7 +152,7 @@ func (w *watch) pace(h *visited, x *visit) error {
 	}
 	const rounding = 1e-6
 	if now-h.least < resolution.Seconds()-rounding {
-		return nil
+		return
 	}
 	from, took, requests := h.from, x.at.Sub(h.from.at)+resolution, h.n-h.fromN
 	h.least, h.from, h.fromN = now, x, h.n
@@ -174,36 +163,37 @@ func (w *watch) pace(h *visited, x *visit) error {
 	v := w.of(TooEarly, x, text, w.asks())
 	v.Lines = append(v.Lines, from.line)
 	v.Pause = &Pause{Clock: w.gap.clock, Asked: w.gap.pause.Seconds(), Kept: took.Seconds() / float64(requests)}
-	return w.violation(v)
+	w.violation(v)
 }
 
-// exactPace judges where the log says when requests began and ended.
-func (w *watch) exactPace(h *visited, x *visit) error {
+// exactPace judges by a log that says when requests began and ended.
+func (w *watch) exactPace(h *visited, x *visit) {
 	before := h.before
 	if before == nil || x.end.After(before.end) {
 		h.before = x
 	}
 	if before == nil {
-		return nil
+		return
 	}
 	w.check(Concurrent).Checked++
 	kept := x.start.Sub(before.end)
 	if kept <= -fine {
 		v := w.of(Concurrent, x, fmt.Sprintf("began %v before the end of line %d", -kept, before.line), "one request at a time")
 		v.Lines = append(v.Lines, before.line)
-		return w.violation(v)
+		w.violation(v)
+		return
 	}
 	if w.gap.pause <= 0 {
-		return nil
+		return
 	}
 	w.check(TooEarly).Checked++
 	if kept+2*fine > w.gap.pause {
-		return nil
+		return
 	}
 	v := w.of(TooEarly, x, fmt.Sprintf("began %v after the end of line %d; asked are %v", kept, before.line, w.gap.pause), w.asks())
 	v.Lines = append(v.Lines, before.line)
 	v.Pause = &Pause{Clock: w.gap.clock, Asked: w.gap.pause.Seconds(), Kept: kept.Seconds()}
-	return w.violation(v)
+	w.violation(v)
 }
 
 // asks names what asks for the pause.
@@ -227,6 +217,16 @@ func (w *watch) finish() {
 		r.Hosts = append(r.Hosts, h.Host)
 	}
 	r.First, r.Last = r.First.UTC(), r.Last.UTC()
+	if w.unread != nil {
+		w.remark("%d of %d lines are in another form and left out, the first of them line %d: %s", r.Unread, r.Lines, w.unread.Line, w.unread.cause())
+	}
+	switch {
+	case r.Requests > 0:
+	case len(w.others) > 0:
+		w.remark("no line has %q as a word of its User-Agent; those that the log has most often: %s", w.Agent, w.others.most(5))
+	case len(w.elsewhere) > 0:
+		w.remark("no line names the host %s; those that it names most often: %s", w.Host, w.elsewhere.most(5))
+	}
 	rests, unannounced := int64(0), int64(0)
 	for _, h := range hosts {
 		rests, unannounced = rests+h.Rests, unannounced+h.Unannounced
@@ -246,9 +246,13 @@ func (w *watch) finish() {
 		w.remark("Retry-After is not in the log: whether it was obeyed after 429 and 503 is not known")
 	}
 	if w.group == nil && r.Requests > 0 {
-		w.remark("no robots.txt was given: what it forbids is not judged")
+		w.remark("no robots.txt of a host was given: what it forbids is not judged")
 	}
-	if w.gap.pause <= 0 && r.Requests > 0 {
+	switch unnamed := w.hosts[""]; {
+	case r.Requests == 0:
+	case w.gap.pause <= 0:
 		w.remark("no pause was asked: how fast the requests came is told, not judged")
+	case unnamed != nil:
+		w.remark("%d requests name no host, and may be to several: their pauses are not judged", unnamed.Requests)
 	}
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"io"
@@ -17,10 +18,11 @@ import (
 // A Visitor is a crawler that somebody else runs, as the logs of servers know it, and
 // what was asked of it.
 type Visitor struct {
-	Agent  string                 // product token: of the lines those count whose User-Agent has it as a word; "" is all of them
-	Robots *robots.File           // the robots.txt that was in force; nil: what it forbids is not judged
-	Delay  time.Duration          // that was asked between two requests; 0: that of Robots
-	Each   func(*Violation) error // called with each violation that is told: of those that asked for no robots.txt the first of a host; may be nil
+	Agent  string        // name of the crawler: lines count if their User-Agent has it as a word; "" is all lines
+	Host   string        // lines count if they name this host, or none; "" is all lines
+	Robots *robots.File  // the robots.txt of Host that was in force; nil, or without Host: what it forbids is not judged
+	Token  string        // the product token that Robots is read for; "" is Agent
+	Delay  time.Duration // that was asked between two requests to a host; 0: that of Robots
 }
 
 // A Visited is what an audit of a Visitor has found. The names of its fields in JSON are
@@ -28,8 +30,10 @@ type Visitor struct {
 type Visited struct {
 	Log      string    `json:"log"`
 	Agent    string    `json:"agent"`
+	Host     string    `json:"host,omitempty"` // that was asked about
 	Lines    int64     `json:"lines"`
-	Requests int64     `json:"requests"` // of the visitor
+	Unread   int64     `json:"unreadable_lines"` // of Lines: in another form
+	Requests int64     `json:"requests"`         // of the visitor
 	First    time.Time `json:"first,omitzero"`
 	Last     time.Time `json:"last,omitzero"`
 
@@ -81,8 +85,8 @@ const (
 )
 
 // Access audits by the access log of a server, in the combined format of nginx or Apache,
-// with the host before it or without. Name is that of the log, for errors: a *LineError
-// where it has a line that is none.
+// with the host before it or without. Lines in another form are counted and left out. The
+// error is a *LineError if the log, whose name is name, has no other ones, or one of log.
 func (v Visitor) Access(name string, log io.Reader) (*Visited, error) {
 	return v.audit(name, log, parseAccess)
 }
@@ -94,41 +98,52 @@ func (v Visitor) Heritrix(name string, log io.Reader) (*Visited, error) {
 
 func (v Visitor) audit(name string, log io.Reader, parse func(string) (*visit, error)) (*Visited, error) {
 	w := &watch{
-		Visitor: v, hosts: map[string]*visited{}, names: counts{}, addrs: counts{},
-		report: &Visited{Log: name, Agent: v.Agent, Violations: []Violation{}, Remarks: []string{}},
+		Visitor: v, hosts: map[string]*visited{}, names: counts{}, addrs: counts{}, others: counts{}, elsewhere: counts{},
+		report: &Visited{Log: name, Agent: v.Agent, Host: v.Host, Violations: []Violation{}, Remarks: []string{}},
 	}
 	for _, c := range Codes() {
 		if rule := visitorRules[c.Code]; rule != "" {
 			w.report.Checks = append(w.report.Checks, Check{Code: c.Code, Rule: rule})
 		}
 	}
-	if v.Robots != nil {
-		w.group = v.Robots.Group(v.Agent)
+	if v.Robots != nil && v.Host != "" {
+		w.group = v.Robots.Group(cmp.Or(v.Token, v.Agent))
 		w.gap = gapOf(w.group)
 	}
 	if v.Delay > 0 {
 		w.gap = gap{v.Delay, frontier.OwnClock}
 	}
-	n, err := crawllog.Texts(log, func(n int64, text []byte, torn bool) error {
+	read := int64(0)
+	other := func(n int64, why error) {
+		if w.report.Lines, w.report.Unread = n, w.report.Unread+1; w.report.Unread == 1 {
+			w.unread = &LineError{File: name, Line: n, Err: why}
+		}
+	}
+	err := crawllog.SiftTexts(log, func(n int64, text []byte, torn bool) error {
 		x, err := parse(string(text))
-		if err != nil && torn {
+		switch {
+		case err != nil && torn:
 			w.remark("the last line has no end: it is left out")
 			return nil
+		case err != nil:
+			other(n, err)
+			return nil
 		}
-		w.report.Lines = n
-		if err != nil || x == nil {
-			return err
+		read, w.report.Lines = read+1, n
+		if x != nil {
+			x.line = n
+			w.take(x)
 		}
-		x.line = n
-		return w.take(x)
-	})
-	if err := lineError(name, n, err); err != nil {
+		return nil
+	}, func(n int64, why error) error { other(n, why); return nil })
+	switch {
+	case err != nil:
 		return nil, err
+	case read == 0 && w.unread != nil:
+		return nil, w.unread
 	}
 	for w.waiting.Len() > 0 {
-		if err := w.judge(heap.Pop(&w.waiting).(*visit)); err != nil {
-			return nil, err
-		}
+		w.judge(heap.Pop(&w.waiting).(*visit))
 	}
 	w.finish()
 	return w.report, nil
@@ -146,25 +161,38 @@ var visitorRules = map[Code]string{
 // A watch follows one visitor through a log.
 type watch struct {
 	Visitor
-	group   *robots.Group // nil: its rules are not known
-	gap     gap
-	hosts   map[string]*visited
-	names   counts
-	addrs   counts
-	waiting visits
-	newest  time.Time
-	began   time.Time // of the log, whoever asked
-	exact   bool
-	report  *Visited
+	group     *robots.Group // nil: its rules are not known
+	gap       gap
+	hosts     map[string]*visited
+	names     counts
+	addrs     counts
+	others    counts     // User-Agents of other lines
+	elsewhere counts     // hosts of lines that name another one than Host
+	unread    *LineError // the first line in another form; nil if there is none
+	waiting   visits
+	newest    time.Time
+	began     time.Time // of the log
+	exact     bool
+	report    *Visited
 }
 
-// take puts a line in order, where it is one of the visitor.
-func (w *watch) take(x *visit) error {
+// take puts a line in order if it is one of the visitor.
+func (w *watch) take(x *visit) {
 	if w.began.IsZero() || x.at.Before(w.began) {
 		w.began = x.at
 	}
+	if w.Host != "" {
+		switch {
+		case x.host == "":
+			x.host = w.Host
+		case x.hostname() != w.Host:
+			w.elsewhere.add(x.hostname())
+			return
+		}
+	}
 	if !named(x.agent, w.Agent) && !x.exact() || x.target == "" {
-		return nil
+		w.others.add(x.agent)
+		return
 	}
 	w.exact = x.exact()
 	heap.Push(&w.waiting, x)
@@ -172,11 +200,8 @@ func (w *watch) take(x *visit) error {
 		w.newest = x.at
 	}
 	for w.waiting.Len() > 0 && (w.waiting.Len() > mostWaits || w.waiting[0].time().Before(w.newest.Add(-disorder))) {
-		if err := w.judge(heap.Pop(&w.waiting).(*visit)); err != nil {
-			return err
-		}
+		w.judge(heap.Pop(&w.waiting).(*visit))
 	}
-	return nil
 }
 
 // named reports whether a User-Agent has a product token as a word of its own.
@@ -248,6 +273,17 @@ func (c counts) list() []Count {
 	return all[:min(len(all), mostTold)]
 }
 
+// most names the n most frequent.
+func (c counts) most(n int) string {
+	var all []string
+	for i, k := range c.list() {
+		if i < n {
+			all = append(all, fmt.Sprintf("%q (%d)", clip(k.Name), k.Count))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 func (w *watch) remark(format string, args ...any) {
 	w.report.Remarks = append(w.report.Remarks, fmt.Sprintf(format, args...))
 }
@@ -262,13 +298,9 @@ func (w *watch) count(code Code) {
 	w.report.Violated++
 }
 
-func (w *watch) violation(v *Violation) error {
+func (w *watch) violation(v *Violation) {
 	w.count(v.Code)
 	if len(w.report.Violations) < mostListed {
 		w.report.Violations = append(w.report.Violations, *v)
 	}
-	if w.Each == nil {
-		return nil
-	}
-	return w.Each(v)
 }

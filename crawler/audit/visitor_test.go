@@ -20,6 +20,13 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`A.example:80 2001:db8::1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 404 0 "-" "-"`:                        {host: "a.example", addr: "2001:db8::1", target: "/", status: 404, agent: "-"},
 		`a.example 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET http://B.example:81/x HTTP/1.1" 301 0 "-" ""`:          {host: "b.example", addr: "192.0.2.1", target: "/x", status: 301},
 		`crawl-1.example.net - - [04/May/2026:03:02:01 +0000] "\x16\x03\x01" 400 0 "-" "-"`:                               {addr: "crawl-1.example.net", status: 400, agent: "-"},
+		`203.0.113.9, 10.0.0.1 127.0.0.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:               {addr: "203.0.113.9", target: "/", status: 200, agent: "bot"},
+		`203.0.113.9 127.0.0.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:                         {addr: "203.0.113.9", target: "/", status: 200, agent: "bot"},
+		`- 127.0.0.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:                                   {addr: "127.0.0.1", target: "/", status: 200, agent: "bot"},
+		`a.example - 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:                         {host: "a.example", addr: "192.0.2.1", target: "/", status: 200, agent: "bot"},
+		`a.example unknown, 10.0.0.2 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:         {host: "a.example", addr: "unknown", target: "/", status: 200, agent: "bot"},
+		`2001:db8::3 a.example 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:               {host: "", addr: "2001:db8::3", target: "/", status: 200, agent: "bot"},
+		`192.0.2.1 - J [at home] Doe [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:                       {addr: "192.0.2.1", target: "/", status: 200, agent: "bot"},
 		`[2001:db8::2]:443 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "HEAD / HTTP/1.1" 200 0 "-" "\xff\n"`:               {host: "[2001:db8::2]", addr: "192.0.2.1", target: "/", status: 200, agent: "\xffn"},
 	} {
 		want.at = at
@@ -56,7 +63,7 @@ func FuzzAccessLog(f *testing.F) {
 		if (v == nil) != (err != nil) || v != nil && (v.addr == "" || v.at.IsZero()) {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if _, err := (Visitor{Agent: "bot", Robots: robots.Parse([]byte("User-agent: *\nCrawl-delay: 1\nDisallow: /a"), robots.RFC9309)}).Access("log", strings.NewReader(text)); err != nil {
+		if _, err := (Visitor{Agent: "bot", Host: "a.example", Robots: robots.Parse([]byte("User-agent: *\nCrawl-delay: 1\nDisallow: /a"), robots.RFC9309)}).Access("log", strings.NewReader(text)); err != nil {
 			var line *LineError
 			if !errors.As(err, &line) || line.Line < 1 {
 				t.Errorf("%v", err)
@@ -111,7 +118,7 @@ func TestPausesToTheSecond(t *testing.T) {
 		// Apache dates the beginning, and writes at the end.
 		{asked(0, r, 20, "/slow", 10, "/quick", 30, "/"), 10 * time.Second, nil},
 	} {
-		v, err := Visitor{Agent: "bot", Delay: tc.delay}.Access("log", strings.NewReader(tc.log))
+		v, err := Visitor{Agent: "bot", Host: "a.example", Delay: tc.delay}.Access("log", strings.NewReader(tc.log))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,9 +194,11 @@ func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
 	}
 }
 
-func TestALogWithForeignLinesIsNone(t *testing.T) {
+// A file without a line of a log is refused. In a log, lines in another form are counted
+// and left out.
+func TestUnreadableLinesAreLeftOut(t *testing.T) {
 	for text, line := range map[string]int64{
-		"foreign\n": 1, asked(0, "/") + "\n": 2, asked(0, "/") + "x\ny": 2, strings.Repeat("x", 9<<20): 1,
+		"foreign\n": 1, "\nforeign\n": 1, strings.Repeat("x", 9<<20): 1,
 	} {
 		_, err := Visitor{Agent: "bot"}.Access("log", strings.NewReader(text))
 		var bad *LineError
@@ -197,9 +206,66 @@ func TestALogWithForeignLinesIsNone(t *testing.T) {
 			t.Errorf("%.100q: %v", text, err)
 		}
 	}
-	v, err := Visitor{Agent: "bot"}.Access("log", strings.NewReader(asked(0, "/", 5, "/")+"192.0.2.1 - - [04/Ma"))
-	if err != nil || v.Requests != 2 || v.Remarks[0] != "the last line has no end: it is left out" {
-		t.Errorf("%+v, %v", v, err)
+	for text, want := range map[string]string{
+		asked(0, "/robots.txt", 5, "/") + "192.0.2.1 - - [04/Ma":                                                           "the last line has no end: it is left out",
+		asked(0, "/robots.txt") + "x\n" + asked(5, "/"):                                                                    "1 of 3 lines are in another form and left out, the first of them line 2: it is not in the combined format",
+		asked(0, "/robots.txt") + "\n" + asked(5, "/") + "\x00\n":                                                          "2 of 4 lines are in another form and left out, the first of them line 2: it is not",
+		strings.Repeat("x", 9<<20) + "\n" + asked(0, "/robots.txt", 5, "/"):                                                "1 of 3 lines are in another form and left out, the first of them line 1: the line is longer",
+		asked(0, "/robots.txt") + `192.0.2.1 - - [32/May/2026:00:00:00 +0000] "GET / HTTP/1.1" 1 1` + "\n" + asked(9, "/"): "the first of them line 2: its time is not written as",
+	} {
+		v, err := Visitor{Agent: "bot", Host: "a.example", Delay: 5 * time.Second}.Access("log", strings.NewReader(text))
+		if err != nil || v.Requests != 2 || v.Violated != 0 || !strings.Contains(v.Remarks[0], want) {
+			t.Errorf("%.100q: %+v, %v", text, v, err)
+		}
+	}
+}
+
+// What one host asks is asked by no other one, and a log that does not say which host was
+// asked is not judged by it.
+func TestARobotsFileIsThatOfOneHost(t *testing.T) {
+	// A polite crawler of three hosts, each with a pause of 3 s.
+	log := func(named bool) string {
+		var b strings.Builder
+		for i := range 60 {
+			target := "/x"
+			if i < 3 {
+				target = "/robots.txt"
+			} else if i%3 == 1 {
+				target = "/private/x" // forbidden by the host a alone
+			}
+			if named {
+				fmt.Fprintf(&b, "%c.example:443 ", 'a'+i%3)
+			}
+			fmt.Fprintf(&b, "192.0.2.1 - - [04/May/2026:00:00:%02d +0000] \"GET %s HTTP/1.1\" 200 1 \"-\" \"bot\"\n", i, target)
+		}
+		return b.String()
+	}
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /private/\nCrawl-delay: 3\n"), robots.RFC9309)
+	const unnamed, whose = "60 requests name no host", "no robots.txt of a host was given"
+	for _, tc := range []struct {
+		named            bool
+		host             string
+		delay            time.Duration
+		requests, broken int64
+		remark           string
+	}{
+		{true, "a.example", 0, 20, 0, ""},
+		{true, "b.example", 0, 20, 19, ""}, // as if it were the robots.txt of b
+		{true, "", 0, 60, 0, whose},
+		{true, "", 3 * time.Second, 60, 0, whose},
+		{true, "", 4 * time.Second, 60, 57, whose},
+		{true, "d.example", 0, 0, 0, "those that it names most often: \"a.example\" (20)"},
+		{false, "", 0, 60, 0, whose},
+		{false, "", 3 * time.Second, 60, 0, unnamed},
+		{false, "a.example", 0, 60, 78, ""}, // as was said: all of it is of one host
+	} {
+		v, err := Visitor{Agent: "bot", Host: tc.host, Robots: rules, Delay: tc.delay}.Access("log", strings.NewReader(log(tc.named)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Requests != tc.requests || v.Violated != tc.broken || !strings.Contains(strings.Join(v.Remarks, "\n"), tc.remark) {
+			t.Errorf("%+v: %d requests, %d violations, %q", tc, v.Requests, v.Violated, v.Remarks)
+		}
 	}
 }
 
@@ -212,7 +278,7 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 2026-05-04T00:00:06.700Z -9998          - http://a.example/no L http://a.example/ unknown #003 - - - -
 2026-05-04T00:00:09.400Z   200       3000 http://a.example/no/2 L http://a.example/ text/html #002 20260504000009300+100 sha1:X - -
 `
-	v, err := Visitor{Agent: "heritrix", Robots: robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3"), robots.RFC9309)}.Heritrix("crawl.log", strings.NewReader(log))
+	v, err := Visitor{Agent: "heritrix", Host: "a.example", Robots: robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3"), robots.RFC9309)}.Heritrix("crawl.log", strings.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
 	}

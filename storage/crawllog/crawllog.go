@@ -53,7 +53,8 @@
 // up (status -61 or -2), and how many URLs are left in its queue.
 //
 // Some lines are about the crawl: their URL is permesso:run. With begin:clean or
-// begin:unclean a run begins; after begin:unclean lines may be missing. With
+// begin:unclean a run begins; after begin:unclean lines may be missing, and committed:TIME
+// says when the state was committed last before the unclean end. With
 // lost:BYTES so much of the log was removed since the run before. With order:WORD the
 // run was told something while it ran: pause, resume, slow, exclude, add or limit; or
 // it begins by taking back what an earlier one was told: lift. A line with site:SITE

@@ -61,21 +61,29 @@ var errTorn = errors.New("it has no end, as in a log that is still written, or o
 // a last one without an end. It takes bounded memory whatever stands in r, and stops at
 // the first error of a function, or of r.
 func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other func(n int64, why error) error) error {
+	return SiftTexts(r, func(n int64, text []byte, torn bool) error {
+		if torn {
+			return other(n, errTorn)
+		}
+		l, err := Parse(string(text))
+		if err != nil {
+			return other(n, err)
+		}
+		return line(n, l, text)
+	}, other)
+}
+
+// SiftTexts calls text with each line of a log as Texts does, and other with the number of
+// each line that is too long, and why. It stops at the first error of a function, or of r.
+func SiftTexts(r io.Reader, text func(n int64, text []byte, torn bool) error, other func(n int64, why error) error) error {
 	in := lines.NewReader(r)
 	for n := int64(1); ; n++ {
-		text, err := in.Next()
+		line, err := in.Next()
 		switch {
 		case err == io.EOF:
 			return nil
-		case err == nil && in.Torn():
-			err = other(n, errTorn)
 		case err == nil:
-			l, bad := Parse(string(text))
-			if bad != nil {
-				err = other(n, bad)
-			} else {
-				err = line(n, l, text)
-			}
+			err = text(n, line, in.Torn())
 		case errors.Is(err, lines.ErrLong):
 			err = other(n, err)
 		}
