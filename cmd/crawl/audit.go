@@ -51,7 +51,7 @@ With --access-log it is for who owns a site, and for any crawler: it reads the l
 of nginx or Apache. Docs: docs/audit.md.`,
 		Example: `  crawl audit news.crawl
   crawl audit news.crawl --site www.example.com
-  crawl audit --access-log a.log --agent somebot --host example.com --robots r.txt`,
+  crawl audit --access-log a.log --agent bot --host example.com --robots r.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = func(name string) bool { return cmd.Flags().Changed(name) }
 			return p.runAudit(&f, args)
