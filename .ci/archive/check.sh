@@ -16,8 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here/check.mjs" "$work"
 cd "$work"
-echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save warcio@2.4.11 @harvard-lil/js-wacz@0.1.3
+"$here/../node/link.sh"
 
 for file in "${files[@]}"; do
 	npx --no-install warcio index "$file" >index.jsonl

@@ -75,11 +75,7 @@ modules=$work/node
 mkdir -p "$modules"
 cp "$here"/{pages,serve}.mjs "$modules"
 cd "$modules"
-if [ ! -e package ]; then
-	echo '{"private":true}' >package.json
-	npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1
-	tar -xzf "$(npm pack --silent replaywebpage@2.5.3)"
-fi
+"$here/../node/link.sh"
 export CHROMIUM=${CHROMIUM:-$(command -v chromium)}
 node pages.mjs live "$walk" "$work/urls.txt" "$work/shots"
 kill $nginx

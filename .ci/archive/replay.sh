@@ -13,9 +13,5 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here"/{replay,serve}.mjs "$work"
 cd "$work"
-echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1
-# ui.js and sw.js have everything in them: what the package depends on is not
-# needed.
-tar -xzf "$(npm pack --silent replaywebpage@2.5.3)"
+"$here/../node/link.sh"
 CHROMIUM=${CHROMIUM:-$(command -v chromium)} node replay.mjs package "$wacz" "$2" "$3" "$screenshot"

@@ -14,8 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here/table.mjs" "$work"
 cd "$work"
-echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save hyparquet@1.31.5 csv-parse@7.0.3 @duckdb/node-api@1.5.6-r.1
+"$here/../node/link.sh"
 
 "$crawl" export "$dir" --format parquet --output table.parquet --check 2>log || { cat log >&2; exit 1; }
 "$crawl" export "$dir" --format csv --exact --output table.csv --check 2>log || { cat log >&2; exit 1; }

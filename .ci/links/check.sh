@@ -15,8 +15,7 @@ cd "$here/../.."
 go build -o "$work/list" ./.ci/links/list
 cp "$here/compare.mjs" "$work"
 cd "$work"
-echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save parse5@8.0.0 css-tree@3.2.1
+"$here/../node/link.sh"
 
 find -L /usr/share/doc "$here/pages" -type f \( -name '*.html' -o -name '*.htm' -o -name '*.html.[a-z][a-z]' \) -exec realpath {} + | sort -u >names
 ./list <names >ours.jsonl

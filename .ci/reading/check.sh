@@ -14,8 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here/ask.mjs" "$work"
 cd "$work"
-echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save @duckdb/node-api@1.5.6-r.1
+"$here/../node/link.sh"
 
 # exports runs the commands of the document that export.
 exports() {

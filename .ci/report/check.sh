@@ -20,8 +20,7 @@ python3 "$here/check.py" "$dir" "$work/report.json"
 "$here/../archive/install.sh" node chromium
 cp "$here/look.mjs" "$work"
 cd "$work"
-echo '{"private":true}' >package.json
-npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1
+"$here/../node/link.sh"
 export CHROMIUM=${CHROMIUM:-$(command -v chromium)}
 node look.mjs report.html pictures
 node look.mjs hostile.html hostile

@@ -142,8 +142,7 @@ mkdir "$work/node"
 cp "$here"/{resolve,rows}.mjs "$here/../archive/check.mjs" "$work/node"
 (
 	cd "$work/node"
-	echo '{"private":true}' >package.json
-	npm install --silent --no-audit --no-fund --no-save warcio@2.4.11 @duckdb/node-api@1.5.6-r.1
+	"$here/../node/link.sh"
 	for snapshot in "${snapshots[@]}"; do
 		node check.mjs "$snapshot"/warc/*.warc.gz --index "$snapshot/index.cdxj"
 	done

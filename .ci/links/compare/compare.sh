@@ -83,7 +83,7 @@ find_in scrapy.tsv names /usr/bin/python3 "$here/scrapy_links.py"
 if [ ! -e "$dir/browser.tsv" ]; then
 	mkdir -p "$dir/node"
 	cp "$here/browser.mjs" "$dir/node"
-	(cd "$dir/node" && echo '{"private":true}' >package.json && npm install --silent --no-audit --no-fund --no-save playwright-core@1.65.1)
+	(cd "$dir/node" && "$here/../../node/link.sh")
 	CHROMIUM=${CHROMIUM:-$(command -v chromium)} find_in browser.tsv sample node "$dir/node/browser.mjs" "$dir/unpacked"
 fi
 
