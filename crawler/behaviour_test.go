@@ -1,17 +1,21 @@
 package crawler_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/export"
 )
 
-// A body that ends early is no page: it is asked for three times, and given up.
+// A page whose body ends early is asked for three times, and then taken as far as it came.
 func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -22,13 +26,31 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 			http.NewResponseController(rw).Flush()
 			panic(http.ErrAbortHandler)
 		})
-		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Patience = 48 * time.Hour }, "http://a.example/")
-		wantPages(t, pages, "http://a.example/")
-		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.Skips[crawler.SkipFailed] != 1 {
-			t.Errorf("asked for %d times, %v", n, sum.Skips)
+		w.Site("http://a.example").Page("/half", "")
+		dir := t.TempDir()
+		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, 48*time.Hour }, "http://a.example/")
+		wantPages(t, pages, "http://a.example/", "http://a.example/cut", "http://a.example/half")
+		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.Skips[crawler.SkipFailed] != 0 || sum.Errors["truncated"] != 2 || sum.Status[200] != 5 {
+			t.Errorf("asked for %d times, skipped %v, failed %v, answers %v", n, sum.Skips, sum.Errors, sum.Status)
 		}
-		w.AssertNeverFetched("http://a.example/half")
 		w.AssertPolite()
+		notes := []string{}
+		for _, l := range logLines(t, dir) {
+			if l.URL == "http://a.example/cut" {
+				why, _ := l.Annotation("error")
+				cut, _ := l.Annotation("trunc")
+				notes = append(notes, fmt.Sprint(l.Status, " ", why, " ", cut))
+			}
+		}
+		if want := []string{"200 truncated disconnect", "200 truncated disconnect", "200  disconnect"}; !slices.Equal(notes, want) {
+			t.Errorf("crawl.log says %q, want %q", notes, want)
+		}
+		if row := tableOf(t, dir)["/cut"]; row == nil || row.Truncated != "disconnect" || row.Fate != export.Fetched || row.WARCFile == "" || row.Links == nil || *row.Links != 1 {
+			t.Errorf("the row of the page: %+v", row)
+		}
+		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 

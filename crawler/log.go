@@ -161,7 +161,7 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 		notes.text("proto", x.Proto)
 	}
 	if x.Err != nil {
-		if x.Err.Stage != fetch.StageChallenge { // an answer all the same
+		if x.Status == 0 {
 			l.Status = stageStatus(x.Err.Stage)
 		}
 		notes.text("error", string(x.Err.Stage))

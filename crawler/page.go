@@ -26,7 +26,7 @@ type Page struct {
 	Status     int
 	Header     http.Header
 	Body       []byte            // decompressed
-	Truncated  string            // why Body is not the whole: "length"; empty if it is
+	Truncated  string            // why Body is not the whole, as Exchange.Truncated; empty if it is
 	Type       string            // media type, lower case, without parameters
 	Location   frontier.URL      // where a redirect leads; zero if nowhere
 	Directives robots.Directives // of X-Robots-Tag and meta elements

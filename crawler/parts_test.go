@@ -116,7 +116,9 @@ func TestTheLineOfARequest(t *testing.T) {
 		"lost": {fetch.Exchange{Err: broken(fetch.StageReset)}, false, false,
 			`-3 -1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:reset`},
 		"lost within the body": {fetch.Exchange{Status: 200, WireBytes: 1, Err: broken(fetch.StageTruncated)}, false, false,
-			`-3 1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:truncated`},
+			`200 1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:truncated`},
+		"the last try, lost within the body": {fetch.Exchange{Status: 200, WireBytes: 1, Truncated: "disconnect"}, true, false,
+			`200 1 L http://a.example/ "" "sum" start:2001-02-03T04:05:06.000007Z took:1.500000 trunc:disconnect`},
 		"a challenge": {fetch.Exchange{Status: 403, Err: broken(fetch.StageChallenge)}, false, false,
 			`403 0 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:challenge`},
 	} {

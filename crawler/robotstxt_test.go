@@ -22,7 +22,7 @@ import (
 // file is missing."
 //
 // For site owners: "A robots.txt that fails is no permission: 408, 421, 425,
-// 429, 5xx, a time-out, no connection, a body that ends early, too many
+// 429, 5xx, a time-out, no connection, a 200 whose body ends early, too many
 // redirects."
 func TestAnswersToRobots(t *testing.T) {
 	status := func(code int) http.HandlerFunc {

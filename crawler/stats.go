@@ -33,8 +33,8 @@ type Counts struct {
 	Fetched   int                 // URLs that a server answered: each time, where they are fetched again (Options.Revisit)
 	Pages     int                 // of these, with a 2xx status, but for what pages are shown with, and sitemaps
 	Bytes     int64               // of bodies, as they came over the wire
-	Status    map[int]int         // answers by HTTP status
-	Errors    map[string]int      // requests that failed, by stage
+	Status    map[int]int         // answers by HTTP status, those of Errors that have one too
+	Errors    map[string]int      // requests that failed, by stage: no answer, or not a whole page
 	Skips     map[Reason]int      // URLs that were not fetched
 	Retries   int                 // pages queued for another try
 	Handler   int                 // errors of the handler
@@ -65,7 +65,8 @@ func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) 
 		}
 		if x.Err != nil {
 			increment(&n.Errors, string(x.Err.Stage))
-		} else {
+		}
+		if x.Status != 0 {
 			increment(&n.Status, x.Status)
 		}
 	}

@@ -20,7 +20,7 @@ type Exchange struct {
 	Status        int    // 0 if there was no answer
 	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
-	Body          []byte // decoded; at most the cap
+	Body          []byte // decoded; at most the cap; of one that broke off, as far as it came
 	Truncated     string // why Body is not the whole: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
 	WireBytes     int64  // of the content as it came
 
@@ -50,6 +50,9 @@ type Exchange struct {
 
 	Asked frontier.Pause // that was to be kept before Started
 
+	// Err says why there is no answer, or not the whole of one with a 2xx status; nil for the
+	// last try of a page that broke off, which is taken as far as it came. With any other
+	// status a body that is broken sets Truncated alone: the answer means the same without.
 	Err *Error
 
 	lent   *[]byte // that Body is in
@@ -90,6 +93,12 @@ func (x *Exchange) trouble() frontier.Trouble {
 		return frontier.PageTrouble
 	}
 	return frontier.NoTrouble
+}
+
+// incomplete reports whether an answer with a 2xx status has lost the end of its body, and
+// some of that came.
+func (x *Exchange) incomplete() bool {
+	return x.Err != nil && x.Err.Stage.ofBody() && x.Status/100 == 2 && len(x.Body) > 0
 }
 
 // answer is what the server said, in a head that could not be read as a whole,

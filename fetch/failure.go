@@ -63,6 +63,16 @@ func (s Stage) noConnection() bool {
 	return false
 }
 
+// ofBody reports whether a failure at a stage leaves the status and the header of an answer
+// that has them as they are: only its body is broken, or does not end.
+func (s Stage) ofBody() bool {
+	switch s {
+	case StageEncoding, StageTruncated, StageBodyTimeout, StageTotalTimeout:
+		return true
+	}
+	return false
+}
+
 // trouble is whose fault a failure at a stage is.
 func (s Stage) trouble() frontier.Trouble {
 	switch {

@@ -122,7 +122,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	if err != nil && !isSpool(err) {
 		return res, notYet(err, &res.Outcome)
 	}
-	h.concludePage(x, &res)
+	h.concludePage(x, entry, &res)
 	return res, err
 }
 
@@ -176,7 +176,7 @@ func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 }
 
 // concludePage turns the entry's exchange into an outcome.
-func (h *host) concludePage(x *Exchange, res *Result) {
+func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	o := &res.Outcome
 	o.Fate = frontier.Fate{Code: frontier.Failed, Status: x.Status, Rules: h.snapshot.Fetched}
 	if x.Err != nil {
@@ -190,6 +190,12 @@ func (h *host) concludePage(x *Exchange, res *Result) {
 	}
 	res.Exchanges = append(res.Exchanges, x)
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.trouble(), x.retryAfter()
+	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
+		// The last try: the page is what came of it. The site still rests as after a failure.
+		x.Err, res.Page = nil, x
+		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
+		return
+	}
 	if x.Err != nil {
 		o.Again = x.Err.Stage == StageStale || x.Err.Stage == StageStopped
 		return
@@ -368,7 +374,7 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) 
 		h.drop()
 		return x, h.fail(x, w, errFields)
 	}
-	b, err := h.read(w, a, x.Status, resp)
+	b, err := h.read(w, a, resp)
 	c.used = time.Now()
 	if again := c.finish(); err != nil || b.cut || !keep || !again {
 		h.drop()
@@ -388,25 +394,42 @@ func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exc
 	return x, h.fail(x, w, err)
 }
 
-// maxRedirectBody is how much is read of what comes with the redirect of a
-// robots.txt.
-const maxRedirectBody = 64 << 10
+// Bounds of a body that tells nothing beyond the status and the header of its answer.
+const (
+	maxRedirectBody = 64 << 10        // bytes, of the redirect of a robots.txt
+	needlessWait    = 5 * time.Second // until its end: one that never ends would take the time-out of a body
+)
 
-// read reads what stands behind an answer's header.
-func (h *host) read(w *watch, a ask, status int, resp *http.Response) (*body, error) {
+// bodyLimit returns the most bytes that are read of an answer's body, decoded.
+func (a *ask) bodyLimit(status int) int64 {
+	if a.robots && status/100 == 3 {
+		return min(a.limit, maxRedirectBody)
+	}
+	return a.limit
+}
+
+// needless reports whether an answer means the same without its body: a redirect, or an
+// answer other than 2xx for robots.txt, tdmrep.json or a license.
+func (a *ask) needless(resp *http.Response) bool {
+	status := resp.StatusCode
+	return status/100 == 3 && resp.Header.Get("Location") != "" || a.robots && status/100 != 2
+}
+
+// read reads the body of an answer.
+func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	w.enter(phaseBody)
 	if a.head {
 		return bodiless(resp), nil
 	}
-	limit, budget := a.limit, h.fetcher.bodies
+	if a.needless(resp) {
+		w.within(needlessWait)
+	}
+	budget := h.fetcher.bodies
 	if a.robots {
 		budget = nil // such a visit may have several
-		if status/100 == 3 {
-			limit = min(limit, maxRedirectBody)
-		}
 	}
 	defer resp.Body.Close()
-	return h.fetcher.readBody(resp, budget, limit, h.fetcher.opts.Lend && !a.robots, h.progress(w))
+	return h.fetcher.readBody(resp, budget, a.bodyLimit(resp.StatusCode), h.fetcher.opts.Lend && !a.robots, h.progress(w))
 }
 
 // take makes b the body of x. err is what went wrong with it on its way.
@@ -432,10 +455,17 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	if b.cut {
 		x.Truncated = "length"
 	}
-	if x.Err != nil {
+	if x.Err != nil && !x.Err.Stage.ofBody() {
 		return nil
 	}
-	if network := challengeOf(x.Status, x.Header, x.Body, x.URL.Target()); network != "" {
+	if x.Status/100 != 2 {
+		x.Err = nil // the status and the header say what the answer means (RFC 9110, section 15)
+	}
+	seen := x.Body
+	if x.Err != nil {
+		seen = nil // the length of a body tells a challenge from a page that speaks of one
+	}
+	if network := challengeOf(x.Status, x.Header, seen, x.URL.Target()); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
 	}
 	return nil

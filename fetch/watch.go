@@ -80,6 +80,14 @@ func (w *watch) set() {
 	}
 }
 
+// within says that the whole is to end in d, if not before.
+func (w *watch) within(d time.Duration) {
+	if end := time.Now().Add(d); end.Before(w.ends) {
+		w.ends = end
+		w.set()
+	}
+}
+
 // pause stops the time-outs.
 func (w *watch) pause() {
 	w.paused = time.Now()

@@ -309,7 +309,7 @@ func tryInWords(t *crawler.Try) string {
 	}
 	text := fmt.Sprintf("%s status %d", stamp(t.Start), t.Status)
 	if t.Status <= 0 {
-		text = fmt.Sprintf("%s no answer", stamp(t.Start))
+		text = fmt.Sprintf("%s failed", stamp(t.Start))
 	}
 	if stage, ok := t.Annotation("error"); ok {
 		text += " (" + stage + ")"

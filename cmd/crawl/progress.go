@@ -48,7 +48,7 @@ func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
 	w.line("bytes", "%s", size(s.Bytes))
 	w.counts("answers", s.Status)
 	w.words("not fetched", inOrder(s.Skips), inWords)
-	w.words("no answer", inOrder(s.Errors), stageInWords)
+	w.words("failed", inOrder(s.Errors), stageInWords)
 	if s.Retries > 0 {
 		w.line("tried again", "%s, after an answer or a failure that may pass", times(s.Retries))
 	}

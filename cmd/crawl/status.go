@@ -201,7 +201,7 @@ func runLines(w *lines, s crawler.Status) {
 	changeLines(w, r.Changes, r.Unread)
 	w.counts("answers", r.Status)
 	w.words("not fetched", inOrder(r.Skips), inWords)
-	w.words("no answer", inOrder(r.Errors), stageInWords)
+	w.words("failed", inOrder(r.Errors), stageInWords)
 }
 
 // siteLines say who is asked, and who is waited for.

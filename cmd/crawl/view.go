@@ -76,7 +76,7 @@ func (v *view) answers() string {
 		parts = append(parts, "answers "+strings.Join(codes, ", "))
 	}
 	if n := sum(v.stats.Errors); n > 0 {
-		parts = append(parts, fmt.Sprintf("no answer: %d", n))
+		parts = append(parts, fmt.Sprintf("failed: %d", n))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -181,7 +181,7 @@ func (r *Report) growthPlot() *plot {
 var answerWords = []struct {
 	digit        int
 	class, words string
-}{{2, "c2", "2xx"}, {3, "c0", "3xx"}, {4, "c6", "4xx"}, {5, "c4", "5xx"}, {1, "c3", "1xx"}, {0, "c7", "no answer"}}
+}{{2, "c2", "2xx"}, {3, "c0", "3xx"}, {4, "c6", "4xx"}, {5, "c4", "5xx"}, {1, "c3", "1xx"}, {0, "c7", "failed"}}
 
 func (r *Report) statusPlot() *plot {
 	p, x := r.overTime("status", "What sites answered", "Requests over time, by class of the answer")

@@ -1,0 +1,128 @@
+package fetch
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// brokenBodies are what follows the status line of an answer whose body is broken: its last
+// fields, and the body. With open the connection stays so.
+var brokenBodies = []struct {
+	name, rest string
+	open       bool
+	truncated  string
+}{
+	{"short", "Content-Length: 100\r\n\r\nhalf", false, "disconnect"},
+	{"chunks without end", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", false, "disconnect"},
+	{"a size that is none", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", false, "disconnect"},
+	{"no gzip", "Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\nthis is no gzip file", false, "unspecified"},
+	{"gzip that is cut", "Content-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00xx", false, "disconnect"},
+	{"a coding that is not known", "Content-Encoding: compress\r\nContent-Length: 4\r\n\r\ntext", false, "unspecified"},
+	{"no end", "\r\nhalf", true, "time"},
+	{"chunks that stop", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", true, "time"},
+}
+
+// answersOnce answers target with a status and a broken body, and all else with 404.
+func answersOnce(target, head, rest string, open bool) func(net.Conn, int) {
+	return func(c net.Conn, n int) {
+		answers(func(r *request, n int) string {
+			if r.target != target {
+				return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+			}
+			io.WriteString(c, head+rest)
+			if open {
+				io.Copy(io.Discard, c)
+			}
+			return ""
+		})(c, n)
+	}
+}
+
+// What a redirect or an error means does not depend on its body (RFC 9110, section 15).
+func TestTheStatusOfAPageCountsBeforeItsBody(t *testing.T) {
+	for _, status := range []int{300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 410, 451} {
+		for _, b := range brokenBodies {
+			t.Run(fmt.Sprint(status, " ", b.name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					head, most := fmt.Sprintf("HTTP/1.1 %d X\r\n", status), time.Duration(0)
+					if b.open {
+						most = 30 * time.Second
+					}
+					if status/100 == 3 {
+						head, most = head+"Location: /there\r\n", min(most, needlessWait)
+					}
+					w := &wire{serve: answersOnce("/", head, b.rest, b.open)}
+					res, all := newTour(t, Options{Network: w}).visit("http://a.example/")
+					x := last(all)
+					if len(all) != 2 || res.Page != x || x.Err != nil || x.Status != status || x.Truncated != b.truncated || res.Outcome.Trouble != frontier.NoTrouble {
+						t.Errorf("%d requests, page %+v, outcome %+v", len(all), res.Page, res.Outcome)
+					}
+					if took := x.Ended.Sub(x.Started); took != most {
+						t.Errorf("took %v, want %v", took, most)
+					}
+				})
+			})
+		}
+	}
+}
+
+// With 3xx and 4xx robots.txt means what RFC 9309, sections 2.3.1.2 and 2.3.1.3, say,
+// without its body. A 5xx closes the site, and so does a 200 whose body is broken.
+func TestTheStatusOfRobotsTxtCountsBeforeItsBody(t *testing.T) {
+	for status, want := range map[int]robots.Access{200: robots.Defer, 302: robots.Allow, 404: robots.Allow, 410: robots.Allow, 403: robots.Disallow, 500: robots.Defer, 503: robots.Defer} {
+		for _, b := range brokenBodies {
+			t.Run(fmt.Sprint(status, " ", b.name), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					head := fmt.Sprintf("HTTP/1.1 %d X\r\n", status)
+					if status == 302 {
+						head += "Location: /there.txt\r\n"
+					}
+					w := &wire{serve: answersOnce("/robots.txt", head, b.rest, b.open)}
+					v := newTour(t, Options{Network: w})
+					v.once = true
+					res, all := v.visit("http://a.example/")
+					if status != 200 && (all[0].Err != nil || all[0].Truncated != b.truncated) || all[0].Status != status {
+						t.Errorf("status %d, truncated %q: %v", all[0].Status, all[0].Truncated, all[0].Err)
+					}
+					if took := all[0].Ended.Sub(all[0].Started); b.open && status != 200 && took != needlessWait {
+						t.Errorf("took %v", took)
+					}
+					v.once = false
+					if res, all = v.visit("http://a.example/"); res.Verdict.Access != want || (want == robots.Allow) != (res.Page != nil) {
+						t.Errorf("verdict %v, want %v, after %d requests", res.Verdict, want, len(all))
+					}
+				})
+			})
+		}
+	}
+}
+
+// The end of a page is asked for three times. What came of the last try is the page then, if
+// anything came.
+func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
+	for _, b := range brokenBodies {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answersOnce("/", "HTTP/1.1 200 OK\r\n", b.rest, b.open)}
+			res, all := newTour(t, Options{Network: w}).visit("http://a.example/")
+			some := strings.Contains(b.rest, "half")
+			if len(all) != 1+frontier.MaxTries || (res.Page != nil) != some || all[1].Err == nil || all[2].Err == nil {
+				t.Fatalf("%s: %d requests, page %+v", b.name, len(all), res.Page)
+			}
+			x := last(all)
+			if some && (x != res.Page || x.Err != nil || x.Truncated != b.truncated || string(x.Body) != "half" || res.Outcome.Fate.Code != frontier.Fetched) {
+				t.Errorf("%s: body %q, truncated %q, outcome %+v: %v", b.name, x.Body, x.Truncated, res.Outcome, x.Err)
+			}
+			if res.Outcome.Trouble != frontier.PageTrouble {
+				t.Errorf("%s: the site does not rest: %v", b.name, res.Outcome.Trouble)
+			}
+		})
+	}
+}
