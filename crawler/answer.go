@@ -71,7 +71,7 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 		}
 		return resp, err
 	}
-	body, err := fetch.Decode(resp.Header.Get("Content-Encoding"), resp.Body)
+	body, err := fetch.Decode(strings.Join(resp.Header["Content-Encoding"], ","), resp.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s at byte %d: %w", file.Name(), at.Offset, err)
 	}
@@ -160,7 +160,7 @@ func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	if err != nil {
 		return http.NoBody, err
 	}
-	body, err := fetch.Decode(resp.Header.Get("Content-Encoding"), resp.Body)
+	body, err := fetch.Decode(strings.Join(resp.Header["Content-Encoding"], ","), resp.Body)
 	if err != nil {
 		resp.Body.Close()
 		return http.NoBody, fmt.Errorf("the answer of %s of %s: %w", c.OfURL, c.OfDate.Format(time.RFC3339Nano), err)

@@ -20,6 +20,7 @@ type body struct {
 
 	plain, kept pile  // what becomes decoded and wire
 	raw         *pile // what came, where no decoder was free
+	windows     int64 // that its decoders take
 	later       func(src source) error
 }
 
@@ -61,14 +62,24 @@ func (s *source) Read(p []byte) (int, error) {
 // after each read from the wire with the number of bytes. The body can be used
 // after settle, which needs no connection any more.
 func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, lend bool, read func(int)) (*body, error) {
+	return f.readAs(resp, budget, limit, lend, false, read)
+}
+
+// readRules is readBody for what permits or forbids: bytes that no decoder has read may
+// forbid, and are an error.
+func (f *Fetcher) readRules(resp *http.Response, limit int64, read func(int)) (*body, error) {
+	return f.readAs(resp, nil, limit, false, true, read)
+}
+
+func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend, whole bool, read func(int)) (*body, error) {
 	b := &body{share: share{budget: budget}}
 	b.plain.share, b.kept.share = &b.share, &b.share
-	coding, err := codingOf(resp.Header)
+	codings, err := codingsOf(resp.Header)
 	if err != nil {
 		return b, err
 	}
 	src := source{r: resp.Body, read: read, most: f.portion()}
-	if coding == "" {
+	if len(codings) == 0 {
 		err = b.read(&src, limit, resp.ContentLength, lend)
 		b.n = src.n
 		return b, err
@@ -76,45 +87,52 @@ func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, len
 	// A coding may also have more bytes on the wire than it stands for, without
 	// end: empty blocks, frames to be skipped.
 	src.end = mostCoded(limit)
-	if !budget.window(coding) {
-		b.raw = &pile{share: &share{budget: budget, full: true}}
-		b.later = func(src source) error { return f.decode(b, coding, src, limit, lend, false) }
+	if !budget.window(codings...) {
+		b.raw, b.windows = &pile{share: &share{budget: budget, full: true}}, windows(codings)
+		b.later = func(src source) error {
+			return f.decode(b, newDecoding(codings, f.decoders.get), src, limit, lend, false)
+		}
 		err = b.raw.fill(&src, src.end-1)
 		b.n = src.n
 		return b, err
 	}
-	defer budget.freeWindow(coding)
+	defer budget.freeWindow(codings...)
 	if n := min(resp.ContentLength, src.end, maxScratch); f.opts.KeepWire && n > 0 && b.share.grow(n) {
 		b.kept.b = make([]byte, 0, n)
+	}
+	d := newDecoding(codings, f.decoders.get)
+	if whole {
+		d.beWhole(resp.ContentLength)
 	}
 	// The coding may end before the transfer coding, or the stream, says that it
 	// does. Where that goes wrong it costs the connection only: a Content-Length
 	// that counts the decoded bytes is a common mistake.
-	return b, f.decode(b, coding, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
+	return b, f.decode(b, d, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
 
 // mostCoded is how many bytes a body takes on the wire that has so many decoded, in bytes.
 func mostCoded(limit int64) int64 { return limit + limit/16 + 64<<10 }
 
-// decode reads what src has. What stands behind the end of the coding is read,
-// too, if drained is set.
-func (f *Fetcher) decode(b *body, coding string, src source, limit int64, lend, drained bool) error {
-	d := f.decoders.get(coding)
-	defer f.decoders.put(d)
+// decode reads what src has. What comes after the end of the coding is read, too, if drained
+// is set.
+func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, drained bool) error {
+	defer func() {
+		for _, l := range d.layers {
+			f.decoders.put(l.decoder)
+		}
+	}()
 	if f.opts.KeepWire {
 		src.keep = &b.kept
 	}
-	d.src = src
-	d.begin()
-	err := b.read(&guarded{d: d}, limit, -1, lend)
+	err := b.read(d.begin(src), limit, -1, lend)
 	switch {
 	case isSpool(err):
-	case err != nil && d.src.err == nil && d.src.n == 0: // an empty body is not compressed
+	case err != nil && d.empty():
 		err = nil
-	case errors.Is(err, ErrBomb), err != nil && d.src.err == errLength:
+	case d.cut(err):
 		b.cut, err = true, nil
 	case err != nil:
-		err = blame(err, &d.src)
+		err = d.blame(err)
 	case !b.cut && drained:
 		drain(&d.src, limit)
 	}
@@ -143,10 +161,10 @@ func (b *body) decodeRaw(ctx context.Context) error {
 		return nil
 	}
 	defer b.raw.free()
-	if err := b.share.budget.windows.Acquire(ctx, 1); err != nil {
+	if err := b.share.budget.windows.Acquire(ctx, b.windows); err != nil {
 		return context.Cause(ctx)
 	}
-	defer b.share.budget.windows.Release(1)
+	defer b.share.budget.windows.Release(b.windows)
 	return b.later(source{r: b.raw.reader(), read: func(int) {}, end: b.raw.most})
 }
 

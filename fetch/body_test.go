@@ -188,7 +188,7 @@ func TestWhatStandsBehindACodingIsReadWhereItEnds(t *testing.T) {
 		if err != nil || string(b.plain.b) != "hello" || (b.n == int64(len(wire))) != tc.whole {
 			t.Errorf("length %d, HTTP/%d: %d bytes of %d were read, body %q: %v", tc.length, tc.version, b.n, len(wire), b.plain.b, err)
 		}
-		if idle := f.decoders.idle["gzip"]; len(idle) != 1 || idle[0].src.r != nil {
+		if idle := f.decoders.idle["gzip"]; len(idle) != 1 || idle[0].from != nil {
 			t.Error("the decoder was not given back, or holds on to the body")
 		}
 	}

@@ -37,15 +37,26 @@ func newBudget(size int64, dir string) *budget {
 	return &budget{size: size, room: semaphore.NewWeighted(size), windows: semaphore.NewWeighted(maxWindows), dir: dir}
 }
 
-// window reports whether a body in a coding can be decoded at once;
-// then freeWindow follows.
-func (b *budget) window(coding string) bool {
-	return b == nil || coding == "gzip" || b.windows.TryAcquire(1)
+// windows returns how many decoders of codings have a large window.
+func windows(codings []string) (n int64) {
+	for _, coding := range codings {
+		if coding == "br" || coding == "zstd" {
+			n++
+		}
+	}
+	return n
 }
 
-func (b *budget) freeWindow(coding string) {
-	if b != nil && coding != "gzip" {
-		b.windows.Release(1)
+// window reports whether a body with codings can be decoded at once;
+// then freeWindow follows.
+func (b *budget) window(codings ...string) bool {
+	n := windows(codings)
+	return b == nil || n == 0 || b.windows.TryAcquire(n)
+}
+
+func (b *budget) freeWindow(codings ...string) {
+	if n := windows(codings); b != nil && n > 0 {
+		b.windows.Release(n)
 	}
 }
 

@@ -3,7 +3,9 @@ package fetch
 import (
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +29,10 @@ func coded(t testing.TB, coding string, b []byte) []byte {
 	switch coding {
 	case "gzip":
 		w = gzip.NewWriter(&out)
+	case "deflate":
+		w = zlib.NewWriter(&out)
+	case "raw deflate":
+		w, _ = flate.NewWriter(&out, 5)
 	case "br":
 		w = brotli.NewWriterLevel(&out, 5)
 	case "zstd":
@@ -217,6 +223,59 @@ func TestBombsCostTheCap(t *testing.T) {
 	}
 }
 
+// Each bound of a body in codings ends one that no other bound would end.
+func TestEachBoundOfABombAlone(t *testing.T) {
+	const noLimit = 1 << 40
+	blanks := make([]byte, 32<<20)
+	prose := bytes.Repeat(text(64<<10), 64)                                                            // which is some 30 times as small in gzip
+	skipped := bytes.Repeat(append([]byte("\x50\x2a\x4d\x18\x00\x10\x00\x00"), text(4<<10)...), 4<<10) // RFC 8878, section 3.1.2
+	for _, tc := range []struct {
+		name, codings string
+		wire          []byte
+		limit, most   int64 // most: bytes of the body
+		layer         int   // that is ended, and after how many bytes
+		ends          int64
+		by            error // nil: the size of the body
+	}{
+		{"size", "gzip", coded(t, "gzip", prose), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
+		{"size", "br", coded(t, "br", text(4<<20)), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
+		{"size", "zstd", coded(t, "zstd", text(4<<20)), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
+		{"size", "deflate", coded(t, "deflate", text(4<<20)), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
+		{"size of the last", "gzip, deflate", chained(t, prose, "gzip", "deflate"), 1 << 20, 1 << 20, 1, 1<<20 + 1, nil},
+		{"ratio", "gzip", coded(t, "gzip", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
+		{"ratio", "deflate", coded(t, "raw deflate", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
+		{"ratio", "br", coded(t, "br", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
+		{"ratio", "zstd", coded(t, "zstd", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
+		{"ratio of the first", "zstd, gzip", coded(t, "gzip", bytes.Repeat([]byte("\x50\x2a\x4d\x18\x00\x00\x00\x00"), 4<<20)), noLimit, 0, 0, 5 << 20, ErrBomb},
+		{"ratio of the last", "gzip, br", chained(t, blanks, "gzip", "br"), noLimit, 5 << 20, 1, 5 << 20, ErrBomb},
+		{"what the first stands for", "zstd, gzip", coded(t, "gzip", skipped), 1 << 20, 0, 0, 2 << 20, errLength},
+	} {
+		f := &Fetcher{}
+		resp := response(tc.codings, tc.wire)
+		codings, err := codingsOf(resp.Header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &body{}
+		b.plain.share, b.kept.share = &b.share, &b.share
+		d := newDecoding(codings, f.decoders.get)
+		err = f.decode(b, d, source{r: resp.Body, read: func(int) {}, end: mostCoded(tc.limit)}, tc.limit, false, false)
+		ended := d.layers[tc.layer]
+		if err != nil || !b.cut || int64(len(b.plain.b)) > tc.most || ended.n > tc.ends+64<<10 || tc.by != nil && ended.err != tc.by {
+			t.Errorf("%s, %s: cut %t, %d bytes of body, %d of the coding, which %v has ended: %v", tc.name, tc.codings, b.cut, len(b.plain.b), ended.n, ended.err, err)
+		}
+		for i, l := range d.layers {
+			if i != tc.layer && (l.err == ErrBomb || l.err == errLength) && l.err != ended.err {
+				t.Errorf("%s, %s: another bound has ended it: %v", tc.name, tc.codings, l.err)
+			}
+		}
+		if d.src.err == errLength || tc.by == nil && int64(len(b.plain.b)) != tc.limit {
+			t.Errorf("%s, %s: another bound has ended it, after %d bytes", tc.name, tc.codings, len(b.plain.b))
+		}
+		f.decoders.close()
+	}
+}
+
 func TestCodingsThatStandForNothingEnd(t *testing.T) {
 	const limit = 1 << 20
 	nothing := map[string][2]string{
@@ -311,22 +370,25 @@ func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 }
 
 func TestCodingsOfAnAnswer(t *testing.T) {
-	for field, want := range map[string]string{
-		"": "", "identity": "", " GZip ": "gzip", "x-gzip": "gzip", "br": "br", "zstd": "zstd",
-		"utf-8": "", "none": "", // of servers that mean something else
+	for _, tc := range []struct {
+		fields []string
+		want   string
+	}{
+		{nil, "[]"}, {[]string{""}, "[]"}, {[]string{"identity"}, "[]"}, {[]string{" GZip "}, "[gzip]"}, {[]string{"x-gzip"}, "[gzip]"}, {[]string{"br"}, "[br]"},
+		{[]string{"zstd"}, "[zstd]"}, {[]string{"deflate"}, "[deflate]"}, {[]string{"gzip;q=1"}, "[gzip]"},
+		{[]string{"gzip,"}, "[gzip]"}, {[]string{",,br ,"}, "[br]"}, {[]string{"gzip, br"}, "[gzip br]"}, {[]string{"gzip", "br"}, "[gzip br]"}, {[]string{"identity, gzip", "identity"}, "[gzip]"},
+		{[]string{"gzip,deflate", "zstd"}, "[gzip deflate zstd]"},
+		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // of servers that mean something else
 	} {
-		if got, err := codingOf(http.Header{"Content-Encoding": {field}}); got != want || err != nil {
-			t.Errorf("%q = %q, %v", field, got, err)
+		if got, err := codingsOf(http.Header{"Content-Encoding": tc.fields}); fmt.Sprint(got) != tc.want || err != nil {
+			t.Errorf("%q = %q, %v", tc.fields, got, err)
 		}
 	}
-	for _, fields := range [][]string{{"compress"}, {"x-compress"}, {"deflate"}, {"gzip, br"}, {"gzip", "br"}, {"utf-8, gzip"}} {
-		got, err := codingOf(http.Header{"Content-Encoding": fields})
-		if _, ok := err.(*decodeError); !ok || got != "" {
+	for _, fields := range [][]string{{"compress"}, {"x-compress"}, {"gzip, dcb"}, {"gzip, gzip, gzip, gzip"}, {"gzip,br", "gzip,br"}} {
+		got, err := codingsOf(http.Header{"Content-Encoding": fields})
+		if _, ok := err.(*decodeError); !ok || got != nil {
 			t.Errorf("%q = %q, %v", fields, got, err)
 		}
-	}
-	if got, err := codingOf(http.Header{}); got != "" || err != nil {
-		t.Errorf("no field: %q, %v", got, err)
 	}
 }
 
@@ -348,23 +410,28 @@ func TestTheBoundsOfTheBombGuard(t *testing.T) {
 		{freeBytes - 1, 0, nil}, {freeBytes, 0, ErrBomb}, {freeBytes, freeBytes/maxRatio + 1, nil},
 		{100*50_000 - 1, 50_000, nil}, {100 * 50_000, 50_000, ErrBomb},
 	} {
-		g := &guarded{d: &decoder{undo: &zeros{}, src: source{n: tc.wire}}, n: tc.before}
-		if n, err := g.Read(make([]byte, 1)); n != 1 || err != tc.want {
+		g := &guarded{decoder: &decoder{undo: &zeros{}}, src: &source{n: tc.wire}, n: tc.before}
+		if n, err := g.Read(make([]byte, 1)); n != 1 || err != tc.want || g.err != err {
 			t.Errorf("%d bytes and one from %d: %d, %v, want %v", tc.before, tc.wire, n, err, tc.want)
 		}
 	}
 	z := &zeros{}
-	g := &guarded{d: &decoder{undo: z}}
+	g := &guarded{decoder: &decoder{undo: z}, src: &source{}, most: 1<<20 + 1}
 	for _, size := range []int{1, 64 << 10, 64<<10 + 1, 1 << 20} {
 		g.Read(make([]byte, size))
 	}
 	if got := fmt.Sprint(z.asked); got != "[1 65536 65536 65536]" || freeBytes != 4<<20 || maxRatio != 100 {
 		t.Errorf("portions %s, %d bytes free, ratio %d", got, freeBytes, maxRatio)
 	}
+	g.n = g.most - 1
+	_, first := g.Read(make([]byte, 1))
+	if _, second := g.Read(make([]byte, 1)); first != nil || second != errLength {
+		t.Errorf("up to the most %v, and beyond it %v", first, second)
+	}
 }
 
 func FuzzContentEncoding(f *testing.F) {
-	for _, s := range []string{"", "gzip", "identity", "br", "zstd", "gzip, br", "compress", "utf-8", "GZIP ", "x-gzip"} {
+	for _, s := range []string{"", "gzip", "identity", "br", "zstd", "gzip, br", "deflate", "gzip,gzip,br", "deflate, zstd", "compress", "utf-8", "GZIP ", "x-gzip"} {
 		f.Add(s, []byte("hello"))
 		f.Add(s, gzipped([]byte("hello")))
 		f.Add(s, coded(f, "br", []byte("hello")))
@@ -383,4 +450,127 @@ func FuzzContentEncoding(f *testing.F) {
 			t.Errorf("%d bytes of wire body of %d", len(b.wire), len(wire))
 		}
 	})
+}
+
+// chained is b in several codings, applied one after the other.
+func chained(t testing.TB, b []byte, codings ...string) []byte {
+	for _, coding := range codings {
+		b = coded(t, coding, b)
+	}
+	return b
+}
+
+// Chains of up to three codings are undone, and deflate in both of its forms, whether a body
+// has a decoder at once or waits for one; the decoders are used again.
+func TestChainsOfCodings(t *testing.T) {
+	plain := text(50_000)
+	kinds := []string{"gzip", "deflate", "raw deflate", "br", "zstd"}
+	var chains [][]string
+	for _, a := range kinds {
+		chains = append(chains, []string{a})
+		for _, b := range kinds {
+			chains = append(chains, []string{a, b}, []string{a, b, "gzip"})
+		}
+	}
+	f := &Fetcher{opts: Options{KeepWire: true}}
+	defer f.decoders.close()
+	for _, chain := range chains {
+		wire := chained(t, plain, chain...)
+		field := strings.ReplaceAll(strings.Join(chain, ", "), "raw ", "")
+		for _, busy := range []bool{false, true} {
+			budget := newBudget(1<<30, t.TempDir())
+			if busy {
+				budget.windows.TryAcquire(maxWindows)
+			}
+			b, err := f.readBody(response(field, wire), budget, 1<<20, false, func(int) {})
+			if busy {
+				budget.windows.Release(maxWindows)
+			}
+			if err = errors.Join(err, b.settle(t.Context(), f)); err != nil || !bytes.Equal(b.decoded, plain) || !bytes.Equal(b.wire, wire) && !busy {
+				t.Errorf("%s, busy %t: %d bytes of body, %d of %d on the wire: %v", chain, busy, len(b.decoded), len(b.wire), len(wire), err)
+			}
+			if !budget.windows.TryAcquire(maxWindows) {
+				t.Errorf("%s, busy %t: not each decoder is free", chain, busy)
+			}
+			b.free()
+		}
+		body, err := Decode(field, bytes.NewReader(wire))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, plain) || body.Close() != nil {
+			t.Errorf("%s, without a fetcher: %d bytes: %v", chain, len(got), err)
+		}
+		// What breaks is told apart in each layer.
+		for name, tc := range map[string]struct {
+			wire    []byte
+			coding  bool
+			partial bool
+		}{"cut": {wire[:len(wire)/2], false, true}, "no coding": {chained(t, []byte(strings.Repeat("this is no coding at all ", 20)), chain[1:]...), true, false}} {
+			b, err := f.readBody(response(field, tc.wire), nil, 1<<20, false, func(int) {})
+			var decode *decodeError
+			if errors.As(err, &decode) != tc.coding || !tc.coding && !errors.Is(err, io.ErrUnexpectedEOF) || len(b.plain.b) > 0 && !tc.partial {
+				t.Errorf("%s, %s: %d bytes: %v", chain, name, len(b.plain.b), err)
+			}
+		}
+	}
+}
+
+// What permits or forbids is read to its end: all members of gzip (RFC 1952, section 2.2),
+// and nothing may come behind a coding. A page ends with its coding.
+func TestRulesAreReadToTheEndOfTheWire(t *testing.T) {
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	one, two := []byte("one "), []byte("two")
+	for _, tc := range []struct {
+		name, coding string
+		wire         []byte
+		length       int64  // as the header says it; 0: what it is
+		want         string // of rules; empty: broken
+		page         string
+	}{
+		{"one member", "gzip", coded(t, "gzip", one), 0, "one ", "one "},
+		{"two members", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two)), 0, "one two", "one "},
+		{"many members", "gzip", bytes.Repeat(coded(t, "gzip", two), 100), 0, strings.Repeat("two", 100), "two"},
+		{"an empty member between", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", nil), coded(t, "gzip", two)), 0, "one two", "one "},
+		{"two members within another gzip", "gzip, gzip", coded(t, "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two))), 0, "one two", "one "},
+		{"a second member that is cut", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two)[:15]), 0, "", "one "},
+		{"half a header behind", "gzip", join(coded(t, "gzip", one), []byte("\x1f\x8b")), 0, "", "one "},
+		{"bytes behind gzip", "gzip", join(coded(t, "gzip", one), two), 0, "", "one "},
+		{"zeros behind gzip", "gzip", join(coded(t, "gzip", one), make([]byte, 100)), 0, "", "one "},
+		{"bytes behind a gzip within another", "gzip, gzip", coded(t, "gzip", join(coded(t, "gzip", one), two)), 0, "", "one "},
+		{"deflate", "deflate", coded(t, "deflate", one), 0, "one ", "one "},
+		{"raw deflate", "deflate", coded(t, "raw deflate", one), 0, "one ", "one "},
+		{"bytes behind deflate", "deflate", join(coded(t, "deflate", one), two), 0, "", "one "},
+		{"bytes behind raw deflate", "deflate", join(coded(t, "raw deflate", one), two), 0, "", "one "},
+		{"br", "br", coded(t, "br", one), 0, "one ", "one "},
+		{"bytes behind br", "br", join(coded(t, "br", one), two), 0, "", "broken"},
+		{"many bytes behind br", "br", join(coded(t, "br", one), make([]byte, 100_000)), 0, "", "broken"},
+		{"a member, and an end that is lost", "gzip", coded(t, "gzip", one), 500, "", "one "},
+		{"a frame, and an end that is lost", "zstd", coded(t, "zstd", one), 500, "", "one "},
+		{"br, and an end that is lost", "br", coded(t, "br", one), 500, "", "broken"},
+		{"deflate, and an end that is lost", "deflate", coded(t, "deflate", one), 500, "", "one "},
+		{"two frames", "zstd", join(coded(t, "zstd", one), coded(t, "zstd", two)), 0, "one two", "one two"},
+		{"bytes behind zstd", "zstd", join(coded(t, "zstd", one), two), 0, "", "broken"},
+		{"the length of what is decoded", "gzip", coded(t, "gzip", text(500)), 500, string(text(500)), string(text(500))},
+		{"too long a length", "gzip", coded(t, "gzip", text(500)), 501, "", string(text(500))},
+		{"more on the wire than the bound", "gzip", bytes.Repeat(coded(t, "gzip", nil), 10_000), 0, "", ""},
+	} {
+		f := &Fetcher{}
+		resp := func() *http.Response {
+			r := response(tc.coding, tc.wire)
+			if r.ContentLength = max(tc.length, int64(len(tc.wire))); tc.length > 0 {
+				r.ContentLength, r.Body = tc.length, io.NopCloser(io.MultiReader(bytes.NewReader(tc.wire), iotest.ErrReader(io.ErrUnexpectedEOF)))
+			}
+			return r
+		}
+		b, err := f.readRules(resp(), 1000, func(int) {})
+		if got := string(b.plain.b); err == nil && got != tc.want || (err != nil) != (tc.want == "") || b.cut {
+			t.Errorf("%s: %q, cut %t: %v", tc.name, got, b.cut, err)
+		}
+		b, err = f.readBody(resp(), nil, 1000, false, func(int) {})
+		if got := string(b.plain.b); err == nil && got != tc.page || (err != nil) != (tc.page == "broken") {
+			t.Errorf("%s, as a page: %q: %v", tc.name, got, err)
+		}
+		f.decoders.close()
+	}
 }

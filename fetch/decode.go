@@ -5,47 +5,54 @@ import (
 	"net/http"
 )
 
-// Decode undoes a content coding of a body that was fetched by somebody, or kept, without
-// a Fetcher: gzip, br or zstd, by the names that Content-Encoding has for them (RFC 9110,
-// section 8.4.1; RFC 9659); a body with none of the registered codings is left as it is.
-// Memory is bounded by the window of the coding, 8 MiB for zstd and 16 for br, and a
-// decompression bomb ends with ErrBomb. How much is read in all is for who reads.
+// Decode undoes the content codings of a body that was kept, or that another program has
+// fetched, without a Fetcher: gzip, deflate, br and zstd, by the names that Content-Encoding
+// has for them (RFC 9110, section 8.4.1; RFC 9659), at most three of them in a row, separated
+// by commas. Names that are not registered are left out; a body with no other is left as it
+// is. Memory is bounded by the window of each coding, 8 MiB for zstd and 16 for br, and a
+// decompression bomb ends with ErrBomb. The caller bounds how much is read in all.
 //
-// The error is that of a coding that is registered and not known here, or of several in a
-// row; an error of Read says what is wrong with the body, and is io.ErrUnexpectedEOF for
-// one that was cut. Close must be called, and does not close r.
-func Decode(coding string, r io.Reader) (io.ReadCloser, error) {
-	coding, err := codingOf(http.Header{"Content-Encoding": {coding}})
+// The error is that of a registered coding that is not known here, or of more than three; an
+// error of Read says what is wrong with the body, and is io.ErrUnexpectedEOF for one that was
+// cut. Close must be called, and does not close r.
+func Decode(codings string, r io.Reader) (io.ReadCloser, error) {
+	names, err := codingsOf(http.Header{"Content-Encoding": {codings}})
 	if err != nil {
 		return nil, err
 	}
-	if coding == "" {
+	if len(names) == 0 {
 		return io.NopCloser(r), nil
 	}
-	d := newDecoder(coding)
-	d.src = source{r: r, read: func(int) {}}
-	d.begin()
-	return &decoded{guarded{d: d}}, nil
+	d := &decoded{decoding: newDecoding(names, newDecoder)}
+	d.out = d.begin(source{r: r, read: func(int) {}})
+	return d, nil
 }
 
-// decoded is a body for who has no Fetcher.
-type decoded struct{ guarded }
+// decoded is a body that is read without a Fetcher.
+type decoded struct {
+	*decoding
+	out io.Reader
+}
 
 // Read implements io.Reader.
 func (d *decoded) Read(p []byte) (int, error) {
-	n, err := d.guarded.Read(p)
+	n, err := d.out.Read(p)
 	switch {
-	case err == nil, err == io.EOF, err == ErrBomb:
-	case d.d.src.err == nil && d.d.src.n == 0: // an empty body is not compressed
+	case err == nil, err == io.EOF:
+	case d.empty():
 		err = io.EOF
+	case d.cut(err):
+		err = ErrBomb
 	default:
-		err = blame(err, &d.d.src)
+		err = d.blame(err)
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
 func (d *decoded) Close() error {
-	d.d.close()
+	for _, l := range d.layers {
+		l.close()
+	}
 	return nil
 }

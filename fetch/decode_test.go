@@ -68,7 +68,7 @@ func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 
 // A coding that nobody asked for is refused; what is no coding at all is left alone.
 func TestCodingsThatAreNotKnown(t *testing.T) {
-	for _, coding := range []string{"", "identity", "utf-8"} {
+	for _, coding := range []string{"", "identity", "utf-8", ", "} {
 		body, err := Decode(coding, strings.NewReader("as it is"))
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestCodingsThatAreNotKnown(t *testing.T) {
 			t.Errorf("%q: %q, %v", coding, got, err)
 		}
 	}
-	for _, coding := range []string{"deflate", "gzip, br"} {
+	for _, coding := range []string{"compress", "gzip, br, gzip, br"} {
 		if body, err := Decode(coding, strings.NewReader("")); err == nil {
 			t.Errorf("%q: %v", coding, body)
 		}

@@ -34,7 +34,7 @@ const (
 	StageProtocol       Stage = "protocol"     // no HTTP answer
 	StageHeaderSize     Stage = "header-size"  // of the answer, interim ones included: over 256 KiB
 	StageHeaderCount    Stage = "header-count" // over 1,000 fields
-	StageEncoding       Stage = "encoding"     // Content-Encoding that was not asked for, or broken
+	StageEncoding       Stage = "encoding"     // Content-Encoding that cannot be undone, or is broken
 	StageTruncated      Stage = "truncated"    // the connection broke within the body
 	StageBodyTimeout    Stage = "body-timeout"
 	StageTotalTimeout   Stage = "total-timeout"

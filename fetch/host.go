@@ -424,12 +424,12 @@ func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	if a.needless(resp) {
 		w.within(needlessWait)
 	}
-	budget := h.fetcher.bodies
-	if a.robots {
-		budget = nil // such a visit may have several
-	}
 	defer resp.Body.Close()
-	return h.fetcher.readBody(resp, budget, a.bodyLimit(resp.StatusCode), h.fetcher.opts.Lend && !a.robots, h.progress(w))
+	limit := a.bodyLimit(resp.StatusCode)
+	if a.robots { // without a budget: such a visit may have several
+		return h.fetcher.readRules(resp, limit, h.progress(w))
+	}
+	return h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
 }
 
 // take makes b the body of x. err is what went wrong with it on its way.

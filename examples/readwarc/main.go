@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -70,7 +71,7 @@ func page(rec *warc.Record) (*crawler.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := fetch.Decode(resp.Header.Get("Content-Encoding"), resp.Body)
+	body, err := fetch.Decode(strings.Join(resp.Header["Content-Encoding"], ","), resp.Body)
 	if err != nil {
 		return nil, err
 	}
