@@ -20,7 +20,8 @@ const module = "github.com/permesso-crawler/permesso/"
 // rank is how far right a room stands. An import points left, or stays within
 // its room; but for tests that hold a room against a whole crawl, *_whole_test.go.
 var rank = map[string]int{
-	"robots": 0, "frontier": 0,
+	"internal": -1, // what any room may use, and no user of the library
+	"robots":   0, "frontier": 0,
 	"fetch": 1, "storage": 1,
 	"crawler": 2,
 	"cmd":     3, "examples": 3,

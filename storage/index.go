@@ -97,7 +97,7 @@ func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 	if !marked.Same(part) {
 		return sorted, errIndexLost
 	}
-	return writeSorted(filepath.Join(s.dir, IndexFile+newSuffix), sorter, s.disk)
+	return writeSorted(s.dir, sorter, s.disk)
 }
 
 // remakeIndex makes both files again. What cannot be read of the archive is left
@@ -152,7 +152,7 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	if err == nil && outline != nil {
 		err = x.commit(outline, made)
 	} else if err == nil {
-		err = errors.Join(os.Remove(filepath.Join(dir, indexPart+newSuffix)), rename(dir, IndexFile))
+		err = errors.Join(removeNew(dir, indexPart), rename(dir, IndexFile))
 	}
 	return Indexed{made.lines, slices.Sorted(maps.Keys(x.gone))}, err
 }
@@ -173,11 +173,6 @@ func (x *indexer) commit(to marksPutter, made madeIndex) error {
 	return put(made.part)
 }
 
-func rename(dir, name string) error {
-	path := filepath.Join(dir, name)
-	return os.Rename(path+newSuffix, path)
-}
-
 // An indexer makes index.part and index.cdxj again, of the WARC files. What it
 // knows of those that are not in the directory any more it takes from the index
 // that is there.
@@ -193,17 +188,18 @@ type indexer struct {
 	part    *bufio.Writer
 }
 
-const newSuffix = ".new"
-
 func (x *indexer) make() (made madeIndex, err error) {
-	part, err := os.Create(filepath.Join(x.dir, indexPart+newSuffix))
+	if _, err := newName(x.dir, IndexFile); err != nil {
+		return made, err
+	}
+	part, err := createNew(x.dir, indexPart)
 	if err != nil {
 		return made, err
 	}
 	defer func() {
 		if err != nil { // they may be what fills the disk
-			os.Remove(filepath.Join(x.dir, indexPart+newSuffix))
-			os.Remove(filepath.Join(x.dir, IndexFile+newSuffix))
+			_ = removeNew(x.dir, indexPart)
+			_ = removeNew(x.dir, IndexFile)
 		}
 	}()
 	defer func() { err = errors.Join(err, part.Close()) }()
@@ -221,7 +217,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 		return made, err
 	}
 	made.part, made.lines = marked.Mark, x.sorter.Len()
-	made.sorted, err = writeSorted(filepath.Join(x.dir, IndexFile+newSuffix), x.sorter, x.disk)
+	made.sorted, err = writeSorted(x.dir, x.sorter, x.disk)
 	return made, err
 }
 
@@ -345,9 +341,9 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeSorted writes all lines to a new file, and syncs it.
-func writeSorted(path string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error) {
-	f, err := os.Create(path)
+// writeSorted writes all lines to the next version of IndexFile, and syncs it.
+func writeSorted(dir string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error) {
+	f, err := createNew(dir, IndexFile)
 	if err != nil {
 		return state.Mark{}, err
 	}

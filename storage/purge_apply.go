@@ -144,7 +144,7 @@ func (a *purger) lines(name string) error {
 
 // filter makes a new file of an output, and says what it is.
 func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
-	out, err := os.Create(filepath.Join(a.dir, name+newSuffix))
+	out, err := createNew(a.dir, name)
 	if err != nil {
 		return is, err
 	}

@@ -53,7 +53,7 @@ type purgeWriter struct {
 }
 
 func newPurgeWriter(dir string, d disk.Disk, head purgeHead) (*purgeWriter, error) {
-	f, err := os.Create(filepath.Join(dir, purgeFile+newSuffix))
+	f, err := createNew(dir, purgeFile)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/spf13/cobra"
 )
 
@@ -130,6 +130,11 @@ func broken(n int64) error {
 }
 
 func (p *program) auditDir(f *auditFlags, dir string) error {
+	if f.out != "" && f.out != "none" {
+		if err := checkOutput("--out", f.out); err != nil {
+			return err
+		}
+	}
 	var r *audit.Report
 	var err error
 	p.meanwhile(reading("audit", dir), func() { r, err = audit.Dir(dir, audit.Options{Temp: f.temp}) })
@@ -170,29 +175,12 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	if err != nil {
 		return "", err
 	}
-	err = replace(path, []byte(escaped(string(text))+"\n"))
+	err = outfile.Write(path, []byte(escaped(string(text))+"\n"))
 	if err != nil && f.out == "" {
 		p.note("crawl: no certificate was written: %v; --out names another file", err)
 		return "", nil
 	}
-	return path, err
-}
-
-// replace writes a file that is whole, or as it was before.
-func replace(path string, text []byte) error {
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(text)
-	err = errors.Join(err, part.Chmod(0o644), part.Sync(), part.Close())
-	if err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part.Name()))
-	}
-	return nil
+	return path, outputError("--out", path, err)
 }
 
 // told is line, of what others have written: it stays one line.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 )
 
 // What is said of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
@@ -146,7 +146,7 @@ func TestACertificateIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, certificateFile)
 	for _, text := range []string{"one", "two"} {
-		if err := replace(path, []byte(text)); err != nil {
+		if err := outfile.Write(path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
@@ -157,7 +157,7 @@ func TestACertificateIsWhole(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(taken, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := replace(taken, nil); err == nil {
+	if err := outfile.Write(taken, nil); err == nil {
 		t.Error("a directory was replaced")
 	}
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
@@ -167,7 +167,7 @@ func TestACertificateIsWhole(t *testing.T) {
 	if out, err := p.certify(&auditFlags{}, filepath.Join(dir, "none"), &audit.Report{}); out != "" || err != nil || !strings.Contains(p.err.(*bytes.Buffer).String(), "no certificate was written") {
 		t.Errorf("%q, %v, %v", out, err, p.err)
 	}
-	if _, err := p.certify(&auditFlags{out: filepath.Join(dir, "none", "x")}, dir, &audit.Report{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := p.certify(&auditFlags{out: filepath.Join(dir, "none", "x")}, dir, &audit.Report{}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "there is no directory "+filepath.Join(dir, "none")) {
 		t.Errorf("%v", err)
 	}
 }

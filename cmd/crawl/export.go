@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,8 +23,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage/wacz"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
-	"golang.org/x/text/runes"
-	"golang.org/x/text/transform"
 )
 
 // exportFlags are the flags of crawl export, as they were given.
@@ -254,21 +250,6 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	return p.exportedTo(f, kind, n, out, damaged)
 }
 
-// target is what the flags name to write to.
-func (p *program) target(f *exportFlags, kind *format) (*target, error) {
-	switch {
-	case f.output != "-":
-		return createTarget(f.output, f.force)
-	case f.check:
-		return nil, usage("--check reads the file again, and standard output is none: give --output FILE")
-	case kind.binary && isTerminal(p.out):
-		return nil, usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
-	case isTerminal(p.out): // a title may hold what steers it; a file or a pipe has every byte
-		return &target{w: transform.NewWriter(p.out, runes.Remove(runes.Predicate(steers)))}, nil
-	}
-	return &target{w: p.out}, nil
-}
-
 // exportedTo tells what an export came to. The error is that of the damaged parts.
 func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int) error {
 	checked := ""
@@ -367,89 +348,6 @@ func exportError(dir string, err error) error {
 		return &exit{exitState, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err)}
 	}
 	return err
-}
-
-// A target is where an export goes: a temporary file beside the one that is
-// wanted, or standard output.
-type target struct {
-	w       io.Writer
-	file    *os.File // nil for standard output
-	path    string
-	force   bool
-	written atomic.Int64
-}
-
-func createTarget(path string, force bool) (*target, error) {
-	switch info, err := os.Stat(path); {
-	case err == nil && info.IsDir():
-		return nil, usage("--output: %s is a directory: name a file", path)
-	case err == nil && !force:
-		return nil, usage("%s exists: give another --output, or --force to write over it", path)
-	}
-	dir, name := filepath.Split(path)
-	f, err := os.OpenFile(filepath.Join(dir, "."+name+"."+rand.Text()+".tmp"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, usage("--output: there is no directory %s: make it first", filepath.Clean(dir))
-	case err != nil:
-		return nil, err
-	}
-	return &target{w: f, file: f, path: path, force: force}, nil
-}
-
-func (t *target) Write(b []byte) (int, error) {
-	n, err := t.w.Write(b)
-	t.written.Add(int64(n))
-	return n, err
-}
-
-// check reads what was written.
-func (t *target) check(kind *format, n int64) error {
-	m, err := n, error(nil)
-	if kind.check == nil {
-		err = wacz.Verify(t.file.Name())
-	} else if _, err = t.file.Seek(0, io.SeekStart); err == nil {
-		m, err = kind.check(t.file)
-	}
-	if err == nil && m != n {
-		err = fmt.Errorf("%s of %d can be read", plural(int(m), kind.unit), n)
-	}
-	if err != nil {
-		return &exit{exitCheck, fmt.Errorf("%s is not what was to be written, and is removed: %w", t.path, err)}
-	}
-	return nil
-}
-
-// commit gives the file its name, which it then keeps, whatever happens to the
-// machine.
-func (t *target) commit() error {
-	if t.file == nil {
-		return nil
-	}
-	if err := errors.Join(t.file.Sync(), t.file.Close()); err != nil {
-		return err
-	}
-	if t.force {
-		return os.Rename(t.file.Name(), t.path)
-	}
-	// A link fails where somebody has made the file meanwhile. Some file systems
-	// have none.
-	switch err := os.Link(t.file.Name(), t.path); {
-	case errors.Is(err, fs.ErrExist):
-		return usage("%s exists by now: give another --output, or --force to write over it", t.path)
-	case err != nil:
-		return os.Rename(t.file.Name(), t.path)
-	}
-	return os.Remove(t.file.Name())
-}
-
-// discard removes what has not got its name.
-func (t *target) discard() {
-	if t.file == nil {
-		return
-	}
-	t.file.Close()
-	os.Remove(t.file.Name())
 }
 
 // tell runs f, and says how far it is when it takes long.

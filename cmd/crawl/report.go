@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler/report"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
@@ -68,6 +69,11 @@ func (p *program) report(f *reportFlags, dir string) error {
 	case f.since != "" && !exists(filepath.Join(f.since, storage.StateFile)):
 		return usage("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
 	}
+	if f.out != "" && f.out != "-" {
+		if err := checkOutput("--out", f.out); err != nil {
+			return err
+		}
+	}
 	var r *report.Report
 	var err error
 	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp, Since: f.since}) })
@@ -119,7 +125,7 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	if path == "" {
 		path = filepath.Join(dir, reportFile)
 	}
-	if err := replace(path, text.Bytes()); err != nil {
+	if err := outputError("--out", path, outfile.Write(path, text.Bytes())); err != nil {
 		return err
 	}
 	w := &lines{w: p.out, width: terminalWidth(p.out)}

@@ -359,7 +359,7 @@ func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	if _, err := provenance.Write(t.Context(), dir, provenance.Options{}); err == nil {
 		t.Error("a directory was replaced")
 	}
-	if parts, err := filepath.Glob(filepath.Join(dir, "*.part-*")); err != nil || len(parts) > 0 {
+	if parts, err := filepath.Glob(filepath.Join(dir, ".*.tmp")); err != nil || len(parts) > 0 {
 		t.Errorf("left behind: %q", parts)
 	}
 }
@@ -367,7 +367,7 @@ func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 // What a kill has left is removed by the next one.
 func TestPartsOfAKilledWriterAreRemoved(t *testing.T) {
 	dir := crawled(t)
-	part := filepath.Join(dir, provenance.AbsencesFile+".part-123")
+	part := filepath.Join(dir, "."+provenance.AbsencesFile+".ABCDEFGHIJKLMNOPQRSTUVWXYZ.tmp")
 	if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}

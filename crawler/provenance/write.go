@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -50,6 +51,11 @@ type Result struct {
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	}
+	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
+		if _, err := outfile.ResolveRegular(filepath.Join(dir, name)); err != nil {
+			return nil, err // before any of them is read
+		}
 	}
 	state, err := storage.OpenReader(dir)
 	if err != nil {
@@ -290,19 +296,15 @@ func (w *writer) stageWhole(name string, text []byte) error {
 // A stagedFile is one that is written, and has not its name yet.
 type stagedFile struct {
 	name string
-	file *os.File
+	file *outfile.File
 	sum  hash.Hash
 	n    int64
 	buf  []byte
 }
 
-// partForm is how the files are called that have not their names yet. A kill may leave one
-// behind: the next Write removes it.
-const partForm = ".part-*"
-
 // stage begins a file.
 func (w *writer) stage(name string) (*stagedFile, error) {
-	file, err := os.CreateTemp(w.dir, name+partForm)
+	file, err := outfile.CreateRegular(filepath.Join(w.dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +331,7 @@ func (s *stagedFile) flush() error {
 
 // finish brings the file to the disk.
 func (s *stagedFile) finish() error {
-	return errors.Join(s.flush(), s.file.Chmod(0o644), s.file.Sync(), s.file.Close())
+	return errors.Join(s.flush(), s.file.Finish())
 }
 
 func (s *stagedFile) output() Output {
@@ -339,14 +341,13 @@ func (s *stagedFile) output() Output {
 // drop removes a file that is not wanted.
 func (w *writer) drop(s *stagedFile) error {
 	w.staged = slices.DeleteFunc(w.staged, func(t *stagedFile) bool { return t == s })
-	return os.Remove(s.file.Name())
+	return s.file.Discard()
 }
 
 // discard removes what has not got its name.
 func (w *writer) discard() (err error) {
 	for _, s := range w.staged {
-		s.file.Close() // it may be closed
-		err = errors.Join(err, os.Remove(s.file.Name()))
+		err = errors.Join(err, s.file.Discard())
 	}
 	return err
 }
@@ -364,13 +365,10 @@ func (w *writer) publish() error {
 	}
 	for len(w.staged) > 0 {
 		s := w.staged[0]
-		if err := os.Rename(s.file.Name(), filepath.Join(w.dir, s.name)); err != nil {
+		if err := s.file.Commit(); err != nil {
 			return err
 		}
 		w.staged = w.staged[1:]
-	}
-	if err := removeParts(w.dir); err != nil {
-		return err
 	}
 	return storage.SyncDir(w.dir)
 }
@@ -378,20 +376,6 @@ func (w *writer) publish() error {
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
-	}
-	return nil
-}
-
-// removeParts removes what a kill has left of an earlier Write.
-func removeParts(dir string) error {
-	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
-		parts, err := fs.Glob(os.DirFS(dir), name+partForm)
-		for _, part := range parts {
-			err = errors.Join(err, remove(filepath.Join(dir, part)))
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
@@ -86,7 +87,10 @@ func writeRun(dir string, r Run, d disk.Disk) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, RunFile)
+	path, err := outfile.ResolveRegular(filepath.Join(dir, RunFile))
+	if err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/storage"
+	"golang.org/x/sys/unix"
+)
+
+// Each file that a command writes is written to where its name leads: to a device, a named
+// pipe, or the file that a symbolic link leads to. None of them becomes a regular file.
+// What is read again by its name has to be a regular file, or not to be there.
+func TestOutputsThatAreOddFiles(t *testing.T) {
+	dir := t.TempDir()
+	twoCrawls(t, dir)
+	crawl := filepath.Join(dir, "is.crawl")
+	type output struct {
+		name string // of the file
+		args []string
+		kept bool // it is read again by its name
+	}
+	x := filepath.Join(dir, "X")
+	outputs := []output{
+		{x, []string{"report", "--out", x, crawl}, false},
+		{filepath.Join(crawl, reportFile), []string{"report", crawl}, false},
+		{x, []string{"audit", "--out", x, crawl}, false},
+		{filepath.Join(crawl, certificateFile), []string{"audit", crawl}, false},
+	}
+	for _, f := range formats {
+		outputs = append(outputs, output{x, []string{"export", crawl, "--format", f.name, "--force", "--output", x}, false})
+	}
+	for _, name := range []string{provenance.File, provenance.AbsencesFile, provenance.RobotsFile, provenance.DatasheetFile} {
+		outputs = append(outputs, output{filepath.Join(crawl, name), []string{"provenance", crawl}, true})
+	}
+	for _, name := range []string{storage.IndexFile, "index.part"} {
+		outputs = append(outputs, output{filepath.Join(crawl, name), []string{"index", crawl}, true})
+	}
+	type kind struct {
+		make func(path string) error
+		mode fs.FileMode
+	}
+	away := filepath.Join(dir, "away")
+	for name, k := range map[string]kind{
+		"a device":                {func(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) }, fs.ModeDevice | fs.ModeCharDevice},
+		"a pipe":                  {func(path string) error { return syscall.Mkfifo(path, 0o600) }, fs.ModeNamedPipe},
+		"a link to a file":        {func(path string) error { return link(path, away, "old") }, fs.ModeSymlink},
+		"a link to no file":       {func(path string) error { return link(path, away, "") }, fs.ModeSymlink},
+		"a link to a directory":   {func(path string) error { return os.Symlink(t.TempDir(), path) }, fs.ModeSymlink},
+		"a link to no directory":  {func(path string) error { return os.Symlink(filepath.Join(dir, "none", "file"), path) }, fs.ModeSymlink},
+		"a link to itself":        {func(path string) error { return os.Symlink(filepath.Base(path), path) }, fs.ModeSymlink},
+		"a link to another crawl": {func(path string) error { return link(path, filepath.Join(dir, "was.crawl", "kept"), "old") }, fs.ModeSymlink},
+	} {
+		for _, o := range outputs {
+			was, _ := os.ReadFile(o.name)
+			_ = os.Remove(o.name)
+			if err := k.make(o.name); err != nil {
+				t.Logf("%s cannot be made here: %v", name, err)
+				continue
+			}
+			info, err := os.Lstat(o.name)
+			if err != nil || info.Mode().Type() != k.mode {
+				t.Logf("%s is %v here: %v", name, info.Mode(), err)
+				continue
+			}
+			var drained chan int
+			if k.mode == fs.ModeNamedPipe && !o.kept {
+				drained = drain(t, o.name)
+			}
+			var said bytes.Buffer
+			code := run(o.args, nil, &said, &said)
+			refused := o.kept && k.mode&(fs.ModeDevice|fs.ModeNamedPipe) != 0 || strings.Contains(name, "directory") || strings.Contains(name, "itself")
+			// A certificate that was not asked for by name is left out.
+			if certificate := strings.HasSuffix(o.name, certificateFile); (code != exitDone) != (refused && !certificate) {
+				t.Errorf("%s is %s: exit %d: %s", strings.Join(o.args, " "), name, code, said.String())
+			}
+			if refused && !strings.Contains(said.String(), o.name) && !strings.Contains(said.String(), filepath.Join(dir, "none")) {
+				t.Errorf("%s is %s: what is wrong is not named: %s", strings.Join(o.args, " "), name, said.String())
+			}
+			if drained != nil {
+				if n := <-drained; n == 0 {
+					t.Errorf("%s is %s: nothing came", strings.Join(o.args, " "), name)
+				}
+			}
+			if info, err := os.Lstat(o.name); err != nil || info.Mode().Type() != k.mode {
+				t.Errorf("%s is %s: it is %v now, %v", strings.Join(o.args, " "), name, info.Mode(), err)
+			}
+			if to, err := os.Readlink(o.name); err == nil && !refused {
+				if raw, err := os.ReadFile(to); err != nil || len(raw) < 3 || string(raw) == "old" && filepath.Base(o.name) != provenance.DatasheetFile { // a sheet keeps what somebody has written
+					t.Errorf("%s is %s: it leads to %.20q, %v", strings.Join(o.args, " "), name, raw, err)
+				}
+				_ = os.Remove(to)
+			}
+			if err := os.Remove(o.name); err != nil {
+				t.Error(err)
+			}
+			if len(was) > 0 {
+				if err := os.WriteFile(o.name, was, 0o644); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	// Nothing half made is left in any of the directories.
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || strings.HasSuffix(path, ".tmp") || strings.HasSuffix(path, ".new") {
+			t.Errorf("left: %s, %v", path, err)
+		}
+		return nil
+	})
+}
+
+// link makes a symbolic link to a file, and that too, unless it has no text.
+func link(path, to, text string) error {
+	if text != "" {
+		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.Symlink(to, path)
+}
+
+// drain reads a named pipe to its end, and tells how many bytes there were.
+func drain(t *testing.T, path string) chan int {
+	n := make(chan int, 1)
+	// It ends when the writer closes the pipe.
+	go func() {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		}
+		n <- len(raw)
+	}()
+	return n
+}
+
+// A device is no file that an export would write over, and what goes to one is not read again.
+func TestAnExportIntoWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	n := drain(t, pipe)
+	var said bytes.Buffer
+	if code := run([]string{"export", dir, "--format", "csv", "--output", pipe}, nil, &said, &said); code != exitDone || <-n == 0 {
+		t.Errorf("exit %d: %s", code, said.String())
+	}
+	n = drain(t, pipe)
+	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "is no regular file: give another --output") {
+		t.Errorf("exit %d: %s", code, said.String())
+	}
+	<-n
+}

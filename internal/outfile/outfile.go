@@ -1,0 +1,257 @@
+// Package outfile writes output files: each gets its name once it is whole, and until then
+// the file that had the name stays as it was. A device or a named pipe is written to, and
+// never replaced; of a symbolic link the file that it leads to is replaced, not the link.
+package outfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxLinks is how many symbolic links are followed from one name, as by Linux.
+const maxLinks = 40
+
+// A File is an output that is being written. Its name, as os.File tells it, is that of a
+// temporary file beside the output, unless InPlace.
+type File struct {
+	*os.File
+	path   string // of the output, without symbolic links; empty if it is written in place
+	closed bool
+}
+
+// Create begins the output that path names, for writing and reading. If path names neither a
+// regular file nor nothing, it is opened to be written in place, which waits for a reader if
+// it is a named pipe. What a killed process has left of the same output is removed.
+func Create(path string) (*File, error) {
+	real, inPlace, err := Resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	if inPlace {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		return &File{File: f}, err
+	}
+	dir, name := filepath.Split(real)
+	sweep(dir, name)
+	for {
+		f, err := os.OpenFile(dir+before(name)+rand.Text()+after, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		// A locked file is not taken for one that a kill has left. Another process may have
+		// locked it first, and removed it.
+		if got, err := lock(f); err != nil || got && hasName(f) {
+			if old, err := os.Lstat(real); err == nil {
+				_ = f.Chmod(old.Mode().Perm()) // it replaces a file: for the same readers, as far as possible
+			}
+			return &File{File: f, path: real}, nil
+		}
+		f.Close()
+	}
+}
+
+// CreateRegular is Create for a file that is read again by its name: it fails if path names
+// a device or a named pipe.
+func CreateRegular(path string) (*File, error) {
+	if _, err := ResolveRegular(path); err != nil {
+		return nil, err
+	}
+	return Create(path)
+}
+
+// Write writes a whole output.
+func Write(path string, text []byte) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Commit()
+	}
+	return errors.Join(err, f.Discard())
+}
+
+// InPlace reports whether f is no regular file, and so has at once what is written.
+func (f *File) InPlace() bool { return f.path == "" }
+
+// Path is the name of the output without symbolic links; empty if it is written in place.
+func (f *File) Path() string { return f.path }
+
+// Finish brings what was written to the disk, and closes the file. It may be called once
+// before Commit, which does it otherwise.
+func (f *File) Finish() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	var err error
+	if !f.InPlace() { // a pipe cannot be synced
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Commit gives the file its name, in the place of the file that has it. If it fails, that one
+// is as it was.
+func (f *File) Commit() error {
+	if err := f.Finish(); err != nil || f.InPlace() {
+		return err
+	}
+	return f.named(os.Rename(f.Name(), f.path))
+}
+
+// CommitNew gives the file its name if no file has that: otherwise the error is fs.ErrExist.
+func (f *File) CommitNew() error {
+	if err := f.Finish(); err != nil || f.InPlace() {
+		return err
+	}
+	switch err := os.Link(f.Name(), f.path); {
+	case err == nil:
+		return f.named(os.Remove(f.Name()))
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	// This file system has no links.
+	if _, err := os.Lstat(f.path); err == nil {
+		return &fs.PathError{Op: "create", Path: f.path, Err: fs.ErrExist}
+	}
+	return f.named(os.Rename(f.Name(), f.path))
+}
+
+// named is called when the file has its name: a power cut does not take that away.
+func (f *File) named(err error) error {
+	if err != nil {
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(f.path)); err == nil {
+		_ = dir.Sync() // some systems cannot
+		dir.Close()
+	}
+	f.path = ""
+	return nil
+}
+
+// Discard removes a file that has not got its name, and otherwise does nothing.
+func (f *File) Discard() error {
+	if !f.closed {
+		f.closed = true
+		f.Close()
+	}
+	if f.path == "" {
+		return nil
+	}
+	f.path = ""
+	return os.Remove(f.Name())
+}
+
+// Resolve follows symbolic links from path to the file that is to be written, which may not be
+// there. inPlace says that it is no regular file: then it is to be opened by path. The error
+// is syscall.EISDIR for a directory, and fs.ErrNotExist if there is no directory for the file.
+func Resolve(path string) (real string, inPlace bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return "", false, &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
+	case err == nil && info.Mode()&fs.ModeSocket != 0:
+		return "", false, &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a socket")}
+	case err == nil && !info.Mode().IsRegular():
+		return path, true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", false, err
+	}
+	real = path
+	for range maxLinks {
+		dir, name := filepath.Split(real)
+		if name == "" || name == "." || name == ".." {
+			return "", false, &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
+		}
+		if dir == "" {
+			dir = "."
+		}
+		if dir, err = filepath.EvalSymlinks(dir); err != nil {
+			return "", false, err
+		}
+		if openFiles(dir) {
+			return path, true, nil
+		}
+		real = filepath.Join(dir, name)
+		info, err := os.Lstat(real)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return real, false, nil
+		case err != nil:
+			return "", false, err
+		case info.Mode()&fs.ModeSymlink == 0:
+			return real, false, nil
+		}
+		to, err := os.Readlink(real)
+		if err != nil {
+			return "", false, err
+		}
+		if real = to; !filepath.IsAbs(to) {
+			real = dir + string(filepath.Separator) + to // not cleaned: a ".." may follow a link
+		}
+	}
+	return "", false, &fs.PathError{Op: "write", Path: path, Err: errors.New("too many symbolic links")}
+}
+
+// ResolveRegular is Resolve for a file that is to be a regular one, or not there.
+func ResolveRegular(path string) (real string, err error) {
+	real, inPlace, err := Resolve(path)
+	if err == nil && inPlace {
+		err = &fs.PathError{Op: "write", Path: path, Err: errors.New("it is no regular file: move it away")}
+	}
+	return real, err
+}
+
+// openFiles reports whether a directory has the open files of a process, as /dev/fd and
+// /proc/self/fd: what is there has no name of its own.
+func openFiles(dir string) bool {
+	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/")
+}
+
+// before and after enclose what tells the temporary files of one output apart.
+func before(name string) string { return "." + name + "." }
+
+const after = ".tmp"
+
+// sweep removes what killed processes have left of an output. Those that are being written
+// are locked.
+func sweep(dir, name string) {
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return // to create a file there says why
+	}
+	for _, e := range entries {
+		middle, ours := strings.CutPrefix(e.Name(), before(name))
+		middle, whole := strings.CutSuffix(middle, after)
+		if !ours || !whole || len(middle) != len(rand.Text()) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if got, err := lock(f); err == nil && got && hasName(f) {
+			remove(f)
+		}
+		f.Close()
+	}
+}
+
+// hasName reports whether an open file still has its name.
+func hasName(f *os.File) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(open, named)
+}

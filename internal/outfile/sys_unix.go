@@ -1,0 +1,22 @@
+//go:build unix
+
+package outfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock marks a file as one that this process writes. It returns false if another process has
+// marked it, and an error if the file system has no locks.
+func lock(f *os.File) (got bool, err error) {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// remove removes a file that is open.
+func remove(f *os.File) { _ = os.Remove(f.Name()) }

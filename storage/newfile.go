@@ -1,0 +1,44 @@
+package storage
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/internal/outfile"
+)
+
+const newSuffix = ".new"
+
+// newName is where the next version of a file of a crawl is written: beside the file, or
+// beside the file that a symbolic link of this name leads to.
+func newName(dir, name string) (string, error) {
+	path, err := outfile.ResolveRegular(filepath.Join(dir, name))
+	return path + newSuffix, err
+}
+
+// createNew begins the next version of a file of a crawl.
+func createNew(dir, name string) (*os.File, error) {
+	path, err := newName(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return os.Create(path)
+}
+
+// removeNew removes the next version of a file, if it was begun.
+func removeNew(dir, name string) error {
+	path, err := newName(dir, name)
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// rename gives the next version of a file its name.
+func rename(dir, name string) error {
+	path, err := newName(dir, name)
+	if err != nil {
+		return err
+	}
+	return os.Rename(path, path[:len(path)-len(newSuffix)])
+}
