@@ -60,7 +60,10 @@ func goldenWeb(t *testing.T) *crawltest.Web {
 		rw.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(rw, "now it is there")
 	})
-	w.Site("http://down.example").Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) })
+	w.Site("http://down.example").Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Retry-After", "7")
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	})
 	return w
 }
 

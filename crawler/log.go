@@ -16,7 +16,7 @@ import (
 
 // logBegin marks where a run begins, and says what is missing before it.
 func (c *Crawler) logBegin() error {
-	notes := []string{"begin:clean"}
+	notes := []string{"begin:clean", crawllog.Records}
 	if c.db.Unclean() {
 		notes[0] = "begin:unclean"
 		if at := c.db.LastCommit(); !at.IsZero() {
@@ -128,8 +128,11 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 		l.Size = x.WireBytes
 		l.Type = fetch.ParseMediaType(x.Header["Content-Type"]).Type
 	}
-	if x == res.Page {
+	switch {
+	case x == res.Page:
 		l.Digest = res.Outcome.Fate.Digest
+	case x.Robots && x.Status != 0 && x.Err == nil:
+		l.Digest = digestOf(x.Body)
 	}
 	notes := &l.notes
 	notes.reset()
@@ -150,6 +153,9 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 		if !p.Since.IsZero() {
 			notes.time("since", p.Since)
 		}
+	}
+	if until := x.RetryAfter(); !until.IsZero() {
+		notes.time("retry-after", until)
 	}
 	if x.Addr.IsValid() {
 		notes.end(x.Addr.AppendTo(notes.begin("ip")))

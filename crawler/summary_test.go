@@ -338,7 +338,7 @@ func TestTheBeginOfARunSaysWhatWasBefore(t *testing.T) {
 			}
 		}
 		// The line of the second begin is the one that was cut off.
-		if want := []string{"begin:clean", "begin:unclean,committed", "begin:clean,lost:" + strconv.Itoa(lost)}; !slices.Equal(begins, want) {
+		if want := []string{"begin:clean,records:2", "begin:unclean,records:2,committed", "begin:clean,records:2,lost:" + strconv.Itoa(lost)}; !slices.Equal(begins, want) {
 			t.Errorf("%q, want %q", begins, want)
 		}
 	})

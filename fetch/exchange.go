@@ -110,10 +110,10 @@ func (x *Exchange) answer() (int, http.Header) {
 	return x.Status, x.Header
 }
 
-// retryAfter is when the site may be asked again by its Retry-After fields,
+// RetryAfter returns when the site may be asked again by its Retry-After fields,
 // whatever the status (RFC 9110, section 10.2.3, names three, and others have
-// it, too): the latest counts.
-func (x *Exchange) retryAfter() (latest time.Time) {
+// it, too): the latest counts. It returns the zero time if there are none.
+func (x *Exchange) RetryAfter() (latest time.Time) {
 	_, header := x.answer()
 	for _, value := range header["Retry-After"] {
 		if t := ParseRetryAfter(value, x.Ended); t.After(latest) {

@@ -55,7 +55,7 @@ func TestWhatAnAnswerSaid(t *testing.T) {
 	} {
 		tc.x.Ended = now
 		status, _ := tc.x.answer()
-		rest := tc.x.retryAfter()
+		rest := tc.x.RetryAfter()
 		if status != tc.status || rest.IsZero() != (tc.rest == 0) || !rest.IsZero() && rest.Sub(now) != tc.rest {
 			t.Errorf("%+v: %d, rest until %v", tc.x, status, rest)
 		}

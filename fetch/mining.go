@@ -158,7 +158,7 @@ func saidBy(x *Exchange) *robots.Snapshot {
 		URL: x.URL.String(), Fetched: x.Ended, Status: x.Status, Cut: x.Truncated == "length",
 		Header: robots.ReadHeader(x.Header.Get),
 	}
-	s.Header.RetryAfter = x.retryAfter()
+	s.Header.RetryAfter = x.RetryAfter()
 	switch {
 	case x.Err != nil:
 		s.Failure = string(x.Err.Stage)

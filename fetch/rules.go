@@ -146,7 +146,7 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 		Body: x.Body, Cut: x.Truncated == "length",
 		Header: robots.ReadHeader(x.Header.Get),
 	}
-	s.Header.RetryAfter = x.retryAfter()
+	s.Header.RetryAfter = x.RetryAfter()
 	if s.Failure != "" {
 		s.Body = nil
 	}

@@ -56,6 +56,13 @@ func (r *Reader) Unclean() bool { return r.state.Begun().Unclean }
 // LastCommit is when the crawl was last committed, by the clock of then.
 func (r *Reader) LastCommit() time.Time { return r.state.Begun().Committed }
 
+// LogMark is how many bytes of crawl.log were on disk when the crawl was last committed, and
+// their CRC-32C (RFC 3720, appendix B.4); 0 bytes if the crawl has no log.
+func (r *Reader) LogMark() (length int64, sum uint32) {
+	m := r.state.Marks()[LogFile]
+	return m.Length, m.Sum
+}
+
 // Sites calls f for every site that the crawl knows, until f returns an error: that is
 // returned. What is called in f must not call a method here.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.state.Sites(f) }

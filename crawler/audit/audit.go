@@ -44,6 +44,12 @@ type Crawl struct {
 	UserAgents []string                                               // that WARC files name
 	Killed     bool                                                   // the last run did not end by itself: it was killed, or the disk was full
 	Committed  time.Time                                              // if Killed: when what the crawl knew was committed last
+
+	// What the state knows that the log has to have. Audit does not compare what is zero.
+	Written int64                                              // bytes of the log that were written, by the last commit
+	Sum     uint32                                             // CRC-32C of them
+	Sites   iter.Seq2[frontier.Site, error]                    // that the crawl knows
+	Entries func(frontier.Site) iter.Seq2[storage.Kept, error] // of a site; not nil if Sites is not
 }
 
 // Audit judges every request of a crawl. The error is a *LineError where the log has
@@ -58,7 +64,13 @@ func (c Crawl) Audit(o Options) (*Report, error) {
 		return nil, err
 	}
 	a.order = crawllog.NewOrder(o.Temp)
-	err := a.sort()
+	err := a.mark()
+	if err == nil {
+		err = a.sort()
+	}
+	if err == nil {
+		err = a.visits()
+	}
 	if err == nil {
 		err = a.judge()
 	}
@@ -82,6 +94,7 @@ type auditor struct {
 	margins   map[frontier.Clock]*Margin
 	copiesSum hash.Hash
 	chains    map[frontier.Site]int // redirects in a row of the robots.txt of a site
+	carried   int64                 // copies that a crawl before has fetched
 }
 
 func (a *auditor) readRuns() error {
@@ -90,7 +103,7 @@ func (a *auditor) readRuns() error {
 		return err
 	}
 	defer log.Close()
-	if a.runs, err = readRuns(a.Name, log); err != nil {
+	if a.runs, err = readRuns(a.Name, log, a.Written); err != nil {
 		return err
 	}
 	if last := &a.runs.all[len(a.runs.all)-1]; a.Killed {
@@ -135,6 +148,9 @@ func (a *auditor) sort() error {
 		if err := a.follow(r); err != nil {
 			return err
 		}
+		if err := a.consistent(r); err != nil {
+			return err
+		}
 		return a.add(r, text)
 	})
 	return lineError(a.Name, n, err)
@@ -145,13 +161,25 @@ const (
 	byAddress = 'a'
 	byDomain  = 'd'
 	byHost    = 'h'
+	byURL     = 'u'
 )
+
+// What there is of them: lines, and behind them what the state says.
+const (
+	ofLog   = 'l'
+	ofState = 's'
+)
+
+// appendKey adds what a key begins with.
+func appendKey(key []byte, kind byte, name string, of byte) []byte {
+	return append(append(append(append(key, kind), name...), 0), of)
+}
 
 // add sorts a request in.
 func (a *auditor) add(r *request, text []byte) error {
 	var key []byte
 	put := func(kind byte, name string) error {
-		key = append(append(append(key[:0], kind), name...), 0)
+		key = appendKey(key[:0], kind, name, ofLog)
 		key = binary.BigEndian.AppendUint32(key, uint32(r.run))
 		key = binary.BigEndian.AppendUint64(key, uint64(r.start.UnixMicro())^1<<63)
 		key = binary.BigEndian.AppendUint64(key, uint64(r.line))
@@ -159,6 +187,12 @@ func (a *auditor) add(r *request, text []byte) error {
 	}
 	var errs []error
 	errs = append(errs, put(byHost, r.site.Host()))
+	if r.robots && r.via.Host() != r.site.Host() {
+		errs = append(errs, put(byHost, r.via.Host()))
+	}
+	if !r.robots && a.Sites != nil {
+		errs = append(errs, a.order.Add(appendKey(nil, byURL, r.url.String(), ofLog), nil))
+	}
 	if r.public {
 		errs = append(errs, put(byAddress, r.addr.String()))
 	}
@@ -173,6 +207,7 @@ func (a *auditor) judge() error {
 	var group []byte // kind and name
 	var h *host
 	var c *common
+	var u *known
 	end := func() error {
 		if h == nil {
 			return nil
@@ -181,20 +216,11 @@ func (a *auditor) judge() error {
 	}
 	err := a.order.Each(func(key, text []byte) error {
 		of, rest, _ := bytes.Cut(key, []byte{0})
-		run, line := int(binary.BigEndian.Uint32(rest)), int64(binary.BigEndian.Uint64(rest[12:]))
-		l, err := crawllog.Parse(string(text))
-		if err != nil {
-			return err
-		}
-		r, err := requestOf(line, run, l)
-		if err != nil {
-			return err
-		}
 		if !bytes.Equal(of, group) {
 			if err := end(); err != nil {
 				return err
 			}
-			group, h, c = bytes.Clone(of), nil, nil
+			group, h, c, u = bytes.Clone(of), nil, nil, nil
 			switch name := string(of[1:]); of[0] {
 			case byHost:
 				h = a.newHost(name)
@@ -202,12 +228,34 @@ func (a *auditor) judge() error {
 				c = &common{clock: frontier.IPClock}
 			case byDomain:
 				c = &common{clock: frontier.DomainClock}
+			case byURL:
+				u = &known{url: name}
 			}
 		}
-		if h != nil {
-			return a.request(h, r)
+		switch {
+		case u != nil:
+			return a.visited(u, rest, text)
+		case rest[0] == ofState:
+			a.siteOf(h, frontier.Site(text))
+			return nil
 		}
-		return a.shared(c, r)
+		run, line := int(binary.BigEndian.Uint32(rest[1:])), int64(binary.BigEndian.Uint64(rest[13:]))
+		l, err := crawllog.Parse(string(text))
+		if err != nil {
+			return err
+		}
+		r, err := requestOf(line, run, l)
+		switch {
+		case err != nil:
+			return err
+		case c != nil:
+			return a.shared(c, r)
+		}
+		a.arrived(h, r)
+		if r.site.Host() != h.name { // it was only asked for a site of this host
+			return nil
+		}
+		return a.request(h, r)
 	})
 	return errors.Join(err, end())
 }
@@ -283,6 +331,21 @@ func (a *auditor) finish() {
 	}
 	if r.Killed > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d runs did not end by themselves: requests that were under way then have no line", r.Killed, r.Runs))
+	}
+	old := 0
+	for i, run := range a.runs.all {
+		if !run.records {
+			old++
+		}
+		if i > 0 && a.runs.back(i) {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the clock of the machine was set back before run %d: what was noted by the clock of before is not compared with it", i+1))
+		}
+	}
+	if old > 0 && r.Requests > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d runs are of an earlier program: which robots.txt came, by its digest, and the Retry-After of pages are not recorded", old, r.Runs))
+	}
+	if a.carried > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d copies of robots.txt were fetched by the crawl before: its log has their lines", a.carried))
 	}
 	if a.runs.all[0].begun.IsZero() && a.runs.lines > 0 {
 		r.Remarks = append(r.Remarks, "the beginning of the log is missing")

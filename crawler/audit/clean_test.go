@@ -24,6 +24,8 @@ import (
 
 var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // A world is a random web, and how it is crawled.
 type world struct {
 	random *rand.Rand
@@ -50,7 +52,7 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 	}
 	w.web.Site("http://rules.example").Robots("User-agent: *\nDisallow: /no\nCrawl-delay: 9\n").Latency(time.Duration(r.IntN(2)) * time.Second)
 	w.opts = crawler.Options{
-		Logger:   slog.New(slog.DiscardHandler),
+		Logger:   quiet,
 		Identity: testIdentity, Network: w.web, RootCAs: w.web.RootCAs(), Seeds: w.seeds, AllowPrivate: true,
 		Scope: crawler.Anywhere(), Output: []crawler.Output{crawler.OutputWARC}, Limit: 6, Patience: time.Hour, DomainDelay: time.Duration(r.IntN(2)) * 2 * time.Second,
 		Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, -1}[r.IntN(5)],

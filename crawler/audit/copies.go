@@ -26,6 +26,9 @@ type copies struct {
 	later *robots.Snapshot // the next one; nil behind the last
 	err   error
 
+	fresh []*robots.Snapshot // that have come into force since settle took them; each once
+	seen  time.Time          // when the last of these was fetched
+
 	group  *robots.Group // of now
 	policy *robots.Policy
 	quote  string // what quoted has found in now
@@ -69,10 +72,18 @@ func (c *copies) at(t time.Time) error {
 		c.rewind() // the clock was set back
 	}
 	for c.later != nil && !c.later.Fetched.Truncate(time.Microsecond).After(t) {
-		c.now, c.group, c.quote, c.used = c.later, nil, "", false
-		c.step()
+		c.forward()
 	}
 	return c.err
+}
+
+// forward goes to the next copy.
+func (c *copies) forward() {
+	c.now, c.group, c.quote, c.used = c.later, nil, "", false
+	if c.now.Fetched.After(c.seen) {
+		c.seen, c.fresh = c.now.Fetched, append(c.fresh, c.now)
+	}
+	c.step()
 }
 
 // rules are those in force at a moment, by the copy that at has found.

@@ -29,10 +29,11 @@ func Dir(dir string, o Options) (*Report, error) {
 	}
 	defer r.Close()
 	name := filepath.Join(dir, storage.LogFile)
-	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
+	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries, Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, &storage.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
 	}
+	c.Written, c.Sum = r.LogMark()
 	if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
 		return nil, err
 	}

@@ -166,6 +166,7 @@ func (e *evidence) last(i int, end time.Time) {
 	took := end.Sub(e.start(i))
 	e.set(i, "took", strconv.FormatFloat(took.Seconds(), 'f', 6, 64))
 	e.lines[i].Duration = took
+	e.lines[i].Time = end
 }
 
 func (e *evidence) page(i int) bool {

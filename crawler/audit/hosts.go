@@ -41,6 +41,11 @@ type site struct {
 	copies *copies
 	last   *request // of those that passed by the one that ended last; nil before the first
 	asks   []ask    // of the next request
+
+	arrivals []arrival // the last of them
+	settled  time.Time // when the last copy came that was looked at
+	body     string    // digest of the last robots.txt that was served
+	origin   origin    // of the copy in force
 }
 
 // An ask is a pause from the end of a site's last answer.
@@ -56,11 +61,29 @@ func (a *auditor) newHost(name string) *host {
 	return &host{name: name, sites: map[frontier.Site]*site{}}
 }
 
+// siteOf is a site of a host.
+func (a *auditor) siteOf(h *host, name frontier.Site) *site {
+	s := h.sites[name]
+	if s == nil {
+		s = &site{name: name, copies: newCopies(name, a.Robots)}
+		h.sites[name] = s
+	}
+	return s
+}
+
 // endHost is called behind the last request of a host.
 func (a *auditor) endHost(h *host) error {
 	for _, name := range slices.Sorted(maps.Keys(h.sites)) {
 		s := h.sites[name]
+		err := a.settleAll(s)
 		s.copies.close()
+		if err != nil {
+			return err
+		}
+		if s.last == nil {
+			continue
+		}
+		a.report.Sites++
 		n, err := sum(a.copiesSum, name, a.Robots(name))
 		if err != nil {
 			return err
@@ -72,19 +95,21 @@ func (a *auditor) endHost(h *host) error {
 			}
 		}
 	}
-	a.report.Sites += int64(len(h.sites))
 	return nil
 }
 
 // request judges one request of a host.
 func (a *auditor) request(h *host, r *request) error {
-	s := h.sites[r.site]
-	if s == nil {
-		s = &site{name: r.site, copies: newCopies(r.site, a.Robots)}
-		h.sites[r.site] = s
-	}
+	s := a.siteOf(h, r.site)
 	a.count(r)
 	if err := s.copies.at(r.start); err != nil {
+		return err
+	}
+	by := r.start.Truncate(time.Millisecond) // redirects of a robots.txt may follow within one
+	if !r.robots {
+		by = time.Time{}
+	}
+	if err := a.settle(s, by); err != nil {
 		return err
 	}
 	if err := a.rules(s, r); err != nil {
@@ -145,6 +170,9 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	if r.rests() {
 		s.asks = append(s.asks, ask{leastRest, frontier.BackOffClock, BackOff, "", true})
+	}
+	if until := r.retryAfter; until.After(r.end) {
+		s.asks = append(s.asks, ask{min(until.Sub(r.end), longest) - tick, frontier.RetryAfterClock, RetryAfter, "Retry-After of its answer: " + until.UTC().Format(time.RFC3339), true})
 	}
 	if s.copies.now == nil {
 		return nil

@@ -31,6 +31,12 @@ type request struct {
 	addr       netip.Addr
 	public     bool
 	rules      time.Time // when the robots.txt in force was fetched, by the line; zero: it says nothing
+	retryAfter time.Time // when the site may be asked again, by the answer; zero: it says nothing
+	ended      time.Time // end, by the clock of then: of a machine whose clock was set meanwhile it is another one
+	digest     string    // of the body of a robots.txt or a page; empty: it is not recorded
+
+	contradiction string // what the line says in two ways; empty: nothing
+	mayBeClock    bool   // the clock may have been set meanwhile
 }
 
 // requestOf is what a line says of a request; nil where it is about none.
@@ -50,8 +56,9 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	r := &request{
 		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(told.Error),
 		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since, use: told.Use,
-		addr: addr, public: fetch.Public(addr), rules: told.Robots,
+		addr: addr, public: fetch.Public(addr), rules: told.Robots, retryAfter: told.RetryAfter, ended: l.Time, digest: l.Digest,
 	}
+	r.contradiction, r.mayBeClock = contradiction(l, told)
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
 		via, err := frontier.ParseURL(l.Via)
 		if err != nil {

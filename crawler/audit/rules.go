@@ -31,6 +31,16 @@ func (a *auditor) rules(s *site, r *request) error {
 	if c.now == nil {
 		return a.ruled(NoRobots, r, "no robots.txt of its site had been fetched by then", "RFC 9309, section 2.3.1")
 	}
+	switch {
+	case s.origin == unasked && c.now.Copy != nil:
+		a.open(r.line, "its robots.txt was not asked for: it is on the list of what is asked for nothing, or leads to what is")
+	case s.origin == unasked, s.origin == unknown:
+		if err := a.ruled(NoRobots, r, fmt.Sprintf("went by a robots.txt of %s that no line of the log has fetched", stamp(c.now.Fetched)), "RFC 9309, section 2.3.1"); err != nil {
+			return err
+		}
+	case s.origin == byKill:
+		a.open(r.line, fmt.Sprintf("the line of the robots.txt of %s, by which it went, is not in the log", stamp(c.now.Fetched)))
+	}
 	policy := &a.runs.all[r.run].policy
 	g := c.rules(policy, r.start)
 	a.checked(StaleRobots)

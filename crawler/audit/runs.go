@@ -25,6 +25,8 @@ type run struct {
 	begun     time.Time // zero: the log does not say it
 	last      time.Time // of its last line
 	killed    bool      // it did not end by itself, as the next one says, or the state
+	records   bool      // its lines have what crawllog.Records says
+	carried   bool      // it has taken over copies of robots.txt of the crawl before
 	committed time.Time // if killed: when the state was committed last; zero: not recorded
 	changes   map[string]string
 	pace
@@ -45,15 +47,16 @@ type runsOf struct {
 	digest string // SHA-256
 	lost   int64  // bytes that were removed or cut since they were written
 	torn   bool   // the last line has no end
+	mark   marked // of what was written, by the state
 }
 
 // readRuns reads the lines that are about runs, and the time of the last line of each.
-func readRuns(name string, log io.Reader) (*runsOf, error) {
-	r := &runsOf{was: map[string]string{}}
+func readRuns(name string, log io.Reader, written int64) (*runsOf, error) {
+	r := &runsOf{was: map[string]string{}, mark: marked{left: written}}
 	sum := sha256.New()
 	counted := &counting{w: sum}
 	var before []byte // the line before
-	n, err := crawllog.Texts(io.TeeReader(log, counted), func(n int64, text []byte, torn bool) error {
+	n, err := crawllog.Texts(io.TeeReader(log, io.MultiWriter(counted, &r.mark)), func(n int64, text []byte, torn bool) error {
 		if r.torn = torn; torn {
 			return nil
 		}
@@ -127,6 +130,11 @@ func (r *runsOf) about(text, before []byte) error {
 
 func (r *runsOf) note(annotation string) error {
 	key, value, _ := strings.Cut(annotation, ":")
+	if n := len(r.all); n > 0 {
+		last := &r.all[n-1]
+		last.records = last.records || annotation == crawllog.Records
+		last.carried = last.carried || key == "carried"
+	}
 	switch key {
 	case "lost":
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -224,6 +232,29 @@ func (r *runsOf) lostBy(run int, at time.Time) bool {
 		end = n.committed
 	}
 	return n.killed && at.After(end.Add(-justWritten))
+}
+
+// at is the run that was under way at a moment, or the last before it.
+func (r *runsOf) at(t time.Time) int {
+	for i := len(r.all) - 1; i > 0; i-- {
+		if !r.all[i].begun.After(t) {
+			return i
+		}
+	}
+	return 0
+}
+
+// back reports whether the clock of the machine was set back before a run.
+func (r *runsOf) back(run int) bool { return r.all[run].begun.Before(r.all[run-1].last) }
+
+// backAt reports whether a moment may be by the clock of before it was set back.
+func (r *runsOf) backAt(t time.Time) bool {
+	for i := 1; i < len(r.all); i++ {
+		if r.back(i) && !t.Before(r.all[i].begun) {
+			return true
+		}
+	}
+	return false
 }
 
 // killedBetween reports whether a kill may have taken what a run before knew at a moment.

@@ -24,6 +24,7 @@ const (
 	VisitTime   Code = "visit-time"   // outside of the hours that robots.txt names
 	Redirects   Code = "redirects"    // a robots.txt was followed too far
 	Identity    Code = "identity"     // requests went out under several names
+	Evidence    Code = "evidence"     // log, state and copies of robots.txt contradict each other
 )
 
 // Codes are all codes, in the order in which they are told, and what each rule is.
@@ -39,6 +40,7 @@ func Codes() []Check {
 		{Code: Concurrent, Rule: "one request at a time: a site, a host; two: an address"},
 		{Code: Redirects, Rule: "no robots.txt was followed over more than 10 redirects"},
 		{Code: Identity, Rule: "all WARC files name the identity that the crawl has"},
+		{Code: Evidence, Rule: "the log is as it was written, and has what the state knows"},
 	}
 }
 

@@ -14,7 +14,8 @@
 //	 7  media type; "unknown" where there was none
 //	 8  worker, as #007
 //	 9  start (yyyyMMddHHmmssSSS) + duration in milliseconds; - without a request
-//	10  digest of the decoded body: sha1: and base 32; - where there is none
+//	10  digest of the decoded body, of a page or a robots.txt: sha1: and base 32;
+//	    - where there is none
 //	11  tag of the seed; - for none
 //	12  annotations, separated by commas; - for none
 //
@@ -32,6 +33,8 @@
 //	              restart, host, domain, ip, machine
 //	since:TIME    from when on asked counts, where that is not the end of the last
 //	              answer of the site in the same run
+//	retry-after:TIME
+//	              when the site may be asked again, by the Retry-After of the answer
 //	ip:ADDR       address and port that were talked to
 //	proto:NAME    h2, http/1.1, http/1.0 or ftp
 //	proxy:URL     that was used
@@ -54,7 +57,9 @@
 //
 // Some lines are about the crawl: their URL is permesso:run. With begin:clean or
 // begin:unclean a run begins; after begin:unclean lines may be missing, and committed:TIME
-// says when the state was committed last before the unclean end. With
+// says when the state was committed last before the unclean end. With records:2 the lines
+// of the run have the digest of each robots.txt, and retry-after: those of earlier programs
+// have neither. With
 // lost:BYTES so much of the log was removed since the run before. With order:WORD the
 // run was told something while it ran: pause, resume, slow, exclude, add or limit; or
 // it begins by taking back what an earlier one was told: lift. A line with site:SITE
@@ -96,6 +101,10 @@ const (
 	OverBudget        = -5003
 	RobotsDisallowed  = -9998
 )
+
+// Records is an annotation of the line where a run begins: the lines of the run have the
+// digest of each robots.txt, and when a site may be asked again by a Retry-After.
+const Records = "records:2"
 
 // RunURL stands for a URL in lines that are about the crawl itself.
 const RunURL = "permesso:run"

@@ -15,6 +15,7 @@ type Request struct {
 	Asked      time.Duration // the pause that was to be kept
 	Clock      string        // that asked it; empty where none did
 	Since      time.Time     // from when on Asked counts; zero: the end of the last answer of the site in the same run
+	RetryAfter time.Time     // when the site may be asked again, by the Retry-After of the answer; zero where it has none
 	Addr       netip.AddrPort
 	Robots     time.Time // when the robots.txt in force was fetched; zero where it says nothing
 	Use        bool      // it asked what the owner says about use: for a tdmrep.json, or a license
@@ -59,6 +60,8 @@ func (r *Request) note(key, value string, took *time.Duration) (err error) {
 		r.Clock = value
 	case "since":
 		r.Since, err = time.Parse(MicroForm, value)
+	case "retry-after":
+		r.RetryAfter, err = time.Parse(MicroForm, value)
 	case "robots":
 		r.Robots, err = time.Parse(MicroForm, value)
 	case "for":

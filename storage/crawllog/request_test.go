@@ -15,7 +15,7 @@ const requested = "2026-05-04T10:00:01.500Z   200       4711 http://a.test/x L h
 // Each annotation of a request has its field, and what the log does not know says nothing.
 func TestARequestIsReadFromItsAnnotations(t *testing.T) {
 	begin := time.Date(2026, 5, 4, 10, 0, 0, 123456000, time.UTC)
-	l, err := Parse(requested + "start:2026-05-04T10:00:00.123456Z,ttfb:0.250000,took:1.376544,asked:2.000000,clock:retry-after,since:2026-05-04T09:59:58.000001Z," +
+	l, err := Parse(requested + "start:2026-05-04T10:00:00.123456Z,ttfb:0.250000,took:1.376544,asked:2.000000,clock:retry-after,since:2026-05-04T09:59:58.000001Z,retry-after:2026-05-04T10:01:00.000003Z," +
 		"ip:[2001:db8::1]:443,proto:h2,robots:2026-05-04T09:00:00.000002Z,for:use,error:truncated,refused:noai,kept:text/html,news:1")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,8 @@ func TestARequestIsReadFromItsAnnotations(t *testing.T) {
 	want := &Request{
 		Start: begin, End: begin.Add(1376544 * time.Microsecond), TTFB: 250 * time.Millisecond, Asked: 2 * time.Second, Clock: "retry-after",
 		Since: time.Date(2026, 5, 4, 9, 59, 58, 1000, time.UTC), Addr: netip.MustParseAddrPort("[2001:db8::1]:443"),
-		Robots: time.Date(2026, 5, 4, 9, 0, 0, 2000, time.UTC), Use: true, Error: "truncated", Refused: "noai", Kept: "text/html",
+		RetryAfter: time.Date(2026, 5, 4, 10, 1, 0, 3000, time.UTC),
+		Robots:     time.Date(2026, 5, 4, 9, 0, 0, 2000, time.UTC), Use: true, Error: "truncated", Refused: "noai", Kept: "text/html",
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateComparable(netip.AddrPort{})); err != nil || diff != "" {
 		t.Errorf("%v, %s", err, diff)
@@ -51,6 +52,7 @@ func TestARequestThatSaysTooLittleIsAnError(t *testing.T) {
 		"start:2026-05-04,took:1":           "annotation start:2026-05-04: ",
 		"ip:a.test:80":                      "annotation ip:a.test:80: ",
 		"since:now":                         "annotation since:now: ",
+		"retry-after:30":                    "annotation retry-after:30: ",
 		"robots:never":                      "annotation robots:never: ",
 		"asked:long":                        "annotation asked:long: ",
 		"ttfb:":                             "annotation ttfb:: ",

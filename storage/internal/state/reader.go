@@ -50,6 +50,9 @@ func (r *Reader) Close() error {
 // Begun is what the next Open would find.
 func (r *Reader) Begun() Begun { return r.db.Begun() }
 
+// Marks are those of the files that grow, as they were when the crawl was last committed.
+func (r *Reader) Marks() Marks { return r.db.book.marks }
+
 // Position is as that of a DB.
 func (r *Reader) Position() uint64 { return r.db.Position() }
 

@@ -1,0 +1,173 @@
+package audit
+
+import (
+	"crypto/sha1"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// An arrival is a line of the log by which a robots.txt may have come: one for the
+// robots.txt of a site, or for what its redirects lead to, on any site.
+type arrival struct {
+	line     int64
+	run      int
+	end      time.Time // to the millisecond, as a copy has it that came by this line
+	status   int
+	digest   string // of the body; empty if it is not recorded
+	redirect bool
+}
+
+// mostArrivals is how many arrivals are kept for a site. The line of a copy is among the
+// last ones: those of its redirects, and of other sites that needed the same robots.txt.
+const mostArrivals = 64
+
+// arrived notes a line for a robots.txt with the site that was asked, and with the one
+// that it was asked for, as far as they are of the host.
+func (a *auditor) arrived(h *host, r *request) {
+	if !r.robots || r.use {
+		return
+	}
+	x := arrival{r.line, r.run, r.ended, r.status, r.digest, redirected(r)}
+	if r.failure != "" {
+		x.digest = ""
+	}
+	if r.site.Host() == h.name {
+		a.siteOf(h, r.site).arrive(x)
+	}
+	if r.via != r.site && r.via.Host() == h.name {
+		a.siteOf(h, r.via).arrive(x)
+	}
+}
+
+func (s *site) arrive(x arrival) {
+	if len(s.arrivals) == mostArrivals {
+		s.arrivals = slices.Delete(s.arrivals, 0, 1)
+	}
+	s.arrivals = append(s.arrivals, x)
+}
+
+// An origin says where the copy of robots.txt in force has come from.
+type origin int
+
+const (
+	byLine  origin = iota // a line of the log, or it cannot be told
+	byKill                // its line may have been taken by a kill, or was removed with the log
+	unasked               // no request was made for it, as it must not be asked for
+	unknown               // no line has fetched it
+)
+
+// settle looks where the copies of a site have come from that came before a moment, if it
+// is not zero: the lines of all of them have passed by then.
+func (a *auditor) settle(s *site, by time.Time) error {
+	for len(s.copies.fresh) > 0 && (by.IsZero() || s.copies.fresh[0].Fetched.Before(by)) {
+		if err := a.came(s, s.copies.fresh[0]); err != nil {
+			return err
+		}
+		s.copies.fresh = s.copies.fresh[1:]
+	}
+	return nil
+}
+
+// settleAll is settle for all copies that are left.
+func (a *auditor) settleAll(s *site) error {
+	err := a.settle(s, time.Time{})
+	for err == nil && s.copies.err == nil && s.copies.later != nil {
+		s.copies.forward()
+		err = a.settle(s, time.Time{})
+	}
+	return errors.Join(err, s.copies.err)
+}
+
+// came compares a copy that comes into force with the line that has fetched it. A copy
+// that differs, or that no line has fetched, is a violation of its own, besides those of
+// the requests that go by it.
+func (a *auditor) came(s *site, c *robots.Snapshot) error {
+	before, since := s.body, s.settled
+	s.settled = c.Fetched
+	if good := c.Good(); good != nil {
+		s.body = digest(good.Body)
+	}
+	s.origin = byLine
+	first := &a.runs.all[0]
+	switch {
+	case first.begun.IsZero(): // the log has no beginning
+		return nil
+	case c.Fetched.Before(first.begun) && first.carried:
+		a.carried++
+		return nil
+	}
+	a.checked(Evidence)
+	at := c.Fetched.Truncate(time.Millisecond)
+	fault, line, found := "", int64(0), false
+	for _, x := range slices.Backward(s.arrivals) {
+		if !x.end.Equal(at) {
+			continue
+		}
+		is := a.differs(c, &x, before)
+		if is == "" {
+			return nil
+		}
+		if !found { // of several within one millisecond the last one counts
+			fault, line, found = is, x.line, true
+		}
+	}
+	switch {
+	case found:
+		return a.violation(&Violation{
+			Code: Evidence, Lines: []int64{line}, URL: c.URL, Time: c.Fetched.UTC(), Text: fault, Rule: "each stored robots.txt is the one that came",
+		})
+	case c.Failure != "" && slices.ContainsFunc(s.arrivals, func(x arrival) bool { return x.redirect && !x.end.Before(since.Truncate(time.Millisecond)) }):
+		return nil // it leads to where nothing is asked
+	case c.Failure == "redirect":
+		s.origin = unasked
+		return nil
+	case a.runs.backAt(c.Fetched):
+		return nil
+	case a.runs.lost > 0 || a.runs.lostBy(a.runs.at(c.Fetched), c.Fetched):
+		s.origin = byKill
+		return a.unproven(0, "no line has fetched the robots.txt of %s of %s: a kill has taken it, or it was removed with a part of the log", s.name, stamp(c.Fetched))
+	}
+	s.origin = unknown
+	return a.violation(&Violation{
+		Code: Evidence, URL: c.URL, Time: c.Fetched.UTC(), Rule: "each stored robots.txt was fetched by a line of the log",
+		Text: fmt.Sprintf("is stored as of %s, and no line of the log has fetched it", stamp(c.Fetched)),
+	})
+}
+
+// differs says in what a copy differs from what its line says; before is the digest of the
+// last robots.txt that was served before. It returns an empty text if it does not.
+func (a *auditor) differs(c *robots.Snapshot, x *arrival, before string) string {
+	is := digest(c.Body)
+	switch {
+	case c.Copy != nil && before != "" && digest(c.Copy.Body) != before:
+		return "keeps an earlier copy that is not the last one"
+	case c.Failure == "redirect" && !x.redirect:
+		return "is stored as one that redirects nowhere, and its line has no redirect"
+	case c.Failure != "":
+		return ""
+	case x.status == http.StatusNotModified && c.Status != x.status:
+		if before != "" && before != is {
+			return fmt.Sprintf("has changed, to %s; its line says that it has not", is)
+		}
+		return ""
+	case x.status != c.Status:
+		return fmt.Sprintf("is stored with status %d; its line says %d", c.Status, x.status)
+	case x.digest == "" && a.runs.all[x.run].records:
+		return "has come by a line without its digest"
+	case x.digest != "" && x.digest != is:
+		return fmt.Sprintf("is stored with the digest %s; its line says %s", is, x.digest)
+	}
+	return ""
+}
+
+// digest is the SHA-1 of a body as the log writes it.
+func digest(body []byte) string {
+	sum := sha1.Sum(body)
+	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+}

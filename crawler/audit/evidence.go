@@ -1,0 +1,140 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// A marked writer makes the CRC-32C of the first bytes of a log.
+type marked struct {
+	left int64
+	sum  uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (m *marked) Write(b []byte) (int, error) {
+	n := min(m.left, int64(len(b)))
+	m.left, m.sum = m.left-n, crc32.Update(m.sum, castagnoli, b[:n])
+	return len(b), nil
+}
+
+// mark compares the log with what the state says was written of it.
+func (a *auditor) mark() error {
+	if a.Written == 0 {
+		return nil
+	}
+	a.checked(Evidence)
+	text := ""
+	switch m := &a.runs.mark; {
+	case m.left > 0:
+		text = fmt.Sprintf("%d bytes are missing at its end: the state says that %d were written", m.left, a.Written)
+	case m.sum != a.Sum:
+		text = fmt.Sprintf("its first %d bytes are not those that were written: the state has another checksum of them", a.Written)
+	case !a.Killed && a.runs.bytes > a.Written:
+		text = fmt.Sprintf("%d bytes were appended to it after the last run had ended", a.runs.bytes-a.Written)
+	default:
+		return nil
+	}
+	return a.violation(&Violation{Code: Evidence, Text: text, Rule: "crawl.log is as it was written"})
+}
+
+// contradiction says what the fields of a line, which say the same in several places,
+// contradict each other in; open is set if a clock that was set meanwhile may have done
+// it. It returns an empty text if they do not.
+func contradiction(l *crawllog.Line, r *crawllog.Request) (text string, open bool) {
+	took := r.End.Sub(r.Start)
+	within := func(d time.Duration) bool { return -tick <= d && d < time.Millisecond+tick }
+	switch {
+	case !within(r.Start.Sub(l.Start)):
+		return fmt.Sprintf("its start is %s by the annotation, and %s by field 9", stamp(r.Start), stamp(l.Start)), false
+	case !within(took - l.Duration):
+		return fmt.Sprintf("it took %v by the annotation, and %v by field 9", took, l.Duration), false
+	case r.TTFB > took+tick:
+		return fmt.Sprintf("its answer began after %v, and ended after %v", r.TTFB, took), false
+	case !within(r.End.Sub(l.Time)):
+		return fmt.Sprintf("it ended at %s by its annotations, and at %s by field 1: the clock was set meanwhile, or the line was changed", stamp(r.End), stamp(l.Time)), true
+	}
+	return "", false
+}
+
+// consistent judges what a line says in several places.
+func (a *auditor) consistent(r *request) error {
+	a.checked(Evidence)
+	if r.contradiction == "" {
+		return nil
+	}
+	if r.mayBeClock {
+		a.open(r.line, r.contradiction)
+		return nil
+	}
+	return a.ruled(Evidence, r, r.contradiction, "a line does not contradict itself")
+}
+
+// visits puts what the state knows of answered requests beside the lines of their URLs.
+func (a *auditor) visits() error {
+	if a.Sites == nil {
+		return nil
+	}
+	for site, err := range a.Sites {
+		if err != nil {
+			return err
+		}
+		if err := a.order.Add(appendKey(nil, byHost, site.Host(), ofState), []byte(site)); err != nil {
+			return err
+		}
+		for k, err := range a.Entries(site) {
+			if err != nil {
+				return err
+			}
+			if !answered(&k) {
+				continue
+			}
+			at := binary.BigEndian.AppendUint64(nil, uint64(k.Fate.Time.UnixMicro()))
+			if err := a.order.Add(appendKey(nil, byURL, k.URL.String(), ofState), at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// answered reports whether the state says that a server has answered the request for an
+// entry: then the log has a line of it.
+func answered(k *storage.Kept) bool {
+	return k.Fate.Code == frontier.Fetched || k.Fate.Code == frontier.UseRefused && k.Fate.Status != 0
+}
+
+// A known is a URL while its lines, and what the state knows of it, pass by.
+type known struct {
+	url    string
+	logged bool
+}
+
+// visited judges what the log or the state says of a URL: its lines come first.
+func (a *auditor) visited(k *known, rest, text []byte) error {
+	if !bytes.Equal(rest, []byte{ofState}) {
+		k.logged = true
+		return nil
+	}
+	a.checked(Evidence)
+	if k.logged {
+		return nil
+	}
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(text))).UTC()
+	if a.runs.lost > 0 || a.runs.all[0].begun.IsZero() {
+		a.open(0, fmt.Sprintf("the state has an answer of %s, of %s, and the log no line of it: a part of the log was removed", k.url, stamp(at)))
+		return nil
+	}
+	return a.violation(&Violation{
+		Code: Evidence, URL: k.url, Time: at, Rule: "the log has a line of each request",
+		Text: "was answered, as the state says, and the log has no line of it",
+	})
+}
