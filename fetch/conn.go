@@ -15,7 +15,6 @@ import (
 
 const (
 	maxHeaderBytes = http1.MaxHead
-	maxFields      = 1000
 	idleTime       = 30 * time.Second // a connection that is not used is closed
 )
 
@@ -40,7 +39,7 @@ func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
 	ctx, site := w.context(), h.site
 	d := &dialing{
 		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
-		secure: site.Scheme() == "https", onTLS: func() { w.enter(phaseTLS) },
+		secure: site.Scheme() == "https", only1: h.only1, onTLS: func() { w.enter(phaseTLS) },
 	}
 	defer func() { d.onTLS = nil }() // it knows the exchange, and the connection outlives that
 	raw, err := d.dial(ctx)

@@ -18,6 +18,7 @@ type dialing struct {
 	to     endpoint
 	target string // host and port of the site
 	secure bool   // the site speaks TLS
+	only1  bool   // HTTP/2 is not offered
 	onTLS  func() // called when the way to the site stands
 
 	line *http1.Line // all goes over it
@@ -61,7 +62,11 @@ func (d *dialing) connect(ctx context.Context) (net.Conn, error) {
 func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) {
 	host, _, _ := net.SplitHostPort(d.target) // connect has joined them
 	d.onTLS()
-	c := tls.Client(raw, &tls.Config{RootCAs: d.opts.RootCAs, ServerName: host, NextProtos: []string{"h2", "http/1.1"}})
+	protocols := []string{"h2", "http/1.1"}
+	if d.only1 {
+		protocols = protocols[1:]
+	}
+	c := tls.Client(raw, &tls.Config{RootCAs: d.opts.RootCAs, ServerName: host, NextProtos: protocols})
 	if err := c.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, err

@@ -31,11 +31,10 @@ const (
 	StageCalm           Stage = "calm"  // the server broke it off and asks for rest: ENHANCE_YOUR_CALM (RFC 9113, section 7)
 	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
-	StageProtocol       Stage = "protocol"     // no HTTP answer
-	StageHeaderSize     Stage = "header-size"  // of the answer, interim ones included: over 256 KiB
-	StageHeaderCount    Stage = "header-count" // over 1,000 fields
-	StageEncoding       Stage = "encoding"     // Content-Encoding that cannot be undone, or is broken
-	StageTruncated      Stage = "truncated"    // the connection broke within the body
+	StageProtocol       Stage = "protocol"    // no HTTP answer
+	StageHeaderSize     Stage = "header-size" // of the answer, interim ones included: over 256 KiB
+	StageEncoding       Stage = "encoding"    // Content-Encoding that cannot be undone, or is broken
+	StageTruncated      Stage = "truncated"   // the connection broke within the body
 	StageBodyTimeout    Stage = "body-timeout"
 	StageTotalTimeout   Stage = "total-timeout"
 	StageChallenge      Stage = "challenge" // a whole answer, but one that asks for a browser
@@ -117,8 +116,6 @@ var (
 	errTotal = errors.New("not done within the total time-out")
 )
 
-var errFields = errors.New("the answer has more than 1,000 header fields")
-
 // stageOf classifies an error by why the exchange was ended, nil if it was not, by the
 // phase it came in and by what it says. kept is whether it is that of a kept connection on
 // which nothing came back.
@@ -133,8 +130,6 @@ func stageOf(cause error, at phase, kept bool, err error) Stage {
 		return StageEncoding
 	case errors.Is(err, errReply):
 		return StageProtocol
-	case errors.Is(err, errFields):
-		return StageHeaderCount
 	case errors.As(err, &proxy) && (cause == nil || errors.Is(cause, errPhase) || errors.Is(cause, errTotal)):
 		return StageProxy
 	case errors.Is(cause, errTotal):
@@ -145,7 +140,7 @@ func stageOf(cause error, at phase, kept bool, err error) Stage {
 		return StageStopped
 	case isCalm(err):
 		return StageCalm
-	case at == phaseAnswer && isUnprocessed(err):
+	case at == phaseAnswer && (isUnprocessed(err) || wantsHTTP11(err)):
 		return StageStale
 	}
 	switch at {
@@ -215,20 +210,30 @@ const (
 	codeRefusedStream    = 0x7
 	codeEnhanceYourCalm  = 0xb
 	nameEnhanceYourCalm  = "ENHANCE_YOUR_CALM"
+	codeHTTP11Required   = 0xd
+	nameHTTP11Required   = "HTTP_1_1_REQUIRED"
 	textUnprocessed      = "Server's graceful shutdown GOAWAY"
 	textUnprocessedFirst = "received GOAWAY from server ErrCode:"
 )
 
 // isCalm reports whether a server ended a stream or the connection because it
-// is asked too much. Of a connection only the text of the error says so; where a
-// GOAWAY leaves out a stream that is not the first, not even that.
-func isCalm(err error) bool {
+// is asked too much.
+func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanceYourCalm) }
+
+// wantsHTTP11 reports whether a server ended a stream or the connection because it wants to be
+// asked by HTTP/1.1.
+func wantsHTTP11(err error) bool { return isCode(err, codeHTTP11Required, nameHTTP11Required) }
+
+// isCode reports whether a server ended a stream or the connection with an error code. Of a
+// connection only the text of the error says so; where a GOAWAY leaves out a stream that is
+// not the first, not even that.
+func isCode(err error, code uint32, name string) bool {
 	var stream streamError
 	if errors.As(err, &stream) {
-		return stream.Code == codeEnhanceYourCalm
+		return stream.Code == code
 	}
 	text := err.Error()
-	return strings.Contains(text, "ErrCode:"+nameEnhanceYourCalm) || strings.Contains(text, "ErrCode="+nameEnhanceYourCalm+",")
+	return strings.Contains(text, "ErrCode:"+name) || strings.Contains(text, "ErrCode="+name+",")
 }
 
 // isUnprocessed reports whether a server says that it did nothing about a

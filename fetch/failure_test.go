@@ -18,7 +18,7 @@ func TestWhoseFaultAFailureIs(t *testing.T) {
 		frontier.SilenceTrouble: {StageAnswerTimeout},
 		frontier.SiteTrouble:    {StageCalm, StageChallenge},
 		frontier.PageTrouble: {
-			StageProtocol, StageHeaderSize, StageHeaderCount, StageEncoding, StageTruncated, StageBodyTimeout, StageTotalTimeout,
+			StageProtocol, StageHeaderSize, StageEncoding, StageTruncated, StageBodyTimeout, StageTotalTimeout,
 		},
 	} {
 		for _, s := range stages {

@@ -8,15 +8,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// fields is how many field lines a header has.
-func fields(h http.Header) int {
-	n := 0
-	for _, values := range h {
-		n += len(values)
-	}
-	return n
-}
-
 // ownFields are those that Options.Header may not hold, and what to do
 // instead.
 var ownFields = map[string]string{

@@ -33,14 +33,6 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
-func TestHowManyFieldsThereAre(t *testing.T) {
-	for want, h := range map[int]http.Header{0: nil, 1: {"A": {""}}, 3: {"A": {"1", "2"}, "B": {"3"}, "C": {}}} {
-		if got := fields(h); got != want {
-			t.Errorf("%v: %d, want %d", h, got, want)
-		}
-	}
-}
-
 func TestFromGoesOutIfThereIsOne(t *testing.T) {
 	for _, from := range []string{"", "crawl@example.org"} {
 		synctest.Test(t, func(t *testing.T) {

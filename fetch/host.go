@@ -28,8 +28,9 @@ type host struct {
 	// was closed. exchange opens it and drop alone closes it, so that no answer is
 	// read from one whose last answer was not read to its end.
 	conn     *conn
-	lostKept int // kept connections in a row that died under a request
-	refused  int // requests in a row that were not processed on a new one
+	only1    bool // the site wants to be asked by HTTP/1.1 (RFC 9113, section 7)
+	lostKept int  // kept connections in a row that died under a request
+	refused  int  // requests in a row that were not processed on a new one
 
 	// failed are addresses to which connecting failed; never all that are known:
 	// endpoint clears it then. avoid alone adds to it.
@@ -357,6 +358,7 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) 
 	w.enter(phaseAnswer)
 	resp, err := c.ask(w, a, x)
 	if err != nil {
+		h.only1 = h.only1 || c.h2 != nil && wantsHTTP11(err)
 		c.finish()
 		h.drop()
 		h.fail(x, w, err)
@@ -369,12 +371,8 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) 
 		h.drop()
 		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
 	}
-	if fields(x.Header) > maxFields {
-		c.finish()
-		h.drop()
-		return x, h.fail(x, w, errFields)
-	}
 	b, err := h.read(w, a, resp)
+	h.only1 = h.only1 || c.h2 != nil && err != nil && wantsHTTP11(err)
 	c.used = time.Now()
 	if again := c.finish(); err != nil || b.cut || !keep || !again {
 		h.drop()

@@ -20,6 +20,7 @@ func FuzzAnAnswerCanBeReadInItsRecord(f *testing.F) {
 		ok + "Transfer-Encoding: chunked, chunked\r\nContent-Length: x\r\n\r\n5\r\nhello\r\n0\r\n\r\n", ok + "Transfer-Encoding: identity\r\n\r\nhello",
 		"HTTP/1.1 304 No\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 204 No\r\nTransfer-Encoding: x\r\n\r\n", "HTTP/1.0 200 OK\r\nTransfer-Encoding: x\r\n\r\nhello",
 		"HTTP/2.0 200 OK\r\nX : a\r\n\r\nhello", "HTTP/1.1 101 Switching\r\nContent-Length: x\r\n\r\n", "\r\nHTTP/1.1 999\n\nhello", ok + "Content-Length :\r\n 5\r\n\r\nhello",
+		ok + "<br />\r\nContent-Length: 5\r\n\r\nhello", ok + "Content-Length: 5x\r\n\r\nhello", "HTTP/2 200 OK\r\n X: a\r\n\r\nhello", "HTTP/1.1 200OK\r\n\r\nhello",
 	} {
 		f.Add(answer, false)
 		f.Add(answer, true)

@@ -18,7 +18,7 @@ TICK = 3e-6
 NOTHING = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # the digest of no bytes
 CLASSES = {
     "name": {"dns", "dns-timeout", "address"}, "connection": {"connect", "connect-timeout", "tls", "tls-timeout", "proxy"},
-    "broken": {"reset", "stale", "truncated", "protocol", "encoding", "header-size", "header-count"},
+    "broken": {"reset", "stale", "truncated", "protocol", "encoding", "header-size"},
     "time-out": {"answer-timeout", "body-timeout", "total-timeout"}, "rest": {"calm", "challenge"},
 }
 REFUSED = {-9998: "refused", -5002: "use", -5001: "optout", -5000: "scope"}

@@ -192,7 +192,6 @@ var stageWords = map[fetch.Stage]string{
 	fetch.StageAnswerTimeout:  "not answered in time",
 	fetch.StageProtocol:       "answers other than HTTP",
 	fetch.StageHeaderSize:     "answers with too large a header",
-	fetch.StageHeaderCount:    "answers with too many header fields",
 	fetch.StageEncoding:       "answers in an encoding that cannot be read",
 	fetch.StageTruncated:      "answers cut by the server",
 	fetch.StageBodyTimeout:    "answers that stopped coming",

@@ -163,7 +163,7 @@ func TestEachTroubleHasItsClass(t *testing.T) {
 	for class, of := range map[string][]fetch.Stage{
 		"name":       {fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress},
 		"connection": {fetch.StageConnect, fetch.StageConnectTimeout, fetch.StageTLS, fetch.StageTLSTimeout, fetch.StageProxy},
-		"broken":     {fetch.StageReset, fetch.StageStale, fetch.StageTruncated, fetch.StageProtocol, fetch.StageEncoding, fetch.StageHeaderSize, fetch.StageHeaderCount},
+		"broken":     {fetch.StageReset, fetch.StageStale, fetch.StageTruncated, fetch.StageProtocol, fetch.StageEncoding, fetch.StageHeaderSize},
 		"time-out":   {fetch.StageAnswerTimeout, fetch.StageBodyTimeout, fetch.StageTotalTimeout},
 		"rest":       {fetch.StageCalm, fetch.StageChallenge},
 		"other":      {fetch.StageStopped, "of another version"},

@@ -9,33 +9,33 @@ import (
 	"strings"
 )
 
-var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d\.\d) +(\d{3})(?:[ \t](.*))?$`)
+var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d(?:\.\d)?) +(\d{3})(?:[ \t](.*)|([A-Za-z].*))?$`)
 
 // mended is the head of an answer that net/http refuses, as it would have been written by
-// who knows the rules: a crawler may have read it all the same. Lines that are no field stay
-// as they are. An answer without a body has no framing.
+// a server that knows the rules: a crawler may have read it all the same. Lines that are no
+// field are left out. An answer without a body has no framing.
 func mended(head []byte, noBody bool) []byte {
 	var out []byte
 	for i, line := range unfolded(head) {
 		if i == 0 {
 			if m := statusLine.FindStringSubmatch(line); m != nil {
-				line = "HTTP/" + m[1] + " " + m[2] + " " + spaced(m[3])
+				if len(m[1]) == 1 {
+					m[1] = "1.0"
+				}
+				line = "HTTP/" + m[1] + " " + m[2] + " " + spaced(m[3]+m[4])
 				noBody = noBody || m[2] == strconv.Itoa(http.StatusNoContent) || m[2] == strconv.Itoa(http.StatusNotModified)
 			}
 			out = append(out, line+"\r\n"...)
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimRight(name, " \t"); ok {
-			if !isToken(name) {
-				continue
-			}
-			if value, ok = framing(name, spaced(value), noBody); !ok {
-				continue
-			}
-			line = name + ": " + value
+		name = strings.TrimRight(name, " \t")
+		if !ok || !isToken(name) {
+			continue
 		}
-		out = append(out, line+"\r\n"...)
+		if value, ok = framing(name, spaced(value), noBody); ok {
+			out = append(out, name+": "+value+"\r\n"...)
+		}
 	}
 	return append(out, "\r\n"...)
 }

@@ -33,7 +33,9 @@ func TestOddHeadsAreRead(t *testing.T) {
 		"HEAD with a coding":      {ok + "Transfer-Encoding: x\r\n\r\n", true, "200 OK|"},
 		"304 with two lengths":    {"HTTP/1.1 304 No\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", false, "304 No|"},
 		"204 with a coding":       {"HTTP/1.1 204 No\r\nTransfer-Encoding: x\r\n\r\n", false, "204 No|"},
-		"a line without a colon":  {ok + "hello\r\n\r\n", false, ""},
+		"a line without a colon":  {ok + "hello\r\nX: a\r\n\r\n", false, "200 OK|X: a|body"},
+		"no blank, no minor":      {"HTTP/2 200OK\r\nX: a\r\n\r\n", false, "200 OK|X: a|body"},
+		"a blank after the first": {ok + " X: a\r\nX: b\r\n\r\n", false, "200 OK X: a|X: b|body"},
 		"another protocol":        {"ICY 200 OK\r\n\r\n", false, ""},
 	} {
 		x := page("")

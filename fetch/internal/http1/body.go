@@ -31,7 +31,7 @@ func (*Body) Close() error { return nil }
 // frame finds out how the body is cut out of what comes (RFC 9112, section 6.3).
 func (c *Conn) frame(noBody bool) error {
 	resp, h := &c.resp, c.resp.Header
-	resp.keep = keeps(resp)
+	resp.keep = keeps(resp) && !resp.odd
 	resp.Length, c.body = 0, Body{c: c, done: true}
 	coding, coded := h["Transfer-Encoding"]
 	current := resp.isCurrent()
@@ -56,14 +56,13 @@ func (c *Conn) frame(noBody bool) error {
 			return nil
 		}
 	}
-	lengths := h["Content-Length"]
-	if len(lengths) == 0 {
-		resp.keep, resp.Length, c.body = false, -1, Body{c: c, left: -1}
-		return nil
-	}
-	length, err := parseLength(lengths)
+	length, err := parseLength(h["Content-Length"])
 	if err != nil {
 		return err
+	}
+	if length < 0 { // up to the end of the connection
+		resp.keep, resp.Length, c.body = false, -1, Body{c: c, left: -1}
+		return nil
 	}
 	resp.Length, c.body = length, Body{c: c, left: length, done: length == 0}
 	return nil
@@ -105,9 +104,16 @@ func countChunked(values []string) (n int, err error) {
 }
 
 // parseLength reads a Content-Length, which may be there more than once, but not with two
-// values (RFC 9110, section 8.6).
+// values (RFC 9110, section 8.6). One that is no number says nothing, as browsers read it: the
+// length is -1 then, as it is without any.
 func parseLength(values []string) (int64, error) {
 	length := int64(-1)
+	if len(values) == 1 && !strings.Contains(values[0], ",") {
+		if n, ok := parseInt(trim(values[0]), 10); ok {
+			return n, nil
+		}
+		return -1, nil
+	}
 	for _, value := range values {
 		for one := range strings.SplitSeq(value, ",") {
 			n, ok := parseInt(trim(one), 10)
@@ -253,7 +259,7 @@ func (b *Body) nextChunk() error {
 	size, _, _ := bytes.Cut(line, []byte(";"))
 	size = bytes.TrimRight(size, " \t")
 	n, ok := parseInt(string(size), 16)
-	if !ok || len(size) > 16 {
+	if !ok {
 		return malformed("%.40q is no size of a chunk", line)
 	}
 	// A size and line ends are fair, and so is as much as twice the content.

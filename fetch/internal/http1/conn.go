@@ -4,7 +4,7 @@
 //
 // It reads what browsers and curl read, where that cannot be taken for something else:
 // lines that end in LF alone, status lines without a reason, folded fields, lines that are
-// no field. Where two readers could see two different answers, it sees none, or gives the
+// no field, a length that is no number. Where two readers could see two different answers, it sees none, or gives the
 // connection up behind it.
 package http1
 

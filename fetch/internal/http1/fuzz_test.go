@@ -91,7 +91,7 @@ func FuzzHead(f *testing.F) {
 
 // hiddenLine reports whether a line says how a body is cut out, with control characters.
 func hiddenLine(head string) bool {
-	_, err := parseFields([]byte(head + "\r\n\r\n"))
+	_, _, err := parseFields([]byte(head + "\r\n\r\n"))
 	return err != nil && strings.Contains(err.Error(), "control character")
 }
 

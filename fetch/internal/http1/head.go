@@ -18,7 +18,7 @@ type Response struct {
 
 	// Header has the fields under their canonical names, without blanks around them, and
 	// with spaces for control characters (RFC 9110, section 5.5). Folded ones are one line;
-	// lines whose name is none are left out, and so is what was said of how the body is cut
+	// lines that are no field are left out, and so is what was said of how the body is cut
 	// into chunks, and of a length that did not count.
 	Header http.Header
 
@@ -26,6 +26,7 @@ type Response struct {
 	Body   *Body
 
 	keep bool // the server wants to go on
+	odd  bool // a line of the head was no field
 }
 
 // Receive reads the answer up to its body; noBody says that it has none whatever it says,
@@ -53,7 +54,7 @@ func (c *Conn) Receive(noBody bool) (*Response, error) {
 		}
 		c.resp = Response{Major: major, Minor: minor, Status: status, Body: &c.body}
 		var err error
-		if c.resp.Header, err = parseFields(c.head); err == nil {
+		if c.resp.Header, c.resp.odd, err = parseFields(c.head); err == nil {
 			err = c.frame(noBody)
 		}
 		if err != nil {
@@ -112,8 +113,8 @@ func (c *Conn) cutOff(err error) error {
 	return fmt.Errorf("the connection ended before the answer: %w", io.ErrUnexpectedEOF)
 }
 
-// skipEmptyLines skips what some servers put behind a body that they have counted wrongly,
-// as browsers do: one line end, or two.
+// skipEmptyLines skips at most four bytes of line ends and spaces before an answer, as
+// browsers do: some servers send them after a body that they have counted wrongly.
 func (c *Conn) skipEmptyLines() error {
 	for range 4 {
 		if c.r == c.w {
@@ -121,7 +122,7 @@ func (c *Conn) skipEmptyLines() error {
 				return c.cutOff(err)
 			}
 		}
-		if b := (*c.buf)[c.r]; b != '\r' && b != '\n' {
+		if b := (*c.buf)[c.r]; b != '\r' && b != '\n' && b != ' ' {
 			return nil
 		}
 		c.r++
@@ -154,14 +155,27 @@ func firstLine(b []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// parseStatus reads a status line (RFC 9112, section 4). Its reason may be missing. A
-// version above 1.1 is 1.1 to who asked with that (RFC 9110, section 2.5).
+// parseStatus reads a status line (RFC 9112, section 4). Its reason may be missing, and so
+// may the blank before that. A version above 1.1 is read as 1.1, with which the request was
+// sent (RFC 9110, section 2.5), and one without a minor number as 1.0, as browsers do.
 func parseStatus(line []byte) (major, minor, status int, ok bool) {
-	if len(line) < 12 || !bytes.EqualFold(line[:5], []byte("HTTP/")) || line[6] != '.' || !isDigit(line[5]) || !isDigit(line[7]) {
+	if len(line) < 10 || !bytes.EqualFold(line[:5], []byte("HTTP/")) || !isDigit(line[5]) {
 		return 0, 0, 0, false
 	}
-	rest := bytes.TrimLeft(line[8:], " ")
-	if len(rest) < 3 || len(rest) == len(line)-8 || len(rest) > 3 && rest[3] != ' ' && rest[3] != '\t' {
+	behind := line[6:]
+	switch {
+	case behind[0] == '.' && isDigit(behind[1]):
+		if major, minor = int(line[5]-'0'), int(behind[1]-'0'); major > 1 {
+			major, minor = 1, 1
+		}
+		behind = behind[2:]
+	case behind[0] == ' ':
+		major, minor = 1, 0
+	default:
+		return 0, 0, 0, false
+	}
+	rest := bytes.TrimLeft(behind, " ")
+	if len(rest) < 3 || len(rest) == len(behind) || len(rest) > 3 && rest[3] != ' ' && rest[3] != '\t' && !isLetter(rest[3]) {
 		return 0, 0, 0, false
 	}
 	for _, b := range rest[:3] {
@@ -170,22 +184,22 @@ func parseStatus(line []byte) (major, minor, status int, ok bool) {
 		}
 		status = 10*status + int(b-'0')
 	}
-	if major, minor = int(line[5]-'0'), int(line[7]-'0'); major > 1 {
-		major, minor = 1, 1
-	}
 	return major, minor, status, status >= 100
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
+
 // maxShared is the longest head of which the fields are parts of one string: who keeps one
 // of them keeps all of it.
 const maxShared = 4 << 10
 
-// parseFields reads the fields of a head, whose first line is left out.
-func parseFields(head []byte) (http.Header, error) {
+// parseFields reads the fields of a head, whose first line is left out. odd says that a line
+// was left out that is no field.
+func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, malformed("a zero byte in the head")
+		return nil, false, malformed("a zero byte in the head")
 	}
 	p := fields{header: make(http.Header, min(bytes.Count(head, []byte("\n")), 32))}
 	shared := ""
@@ -207,11 +221,11 @@ func parseFields(head []byte) (http.Header, error) {
 			line = string(head[at:end])
 		}
 		if err := p.add(line); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		at = end
 	}
-	return p.header, nil
+	return p.header, p.odd, nil
 }
 
 // lineEnd is where the line ends that begins at a place of b.
@@ -228,21 +242,27 @@ func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 type fields struct {
 	header http.Header
 	room   []string // for the values
+	odd    bool     // a line was no field
 }
 
-// add takes a line, folded or not. Where the first begins with a blank it goes on from the
-// status line (RFC 9112, section 2.2).
+// add takes a line, folded or not. One without a colon is left out, as browsers do: programs
+// print into the head. So is what begins with a blank after the status line (RFC 9112, section
+// 2.2), unless somebody may read it as what says where the body ends.
 func (p *fields) add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || isBlank(line[0]) {
-		return malformed("%.100q is no field", line)
-	}
 	name = strings.TrimRight(name, " \t")
+	if blank := isBlank(line[0]); !ok || blank {
+		if blank && frames(strings.TrimLeft(name, " \t")) {
+			return malformed("%.100q is no field, and looks like one", line)
+		}
+		p.odd = true
+		return nil
+	}
 	if !httpguts.ValidHeaderFieldName(name) {
 		return nil
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
-	if (name == "Content-Length" || name == "Transfer-Encoding") && hidden(value) {
+	if frames(name) && hidden(value) {
 		return malformed("a control character in %.100q", line)
 	}
 	value = clean(value)
@@ -256,6 +276,11 @@ func (p *fields) add(line string) error {
 	p.room[0] = value
 	p.header[name], p.room = p.room[:1:1], p.room[1:]
 	return nil
+}
+
+// frames reports whether a field says where a body ends.
+func frames(name string) bool {
+	return strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding")
 }
 
 func trim(s string) string { return strings.Trim(s, " \t\r\n") }
