@@ -75,9 +75,10 @@ func unbracket(s string) string {
 // resolve, so that nothing is dialled that was not checked.
 type endpoint struct {
 	addr   netip.AddrPort
-	public bool     // given by DNS, shared with sites we do not know
-	name   string   // that was resolved to it
-	proxy  *url.URL // at this address; nil where the site itself is
+	site   netip.Addr // of the site; the zero Addr where only its proxy knows it
+	public bool       // the site is, or may be, at a public address, which it may share with others
+	name   string     // that was resolved to addr
+	proxy  *url.URL   // at addr; nil if the site itself is
 }
 
 // resolve finds where site is served. The addresses that are refused are left
@@ -102,7 +103,7 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 		a = a.Unmap().WithZone("")
 		public := Public(a)
 		if public || named || f.opts.AllowPrivate {
-			eps = append(eps, endpoint{addr: netip.AddrPortFrom(a, port), public: public && !named, name: host})
+			eps = append(eps, endpoint{addr: netip.AddrPortFrom(a, port), site: a, public: public && !named, name: host})
 		}
 	}
 	if len(eps) == 0 {

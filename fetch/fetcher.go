@@ -51,9 +51,9 @@ type Options struct {
 
 	// Proxy names the proxy of a site; nil: none is used, whatever the
 	// environment says. What ConnectTo matches is connected to directly. The
-	// proxy may have any address. Those of the sites are its matter: no address
-	// clock counts, and only the addresses and local names that a URL itself
-	// holds are refused as not public.
+	// proxy may have any address. Only it knows those of the sites, which count as
+	// public: the clocks of hosts hold, those of addresses do not, and only the
+	// addresses and local names that a URL itself holds are refused as not public.
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause of a body; 0: 30 s

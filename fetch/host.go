@@ -325,7 +325,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 			return x, h.fail(x, w, err)
 		}
 	}
-	if err := turn.Bind(ep.addr.Addr(), ep.public); err != nil {
+	if err := turn.Bind(ep.site, ep.public); err != nil {
 		return nil, err
 	}
 	x.Asked = turn.Asked()

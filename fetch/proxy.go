@@ -151,8 +151,8 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 }
 
 // throughProxy finds where the proxy of a site is. Its operator named it, so
-// that it may have any address. What the site's address will be is the proxy's
-// matter; one that the URL itself names is checked here.
+// that it may have any address. Only the proxy knows the address of the site, which
+// counts as public; one that the URL itself names is checked here.
 func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.URL) ([]endpoint, error) {
 	if host := site.Host(); !f.opts.AllowPrivate {
 		a, err := netip.ParseAddr(host)
@@ -166,7 +166,7 @@ func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.U
 	}
 	eps := make([]endpoint, len(addrs))
 	for i, a := range addrs {
-		eps[i] = endpoint{addr: netip.AddrPortFrom(a.Unmap(), proxyPort(u)), name: u.Hostname(), proxy: u}
+		eps[i] = endpoint{addr: netip.AddrPortFrom(a.Unmap(), proxyPort(u)), public: true, name: u.Hostname(), proxy: u}
 	}
 	return eps, nil
 }

@@ -193,7 +193,7 @@ func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 		s.promise(byHost, time.Time{})
 	}
 	at := ""
-	if public && f.commons[byAddress].gap >= 0 {
+	if public && addr.IsValid() && f.commons[byAddress].gap >= 0 {
 		at = addr.String()
 	}
 	if f.part(s, byAddress).name != at {

@@ -39,7 +39,7 @@ type refused struct {
 // mu is held.
 func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	f, s := t.frontier, t.site
-	if f.opts.Shared == nil || !to.IsValid() || to.IsLoopback() {
+	if f.opts.Shared == nil || to.IsLoopback() || !to.IsValid() && !public {
 		return nil
 	}
 	name, addr := "site "+string(s.name), string(IPClock)+" "+to.String()
@@ -49,7 +49,7 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	if taken, ok := f.opts.Shared.Reserve(name, now, now.Add(f.opts.Lease)); !ok {
 		return f.refuse(s, taken, now)
 	}
-	if public && f.opts.IPDelay > 0 {
+	if public && to.IsValid() && f.opts.IPDelay > 0 {
 		if taken, ok := f.opts.Shared.Reserve(addr, now, now.Add(f.opts.IPDelay)); !ok {
 			f.opts.Shared.Release(name, now)
 			return f.refuse(s, taken, now)

@@ -172,8 +172,9 @@ func (t *Turn) First() time.Time { return t.first }
 // Bind binds the turn to the one address that it will talk to, before any byte
 // is sent, connecting included. At a public address the clock of the address
 // counts, which others may share, and that of the host name, and the site's
-// delay has a floor. The error is a *NotYet where one of these, the registrable
-// domain or another process of this machine does not let it go on yet.
+// delay has a floor. The zero Addr is an address that only a proxy knows: there is
+// no clock of it. The error is a *NotYet if one of these clocks, the registrable
+// domain or another crawl of Options.Shared does not let the turn go on yet.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	f.mu.Lock()

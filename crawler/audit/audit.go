@@ -193,7 +193,7 @@ func (a *auditor) add(r *request, text []byte) error {
 	if !r.robots && a.Sites != nil {
 		errs = append(errs, a.order.Add(appendKey(nil, byURL, r.url.String(), ofLog), nil))
 	}
-	if r.public {
+	if r.public && r.addr.IsValid() {
 		errs = append(errs, put(byAddress, r.addr.String()))
 	}
 	if a.runs.all[r.run].domain > 0 {

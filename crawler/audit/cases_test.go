@@ -294,6 +294,17 @@ func TestCasesOfLogs(t *testing.T) {
 			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
 			w.hop(1, "http://a.example:8080/robots.txt", "10.0.0.1")
 		}, nil, nil, ""},
+		{"another port of a host behind a proxy", func(w *written) {
+			w.run(0, "begin:clean")
+			for i, h := range []struct {
+				at  float64
+				url string
+			}{{1, "http://a.example/robots.txt"}, {1.15, "http://a.example:8080/robots.txt"}, {1.15, "http://b.example/robots.txt"}, {1.2, "http://c.example/robots.txt"}} {
+				w.hop(h.at, h.url, "10.0.0.1")
+				w.set(i+1, "ip", "")
+				w.set(i+1, "proxy", "http://127.0.0.1:3128")
+			}
+		}, []string{"gap 3"}, nil, ""},
 		{"a robots.txt that leads to what another site forbids", func(w *written) {
 			w.run(0, "begin:clean")
 			w.hop(0, "http://b.example/robots.txt", "10.0.0.1")

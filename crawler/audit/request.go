@@ -29,7 +29,7 @@ type request struct {
 	clock      frontier.Clock
 	since      time.Time // from when on; zero: the last answer of the site
 	addr       netip.Addr
-	public     bool
+	public     bool      // the site is at a public address, or may be: a proxy alone knows which
 	rules      time.Time // when the robots.txt in force was fetched, by the line; zero: it says nothing
 	retryAfter time.Time // when the site may be asked again, by the answer; zero: it says nothing
 	ended      time.Time // end, by the clock of then: of a machine whose clock was set meanwhile it is another one
@@ -56,7 +56,7 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	r := &request{
 		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(told.Error),
 		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since, use: told.Use,
-		addr: addr, public: fetch.Public(addr), rules: told.Robots, retryAfter: told.RetryAfter, ended: l.Time, digest: l.Digest,
+		addr: addr, public: fetch.Public(addr) || told.Proxy != "", rules: told.Robots, retryAfter: told.RetryAfter, ended: l.Time, digest: l.Digest,
 	}
 	r.contradiction, r.mayBeClock = contradiction(l, told)
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {

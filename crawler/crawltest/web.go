@@ -238,6 +238,7 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		return
 	}
 	req.Site = u.Site()
+	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host) // as a proxy is asked (RFC 9112, section 3.2.2)
 	w.mu.Lock()
 	s := w.sites[req.Site]
 	w.log = append(w.log, req)

@@ -17,6 +17,7 @@ type Request struct {
 	Since      time.Time     // from when on Asked counts; zero: the end of the last answer of the site in the same run
 	RetryAfter time.Time     // when the site may be asked again, by the Retry-After of the answer; zero where it has none
 	Addr       netip.AddrPort
+	Proxy      string    // that was used; only it knows the address of the site
 	Robots     time.Time // when the robots.txt in force was fetched; zero where it says nothing
 	Use        bool      // it asked what the owner says about use: for a tdmrep.json, or a license
 	Error      string    // the stage at which it failed
@@ -72,6 +73,8 @@ func (r *Request) note(key, value string, took *time.Duration) (err error) {
 		r.Refused = value
 	case "kept":
 		r.Kept = value
+	case "proxy":
+		r.Proxy = value
 	case "ip":
 		r.Addr, err = netip.ParseAddrPort(value)
 	}

@@ -16,14 +16,14 @@ const requested = "2026-05-04T10:00:01.500Z   200       4711 http://a.test/x L h
 func TestARequestIsReadFromItsAnnotations(t *testing.T) {
 	begin := time.Date(2026, 5, 4, 10, 0, 0, 123456000, time.UTC)
 	l, err := Parse(requested + "start:2026-05-04T10:00:00.123456Z,ttfb:0.250000,took:1.376544,asked:2.000000,clock:retry-after,since:2026-05-04T09:59:58.000001Z,retry-after:2026-05-04T10:01:00.000003Z," +
-		"ip:[2001:db8::1]:443,proto:h2,robots:2026-05-04T09:00:00.000002Z,for:use,error:truncated,refused:noai,kept:text/html,news:1")
+		"ip:[2001:db8::1]:443,proxy:socks5://p.test:1080,proto:h2,robots:2026-05-04T09:00:00.000002Z,for:use,error:truncated,refused:noai,kept:text/html,news:1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := l.Request()
 	want := &Request{
 		Start: begin, End: begin.Add(1376544 * time.Microsecond), TTFB: 250 * time.Millisecond, Asked: 2 * time.Second, Clock: "retry-after",
-		Since: time.Date(2026, 5, 4, 9, 59, 58, 1000, time.UTC), Addr: netip.MustParseAddrPort("[2001:db8::1]:443"),
+		Since: time.Date(2026, 5, 4, 9, 59, 58, 1000, time.UTC), Addr: netip.MustParseAddrPort("[2001:db8::1]:443"), Proxy: "socks5://p.test:1080",
 		RetryAfter: time.Date(2026, 5, 4, 10, 1, 0, 3000, time.UTC),
 		Robots:     time.Date(2026, 5, 4, 9, 0, 0, 2000, time.UTC), Use: true, Error: "truncated", Refused: "noai", Kept: "text/html",
 	}
