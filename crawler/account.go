@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -30,7 +31,8 @@ type Records interface {
 type Account struct {
 	// OptOut says why a URL must not be asked for, as Options.OptOut; nil: none is.
 	OptOut func(frontier.URL) string
-	// Quit is asked now and then while Refused reads: an error ends that; nil: it reads on.
+	// Quit is called now and then by what reads for long: List, Refused and Explain. Its
+	// error ends that. It may wait, so that others have the disk meanwhile. nil: never.
 	Quit func() error
 
 	from   Records
@@ -78,6 +80,34 @@ func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 
 // Stored is what the last run was asked to be; ok is false where none has begun.
 func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
+
+// Account returns what tells of the URLs of a crawl while it runs, by what is committed: a
+// visit counts a few hundredths of a second after its end. Each of its methods reads in
+// steps, which hold up the run for some milliseconds. The error is ErrEnded if no run goes
+// on.
+func (c *Crawler) Account() (*Account, error) {
+	c.mu.Lock()
+	goes, db := c.queue != nil, c.db
+	c.mu.Unlock()
+	switch {
+	case !goes:
+		return nil, ErrEnded
+	case db == nil:
+		return nil, errors.New("crawler: a crawl without a directory keeps no account: Options.Dir")
+	}
+	return NewAccount(db, c.opts.Dir, time.Now())
+}
+
+// Sites are the sites that have URLs in the crawl, in the order of their bytes.
+func (a *Account) Sites() iter.Seq2[frontier.Site, error] { return a.from.Names() }
+
+// quit says whether to stop reading.
+func (a *Account) quit() error {
+	if a.Quit == nil {
+		return nil
+	}
+	return a.Quit()
+}
 
 // A Standing says in one word how a URL stands in a crawl.
 type Standing string
@@ -127,7 +157,11 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 			return
 		}
 		held, shown := a.heldBy(&st, false), a.heldBy(&st, true)
+		n := 0
 		for k, err := range a.from.Entries(site) {
+			if n++; n%1000 == 1 && err == nil {
+				err = a.quit()
+			}
 			if err != nil {
 				yield(Listed{}, err)
 				return

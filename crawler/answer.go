@@ -171,7 +171,7 @@ func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 // pageBody is the body of a page in pages.jsonl: of its last line there.
 func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
 	var page *storage.PageRecord
-	err := scanLines(filepath.Join(a.dir, storage.PagesFile), `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
+	err := scanLines(filepath.Join(a.dir, storage.PagesFile), a.quit, `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
 		var p storage.PageRecord
 		if json.Unmarshal(line, &p) == nil && p.URL == k.URL.String() {
 			page = &p

@@ -28,7 +28,7 @@ func (a *Account) tries(x *Explanation) (all []Try, err error) {
 		u = x.URL // as it is queued
 	}
 	text := " " + u.String() + " "
-	err = scanLines(filepath.Join(a.dir, storage.LogFile), text, func(line []byte) bool {
+	err = scanLines(filepath.Join(a.dir, storage.LogFile), a.quit, text, func(line []byte) bool {
 		if len(bytes.Fields(line[:bytes.Index(line, []byte(text))])) != fieldsBeforeURL {
 			return true
 		}

@@ -77,7 +77,7 @@ func (a *Account) addLinks(x *Explanation) error {
 	if !a.asked {
 		return nil
 	}
-	err := scanLines(filepath.Join(a.dir, storage.LinksFile), `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
+	err := scanLines(filepath.Join(a.dir, storage.LinksFile), a.quit, `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
 		var l storage.LinkRecord
 		if json.Unmarshal(line, &l) == nil && l.To == x.Asked.String() && len(l.Hop) == 1 {
 			x.Links = append(x.Links, LinkFact{LinkRecord: l})

@@ -17,8 +17,9 @@ const (
 
 // scanLines calls f with each line of a file in which text stands, without its end,
 // until f returns false. The file need not be there. A line is valid while f runs, and
-// may not be whole at the end of the file.
-func scanLines(path, text string, f func(line []byte) (more bool)) error {
+// may not be whole at the end of the file. quit is called before each block is read, and its
+// error ends the scan.
+func scanLines(path string, quit func() error, text string, f func(line []byte) (more bool)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -27,7 +28,20 @@ func scanLines(path, text string, f func(line []byte) (more bool)) error {
 		return err
 	}
 	defer file.Close()
-	return scanLinesOf(file, []byte(text), scanLongest, f)
+	return scanLinesOf(quitting{file, quit}, []byte(text), scanLongest, f)
+}
+
+// A quitting reader ends with the error of quit.
+type quitting struct {
+	io.Reader
+	quit func() error
+}
+
+func (q quitting) Read(p []byte) (int, error) {
+	if err := q.quit(); err != nil {
+		return 0, err
+	}
+	return q.Reader.Read(p)
 }
 
 // scanLinesOf scans lines of which none is longer than longest.

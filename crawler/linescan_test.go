@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,14 +39,14 @@ func TestLinesAreFoundByWhatStandsInThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			if err := scanLines(path, text, func(line []byte) bool {
+			if err := scanLines(path, readOn, text, func(line []byte) bool {
 				got = append(got, string(line))
 				return true
 			}); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%d lines, want %d, %v", len(got), len(want), err)
 			}
 			n := 0
-			if err := scanLines(path, text, func([]byte) bool { n++; return n < 3 }); n != 3 || err != nil {
+			if err := scanLines(path, readOn, text, func([]byte) bool { n++; return n < 3 }); n != 3 || err != nil {
 				t.Errorf("%d lines before it ended, %v", n, err)
 			}
 		})
@@ -70,10 +72,29 @@ func TestALineThatIsTooLongIsPassedOver(t *testing.T) {
 func TestAFileThatIsNotThereHasNoLines(t *testing.T) {
 	dir := t.TempDir()
 	never := func([]byte) bool { t.Error("a line"); return true }
-	if err := scanLines(filepath.Join(dir, "none"), "x", never); err != nil {
+	if err := scanLines(filepath.Join(dir, "none"), readOn, "x", never); err != nil {
 		t.Error(err)
 	}
-	if err := scanLines(dir, "x", never); err == nil {
+	if err := scanLines(dir, readOn, "x", never); err == nil {
 		t.Error("a directory was read")
+	}
+}
+
+func readOn() error { return nil }
+
+// Who asks for the end of a scan has it, with his reason.
+func TestAScanEndsWhereItIsToldTo(t *testing.T) {
+	path, enough, asked := filepath.Join(t.TempDir(), "lines"), errors.New("enough"), 0
+	if err := os.WriteFile(path, bytes.Repeat([]byte("a line\n"), scanBlock), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := scanLines(path, func() error {
+		if asked++; asked == 3 {
+			return enough
+		}
+		return nil
+	}, "none", func([]byte) bool { return true })
+	if err != enough || asked != 3 {
+		t.Errorf("%v, asked %d times", err, asked)
 	}
 }

@@ -57,7 +57,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 		memory, wanted := &linkMemory{told: map[uint64]struct{}{}, entered: map[uint64]struct{}{}}, true
 		if err == nil {
 			var bad error // of the state, or of Quit
-			err = scanLines(path, `"to":"`, func(line []byte) bool {
+			err = scanLines(path, a.quit, `"to":"`, func(line []byte) bool {
 				var l RefusedLink
 				var refused bool
 				if l, refused, bad = a.refusedBy(j, line, memory); bad == nil && refused {
@@ -76,8 +76,8 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 // refusedBy is the link of a line, if it is to a URL that has not entered the crawl and
 // was not told before.
 func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
-	if memory.lines++; memory.lines%1000 == 0 && a.Quit != nil {
-		if err := a.Quit(); err != nil {
+	if memory.lines++; memory.lines%1000 == 0 {
+		if err := a.quit(); err != nil {
 			return l, false, err
 		}
 	}

@@ -83,7 +83,7 @@ func TestWhatAShellCompletes(t *testing.T) {
 		{[]string{"robots", "show", "ne"}, []string{"news.crawl"}, nothingElse},
 		{[]string{"robots", "lint", ""}, nil, someFile},
 		{[]string{"robots", "test", "--dialect", "k"}, []string{"koster1996"}, nothingElse},
-		{[]string{"explain", ""}, nil, nothingElse},
+		{[]string{"explain", ""}, []string{"news.crawl"}, nothingElse},
 		{[]string{"export", "--format", "c"}, []string{"cdxj", "csv"}, nothingElse},
 		{[]string{"verify", "--temp", ""}, nil, someDir},
 		{[]string{"completion", "z"}, []string{"zsh"}, nothingElse},

@@ -246,7 +246,7 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 
 // compare compares two crawls, and prints what was asked for.
 func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, width int) error {
-	of, err := (&listFlags{sites: f.sites}).siteFilter()
+	of, err := (&listQuery{Sites: f.sites}).siteFilter()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,9 @@ func (d *doors) let(c *crawler.Crawler, dir string) {
 	if !d.control {
 		return
 	}
-	one, err := door.Open(dir, door.Rooms(c))
+	rooms := door.Rooms(c)
+	door.Queries(rooms, d.p.answers(c))
+	one, err := door.Open(dir, rooms)
 	if err != nil {
 		d.p.note("crawl: crawl status, and what steers a crawl, cannot reach this run: %v", err)
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -18,14 +19,22 @@ import (
 
 // explainFlags are the flags of crawl explain.
 type explainFlags struct {
-	dir               string
-	json, body, quick bool
+	dir string
+	explainQuery
 }
+
+// An explainQuery is what crawl explain prints.
+type explainQuery struct {
+	URLs              []string // as they were given
+	JSON, Body, Quick bool
+}
+
+func (*explainQuery) name() string { return "explain" }
 
 func (p *program) explainCommand() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain [flags] URL ...",
+		Use:   "explain [flags] [DIR] URL ...",
 		Short: "say why a URL was, was not, or will be fetched",
 		Long: `explain says all that a crawl knows of a URL: what became of it and when; how it was
 found, back to the seed; the rule of robots.txt that decided, and the one that lost;
@@ -35,84 +44,87 @@ crawl it says which setting of the last run keeps it out.
 It asks nobody. Each try is looked up in crawl.log, and links to what has not entered
 the crawl in links.jsonl, if that was written (--output links).
 
-No crawl may run in the directory. Docs: docs/explain.md.`,
+While a process runs the crawl, that process answers. Docs: docs/explain.md.`,
 		Example: `  crawl explain https://example.org/private/
-  crawl explain --dir news.crawl https://example.org/a https://example.org/b
-  crawl explain --dir news.crawl --body https://example.org/a > a.html
+  crawl explain news.crawl https://example.org/a https://example.org/b
+  crawl explain --body news.crawl https://example.org/a > a.html
   crawl list --fate failed news.crawl |
-    xargs -d '\n' crawl explain --dir news.crawl --quick --json`,
+    xargs -d '\n' crawl explain --quick --json news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.explain(&f, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.dir, "dir", "d", "", "`directory` of the crawl (default: named after the host of the first URL)")
-	flags.BoolVar(&f.json, "json", false, "print a JSON object for each URL")
-	flags.BoolVar(&f.quick, "quick", false, "leave out what crawl.log and links.jsonl say: tries, and links to what has not entered the crawl")
-	flags.BoolVar(&f.body, "body", false, "print the body of the last answer, decoded, and nothing else")
+	flags.BoolVar(&f.JSON, "json", false, "print a JSON object for each URL")
+	flags.BoolVar(&f.Quick, "quick", false, "leave out what crawl.log and links.jsonl say: tries, and links to what has not entered the crawl")
+	flags.BoolVar(&f.Body, "body", false, "print the body of the last answer, decoded, and nothing else")
 	return cmd
 }
 
-// arguments are the URLs that are asked about, and the directory of the crawl.
-func (f *explainFlags) arguments(args []string) (urls []frontier.URL, dir string, err error) {
-	if len(args) == 0 {
-		return nil, "", usage("which URL? such as crawl explain --dir news.crawl https://example.org/")
+// arguments takes the URLs that are asked about, and returns the directory of the crawl.
+func (f *explainFlags) arguments(args []string) (dir string, err error) {
+	if f.dir == "" && len(args) > 1 && isDirectory(args[0]) { // as every other command takes it
+		f.dir, args = args[0], args[1:]
 	}
-	if f.body && (len(args) > 1 || f.json) {
-		return nil, "", usage("--body is that of one URL, and goes without --json")
+	if len(args) == 0 {
+		return "", usage("which URL? such as crawl explain news.crawl https://example.org/")
+	}
+	if f.Body && (len(args) > 1 || f.JSON) {
+		return "", usage("--body is that of one URL, and goes without --json")
 	}
 	for _, arg := range args {
 		if !strings.Contains(arg, "://") && exists(arg) {
-			return nil, "", usage("%s is a directory or a file: a URL is written as https://example.org/, and the directory of the crawl is given as --dir %s", arg, arg)
+			return "", usage("%s is a directory or a file, and no URL follows it: write crawl explain %s https://example.org/", arg, arg)
 		}
 		u, err := seedURL(arg)
 		if err != nil {
-			return nil, "", usage("%v: write it as https://example.org/", err)
+			return "", usage("%v: write it as https://example.org/", err)
 		}
-		urls = append(urls, u)
-	}
-	if dir = f.dir; dir == "" {
-		dir = strings.ReplaceAll(urls[0].Host(), ":", "_") + ".crawl"
-		if !exists(dir) {
-			return nil, "", usage("--dir: which crawl? There is no directory %s: give that of a crawl, as --dir news.crawl", dir)
+		if dir == "" {
+			dir = strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 		}
 	}
-	return urls, dir, nil
+	if f.URLs = args; f.dir != "" {
+		return f.dir, nil
+	}
+	if !exists(dir) {
+		return "", usage("which crawl? There is no directory %s: name that of a crawl first, as crawl explain news.crawl %s", dir, args[0])
+	}
+	return dir, nil
 }
 
-func (p *program) explain(f *explainFlags, args []string) (err error) {
-	urls, dir, err := f.arguments(args)
+// isDirectory reports whether a name is that of a directory, and no URL.
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir() && !strings.Contains(name, "://")
+}
+
+func (p *program) explain(f *explainFlags, args []string) error {
+	dir, err := f.arguments(args)
 	if err != nil {
 		return err
 	}
-	r, _, err := openReader(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	account, err := crawler.NewAccount(r, dir, time.Now())
-	if err != nil {
-		return err
-	}
-	if account.OptOut, err = optOut(); err != nil {
-		return err
-	}
-	if f.body {
-		return p.body(account, urls[0])
-	}
-	for i, u := range urls {
-		if !strings.Contains(args[i], "://") { // whether it is https is not said
+	return p.look(&f.explainQuery, dir)
+}
+
+// print prints what is known of each URL, or the body of one.
+func (v *explainQuery) print(p *program, account *crawler.Account, live bool) error {
+	for i, text := range v.URLs {
+		u, err := seedURL(text)
+		if err != nil {
+			return err
+		}
+		if v.Body {
+			return p.body(account, u)
+		}
+		if !strings.Contains(text, "://") { // whether it is https is not said
 			if x, err := account.Facts(u); err == nil && !x.Known && !x.Near.IsZero() && x.Near.Target() == u.Target() {
 				u = x.Near
 			}
 		}
-		var x *crawler.Explanation
-		ask := account.Explain
-		if f.quick {
-			ask = account.Facts
-		}
-		p.meanwhile(reading("explain", dir), func() { x, err = ask(u) })
+		x, err := v.explanation(account, u, live)
 		switch {
 		case err != nil:
-		case f.json:
+		case v.JSON:
 			err = p.object(explainedJSON(x))
 		default:
 			err = p.explained(x, i > 0, time.Now())
@@ -122,6 +134,28 @@ func (p *program) explain(f *explainFlags, args []string) (err error) {
 		}
 	}
 	return nil
+}
+
+// justNow is how long it may take, at most, until the state knows of a request that the log
+// has.
+const justNow = time.Second
+
+// explanation is all that is known of u. If the crawl runs, and its log has a request that
+// the state does not know yet, it is looked up again: both are to say the same.
+func (v *explainQuery) explanation(account *crawler.Account, u frontier.URL, live bool) (*crawler.Explanation, error) {
+	if v.Quick {
+		return account.Facts(u)
+	}
+	for try := 0; ; try++ {
+		x, err := account.Explain(u)
+		if err != nil || !live || try == 3 || x.Fate.Code != frontier.Undecided || len(x.Tries) == 0 {
+			return x, err
+		}
+		if last := x.Tries[len(x.Tries)-1]; time.Since(last.Time) > justNow {
+			return x, nil
+		}
+		time.Sleep(justNow / 4)
+	}
 }
 
 // body prints the body of the last answer to u, byte by byte; on a terminal without
@@ -141,7 +175,7 @@ func (p *program) body(account *crawler.Account, u frontier.URL) error {
 	}
 	defer resp.Body.Close()
 	out := io.Writer(p.out)
-	if isTerminal(p.out) {
+	if p.width() > 0 {
 		out = transform.NewWriter(out, runes.Remove(runes.Predicate(steers)))
 	}
 	if _, err = io.Copy(out, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {

@@ -21,7 +21,7 @@ const (
 // explained prints an explanation for people, behind an empty line if there was one
 // before.
 func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) error {
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w := &lines{w: p.out, width: p.width()}
 	if behind {
 		_, w.err = fmt.Fprintln(p.out)
 	}
@@ -107,7 +107,7 @@ func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	}
 	switch x.Standing {
 	case crawler.StandsWaiting:
-		return fmt.Sprintf("waiting until %s, in %s, for %s%s", stamp(x.Until), short(x.Until.Sub(now)), clockInWords(x.Clock), first)
+		return fmt.Sprintf("waiting until %s, in %s, for %s%s", stamp(x.Until), short(max(x.Until.Sub(now), 0)), clockInWords(x.Clock), first)
 	case crawler.StandsBudget:
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
 	case crawler.StandsLimit:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -14,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listFlags are the flags of crawl list.
-type listFlags struct {
-	fates       []string
-	sites, tags []string
-	json, count bool
+// A listQuery is what crawl list prints: its flags.
+type listQuery struct {
+	Fates       []string
+	Sites, Tags []string
+	JSON, Count bool
 }
+
+func (*listQuery) name() string { return "list" }
 
 // fateWords say what the fates of crawl list are, in their order.
 var fateWords = []struct {
@@ -65,7 +66,7 @@ func linkFate(r crawler.Reason) crawler.Standing {
 }
 
 func (p *program) listCommand() *cobra.Command {
-	var f listFlags
+	var f listQuery
 	var known, links strings.Builder
 	for _, w := range fateWords {
 		fmt.Fprintf(&known, "  %-12s %s\n", w.fate, w.words)
@@ -87,9 +88,8 @@ in which they were found, with the reason that the settings of the last run give
 takes the time to read links.jsonl:
 
 ` + links.String() + `
-Docs: docs/explain.md.
-
-No crawl may run in the directory.`,
+While a process runs the crawl, that process answers, with each URL as it was at some
+time while the list was made. Docs: docs/explain.md.`,
 		Example: `  crawl list --fate refused news.crawl
   crawl list --fate failed,waiting --json news.crawl | jq -r .reason
   crawl list --count news.crawl`,
@@ -101,52 +101,41 @@ No crawl may run in the directory.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.fates, "fate", nil, "`fates`, with commas between them (default: all)")
+	flags.StringSliceVar(&f.Fates, "fate", nil, "`fates`, with commas between them (default: all)")
 	if err := flags.SetAnnotation("fate", choicesKey, fateNames()); err != nil {
 		panic(err) // there is no such flag
 	}
-	flags.StringArrayVar(&f.sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
-	flags.StringArrayVar(&f.tags, "tag", nil, "only URLs with this `tag` of a seed; may be repeated")
-	flags.BoolVar(&f.json, "json", false, "print a JSON object for each, with the reason, how it was found, and where its answer is archived")
-	flags.BoolVar(&f.count, "count", false, "print how many there are, by site and fate")
+	flags.StringArrayVar(&f.Sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
+	flags.StringArrayVar(&f.Tags, "tag", nil, "only URLs with this `tag` of a seed; may be repeated")
+	flags.BoolVar(&f.JSON, "json", false, "print a JSON object for each, with the reason, how it was found, and where its answer is archived")
+	flags.BoolVar(&f.Count, "count", false, "print how many there are, by site and fate")
 	return cmd
 }
 
-func (p *program) list(f *listFlags, dir string) error {
+func (p *program) list(f *listQuery, dir string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	return p.whileQuiet(reading("list", dir), func(to io.Writer) error {
-		of := *p
-		if of.out = to; isTerminal(p.out) {
-			return of.listAll(f, dir)
-		}
-		out := bufio.NewWriterSize(to, 64<<10)
-		of.out = out
-		err := of.listAll(f, dir)
-		if late := out.Flush(); err == nil {
-			err = late
-		}
-		return err
-	})
+	return p.look(f, dir)
 }
 
-func (p *program) listAll(f *listFlags, dir string) (err error) {
-	r, _, err := openReader(dir)
-	if err != nil {
-		return err
+// print lists, or counts, URLs. To a terminal it prints each at once.
+func (f *listQuery) print(p *program, account *crawler.Account, _ bool) error {
+	if p.width() > 0 {
+		return p.listAll(f, account)
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	account, err := crawler.NewAccount(r, dir, time.Now())
-	if err != nil {
-		return err
-	}
+	of, out := *p, bufio.NewWriterSize(p.out, 64<<10)
+	of.out = out
+	return errors.Join(of.listAll(f, account), out.Flush())
+}
+
+func (p *program) listAll(f *listQuery, account *crawler.Account) error {
 	of, err := f.siteFilter()
 	if err != nil {
 		return err
 	}
 	total, any := map[crawler.Standing]int{}, false
-	for site, err := range r.Names() {
+	for site, err := range account.Sites() {
 		if err != nil {
 			return err
 		}
@@ -158,31 +147,28 @@ func (p *program) listAll(f *listFlags, dir string) (err error) {
 			return err
 		}
 	}
-	if !any && len(f.sites) > 0 && !f.asksLinks() {
-		return unknownOf(r, dir, f.sites)
+	if !any && len(f.Sites) > 0 && !f.asksLinks() {
+		return unknownOf(account.Sites(), f.Sites)
 	}
 	if err := p.listLinks(account, f, of, total); err != nil {
 		return err
 	}
-	if f.count {
-		return p.counted("", total, f.json)
+	if f.Count {
+		return p.counted("", total, f.JSON)
 	}
 	return nil
 }
 
 // listLinks lists, or counts, links that were refused, if any are asked for.
-func (p *program) listLinks(account *crawler.Account, f *listFlags, of func(frontier.Site) bool, total map[crawler.Standing]int) (err error) {
+func (p *program) listLinks(account *crawler.Account, f *listQuery, of func(frontier.Site) bool, total map[crawler.Standing]int) (err error) {
 	if !f.asksLinks() {
 		return nil
-	}
-	if account.OptOut, err = optOut(); err != nil {
-		return err
 	}
 	unknown := 0
 	for l, err := range account.Refused() {
 		if errors.Is(err, crawler.ErrNoLinks) {
 			return usage("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and this crawl has not kept them: "+
-				"crawl run --output links does. crawl explain says what the settings make of a URL", strings.Join(f.fates, ","))
+				"crawl run --output links does. crawl explain says what the settings make of a URL", strings.Join(f.Fates, ","))
 		}
 		if err != nil {
 			return err
@@ -192,10 +178,10 @@ func (p *program) listLinks(account *crawler.Account, f *listFlags, of func(fron
 			unknown++
 		}
 		switch {
-		case fate == "" || !slices.Contains(f.fates, string(fate)) || !of(l.To.Site()):
-		case f.count:
+		case fate == "" || !slices.Contains(f.Fates, string(fate)) || !of(l.To.Site()):
+		case f.Count:
 			total[fate]++
-		case f.json:
+		case f.JSON:
 			err = p.object(refusedLine{l.To.String(), fate, l.Detail, l.From, l.Hop, l.Where, l.Rel})
 		default:
 			err = p.say("%s", l.To)
@@ -211,8 +197,8 @@ func (p *program) listLinks(account *crawler.Account, f *listFlags, of func(fron
 }
 
 // asksLinks reports whether a fate is asked for that only links have.
-func (f *listFlags) asksLinks() bool {
-	return slices.ContainsFunc(f.fates, func(fate string) bool {
+func (f *listQuery) asksLinks() bool {
+	return slices.ContainsFunc(f.Fates, func(fate string) bool {
 		for _, w := range linkFates {
 			if string(w.fate) == fate {
 				return true
@@ -223,7 +209,7 @@ func (f *listFlags) asksLinks() bool {
 }
 
 // listSite lists, or counts, the URLs of a site.
-func (p *program) listSite(account *crawler.Account, site frontier.Site, f *listFlags, total map[crawler.Standing]int) error {
+func (p *program) listSite(account *crawler.Account, site frontier.Site, f *listQuery, total map[crawler.Standing]int) error {
 	here := map[crawler.Standing]int{}
 	for l, err := range account.List(site) {
 		if err != nil {
@@ -231,10 +217,10 @@ func (p *program) listSite(account *crawler.Account, site frontier.Site, f *list
 		}
 		switch {
 		case !f.wants(&l):
-		case f.count:
+		case f.Count:
 			here[l.Standing]++
 			total[l.Standing]++
-		case f.json:
+		case f.JSON:
 			err = p.object(listedJSON(&l))
 		default:
 			err = p.say("%s", l.URL)
@@ -243,8 +229,8 @@ func (p *program) listSite(account *crawler.Account, site frontier.Site, f *list
 			return err
 		}
 	}
-	if f.count && len(here) > 0 {
-		return p.counted(site, here, f.json)
+	if f.Count && len(here) > 0 {
+		return p.counted(site, here, f.JSON)
 	}
 	return nil
 }
@@ -293,26 +279,26 @@ func fateNames() (names []string) {
 }
 
 // check finds out what is no fate.
-func (f *listFlags) check() error {
-	if err := eachOf("fate", "fate", f.fates, fateNames()); err != nil {
+func (f *listQuery) check() error {
+	if err := eachOf("fate", "fate", f.Fates, fateNames()); err != nil {
 		return err
 	}
-	if len(f.tags) > 0 && f.asksLinks() {
+	if len(f.Tags) > 0 && f.asksLinks() {
 		return usage("--tag goes with what has entered the crawl: links that were refused have none")
 	}
 	return nil
 }
 
-func (f *listFlags) wants(l *crawler.Listed) bool {
-	return (len(f.fates) == 0 || slices.Contains(f.fates, string(l.Standing))) &&
-		(len(f.tags) == 0 || slices.Contains(f.tags, l.Tag))
+func (f *listQuery) wants(l *crawler.Listed) bool {
+	return (len(f.Fates) == 0 || slices.Contains(f.Fates, string(l.Standing))) &&
+		(len(f.Tags) == 0 || slices.Contains(f.Tags, l.Tag))
 }
 
 // siteFilter reports which sites are wanted.
-func (f *listFlags) siteFilter() (func(frontier.Site) bool, error) {
+func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 	var sites []frontier.Site
 	var hosts []string
-	for _, name := range f.sites {
+	for _, name := range f.Sites {
 		u, err := seedURL(name)
 		switch {
 		case err != nil:
@@ -324,7 +310,7 @@ func (f *listFlags) siteFilter() (func(frontier.Site) bool, error) {
 		}
 	}
 	return func(s frontier.Site) bool {
-		return len(f.sites) == 0 || slices.Contains(sites, s) || slices.Contains(hosts, s.Authority())
+		return len(f.Sites) == 0 || slices.Contains(sites, s) || slices.Contains(hosts, s.Authority())
 	}, nil
 }
 

@@ -69,7 +69,7 @@ func TestEachFateHasItsWords(t *testing.T) {
 		if i >= len(fateWords) || fateWords[i].fate != s || fateWords[i].words == "" {
 			t.Errorf("%s has no words at %d", s, i)
 		}
-		if err := (&listFlags{fates: []string{strings.ToUpper(string(s))}}).check(); err != nil {
+		if err := (&listQuery{Fates: []string{strings.ToUpper(string(s))}}).check(); err != nil {
 			t.Error(err)
 		}
 	}

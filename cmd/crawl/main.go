@@ -29,6 +29,7 @@ type program struct {
 	exit     func(code int) // ends the process at once: what hangs in the kernel ends in no other way
 	network  fetch.Network  // nil: this machine's
 	events   *events        // nil: what is said is for people
+	columns  int            // of the terminal on which another process shows it; 0: out knows
 	guests   bool           // others may come to a crawl that it runs; not where time is virtual
 }
 

@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"iter"
 	"path/filepath"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -56,9 +58,9 @@ const maxKnownSites = 10_000
 
 // likeSite guesses which site is meant by a name that no site has: ": did you mean
 // ...?", or nothing.
-func likeSite(r *storage.Reader, name string) (string, error) {
+func likeSite(sites iter.Seq2[frontier.Site, error], name string) (string, error) {
 	var known []string
-	for site, err := range r.Names() {
+	for site, err := range sites {
 		if err != nil {
 			return "", err
 		}
@@ -77,12 +79,12 @@ func likeSite(r *storage.Reader, name string) (string, error) {
 }
 
 // unknownOf says that a crawl knows none of some sites.
-func unknownOf(r *storage.Reader, dir string, names []string) error {
-	like, err := likeSite(r, names[0])
+func unknownOf(sites iter.Seq2[frontier.Site, error], names []string) error {
+	like, err := likeSite(sites, names[0])
 	if err != nil {
 		return err
 	}
-	return usage("the crawl in %s has no URL of %s%s", dir, strings.Join(names, ", "), like)
+	return usage("the crawl has no URL of %s%s", strings.Join(names, ", "), like)
 }
 
 // A runsError says that a crawl in dir is in use, of which a command wants all.

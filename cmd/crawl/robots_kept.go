@@ -172,7 +172,7 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 		}
 	}
 	if len(found) == 0 {
-		like, err := likeSite(r, name)
+		like, err := likeSite(r.Names(), name)
 		if err != nil {
 			return "", err
 		}

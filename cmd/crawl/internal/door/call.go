@@ -80,8 +80,7 @@ func call(ctx context.Context, dir, method, path string, body []byte, into any) 
 		return nobody(dir, err)
 	}
 	defer conn.Close()
-	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+	transport := over(conn)
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, method, "http://crawl"+path, bytes.NewReader(body))
 	if err != nil {
@@ -97,16 +96,27 @@ func call(ctx context.Context, dir, method, path string, body []byte, into any) 
 		return nobody(dir, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		var no refusal
-		if json.Unmarshal(raw, &no) != nil || no.Error == "" {
-			no.Error = resp.Status
-		}
-		return &RefusedError{no.Error, no.Ended}
+		return refused(resp, raw)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return nobody(dir, err)
 	}
 	return nil
+}
+
+// over speaks HTTP over one connection.
+func over(conn net.Conn) *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+}
+
+// refused is the error of an answer that is no success.
+func refused(resp *http.Response, raw []byte) error {
+	var no refusal
+	if json.Unmarshal(raw, &no) != nil || no.Error == "" {
+		no.Error = resp.Status
+	}
+	return &RefusedError{no.Error, no.Ended}
 }
 
 // dial connects to the socket in dir, or to that which run.json names.
