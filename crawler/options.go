@@ -51,10 +51,10 @@ type Options struct {
 
 	Depth        int           // links from a seed that are followed; 0: no limit
 	Limit        int           // pages of the whole crawl, without what they are shown with: that is fetched all the same; 0: no limit
-	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
+	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire: what is read when they are spent is cut; 0: no limit
 	MaxTime      time.Duration // after which the run is stopped; what takes longer than 10 s to end is then broken off; 0: no limit
 	MaxHostPages int           // pages of one site, counted as for Limit; 0: 10000, negative: no limit
-	MaxHostBytes int64         // of answers of one site; 0: no limit
+	MaxHostBytes int64         // of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit
 
 	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s

@@ -92,7 +92,9 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 		b.later = func(src source) error {
 			return f.decode(b, newDecoding(codings, f.decoders.get), src, limit, lend, false)
 		}
-		err = b.raw.fill(&src, src.end-1)
+		if err = b.raw.fill(&src, src.end-1); err == errLength {
+			b.raw.most = b.raw.size() // what was cut here ends no later when it is decoded
+		}
 		b.n = src.n
 		return b, err
 	}

@@ -126,6 +126,8 @@ func stageOf(cause error, at phase, kept bool, err error) Stage {
 	switch {
 	case errors.As(err, &address):
 		return StageAddress
+	case errors.Is(err, errSpent):
+		return StageStopped
 	case errors.As(err, &decode):
 		return StageEncoding
 	case errors.Is(err, errReply):

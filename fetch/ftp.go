@@ -79,9 +79,11 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 		b.share.budget = h.fetcher.bodies
 	}
 	b.plain.share, b.kept.share = &b.share, &b.share
-	src := source{r: r, read: h.progress(w), most: h.fetcher.portion()}
+	in := a.metered(r)
+	src := source{r: in, read: h.progress(w), most: h.fetcher.portion()}
 	err = b.read(&src, a.limit, -1, false)
 	b.n = src.n
+	err = a.endOf(b, in, x.Status, err)
 	if !b.cut && err == nil {
 		if err = r.Close(); err == nil {
 			c.Quit()

@@ -300,6 +300,7 @@ type ask struct {
 	head   bool  // by HEAD
 	limit  int64 // of the decoded body, in bytes
 	header http.Header
+	turn   *frontier.Turn // by whose right; set by exchange
 }
 
 // exchange makes one request by the right of turn. The error is a
@@ -310,6 +311,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	if !h.fetcher.opts.Lend {
 		x.RequestHeader = a.header.Clone() // whoever is given x may change it
 	}
+	a.turn = turn
 	x.Asked = turn.Asked()
 	x.Started = time.Now()
 	w := newWatch(ctx, h.fetcher.opts.Timeout)
@@ -424,10 +426,15 @@ func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	}
 	defer resp.Body.Close()
 	limit := a.bodyLimit(resp.StatusCode)
-	if a.robots { // without a budget: such a visit may have several
-		return h.fetcher.readRules(resp, limit, h.progress(w))
+	resp.Body = a.metered(resp.Body)
+	var b *body
+	var err error
+	if a.robots { // without a budget of memory: such a visit may have several
+		b, err = h.fetcher.readRules(resp, limit, h.progress(w))
+	} else {
+		b, err = h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
 	}
-	return h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
+	return b, a.endOf(b, resp.Body, resp.StatusCode, err)
 }
 
 // take makes b the body of x. err is what went wrong with it on its way.

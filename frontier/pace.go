@@ -92,13 +92,15 @@ func (p *pace) set(l Limits, now time.Time) {
 }
 
 // full reports whether a limit forbids another turn for now, and whether one is
-// used up, whatever comes of the pages under way: those may turn out to be none. While
+// used up, whatever comes of the pages under way: those may turn out to be none, and
+// their bytes count once they have ended. While
 // the crawl is closed its pages are no such limit: the sites are shut.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
 	paged := !f.closed && l.Pages > 0 && f.spent.Pages+f.heldPages+f.pages >= l.Pages
-	return used || paged || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
+	read := l.Bytes > 0 && f.spent.Bytes+f.reading >= l.Bytes
+	return used || paged || read || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
 }
 
 // impatient reports whether the first site that waits is due too late, or none

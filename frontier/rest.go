@@ -10,6 +10,7 @@ type motion struct {
 	hops     int    // turns made by Hop and not finished
 	closing  int    // sites that Done or look has, for which none of the others stands
 	pending  int    // submits of which Grown has not told yet that they have settled
+	reading  int64  // bytes of the answers to turns that are out, as Received says
 	activity uint64 // of all that ever began; it never falls
 }
 

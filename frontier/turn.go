@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 )
@@ -42,6 +43,7 @@ type Turn struct {
 	hop      bool          // made by Hop: has no entry
 	bound    [kinds]string // to what the site has in common with others, by kind
 	reserved string        // from the other processes of this machine
+	received int64         // bytes of the answer that is being read
 	finished bool
 	end      Fate         // that Finish has held and Done has not seen to; Undecided: there is none
 	visit    visitOutcome // of the entry
@@ -282,6 +284,29 @@ func (t *Turn) reach(to Site) (*site, error) {
 	return o, nil
 }
 
+// Received counts n more bytes of the answer that the turn is reading, and returns how
+// many more may come until a budget of bytes is spent, of the crawl or of the site:
+// math.MaxInt64 if there is none. The answers to all turns that are out count. Finish
+// replaces what was counted by Request.Bytes.
+func (t *Turn) Received(n int64) (left int64) {
+	f := t.frontier
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.finished {
+		return 0
+	}
+	t.received += n
+	f.reading += n
+	left = math.MaxInt64
+	if most := f.limits.Bytes; most > 0 {
+		left = most - f.spent.Bytes - f.reading
+	}
+	if most := f.most(t.site).Bytes; most > 0 {
+		left = min(left, most-t.site.spent().Bytes-t.received)
+	}
+	return max(left, 0)
+}
+
 // Finish gives the turn back and says what it came to. The clocks of the site
 // move at once; that they and the entry's fate are safe on disk is not waited
 // for. It returns what became of the entry: Undecided where it is to be
@@ -296,6 +321,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		return Fate{}, err
 	}
 	t.finished = true
+	f.reading -= t.received
 	s, now := t.site, f.now()
 	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
 	f.account(t, o)
