@@ -157,11 +157,8 @@ func (p *Page) find(opts extract.Options) {
 
 // document reads the body.
 func (p *Page) document(opts extract.Options) (extract.Document, bool) {
-	text := p.Body
-	if !opts.Sitemap { // which may be compressed, and says its encoding itself
-		text = p.Text()
-		opts.Charset = p.charset
-	}
+	text := p.Text()
+	opts.Charset = p.charset
 	return extract.Read(text, p.URL, p.Type, opts)
 }
 

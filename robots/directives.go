@@ -62,14 +62,15 @@ func HeaderDirectives(token string, values []string) Directives {
 }
 
 // MetaDirectives reads the content of a meta element for the crawler named
-// token. A name other than "robots" and token, whatever the case of ASCII
-// letters, gives the zero value.
+// token. The name is "robots", a token, or a list of these separated by commas,
+// in any case of ASCII letters. Other names give the zero value.
 func MetaDirectives(token, name, content string) Directives {
-	name = trim(name)
-	if !equalFold(name, "robots") && (token == "" || !equalFold(name, token)) {
-		return Directives{}
+	for one := range strings.SplitSeq(name, ",") {
+		if one = trim(one); equalFold(one, "robots") || token != "" && equalFold(one, token) {
+			return parseDirectives(token, content, false)
+		}
 	}
-	return parseDirectives(token, content, false)
+	return Directives{}
 }
 
 // RelNoFollow reports whether the value of a rel attribute, a list of words

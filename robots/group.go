@@ -20,7 +20,7 @@ type Group struct {
 	hasGap   bool
 	windows  []Window
 	others   []int32  // the other records of the group, in the table of lines
-	licenses []string // the first License lines of the file; shared, and never changed
+	licenses []string // the first License lines that concern the crawler; shared, and never changed
 }
 
 // selection says which agent lines count.
@@ -57,6 +57,13 @@ func (f *File) Group(token string, aliases ...string) *Group {
 	} else {
 		g.who.star = !f.names(&g.who)
 	}
+	for i := range f.entries { // before the first group
+		if k := f.entries[i].kind; k == agentLine {
+			break
+		} else if k == noindexLine || k == usageLine || k == signalLine {
+			g.others = append(g.others, int32(i))
+		}
+	}
 	rules := 0
 	f.walk(&g.who, func(e *entry, _ int) {
 		if e.kind == allowLine || e.kind == disallowLine {
@@ -79,7 +86,7 @@ func (f *File) Group(token string, aliases ...string) *Group {
 		}
 	})
 	g.rules = b.build(f.dialect)
-	g.licenses = licensesOf(f)
+	g.licenses = f.licensesFor(&g.who)
 	return g
 }
 

@@ -217,6 +217,11 @@ func TestHouseUTF16LastUnit(t *testing.T) {
 		asks(t, RFC9309, encode("", 0xDC26), "wrenbot", "/a%EF%BF%BD disallow \n /ab allow")
 		asks(t, RFC9309, encode("", 0xD83D, 'b'), "wrenbot", "/a%EF%BF%BDb disallow \n /ab allow")
 	}
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} { // without a mark
+		file := string(utf16Body("# Zo\u00eb\nUser-agent: *\nDisallow: /a", order)[2:])
+		asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow")
+		asks(t, Google, file, "wrenbot", "/a allow")
+	}
 	for _, mark := range []string{"\xFF\xFE", "\xFE\xFF", "\xFF\xFEU"} {
 		asks(t, RFC9309, mark, "wrenbot", "/a allow")
 	}

@@ -1,10 +1,6 @@
 package robots
 
-import (
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
-)
+import "strings"
 
 const (
 	// MaxBytes is how much of a file is read: 500 KiB, the least that RFC
@@ -86,18 +82,12 @@ func parse(body []byte, robotsURL string, d Dialect, cut bool) *File {
 }
 
 // decode returns the text of body, and skips a byte order mark. RFC 9309
-// wants UTF-8 (2.3); in that dialect a UTF-16 mark is believed, since the
-// owner's rules would be lost otherwise.
+// wants UTF-8 (2.3); in that dialect UTF-16 is read, too, with a mark or
+// without, since the owner's rules would be lost otherwise.
 func (f *File) decode(body []byte) string {
-	if f.dialect == RFC9309 && len(body) >= 2 {
-		switch {
-		case body[0] == 0xFF && body[1] == 0xFE:
-			f.utf16 = true
-			return decodeUTF16(body[2:], func(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 })
-		case body[0] == 0xFE && body[1] == 0xFF:
-			f.utf16 = true
-			return decodeUTF16(body[2:], func(b []byte) uint16 { return uint16(b[1]) | uint16(b[0])<<8 })
-		}
+	if unit, mark := utf16Of(body); unit != nil && f.dialect == RFC9309 {
+		f.utf16 = true
+		return decodeUTF16(body[mark:], unit)
 	}
 	// Pieces of a UTF-8 mark are skipped like the whole one.
 	const mark = "\xEF\xBB\xBF"
@@ -106,22 +96,6 @@ func (f *File) decode(body []byte) string {
 		n++
 	}
 	return string(body[n:])
-}
-
-func decodeUTF16(b []byte, unit func([]byte) uint16) string {
-	out := make([]byte, 0, len(b)/2)
-	for len(b) >= 2 {
-		r := rune(unit(b))
-		b = b[2:]
-		if utf16.IsSurrogate(r) && len(b) >= 2 {
-			if pair := utf16.DecodeRune(r, rune(unit(b))); pair != utf8.RuneError {
-				r = pair
-				b = b[2:]
-			}
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return string(out)
 }
 
 // scanner reads the lines of a text.

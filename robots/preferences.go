@@ -76,7 +76,7 @@ func HeaderPreferences(values []string) Preferences {
 // the Content-Signal lines of the group. A line may begin with a path pattern,
 // which is matched as in Allow and Disallow; a line without one is about
 // everything. Of the lines of each kind the longest pattern decides, and equally
-// long ones count together.
+// long ones count together. A line before the first group belongs to each group.
 //
 // Nothing is said about what may not be requested: ask Match first.
 func (g *Group) Preferences(target string) Preferences {
@@ -183,15 +183,23 @@ func parseUsage(list string, line int) (Preferences, bool) {
 	return p, true
 }
 
-// parseSignal reads "search=yes, ai-train=no". What cannot be read states
-// nothing.
+// HeaderSignals reads the values of the Content-Signal fields of an answer, one element
+// for each field line. What cannot be read states nothing.
+func HeaderSignals(values []string) Preferences {
+	return parseSignal(strings.Join(values, ","), 0)
+}
+
+// parseSignal reads "search=yes, ai-train=no" (contentsignals.org). Owners also separate
+// statements by semicolons, put values in quotes, and write the "n" of Content-Usage: that
+// counts if it refuses. What cannot be read states nothing.
 func parseSignal(list string, line int) Preferences {
 	var p Preferences
-	for item := range strings.SplitSeq(list, ",") {
+	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
 		key, value, ok := strings.Cut(item, "=")
 		key, value = trim(key), trim(value)
 		granted := equalFold(value, "yes")
-		if ok && key != "" && (granted || equalFold(value, "no")) {
+		word := strings.Trim(value, `"'`)
+		if ok && key != "" && (granted || equalFold(word, "no") || equalFold(word, "n")) {
 			p = append(p, Preference{Use: strings.ToLower(key), Granted: granted, Line: line})
 		}
 	}

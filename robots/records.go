@@ -33,8 +33,8 @@ func (f *File) Sitemaps() []string {
 // of several mirrors wants the site to be known. Not part of RFC 9309.
 func (f *File) Hosts() []string { return f.values(hostLine, maxSitemaps) }
 
-// Licenses returns the values of the License lines (RSL 1.0), which concern
-// the whole file.
+// Licenses returns the values of all License lines (RSL 1.0), in whichever group
+// they are. Group.Signals has those that concern one crawler.
 func (f *File) Licenses() []string { return f.values(licenseLine, maxSitemaps) }
 
 // CleanParam is a Clean-param line: parameters of the query that do not change

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,8 +20,10 @@ const (
 const rslNamespace = "https://rslstandard.org/rsl"
 
 // An RSL is a document of license terms (Really Simple Licensing 1.0). The zero value says
-// nothing. It is safe for concurrent use. What it says about payments, users and places is
-// not weighed: a license with any of these grants nothing by itself.
+// nothing. It is safe for concurrent use. A license with a condition permits nothing: a
+// payment other than attribution, a license server, users, places, reporting, or what
+// this version of the format does not have. Who crawls may meet it, but a crawler cannot
+// know that.
 type RSL struct{ scopes []rslScope }
 
 // rslScope is a content element: what is said about the URLs that it covers.
@@ -29,23 +32,33 @@ type rslScope struct {
 	site     string // as Locate has it; "" for any
 	pattern  ruleSet
 	length   int  // of the pattern, which says how specific it is
-	server   bool // a license has to be got there, free or not
+	server   bool // a license has to be got there, free or not (section 3.3)
 	licenses []rslLicense
 }
 
 // rslLicense is a license element. Of several that a scope has each may be taken.
 type rslLicense struct {
 	permits, prohibits []string // usage; nil where there is no such element
-	conditions         bool     // payment, or something that is said about users and places
+	condition          string   // the first under which it is given; "" if it has none
 }
 
-// ParseRSL reads an RSL document. It never fails: one that is no XML in UTF-8, has another
-// root, or is longer than MaxRSLBytes, says nothing.
+// demand notes a condition.
+func (l *rslLicense) demand(condition string) {
+	if l.condition == "" {
+		l.condition = condition
+	}
+}
+
+// ParseRSL reads an RSL document. It never fails: one that is no XML, or is longer than
+// MaxRSLBytes, says nothing. It may be in UTF-8, UTF-16 or an encoding that extends ASCII,
+// of which all but ASCII is read as ISO 8859-1. Its root may be another than rsl, such as a
+// feed: then what has the namespace of RSL counts.
 func ParseRSL(body []byte) *RSL {
 	if len(body) > MaxRSLBytes {
 		return &RSL{}
 	}
-	r := rslReader{x: xml.NewDecoder(bytes.NewReader(body))}
+	r := rslReader{x: xml.NewDecoder(bytes.NewReader(textOf(body)))}
+	r.x.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // textOf has decoded it
 	for {
 		token, err := r.x.Token()
 		if err == io.EOF && r.rooted {
@@ -61,9 +74,10 @@ type rslReader struct {
 	x      *xml.Decoder
 	doc    RSL
 	rooted bool
-	scope  *rslScope // that is open; nil: none, or one too many
+	own    bool      // the root is rsl: elements without a namespace count, too
+	scope  *rslScope // that is open; nil if none is, or it is one too many
 	terms  *rslLicense
-	list   *[]string // of usage, whose text comes
+	hears  string // the element whose text comes
 	text   []byte
 }
 
@@ -72,28 +86,18 @@ func (r *rslReader) take(token xml.Token) bool {
 	switch t := token.(type) {
 	case xml.StartElement:
 		if !r.rooted {
-			r.rooted = t.Name.Local == "rsl"
-			return r.rooted
+			r.rooted, r.own = true, t.Name.Local == "rsl"
+			return r.own || t.Name.Local != "html"
 		}
-		if t.Name.Space == "" || strings.HasPrefix(t.Name.Space, rslNamespace) {
+		if strings.HasPrefix(t.Name.Space, rslNamespace) || r.own && t.Name.Space == "" {
 			r.start(t)
 		}
 	case xml.CharData:
-		if r.list != nil {
+		if r.hears != "" {
 			r.text = append(r.text, t...)
 		}
 	case xml.EndElement:
-		switch t.Name.Local {
-		case "content":
-			r.scope, r.terms, r.list = nil, nil, nil
-		case "license":
-			r.terms, r.list = nil, nil
-		case "permits", "prohibits":
-			if r.list != nil {
-				*r.list = append(*r.list, strings.FieldsFunc(strings.ToLower(string(r.text)), func(c rune) bool { return c == ',' || c <= ' ' })...)
-			}
-			r.list, r.text = nil, r.text[:0]
-		}
+		r.end(t.Name.Local)
 	}
 	return true
 }
@@ -109,7 +113,7 @@ func (r *rslReader) start(t xml.StartElement) {
 	}
 	switch name := t.Name.Local; {
 	case name == "content":
-		if r.scope, r.terms, r.list = nil, nil, nil; len(r.doc.scopes) < maxRSLScopes {
+		if r.scope, r.terms, r.hears = nil, nil, ""; len(r.doc.scopes) < maxRSLScopes {
 			if s, ok := newRSLScope(attr("url")); ok {
 				s.server = attr("server") != ""
 				r.doc.scopes = append(r.doc.scopes, s)
@@ -117,25 +121,62 @@ func (r *rslReader) start(t xml.StartElement) {
 			}
 		}
 	case name == "license" && r.scope != nil && len(r.scope.licenses) < maxRSLLicenses:
-		r.scope.licenses = append(r.scope.licenses, rslLicense{conditions: r.scope.server})
+		r.scope.licenses = append(r.scope.licenses, rslLicense{})
 		r.terms = &r.scope.licenses[len(r.scope.licenses)-1]
 	case r.terms == nil:
-	case name == "payment":
-		r.terms.conditions = r.terms.conditions || !equalFold(attr("type"), "free")
 	case name == "permits" || name == "prohibits":
-		list := &r.terms.permits
-		if name == "prohibits" {
-			list = &r.terms.prohibits
-		}
 		if of := attr("type"); of != "" && !equalFold(of, "usage") {
-			r.terms.conditions = true
+			r.terms.demand("for " + shown(strings.ToLower(of)) + "s it names")
 			return
 		}
-		if *list == nil {
-			*list = []string{}
+		r.hears, r.text = name, r.text[:0]
+	case name == "payment":
+		// Without a type it should be free; what is to be paid may follow all the same.
+		if of := attr("type"); of != "" && !equalFold(of, "free") && !equalFold(of, "attribution") {
+			r.terms.demand("with payment")
 		}
-		r.list, r.text = list, r.text[:0]
+	case name == "amount":
+		r.hears, r.text = name, r.text[:0]
+	case name == "reporting":
+		r.terms.demand("with reporting")
+	case !slices.Contains(rslPlain[:], name):
+		r.terms.demand("with " + shown(name))
 	}
+}
+
+// rslPlain are the elements of a license that make no condition.
+var rslPlain = [...]string{"standard", "custom", "accepts", "legal", "copyright", "terms", "schema", "alternate"}
+
+func (r *rslReader) end(name string) {
+	heard := string(r.text)
+	switch name {
+	case "content":
+		r.scope, r.terms = nil, nil
+	case "license":
+		r.terms = nil
+	case r.hears:
+	default:
+		return
+	}
+	if r.terms != nil && r.hears == name {
+		switch name {
+		case "permits":
+			r.terms.permits = appendRSLWords(r.terms.permits, heard)
+		case "prohibits":
+			r.terms.prohibits = appendRSLWords(r.terms.prohibits, heard)
+		case "amount":
+			if n, err := strconv.ParseFloat(trim(heard), 64); err != nil || n != 0 {
+				r.terms.demand("with payment")
+			}
+		}
+	}
+	r.hears, r.text = "", r.text[:0]
+}
+
+// appendRSLWords appends the words of a list; what it returns is not nil.
+func appendRSLWords(list []string, text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c == ',' || c == ';' || c <= ' ' })
+	return append(append([]string{}, list...), words...)
 }
 
 // newRSLScope reads the url of a content element: a path pattern as in Allow and Disallow
@@ -174,29 +215,17 @@ var rslUses = map[Use][]string{
 }
 
 // Signals returns what the document says about the use of what url, a whole one, serves.
-// Of the scopes that cover it the most specific one decides, and what any of them
-// prohibits stays so (section 3.1.1). A use is refused that no license of the scope leaves
-// open, and granted where one permits it by its word, and nothing for it.
+// Of the scopes that cover it the most specific ones decide, and what any of them
+// prohibits stays so (section 3.1.1). A use is granted where a license permits it by its
+// word and without a condition, and refused where no license of the scope leaves it open.
 func (d *RSL) Signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
-	if len(best) == 0 {
-		return s
-	}
 	for _, use := range uses {
-		for i, scope := range best {
-			if stance, word := scope.of(use); stance == Refused || stance == Granted && i == 0 {
-				verb := "prohibits "
-				if stance == Granted {
-					verb = "permits "
-				}
-				s.add(Statement{Use: use, Granted: stance == Granted, Field: "RSL", Value: verb + word + " for " + shown(scope.url)})
-				if stance == Refused {
-					break
-				}
-			} else if i == 0 && stance == Unstated && scope.excludes(use) {
-				s.add(Statement{Use: use, Field: "RSL", Value: "permits others alone for " + shown(scope.url)})
-				break
+		for _, scope := range best {
+			stance, by, prohibited := scope.of(use)
+			if stance != Unstated && (prohibited || scope.length == best[0].length) {
+				s.add(Statement{Use: use, Granted: stance == Granted, Field: "RSL", Value: by + " for " + shown(scope.url)})
 			}
 		}
 	}
@@ -227,40 +256,71 @@ func (d *RSL) covering(url string) (all []*rslScope) {
 	return all
 }
 
-// of says what the licenses of the scope say of a use by its words, and by which.
-func (s *rslScope) of(use Use) (stance Stance, word string) {
-	prohibited := 0
+// of returns what the licenses of the scope say of a use, and how: each of them may be
+// taken. prohibited reports whether all of them prohibit it.
+func (s *rslScope) of(use Use) (stance Stance, by string, prohibited bool) {
+	if s.server {
+		return Refused, "permits use only with a license of its server", false
+	}
+	prohibited = true
+	open := len(s.licenses) == 0
 	for i := range s.licenses {
-		l := &s.licenses[i]
-		if w := l.word(l.prohibits, use); w != "" {
-			prohibited++
-			word = w
-		} else if w := l.word(l.permits, use); w != "" && !l.conditions {
-			return Granted, w
+		how, word := s.licenses[i].of(use)
+		switch prohibited = prohibited && how == rslProhibits; how {
+		case rslPermits:
+			return Granted, "permits " + word, false
+		case rslOpen:
+			open = true
+		case rslProhibits:
+			if by == "" {
+				by = "prohibits " + word
+			}
+		case rslExcludes:
+			if by == "" {
+				by = "permits others alone"
+			}
+		case rslConditional:
+			by = "permits " + word + " only " + s.licenses[i].condition
 		}
 	}
-	if prohibited > 0 && prohibited == len(s.licenses) {
-		return Refused, word
+	if open {
+		return Unstated, "", false
 	}
-	return Unstated, ""
+	return Refused, by, prohibited
 }
 
-// excludes reports whether each license of the scope prohibits a use, or permits others
-// and not it (section 3.5). Of what RSL has no word for that says nothing.
-func (s *rslScope) excludes(use Use) bool {
-	if len(rslUses[use]) == 1 || len(s.licenses) == 0 {
-		return false
+// rslStance is what one license says of a use.
+type rslStance uint8
+
+const (
+	rslOpen        rslStance = iota
+	rslPermits               // by its word
+	rslConditional           // by its word, or as all that it does not prohibit, under a condition
+	rslExcludes              // it permits others (section 3.5)
+	rslProhibits
+)
+
+// of returns what the license says of a use, and by which word.
+func (l *rslLicense) of(use Use) (how rslStance, word string) {
+	if w := wordIn(l.prohibits, use); w != "" {
+		return rslProhibits, w
 	}
-	for i := range s.licenses {
-		l := &s.licenses[i]
-		if l.word(l.prohibits, use) == "" && (l.permits == nil || l.word(l.permits, use) != "") {
-			return false
-		}
+	w := wordIn(l.permits, use)
+	switch {
+	case w != "" && l.condition == "":
+		return rslPermits, w
+	case w != "":
+		return rslConditional, w
+	case l.permits == nil && l.condition != "":
+		return rslConditional, "use"
+	case l.permits != nil && len(rslUses[use]) > 1: // for the other uses RSL has no word
+		return rslExcludes, ""
 	}
-	return true
+	return rslOpen, ""
 }
 
-func (l *rslLicense) word(list []string, use Use) string {
+// wordIn returns the word for a use that is in the list; "" if there is none.
+func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {
 			return w

@@ -1,9 +1,12 @@
 package robots
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // What the licenses of an RSL document say about each use of https://a.example/p/1.
@@ -11,17 +14,52 @@ func TestRSL(t *testing.T) {
 	content := func(url, licenses string) string {
 		return `<rsl xmlns="https://rslstandard.org/rsl"><content url="` + url + `">` + licenses + `</content></rsl>`
 	}
+	const none = "search=n ai-train=n ai-input=n tdm=n archive=n"
+	all := func(condition string) string {
+		return content("/", `<license><permits type="usage">all</permits>`+condition+`</license>`)
+	}
+	const every = "search=y ai-train=y ai-input=y tdm=y archive=y"
 	for _, test := range []struct{ name, doc, want string }{
+		{"for attribution", all(`<payment type="attribution"><standard>https://l.example/by</standard></payment>`), every},
+		{"free", all(`<payment type="FREE"><amount currency="USD"> 0.00 </amount></payment>`), every},
+		{"free, and not", all(`<payment type="free"><amount currency="USD">1</amount></payment>`), none},
+		{"free, and how much is unclear", all(`<payment><amount>some</amount></payment>`), none},
+		{"free by default", all(`<payment/>`), every},
+		{"purchase", all(`<payment type="purchase"/>`), none},
+		{"subscription", all(`<payment type="subscription"><custom>https://l.example</custom></payment>`), none},
+		{"crawl", all(`<payment type="crawl"/>`), none},
+		{"use", all(`<payment type="use"/>`), none},
+		{"contribution", all(`<payment type="contribution"/>`), none},
+		{"an unknown payment", all(`<payment type="x"/>`), none},
+		{"reporting", all(`<reporting type="telemetry" profile="https://l.example"/>`), none},
+		{"some users", all(`<permits type="user">non-commercial</permits>`), none},
+		{"some places", all(`<prohibits type="geo">DE</prohibits>`), none},
+		{"an unknown element", all(`<escrow/>`), none},
+		{"what makes no condition", all(`<legal type="disclaimer">as-is</legal><terms>https://l.example</terms><copyright type="person"/>`), every},
+		{"nothing but money", content("/", `<license><payment type="crawl"><amount currency="USD">0.01</amount></payment></license>`), none},
+		{"money for what is not prohibited", content("/", `<license><prohibits>ai-train</prohibits><payment type="crawl"/></license>`), none},
+		{"free or for money", content("/", `<license><permits>ai-train</permits><payment type="crawl"/></license><license><permits>ai-train</permits></license>`), "search=n ai-train=y ai-input=n"},
+		{"open or for money", content("/", `<license><payment type="crawl"/></license><license/>`), ""},
+		{"two of one place", `<rsl><content url="/p"><license><permits>all</permits></license></content><content url="https://a.example/p"><license><permits>all</permits><payment type="crawl"/></license></content></rsl>`, none},
+		{"free in a narrow place", `<rsl><content url="/"><license><permits>all</permits><payment type="crawl"/></license></content><content url="/p"><license><permits>all</permits></license></content></rsl>`, every},
+		{"Latin-1", `<?xml version="1.0" encoding="ISO-8859-1"?>` + "<!-- \xe9 -->" + content("/", `<license><prohibits>ai-train</prohibits></license>`), "ai-train=n"},
+		{"not said to be Latin-1", "<!-- \xe9 -->" + content("/", `<license><prohibits>ai-train</prohibits></license>`), "ai-train=n"},
+		{"another encoding", `<?xml version="1.0" encoding="koi8-r"?>` + content("/", `<license><prohibits>ai-train</prohibits></license>`), "ai-train=n"},
+		{"a byte order mark", "\ufeff" + `<?xml version="1.0" encoding="UTF-8"?>` + content("/", `<license><prohibits>ai-train</prohibits></license>`), "ai-train=n"},
+		{"a path in UTF-16", string(utf16Body(content("/p/1", `<license><prohibits>ai-train</prohibits></license>`), binary.LittleEndian)), "ai-train=n"},
+		{"UTF-16 without a mark", string(utf16Body(`<?xml version="1.0" encoding="UTF-16"?>`+content("/p/1", `<license><prohibits>ai-train</prohibits></license>`), binary.BigEndian)[2:]), "ai-train=n"},
+		{"a feed", `<rss xmlns:rsl="https://rslstandard.org/rsl"><channel><item><content url="/">x</content><rsl:content url="/p"><rsl:license><rsl:prohibits>ai-train</rsl:prohibits></rsl:license></rsl:content></item></channel></rss>`, "ai-train=n"},
 		{"prohibited", content("/", `<license><prohibits type="usage">ai-train  AI-INPUT</prohibits></license>`), "ai-train=n ai-input=n"},
 		{"permitted for nothing", content("/", `<license><permits type="usage">search</permits><payment type="free"/></license>`), "search=y ai-train=n ai-input=n"},
-		{"permitted for money", content("/", `<license><permits type="usage">ai-train</permits><payment type="crawl"/></license>`), "search=n ai-input=n"},
-		{"a server is to be asked", strings.Replace(content("/", `<license><permits type="usage">all</permits></license>`), `url=`, `server="https://l.example" url=`, 1), ""},
+		{"permitted for money", content("/", `<license><permits type="usage">ai-train</permits><payment type="crawl"/></license>`), "search=n ai-train=n ai-input=n"},
+		{"a server is to be asked", strings.Replace(content("/", `<license><permits type="usage">all</permits></license>`), `url=`, `server="https://l.example" url=`, 1), none},
+		{"a server without a license", strings.Replace(content("/", ""), `url=`, `server="https://l.example" url=`, 1), none},
 		{"all", content("/", `<license><permits type="usage">all</permits></license>`), "search=y ai-train=y ai-input=y tdm=y archive=y"},
-		{"nothing at all", content("*", `<license><prohibits>all</prohibits></license>`), "search=n ai-train=n ai-input=n tdm=n archive=n"},
+		{"nothing at all", content("*", `<license><prohibits>all</prohibits></license>`), none},
 		{"both in one", content("/", `<license><permits type="usage">all</permits><prohibits type="usage">ai-all</prohibits></license>`), "search=y ai-train=n ai-input=n tdm=y archive=y"},
-		{"one of two licenses", content("/", `<license><permits type="usage">search</permits></license><license><permits type="usage">ai-train</permits><payment type="use"/></license>`), "search=y ai-input=n"},
+		{"one of two licenses", content("/", `<license><permits type="usage">search</permits></license><license><permits type="usage">ai-train</permits><payment type="use"/></license>`), "search=y ai-train=n ai-input=n"},
 		{"prohibited by one of two", content("/", `<license><prohibits type="usage">ai-train</prohibits></license><license/>`), ""},
-		{"for some alone", content("/", `<license><permits type="usage">ai-train</permits><permits type="user">education</permits></license>`), "search=n ai-input=n"},
+		{"for some alone", content("/", `<license><permits type="usage">ai-train</permits><permits type="user">education</permits></license>`), "search=n ai-train=n ai-input=n"},
 		{"words of drafts", content("/", `<license><prohibits type="usage">train-ai,ai-use</prohibits></license>`), "ai-train=n ai-input=n"},
 		{"no license", content("/", ""), ""},
 		{"another path", content("/q", `<license><prohibits>all</prohibits></license>`), ""},
@@ -85,9 +123,18 @@ func FuzzRSL(f *testing.F) {
 			t.Errorf("%v, then %v", s, again)
 		}
 		for _, one := range s.Statements {
-			if one.String() == "" || len(rslUses[one.Use]) == 0 {
+			if !utf8.ValidString(one.String()) || one.String() == "" || len(rslUses[one.Use]) == 0 {
 				t.Errorf("%+v", one)
 			}
 		}
 	})
+}
+
+// utf16Body is text in UTF-16 with a byte order mark.
+func utf16Body(text string, order binary.AppendByteOrder) []byte {
+	body := order.AppendUint16(nil, 0xFEFF)
+	for _, u := range utf16.Encode([]rune(text)) {
+		body = order.AppendUint16(body, u)
+	}
+	return body
 }

@@ -93,7 +93,7 @@ func (s Statement) String() string {
 // nothing. They never change whether a URL may be requested: see Match.
 type Signals struct {
 	Statements []Statement
-	Licenses   []string  // where terms of use stand: License lines of robots.txt (RSL 1.0)
+	Licenses   []string  // URLs of terms of use: License lines of robots.txt (RSL 1.0)
 	Policies   []string  // tdm-policy: where terms of mining stand
 	Copied     time.Time // when the robots.txt was fetched that some of this is from; zero if none is
 }
@@ -158,26 +158,15 @@ func (s Signals) Merge(o Signals) Signals {
 
 // Signals returns what the file says about the use of what target, a path and
 // query, serves: the statements of Preferences whose labels are known, Noindex
-// lines whose pattern matches, and the first 16 License lines.
+// lines whose pattern matches, and the first 16 License lines that concern the
+// crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
 	if len(g.others) == 0 {
 		return s
 	}
 	for _, k := range [...]kind{usageLine, signalLine} {
-		name, yes, no := "Content-Usage", "=y", "=n"
-		if k == signalLine {
-			name, yes, no = "Content-Signal", "=yes", "=no"
-		}
-		for _, p := range g.preferences(k, target) {
-			use, value := useOf(p.Use), p.Use+no
-			if p.Granted {
-				value = p.Use + yes
-			}
-			if use != "" {
-				s.add(Statement{Use: use, Granted: p.Granted, Line: p.Line, Field: name, Value: value})
-			}
-		}
+		s.preferences(k, g.preferences(k, target))
 	}
 	for _, i := range g.others {
 		if e := &g.file.entries[i]; e.kind == noindexLine && e.start < e.end {
@@ -189,6 +178,23 @@ func (g *Group) Signals(target string) Signals {
 		}
 	}
 	return s
+}
+
+// preferences adds those whose labels are known.
+func (s *Signals) preferences(k kind, all Preferences) {
+	name, yes, no := "Content-Usage", "=y", "=n"
+	if k == signalLine {
+		name, yes, no = "Content-Signal", "=yes", "=no"
+	}
+	for _, p := range all {
+		use, value := useOf(p.Use), p.Use+no
+		if p.Granted {
+			value = p.Use + yes
+		}
+		if use != "" {
+			s.add(Statement{Use: use, Granted: p.Granted, Line: p.Line, Field: name, Value: value})
+		}
+	}
 }
 
 // maxShown is how much of a pattern is told of, in octets.
@@ -214,20 +220,6 @@ func (s *Signals) add(one Statement) {
 	s.Statements = append(s.Statements, one)
 }
 
-// licensesOf are the License lines of a file that can be URLs.
-func licensesOf(f *File) []string {
-	var list []string
-	for _, v := range f.values(licenseLine, maxLicenses) {
-		if v = policyOf(v); v != "" {
-			list = append(list, v)
-		}
-	}
-	return list
-}
-
-// maxLicenses is how many License lines are told of with each answer.
-const maxLicenses = 16
-
 // An Answer is what a server sent, as far as it speaks of uses.
 type Answer struct {
 	Token  string              // the product token, which X-Robots-Tag may name
@@ -239,16 +231,15 @@ type Answer struct {
 }
 
 // Signals returns what the answer says about the use of it: Content-Usage
-// (draft-ietf-aipref-attach), X-Robots-Tag, tdm-reservation and tdm-policy, in
-// the header and in meta elements.
+// (draft-ietf-aipref-attach), Content-Signal, X-Robots-Tag, tdm-reservation and
+// tdm-policy, in the header and in meta elements.
 func (a *Answer) Signals() Signals {
 	var s Signals
 	if values := a.Header["Content-Usage"]; values != nil {
-		for _, p := range HeaderPreferences(values) {
-			if use := useOf(p.Use); use != "" {
-				s.Statements = append(s.Statements, Statement{Use: use, Granted: p.Granted, Field: "Content-Usage", Value: Preferences{p}.String()})
-			}
-		}
+		s.preferences(usageLine, HeaderPreferences(values))
+	}
+	if values := a.Header["Content-Signal"]; values != nil {
+		s.preferences(signalLine, HeaderSignals(values))
 	}
 	if values := a.Header["X-Robots-Tag"]; values != nil {
 		s.directives(a, HeaderDirectives(a.Token, values), Statement{Field: "X-Robots-Tag"})

@@ -29,11 +29,14 @@ type tdmRule struct {
 
 // ParseTDMRep reads a tdmrep.json: an array of objects with location, tdm-reservation and
 // tdm-policy, or one of these objects. It never fails: a file that is no JSON, or longer
-// than MaxTDMRepBytes, says nothing, and so does an object without a location.
+// than MaxTDMRepBytes, says nothing, and so does an object without a location. The file
+// may be in UTF-8, UTF-16 or ISO 8859-1.
 func ParseTDMRep(body []byte) *TDMRep {
 	f := &TDMRep{}
-	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
-	if len(body) > MaxTDMRepBytes || !json.Valid(body) {
+	if len(body) > MaxTDMRepBytes {
+		return f
+	}
+	if body = bytes.TrimSpace(textOf(body)); !json.Valid(body) {
 		return f
 	}
 	elements := []json.RawMessage{body}

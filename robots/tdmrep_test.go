@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,6 +25,9 @@ func TestTDMRep(t *testing.T) {
 		{file, "/late", "refused https://a.example/all /"},
 		{"\ufeff \n" + file, "/", "refused https://a.example/all /"},
 		{`{"location": "/", "tdm-reservation": 1}`, "/x", "refused  /"},
+		{`{"location": "/caf` + "\xe9" + `", "tdm-reservation": 1}`, "/caf%C3%A9", "refused  /caf\u00e9"},
+		{string(utf16Body(file, binary.LittleEndian)), "/odd/1", "unknown  /odd"},
+		{string(utf16Body(file, binary.BigEndian)[2:]), "/Caf%c3%a9s", "refused  /Caf%C3%A9"},
 		{`[{"location": "*", "tdm-reservation": 1}]`, "/x", "refused  *"},
 		{`[{"location": "/x", "tdm-policy": "https://a.example/p"}]`, "/x", "unknown https://a.example/p /x"},
 		{`[{"location": "/x", "tdm-reservation": true}, {"location": "/", "tdm-reservation": 1}]`, "/x", "unknown  /x"},

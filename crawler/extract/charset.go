@@ -12,12 +12,14 @@ import (
 )
 
 // Decode returns body as UTF-8 and the name of the encoding it was in. What
-// says so, in this order: a byte order mark, the charset of contentType, in HTML
-// and XML a meta element wherever it stands, or the XML declaration (HTML, sections
-// 13.2.3.2 to 13.2.3.5), the whole being valid UTF-8, a guess from its bytes, and
-// windows-1252 as the last resort. A style sheet says it with @charset, and is in UTF-8
-// otherwise (CSS Syntax Level 3, section 3.2). What is compressed with gzip is left as it
-// is: a sitemap tells its encoding inside.
+// says so, in this order: a byte order mark, the zeros of UTF-16, the charset of
+// contentType, in HTML and XML a meta element wherever it stands, or the XML declaration
+// (HTML, sections 13.2.3.2 to 13.2.3.5), the whole being valid UTF-8, a guess from its
+// bytes, and windows-1252 as the last resort. A style sheet says it with @charset, and is
+// in UTF-8 otherwise (CSS Syntax Level 3, section 3.2). The XML declaration of a sitemap
+// counts before the charset of contentType: servers send one for all files, and sitemaps
+// are in UTF-8 (sitemaps.org). What is compressed with gzip is left as it is: such a
+// sitemap tells its encoding inside.
 func Decode(body []byte, contentType string) ([]byte, string) {
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -53,9 +55,12 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 	if isGzip(body) {
 		return encoding.Nop, "utf-8"
 	}
-	for _, mark := range []struct{ bytes, name string }{{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
-		if bytes.HasPrefix(body, []byte(mark.bytes)) {
-			return encodingOf(mark.name)
+	if name := unicodeOf(body); name != "" {
+		return encodingOf(name)
+	}
+	if isSitemap(rootName(body)) {
+		if e, name := declaredEncoding(xmlEncoding(bytes.TrimLeft(body, blanks))); e != nil {
+			return e, name
 		}
 	}
 	if e, name := encodingOf(label); e != nil {
@@ -67,7 +72,7 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 			return e, name
 		}
 		return encoding.Nop, "utf-8"
-	case strings.Contains(mediaType, "xml") && (isFeed(rootName(body)) || isSitemap(rootName(body))):
+	case strings.Contains(mediaType, "xml") && isFeed(rootName(body)):
 		// A meta element in a feed is of a page that it quotes.
 		if e, name := declaredEncoding(xmlEncoding(body)); e != nil {
 			return e, name
@@ -85,6 +90,28 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 	}
 	return charset.Lookup("windows-1252")
 }
+
+// unicodeOf is the encoding that the first bytes of a document tell: by a byte order mark,
+// or by the zeros between two ASCII characters, which text in another encoding does not
+// have (XML 1.0, appendix F). It is empty for other documents.
+func unicodeOf(body []byte) string {
+	switch {
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return "utf-8"
+	case bytes.HasPrefix(body, []byte("\xfe\xff")):
+		return "utf-16be"
+	case bytes.HasPrefix(body, []byte("\xff\xfe")):
+		return "utf-16le"
+	case len(body) < 4:
+	case body[0] == 0 && body[2] == 0 && ascii(body[1]) && ascii(body[3]):
+		return "utf-16be"
+	case body[1] == 0 && body[3] == 0 && ascii(body[0]) && ascii(body[2]):
+		return "utf-16le"
+	}
+	return ""
+}
+
+func ascii(c byte) bool { return 0 < c && c < utf8.RuneSelf }
 
 // declared is the encoding that a meta element names, or an XML declaration;
 // nil if none does.

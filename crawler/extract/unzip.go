@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-
-	"golang.org/x/net/html/charset"
 )
 
 // capped reads no more bytes than it has left, and then fails.
@@ -53,13 +51,8 @@ func unzip(r io.Reader) (*bufio.Reader, error) {
 func toUTF8(in *bufio.Reader) *bufio.Reader {
 	head, _ := in.Peek(1024)
 	e, name := declaredEncoding(xmlEncoding(bytes.TrimLeft(head, blanks)))
-	for _, mark := range []struct{ bytes, name string }{
-		{"\xef\xbb\xbf", "utf-8"}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}, {"\x00<", "utf-16be"}, {"<\x00", "utf-16le"},
-	} {
-		if bytes.HasPrefix(head, []byte(mark.bytes)) {
-			e, name = charset.Lookup(mark.name)
-			break
-		}
+	if told := unicodeOf(head); told != "" {
+		e, name = encodingOf(told)
 	}
 	if e != nil && name != "utf-8" {
 		in = bufio.NewReaderSize(e.NewDecoder().Reader(in), bufferSize)
