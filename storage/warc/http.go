@@ -32,7 +32,9 @@ const (
 // X-Archive-Orig-Transfer-Encoding, Content-Encoding becomes
 // X-Archive-Orig-Content-Encoding, Content-Length becomes
 // X-Archive-Orig-Content-Length, and a Content-Length that fits Body is added.
-// Where no coding was removed, every field stays as it was received.
+// Where no coding was removed, every field stays as it was received. A status line in which
+// readers would not find the status, such as "HTTP/1.1 200OK", is written as it was meant,
+// and stands in a field X-Archive-Orig-Status-Line.
 type HTTP struct {
 	// Head is the start line, the fields and the empty line, byte for byte as
 	// on the wire. Where it is not known, it is nil, and StartLine and Header
@@ -128,15 +130,16 @@ func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	if end != len(m.Head) {
 		return b, fmt.Errorf("HTTP head of %d bytes does not end with its first empty line: Head is all bytes before the body", len(m.Head))
 	}
+	b, head := appendStatus(b, m.Head)
 	changed := false
-	for line := range bytes.Lines(m.Head) {
+	for line := range bytes.Lines(head) {
 		name, _, _ := bytes.Cut(line, []byte(":"))
 		changed = changed || m.isRemoved(string(bytes.TrimRight(name, " \t")))
 	}
 	if !changed {
-		return append(b, m.Head...), nil
+		return append(b, head...), nil
 	}
-	for line := range bytes.Lines(m.Head) {
+	for line := range bytes.Lines(head) {
 		if len(bytes.TrimRight(line, "\r\n")) == 0 {
 			break
 		}
@@ -147,6 +150,36 @@ func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 		b = append(b, line...)
 	}
 	return m.finish(b, true), nil
+}
+
+// appendStatus appends the status line of a head that readers would not find the status in,
+// as it would have been written by a server that knows the rules, and a field with the one
+// that was received. rest is what is to follow: all of any other head.
+func appendStatus(b, head []byte) (_, rest []byte) {
+	line, rest, _ := bytes.Cut(head, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if isPlainStatus(line) {
+		return b, head
+	}
+	mended := mendedStatus(string(line))
+	if mended == "" {
+		return b, head
+	}
+	b = append(b, mended+"\r\n"+original+"Status-Line: "+spaced(string(line))+"\r\n"...)
+	return b, rest
+}
+
+// isPlainStatus reports whether every reader finds the status in a line.
+func isPlainStatus(line []byte) bool {
+	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
+		return false
+	}
+	for _, c := range line[9:12] {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 func (m *HTTP) finish(b []byte, changed bool) []byte {

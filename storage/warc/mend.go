@@ -19,10 +19,7 @@ func mended(head []byte, noBody bool) []byte {
 	for i, line := range unfolded(head) {
 		if i == 0 {
 			if m := statusLine.FindStringSubmatch(line); m != nil {
-				if len(m[1]) == 1 {
-					m[1] = "1.0"
-				}
-				line = "HTTP/" + m[1] + " " + m[2] + " " + spaced(m[3]+m[4])
+				line = mendedStatus(line)
 				noBody = noBody || m[2] == strconv.Itoa(http.StatusNoContent) || m[2] == strconv.Itoa(http.StatusNotModified)
 			}
 			out = append(out, line+"\r\n"...)
@@ -38,6 +35,22 @@ func mended(head []byte, noBody bool) []byte {
 		}
 	}
 	return append(out, "\r\n"...)
+}
+
+// mendedStatus is a status line in the form of RFC 9112, section 4; empty for what is none.
+func mendedStatus(line string) string {
+	m := statusLine.FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	version := m[1]
+	switch {
+	case len(version) == 1, version < "1.0": // which are read as 1.0
+		version = "1.0"
+	case version > "1.1":
+		version = "1.1"
+	}
+	return "HTTP/" + version + " " + m[2] + " " + spaced(m[3]+m[4])
 }
 
 // unfolded is the lines of a head, without their ends and without the empty one. A line that

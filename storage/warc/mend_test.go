@@ -67,6 +67,28 @@ func TestOddHeadsAreRead(t *testing.T) {
 	}
 }
 
+// A status line in which readers would not find the status is written as it was meant, and
+// kept beside that; all others are as they came.
+func TestStatusLinesAreWrittenForReaders(t *testing.T) {
+	for line, want := range map[string]string{
+		"HTTP/1.1 200 OK": "", "HTTP/1.0 404": "", "HTTP/1.1 200 ": "", "HTTP/1.1 302 \xe9t\xe9": "", "ICY 200 OK": "", "HTTP/1.1 20x OK": "", "HTTP/1.1 2000 OK": "",
+		"HTTP/1.1 200OK": "HTTP/1.1 200 OK", "HTTP/1.1  200 OK": "HTTP/1.1 200 OK", "HTTP/1.1 200\tOK": "HTTP/1.1 200 OK", "http/1.1 200 ok": "HTTP/1.1 200 ok",
+		"HTTP/2 200 OK": "HTTP/1.0 200 OK", "HTTP/2.0 200 OK": "HTTP/1.1 200 OK", "HTTP/0.9 200": "HTTP/1.0 200 ", "HTTP/1.1 200\t\x01": "HTTP/1.1 200 ",
+	} {
+		for _, end := range []string{"\r\n", "\n"} {
+			head := []byte(line + end + "X: a" + end + end)
+			got, err := (&HTTP{Head: head, Coding: Unchunked}).appendHead([]byte("before "))
+			kept := string(head)
+			if want != "" {
+				kept = want + "\r\nX-Archive-Orig-Status-Line: " + strings.TrimRight(strings.ReplaceAll(line, "\x01", " "), " \t") + "\r\n" + kept[len(line)+len(end):]
+			}
+			if string(got) != "before "+kept || err != nil {
+				t.Errorf("%q: %q, want %q: %v", head, got, kept, err)
+			}
+		}
+	}
+}
+
 // A head that net/http reads says the same when it is mended.
 func FuzzMended(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 4\r\n\r\n"), false)
