@@ -33,7 +33,7 @@ const certificateFile = "audit.json"
 func (p *program) auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit [flags] DIR | audit --access-log FILE --agent NAME [--host HOST] [--robots FILE]",
+		Use:   "audit [flags] DIR... | audit --access-log FILE --agent NAME [--host HOST] [--robots FILE]",
 		Short: "check whether a crawl was polite, and name what was not",
 		Long: `audit recomputes from crawl.log and the stored copies of robots.txt, and from
 nothing else that the crawl believed: each pause against all that was asked, how
@@ -44,10 +44,14 @@ and the command exits with 3. What was checked, with the digests of the evidence
 goes to audit.json in the directory: the same evidence makes the same file. No
 crawl may run in the directory.
 
+Several directories of one machine are audited by themselves and together: crawls
+that ask the same hosts share clocks. With DIR and --access-log, the log of a server
+that was asked, each request of the crawl has to stand in both logs.
+
 With --site it answers a complaint: what was asked of a host, when, by which rule,
 and at which pace.
 
-With --access-log it is for who owns a site, and for any crawler: it reads the log
+With --access-log alone it is for site owners, and for any crawler: it reads the log
 of nginx or Apache. Docs: docs/audit.md.`,
 		Example: `  crawl audit news.crawl
   crawl audit news.crawl --site www.example.com
@@ -86,8 +90,8 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	switch {
 	case f.accessLog != "" && f.heritrixLog != "":
 		return usage("give either --access-log or --heritrix-log")
-	case logs && len(args) > 0:
-		return usage("a log is audited without a directory: %q is one argument too many", args[0])
+	case len(args) > 0:
+		return p.runAuditDirs(f, args, only)
 	case logs && only("out", "site", "temp") != "":
 		return usage("--%s is for the audit of a directory", only("out", "site", "temp"))
 	case f.accessLog != "" && f.agent == "":
@@ -98,24 +102,53 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 		return usage("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
 	case logs:
 		return p.auditLog(f)
-	case only("agent", "host", "robots", "delay", "dialect") != "":
-		return usage("--%s is for --access-log and --heritrix-log: a crawl has kept what was asked of it", only("agent", "host", "robots", "delay", "dialect"))
-	case len(args) != 1:
-		return usage("crawl audit takes one argument, the directory of a crawl")
-	case !exists(args[0]):
-		return noDirectory(args[0])
-	case newestIn(args[0]) != "":
-		return noCrawlIn(args[0])
-	case f.site != "":
-		return p.auditSite(f, args[0])
 	}
-	return p.auditDir(f, args[0])
+	return usage("crawl audit takes the directories of crawls as arguments")
+}
+
+// runAuditDirs sorts out which audit of directories is meant.
+func (p *program) runAuditDirs(f *auditFlags, dirs []string, only func(names ...string) string) error {
+	several := len(dirs) > 1
+	switch name := only("agent", "robots", "delay", "dialect", "heritrix-log"); {
+	case name == "heritrix-log":
+		return usage("--heritrix-log is audited without a directory: %q is one argument too many", dirs[0])
+	case name != "":
+		return usage("--%s is for the audit of a log without a directory: a crawl has kept what was asked of it", name)
+	case f.host != "" && f.accessLog == "":
+		return usage("--host is for --access-log")
+	case f.site != "" && f.accessLog != "":
+		return usage("give either --site or --access-log")
+	case several && (f.site != "" || f.accessLog != ""):
+		return usage("--%s is for the audit of one directory", only("site", "access-log"))
+	case several && f.out != "" && f.out != "none":
+		return usage("--out names one file, and there is a certificate for each of %d directories", len(dirs))
+	}
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		switch name, err := filepath.EvalSymlinks(dir); {
+		case !exists(dir) || err != nil:
+			return noDirectory(dir)
+		case newestIn(dir) != "":
+			return noCrawlIn(dir)
+		case seen[name]:
+			return usage("%s is given twice", dir)
+		default:
+			seen[name] = true
+		}
+	}
+	if f.site != "" {
+		return p.auditSite(f, dirs[0])
+	}
+	return p.auditDirs(f, dirs)
 }
 
 // auditError names the exit code of what ended an audit.
-func auditError(dir string, err error) error {
+func auditError(f *auditFlags, dir string, err error) error {
 	var line *audit.LineError
 	if errors.As(err, &line) {
+		if f.accessLog != "" && line.File == filepath.Base(f.accessLog) {
+			return usage("%v", err)
+		}
 		return &exit{exitState, fmt.Errorf("%w: crawl verify says what else is damaged", err)}
 	}
 	return meanwhileOf(dir, err)
@@ -127,30 +160,6 @@ func broken(n int64) error {
 		return nil
 	}
 	return &exit{exitCheck, nil}
-}
-
-func (p *program) auditDir(f *auditFlags, dir string) error {
-	if f.out != "" && f.out != "none" {
-		if err := checkOutput("--out", f.out); err != nil {
-			return err
-		}
-	}
-	var r *audit.Report
-	var err error
-	p.meanwhile(reading("audit", dir), func() { r, err = audit.Dir(dir, audit.Options{Temp: f.temp}) })
-	if err != nil {
-		return auditError(dir, err)
-	}
-	out, err := p.certify(f, dir, r)
-	if err != nil {
-		return err
-	}
-	if f.json {
-		err = p.object(certificateOf(r))
-	} else {
-		err = p.audited(dir, out, r)
-	}
-	return errors.Join(err, broken(r.Violated))
 }
 
 // A certificate is a report, and what made it.
@@ -201,6 +210,9 @@ func (p *program) audited(dir, out string, r *audit.Report) error {
 	}
 	w.told("evidence", "%s, %s, sha256 %s", r.Log, plural(int(r.LogLines), "line"), r.LogSHA256)
 	w.told("", "%s of robots.txt, sha256 %s", copies(int(r.Copies)), r.CopiesSHA256)
+	if r.Server != nil {
+		w.beside(r.Server)
+	}
 	w.checks(r.Checks)
 	for _, m := range r.Margins {
 		w.told("least margin", "%s: %s beyond what it asked, of %s (line %d)", m.Clock, inSeconds(m.Least), plural(int(m.Requests), "request"), m.Line)

@@ -47,7 +47,7 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 		return err
 	})
 	if err != nil {
-		return auditError(dir, err)
+		return auditError(f, dir, err)
 	}
 	s.answer.Token, s.answer.Contact = r.Token, r.Contact
 	return errors.Join(s.end(r), broken(s.answer.Violations))

@@ -199,3 +199,87 @@ func TestTheDocumentOfAuditsHasEachField(t *testing.T) {
 		}
 	}
 }
+
+// What may be given with a directory, with several, and with none.
+func TestWhatIsAuditedIsToldApart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"a.crawl", "b.crawl"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a.crawl", "again.crawl"); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"":                                             "takes the directories of crawls",
+		"none.crawl":                                   "none.crawl",
+		"a.crawl none.crawl":                           "none.crawl",
+		"a.crawl a.crawl":                              "a.crawl is given twice",
+		"a.crawl again.crawl":                          "again.crawl is given twice",
+		"a.crawl b.crawl --out x":                      "--out names one file, and there is a certificate for each of 2 directories",
+		"a.crawl b.crawl --site x":                     "--site is for the audit of one directory",
+		"a.crawl b.crawl --access-log x":               "--access-log is for the audit of one directory",
+		"a.crawl --access-log x":                       "x: no such file",
+		"a.crawl --access-log x --site y":              "either --site or --access-log",
+		"a.crawl --host y":                             "--host is for --access-log",
+		"a.crawl --heritrix-log x":                     "--heritrix-log is audited without a directory",
+		"a.crawl --access-log x --agent y":             "--agent is for the audit of a log without a directory",
+		"a.crawl --delay 2s":                           "--delay is for the audit of a log without a directory",
+		"--access-log x":                               "--agent: which crawler?",
+		"--access-log x --agent y --site z":            "--site is for the audit of a directory",
+		"--heritrix-log x --robots y":                  "--agent: whose group",
+		"--access-log x --agent y --robots z":          "--host: the robots.txt of which host is z?",
+		"--access-log x --agent y --heritrix-log z":    "either --access-log or --heritrix-log",
+		"--access-log x --agent y --host http://[::1/": "--host: ",
+	} {
+		var out, said bytes.Buffer
+		if code := run(append([]string{"audit"}, strings.Fields(args)...), nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), want) {
+			t.Errorf("%s: exit %d, %s, want %s", args, code, &said, want)
+		}
+	}
+}
+
+// The audit of several crawls, and of one beside the log of its server, tells what was
+// compared, and ends with the exit code of all.
+func TestAuditOfSeveralAndBesideALog(t *testing.T) {
+	log := newAccessLog(t)
+	t.Chdir(t.TempDir())
+	ownHome(t)
+	for _, dir := range []string{"a.crawl", "b.crawl"} {
+		var said bytes.Buffer
+		if code := run([]string{"run", "--name", "mybot", "--contact", "me@example.org", "--delay", "1ms", "--patience", "1s", "--dir", dir,
+			"--connect-to", "::" + log.address, "http://a.test/"}, nil, &said, &said); code != exitDone {
+			t.Fatalf("exit %d: %s", code, &said)
+		}
+	}
+	var out, said bytes.Buffer
+	if code := run([]string{"audit", "a.crawl", "b.crawl"}, nil, &out, &said); code != exitDone || !strings.Contains(out.String(), "together     a.crawl, b.crawl\n") || strings.Count(out.String(), "no rule was broken") != 3 {
+		t.Errorf("exit %d, %s\n%s", code, &said, &out)
+	}
+	out.Reset()
+	if code := run([]string{"audit", "--json", "--out", "none", "a.crawl", "b.crawl"}, nil, &out, &said); code != exitDone || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), `{"together":{"crawls":["a.crawl","b.crawl"],"checks":[`) {
+		t.Errorf("exit %d, %s\n%s", code, &said, &out)
+	}
+	now := time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700")
+	line := func(target string) string {
+		return fmt.Sprintf("192.0.2.1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"mybot (+x)\"\n", now, target)
+	}
+	for text, want := range map[string]struct {
+		code int
+		said string
+	}{
+		line("/robots.txt") + line("/"):             {exitDone, "access.log: 2 of 2 lines are of the crawl, 2 of them with a line of crawl.log"},
+		line("/robots.txt") + line("/") + line("/"): {exitCheck, "line 3 of access.log, and crawl.log has no line of it"},
+		"odd\n": {exitUsage, ""},
+	} {
+		if err := os.WriteFile("access.log", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out.Reset()
+		code := run([]string{"audit", "--access-log", "access.log", "--host", "a.test", "a.crawl"}, nil, &out, &said)
+		if code != want.code || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want.said) {
+			t.Errorf("%q: exit %d, %s\n%s", text, code, &said, &out)
+		}
+	}
+}

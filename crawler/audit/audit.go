@@ -31,7 +31,10 @@ type Options struct {
 	Site      string                 // a host name: the functions below are called for it
 	Request   func(Request) error    // called with each request to Site, in order
 	Copy      func(Copy) error       // called with each stored robots.txt of Site, behind the requests
+	Server    *ServerLog             // the access log of a server that was asked, put beside crawl.log; nil: none
 	Quit      func() error           // asked now and then while Dir reads the log: an error ends the audit; nil: it goes on
+
+	mark func(kind byte, name string, t trace) error // for Together: called with each request that other crawls share something with
 }
 
 // A Crawl is the evidence: what Dir finds in a directory.
@@ -66,6 +69,9 @@ func (c Crawl) Audit(o Options) (*Report, error) {
 	a.order = crawllog.NewOrder(o.Temp)
 	err := a.mark()
 	if err == nil {
+		err = a.server()
+	}
+	if err == nil {
 		err = a.sort()
 	}
 	if err == nil {
@@ -95,6 +101,7 @@ type auditor struct {
 	copiesSum hash.Hash
 	chains    map[frontier.Site]int // redirects in a row of the robots.txt of a site
 	carried   int64                 // copies that a crawl before has fetched
+	served    map[string]bool       // hosts that the log of the server is of
 }
 
 func (a *auditor) readRuns() error {
@@ -161,6 +168,7 @@ const (
 	byAddress = 'a'
 	byDomain  = 'd'
 	byHost    = 'h'
+	byTarget  = 't'
 	byURL     = 'u'
 )
 
@@ -190,6 +198,9 @@ func (a *auditor) add(r *request, text []byte) error {
 	if r.robots && r.via.Host() != r.site.Host() {
 		errs = append(errs, put(byHost, r.via.Host()))
 	}
+	if a.served != nil {
+		errs = append(errs, a.beside(r))
+	}
 	if !r.robots && a.Sites != nil {
 		errs = append(errs, a.order.Add(appendKey(nil, byURL, r.url.String(), ofLog), nil))
 	}
@@ -208,11 +219,15 @@ func (a *auditor) judge() error {
 	var h *host
 	var c *common
 	var u *known
+	var p *pairing
 	end := func() error {
-		if h == nil {
-			return nil
+		switch {
+		case h != nil:
+			return a.endHost(h)
+		case p != nil:
+			return a.unpaired(p, time.Time{})
 		}
-		return a.endHost(h)
+		return nil
 	}
 	err := a.order.Each(func(key, text []byte) error {
 		of, rest, _ := bytes.Cut(key, []byte{0})
@@ -220,7 +235,7 @@ func (a *auditor) judge() error {
 			if err := end(); err != nil {
 				return err
 			}
-			group, h, c, u = bytes.Clone(of), nil, nil, nil
+			group, h, c, u, p = bytes.Clone(of), nil, nil, nil, nil
 			switch name := string(of[1:]); of[0] {
 			case byHost:
 				h = a.newHost(name)
@@ -230,11 +245,15 @@ func (a *auditor) judge() error {
 				c = &common{clock: frontier.DomainClock}
 			case byURL:
 				u = &known{url: name}
+			case byTarget:
+				p = &pairing{url: name}
 			}
 		}
 		switch {
 		case u != nil:
 			return a.visited(u, rest, text)
+		case p != nil:
+			return a.pair(p, rest, text)
 		case rest[0] == ofState:
 			a.siteOf(h, frontier.Site(text))
 			return nil

@@ -126,9 +126,11 @@ func (a *auditor) request(h *host, r *request) error {
 	}
 	s.copies.used = true
 	if s.last == nil || r.end.After(s.last.end) || r.run > s.last.run {
-		return a.passed(s, r)
+		if err := a.passed(s, r); err != nil {
+			return err
+		}
 	}
-	return nil
+	return a.trace(s, r)
 }
 
 // count adds a request to the figures.

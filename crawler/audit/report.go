@@ -42,6 +42,8 @@ type Report struct {
 	Violated      int64       `json:"violations"`
 	Violations    []Violation `json:"list"` // the first of them
 
+	Server *Beside `json:"server,omitempty"` // the log of a server, if there was one
+
 	// What the log does not prove, in words, apart from lines.
 	Remarks []string `json:"remarks"`
 }

@@ -24,35 +24,38 @@ import (
 type sabotage struct {
 	name, does string
 	named      []audit.Code // by which the audit of the directory names it, among others; nil: it cannot
+	server     bool         // the log of the server shows it: only looked at if the directory does not
 }
 
 var sabotages = []sabotage{
-	{"none", "is the crawler as it is", nil},
+	{"none", "is the crawler as it is", nil, false},
 
-	{"half", "waits half of each pause", []audit.Code{audit.TooEarly}},
-	{"millisecond", "comes a millisecond early", []audit.Code{audit.TooEarly}},
-	{"microseconds", "comes 100 µs early", []audit.Code{audit.TooEarly}},
-	{"slow", "does not wait longer for a slow site", []audit.Code{audit.TooEarly}},
-	{"crawl-delay", "ignores Crawl-delay and Request-rate", []audit.Code{audit.TooEarly}},
-	{"from-start", "counts pauses from the start of the request before", []audit.Code{audit.TooEarly}},
-	{"retry-after", "ignores Retry-After", []audit.Code{audit.RetryAfter}},
-	{"no-rest", "does not rest after 429, 503 and lost connections", []audit.Code{audit.BackOff}},
-	{"visit-time", "ignores Visit-time", []audit.Code{audit.VisitTime}},
+	{"half", "waits half of each pause", []audit.Code{audit.TooEarly}, true},
+	{"millisecond", "comes a millisecond early", []audit.Code{audit.TooEarly}, true},
+	{"microseconds", "comes 100 µs early", []audit.Code{audit.TooEarly}, true},
+	{"slow", "does not wait longer for a slow site", []audit.Code{audit.TooEarly}, true},
+	{"crawl-delay", "ignores Crawl-delay and Request-rate", []audit.Code{audit.TooEarly}, true},
+	{"from-start", "counts pauses from the start of the request before", []audit.Code{audit.TooEarly}, true},
+	{"retry-after", "ignores Retry-After", []audit.Code{audit.RetryAfter}, true},
+	{"no-rest", "does not rest after 429, 503 and lost connections", []audit.Code{audit.BackOff}, true},
+	{"visit-time", "ignores Visit-time", []audit.Code{audit.VisitTime}, true},
 
-	{"redirects", "follows redirects to what robots.txt forbids", []audit.Code{audit.Disallowed}},
-	{"images", "asks for images that robots.txt forbids", []audit.Code{audit.Disallowed}},
-	{"sitemaps", "asks for sitemaps that robots.txt forbids", []audit.Code{audit.Disallowed}},
-	{"open-5xx", "takes an unreachable robots.txt for none", []audit.Code{audit.NoRobots}},
-	{"stale", "never asks for robots.txt again", []audit.Code{audit.StaleRobots}},
-	{"no-request", "stores a 404 for each robots.txt that it never asked for", []audit.Code{audit.NoRobots, audit.Evidence}},
-	{"other-body", "stores another robots.txt than the one that came", []audit.Code{audit.Evidence}},
-	{"other-time", "stores a robots.txt as if it had come later", []audit.Code{audit.NoRobots, audit.Evidence}},
-	{"many-redirects", "follows a robots.txt over 14 redirects", []audit.Code{audit.Redirects}},
+	{"redirects", "follows redirects to what robots.txt forbids", []audit.Code{audit.Disallowed}, true},
+	{"images", "asks for images that robots.txt forbids", []audit.Code{audit.Disallowed}, true},
+	{"sitemaps", "asks for sitemaps that robots.txt forbids", []audit.Code{audit.Disallowed}, true},
+	{"open-5xx", "takes an unreachable robots.txt for none", []audit.Code{audit.NoRobots}, true},
+	{"stale", "never asks for robots.txt again", []audit.Code{audit.StaleRobots}, true},
+	{"no-request", "stores a 404 for each robots.txt that it never asked for", []audit.Code{audit.NoRobots, audit.Evidence}, true},
+	{"other-body", "stores another robots.txt than the one that came", []audit.Code{audit.Evidence}, true},
+	{"other-time", "stores a robots.txt as if it had come later", []audit.Code{audit.NoRobots, audit.Evidence}, true},
+	{"many-redirects", "follows a robots.txt over 14 redirects", []audit.Code{audit.Redirects}, true},
 
-	{"unlogged", "writes no line for images", []audit.Code{audit.Evidence}},
-	{"unlogged-rules", "writes no line for robots.txt", []audit.Code{audit.NoRobots, audit.Evidence}},
-	{"retry-after-unsaid", "ignores Retry-After, and does not write it down", nil},
-	{"shorter", "waits half of each pause, and writes that answers ended when they began", []audit.Code{audit.Evidence}},
+	{"unlogged", "writes no line for images", []audit.Code{audit.Evidence}, true},
+	{"unlogged-rules", "writes no line for robots.txt", []audit.Code{audit.NoRobots, audit.Evidence}, true},
+	{"retry-after-unsaid", "ignores Retry-After, and does not write it down", nil, false},
+	{"unlogged-redirects", "writes no line for redirects of a robots.txt", nil, true},
+	{"other-agent", "sends another User-Agent than it writes down", nil, true},
+	{"shorter", "waits half of each pause, and writes that answers ended when they began", []audit.Code{audit.Evidence}, true},
 }
 
 // An edit puts text in the place of another one, which a file of the sources has once. The
@@ -109,6 +112,10 @@ func (c *Clocks) unspoiled(own time.Duration) (time.Duration, Clock) {
 		return true
 	}
 `),
+		after("fetch/fetcher.go", "	opts.maxRules = positive(opts.maxRules, maxRules)\n", `	if frontier.Sabotage == "other-agent" {
+		opts.UserAgent = "Mozilla/5.0 (X11; Linux x86_64)"
+	}
+`),
 		{rules, "		x, failure, err := h.askRules(ctx, turn, &res)\n", `		if frontier.Sabotage == "no-request" {
 			h.chain = nil
 			return res, h.conclude(&Exchange{URL: c.at, Status: 404, Ended: time.Now(), Header: http.Header{}}, "", to.url, &res)
@@ -127,7 +134,7 @@ func (c *Clocks) unspoiled(own time.Duration) (time.Duration, Clock) {
 		s.Fetched = s.Fetched.Add(time.Second)
 	}
 `),
-		{log, "			l.of(worker, e, x, res, p)\n", `			if frontier.Sabotage == "unlogged" && !x.Robots && strings.HasSuffix(e.Hops, "E") || frontier.Sabotage == "unlogged-rules" && x.Robots {
+		{log, "			l.of(worker, e, x, res, p)\n", `			if frontier.Sabotage == "unlogged" && !x.Robots && strings.HasSuffix(e.Hops, "E") || frontier.Sabotage == "unlogged-rules" && x.Robots || frontier.Sabotage == "unlogged-redirects" && x.Robots && x.Status == 302 {
 				continue
 			}
 			if frontier.Sabotage == "shorter" {
@@ -218,7 +225,10 @@ func TestEachSabotageIsNamed(t *testing.T) {
 			if s.named == nil && len(is.Broken) > 0 {
 				t.Errorf("%v, for a crawler that %s", is.Broken, s.does)
 			}
-			t.Logf("a crawler that %s: %d requests; %v\n%s", s.does, is.Requests, is.Broken, is.First)
+			if got := is.Beside > 0; s.named == nil && got != s.server {
+				t.Errorf("%d differences from the log of the server", is.Beside)
+			}
+			t.Logf("a crawler that %s: %d requests; %v; %d differences from the log of the server\n%s", s.does, is.Requests, is.Broken, is.Beside, is.First)
 		})
 	}
 }
@@ -231,6 +241,7 @@ type sabotaged struct {
 	Requests int64
 	Broken   map[audit.Code]int64
 	First    string // violation
+	Beside   int64  // requests that one of the logs alone has
 }
 
 // A crawl of all that a sabotage may be about, for TestEachSabotageIsNamed.
@@ -239,7 +250,8 @@ func TestASabotagedCrawl(t *testing.T) {
 		t.Skip("TestEachSabotageIsNamed runs it")
 	}
 	dir := filepath.Join(t.TempDir(), "crawl")
-	synctest.Test(t, func(t *testing.T) { crawlTheBait(t, dir) })
+	var log string
+	synctest.Test(t, func(t *testing.T) { log = crawlTheBait(t, dir) })
 	r, err := audit.Dir(dir, audit.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -253,6 +265,10 @@ func TestASabotagedCrawl(t *testing.T) {
 	if len(r.Violations) > 0 {
 		is.First = r.Violations[0].String()
 	}
+	if r, err = audit.Dir(dir, audit.Options{Server: &audit.ServerLog{Name: "access.log", Log: strings.NewReader(log)}}); err != nil {
+		t.Fatal(err)
+	}
+	is.Beside = r.Server.OnlyCrawl + r.Server.OnlyServer
 	raw, err := json.Marshal(is)
 	if err != nil {
 		t.Fatal(err)
@@ -260,8 +276,9 @@ func TestASabotagedCrawl(t *testing.T) {
 	fmt.Println(found + string(raw))
 }
 
-// crawlTheBait crawls a web in which there is something to break for each rule.
-func crawlTheBait(t *testing.T, dir string) {
+// crawlTheBait crawls a web in which there is something to break for each rule. It returns
+// the log of its servers.
+func crawlTheBait(t *testing.T, dir string) string {
 	w := crawltest.New(t)
 	const no = "User-agent: *\nDisallow: /no\n"
 	links := ""
@@ -314,4 +331,14 @@ func crawlTheBait(t *testing.T, dir string) {
 	if err := c.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	return accessLogOf(w)
+}
+
+// accessLogOf is what nginx would log of a web, with the host first.
+func accessLogOf(w *crawltest.Web) string {
+	var b strings.Builder
+	for _, r := range w.Log() {
+		fmt.Fprintf(&b, "%s 192.0.2.1 - - [%s] %q %d 1 \"-\" %q\n", r.Site.Host(), r.End.UTC().Format("02/Jan/2006:15:04:05 -0700"), r.Method+" "+r.Target+" HTTP/1.1", r.Status, r.UserAgent)
+	}
+	return b.String()
 }

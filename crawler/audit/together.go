@@ -1,0 +1,179 @@
+package audit
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// A Joint is what an audit of several crawls of one machine has found between them: such
+// crawls share the clocks of hosts and addresses (frontier.Shared). The names of its fields
+// in JSON are never changed.
+type Joint struct {
+	Crawls     []string    `json:"crawls"` // their directories
+	Checks     []Check     `json:"checks"`
+	Violated   int64       `json:"violations"`
+	Violations []Violation `json:"list"` // the first of them; their lines are of the crawl that Text begins with
+}
+
+// Clean reports whether nothing was violated between the crawls.
+func (j *Joint) Clean() bool { return j.Violated == 0 }
+
+// Together audits the crawls in several directories, each by itself, and then what they
+// have asked of the same hosts, and of the same public addresses. The error is as that of
+// Dir, and names the directory.
+func Together(dirs []string, o Options) (all []*Report, joint *Joint, err error) {
+	joint = &Joint{Crawls: dirs, Violations: []Violation{}}
+	for _, c := range Codes() {
+		switch c.Code {
+		case TooEarly:
+			c.Rule = "between crawls, each pause was as long as the crawl before had to keep"
+		case Concurrent:
+			c.Rule = "of all crawls one asked a host at a time"
+		default:
+			continue
+		}
+		joint.Checks = append(joint.Checks, c)
+	}
+	order := crawllog.NewOrder(o.Temp)
+	defer func() { err = errors.Join(err, order.Close()) }()
+	for i, dir := range dirs {
+		of := o
+		of.mark = func(kind byte, name string, t trace) error {
+			t.Crawl = i
+			text, err := json.Marshal(t)
+			if err != nil {
+				return err
+			}
+			key := binary.BigEndian.AppendUint64(appendKey(nil, kind, name, ofLog), uint64(t.Start)^1<<63)
+			return order.Add(key, text)
+		}
+		r, err := Dir(dir, of)
+		if err != nil {
+			return nil, nil, &DirError{dir, err}
+		}
+		all = append(all, r)
+	}
+	var group string
+	var last []*trace // of each crawl
+	err = order.Each(func(key, text []byte) error {
+		if of := string(key[:len(key)-8]); of != group {
+			group, last = of, make([]*trace, len(dirs))
+		}
+		t := new(trace)
+		if err := json.Unmarshal(text, t); err != nil {
+			return err
+		}
+		joint.judge(key[0], last, t)
+		if before := last[t.Crawl]; before == nil || key[0] == byAddress || t.End >= before.End {
+			last[t.Crawl] = t
+		}
+		return nil
+	})
+	return all, joint, err
+}
+
+// A DirError says which directory an error of Together is of.
+type DirError struct {
+	Dir string
+	Err error
+}
+
+func (e *DirError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DirError) Unwrap() error { return e.Err }
+
+// A trace is a request as other crawls see it. Times are in microseconds.
+type trace struct {
+	Crawl      int
+	Line       int64
+	URL        string
+	Start, End int64
+	Pause      int64          // that others have to keep from End on; for an address from Start
+	Clock      frontier.Clock // that asks it
+}
+
+// between is what the scheduler of the machine may take from a pause between processes.
+const between = jitter
+
+// judge judges a request by the last ones of the other crawls.
+func (j *Joint) judge(kind byte, last []*trace, t *trace) {
+	for _, o := range last {
+		if o == nil || o.Crawl == t.Crawl {
+			continue
+		}
+		from, what := o.End, "the end"
+		if kind == byAddress {
+			from, what = o.Start, "the start"
+		} else {
+			j.Checks[j.at(Concurrent)].Checked++
+		}
+		kept, asked := time.Duration(t.Start-from)*time.Microsecond, time.Duration(o.Pause)*time.Microsecond
+		code, text := TooEarly, ""
+		switch {
+		case kept < -tick && kind != byAddress:
+			code, text = Concurrent, fmt.Sprintf("began %s before the end of line %d of %s, %s", told(-kept), o.Line, j.Crawls[o.Crawl], o.URL)
+		case kept < asked-between:
+			was, should := toldApart(kept, asked)
+			text = fmt.Sprintf("began %s after %s of line %d of %s, %s; asked are %s", was, what, o.Line, j.Crawls[o.Crawl], o.URL, should)
+		}
+		if code == TooEarly {
+			j.Checks[j.at(TooEarly)].Checked++
+		}
+		if text == "" {
+			continue
+		}
+		v := Violation{
+			Code: code, Lines: []int64{t.Line}, URL: t.URL, Time: time.UnixMicro(t.Start).UTC(), Rule: "crawls of one machine share clocks",
+			Text: "of " + j.Crawls[t.Crawl] + " " + text,
+		}
+		if code == TooEarly {
+			v.Pause = &Pause{Clock: o.Clock, Asked: asked.Seconds(), Kept: kept.Seconds()}
+		}
+		j.Checks[j.at(code)].Violations++
+		if j.Violated++; len(j.Violations) < mostListed {
+			j.Violations = append(j.Violations, v)
+		}
+	}
+}
+
+func (j *Joint) at(code Code) int {
+	for i := range j.Checks {
+		if j.Checks[i].Code == code {
+			return i
+		}
+	}
+	return -1
+}
+
+// trace tells other crawls of a request, once what it asks of the next one is known.
+func (a *auditor) trace(s *site, r *request) error {
+	if a.Options.mark == nil || r.addr.IsValid() && r.addr.IsLoopback() || !r.public && !r.addr.IsValid() {
+		return nil
+	}
+	run := &a.runs.all[r.run]
+	t := trace{Line: r.line, URL: r.url.String(), Start: r.start.UnixMicro(), End: r.end.UnixMicro()}
+	if s.last == r {
+		for _, w := range s.asks {
+			if us := w.pause.Microseconds(); w.guest && us > t.Pause {
+				t.Pause, t.Clock = us, w.clock
+			}
+		}
+	}
+	kind, name := byte(byHost), "host "+r.site.Host()
+	if !r.public {
+		name = "site " + string(r.site)
+	}
+	err := a.Options.mark(kind, name, t)
+	if err == nil && r.public && r.addr.IsValid() && run.ip > 0 {
+		t.Pause, t.Clock = run.ip.Microseconds(), frontier.IPClock
+		err = a.Options.mark(byAddress, r.addr.String(), t)
+	}
+	return err
+}
