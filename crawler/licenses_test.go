@@ -88,18 +88,18 @@ func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 			other.Redirect("/terms.xml", "http://a.example/here.xml")
 			own.Func("/here.xml", sells(noTraining))
 		}, "sold/robots.txt sold/terms.xml a/here.xml", true},
-		{"moved five times", robots.PurposeAITrain, sold, func(own, other *crawltest.Site) {
-			other.Redirect("/terms.xml", "/1").Redirect("/1", "/2").Redirect("/2", "/3").Redirect("/3", "/4").Redirect("/4", "/5").Func("/5", sells(noTraining))
-		}, "sold/robots.txt sold/terms.xml sold/1 sold/2 sold/3 sold/4 sold/5", true},
+		{"moved twice", robots.PurposeAITrain, sold, func(own, other *crawltest.Site) {
+			other.Redirect("/terms.xml", "/1").Redirect("/1", "/2").Func("/2", sells(noTraining))
+		}, "sold/robots.txt sold/terms.xml sold/1 sold/2", true},
 		{"moved too often", robots.PurposeAITrain, sold, func(own, other *crawltest.Site) {
-			other.Redirect("/terms.xml", "/1").Redirect("/1", "/2").Redirect("/2", "/3").Redirect("/3", "/4").Redirect("/4", "/5").Redirect("/5", "/6").Func("/6", sells(noTraining))
-		}, "sold/robots.txt sold/terms.xml sold/1 sold/2 sold/3 sold/4 sold/5", false},
+			other.Redirect("/terms.xml", "/1").Redirect("/1", "/2").Redirect("/2", "/3").Func("/3", sells(noTraining))
+		}, "sold/robots.txt sold/terms.xml sold/1 sold/2", false},
 		{"without an end", robots.PurposeAITrain, "http://sold.example/0\nLicense: http://sold.example/100\nLicense: http://sold.example/200", func(own, other *crawltest.Site) {
 			other.Default(func(rw http.ResponseWriter, r *http.Request) {
 				n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 				http.Redirect(rw, r, fmt.Sprint("/", n+1), http.StatusFound)
 			}).Robots("")
-		}, "sold/robots.txt sold/0 sold/1 sold/2 sold/3 sold/4 sold/5 sold/100 sold/101 sold/102 sold/103 sold/104 sold/105 sold/200 sold/201 sold/202 sold/203 sold/204 sold/205", false},
+		}, "sold/robots.txt sold/0 sold/1 sold/2 sold/100 sold/101 sold/102 sold/200 sold/201 sold/202", false},
 		{"a circle", robots.PurposeAITrain, sold, func(own, other *crawltest.Site) {
 			other.Redirect("/terms.xml", "http://a.example/1")
 			own.Redirect("/1", sold)
@@ -195,6 +195,45 @@ func TestALicenseThatManySitesNameIsAskedForOnce(t *testing.T) {
 		run(append(seeds, "http://late.example/")...)
 		w.AssertFetched(sold)
 		w.AssertNeverFetched("http://late.example/p")
+	})
+}
+
+// However many sites name licenses of one domain, its sites are sent a bounded number of
+// requests for them. The pages that no license could be read for are refused, and the log
+// says why.
+func TestLicensesDoNotAmplify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		victim := w.Site("http://victim.example")
+		victim.Default(func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, r.URL.Path+"x", http.StatusFound)
+		}).Robots("")
+		var seeds []string
+		for i := range 40 {
+			var names []string
+			for j := range 8 {
+				names = append(names, fmt.Sprintf("http://victim.example/%d-%d", i, j))
+			}
+			site := fmt.Sprintf("http://s%d.example", i)
+			licensed(w, site, "", names...)
+			seeds = append(seeds, site+"/")
+		}
+		_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose, o.Patience = dir, robots.PurposeAITrain, 10*time.Hour }, seeds...)
+		asked := 0
+		for _, r := range w.Log() {
+			if r.Site.Host() == "victim.example" {
+				asked++
+			}
+		}
+		if asked != 64 || len(sum.Waiting) != 0 {
+			t.Errorf("the site was sent %d requests; %+v", asked, sum.Waiting)
+		}
+		if l := logOf(t, dir)["/"]; l == nil || l.Status != -5002 || !strings.Contains(strings.Join(l.Annotations, " "), "refused:RSL:%20was%20not%20read%2C%20its%20site%20was%20sent%2064%20requests") {
+			t.Errorf("%+v", l)
+		}
+		w.AssertPolite()
+		wantProven(t, dir)
 	})
 }
 

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -13,9 +14,10 @@ import (
 )
 
 // Signals are what was said about the use of the page: by the robots.txt that
-// allowed it, by the tdmrep.json of its site and the licenses that robots.txt names where
-// the purpose of the crawl has these asked for, by its header, and by its meta elements. They are statements of the
-// owner and no permissions of a law: what is not stated is unknown.
+// allowed it, by the tdmrep.json of its site and the licenses that robots.txt names if
+// the purpose of the crawl has these requested, by its header, by its meta elements, and by
+// licenses that stand in it. They are statements of the owner and no permissions of a law:
+// what is not stated is unknown.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
 		return p.signals
@@ -37,9 +39,18 @@ func (p *Page) Signals() robots.Signals {
 	}
 	own := a.Signals()
 	if links := p.Header["Link"]; links != nil {
-		for _, u := range extract.HeaderLicenses(links, p.URL) {
+		all, _ := extract.HeaderLicenses(links, p.URL)
+		for _, u := range all {
 			own.Licenses = append(own.Licenses, u.String())
 		}
+	}
+	for _, u := range p.html.Licenses {
+		if name := u.String(); !slices.Contains(own.Licenses, name) {
+			own.Licenses = append(own.Licenses, name)
+		}
+	}
+	for _, terms := range p.html.Terms {
+		own = own.Merge(robots.Licenses{{Terms: terms}}.Signals(p.URL.String()))
 	}
 	if !own.IsZero() {
 		p.signals = p.signals.Merge(own)
@@ -108,8 +119,25 @@ func (j *Job) refusal(p *Page) string {
 	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
 		return wanted
 	}
-	by, _ := p.Signals().Refuses(j.opts.Purpose)
+	by, refused := p.Signals().Refuses(j.opts.Purpose)
+	if !refused {
+		by, _ = p.unread().Signals(p.URL.String()).Refuses(j.opts.Purpose)
+	}
 	return by.String()
+}
+
+// unread returns the license documents that the header or the link elements of the page
+// name and robots.txt does not. They are known only once the page has come, and are not
+// requested. What they permit is unknown, so they permit nothing.
+func (p *Page) unread() (all robots.Licenses) {
+	_, named := extract.HeaderLicenses(p.Header["Link"], p.URL)
+	for _, u := range append(named, p.html.Licenses...) {
+		name := u.String()
+		if !slices.ContainsFunc(p.licenses, func(l robots.License) bool { return l.URL == name }) {
+			all = append(all, robots.License{URL: name, Unread: "only the page names it, or it could not be had"})
+		}
+	}
+	return all
 }
 
 // licenseWanted says that the answer is for those alone who have a license (RSL 1.0,
@@ -127,7 +155,7 @@ func (p *Page) licenseWanted() string {
 	if code != "" {
 		text += " error=" + code
 	}
-	if own := extract.HeaderLicenses(p.Header["Link"], p.URL); len(own) > 0 {
+	if own, _ := extract.HeaderLicenses(p.Header["Link"], p.URL); len(own) > 0 {
 		text += " (" + own[0].String() + ")"
 	} else if s := p.Signals(); len(s.Licenses) > 0 {
 		text += " (" + s.Licenses[0] + ")" // robots.txt names it

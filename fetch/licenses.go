@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"container/list"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,10 @@ const (
 	maxLicenseBytes  = 32 << 20
 )
 
+// maxLicenseDomains is how many domains are remembered with the requests for licenses that
+// were made there. When there are more, all counts begin again.
+const maxLicenseDomains = 1 << 16
+
 // licenses are the copies of the license documents that sites name: one for each URL,
 // however many sites name it. What is forgotten here stands in the Snapshots.
 type licenses struct {
@@ -25,6 +30,7 @@ type licenses struct {
 	known map[string]*list.Element
 	used  list.List // of *license, the one that nobody has looked at for the longest at the back
 	size  int
+	asked map[string]int // by registrable domain: requests for licenses that other sites name
 }
 
 func newLicenses(store Snapshots, policy robots.Policy) *licenses {
@@ -130,6 +136,23 @@ func (l *licenses) forget(e *list.Element) {
 	one := l.used.Remove(e).(*license)
 	l.size -= one.size
 	delete(l.known, one.key)
+}
+
+// spend counts a request to a site for a license that another site names.
+func (l *licenses) spend(site frontier.Site) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked == nil || len(l.asked) == maxLicenseDomains {
+		l.asked = map[string]int{}
+	}
+	l.asked[strings.Clone(site.Domain())]++
+}
+
+// spent reports whether no more such requests are made to a site.
+func (l *licenses) spent(site frontier.Site) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked[site.Domain()] >= maxLicenseRequests
 }
 
 // change lets f note something about what is known of u, if that is still in memory.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -12,7 +13,12 @@ import (
 const (
 	// maxLicenseRedirects is how many redirects of a license document are followed, each
 	// with a copy of its own.
-	maxLicenseRedirects = 5
+	maxLicenseRedirects = 2
+
+	// maxLicenseRequests is how many requests a run makes to the sites of one registrable
+	// domain for licenses that other sites name, robots.txt included: anybody may name
+	// documents of anybody.
+	maxLicenseRequests = 64
 
 	// licensePatience is how long sites wait for another one that cannot be asked for
 	// their license: then their pages are asked for as if nothing was said.
@@ -75,6 +81,9 @@ func (h *host) lacksLicense(turn *frontier.Turn, u frontier.URL, now time.Time) 
 			return u, false, nil
 		}
 		if !l.counts(turn, now) {
+			if u.Site() != h.site && h.fetcher.licenses.spent(u.Site()) {
+				return u, false, nil
+			}
 			why, err := h.fetcher.optedOut(u)
 			return u, why == "" && err == nil, err
 		}
@@ -135,6 +144,9 @@ func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier
 		err = other.serveLicense(ctx, turn, hop, u, res, &end)
 	}
 	asked := end.Request != nil
+	if asked {
+		h.fetcher.licenses.spend(u.Site())
+	}
 	h.fetcher.giveBack(other)
 	if _, ferr := hop.Finish(end); err != nil || ferr != nil {
 		return false, errors.Join(err, ferr)
@@ -223,7 +235,8 @@ func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, 
 }
 
 // terms are the documents of the site that could be had; of one that has moved the copy
-// from before counts where its new place fails.
+// from before counts where its new place fails. One that was never asked for because of
+// maxLicenseRequests permits nothing.
 func (h *host) terms() (all robots.Licenses, err error) {
 	if !h.fetcher.licensed {
 		return nil, nil
@@ -231,6 +244,7 @@ func (h *host) terms() (all robots.Licenses, err error) {
 	for _, named := range h.named() {
 		u := named
 		var terms *robots.RSL
+		unread := ""
 		for range 1 + maxLicenseRedirects {
 			l, err := h.fetcher.licenses.at(u)
 			if err != nil {
@@ -239,13 +253,16 @@ func (h *host) terms() (all robots.Licenses, err error) {
 			if l.terms != nil || l.known {
 				terms = l.terms
 			}
+			if l.fetched.IsZero() && u.Site() != h.site && h.fetcher.licenses.spent(u.Site()) {
+				unread = "its site was sent " + strconv.Itoa(maxLicenseRequests) + " requests for licenses in this run"
+			}
 			if l.next.IsZero() {
 				break
 			}
 			u = l.next
 		}
-		if terms != nil {
-			all = append(all, robots.License{URL: named.String(), Terms: terms})
+		if terms != nil || unread != "" {
+			all = append(all, robots.License{URL: named.String(), Terms: terms, Unread: unread})
 		}
 	}
 	return all, nil

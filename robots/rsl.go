@@ -53,11 +53,18 @@ func (l *rslLicense) demand(condition string) {
 // MaxRSLBytes, says nothing. It may be in UTF-8, UTF-16 or an encoding that extends ASCII,
 // of which all but ASCII is read as ISO 8859-1. Its root may be another than rsl, such as a
 // feed: then what has the namespace of RSL counts.
-func ParseRSL(body []byte) *RSL {
+func ParseRSL(body []byte) *RSL { return parseRSL(body, false) }
+
+// ParseEmbeddedRSL reads an RSL document that is part of a page (RSL 1.0, section 4). What
+// it says of no URL is said of the page, and of a URL only the path counts: it may name the
+// page by another name of its site.
+func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
+
+func parseRSL(body []byte, embedded bool) *RSL {
 	if len(body) > MaxRSLBytes {
 		return &RSL{}
 	}
-	r := rslReader{x: xml.NewDecoder(bytes.NewReader(textOf(body)))}
+	r := rslReader{embedded: embedded, x: xml.NewDecoder(bytes.NewReader(textOf(body)))}
 	r.x.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // textOf has decoded it
 	for {
 		token, err := r.x.Token()
@@ -71,14 +78,15 @@ func ParseRSL(body []byte) *RSL {
 }
 
 type rslReader struct {
-	x      *xml.Decoder
-	doc    RSL
-	rooted bool
-	own    bool      // the root is rsl: elements without a namespace count, too
-	scope  *rslScope // that is open; nil if none is, or it is one too many
-	terms  *rslLicense
-	hears  string // the element whose text comes
-	text   []byte
+	x        *xml.Decoder
+	doc      RSL
+	rooted   bool
+	embedded bool
+	own      bool      // the root is rsl: elements without a namespace count, too
+	scope    *rslScope // that is open; nil if none is, or it is one too many
+	terms    *rslLicense
+	hears    string // the element whose text comes
+	text     []byte
 }
 
 // take takes one token; false says that this is no RSL document.
@@ -114,7 +122,14 @@ func (r *rslReader) start(t xml.StartElement) {
 	switch name := t.Name.Local; {
 	case name == "content":
 		if r.scope, r.terms, r.hears = nil, nil, ""; len(r.doc.scopes) < maxRSLScopes {
-			if s, ok := newRSLScope(attr("url")); ok {
+			url := attr("url")
+			if r.embedded && url == "" {
+				url = "*"
+			}
+			if s, ok := newRSLScope(url); ok {
+				if r.embedded {
+					s.site = ""
+				}
 				s.server = attr("server") != ""
 				r.doc.scopes = append(r.doc.scopes, s)
 				r.scope = &r.doc.scopes[len(r.doc.scopes)-1]
@@ -283,7 +298,7 @@ func (s *rslScope) of(use Use) (stance Stance, by string, prohibited bool) {
 			by = "permits " + word + " only " + s.licenses[i].condition
 		}
 	}
-	if open {
+	if open || by == "" {
 		return Unstated, "", false
 	}
 	return Refused, by, prohibited
@@ -294,6 +309,7 @@ type rslStance uint8
 
 const (
 	rslOpen        rslStance = iota
+	rslSilent                // it permits others, and has no word for this one
 	rslPermits               // by its word
 	rslConditional           // by its word, or as all that it does not prohibit, under a condition
 	rslExcludes              // it permits others (section 3.5)
@@ -313,8 +329,10 @@ func (l *rslLicense) of(use Use) (how rslStance, word string) {
 		return rslConditional, w
 	case l.permits == nil && l.condition != "":
 		return rslConditional, "use"
-	case l.permits != nil && len(rslUses[use]) > 1: // for the other uses RSL has no word
+	case l.permits != nil && len(rslUses[use]) > 1:
 		return rslExcludes, ""
+	case l.permits != nil:
+		return rslSilent, ""
 	}
 	return rslOpen, ""
 }

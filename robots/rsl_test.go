@@ -39,6 +39,7 @@ func TestRSL(t *testing.T) {
 		{"nothing but money", content("/", `<license><payment type="crawl"><amount currency="USD">0.01</amount></payment></license>`), none},
 		{"money for what is not prohibited", content("/", `<license><prohibits>ai-train</prohibits><payment type="crawl"/></license>`), none},
 		{"free or for money", content("/", `<license><permits>ai-train</permits><payment type="crawl"/></license><license><permits>ai-train</permits></license>`), "search=n ai-train=y ai-input=n"},
+		{"free for search, or for money", content("/", `<license><permits>search</permits></license><license><permits>all</permits><payment type="crawl"/></license>`), "search=y ai-train=n ai-input=n tdm=n archive=n"},
 		{"open or for money", content("/", `<license><payment type="crawl"/></license><license/>`), ""},
 		{"two of one place", `<rsl><content url="/p"><license><permits>all</permits></license></content><content url="https://a.example/p"><license><permits>all</permits><payment type="crawl"/></license></content></rsl>`, none},
 		{"free in a narrow place", `<rsl><content url="/"><license><permits>all</permits><payment type="crawl"/></license></content><content url="/p"><license><permits>all</permits></license></content></rsl>`, every},

@@ -152,8 +152,12 @@ func (s *scanner) element(tag tag) {
 	case metaTag:
 		s.meta()
 	case scriptTag:
-		if s.z.rawText != "" && isJSONLD(s.z.value(typeName)) {
+		switch {
+		case s.z.rawText == "":
+		case isJSONLD(s.z.value(typeName)):
 			s.jsonLD(s.z.readRawText())
+		case isRSL(s.z.value(typeName)):
+			s.terms(s.z.readRawText())
 		}
 	case styleTag:
 		if s.z.embeds && s.z.rawText != "" {
@@ -245,6 +249,7 @@ func (s *scanner) form() {
 }
 
 func (s *scanner) linkElement() {
+	s.licenseElement()
 	switch rel := s.z.value(relName); {
 	case linked(rel):
 		n := len(s.refs)

@@ -101,6 +101,8 @@ type Document struct {
 	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
 	TDM        robots.TDM        // meta elements about text and data mining
+	Terms      []*robots.RSL     // license documents that stand in script elements, the first 16
+	Licenses   []frontier.URL    // of license documents that link elements name, the first 16
 	Cut        bool              // there were more links than are taken
 	Sitemap    bool              // it is a sitemap, whose links are what it lists
 	Feed       bool              // it is a feed
@@ -195,16 +197,17 @@ type ref struct {
 
 type scanner struct {
 	markup
-	opts    Options
-	base    string
-	refs    []ref
-	within  int    // documents around this one, in whose srcdoc it stands
-	text    []byte // what refs are resolved from
-	said    []byte // what links keep of the document: one string for all
-	found   Document
-	hasBase bool
-	titled  bool
-	body    bool // that of the document has begun
+	opts     Options
+	base     string
+	refs     []ref
+	within   int    // documents around this one, in whose srcdoc it stands
+	text     []byte // what refs are resolved from
+	said     []byte // what links keep of the document: one string for all
+	found    Document
+	hasBase  bool
+	titled   bool
+	licenses []string // references of link elements to license documents
+	body     bool     // that of the document has begun
 }
 
 // scanners are those that read nothing now: they are large.
@@ -276,6 +279,7 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 	}
 	d := s.found
 	d.base, d.encode = base, encode
+	d.takeLicenses(s.licenses)
 	targets := base.Resolver()
 	for i := range s.refs {
 		targets.Expect(s.text[s.refs[i].raw.start:s.refs[i].raw.end])

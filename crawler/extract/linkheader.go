@@ -58,30 +58,11 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	return c.document()
 }
 
-// HeaderLicenses are where the Link fields of the answer that u had say that terms of use
-// stand: the links with rel license (RSL 1.0 names its documents so, and HTML, section
-// 4.6.7.6, any terms), in their order, at most 16 of up to 2048 bytes.
-func HeaderLicenses(values []string, u frontier.URL) (licenses []frontier.URL) {
-	const most, longest = 16, 2048
-	for _, value := range values {
-		for value != "" && len(licenses) < most {
-			var l linkValue
-			if l, value = nextLinkValue(value); l.target == nil || !l.about(u) {
-				continue
-			}
-			isLicense := func(t string) bool { return strings.EqualFold(t, "license") }
-			if at, err := u.Resolve(*l.target); err == nil && len(at.String()) <= longest && slices.ContainsFunc(strings.Fields(l.rel), isLicense) {
-				licenses = append(licenses, at)
-			}
-		}
-	}
-	return licenses
-}
-
 // linkValue is one link of a field; a parameter counts where it is first named.
 type linkValue struct {
 	target, anchor *string
 	rel, lang      string
+	mediaType      string
 	version        bool // it says which one of the page it leads to
 }
 
@@ -119,8 +100,12 @@ func nextLinkValue(s string) (l linkValue, rest string) {
 		case name == "anchor" && l.anchor == nil:
 			l.anchor = &value
 		case slices.Contains(alternates[:], name):
-			if l.version = true; name == "hreflang" && l.lang == "" {
+			l.version = true
+			switch {
+			case name == "hreflang" && l.lang == "":
 				l.lang = value
+			case name == "type" && l.mediaType == "":
+				l.mediaType = value
 			}
 		}
 	}

@@ -1,0 +1,88 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// Bounds of what is kept of licenses, of one page each: how many, and how long a URL is.
+const (
+	maxLicenses   = 16
+	maxLicenseURL = 2048
+)
+
+// isRSL reports whether a media type is that of license documents (RSL 1.0, section 4).
+func isRSL(mediaType string) bool {
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	return strings.EqualFold(strings.Trim(mediaType, blanks), "application/rsl+xml")
+}
+
+// isLicense reports whether a link of these types leads to terms of use (HTML, section
+// 4.6.7.6).
+func isLicense(rel string) bool {
+	return slices.ContainsFunc(strings.Fields(rel), func(t string) bool { return strings.EqualFold(t, "license") })
+}
+
+// terms takes a license document that stands in the page.
+func (s *scanner) terms(text []byte) {
+	if len(s.found.Terms) < maxLicenses {
+		text = []byte(unwrapped(string(text)))
+		s.found.Terms = append(s.found.Terms, robots.ParseEmbeddedRSL(text))
+	}
+}
+
+// unwrapped is a text without the comment or CDATA section that hides it from old readers.
+func unwrapped(text string) string {
+	text = strings.Trim(text, blanks)
+	for _, wrap := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}} {
+		if inside, ok := strings.CutPrefix(text, wrap[0]); ok && strings.HasSuffix(inside, wrap[1]) {
+			return strings.Trim(strings.TrimSuffix(inside, wrap[1]), blanks)
+		}
+	}
+	return text
+}
+
+// licenseElement takes a link element that names a license document.
+func (s *scanner) licenseElement() {
+	if !s.z.has(relName) || !s.z.has(typeName) || !isRSL(s.z.value(typeName)) || !isLicense(s.z.value(relName)) {
+		return
+	}
+	if raw := s.z.value(hrefName); len(s.licenses) < maxLicenses && raw != "" {
+		s.licenses = append(s.licenses, strings.Clone(raw))
+	}
+}
+
+// takeLicenses resolves what licenseElement has kept, once the base is known.
+func (d *Document) takeLicenses(raw []string) {
+	for _, href := range raw {
+		if u, err := d.Resolve(href); err == nil && len(u.String()) <= maxLicenseURL {
+			d.Licenses = append(d.Licenses, u)
+		}
+	}
+}
+
+// HeaderLicenses returns the URLs of terms of use that the Link fields of the answer that
+// u had name: the links with rel license (HTML, section 4.6.7.6), in their order, at most 16
+// of up to 2048 bytes. documents are those of them that are of the type of RSL documents.
+func HeaderLicenses(values []string, u frontier.URL) (licenses, documents []frontier.URL) {
+	for _, value := range values {
+		for value != "" && len(licenses) < maxLicenses {
+			var l linkValue
+			if l, value = nextLinkValue(value); l.target == nil || !l.about(u) || !isLicense(l.rel) {
+				continue
+			}
+			at, err := u.Resolve(*l.target)
+			if err != nil || len(at.String()) > maxLicenseURL {
+				continue
+			}
+			licenses = append(licenses, at)
+			if isRSL(l.mediaType) {
+				documents = append(documents, at)
+			}
+		}
+	}
+	return licenses, documents
+}
