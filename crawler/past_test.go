@@ -819,14 +819,15 @@ func TestWhatWasPurgedIsAskedForAsANewPage(t *testing.T) {
 func TestAPageFromTheFutureIsAskedForWithoutItsTime(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		const future = "Fri, 01 Jan 2199 00:00:00 GMT"
-		shelf.put("/", resource{body: pages("/future", "/both", "/now") + filler, etag: `"r"`})
+		shelf.put("/", resource{body: pages("/future", "/both", "/now", "/odd") + filler, etag: `"r"`})
 		shelf.put("/future", resource{body: "future " + filler, modified: future})
 		shelf.put("/both", resource{body: "both " + filler, modified: future, etag: `"b"`})
+		shelf.put("/odd", resource{body: "odd " + filler, modified: "the day before yesterday"}) // servers compare it as a text
 		shelf.put("/now", resource{body: "now " + filler, modified: time.Now().UTC().Format(http.TimeFormat)})
 		s.crawl()
 		shelf.forget()
 		s.crawl()
-		for target, want := range map[string]string{"/future": "-", "/both": "c", "/now": "c"} {
+		for target, want := range map[string]string{"/future": "-", "/both": "c", "/now": "c", "/odd": "c"} {
 			if got := shelf.requests(target); got != want || s.last[target].change != crawler.ChangeNotModified {
 				t.Errorf("%s: asked %q, want %q: %+v", target, got, want, s.last[target])
 			}

@@ -38,8 +38,9 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 // wants to be.
 func TestThePageOfASmallCrawlIsAsItWasLookedAt(t *testing.T) {
 	r, err := report.Dir(written(t, map[string]string{
-		storage.LogFile:   toldLog,
-		storage.PagesFile: `{"url":"http://a.test/","title":"Home","links":5}` + "\n" + `{"url":"http://a.test/moved","location":"http://a.test/same"}` + "\n",
+		storage.LogFile: toldLog,
+		storage.PagesFile: `{"url":"http://a.test/","title":"Home","links":5}` + "\n" + `{"url":"http://a.test/moved","location":"http://a.test/same"}` + "\n" +
+			`{"url":"http://a.test/gone","status":404,"title":"There is no such page"}` + "\n",
 		storage.LinksFile: `{"from":"http://a.test/","to":"http://a.test/gone","hop":"L"}` + "\n" + `{"from":"http://a.test/","to":"http://elsewhere.test/","hop":"L"}` + "\n",
 	}), report.Options{Now: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)})
 	if err != nil {

@@ -43,6 +43,7 @@ func TestWhatListsSayOfChanges(t *testing.T) {
 		{"days", []time.Time{today, today.AddDate(0, 0, -1), today.AddDate(0, 0, -2), today.AddDate(0, 0, -3)}, []time.Time{{}, today, today.AddDate(0, 0, -1), today.AddDate(0, 0, -2)}},
 		{"this day for all", []time.Time{today, today, today}, make([]time.Time, 3)},
 		{"the day before for all", []time.Time{today.AddDate(0, 0, -1), today.AddDate(0, 0, -1)}, make([]time.Time, 2)},
+		{"times whose parts are equal", []time.Time{today.AddDate(0, 0, -2).Add(5*hour + 5*time.Minute), today.AddDate(0, 0, -3).Add(5*hour + 5*time.Second), today.AddDate(0, 0, -4).Add(5*time.Minute + 5*time.Second)}, []time.Time{today.AddDate(0, 0, -2).Add(5*hour + 5*time.Minute), today.AddDate(0, 0, -3).Add(5*hour + 5*time.Second), today.AddDate(0, 0, -4).Add(5*time.Minute + 5*time.Second)}},
 		{"a day of another zone", []time.Time{time.Date(2026, 11, 22, 0, 0, 0, 0, time.FixedZone("", 13*3600)), tomorrow, read.Add(-5 * hour)}, []time.Time{time.Date(2026, 11, 22, 11, 0, 0, 0, time.UTC), {}, read.Add(-5 * hour)}},
 	} {
 		d := revisit.ReadDates(slices.Values(test.said), read)
