@@ -354,6 +354,9 @@ func TestAnFTPFileThatBreaksOff(t *testing.T) {
 		w := &wire{serve: s.serve}
 		s.wire = w
 		_, all := newTour(t, Options{Network: brittle{w}}).visit("ftp://a.example/x")
+		if x := last(all); len(all) != 4 || x.Err != nil || string(x.Body) != "hello" || x.Truncated != "disconnect" {
+			t.Errorf("the last try, of %d requests: %q, truncated %q: %v", len(all), x.Body, x.Truncated, x.Err)
+		}
 		if x := all[1]; stage(x) != StageTruncated || string(x.Body) != "hello" || x.Truncated != "disconnect" {
 			t.Errorf("stage %q, body %q, truncated %q", stage(x), x.Body, x.Truncated)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"golang.org/x/net/http2"
 )
 
 // brokenBodies are what follows the status line of an answer whose body is broken: its last
@@ -124,5 +126,46 @@ func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 				t.Errorf("%s: the site does not rest: %v", b.name, res.Outcome.Trouble)
 			}
 		})
+	}
+}
+
+// Over HTTP/2 it is the same.
+func TestTheStatusOfAnHTTP2AnswerCountsBeforeItsBody(t *testing.T) {
+	config, pool := certified(t)
+	for _, status := range []string{"302", "404", "410"} {
+		for name, breaks := range map[string]func(fr *http2.Framer, s uint32){
+			"short": func(fr *http2.Framer, s uint32) { fr.WriteData(s, true, []byte("half")) },
+			"reset": func(fr *http2.Framer, s uint32) {
+				fr.WriteData(s, false, []byte("half"))
+				fr.WriteRSTStream(s, http2.ErrCodeInternal)
+			},
+			"stops":    func(fr *http2.Framer, s uint32) { fr.WriteData(s, false, []byte("half")) },
+			"no gzip":  func(fr *http2.Framer, s uint32) { fr.WriteData(s, true, []byte("this is no gzip file")) },
+			"HTTP/1.1": func(fr *http2.Framer, s uint32) { fr.WriteRSTStream(s, http2.ErrCodeHTTP11Required) },
+		} {
+			t.Run(status+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := &wire{serve: h2(config, func(fr *http2.Framer, s uint32) {
+						fields := []string{":status", status, "location", "/there", "content-length", "20"}
+						if name == "no gzip" {
+							fields = append(fields, "content-encoding", "gzip")
+						}
+						if status != "302" {
+							fields = slices.Delete(fields, 2, 4)
+						}
+						fr.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: block(fields...), EndHeaders: true})
+						breaks(fr, s)
+					})}
+					res, all := newTour(t, Options{Network: w, RootCAs: pool}).visit("https://example.com/")
+					x := last(all)
+					if len(all) != 2 || res.Page != x || x.Err != nil || x.Truncated == "" || fmt.Sprint(x.Status) != status {
+						t.Errorf("%d requests, page %+v: %v", len(all), res.Page, x.Err)
+					}
+					if took := x.Ended.Sub(x.Started); name == "stops" && status == "302" && took != needlessWait {
+						t.Errorf("took %v", took)
+					}
+				})
+			})
+		}
 	}
 }

@@ -76,9 +76,9 @@ func page(rec *warc.Record) (*crawler.Page, error) {
 		return nil, err
 	}
 	defer body.Close()
-	x := &fetch.Exchange{URL: u, Status: resp.StatusCode, Header: resp.Header}
-	if x.Body, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil {
-		return nil, err
+	x := &fetch.Exchange{URL: u, Status: resp.StatusCode, Header: resp.Header, Truncated: rec.Header.Get(warc.FieldTruncated)}
+	if x.Body, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil && x.Truncated == "" {
+		return nil, err // a body that broke off when it was fetched is read as far as it came
 	}
 	return crawler.NewPage(frontier.Entry{URL: u}, x, ""), nil
 }
