@@ -360,11 +360,8 @@ func (g *guarded) end() error {
 	if before, ok := g.from.(*guarded); ok && before.err != nil && before.err != io.EOF {
 		return before.err
 	}
-	switch {
-	case !g.whole || g.n == g.length:
+	if !g.whole || g.n == g.length {
 		return io.EOF
-	case g.src.err != nil:
-		return g.src.err
 	}
 	return g.next()
 }

@@ -129,6 +129,56 @@ func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 	}
 }
 
+// How long, and how much, is read of what an answer does not need: a 3xx that leads nowhere
+// has a body to be read as any page.
+func TestHowMuchIsReadOfABodyThatIsNotNeeded(t *testing.T) {
+	for _, tc := range []struct {
+		target, head string
+		wait         time.Duration
+	}{
+		{"/", "HTTP/1.1 300 X\r\n", 30 * time.Second}, {"/", "HTTP/1.1 300 X\r\nLocation: /there\r\n", needlessWait}, {"/", "HTTP/1.1 404 X\r\nLocation: /there\r\n", 30 * time.Second},
+		{"/robots.txt", "HTTP/1.1 300 X\r\n", needlessWait}, {"/robots.txt", "HTTP/1.1 200 X\r\n", 30 * time.Second}, {"/robots.txt", "HTTP/1.1 503 X\r\n", needlessWait},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answersOnce(tc.target, tc.head, "\r\nhalf", true)}
+			v := newTour(t, Options{Network: w})
+			v.once = tc.target != "/"
+			_, all := v.visit("http://a.example/")
+			if v.once {
+				all = append(all[:1:1], all...)
+			}
+			if took := all[1].Ended.Sub(all[1].Started); took != tc.wait {
+				t.Errorf("%s, %q: took %v, want %v", tc.target, tc.head, took, tc.wait)
+			}
+		})
+	}
+	for status, want := range map[int]int{302: maxRedirectBody, 404: 100_000} {
+		synctest.Test(t, func(t *testing.T) {
+			rest := "Location: /there\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100_000)
+			w := &wire{serve: answersOnce("/robots.txt", fmt.Sprintf("HTTP/1.1 %d X\r\n", status), rest, false)}
+			v := newTour(t, Options{Network: w})
+			v.once = true
+			if _, all := v.visit("http://a.example/"); len(all[0].Body) != want {
+				t.Errorf("%d: %d bytes were read, want %d", status, len(all[0].Body), want)
+			}
+		})
+	}
+}
+
+// A page that broke off may be short for a page that speaks of a challenge. Its header may
+// say that it is one.
+func TestAPageThatBreaksOffIsAChallengeByItsHeaderAlone(t *testing.T) {
+	const rest = "Content-Type: text/html\r\nContent-Length: 5000\r\n\r\nIncapsula incident ID"
+	for field, want := range map[string]Stage{"": StageTruncated, "Cf-Mitigated: challenge\r\n": StageChallenge} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{serve: answersOnce("/", "HTTP/1.1 200 OK\r\n"+field, rest, false)}
+			if _, all := newTour(t, Options{Network: w}).visit("http://a.example/"); stage(all[1]) != want {
+				t.Errorf("%q: %v, want %s", field, all[1].Err, want)
+			}
+		})
+	}
+}
+
 // Over HTTP/2 it is the same.
 func TestTheStatusOfAnHTTP2AnswerCountsBeforeItsBody(t *testing.T) {
 	config, pool := certified(t)
