@@ -280,7 +280,7 @@ func TestWhatPagesAreShownWithHasLimits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := crawltest.New(t)
 				w.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 1").
-					Page("/", strings.Repeat(" ", 10_000)+`<a href="/1">x</a><img src="/1.png"><img src="/2.png"><img src="http://b.example/1.png">`)
+					Page("/", `<a href="/1">x</a><img src="/1.png"><img src="/2.png"><img src="http://b.example/1.png">`+strings.Repeat(" ", 10_000))
 				w.Site("http://b.example").Robots("User-agent: *\nCrawl-delay: 3600")
 				pages, sum := crawl(t, w, func(o *crawler.Options) { o.Requisites, o.Limit = true, 1; c.change(o) }, "http://a.example/")
 				wantPages(t, pages, append(c.shown, "http://a.example/")...)
