@@ -95,13 +95,28 @@ func (a amount[T]) measure(text string) (float64, error) {
 	return float64(n), err
 }
 
-// fill puts the usual number in the place of 0, and reports whether the field
-// makes sense.
-func (a amount[T]) fill() bool {
+// fill puts the usual number in the place of 0, and returns what is wrong with the field;
+// "" if it makes sense.
+func (a amount[T]) fill() (wrong string) {
 	if *a.to == 0 {
 		*a.to = a.usual
 	}
-	return !(*a.to < 0) || a.usual != 0 && a.least == 0
+	if a.usual != 0 && a.least == 0 {
+		return belowNone(*a.to)
+	}
+	if *a.to < 0 {
+		return "is negative"
+	}
+	return ""
+}
+
+// belowNone returns what is wrong with a number of which -1 stands for none: any other
+// negative one is a calculation that went wrong, and must not take a pause or a bound away.
+func belowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
+	if n < 0 && n != -1 {
+		return fmt.Sprintf("is %v: of negative values only -1 means anything, which is none", n)
+	}
+	return ""
 }
 
 func parseNumber(text string) (int, error) {

@@ -39,7 +39,7 @@ import (
 //
 // A batch may have more rows than there are sites under way, and a page may have rows in
 // several batches. One of less than n rows comes when its first row has waited for so
-// long (0: a second, negative: not at all, frontier.Forever: as long as need be), and
+// long (0: a second, -1: not at all, frontier.Forever: as long as need be), and
 // where nothing else is left to do, and at the end. While a whole batch waits for the
 // body, what was parsed waits, too, and so does who would fetch more. 0 rows are 1. The
 // figures of a run count as fetched what was parsed, taken or not.
@@ -57,6 +57,8 @@ func Batches[T any](
 		switch {
 		case n < 0:
 			misuse = &OptionError{Field: "n", Reason: "is negative: give the rows of a batch"}
+		case belowNone(wait) != "":
+			misuse = &OptionError{Field: "wait", Reason: belowNone(wait)}
 		case parse == nil:
 			misuse = &OptionError{Field: "parse", Reason: "is nil: nothing would be made of the pages"}
 		}

@@ -302,7 +302,7 @@ func (c *Crawler) open(h Handler) error {
 	limits := frontier.Options{
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted, Revisits: o.Revisit != nil || c.revisits,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
-		DomainDelay: o.DomainDelay, Shared: o.Shared, ReadAhead: o.readAhead(), Requisites: o.Requisites,
+		DomainDelay: o.DomainDelay, Shared: o.clocks(), ReadAhead: o.readAhead(), Requisites: o.Requisites,
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
 	}
 	if o.Site != nil {

@@ -21,7 +21,7 @@ type Limits struct {
 	Bytes    int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
 	Time     time.Duration // from the start of Run; 0: no limit
 	Rate     float64       // requests per second, all sites together; 0: no limit
-	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: at once, frontier.Forever: when nothing waits any more
+	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, -1: at once, frontier.Forever: when nothing waits any more
 
 	Concurrency int // visits at once, no more than Options.Concurrency; 0: as many
 
@@ -50,6 +50,9 @@ func (l *Limits) check(o *Options) error {
 		if n.bad {
 			return &OptionError{Field: "Limits." + n.field, Reason: "is negative"}
 		}
+	}
+	if wrong := belowNone(l.Patience); wrong != "" {
+		return &OptionError{Field: "Limits.Patience", Reason: wrong}
 	}
 	if l.Concurrency > o.Concurrency {
 		return &OptionError{Field: "Limits.Concurrency", Reason: fmt.Sprintf("is more than the %d that the run was begun with", o.Concurrency)}

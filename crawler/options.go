@@ -21,7 +21,7 @@ import (
 
 // NoDelay asks for no pause between two requests to a site, where a zero
 // Options.Delay asks for the default. Sites at public addresses get 200 ms
-// all the same.
+// all the same. Other negative delays are refused.
 const NoDelay = -1
 
 // Options of a crawl. Identity and Seeds are required; the zero value of
@@ -53,17 +53,17 @@ type Options struct {
 	Limit        int           // pages of the whole crawl, without what they are shown with: that is fetched all the same; 0: no limit
 	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire: what is read when they are spent is cut; 0: no limit
 	MaxTime      time.Duration // after which the run is stopped; what takes longer than 10 s to end is then broken off; 0: no limit
-	MaxHostPages int           // pages of one site, counted as for Limit; 0: 10000, negative: no limit
+	MaxHostPages int           // pages of one site, counted as for Limit; 0: 10000, -1: no limit
 	MaxHostBytes int64         // of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit
 
-	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s
-	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: none
+	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s, NoDelay: none
+	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, NoDelay: none
 	DomainDelay time.Duration // least pause of a registrable domain, whose sites are then asked one at a time; 0: none
 	Lift        []string      // sites and hosts for which what Crawler.Slow and Exclude ordered in an earlier run does not hold any more; LiftAll: all
 	Rate        float64       // requests per second, all sites together; 0: no limit
 	Concurrency int           // visits at once; 0: 64
-	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; negative: at once; frontier.Forever: when nothing waits any more
+	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when nothing waits any more
 
 	// Revisit says when a page is fetched again: then the crawl does not end by itself. What
 	// has failed, or was refused, is asked for again, too, and so are sitemaps; what is put
@@ -92,7 +92,7 @@ type Options struct {
 	AllowPrivate   bool              // talk to private and loopback addresses, too
 	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
 	Network        fetch.Network     // nil: this machine's
-	Shared         frontier.Shared   // clocks of all crawls of this machine; nil: none
+	Shared         frontier.Shared   // clocks that crawls have in common, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
 	Proxy          fetch.ProxyFunc   // nil: none, whatever the environment says; sites behind one get the delay of public addresses
 	Header         http.Header       // further fields of every request; fetch.ParseHeader says which are refused
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
@@ -180,8 +180,10 @@ func (o *Options) check() error {
 		o.Patience = frontier.Forever
 	}
 	for _, s := range o.Settings() {
-		if number, ok := s.Value.(interface{ fill() bool }); ok && !number.fill() {
-			return &OptionError{Field: s.Field, Reason: "is negative"}
+		if number, ok := s.Value.(interface{ fill() string }); ok {
+			if wrong := number.fill(); wrong != "" {
+				return &OptionError{Field: s.Field, Reason: wrong}
+			}
 		}
 	}
 	if err := cmp.Or(o.checkLift(), o.checkRobots(), o.checkWire(), o.checkPrevious()); err != nil {

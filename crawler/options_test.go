@@ -131,6 +131,8 @@ func (l *leases) Reserve(_ string, now, until time.Time) (frontier.Taken, bool) 
 	return frontier.Taken{}, true
 }
 
+func (l *leases) Renew(string, time.Time) {}
+
 func (l *leases) Release(string, time.Time) {}
 
 // dials counts the connections of a web.
@@ -255,9 +257,9 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "Timeout", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Timeout = 2 * time.Second }),
 			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 68 * time.Second}, // the lease
 		{field: "Bandwidth", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Bandwidth = 16 << 20 }),
-			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 64*time.Second}, // the largest body of each visit
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 62500*time.Microsecond}, // one read of each visit
 		{field: "Bandwidth", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Bandwidth = 10_000 }),
-			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 6*time.Hour + 3*time.Minute},
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 104857600*time.Microsecond},
 		{field: "Dialect", both: seeds("http://closed.example/"), change: set(func(o *options) { o.Dialect = robots.Google }),
 			look: func(s *seen) any { return s.has("http://closed.example/") }, base: false, want: true},
 		{field: "Aliases", change: set(func(o *options) { o.Aliases = []string{"oldbot"} }), look: func(s *seen) any { return s.has("http://a.example/old") }, base: true, want: false},
@@ -361,6 +363,50 @@ func TestNegativeNumbers(t *testing.T) {
 		if slices.Contains(none, s.Field) != (err == nil) || err != nil && (!errors.As(err, &bad) || bad.Field != s.Field || bad.Reason != "is negative") {
 			t.Errorf("%s: %v", s.Field, err)
 		}
+	}
+}
+
+// Of negative numbers -1 alone stands for none: another one is a calculation that went
+// wrong, and does not turn politeness off.
+func TestANegativeNumberTakesNothingAway(t *testing.T) {
+	for field, change := range map[string]func(*crawler.Options){
+		"Delay":        func(o *crawler.Options) { o.Delay = -5 * time.Second },
+		"IPDelay":      func(o *crawler.Options) { o.IPDelay = -2 },
+		"Patience":     func(o *crawler.Options) { o.Patience = -time.Hour },
+		"MaxHostPages": func(o *crawler.Options) { o.MaxHostPages = -2 },
+		"DomainDelay":  func(o *crawler.Options) { o.DomainDelay = -1 },
+	} {
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
+		change(&o)
+		_, err := crawler.New(o)
+		if _, perr := crawler.PlanOf(t.Context(), o); perr == nil || err == nil || perr.Error() != err.Error() {
+			t.Errorf("%s: %v, and of a plan %v", field, err, perr)
+		}
+		var bad *crawler.OptionError
+		if !errors.As(err, &bad) || bad.Field != field || !strings.Contains(bad.Reason, "negative") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for field, site := range map[string]crawler.SiteOptions{
+		"Site.Delay": {Delay: -time.Second}, "Site.MaxPages": {MaxPages: -2, Reason: "x"}, "Site.MaxBytes": {MaxBytes: -2, Reason: "x"}, "Site.MaxTime": {MaxTime: -2, Reason: "x"},
+	} {
+		var bad *crawler.OptionError
+		if err := new(crawler.Options).CheckSite(site); !errors.As(err, &bad) || bad.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for name, o := range map[string]frontier.Options{"Delay": {Delay: -2}, "IPDelay": {IPDelay: -2}, "Patience": {Patience: -2}} {
+		if _, err := frontier.New(frontier.NewMemory(), o); err == nil || !strings.Contains(err.Error(), name+" is negative") {
+			t.Errorf("frontier: %s: %v", name, err)
+		}
+	}
+	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *crawler.OptionError
+	if err := c.Allow(func(l *crawler.Limits) { l.Patience = -2 }); !errors.As(err, &bad) || bad.Field != "Limits.Patience" {
+		t.Errorf("Limits.Patience: %v", err)
 	}
 }
 

@@ -111,7 +111,7 @@ func impatient(o *crawler.Options) {
 	o.AllowForbidden, o.AllowPrivate, o.FollowNoFollow = true, true, true
 	o.Delay, o.IPDelay, o.Concurrency, o.Scope = crawler.NoDelay, -1, 500, crawler.Anywhere()
 	o.Site = func(frontier.Site) crawler.SiteOptions {
-		return crawler.SiteOptions{Delay: -time.Hour, MaxPages: -1, MaxBytes: -1, MaxTime: -1, AllowForbidden: true, Reason: "none"}
+		return crawler.SiteOptions{Delay: crawler.NoDelay, MaxPages: -1, MaxBytes: -1, MaxTime: -1, AllowForbidden: true, Reason: "none"}
 	}
 }
 

@@ -185,4 +185,6 @@ func (s *sharedClocks) Reserve(key string, now, until time.Time) (frontier.Taken
 	return frontier.Taken{Until: s.until}, !s.until.After(now)
 }
 
+func (s *sharedClocks) Renew(string, time.Time) {}
+
 func (s *sharedClocks) Release(string, time.Time) {}

@@ -76,7 +76,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	front, err := frontier.New(frontier.NewMemory(), frontier.Options{
-		Delay: opts.Delay, IPDelay: opts.IPDelay, DomainDelay: opts.DomainDelay, Shared: opts.Shared, Patience: opts.Patience,
+		Delay: opts.Delay, IPDelay: opts.IPDelay, DomainDelay: opts.DomainDelay, Shared: opts.clocks(), Patience: opts.Patience,
 		Rate: rate.Limit(opts.Rate),
 	})
 	if err != nil {

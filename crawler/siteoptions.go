@@ -19,9 +19,9 @@ import (
 type SiteOptions struct {
 	Delay time.Duration // least pause, from the end of a response; one that is shorter than what counts already has no effect
 
-	MaxPages int           // pages of the site, in the place of MaxHostPages; 0: as there, negative: no limit
-	MaxBytes int64         // of its answers, in the place of MaxHostBytes; 0: as there, negative: no limit
-	MaxTime  time.Duration // of the requests to it in all, in the place of MaxHostTime; 0: as there, negative: no limit
+	MaxPages int           // pages of the site, in the place of MaxHostPages; 0: as there, -1: no limit
+	MaxBytes int64         // of its answers, in the place of MaxHostBytes; 0: as there, -1: no limit
+	MaxTime  time.Duration // of the requests to it in all, in the place of MaxHostTime; 0: as there, -1: no limit
 
 	// Scope says which pages of the site belong to the crawl, of those that are in its
 	// Scope; nil: all. As there, seeds are asked for all the same, and so is what pages
@@ -41,6 +41,13 @@ type SiteOptions struct {
 func (o *Options) CheckSite(s SiteOptions) error {
 	if err := fetch.CheckHeader(s.Header); err != nil {
 		return &OptionError{Field: "Site.Header", Reason: err.Error(), Err: err}
+	}
+	for _, n := range []struct{ field, wrong string }{
+		{"Delay", belowNone(s.Delay)}, {"MaxPages", belowNone(s.MaxPages)}, {"MaxBytes", belowNone(s.MaxBytes)}, {"MaxTime", belowNone(s.MaxTime)},
+	} {
+		if n.wrong != "" {
+			return &OptionError{Field: "Site." + n.field, Reason: n.wrong}
+		}
 	}
 	if more := o.loosened(&s); s.Reason == "" && len(more) > 0 {
 		return &OptionError{Field: "Site." + more[0].field, Reason: fmt.Sprintf("asks for more than of other sites (%s): say why, in Reason", more[0])}

@@ -96,7 +96,7 @@ func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 		for _, origin := range []string{slow, usual, eager, late} {
 			row(w, origin, 8)
 		}
-		all := map[string]crawler.SiteOptions{"slow.example": {Delay: 10 * time.Second}, "eager.example": {Delay: -time.Hour}}
+		all := map[string]crawler.SiteOptions{"slow.example": {Delay: 10 * time.Second}, "eager.example": {Delay: crawler.NoDelay}}
 		o := crawler.Options{Dir: dir, Limit: 6, Delay: 2 * time.Second, Site: table(t, all),
 			Seeds: []string{slow + "/0", usual + "/0", eager + "/0", late + "/0"}}
 		if _, err := runOf(t, w, nil, o); err != nil {
@@ -490,7 +490,7 @@ func TestNothingThatIsSaidOfSitesMakesACrawlImpolite(t *testing.T) {
 			o := crawler.Options{Dir: dir, Seeds: seeds, Scope: crawler.Anywhere(), Delay: 2 * time.Second, MaxHostPages: 8, Patience: frontier.Forever,
 				Site: func(frontier.Site) crawler.SiteOptions {
 					return crawler.SiteOptions{
-						Delay: time.Duration(draw(int64(20*time.Second))) - 10*time.Second, MaxPages: int(draw(14)) - 1,
+						Delay: max(-1, time.Duration(draw(int64(20*time.Second)))-10*time.Second), MaxPages: int(draw(14)) - 1,
 						AllowForbidden: draw(2) == 0, Reason: "whatever", Header: http.Header{"X": {"y"}},
 						Scope: crawler.ScopeFunc(func(frontier.Entry) bool { return draw(9) > 0 }),
 					}

@@ -210,14 +210,14 @@ func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Vali
 	return h.get(ctx, turn, copy)
 }
 
-// Longest is how long one request may take, where so many visits are under way at
-// once: the time-outs, and what [Options.Bandwidth] makes of that, which is no fault
-// of the site. Whoever reserves a site for a request reserves it for as long.
+// Longest is how long one request may take until [frontier.Turn.Received] is called, if so
+// many visits are under way at once: the time-outs, and the wait of one read of each visit
+// for [Options.Bandwidth], up to an hour. A site is reserved for as long.
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {
-		size := float64(f.opts.MaxSize) * float64(visits)
-		d += time.Duration(min(size/float64(f.opts.Bandwidth)*float64(time.Second), float64(6*time.Hour)))
+		size := float64(portion) * float64(visits)
+		d += time.Duration(min(size/float64(f.opts.Bandwidth)*float64(time.Second), float64(time.Hour)))
 	}
 	return d
 }

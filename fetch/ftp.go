@@ -79,7 +79,7 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 		b.share.budget = h.fetcher.bodies
 	}
 	b.plain.share, b.kept.share = &b.share, &b.share
-	in := a.metered(r)
+	in := h.metered(a, r)
 	src := source{r: in, read: h.progress(w), most: h.fetcher.portion()}
 	err = b.read(&src, a.limit, -1, false)
 	b.n = src.n

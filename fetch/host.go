@@ -426,7 +426,7 @@ func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	}
 	defer resp.Body.Close()
 	limit := a.bodyLimit(resp.StatusCode)
-	resp.Body = a.metered(resp.Body)
+	resp.Body = h.metered(a, resp.Body)
 	var b *body
 	var err error
 	if a.robots { // without a budget of memory: such a visit may have several

@@ -9,7 +9,8 @@ import (
 )
 
 // A meter counts the bytes of an answer while it is read, and ends it when a budget of
-// bytes is spent, of the crawl or of the site.
+// bytes is spent, of the crawl or of the site. By what it counts the frontier knows that
+// the answer is still read, which may take hours where all share a small bandwidth.
 type meter struct {
 	io.ReadCloser
 	turn  *frontier.Turn
@@ -17,10 +18,11 @@ type meter struct {
 	spent bool // the answer was ended
 }
 
-// metered returns body with the meter of the turn, or body itself if there is no budget.
-func (a *ask) metered(body io.ReadCloser) io.ReadCloser {
+// metered returns body with the meter of the turn, or body itself if there is no budget,
+// of bytes or of bandwidth.
+func (h *host) metered(a ask, body io.ReadCloser) io.ReadCloser {
 	left := a.turn.Received(0)
-	if left == math.MaxInt64 {
+	if left == math.MaxInt64 && h.fetcher.throttle == nil {
 		return body
 	}
 	return &meter{ReadCloser: body, turn: a.turn, left: left}

@@ -16,13 +16,13 @@ import (
 // Options says how polite a frontier is. The zero value is. Patience, Rate, Limit
 // and MaxBytes are the Limits to begin with: Allow changes them.
 type Options struct {
-	Delay       time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, negative: none
-	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, negative: no address clock
+	Delay       time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, -1: none
+	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, -1: no address clock
 	PerIP       int           // turns at once at a public address; 0: 2
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
-	Shared      Shared        // clocks of all crawls of this machine; nil: none
-	Lease       time.Duration // longest that a request takes, for Shared; 0: DefaultLease
-	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, negative: none, Forever: endless
+	Shared      Shared        // clocks of all crawls of this process or machine; nil: none
+	Lease       time.Duration // longest that a request takes, or goes on without a call of Received, for Shared; 0: DefaultLease
+	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: endless
 	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
 	Limit       int           // pages of the whole crawl; 0: no limit
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
@@ -48,12 +48,17 @@ type Options struct {
 	Restarted time.Time // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
+// belowNone reports whether d is negative, and not -1, which is none: a calculation that
+// went wrong must not take a pause away.
+func belowNone(d time.Duration) bool { return d < 0 && d != -1 }
+
 // check names what is negative and must not be.
 func (o *Options) check() error {
 	for _, n := range []struct {
 		field string
 		bad   bool
 	}{
+		{"Delay", belowNone(o.Delay)}, {"IPDelay", belowNone(o.IPDelay)}, {"Patience", belowNone(o.Patience)},
 		{"PerIP", o.PerIP < 0}, {"DomainDelay", o.DomainDelay < 0}, {"Lease", o.Lease < 0}, {"Rate", o.Rate < 0},
 		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"ReadAhead", o.ReadAhead < 0},
 		{"MaxSite", o.MaxSite.Pages < 0 || o.MaxSite.Bytes < 0 || o.MaxSite.Time < 0},
@@ -473,9 +478,7 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 		f.free(t.held)
 		t.held = nil
 	}
-	if t.reserved != "" {
-		f.opts.Shared.Release(t.reserved, t.released())
-	}
+	t.release(now)
 	t.unbind(now)
 	f.free(t.site)
 }

@@ -18,7 +18,7 @@ type Limits struct {
 	Bytes    int64         // of answers of the whole crawl; 0: no limit
 	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
 	Turns    int           // out at once, but for those made by Hop; 0: no limit
-	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, negative: none, Forever: when nothing waits any more
+	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: when nothing waits any more
 	Paused   bool          // no turn is handed out; those that are out go on, and so do the clocks
 	Open     bool          // where the run would end, or has used up a limit, it waits for Add, Allow or Stop
 }
@@ -28,7 +28,7 @@ func (l *Limits) check() error {
 		field string
 		bad   bool
 	}{
-		{"Pages", l.Pages < 0}, {"Bytes", l.Bytes < 0}, {"Rate", l.Rate < 0}, {"Turns", l.Turns < 0},
+		{"Pages", l.Pages < 0}, {"Bytes", l.Bytes < 0}, {"Rate", l.Rate < 0}, {"Turns", l.Turns < 0}, {"Patience", belowNone(l.Patience)},
 	} {
 		if n.bad {
 			return fmt.Errorf("frontier: Limits.%s is negative", n.field)

@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// Shared is the clocks that the crawls of one machine have in common: each
-// process asks it before it talks to a site that is not this machine. Its
+// Shared is the clocks that the crawls of a process, or of a machine, have in common:
+// each of them asks it before it talks to a site that is not this machine. Its
 // methods are quick and safe for concurrent use.
 type Shared interface {
 	// Reserve takes what key names from now until a time, as a lease, unless
 	// it is taken: then it says until when, and how.
 	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
+	// Renew makes the lease of what was reserved end later.
+	Renew(key string, until time.Time)
 	// Release puts the time until which nobody is to ask in the place of what
 	// this process has reserved.
 	Release(key string, until time.Time)
@@ -23,9 +25,12 @@ type Taken struct {
 	Lease bool // somebody is asking, and gives it back when he has his answer: at Until at the latest
 }
 
-// DefaultLease is how long a site is reserved for one request. A process that
-// is killed blocks it no longer than that.
+// DefaultLease is how long a site is reserved for one request, and again while its
+// answer is read. A process that is killed blocks it no longer than that.
 const DefaultLease = 3 * time.Minute
+
+// renewal is after what time a lease is renewed while an answer is read.
+const renewal = 10 * time.Second
 
 // refused is what another process has of a site, or of its address.
 type refused struct {
@@ -46,22 +51,60 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	if public {
 		name = string(HostClock) + " " + s.name.Host()
 	}
-	if taken, ok := f.opts.Shared.Reserve(name, now, now.Add(f.opts.Lease)); !ok {
-		return f.refuse(s, taken, now)
+	names := []string{name}
+	if f.opts.DomainDelay > 0 {
+		names = append(names, string(DomainClock)+" "+s.name.Domain())
 	}
-	if public && to.IsValid() && f.opts.IPDelay > 0 {
-		if taken, ok := f.opts.Shared.Reserve(addr, now, now.Add(f.opts.IPDelay)); !ok {
-			f.opts.Shared.Release(name, now)
+	byAddress := public && to.IsValid() && f.opts.IPDelay > 0
+	if byAddress {
+		names = append(names, addr)
+	}
+	for i, name := range names {
+		lease := f.opts.Lease
+		if name == addr {
+			lease = f.opts.IPDelay
+		}
+		if taken, ok := f.opts.Shared.Reserve(name, now, now.Add(lease)); !ok {
+			for _, got := range names[:i] {
+				f.opts.Shared.Release(got, now)
+			}
 			return f.refuse(s, taken, now)
 		}
+	}
+	if byAddress { // others may start there in a moment
 		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
+		names = names[:len(names)-1]
 	}
 	if r := s.work().machine; !r.since.IsZero() {
 		t.wait(Pause{By: MachineClock, Since: r.since, For: r.until.Sub(r.since)})
 		s.atWork().machine = refused{}
 	}
-	t.reserved = name
+	t.reserved, t.leased = names, now
 	return nil
+}
+
+// renew makes the leases of t last while its answer is read. It requires that mu is held.
+func (t *Turn) renew(now time.Time) {
+	if len(t.reserved) == 0 || now.Sub(t.leased) < renewal {
+		return
+	}
+	t.leased = now
+	for _, name := range t.reserved {
+		t.frontier.opts.Shared.Renew(name, now.Add(t.frontier.opts.Lease))
+	}
+}
+
+// release gives back what t has reserved: the host or site until it may be asked again,
+// and its domain. It requires that mu is held, and that the clocks of the site have moved.
+func (t *Turn) release(now time.Time) {
+	for i, name := range t.reserved {
+		until := t.released()
+		if i > 0 {
+			until = now.Add(t.frontier.opts.DomainDelay)
+		}
+		t.frontier.opts.Shared.Release(name, until)
+	}
+	t.reserved = nil
 }
 
 // refuse notes when s is to be asked for again. A lease is over as soon as the

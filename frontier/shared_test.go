@@ -140,6 +140,12 @@ func (t *table) Reserve(key string, now, until time.Time) (frontier.Taken, bool)
 	return frontier.Taken{}, true
 }
 
+func (t *table) Renew(key string, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken[key] = frontier.Taken{Until: until, Lease: true}
+}
+
 func (t *table) Release(key string, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

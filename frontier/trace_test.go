@@ -598,6 +598,8 @@ func (m machine) Reserve(key string, now, until time.Time) (Taken, bool) {
 	return Taken{}, true
 }
 
+func (m machine) Renew(key string, until time.Time) { m[key] = Taken{Until: until, Lease: true} }
+
 func (m machine) Release(key string, until time.Time) { m[key] = Taken{Until: until} }
 
 func (r *tracer) machine() string {

@@ -42,7 +42,8 @@ type Turn struct {
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
 	bound    [kinds]string // to what the site has in common with others, by kind
-	reserved string        // from the other processes of this machine
+	reserved []string      // of Options.Shared: the host or site, and its domain
+	leased   time.Time     // when that was reserved or renewed
 	received int64         // bytes of the answer that is being read
 	finished bool
 	end      Fate         // that Finish has held and Done has not seen to; Undecided: there is none
@@ -287,7 +288,8 @@ func (t *Turn) reach(to Site) (*site, error) {
 // Received counts n more bytes of the answer that the turn is reading, and returns how
 // many more may come until a budget of bytes is spent, of the crawl or of the site:
 // math.MaxInt64 if there is none. The answers to all turns that are out count. Finish
-// replaces what was counted by Request.Bytes.
+// replaces what was counted by Request.Bytes. What the turn has reserved of Options.Shared
+// stays so for another Options.Lease.
 func (t *Turn) Received(n int64) (left int64) {
 	f := t.frontier
 	f.mu.Lock()
@@ -297,6 +299,7 @@ func (t *Turn) Received(n int64) (left int64) {
 	}
 	t.received += n
 	f.reading += n
+	t.renew(f.now())
 	left = math.MaxInt64
 	if most := f.limits.Bytes; most > 0 {
 		left = most - f.spent.Bytes - f.reading

@@ -46,8 +46,9 @@ import (
 // A Web is a fetch.Network of sites in memory. Its methods are safe for
 // concurrent use.
 type Web struct {
-	t  testing.TB
-	ca *authority
+	t      testing.TB
+	ca     *authority
+	clocks *frontier.SharedClocks
 
 	// mu guards what follows: the test, the crawl and every connection come here
 	// from goroutines of their own. No handler and no lock of a Site is waited for
@@ -65,7 +66,7 @@ type Web struct {
 // New returns an empty web. It ends with the test.
 func New(t testing.TB) *Web {
 	w := &Web{
-		t: t, ca: newAuthority(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
+		t: t, ca: newAuthority(), clocks: frontier.NewSharedClocks(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
 		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{}, dials: map[string]int{},
 		// Nothing here is ever dialled, so that public addresses can stand
 		// for what they are to the crawler.
@@ -111,6 +112,10 @@ func (w *Web) origin(name string) frontier.Site {
 	}
 	return u.Site()
 }
+
+// Clocks are those that all crawls of this web share, and no others: it has a time of its
+// own in testing/synctest. Options.Shared of a crawl comes before them.
+func (w *Web) Clocks() frontier.Shared { return w.clocks }
 
 // RootCAs verifies the certificates of the https sites.
 func (w *Web) RootCAs() *x509.CertPool { return w.ca.pool }

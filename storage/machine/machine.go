@@ -11,6 +11,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -118,9 +119,21 @@ func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken,
 	}
 }
 
+// Renew makes the lease end later of what this table has reserved. If another process has
+// taken it since, nothing is changed.
+func (t *Table) Renew(key string, until time.Time) {
+	t.set(key, until, leased)
+}
+
 // Release sets another time for what this table has reserved, at most a day
 // from now. Where somebody else has taken it since, nothing is changed.
 func (t *Table) Release(key string, until time.Time) {
+	t.set(key, until, 0)
+}
+
+// set puts a time in the place of what this table has reserved, with the mark of a lease
+// or without.
+func (t *Table) set(key string, until time.Time, mark int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, ok := t.reserved[key]
@@ -133,7 +146,27 @@ func (t *Table) Release(key string, until time.Time) {
 	}
 	defer func() { _ = recover() }() // as in Reserve
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	t.place(key).CompareAndSwap(was, nanos(until))
+	if to := nanos(until) | mark; t.place(key).CompareAndSwap(was, to) && mark == leased {
+		t.reserved[key] = to
+	}
+}
+
+// DefaultPath is where the crawl command has the table of a user: permesso/clocks in the
+// state directory that the XDG Base Directory Specification names. A program that opens
+// it shares its clocks with those crawls.
+func DefaultPath() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if dir == "" || !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		if home == "" {
+			return "", errors.New("there is no home directory")
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "permesso", "clocks"), nil
 }
 
 func (t *Table) place(key string) *atomic.Int64 {

@@ -1,0 +1,64 @@
+package frontier
+
+import (
+	"sync"
+	"time"
+)
+
+// SharedClocks is a Shared in memory: for crawls of one process. It is safe for
+// concurrent use.
+type SharedClocks struct {
+	mu    sync.Mutex // guards what follows
+	all   map[string]Taken
+	sweep int // names whose time is over are dropped once there are so many
+}
+
+// NewSharedClocks returns clocks of which nothing is reserved.
+func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Taken{}, sweep: 1024} }
+
+// farthest is how far ahead a reservation may end: one that is made by another clock, as in
+// a test in virtual time, must not block a site for years.
+const farthest = 366 * 24 * time.Hour
+
+// Reserve implements Shared.
+func (c *SharedClocks) Reserve(key string, now, until time.Time) (Taken, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.all[key]; t.Until.After(now) && t.Until.Before(now.Add(farthest)) {
+		return t, false
+	}
+	c.forget(now)
+	c.all[key] = Taken{Until: until, Lease: true}
+	return Taken{}, true
+}
+
+// Renew implements Shared.
+func (c *SharedClocks) Renew(key string, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.all[key]; t.Lease && until.After(t.Until) {
+		c.all[key] = Taken{Until: until, Lease: true}
+	}
+}
+
+// Release implements Shared.
+func (c *SharedClocks) Release(key string, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all[key].Lease {
+		c.all[key] = Taken{Until: until}
+	}
+}
+
+// forget requires that mu is held.
+func (c *SharedClocks) forget(now time.Time) {
+	if len(c.all) < c.sweep {
+		return
+	}
+	for key, t := range c.all {
+		if !t.Until.After(now) {
+			delete(c.all, key)
+		}
+	}
+	c.sweep = max(1024, 2*len(c.all))
+}
