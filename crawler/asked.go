@@ -3,10 +3,21 @@ package crawler
 import "github.com/permesso-crawler/permesso/storage"
 
 // LastRun is who crawls, and the settings of the last run of the crawl in r, by the
-// names of Options.Settings and as Setting.String writes them. The Identity has no
-// Token where no run has begun.
+// names of Options.Settings and as Setting.String writes them. The error is a
+// *storage.NotBegunError if no run has begun.
 func LastRun(r *storage.Reader) (Identity, map[string]string, error) {
 	var last asked
-	_, err := r.Get(keyAsked, &last)
+	err := lastAsked(r, &last)
 	return last.Identity, last.Settings, err
+}
+
+// lastAsked reads what the last run was asked to be. A run keeps that before its first
+// request: where nothing is kept, it ended before, and the error is a
+// *storage.NotBegunError.
+func lastAsked(r *storage.Reader, last *asked) error {
+	known, err := r.Get(keyAsked, last)
+	if err == nil && !known {
+		err = &storage.NotBegunError{Dir: r.Dir()}
+	}
+	return err
 }

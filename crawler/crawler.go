@@ -273,7 +273,7 @@ func (c *Crawler) open(h Handler) error {
 	if o.Dir != "" {
 		db, err := storage.Open(o.Dir, storage.Options{
 			NoPages: !o.writes(OutputPages) && !o.writes(OutputBodies), Links: o.writes(OutputLinks), Archive: o.archive(),
-			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay,
+			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay, Admit: c.admit,
 		})
 		if err != nil {
 			return err
@@ -350,6 +350,26 @@ func (e *IdentityError) Error() string {
 		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
 }
 
+// admit refuses to go on with a crawl of another identity, or with a crawl before it that
+// runs, or is not there. Nothing was written yet.
+func (c *Crawler) admit(was storage.Values) error {
+	var old asked
+	known, err := was.Get(keyAsked, &old)
+	if err != nil {
+		return err
+	}
+	if known && (old.Identity.Token != c.opts.Identity.Token || old.Identity.Contact != c.opts.Identity.Contact) {
+		return &IdentityError{c.opts.Dir, old.Identity, c.opts.Identity}
+	}
+	if c.opts.Previous != "" {
+		if _, err := storage.OpenPast(c.opts.Previous); err != nil {
+			return err
+		}
+	}
+	_, err = readOrders(c.opts.Dir, was)
+	return err
+}
+
 // resume reads what the crawl knows about itself from an earlier run.
 func (c *Crawler) resume() error {
 	var old asked
@@ -369,9 +389,6 @@ func (c *Crawler) resume() error {
 	c.run, c.revisits = now.Began, now.Revisits
 	start := Start{Resumed: known, Orders: c.kept}
 	if known {
-		if old.Identity.Token != now.Identity.Token || old.Identity.Contact != now.Identity.Contact {
-			return &IdentityError{c.db.Dir(), old.Identity, now.Identity}
-		}
 		start.Changes = old.changes(&c.opts)
 	} else if start.Carried, err = c.carry(); err != nil {
 		return err

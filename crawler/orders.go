@@ -133,7 +133,7 @@ func (c *Crawler) note(o Order) error {
 // keepOrders reads those of earlier runs that hold, the oldest first, but for what this
 // run lifts: that is noted, and does not hold any more.
 func (c *Crawler) keepOrders() error {
-	all, err := readOrders(c.db)
+	all, err := readOrders(c.opts.Dir, c.db)
 	if err != nil {
 		return err
 	}
@@ -150,15 +150,8 @@ func (c *Crawler) keepOrders() error {
 	return nil
 }
 
-// values are what a crawl keeps about itself: storage.DB, and storage.Reader.
-type values interface {
-	Get(key string, value any) (ok bool, err error)
-	Each(prefix string, f func(rest string) error) error
-	Dir() string
-}
-
-// readOrders are the orders that hold for a crawl, the oldest first.
-func readOrders(v values) (all []Order, err error) {
+// readOrders are the orders that hold for the crawl in dir, the oldest first.
+func readOrders(dir string, v Values) (all []Order, err error) {
 	var names []string
 	if err := v.Each(keyOrder, func(name string) error { names = append(names, name); return nil }); err != nil {
 		return nil, err
@@ -172,7 +165,7 @@ func readOrders(v values) (all []Order, err error) {
 		case o.Do == OrderLift:
 			continue
 		case o.Do != OrderExclude && o.Do != OrderSlow, o.Do == OrderSlow && err != nil, o.Do == OrderExclude && o.Reason == "":
-			return nil, &storage.DamagedError{Path: filepath.Join(v.Dir(), storage.StateFile), Err: fmt.Errorf("the order %q of %v cannot be read", name, o.Time)}
+			return nil, &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: fmt.Errorf("the order %q of %v cannot be read", name, o.Time)}
 		}
 		all = append(all, o)
 	}

@@ -14,7 +14,7 @@ const StatusVersion = 1
 // A State says whether a crawl goes on.
 type State string
 
-// The states of a crawl. The last three are those of a directory.
+// The states of a crawl. The last four are those of a directory.
 const (
 	StateStarting State = "starting" // Run has not queued the seeds yet
 	StateRunning  State = "running"
@@ -24,6 +24,10 @@ const (
 	StateKilled   State = "killed"   // its last run did not end by itself
 	StateNoRoom   State = "no room"  // its last run ended for want of room on the disk
 	StateUnknown  State = "unknown"  // its last run ended, and nothing says how
+
+	// StateNotBegun is that of a directory whose run ended before its first request: the
+	// next run begins the crawl.
+	StateNotBegun State = "not begun"
 )
 
 // A Status is all that can be told of a crawl at a moment, for people and programs. As

@@ -30,22 +30,30 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 
 // ReadStatus is the Status of a crawl that nobody runs, from its directory, and changes
 // nothing. The figures of the run are those of its end, and missing after a kill and after a full disk: what
-// was committed last is told then, and when. The errors are those of
-// storage.OpenReader.
+// was committed last is told then, and when. Of a crawl that has not begun only that is
+// told. The errors are those of storage.OpenReader, except *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
+	var notBegun *storage.NotBegunError
+	if s, err = readStatus(dir); errors.As(err, &notBegun) {
+		return Status{Version: StatusVersion, Dir: dir, Time: time.Now(), State: StateNotBegun}, nil
+	}
+	return s, err
+}
+
+func readStatus(dir string) (s Status, err error) {
 	r, err := storage.OpenReader(dir)
 	if err != nil {
 		return Status{}, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var was asked
-	if _, err := r.Get(keyAsked, &was); err != nil {
+	if err := lastAsked(r, &was); err != nil {
 		return Status{}, err
 	}
 	if s, err = lastStatus(r, &was); err != nil {
 		return Status{}, err
 	}
-	if s.Orders, err = readOrders(r); err != nil {
+	if s.Orders, err = readOrders(dir, r); err != nil {
 		return Status{}, err
 	}
 	o := was.options()

@@ -3,14 +3,13 @@ package crawler
 import (
 	"slices"
 	"strings"
+
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Values are what a crawl keeps about itself: those of a storage.Reader, or of a
 // storage.DB.
-type Values interface {
-	Get(key string, value any) (ok bool, err error)
-	Each(key string, f func(rest string) error) error
-}
+type Values = storage.Values
 
 // A Stored is what the last run of a crawl was asked to be, as its directory tells it.
 type Stored struct {

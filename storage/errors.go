@@ -1,6 +1,10 @@
 package storage
 
-import "github.com/permesso-crawler/permesso/storage/internal/state"
+import (
+	"fmt"
+
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
 
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
@@ -19,6 +23,18 @@ type DamagedError = state.DamagedError
 // A VersionError says that the state file at Path was written by a version with
 // another layout: Have, where this one reads layout Can.
 type VersionError = state.VersionError
+
+// A NotBegunError says that the crawl in Dir has not begun: the run that made the directory
+// was killed, or found the disk full, before it could ask for anything. There is nothing to
+// read in it and nothing is lost; Open begins the crawl. It is an ErrNoCrawl.
+type NotBegunError struct{ Dir string }
+
+func (e *NotBegunError) Error() string {
+	return fmt.Sprintf("the crawl in %s has not begun: its run ended before the first request, and nothing is lost", e.Dir)
+}
+
+// Is reports whether target is ErrNoCrawl.
+func (e *NotBegunError) Is(target error) bool { return target == ErrNoCrawl }
 
 // DiskFull reports whether an error says that there is no more room: on the disk,
 // within the quota of the user, or within the size that a file may have. A commit

@@ -124,11 +124,14 @@ type Indexed struct {
 // given to problem and left out. It needs no more memory for a large archive than
 // for a small one. Without a state file the WARC files alone are indexed.
 //
-// The error is an *InUseError, a *DamagedError, a *VersionError, a *PurgeError, or one of
-// the file system.
+// The error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a
+// *PurgeError, or one of the file system.
 func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	if problem == nil {
 		problem = func(error) {}
+	}
+	if err := NotBegun(dir); err != nil {
+		return done, err
 	}
 	x := &indexer{dir: dir, problem: problem}
 	path := filepath.Join(dir, StateFile)

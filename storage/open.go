@@ -34,6 +34,11 @@ type Options struct {
 	// slower disk would do.
 	SyncDelay time.Duration
 
+	// Admit is called with what the crawl keeps about itself, once it is known that it can be
+	// opened and before anything is written. An error refuses that: Open returns it, and
+	// has changed nothing. nil: any crawl is opened.
+	Admit func(Values) error
+
 	Seed uint64 // of the fingerprints of a new crawl; 0: a random one. Files that are to be the same have the same
 	Log  Log    // is told of each group of what was put before it is committed; nil: nobody is
 
@@ -84,16 +89,21 @@ type DB struct {
 // Open opens the crawl in dir, or makes it. The error is an *InUseError, a
 // *DamagedError, a *VersionError, a *PurgeError, or one of the file system.
 func Open(dir string, opts Options) (*DB, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := orphaned(dir); err != nil {
 		return nil, err
 	}
-	if isNew(dir) {
+	asked := false
+	if !begun(dir) {
+		if err := opts.admit(noValues{}); err != nil {
+			return nil, err
+		}
+		asked = true
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
 		if err := state.StartAgain(dir); err != nil {
 			return nil, err
 		}
-	}
-	if err := orphaned(dir); err != nil {
-		return nil, err
 	}
 	st, err := state.Open(dir, state.Options{
 		Gather: opts.Gather, Bounds: state.Bounds(opts.Bounds), SyncDelay: opts.SyncDelay, Disk: opts.disk,
@@ -107,14 +117,15 @@ func Open(dir string, opts Options) (*DB, error) {
 		return nil, errors.Join(err, st.Abandon())
 	}
 	db := &DB{dir: dir, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
-	if err := db.begin(&opts); err != nil {
+	if err := db.begin(&opts, asked); err != nil {
 		return nil, errors.Join(err, db.outputs.closeLines(), st.Abandon())
 	}
 	return db, nil
 }
 
-// begin makes the files what the state says of them, and lets it go on.
-func (db *DB) begin(opts *Options) error {
+// begin makes the files what the state says of them, and lets it go on. Nothing is written
+// before all is checked. asked says that Options.Admit was called.
+func (db *DB) begin(opts *Options, asked bool) error {
 	begun := db.state.Begun()
 	known := db.state.Marks()
 	if opts.asIs {
@@ -122,6 +133,14 @@ func (db *DB) begin(opts *Options) error {
 	} else {
 		known.Expect(PagesFile, !opts.NoPages, begun.First)
 		known.Expect(LinksFile, opts.Links, begun.First)
+	}
+	if err := checkFiles(db.dir, known, opts, begun.Unclean); err != nil {
+		return err
+	}
+	if !asked {
+		if err := opts.admit(db.state); err != nil {
+			return err
+		}
 	}
 	if err := recoverArchive(db.dir, known, opts.disk); err != nil {
 		return err
@@ -137,6 +156,28 @@ func (db *DB) begin(opts *Options) error {
 	}
 	growing, finished := split(known)
 	return db.state.Begin(db.outputs, growing, finished)
+}
+
+// Values are what a crawl keeps about itself: those of a DB, or of a Reader.
+type Values interface {
+	// Get reads what was Put. It reports whether there is anything.
+	Get(key string, value any) (ok bool, err error)
+	// Each calls f with the rest of every key that begins with prefix and that was Put,
+	// until f returns an error: that is returned.
+	Each(prefix string, f func(rest string) error) error
+}
+
+// noValues are those of a crawl that has not begun.
+type noValues struct{}
+
+func (noValues) Get(string, any) (bool, error)              { return false, nil }
+func (noValues) Each(string, func(rest string) error) error { return nil }
+
+func (o *Options) admit(was Values) error {
+	if o.Admit == nil {
+		return nil
+	}
+	return o.Admit(was)
 }
 
 // takeOver asks for the outputs that there are.
@@ -179,9 +220,26 @@ func (db *DB) Hasten() { db.state.Hasten() }
 // ErrClosed.
 func (db *DB) Close() error { return db.state.Close() }
 
-// isNew reports whether the state file in dir is one that was never written whole,
-// beside which nothing of a crawl stands.
-func isNew(dir string) bool { return state.Unwritten(dir) && Remains(dir) == "" }
+// begun reports whether a run has begun the crawl in dir, or another process holds it. It is
+// false where the state file is missing, was not written whole, or has no bucket: a run was
+// killed, or found the disk full, before it began, and nothing was asked of any site. Where
+// outputs lie beside such a file, it was another one: that is damage.
+func begun(dir string) bool {
+	if _, held := state.Holder(dir); held {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, StateFile))
+	return !errors.Is(err, fs.ErrNotExist) && !state.Empty(dir) || Remains(dir) != ""
+}
+
+// NotBegun returns a *NotBegunError if a run has made the state file in dir and has not begun
+// the crawl, and nil otherwise, also where there is no such file.
+func NotBegun(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, StateFile)); err != nil || begun(dir) {
+		return nil
+	}
+	return &NotBegunError{Dir: dir}
+}
 
 // orphaned refuses to make a new crawl beside the outputs of an old one, or of
 // somebody else: they would be cut to what the new one has written, to nothing.

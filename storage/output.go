@@ -49,10 +49,7 @@ func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && info.Size() < length {
-		err = &DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", info.Size(), length)}
-	}
+	err = checkOutput(path, committed, true)
 	if err == nil {
 		err = f.Truncate(length)
 	}

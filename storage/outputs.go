@@ -39,7 +39,8 @@ type outputs struct {
 	lostLog int64 // bytes that were committed, and were gone at open: log is never cut
 }
 
-// open opens the files that opts asks for, and cuts them to their marks.
+// open opens the files that opts asks for, which checkFiles has looked at, and cuts them to
+// their marks.
 // After an unclean end those that are not written any more are cut, too: nobody
 // else would.
 func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err error) {
@@ -62,10 +63,6 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 			continue
 		}
 		if *o.to, err = openOutput(path, known[o.name], s.disk); err != nil {
-			return err
-		}
-		if err := wholeLine(path, known[o.name]); err != nil {
-			(*o.to).file.Close()
 			return err
 		}
 		s.lines = append(s.lines, &namedOutput{o.name, *o.to})

@@ -94,10 +94,10 @@ func (p *Purge) problem(done *Purged, format string, args ...any) {
 }
 
 // Plan says what Run would take out, and changes nothing. The error is an *InUseError
-// while somebody runs the crawl, a *PurgeError where a purge was broken off, a
-// *DamagedError, a *VersionError, or one of the file system.
+// while somebody runs the crawl, a *NotBegunError, a *PurgeError where a purge was broken
+// off, a *DamagedError, a *VersionError, or one of the file system.
 func (p *Purge) Plan(dir string) (done Purged, err error) {
-	if err := notPurging(dir); err != nil {
+	if err := errors.Join(notPurging(dir), NotBegun(dir)); err != nil {
 		return done, err
 	}
 	r, err := state.OpenReader(dir)
@@ -119,6 +119,9 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 //
 // A crawl that was killed is given its end first, as the next run would.
 func (p *Purge) Run(dir string) (done Purged, err error) {
+	if err := NotBegun(dir); err != nil {
+		return done, err
+	}
 	if broken, err := UnfinishedPurge(dir); err != nil {
 		return done, err
 	} else if broken == nil {

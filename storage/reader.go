@@ -20,9 +20,9 @@ type Reader struct {
 }
 
 // OpenReader opens the state of the crawl in dir. The error is an *InUseError if a
-// process runs the crawl (bbolt then lets no other process read it), a *DamagedError, a
-// *VersionError, a *PurgeError if a purge has begun and not ended, since half of what it
-// takes out is then still told, or one of the file system.
+// process runs the crawl (bbolt then lets no other process read it), a *NotBegunError, a
+// *DamagedError, a *VersionError, a *PurgeError if a purge has begun and not ended, since
+// half of what it takes out is then still told, or one of the file system.
 func OpenReader(dir string) (*Reader, error) {
 	r, err := openPurging(dir)
 	if err != nil {
@@ -36,6 +36,9 @@ func OpenReader(dir string) (*Reader, error) {
 
 // openPurging is OpenReader of a crawl that a purge may have left unfinished.
 func openPurging(dir string) (*Reader, error) {
+	if err := NotBegun(dir); err != nil {
+		return nil, err
+	}
 	r, err := state.OpenReader(dir)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -45,20 +46,17 @@ type Check struct {
 // problem, a *PurgeError, until it is finished.
 //
 // The error is an *InUseError, a *VersionError, a *DamagedError for a state file
-// of which nothing can be read, one of the file system, or wraps ErrNoCrawl. A
+// of which nothing can be read, one of the file system, or is ErrNoCrawl, as a
+// *NotBegunError is. A
 // state file that is damaged in a certain way makes bbolt panic in a goroutine of its own, which
 // ends the process: who must go on calls Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir}
-	path := filepath.Join(dir, StateFile)
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 || isNew(dir) {
-		if remains := Remains(dir); remains != "" {
-			return v.done, orphaned(dir)
-		}
-		if err == nil {
-			return v.done, noCrawl(dir, StateFile+" is empty, or was never written whole")
-		}
+	if _, err := os.Stat(filepath.Join(dir, StateFile)); errors.Is(err, fs.ErrNotExist) && Remains(dir) == "" {
 		return v.done, noCrawl(dir, err.Error())
+	}
+	if err := errors.Join(orphaned(dir), NotBegun(dir)); err != nil {
+		return v.done, err
 	}
 	v.facts = newFacts(c.Temp)
 	defer v.facts.close()
@@ -140,8 +138,5 @@ func (v *verifier) readState() error {
 	}.Read(v.dir)
 	v.state = read
 	v.done.Sites, v.done.Entries, v.done.Snapshots, v.done.Unclean = read.Sites, read.Entries, read.Snapshots, read.Unclean
-	if errors.Is(err, state.ErrEmpty) && Remains(v.dir) == "" {
-		return noCrawl(v.dir, "a run was killed before it began")
-	}
 	return err
 }

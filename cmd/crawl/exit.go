@@ -89,6 +89,7 @@ func mend(err error, crawls bool) string {
 	var version *storage.VersionError
 	var purge *storage.PurgeError
 	var runs *runsError
+	var notBegun *storage.NotBegunError
 	fresh := "--fresh"
 	if !crawls {
 		fresh = "crawl run --fresh"
@@ -96,6 +97,8 @@ func mend(err error, crawls bool) string {
 	switch {
 	case errors.As(err, &purge):
 		return ": crawl optout purge " + purge.Dir + " finishes it"
+	case errors.As(err, &notBegun):
+		return "; the command that made it begins it"
 	case errors.As(err, &runs):
 		return ": wait until it ends; meanwhile crawl status " + runs.dir + " says how far it is, and crawl report " + runs.dir + " what it has done"
 	case errors.As(err, &inUse) && crawls:
@@ -159,7 +162,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &named):
 		return named.code
-	case errors.As(err, &option), errors.As(err, &identity), errors.As(err, &place), errors.As(err, &name):
+	case errors.As(err, &option), errors.As(err, &identity), errors.As(err, &place), errors.As(err, &name), errors.Is(err, storage.ErrNoCrawl):
 		return exitUsage
 	case errors.As(err, &inUse), errors.As(err, &making):
 		return exitInUse

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -178,6 +179,9 @@ func resumed(dir string) (*planResumed, error) {
 		return nil, nil
 	}
 	r, err := storage.OpenReader(dir)
+	if errors.Is(err, storage.ErrNoCrawl) {
+		return nil, nil // it has not begun
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,10 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 	if err != nil {
 		return nil, crawler.Stored{}, meanwhileOf(dir, err)
 	}
-	stored, _, err := crawler.ReadStored(r)
+	stored, begun, err := crawler.ReadStored(r)
+	if err == nil && !begun {
+		err = &storage.NotBegunError{Dir: dir}
+	}
 	if err != nil {
 		r.Close()
 		return nil, stored, err

@@ -78,7 +78,7 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 
 // over reports whether nothing more happens.
 func over(s crawler.Status) bool {
-	return s.State == crawler.StateEnded || brokenOff(s)
+	return s.State == crawler.StateEnded || s.State == crawler.StateNotBegun || brokenOff(s)
 }
 
 // brokenOff reports whether the last run could not keep what it was like.
@@ -142,6 +142,10 @@ func (p *program) showStatus(s crawler.Status, asJSON bool) error {
 }
 
 func statusLines(w *lines, s crawler.Status) {
+	if s.State == crawler.StateNotBegun {
+		w.line("crawl", "%s has not begun: its run ended before the first request, and nothing is lost; the same command begins it", s.Dir)
+		return
+	}
 	w.line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
 	if !brokenOff(s) {
 		runLines(w, s)

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/permesso-crawler/permesso/storage"
@@ -110,18 +113,43 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		err = fmt.Errorf("who reads it has not come to an end after %v", most)
+		err = fmt.Errorf("its reader has not come to an end after %v", most)
 		return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: err}
 	case !errors.As(err, &ended):
 		return err
-	// A Go program that crashes exits with 2, as for wrong usage.
-	case ended.Exited() && ended.ExitCode() != exitUsage:
-		if _, err := p.err.Write(said.b); err != nil {
-			return err
-		}
-		return &exit{ended.ExitCode(), nil}
 	}
-	return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: fmt.Errorf("who reads it is ended by it (%w)", err)}
+	return childEnded(dir, ended.ProcessState, said.b, p.err)
+}
+
+// exitPipe is the exit code of a process that SIGPIPE has ended, as shells tell it: the
+// reader of its output has gone.
+const exitPipe = 141
+
+// childEnded is the error of a child process that read the crawl in dir and ended with an
+// exit code or a signal, after it wrote said to its standard error. Only a crash of the
+// reader is damage: any other signal came from outside.
+func childEnded(dir string, ended *os.ProcessState, said []byte, errOut io.Writer) error {
+	status, ok := ended.Sys().(syscall.WaitStatus)
+	signaled := ok && status.Signaled()
+	switch {
+	case crashed(said), signaled && (status.Signal() == syscall.SIGSEGV || status.Signal() == syscall.SIGBUS):
+		err := fmt.Errorf("its reader crashed on it (%v)", ended)
+		return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: err}
+	case signaled && status.Signal() == syscall.SIGPIPE:
+		return &exit{exitPipe, nil}
+	case signaled:
+		return fmt.Errorf("the process that reads %s was ended by a signal (%v): nothing is known of the crawl", dir, status.Signal())
+	}
+	if _, err := errOut.Write(said); err != nil {
+		return err
+	}
+	return &exit{ended.ExitCode(), nil}
+}
+
+// crashed reports whether a Go program has written a stack trace.
+func crashed(said []byte) bool {
+	trace := bytes.Index(said, []byte("\ngoroutine "))
+	return trace >= 0 && bytes.Contains(said[trace:], []byte("]:\n"))
 }
 
 // limited keeps the beginning of what is written to it.

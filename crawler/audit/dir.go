@@ -30,15 +30,12 @@ func Dir(dir string, o Options) (*Report, error) {
 	defer r.Close()
 	name := filepath.Join(dir, storage.LogFile)
 	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries, Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil, &storage.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
-	}
 	c.Written, c.Sum = r.LogMark()
 	if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
 		return nil, err
 	}
-	if c.Identity.Token == "" {
-		return nil, fmt.Errorf("%w in %s: a run was killed before it began", storage.ErrNoCrawl, dir)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil, &storage.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
 	}
 	if c.UserAgents, err = agents(filepath.Join(dir, storage.ArchiveDir)); err != nil {
 		return nil, err

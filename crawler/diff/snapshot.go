@@ -42,6 +42,9 @@ func openSnapshot(dir string) (*snapshot, error) {
 // none. It need not be there.
 func Before(r *storage.Reader) (string, error) {
 	_, settings, err := crawler.LastRun(r)
+	if errors.Is(err, storage.ErrNoCrawl) {
+		return "", nil // it has not begun
+	}
 	dir := settings["previous"]
 	if err != nil || dir == "" {
 		return "", err

@@ -45,7 +45,7 @@ var ErrNone = errors.New("provenance: there is no " + File)
 // Verify compares the files of a directory with the digests in its provenance.json, and that
 // with its signature if there is a key. It needs no crawl: a copy will do, of which files
 // that are missing are told. It changes nothing. What differs is no error; that is ErrNone, a
-// *storage.InUseError where a crawl runs in the directory, one that says what in
+// *storage.InUseError where a crawl runs in the directory, a *storage.NotBegunError, one that says what in
 // provenance.json cannot be read, the cause of ctx, or one of the file system.
 func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if run, held := storage.Holder(dir); held {
@@ -54,6 +54,9 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	path := filepath.Join(dir, File)
 	text, err := readBounded(path, mostFile)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := storage.NotBegun(dir); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%w in %s", ErrNone, dir)
 	}
 	if err != nil {

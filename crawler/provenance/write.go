@@ -131,9 +131,6 @@ func (w *writer) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	if id.Token == "" {
-		return fmt.Errorf("%w in %s: a run was killed before it began", storage.ErrNoCrawl, w.dir)
-	}
 	w.asked = asked
 	w.Identity = Identity{Token: id.Token, Contact: id.Contact, Mail: id.Mail, UserAgent: id.UserAgent(), From: id.From(), Archived: []string{}}
 	w.readSettings()

@@ -1,6 +1,7 @@
 package series_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -270,7 +271,7 @@ func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 	if _, err := s.Begin(job, series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != series.SeedsFile {
 		t.Errorf("other seeds: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(r.Dir, storage.StateFile), []byte("no state"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(r.Dir, storage.StateFile), bytes.Repeat([]byte("no state"), 1<<12), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Begin(job, series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != storage.StateFile {

@@ -47,6 +47,8 @@ func (n Snapshot) State() (State, error) {
 		return State{Running: true, Begun: true}, nil
 	case err != nil:
 		return State{}, err
+	case status.State == crawler.StateNotBegun:
+		return State{}, nil
 	}
 	return State{Over: status.State == crawler.StateEnded && overBy[status.End], Begun: true, Status: status}, nil
 }

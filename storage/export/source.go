@@ -48,10 +48,13 @@ type Source struct {
 }
 
 // Open finds the files of a crawl in its directory. The error is ErrNoCrawl
-// where there are none, a *storage.PurgeError where some of them are being purged, or one
+// where there are none, a *storage.NotBegunError, a *storage.PurgeError where some of them are being purged, or one
 // of the file system.
 func Open(dir string) (*Source, error) {
 	if _, err := os.ReadDir(dir); err != nil {
+		return nil, err
+	}
+	if err := storage.NotBegun(dir); err != nil {
 		return nil, err
 	}
 	switch broken, err := storage.UnfinishedPurge(dir); {

@@ -33,7 +33,7 @@ type Checked struct {
 	Index    IndexMarks // of the index
 }
 
-// ErrEmpty says that a state has no buckets: a run was killed before it began.
+// ErrEmpty says that a state has no buckets: a run ended before it began the crawl.
 var ErrEmpty = errors.New("no bucket was made")
 
 // Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of

@@ -151,10 +151,12 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 	return openBolt(dir, &bbolt.Options{ReadOnly: readOnly, Timeout: time.Second, PreLoadFreelist: true})
 }
 
+var errNoState = errors.New("not the state of a crawl")
+
 // layout checks that a state file is one of this version's, and returns the key of
 // its fingerprints. The error is a *VersionError or a *DamagedError.
 func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
-	none := &DamagedError{path, errors.New("not the state of a crawl")}
+	none := &DamagedError{path, errNoState}
 	if meta == nil {
 		return 0, none
 	}

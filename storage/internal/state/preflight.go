@@ -21,6 +21,29 @@ func Unwritten(dir string) bool {
 	return err == nil && info.Size() < int64(firstPages*os.Getpagesize())
 }
 
+// Empty reports whether the state file in dir holds nothing: it is Unwritten, or has no
+// bucket. A run that is killed, or finds the disk full, while it begins leaves such a file.
+func Empty(dir string) bool {
+	if Unwritten(dir) {
+		return true
+	}
+	f, err := os.Open(filepath.Join(dir, File))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h, err := newestHead(f)
+	if err != nil || h.root >= h.pages {
+		return false
+	}
+	var root [pageHeader]byte
+	if _, err := f.ReadAt(root[:], int64(h.root*h.pageSize)); err != nil {
+		return false
+	}
+	flags, elements := binary.NativeEndian.Uint16(root[8:]), binary.NativeEndian.Uint16(root[10:])
+	return flags == leafPage && elements == 0
+}
+
 // StartAgain empties a state file that is Unwritten, unless somebody is writing it.
 func StartAgain(dir string) error {
 	if !Unwritten(dir) {

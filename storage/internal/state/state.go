@@ -1,12 +1,12 @@
 package state
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -33,7 +33,7 @@ type Options struct {
 	Seed uint64 // of the fingerprints of a new crawl; 0: a random one
 	Log  Log    // is told of each group before it is committed; nil: nobody is
 
-	// New is called before the buckets of a new state are made, and may refuse it.
+	// New is called when Open finds a state without buckets, and may refuse it.
 	New func() error
 
 	Limits *Limits           // nil: Usual; for tests
@@ -130,8 +130,8 @@ type DB struct {
 	book    book
 }
 
-// Open opens the state of the crawl in dir, or makes it. Nothing is written to it
-// before Begin, but for a new one. The error is an *InUseError, a *DamagedError, a
+// Open opens the state of the crawl in dir. Nothing is written to it before Begin, which
+// makes the buckets of a new one; only the file is made where there is none. The error is an *InUseError, a *DamagedError, a
 // *VersionError, that of Options.New, or one of the file system.
 func Open(dir string, opts Options) (*DB, error) {
 	if opts.Gather == 0 {
@@ -168,52 +168,54 @@ func (db *DB) open() error {
 	if err := db.file.open(); err != nil {
 		return err
 	}
-	if err := db.file.bolt.Update(db.prepare); err != nil {
-		return err
-	}
-	return db.file.bolt.View(db.replay)
+	return db.file.bolt.View(db.read)
 }
 
-// prepare makes the buckets of a new file and reads what is in an old one.
-func (db *DB) prepare(tx *bbolt.Tx) error {
-	if tx.Bucket(bucketMeta) == nil {
-		db.begun.First = true
-		if err := db.create(tx); err != nil {
-			return err
-		}
-	}
+// read reads what is in the file, and changes nothing.
+func (db *DB) read(tx *bbolt.Tx) error {
 	meta := tx.Bucket(bucketMeta)
+	if meta == nil {
+		return db.first(tx)
+	}
 	if err := db.load(meta); err != nil {
 		return err
 	}
 	if db.begun.Unclean {
-		// Kept beyond this run: it may end before it has asked anybody.
 		db.begun.Restarted = time.Now()
-		return putJSON(meta, keyRestart, db.begun.Restarted)
 	}
-	return nil
+	return db.replay(tx)
 }
 
-func (db *DB) create(tx *bbolt.Tx) error {
+// first prepares for a state that Begin makes.
+func (db *DB) first(tx *bbolt.Tx) error {
+	if key, _ := tx.Cursor().First(); key != nil {
+		return errNoState
+	}
 	if db.opts.New != nil {
 		if err := db.opts.New(); err != nil {
 			return told(err)
 		}
 	}
+	db.begun.First, db.begun.Committed = true, time.Now()
+	db.book.marks, db.book.archived = Marks{}, map[string]uint32{}
+	if db.seed = db.opts.Seed; db.seed == 0 {
+		db.seed = rand.Uint64()
+	}
+	return nil
+}
+
+// create makes the buckets of a new state.
+func (db *DB) create(tx *bbolt.Tx) error {
 	for _, name := range buckets {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
 	}
-	seed := binary.BigEndian.AppendUint64(nil, db.opts.Seed)
-	if db.opts.Seed == 0 {
-		rand.Read(seed)
-	}
 	meta := tx.Bucket(bucketMeta)
 	return errors.Join(
 		meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)),
-		meta.Put(keySeed, seed),
-		putCommit(meta, lastCommit{at: time.Now()}))
+		meta.Put(keySeed, binary.BigEndian.AppendUint64(nil, db.seed)),
+		putCommit(meta, lastCommit{at: db.begun.Committed}))
 }
 
 // load reads what is kept of the crawl as a whole.
@@ -313,7 +315,7 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 			return err
 		}
 		err := db.file.bolt.Update(func(tx *bbolt.Tx) error {
-			return errors.Join(keepOutputs(tx, growing, finished), putJSON(tx.Bucket(bucketMeta), keyOpen, true))
+			return db.hold(tx, growing, finished)
 		})
 		if err != nil {
 			return err
@@ -326,6 +328,23 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	// The committer. It ends when Close closes db.closing.
 	go db.commit()
 	return nil
+}
+
+// hold writes that a process holds the crawl, whose buckets it makes if there are none: a
+// kill leaves a crawl that has begun, or none.
+func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
+	if db.begun.First {
+		if err := db.create(tx); err != nil {
+			return err
+		}
+	}
+	meta := tx.Bucket(bucketMeta)
+	if db.begun.Unclean { // kept beyond this run, which may end before its first request
+		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
+			return err
+		}
+	}
+	return errors.Join(keepOutputs(tx, growing, finished), putJSON(meta, keyOpen, true))
 }
 
 // keepOutputs writes what is known of the outputs.

@@ -29,7 +29,11 @@ func (db *DB) Put(key string, value any) error {
 func (db *DB) Each(prefix string, f func(rest string) error) error {
 	return db.file.view(func(tx *bbolt.Tx) error {
 		p := []byte(valuePrefix + prefix)
-		c := tx.Bucket(bucketMeta).Cursor()
+		meta := tx.Bucket(bucketMeta)
+		if meta == nil {
+			return nil // a state that Begin makes
+		}
+		c := meta.Cursor()
 		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
 			if err := told(f(string(k[len(p):]))); err != nil {
 				return err
@@ -43,7 +47,10 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 func (db *DB) Get(key string, value any) (ok bool, err error) {
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)
-		raw := tx.Bucket(bucketMeta).Get(k)
+		var raw []byte
+		if meta := tx.Bucket(bucketMeta); meta != nil { // nil: a state that Begin makes
+			raw = meta.Get(k)
+		}
 		if raw == nil {
 			return nil
 		}

@@ -1,0 +1,45 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Only a reader that crashes tells of damage: another signal says nothing of the crawl.
+func TestASignalIsNoDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		script  string
+		code    int
+		damaged bool
+		says    string
+	}{
+		"an exit code":        {"echo no crawl >&2; exit 2", exitUsage, false, ""},
+		"damage that is told": {"exit 6", exitState, false, ""},
+		"a broken pipe":       {"kill -PIPE $$", exitPipe, false, ""},
+		"a kill":              {"kill -KILL $$", exitFatal, false, "killed"},
+		"an end":              {"kill -TERM $$", exitFatal, false, "terminated"},
+		"a segment fault":     {"kill -SEGV $$", exitState, true, "state.db"},
+		"a bus error":         {"kill -BUS $$", exitState, true, "state.db"},
+		"a stack trace":       {`printf 'panic: page 7\n\ngoroutine 1 [running]:\nmain.main()\n' >&2; exit 2`, exitState, true, "state.db"},
+	} {
+		var said, errOut bytes.Buffer
+		child := exec.Command("sh", "-c", c.script)
+		child.Stderr = &said
+		var ended *exec.ExitError
+		if err := child.Run(); !errors.As(err, &ended) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		err := childEnded("a.crawl", ended.ProcessState, said.Bytes(), &errOut)
+		var damaged *storage.DamagedError
+		if code := exitCode(err); code != c.code || errors.As(err, &damaged) != c.damaged || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: exit code %d, %v; want %d", name, code, err, c.code)
+		}
+	}
+}
