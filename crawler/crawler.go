@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,12 +75,27 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if err := o.rewriteSeeds(seeds); err != nil {
 		return nil, err
 	}
+	if o.Network == nil && len(o.ConnectTo) == 0 && slices.ContainsFunc(seeds, isPublic) {
+		if err := o.Identity.checkReach(); err != nil {
+			return nil, err
+		}
+	}
 	err = tried("Scope", func() {
 		for _, e := range seeds {
 			o.Scope.Admit(e.URL)
 		}
 	})
 	return seeds, err
+}
+
+// isPublic reports whether a seed is of a site that anybody may own: its host is a domain that
+// is not reserved, or a public address.
+func isPublic(e frontier.Entry) bool {
+	host := e.URL.Host()
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return !isReserved(host) && strings.Contains(host, ".")
 }
 
 // running reports whether Run has opened what it works with.

@@ -3,7 +3,9 @@ package crawler
 import (
 	"fmt"
 	"net/mail"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/robots"
@@ -54,6 +56,39 @@ func (id Identity) Check() error {
 	}
 	if mail, ok := contactURL(id.Mail); id.Mail != "" && (!ok || !strings.HasPrefix(mail, mailto)) {
 		return &OptionError{Field: "Identity.Mail", Reason: fmt.Sprintf("%q is no e-mail address: of two contacts one is a URL, the other an e-mail address", id.Mail)}
+	}
+	return nil
+}
+
+// reservedNames are domains that no one can own (RFC 2606, RFC 6761).
+var reservedNames = []string{"test", "example", "invalid", "localhost", "example.com", "example.net", "example.org"}
+
+// isReserved reports whether a host is no public one by its name or address.
+func isReserved(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified() || ip.IsLinkLocalUnicast()
+	}
+	return slices.ContainsFunc(reservedNames, func(name string) bool {
+		return host == name || strings.HasSuffix(host, "."+name)
+	})
+}
+
+// checkReach reports whether the contacts of an identity lead nowhere, as those of examples
+// do; the error is an *OptionError.
+func (id Identity) checkReach() error {
+	for _, c := range []struct{ field, contact string }{{"Identity.Contact", id.Contact}, {"Identity.Mail", id.Mail}} {
+		text, ok := contactURL(c.contact)
+		if !ok {
+			continue
+		}
+		_, host, mail := strings.Cut(strings.TrimPrefix(text, mailto), "@")
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			host, mail = u.Hostname(), true
+		}
+		if mail && isReserved(host) {
+			return &OptionError{Field: c.field, Reason: fmt.Sprintf("%q does not lead to you: %s is reserved for examples and tests (RFC 2606, RFC 6761). Give a contact at which site owners reach you", c.contact, host)}
+		}
 	}
 	return nil
 }

@@ -75,15 +75,24 @@ func wrap(line string, indent, width int) string {
 		return line
 	}
 	var b strings.Builder
-	at := 0
-	for i, word := range strings.SplitAfter(line, " ") {
-		n := utf8.RuneCountInString(strings.TrimRight(word, " "))
-		if i > 0 && at > indent && at+n > width {
+	at, blanks := 0, 0 // blanks: between the last word and the next one; none stands at the end of a line
+	for i, word := range strings.Split(line, " ") {
+		if i > 0 {
+			blanks++
+		}
+		n := utf8.RuneCountInString(word)
+		switch {
+		case n == 0:
+			continue
+		case at > 0 && at+blanks > indent && at+blanks+n > width:
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			at = indent
+		default:
+			b.WriteString(strings.Repeat(" ", blanks))
+			at += blanks
 		}
 		b.WriteString(word)
-		at += utf8.RuneCountInString(word)
+		at, blanks = at+n, 0
 	}
 	return b.String()
 }

@@ -27,6 +27,9 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 			if len(args) != 1 {
 				return usage("check reads one job file: crawl init writes one to begin with")
 			}
+			if !exists(args[0]) {
+				return usage("there is no job file %s: crawl init %s writes one to begin with", args[0], args[0])
+			}
 			f.job = args[0]
 			opts, err := p.asked(f, cmd.Flags().Changed, nil)
 			if err != nil {
@@ -36,7 +39,7 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 		},
 	}
 	f.register(cmd.Flags())
-	for _, of := range []string{"job", "dry-run", "fresh", "rescan", "series", "due", "progress"} {
+	for _, of := range []string{"job", "dry-run", "fresh", "rescan", "due", "progress"} {
 		cmd.Flags().Lookup(of).Hidden = true
 	}
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type screen struct {
 
 	control bool   // others may come to the crawl
 	figures string // the address for metrics; empty: none
+	again   string // how the crawl goes on, in place of "the same command goes on"
+	over    bool   // a run that ends by its patience or its time is not gone on with: it is a snapshot of a series
 	onEnd   string // a command that is told how it ended; empty: none
 	record  recorder
 }
@@ -115,10 +118,16 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 	if p.events != nil {
 		p.events.ended(s)
 	}
-	if perr := p.summary(s, dir, show.json); perr != nil {
+	again, is := show.again, exitOf(s)
+	if show.over {
+		if again = ""; s.End == crawler.EndPatience || s.End == crawler.EndTime {
+			again, is = "the snapshot is over: the same command makes the next one", nil
+		}
+	}
+	if perr := p.summary(s, dir, again, show.json); perr != nil {
 		return perr
 	}
-	return exitOf(s)
+	return is
 }
 
 // stopSignals are those that end a crawl gracefully. A command under nohup
@@ -137,8 +146,12 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	case p.events != nil:
 		p.events.start(opts)
 	case show.every > 0:
-		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, the same command goes on",
-			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir)
+		again := sameCommand
+		if !show.over { // a snapshot that is stopped goes on, too
+			again = cmp.Or(show.again, sameCommand)
+		}
+		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, %s",
+			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir, again)
 		fmt.Fprintln(p.err, wrap(oneLine(line), len("crawl: "), show.columns()))
 	}
 	refused := false

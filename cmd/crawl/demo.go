@@ -46,12 +46,14 @@ a forbidden path, a trap. They change from week to week: crawl diff tells how.`,
 }
 
 func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) error {
+	again := ""
 	if dir == "" {
 		temp, err := os.MkdirTemp("", "permesso-")
 		if err != nil {
 			return err
 		}
 		dir = filepath.Join(temp, "demo.crawl")
+		again = "crawl demo --dir " + shellQuoted(dir) + " goes on"
 	}
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,6 +65,7 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 	go func() { served <- server.Serve(listen) }()
 
 	show := p.screen("auto", asJSON)
+	show.again = again
 	show.every = min(show.every, 2*time.Second) // it is over before a line would come
 	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
 	err = p.crawl(ctx, crawler.Options{

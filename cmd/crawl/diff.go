@@ -23,6 +23,7 @@ type diffFlags struct {
 	from, to, temp string
 	json, noText   bool
 	most           int
+	unread         int // snapshots of a series that were left out
 }
 
 // The lists that are of robots.txt, in place of a diff.Kind.
@@ -111,7 +112,7 @@ func (f *diffFlags) check() error {
 }
 
 // crawls are the two directories that are to be compared.
-func (f *diffFlags) crawls(args []string) (was, is string, err error) {
+func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error) {
 	switch {
 	case len(args) == 2 && f.from+f.to != "":
 		return "", "", usage("--from and --to choose crawls of a series: of two directories there is nothing to choose")
@@ -127,7 +128,7 @@ func (f *diffFlags) crawls(args []string) (was, is string, err error) {
 			return "", "", usage("%s knows %s as the crawl before it, which is not there: bring it back, or name another one: crawl diff OTHER %[1]s", is, was)
 		}
 	case len(args) == 1:
-		if was, is, err = f.ofSeries(args[0]); err != nil {
+		if was, is, err = p.ofSeries(f, args[0]); err != nil {
 			return "", "", err
 		}
 	default:
@@ -158,7 +159,7 @@ func beforeThat(dir string) (was string, err error) {
 }
 
 // ofSeries are the two snapshots of a series that are to be compared.
-func (f *diffFlags) ofSeries(dir string) (was, is string, err error) {
+func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error) {
 	s, err := series.Open(dir)
 	if errors.Is(err, series.ErrNoSeries) {
 		return "", "", usage("%s is neither a crawl nor a series of crawls: crawl diff takes the directories of two crawls, or that of a series", dir)
@@ -170,10 +171,8 @@ func (f *diffFlags) ofSeries(dir string) (was, is string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	ended, err := endedOf(all)
-	if err != nil {
-		return "", "", err
-	}
+	ended, unread := p.endedOf(all)
+	f.unread = len(unread)
 	to := len(ended) - 1
 	if f.to != "" {
 		if to, err = snapshotOf(ended, "--to", f.to); err != nil {
@@ -187,6 +186,8 @@ func (f *diffFlags) ofSeries(dir string) (was, is string, err error) {
 		}
 	}
 	switch {
+	case from < 0 && len(unread) > 0:
+		return "", "", &exit{exitState, fmt.Errorf("%s has no two crawls to compare: %s of %d ended, %d could not be read", dir, plural(len(ended), "crawl"), len(all), len(unread))}
 	case from < 0:
 		return "", "", usage("%s has no two crawls to compare: %s of %d ended", dir, plural(len(ended), "crawl"), len(all))
 	case from >= to:
@@ -195,18 +196,27 @@ func (f *diffFlags) ofSeries(dir string) (was, is string, err error) {
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf are the snapshots that are over.
-func endedOf(all []series.Snapshot) (ended []series.Snapshot, err error) {
+// endedOf are the snapshots that are over. Those that cannot be read are named, left out,
+// and counted.
+func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapshot) {
 	for _, s := range all {
-		state, err := s.State()
-		if err != nil {
-			return nil, err
-		}
-		if state.Over {
+		switch state, err := s.State(); {
+		case err != nil:
+			p.note("crawl: %s cannot be read, and is left out: %s", s.Dir, withoutPackages(withMend(err, false)))
+			unread = append(unread, s)
+		case state.Over:
 			ended = append(ended, s)
 		}
 	}
-	return ended, nil
+	return ended, unread
+}
+
+// unreadError is how a command ends that has left snapshots out.
+func unreadError(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return &exit{exitCheck, fmt.Errorf("%s of the series could not be read (crawl verify says more)", plural(n, "snapshot"))}
 }
 
 // snapshotOf is the last snapshot whose name begins with a time, as it is written.
@@ -224,7 +234,7 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	was, is, err := f.crawls(args)
+	was, is, err := p.crawls(f, args)
 	if err != nil {
 		return err
 	}
@@ -239,6 +249,9 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 		err := of.compare(ctx, f, was, is, width)
 		if late := out.Flush(); err == nil {
 			err = late
+		}
+		if err == nil {
+			err = unreadError(f.unread)
 		}
 		return err
 	})

@@ -182,7 +182,7 @@ func exitOf(s crawler.Summary) error {
 	case crawler.EndStopped, crawler.EndTime, crawler.EndPatience:
 		return &exit{exitLater, nil}
 	}
-	if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 {
+	if nothingFetched(s) {
 		return &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}
 	}
 	return nil

@@ -149,11 +149,17 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 	}
 }
 
-// A directory in the place of a URL is told to be one.
+// A directory before the URLs is that of the crawl; one in the place of a URL is told to be one.
 func TestADirectoryIsNoURL(t *testing.T) {
 	dir := t.TempDir()
 	var out, said bytes.Buffer
-	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), "is a directory or a file: a URL is written as https://example.org/, and the directory of the crawl is given as --dir") {
+	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), "there is no crawl in "+dir) {
 		t.Errorf("exit code %d, %s", code, &said)
+	}
+	for _, args := range [][]string{{dir}, {"--dir", dir, dir}, {dir, "http://a.test/", dir}} {
+		said.Reset()
+		if code := run(append([]string{"explain"}, args...), nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), dir+" is a directory or a file, and no URL follows it") {
+			t.Errorf("%q: exit code %d, %s", args, code, &said)
+		}
 	}
 }

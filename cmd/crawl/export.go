@@ -90,6 +90,7 @@ type format struct {
 type exported struct {
 	*export.Source
 	series export.Series // nil: one crawl
+	unread int           // snapshots of the series that cannot be read
 }
 
 // rows are those of one crawl, or of all.
@@ -247,7 +248,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	default:
 		return exportError(dir, err)
 	}
-	return p.exportedTo(f, kind, n, out, damaged)
+	return p.exportedTo(f, kind, n, out, damaged+source.unread)
 }
 
 // exportedTo tells what an export came to. The error is that of the damaged parts.
@@ -284,12 +285,12 @@ func (p *program) openExported(dir string, kind *format) (*exported, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended, err := endedOf(all)
-	if err != nil {
-		return nil, err
-	}
-	x := &exported{series: export.Series{}}
+	ended, unread := p.endedOf(all)
+	x := &exported{series: export.Series{}, unread: len(unread)}
 	for _, s := range all {
+		if slices.Contains(unread, s) {
+			continue
+		}
 		if !slices.Contains(ended, s) {
 			p.note("crawl: %s has not ended, and is left out", s.Dir)
 			continue

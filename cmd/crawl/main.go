@@ -12,6 +12,7 @@ import (
 	"log"
 	"os"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/spf13/cobra"
 )
@@ -43,7 +44,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(p.err, "crawl: %s\n", indented(withMend(err, cmd.Name() == "run")))
+		fmt.Fprintf(p.err, "crawl: %s\n", indented(withoutPackages(withMend(err, cmd.Name() == "run"))))
 	}
 	code := exitCode(err)
 	if code == exitDiskFull {
@@ -74,6 +75,7 @@ Why was a page not fetched?
 
 May a crawler ask for it?
   crawl robots test --site https://example.com/ --agent mybot /private/`,
+		Version:       crawler.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -84,6 +86,7 @@ May a crawler ask for it?
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("crawl (permesso) {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -38,6 +39,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, sub.Name())
 		}
 	}
+	if !cmd.HasParent() && (strings.Contains(name, "://") || strings.ContainsAny(name, "./") || exists(name)) {
+		return usage("unknown command %q: to crawl it, write crawl run %s", name, shellQuoted(name))
+	}
 	return usage("unknown command %q: %s%s --help lists them", name, didYouMean(name, names), cmd.CommandPath())
 }
 
@@ -47,7 +51,9 @@ func didYouMean(name string, known []string) string {
 		return ""
 	}
 	name = strings.ToLower(name)
-	best := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	best := slices.MinFunc(known, func(a, b string) int {
+		return cmp.Or(distance(name, a)-distance(name, b), common(name, b)-common(name, a))
+	})
 	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, name) }); i >= 0 {
 		best = known[i]
 	}
@@ -55,6 +61,14 @@ func didYouMean(name string, known []string) string {
 		return ""
 	}
 	return "did you mean " + best + "? "
+}
+
+// common is how many letters two names begin with alike.
+func common(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // distance is how many letters are to be added, left out, changed, or swapped

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -31,13 +32,13 @@ func (p *program) paint(v *view, to screen) {
 	}
 }
 
-// summary prints what a run came to.
-func (p *program) summary(s crawler.Summary, dir string, asJSON bool) error {
+// summary prints what a run came to. again says how the crawl goes on, if not by the same command.
+func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) error {
 	if asJSON {
 		return p.object(summaryJSON(s, dir))
 	}
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	w.line("ended", "%s", ending(s))
+	w.line("ended", "%s", strings.Replace(ending(s), sameCommand, cmp.Or(again, sameCommand), 1))
 	w.line("pages", "%d in this run, %d in the crawl (2xx); %s answered, %s, %d of them for robots.txt",
 		s.Pages, s.Frontier.Spent.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
 	if s.Rescanned > 0 {
@@ -85,7 +86,13 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// sameCommand ends what is said of a run that can go on.
+const sameCommand = "the same command goes on"
+
 func ending(s crawler.Summary) string {
+	if nothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
+		return nothingInWords(s)
+	}
 	switch s.End {
 	case crawler.EndDone:
 		return "done: nothing is left"
@@ -102,6 +109,29 @@ func ending(s crawler.Summary) string {
 		return "stopped: the time is up; the same command goes on"
 	}
 	return string(s.End) + "; the same command goes on"
+}
+
+// nothingFetched reports whether a crawl has no answer of any site.
+func nothingFetched(s crawler.Summary) bool { return s.Fetched == 0 && s.Frontier.Spent.Pages == 0 }
+
+// nothingInWords says that nothing could be fetched, and what failed.
+func nothingInWords(s crawler.Summary) string {
+	text := "nothing could be fetched"
+	var parts []string
+	for _, c := range inOrder(s.Errors) {
+		words := c.words(stageInWords)
+		if c.of == string(fetch.StageDNS) {
+			words = plural(c.n, "host name") + " do not resolve"
+			if c.n == 1 {
+				words = "1 host name does not resolve"
+			}
+		}
+		parts = append(parts, words)
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
 }
 
 // waiting says how much is left, and lists the sites that it belongs to.

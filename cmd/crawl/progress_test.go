@@ -16,7 +16,7 @@ func TestSummariesTellWhatIsOdd(t *testing.T) {
 	s := crawler.Summary{End: crawler.EndDone, Repeats: []crawler.Repeat{{Under: "http://a.test/cycle/", Pages: 498}},
 		Traps: []crawler.Trap{{Site: "http://a.test", Pattern: "the path repeats /a", URLs: 7}}}
 	s.Cut = 1
-	if err := p.summary(s, "a.crawl", false); err != nil {
+	if err := p.summary(s, "a.crawl", "", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -28,7 +28,7 @@ func TestSummariesTellWhatIsOdd(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := p.summary(s, "a.crawl", true); err != nil {
+	if err := p.summary(s, "a.crawl", "", true); err != nil {
 		t.Fatal(err)
 	}
 	var said struct {

@@ -83,7 +83,6 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 			return wrong
 		}
 		defer snapshot.Close()
-		defer func() { p.tellOver(snapshot, err) }()
 	} else if f.fresh {
 		if err := p.moveAside(opts.Dir); err != nil {
 			return err
@@ -102,6 +101,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		opts.Shared = shared
 	}
 	show.control, show.figures, show.onEnd = p.guests, f.metrics, f.onEnd
+	show.over = f.series != ""
 	show.record = recorder{f.provenance == "yes", key}
 	return p.crawl(ctx, opts, show)
 }
@@ -195,14 +195,7 @@ func (p *program) seedsOf(arg string) ([]string, error) {
 		}
 		return one, nil
 	}
-	lines, bad, err := crawler.ReadSeeds(r, name)
-	if err != nil {
-		return nil, usage("%v", err)
-	}
-	for _, b := range bad {
-		p.note("crawl: %v; this line is left out", b)
-	}
-	return lines, nil
+	return p.readSeeds(r, name)
 }
 
 // isFileName reports whether a name ends like that of a list of seeds.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -20,6 +21,12 @@ func (p *program) say(format string, args ...any) error {
 func (p *program) note(format string, args ...any) {
 	fmt.Fprintln(p.err, oneLine(fmt.Sprintf(format, args...)))
 }
+
+// packagePrefix is how an error of the library begins, in the Go manner.
+var packagePrefix = regexp.MustCompile(`(^|: |\n)(?:crawler|robots|frontier|fetch|storage|series|schedule): `)
+
+// withoutPackages is an error without the names of the packages that it comes from.
+func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
 
 // object prints a line of JSON. What could steer a terminal is escaped in it: a
 // program reads the same texts.

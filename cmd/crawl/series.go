@@ -60,16 +60,6 @@ func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run
 	return r, nil
 }
 
-// tellOver says that a snapshot is over whose summary sounds as if it went on.
-func (p *program) tellOver(r *series.Run, err error) {
-	if exitCode(err) != exitLater {
-		return
-	}
-	if state, err := r.State(); err == nil && state.Over {
-		p.note("crawl: %s is over all the same: with --series the same command makes the next snapshot", filepath.Base(r.Dir))
-	}
-}
-
 // seedsChanged says how many seeds came and went.
 func seedsChanged(c *series.Changed) string {
 	var parts []string

@@ -32,7 +32,7 @@ func TestTheFirstLinesOfARun(t *testing.T) {
 		{crawler.Start{}, opts, screen{every: time.Second}, "crawl: 1 seed as testbot into a.crawl; Ctrl-C stops, the same command goes on\n"},
 		{crawler.Start{}, two, screen{every: time.Second}, "crawl: 2 seeds as testbot into a.crawl; Ctrl-C stops, the same command goes on\n"},
 		{crawler.Start{}, opts, screen{every: time.Second, width: func() int { return 40 }},
-			"crawl: 1 seed as testbot into a.crawl; \n       Ctrl-C stops, the same command \n       goes on\n"},
+			"crawl: 1 seed as testbot into a.crawl;\n       Ctrl-C stops, the same command\n       goes on\n"},
 		{crawler.Start{}, opts, screen{}, ""},
 		{crawler.Start{Requeued: 1}, opts, screen{}, "crawl: 1 URL was put aside by a narrower scope, and queued again\n"},
 		{crawler.Start{Requeued: 2}, opts, screen{}, "crawl: 2 URLs were put aside by a narrower scope, and queued again\n"},

@@ -181,6 +181,7 @@ func statusHead(s crawler.Status) string {
 	case crawler.StateEnded:
 		ended := crawler.Summary{End: s.End}
 		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
+		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.Pages, s.Crawl.Done, s.Run.Errors
 		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), ending(ended))
 	case crawler.StateKilled:
 		return fmt.Sprintf("nobody runs it; its last run was killed, what was done by %s is safe; the same command goes on", at)
@@ -191,7 +192,14 @@ func statusHead(s crawler.Status) string {
 	case crawler.StateStopping:
 		return fmt.Sprintf("stopping (%s) after %s", s.End, short(seconds(s.Seconds)))
 	}
-	return fmt.Sprintf("%s for %s", s.State, short(seconds(s.Seconds)))
+	took := seconds(s.Seconds)
+	for _, o := range slices.Backward(s.Orders) {
+		if s.State == crawler.StatePaused && o.Do == crawler.OrderPause {
+			took = max(0, s.Time.Sub(o.Time))
+			break
+		}
+	}
+	return fmt.Sprintf("%s for %s", s.State, short(took))
 }
 
 func runLines(w *lines, s crawler.Status) {

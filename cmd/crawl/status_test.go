@@ -13,16 +13,22 @@ import (
 
 // What is said first is whether the crawl goes on, and what is to be done if not.
 func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
+	noon := time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 	for want, s := range map[string]crawler.Status{
-		"a.crawl as testbot: starting for 2.0s":             {State: crawler.StateStarting},
-		"a.crawl as testbot: paused for 2.0s":               {State: crawler.StatePaused},
-		"a.crawl as testbot: stopping (stopped) after 2.0s": {State: crawler.StateStopping, End: crawler.EndStopped},
-		"a.crawl as testbot: nobody runs it; its last run ended 2026-05-03 12:00:00 UTC after 2.0s: done: nothing is left":                                                               {State: crawler.StateEnded, End: crawler.EndDone},
+		"a.crawl as testbot: starting for 2.0s": {State: crawler.StateStarting},
+		"a.crawl as testbot: paused for 2.0s":   {State: crawler.StatePaused},
+		"a.crawl as testbot: paused for 0.5s": {State: crawler.StatePaused, Orders: []crawler.Order{
+			{Do: crawler.OrderPause, Time: noon.Add(-time.Hour)}, {Do: crawler.OrderResume}, {Do: crawler.OrderPause, Time: noon.Add(-500 * time.Millisecond)}, {Do: crawler.OrderSlow, Time: noon},
+		}},
+		"a.crawl as testbot: nobody runs it; its last run ended 2026-05-03 12:00:00 UTC after 2.0s: nothing could be fetched: 4 host names do not resolve": {
+			State: crawler.StateEnded, End: crawler.EndUnasked, Run: crawler.StatusRun{Errors: map[string]int{"dns": 4}}},
+		"a.crawl as testbot: stopping (stopped) after 2.0s":                                                                                                                              {State: crawler.StateStopping, End: crawler.EndStopped},
+		"a.crawl as testbot: nobody runs it; its last run ended 2026-05-03 12:00:00 UTC after 2.0s: done: nothing is left":                                                               {State: crawler.StateEnded, End: crawler.EndDone, Crawl: crawler.StatusCrawl{Done: 1}},
 		"a.crawl as testbot: nobody runs it; its last run was killed, what was done by 2026-05-03 12:00:00 UTC is safe; the same command goes on":                                        {State: crawler.StateKilled},
 		"a.crawl as testbot: nobody runs it; its last run failed, what was done by 2026-05-03 12:00:00 UTC is safe; the same command goes on":                                            {State: crawler.StateUnknown},
 		"a.crawl as testbot: nobody runs it; its last run ended for want of room on the disk, what was done by 2026-05-03 12:00:00 UTC is safe; make room, and the same command goes on": {State: crawler.StateNoRoom},
 	} {
-		s.Dir, s.Name, s.Seconds, s.Time = "a.crawl", "testbot", 2, time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
+		s.Dir, s.Name, s.Seconds, s.Time = "a.crawl", "testbot", 2, noon
 		var b bytes.Buffer
 		statusLines(&lines{w: &b}, s)
 		first, rest, _ := strings.Cut(b.String(), "\n")

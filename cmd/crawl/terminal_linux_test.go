@@ -253,7 +253,7 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	site := httptest.NewServer(demoWeb(false, 0))
 	defer site.Close()
-	for _, columns := range []uint16{40, 80} {
+	for _, columns := range []uint16{40, 80, 120} {
 		term := newTerminal(t, columns, "")
 		code := run([]string{"run", "--name", "testbot", "--contact", "me@example.org", "--delay", "10ms", "--patience", "1s", "--scope", "list", "--fresh",
 			"--connect-to", "::" + strings.TrimPrefix(site.URL, "http://"), "--dir", "a.crawl", "http://library.demo.test/"}, term, term.File, term.File)
@@ -263,14 +263,14 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 		}
 		rows := screenAfter(t, text, int(columns))
 		if columns == 40 {
-			want := []string{"crawl: 1 seed as testbot into a.crawl; ", "       Ctrl-C stops, the same command ", "       goes on"}
+			want := []string{"crawl: 1 seed as testbot into a.crawl;", "       Ctrl-C stops, the same command", "       goes on"}
 			if code != exitDone || !slices.Equal(rows[:len(want)], want) {
 				t.Errorf("exit %d, the first lines are %q", code, rows)
 			}
 		}
 		labels := 0
 		for _, row := range rows {
-			if n := utf8.RuneCountInString(strings.TrimRight(row, " ")); n > int(columns) {
+			if n := utf8.RuneCountInString(row); n > int(columns) {
 				t.Errorf("%d of %d columns: %s", n, columns, row)
 			}
 			if row != "" && row[0] >= 'a' && row[0] <= 'z' && !strings.HasPrefix(row, "crawl: ") {

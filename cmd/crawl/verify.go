@@ -54,7 +54,7 @@ Some WARC files were moved to another disk:
 			if !exists(args[0]) {
 				return noDirectory(args[0])
 			}
-			if newestIn(args[0]) != "" {
+			if newestIn(args[0]) != "" || !exists(filepath.Join(args[0], storage.StateFile)) && storage.Remains(args[0]) == "" {
 				return noCrawlIn(args[0])
 			}
 			if f.here {

@@ -31,7 +31,7 @@ func reader(t *testing.T, script string) {
 // Damage that ends the process that reads it is one line, and damage.
 func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("x.crawl", 0o755); err != nil {
+	if err := errors.Join(os.Mkdir("x.crawl", 0o755), os.WriteFile("x.crawl/state.db", nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for _, script := range []string{
@@ -56,7 +56,7 @@ func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 // What the process that reads says is handed on with its exit code, up to a bound.
 func TestWhatAReaderSaysIsHandedOn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("x.crawl", 0o755); err != nil {
+	if err := errors.Join(os.Mkdir("x.crawl", 0o755), os.WriteFile("x.crawl/state.db", nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for script, want := range map[string]struct {

@@ -36,7 +36,10 @@ func (v *view) block(width int) []string {
 	if kept := v.kept(); kept != "" {
 		lines = append(lines, kept)
 	}
-	sites := fmt.Sprintf("%s, %d asked just now", plural(f.Sites, "site"), f.Out)
+	sites := plural(f.Sites, "site")
+	if f.Out > 0 {
+		sites += fmt.Sprintf(", %d asked just now", f.Out)
+	}
 	if old := v.oldest(); old != "" {
 		sites += ", " + old
 	}

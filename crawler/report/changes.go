@@ -84,7 +84,7 @@ func (r *Report) changes() *changes {
 	}
 	for _, s := range []*diff.Snapshot{&d.Was, &d.Is} {
 		if s.Waiting > 0 {
-			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not ended: it may yet ask for %s.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
+			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not fetched %s: what is said of them is not known.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
 		}
 	}
 	if d.Texts.Unknown > 0 {

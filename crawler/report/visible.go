@@ -85,7 +85,11 @@ func span(s float64) string {
 	case a < 120:
 		return short(s) + " s"
 	case a < 2*3600:
-		return short(s/60) + " min"
+		whole := int(math.Round(s))
+		if whole%60 == 0 {
+			return fmt.Sprintf("%d min", whole/60)
+		}
+		return fmt.Sprintf("%d min %d s", whole/60, whole%60)
 	case a < 2*86400:
 		return short(s/3600) + " h"
 	}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// maxBadSeeds is how many lines of a seed file may be none before it is taken for another
+// kind of file.
+const maxBadSeeds = 10
+
+// readSeeds reads a seed file. Lines that are no seeds are named and left out; a file that
+// is no list of URLs is refused, with what it looks like.
+func (p *program) readSeeds(r io.Reader, name string) ([]string, error) {
+	in := bufio.NewReaderSize(r, 4096)
+	head, _ := in.Peek(4096) // an error of the file comes again
+	if what := notText(head); what != "" {
+		return nil, usage("%s is %s: write one URL on each line, as UTF-8", name, what)
+	}
+	lines, bad, err := crawler.ReadSeeds(in, name)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	for _, b := range bad[:min(len(bad), maxBadSeeds)] {
+		p.note("crawl: %v; this line is left out", b)
+	}
+	if len(bad) > maxBadSeeds {
+		return nil, usage("%s: %d lines more are no URLs: is it a list of them? Write one URL on each line%s", name, len(bad)-maxBadSeeds, columnsOf(head))
+	}
+	if table := columnsOf(head); table != "" && (len(lines) == 0 || commas(lines)) {
+		return nil, usage("%s looks like CSV: write one URL on each line%s", name, table)
+	}
+	return lines, nil
+}
+
+// notText says what a file is that is no text as UTF-8; empty if it may be one.
+func notText(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return "UTF-16"
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return "compressed by gzip"
+	}
+	if zero := bytes.IndexByte(head, 0); zero >= 0 {
+		if text := bytes.ReplaceAll(head, []byte{0}, nil); len(text) <= len(head)/2+1 && utf8.Valid(text) {
+			return "UTF-16"
+		}
+		return "a binary file"
+	}
+	whole := head
+	for i := 0; i < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); i++ {
+		whole = whole[:len(whole)-1] // a letter may be cut
+	}
+	if !utf8.Valid(whole) && bytes.IndexByte(head, '\n') < 0 {
+		return "a binary file"
+	}
+	return ""
+}
+
+// columnsOf says how to take the URLs out of CSV, if a file looks like it: its first lines
+// have as many commas, or semicolons, each.
+func columnsOf(head []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(head)), "\n")
+	for _, comma := range []string{",", ";"} {
+		n := strings.Count(lines[0], comma)
+		same := n > 0 && len(lines) > 1
+		for _, line := range lines[:min(len(lines), 3)] {
+			same = same && strings.Count(line, comma) == n
+		}
+		if same {
+			return ", such as cut -d'" + comma + "' -f1 FILE | crawl run -"
+		}
+	}
+	return ""
+}
+
+// commas reports whether all of some seeds have commas or semicolons in their host or behind
+// a blank, as no URL of a list has: lines of CSV.
+func commas(seeds []string) bool {
+	for _, s := range seeds {
+		rest := s[strings.Index(s, "://")+1:]
+		if !strings.Contains(rest, ",") && !strings.Contains(rest, ";") {
+			return false
+		}
+	}
+	return len(seeds) > 0
+}
