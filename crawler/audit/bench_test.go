@@ -14,6 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
@@ -63,6 +64,23 @@ func BenchmarkAudit(b *testing.B) {
 			crawl := audit.Crawl{
 				Name: name, Identity: testIdentity, UserAgents: []string{testIdentity.UserAgent()},
 				Log: func() (io.ReadCloser, error) { return os.Open(name) },
+				Sites: func(yield func(frontier.Site, error) bool) {
+					for site := range min(n, 1000) {
+						if !yield(frontier.Site(fmt.Sprintf("http://h%d.example", site)), nil) {
+							return
+						}
+					}
+				},
+				Entries: func(site frontier.Site) iter.Seq2[storage.Kept, error] {
+					return func(yield func(storage.Kept, error) bool) {
+						for round := 1; round < n/1000; round++ {
+							u, err := frontier.ParseURL(fmt.Sprintf("%s/page/%d", site, round))
+							if !yield(storage.Kept{Entry: frontier.Entry{URL: u}, Fate: frontier.Fate{Code: frontier.Fetched, Status: 200, Time: begin}}, err) {
+								return
+							}
+						}
+					}
+				},
 				Robots: func(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 					return func(yield func(*robots.Snapshot, error) bool) {
 						var number int

@@ -96,15 +96,24 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	s.origin = byLine
 	first := &a.runs.all[0]
 	switch {
-	case first.begun.IsZero(): // the log has no beginning
+	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the log has no beginning, or times have no order
 		return nil
 	case c.Fetched.Before(first.begun) && first.carried:
 		a.carried++
 		return nil
 	}
 	a.checked(Evidence)
-	at := c.Fetched.Truncate(time.Millisecond)
-	fault, line, found := "", int64(0), false
+	at, led := c.Fetched.Truncate(time.Millisecond), since.Truncate(time.Millisecond)
+	switch {
+	case c.Copy != nil && before != "" && digest(c.Copy.Body) != before:
+		return a.wrong(c, "keeps an earlier copy that is not the last one", nil)
+	case c.Failure != "" && slices.ContainsFunc(s.arrivals, func(x arrival) bool { return x.redirect && !x.end.Before(led) }):
+		return nil // it leads to where nothing is asked
+	case c.Failure == "redirect":
+		s.origin = unasked
+		return nil
+	}
+	fault, lines := "", []int64(nil)
 	for _, x := range slices.Backward(s.arrivals) {
 		if !x.end.Equal(at) {
 			continue
@@ -113,30 +122,24 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 		if is == "" {
 			return nil
 		}
-		if !found { // of several within one millisecond the last one counts
-			fault, line, found = is, x.line, true
+		if lines == nil { // of several within one millisecond the last one counts
+			fault, lines = is, []int64{x.line}
 		}
 	}
 	switch {
-	case found:
-		return a.violation(&Violation{
-			Code: Evidence, Lines: []int64{line}, URL: c.URL, Time: c.Fetched.UTC(), Text: fault, Rule: "each stored robots.txt is the one that came",
-		})
-	case c.Failure != "" && slices.ContainsFunc(s.arrivals, func(x arrival) bool { return x.redirect && !x.end.Before(since.Truncate(time.Millisecond)) }):
-		return nil // it leads to where nothing is asked
-	case c.Failure == "redirect":
-		s.origin = unasked
-		return nil
-	case a.runs.backAt(c.Fetched):
-		return nil
+	case lines != nil:
+		return a.wrong(c, fault, lines)
 	case a.runs.lost > 0 || a.runs.lostBy(a.runs.at(c.Fetched), c.Fetched):
 		s.origin = byKill
 		return a.unproven(0, "no line has fetched the robots.txt of %s of %s: a kill has taken it, or it was removed with a part of the log", s.name, stamp(c.Fetched))
 	}
 	s.origin = unknown
+	return a.wrong(c, fmt.Sprintf("is stored as of %s, and no line of the log has fetched it", stamp(c.Fetched)), nil)
+}
+
+func (a *auditor) wrong(c *robots.Snapshot, text string, lines []int64) error {
 	return a.violation(&Violation{
-		Code: Evidence, URL: c.URL, Time: c.Fetched.UTC(), Rule: "each stored robots.txt was fetched by a line of the log",
-		Text: fmt.Sprintf("is stored as of %s, and no line of the log has fetched it", stamp(c.Fetched)),
+		Code: Evidence, Lines: lines, URL: c.URL, Time: c.Fetched.UTC(), Text: text, Rule: "each stored robots.txt is one that a line of the log has fetched",
 	})
 }
 
@@ -145,10 +148,6 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 func (a *auditor) differs(c *robots.Snapshot, x *arrival, before string) string {
 	is := digest(c.Body)
 	switch {
-	case c.Copy != nil && before != "" && digest(c.Copy.Body) != before:
-		return "keeps an earlier copy that is not the last one"
-	case c.Failure == "redirect" && !x.redirect:
-		return "is stored as one that redirects nowhere, and its line has no redirect"
 	case c.Failure != "":
 		return ""
 	case x.status == http.StatusNotModified && c.Status != x.status:

@@ -19,6 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -55,8 +57,21 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 		Logger:   quiet,
 		Identity: testIdentity, Network: w.web, RootCAs: w.web.RootCAs(), Seeds: w.seeds, AllowPrivate: true,
 		Scope: crawler.Anywhere(), Output: []crawler.Output{crawler.OutputWARC}, Limit: 6, Patience: time.Hour, DomainDelay: time.Duration(r.IntN(2)) * 2 * time.Second,
-		Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, -1}[r.IntN(5)],
+		Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, crawler.NoDelay}[r.IntN(5)],
 	}
+	if r.IntN(3) == 0 { // a page, a whole site, or a robots.txt
+		out := []string{"http://a.example/1", "http://b.example/", "http://rules.example/robots.txt", "http://c.example/robots.txt"}[r.IntN(4)]
+		w.opts.OptOut = func(u frontier.URL) string {
+			if strings.HasPrefix(u.String(), out) {
+				return "by request"
+			}
+			return ""
+		}
+	}
+	if r.IntN(4) == 0 {
+		w.opts.Purpose = robots.PurposeResearch
+	}
+	w.opts.Requisites = r.IntN(3) == 0
 	return w
 }
 
@@ -65,9 +80,24 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 func (w *world) site(origin, addr string) {
 	r := w.random
 	s := w.web.Site(origin).Addr(addr)
+	if strings.HasPrefix(origin, "https:") && r.IntN(2) == 0 {
+		s.HTTP2()
+	}
 	w.seeds = append(w.seeds, origin+"/0")
 	rules := "User-agent: *\nDisallow: /no\n"
-	switch r.IntN(8) {
+	maxAge := ""
+	switch r.IntN(11) {
+	case 7:
+		maxAge = "max-age=300" // less does not count
+	case 8:
+		s.Redirect("/robots.txt", "http://rules.example/elsewhere") // which there is not
+		rules = "none"
+	case 9:
+		s.Redirect("/robots.txt", "http://rules.example/no/way") // which is forbidden there
+		rules = "none"
+	case 10:
+		s.Status("/robots.txt", 403)
+		rules = "none"
 	case 0:
 		rules += "Crawl-delay: 4\n"
 	case 1:
@@ -88,15 +118,32 @@ func (w *world) site(origin, addr string) {
 		rules += "Visit-time: 0000-0700\n"
 	}
 	if rules != "none" && rules != "" {
-		s.Robots(rules)
+		s.Func("/robots.txt", func(rw http.ResponseWriter, req *http.Request) {
+			rw.Header().Set("ETag", `"one"`)
+			if maxAge != "" {
+				rw.Header().Set("Cache-Control", maxAge)
+			}
+			if maxAge != "" && req.Header.Get("If-None-Match") != "" {
+				rw.WriteHeader(http.StatusNotModified)
+				return
+			}
+			io.WriteString(rw, rules)
+		})
 	}
 	if r.IntN(3) == 0 {
 		s.Latency(time.Duration(r.IntN(900)) * time.Millisecond)
 	}
 	for i := range 5 {
 		target := fmt.Sprintf("/%d", i)
-		html := fmt.Sprintf(`<a href="/%d">1</a><a href="/no/%d">2</a><a href="%s/%d">3</a>`, i+1, i, w.seeds[r.IntN(len(w.seeds))], i)
-		switch r.IntN(9) {
+		html := fmt.Sprintf(`<img src="/no/i.png"><img src="/i.png"><a href="/%d">1</a><a href="/no/%d">2</a><a href="%s/%d">3</a>`, i+1, i, w.seeds[r.IntN(len(w.seeds))], i)
+		switch r.IntN(10) {
+		case 9:
+			s.Func(target, func(rw http.ResponseWriter, _ *http.Request) {
+				w.hit()
+				rw.Header().Set("Content-Type", "text/html")
+				rw.Header().Set("Retry-After", "40") // of a page that is there
+				io.WriteString(rw, html)
+			})
 		case 0:
 			s.Flaky(target, html, "20", 429)
 		case 1:
@@ -156,9 +203,17 @@ func (w *world) crawl(t *testing.T, parent string) string {
 	return w.dir
 }
 
+// larger is how much is to be done: usually so much, or what a variable says.
+func larger(variable string, usually int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil && n > 0 {
+		return n
+	}
+	return usually
+}
+
 // Crawls that are killed, go on and have whatever makes crawls wait break no rule.
 func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
-	const crawls = 100
+	crawls := larger("PERMESSO_AUDITS", 24)
 	var mu sync.Mutex
 	killed, requests, checked := 0, int64(0), map[audit.Code]int64{}
 	t.Run("crawls", func(t *testing.T) {
