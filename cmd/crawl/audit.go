@@ -64,7 +64,7 @@ of nginx or Apache. Docs: docs/audit.md.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
 	flags.StringVarP(&f.out, "out", "o", "", "`file` for the certificate; none: no file (default: audit.json in DIR)")
-	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,200 bytes a request (default: the system's)")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,300 bytes a request (default: the system's)")
 	flags.StringVar(&f.site, "site", "", "`host` of which all requests are told")
 	flags.StringVar(&f.accessLog, "access-log", "", "log `file` of nginx or Apache in the combined format, with the host first or without (- for standard input)")
 	flags.StringVar(&f.heritrixLog, "heritrix-log", "", "crawl.log `file` of Heritrix (- for standard input)")

@@ -66,7 +66,7 @@ docs/provenance.md.`,
 	flags.StringVar(&f.key, "key", "", "`file` of the public key, in PEM, that must have signed (of Ed25519)")
 	flags.StringVar(&f.signKey, "sign-key", "", "`file` of the private key, in PEM, to sign with (of Ed25519)")
 	flags.BoolVar(&f.noAudit, "no-audit", false, "leave out the audit, which takes longest where there are many requests")
-	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,200 bytes a request (default: the system's)")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,300 bytes a request (default: the system's)")
 	return cmd
 }
 

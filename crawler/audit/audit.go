@@ -26,7 +26,7 @@ import (
 // Options say what an audit tells besides its Report. The zero value is valid. An error
 // that a function returns ends the audit.
 type Options struct {
-	Temp      string                 // directory for temporary files, some 1,200 bytes a request; "" is the system's
+	Temp      string                 // directory for temporary files, some 1,300 bytes a request; "" is the system's
 	Violation func(*Violation) error // called with each, sorted by host, and there in the order of their requests
 	Site      string                 // a host name: the functions below are called for it
 	Request   func(Request) error    // called with each request to Site, in order

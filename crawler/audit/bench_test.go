@@ -34,7 +34,7 @@ func longLog(b *testing.B, n int) (name string, begin time.Time) {
 		round, site := i/sites, i%sites
 		start := begin.Add(time.Duration(round)*2*time.Second + time.Duration(site)*time.Millisecond)
 		l := crawllog.Line{
-			Time: start.Add(time.Second), Status: 200, Size: 20_000, URL: fmt.Sprintf("http://h%d.example/page/%d", site, round), Hops: "L", Via: "http://h0.example/",
+			Time: start.Add(20 * time.Millisecond), Status: 200, Size: 20_000, URL: fmt.Sprintf("http://h%d.example/page/%d", site, round), Hops: "L", Via: "http://h0.example/",
 			Type: "text/html", Worker: site, Start: start, Duration: 20 * time.Millisecond, Digest: "sha1:OEU2KQLFJ54JIDTPAGS7L3TIXFHRLPXR",
 			Annotations: []string{"start:" + start.Format(crawllog.MicroForm), "ttfb:0.010000", "took:0.020000", fmt.Sprintf("ip:16.0.%d.%d:80", site/250, site%250), "proto:h2"},
 		}

@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Key     ed25519.PrivateKey        // signs provenance.json; nil: it is not signed
 	NoAudit bool                      // leave out the audit, which reads crawl.log twice and sorts it
-	Temp    string                    // directory for temporary files, some 1,200 bytes a request; "" is the system's
+	Temp    string                    // directory for temporary files, some 1,300 bytes a request; "" is the system's
 	Now     time.Time                 // as of when it is told what waits; zero: now
 	OptOut  func(frontier.URL) string // as that of crawler.Account
 }
