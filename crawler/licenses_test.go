@@ -390,3 +390,32 @@ func TestALicenseThatCannotBeHadSoonIsNotWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// A license whose last request failed is waited for a minute, and no hour: it may fail again.
+func TestALicenseThatFailedIsWaitedForAMinute(t *testing.T) {
+	for _, c := range []struct {
+		pause   string // of its site, in seconds; that of the pages is 100
+		refused bool
+		within  time.Duration
+	}{
+		{"130", true, 700 * time.Second},
+		{"600", false, 1100 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			w := crawltest.New(t)
+			licensed(w, "http://a.example", "User-agent: *\nCrawl-delay: 100", sold)
+			w.Site("http://sold.example").Robots("User-agent: *\nCrawl-delay: "+c.pause).Flaky("/terms.xml", noTraining, "", 500)
+			begin := time.Now()
+			_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose, o.Patience = dir, robots.PurposeAITrain, 100*time.Hour }, "http://a.example/")
+			if took := time.Since(begin); took > c.within {
+				t.Errorf("a pause of %s s: it took %v", c.pause, took)
+			}
+			if refused := w.Fetched("http://a.example/p") == 0; refused != c.refused || len(sum.Waiting) != 0 {
+				t.Errorf("a pause of %s s: refused %v; %+v", c.pause, refused, sum)
+			}
+			w.AssertPolite()
+			wantProven(t, dir)
+		})
+	}
+}

@@ -3,6 +3,7 @@ package fetch
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -59,4 +60,54 @@ func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 			t.Errorf("%d hosts are remembered, %d of them unused", len(v.fetcher.sites), n)
 		}
 	})
+}
+
+// A tdmrep.json on the opt-out list is not requested, nor one that a redirect leads to;
+// the pages beside it are.
+func TestATDMRepOnTheOptOutListIsNotRequested(t *testing.T) {
+	for _, test := range []struct{ listed, want string }{
+		{robots.TDMRepPath, "/robots.txt /page"},
+		{"/moved", "/robots.txt " + robots.TDMRepPath + " /page"},
+		{"/other", "/robots.txt " + robots.TDMRepPath + " /moved /page"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []string
+			w := &wire{serve: answers(func(r *request, n int) string {
+				asked = append(asked, r.target)
+				switch r.target {
+				case robots.TDMRepPath:
+					return "HTTP/1.1 302 Found\r\nLocation: /moved\r\nContent-Length: 0\r\n\r\n"
+				case "/page":
+					return page("")
+				}
+				return status(404, "")
+			})}
+			v := newTour(t, Options{Network: w, Purpose: robots.PurposeResearch, OptOut: func(at frontier.URL) (string, error) {
+				if at.Target() == test.listed {
+					return "listed", nil
+				}
+				return "", nil
+			}})
+			front := frontOf(t, frontier.Options{}, "http://a.example/page")
+			for len(asked) < 10 {
+				turn, err := front.Next(t.Context())
+				if errors.Is(err, frontier.ErrEnd) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := v.fetcher.Get(t.Context(), turn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := turn.Finish(res.Outcome); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Join(asked, " "); got != test.want {
+				t.Errorf("%s is listed: asked for %s, want %s", test.listed, got, test.want)
+			}
+		})
+	}
 }

@@ -49,6 +49,13 @@ func TestHouseAbsoluteURL(t *testing.T) {
 			t.Errorf("%s: %v", target, v)
 		}
 	}
+	// A name in Unicode is not that of a site, which is asked for by its ASCII form.
+	for host, want := range map[string]Access{"xn--exmple-cua.test": Disallow, "ex\u00e4mple.test": Allow} {
+		g := ParseFor("https://xn--exmple-cua.test/robots.txt", []byte("User-agent: *\nDisallow: https://"+host+"/a\n"), RFC9309).Group("wrenbot")
+		if v := g.Match("/a"); v.Access != want {
+			t.Errorf("%s: %v", host, v)
+		}
+	}
 	// What only looks like one had its slash forgotten.
 	asks(t, RFC9309, "User-agent: *\nDisallow: ://x\nDisallow: a/b://y\nDisallow: c?://z\n", "wrenbot",
 		"/://x disallow \n /a/b://y disallow \n /c?://z disallow \n /x allow \n /y allow \n /z allow")
