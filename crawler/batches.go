@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Batches runs c, and hands out what parse makes of its pages, n at a time: what a loop
-// writes to a database, or a file, at once.
+// Batches runs c, and hands out what parse makes of its pages, n at a time. Do your I/O in
+// the body of the loop, which writes a batch to a database, or a file, at once.
 //
 //	for books, err := range crawler.Batches(ctx, c, 100, 0, parse) {
 //		if err != nil {
@@ -25,8 +25,10 @@ import (
 //	}
 //
 // parse is called as a Handler is: in the visit, several at a time, one page of a site
-// after the other; a page is valid until it returns. Its error has the meaning that one
-// of a Handler has, and rows count beside nil and ErrStop alone. The body of the loop
+// after the other; a page is valid until it returns. Rows are kept only if it returns nil or
+// ErrStop. ErrRetry has the meaning that it has for a Handler. Any other error, or a panic,
+// ends the loop with that error; the page has not ended, and the next run fetches it again.
+// The body of the loop
 // runs on the goroutine of the caller. It may call c: Add brings what it has found out.
 //
 // In Options.Dir nothing is lost: each row comes at least once, whenever the process is
@@ -107,6 +109,7 @@ type tray[T any] struct {
 	news    chan struct{} // room for one word to the loop that there are rows, or over is set
 	rows    []T
 	pages   []parsed // whose rows these are, in their order
+	failed  error    // of parse: the loop ends with it
 	over    bool     // no visit puts any more
 	closed  bool     // the loop takes no more
 }
@@ -127,7 +130,15 @@ func newTray[T any](c *Crawler, n int, wait time.Duration, parse func(context.Co
 
 // Handle implements Handler: what there is of a page is put once its turn is back.
 func (t *tray[T]) Handle(ctx context.Context, p *Page) error {
-	rows, err := t.parse(ctx, p)
+	var rows []T
+	var err error
+	if panicked := safely("parse", func() { rows, err = t.parse(ctx, p) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil && !errors.Is(err, ErrStop) && !errors.Is(err, ErrRetry) {
+		p.held = func(*frontier.Turn) { t.fail(err) } // the page does not end: the next run fetches it again
+		return nil
+	}
 	if len(rows) > 0 && (err == nil || errors.Is(err, ErrStop)) {
 		p.held = func(turn *frontier.Turn) {
 			if !t.keep {
@@ -137,6 +148,16 @@ func (t *tray[T]) Handle(ctx context.Context, p *Page) error {
 		}
 	}
 	return err
+}
+
+// fail ends the loop with an error of parse.
+func (t *tray[T]) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed == nil {
+		t.failed = err
+	}
+	t.tell()
 }
 
 // put waits for room.
@@ -175,10 +196,11 @@ func (t *tray[T]) tell() {
 
 // A batch is what next has found.
 type batch[T any] struct {
-	rows  []T      // none: there are no more
-	pages []parsed // that have ended once rows are taken
-	ran   bool     // the run has ended by itself, with err
-	err   error
+	rows   []T      // none: there are no more
+	pages  []parsed // that have ended once rows are taken
+	failed error    // of parse
+	ran    bool     // the run has ended by itself, with err
+	err    error
 }
 
 // loop runs the crawl and yields what there is.
@@ -215,6 +237,7 @@ func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	}()
 	for t.err == nil {
 		if b = t.next(ctx, ran); len(b.rows) == 0 {
+			t.err = distinct(t.err, b.failed)
 			break
 		}
 		t.left = true
@@ -253,7 +276,8 @@ func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 			}
 		}
 		enough := len(t.rows) >= t.n || len(t.rows) > 0 && (late || t.over || rest <= 0)
-		done := ctx.Err() != nil || t.over && len(t.rows) == 0
+		done := ctx.Err() != nil || t.failed != nil || t.over && len(t.rows) == 0
+		b.failed = t.failed
 		if enough && !done {
 			b.rows, b.pages = t.cut()
 		}

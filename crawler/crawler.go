@@ -56,6 +56,9 @@ type Crawler struct {
 
 // New checks the options. The error is an *OptionError.
 func New(opts Options) (*Crawler, error) {
+	if err := opts.checkDir(); err != nil {
+		return nil, err
+	}
 	seeds, err := opts.prepare()
 	if err != nil {
 		return nil, err

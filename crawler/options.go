@@ -221,6 +221,19 @@ func (o *Options) check() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Logger = slog.New(contained{o.Logger.Handler()})
+	return nil
+}
+
+// checkDir finds what has no effect without Dir.
+func (o *Options) checkDir() error {
+	switch {
+	case o.Dir != "":
+	case len(o.Output) > 0:
+		return &OptionError{Field: "Output", Reason: "needs a Dir that it is written to"}
+	case len(o.Lift) > 0:
+		return &OptionError{Field: "Lift", Reason: "needs the Dir of the crawl in which it was ordered"}
+	}
 	return nil
 }
 

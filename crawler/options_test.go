@@ -418,7 +418,7 @@ func TestTheWireIsKeptForTheArchive(t *testing.T) {
 		want   bool
 	}{
 		"in memory": {false, nil, false}, "in a directory": {true, nil, true}, "without an archive": {true, []crawler.Output{crawler.OutputPages}, false},
-		"an archive alone": {true, []crawler.Output{crawler.OutputWARC}, true}, "an archive in memory": {false, []crawler.Output{crawler.OutputWARC}, false},
+		"an archive alone": {true, []crawler.Output{crawler.OutputWARC}, true},
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {

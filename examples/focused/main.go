@@ -2,8 +2,8 @@
 //
 //	go run ./examples/focused https://example.org/ walnut oil
 //
-// A link counts as much as the words of the topic in its own text and in the page that
-// it stands on. What the score orders is the queue of each site; how often a site is
+// A link counts as much as the words of the topic in its URL and on the page that it was
+// found on. What the score orders is the queue of each site; how often a site is
 // asked it does not change.
 package main
 
