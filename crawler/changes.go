@@ -12,6 +12,7 @@ type asked struct {
 	Settings map[string]string
 	Began    time.Time // the run
 	Revisits bool      // some run has fetched pages again: what waits for that is in the queue
+	Rescan   bool      // the run, or one before it, has begun to read the archive again and has not ended that
 
 	Processes []Process        // of the runs, this one included
 	Builds    map[string]Build // of them, by their digests
@@ -22,6 +23,7 @@ type asked struct {
 type Start struct {
 	Resumed  bool     // an earlier run had begun the crawl
 	Changes  []Change // settings that are not those of the last run
+	Rescan   bool     // it goes on reading the archive again, which an earlier run with Options.Rescan did not end
 	Requeued int      // URLs that a narrower scope had put aside and that are queued again
 	Orders   []Order  // of earlier runs, that hold
 	Carried  int      // sites whose robots.txt is known from the crawl that Options.Previous names, in a crawl that begins

@@ -32,6 +32,7 @@ type Crawler struct {
 	visits   *Job
 	frontier *frontier.Frontier
 	db       *storage.DB // nil without Options.Dir
+	rescans  *asked      // with which it is kept that the archive is to be read again; nil: it is not
 	revisits bool        // what waits to be fetched again may be in the queue
 	run      time.Time   // by which its status is known as that of this run
 
@@ -149,7 +150,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	if c.opts.Rescan {
+	if c.rescans != nil {
 		err = c.rescan(ctx)
 	}
 	if err == nil {
@@ -408,7 +409,10 @@ func (c *Crawler) resume() error {
 	}
 	now.Revisits = c.opts.Revisit != nil || old.Revisits
 	c.run, c.revisits = now.Began, now.Revisits
-	start := Start{Resumed: known, Orders: c.kept}
+	start := Start{Resumed: known, Orders: c.kept, Rescan: old.Rescan && !c.opts.Rescan}
+	if now.Rescan = c.opts.Rescan || old.Rescan; now.Rescan {
+		c.rescans = &now
+	}
 	if known {
 		start.Changes = old.changes(&c.opts)
 	} else if start.Carried, err = c.carry(); err != nil {

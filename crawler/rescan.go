@@ -39,7 +39,8 @@ type archivedAnswer struct {
 }
 
 // rescan queues what the pages of the archive link to, is wanted now, and was
-// never queued. It ends early, without an error, when the crawl is stopped.
+// never queued. It ends early, without an error, when the crawl is stopped: then, and
+// after a kill, the next run begins it again.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {
@@ -66,7 +67,11 @@ func (c *Crawler) rescan(ctx context.Context) error {
 	if r.lost > 0 {
 		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
 	}
-	return nil
+	if ctx.Err() != nil || c.stopped() {
+		return nil
+	}
+	c.rescans.Rescan = false
+	return c.db.Put(keyAsked, c.rescans)
 }
 
 // file reads one file of the archive. What is damaged is told of and skipped.

@@ -165,6 +165,9 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	for _, o := range s.Orders {
 		p.note("crawl: as it was told on %s: %s (--lift takes it back)", o.Time.UTC().Format(time.DateOnly), o)
 	}
+	if s.Rescan {
+		p.note("crawl: an earlier run with --rescan did not end reading the archive again: this one does")
+	}
 	if s.Requeued > 0 {
 		p.note("crawl: %s put aside by a narrower scope, and queued again", were(s.Requeued, "URL"))
 	}

@@ -20,8 +20,9 @@ const (
 	exitCheck    = 3   // done, but a check failed
 	exitNothing  = 4   // nothing could be fetched
 	exitDiskFull = 5   // or another limit of the machine
-	exitState    = 6   // the crawl's directory is damaged, or of another version
+	exitState    = 6   // the crawl's directory is damaged
 	exitInUse    = 7   // another process holds the crawl
+	exitLayout   = 8   // the crawl is of a layout that this version does not read
 	exitLater    = 10  // stopped early, or something waits for a clock: the same command goes on
 	exitForced   = 130 // stopped at once; the same command goes on
 )
@@ -49,6 +50,8 @@ var exitCodes = []exitMeaning{
 		"The message says which command finishes a purge. `crawl verify DIR` names what is damaged. Restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
 	{exitInUse, "the crawl is in use by another process",
 		"Nothing: another process is at work on it. For a timer this is a success."},
+	{exitLayout, "the crawl was written by a version whose layout this one does not read; nothing is damaged",
+		"Go on with it, and export it, by the version that wrote it; or begin again with `--fresh`, which moves it aside. docs/outputs.md says what a version promises."},
 	{exitLater, "stopped early (also by --max-time), or what is left, or to be fetched again, is not due within the patience: the same command goes on",
 		"Run the same command, now or at the next turn of a timer."},
 	{exitForced, "stopped at once: the same command goes on",
@@ -166,7 +169,9 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &inUse), errors.As(err, &making):
 		return exitInUse
-	case errors.As(err, &damaged), errors.As(err, &version), errors.As(err, &purge):
+	case errors.As(err, &version):
+		return exitLayout
+	case errors.As(err, &damaged), errors.As(err, &purge):
 		return exitState
 	case storage.DiskFull(err), fetch.TooManyOpen(err):
 		return exitDiskFull

@@ -77,6 +77,12 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 	if f.dry {
 		return p.check(ctx, opts, f)
 	}
+	if _, err := crawler.New(opts); err != nil { // before anything is made or moved
+		return err
+	}
+	if _, err := logger(io.Discard, f.log); err != nil {
+		return err
+	}
 	if f.series != "" {
 		snapshot, wrong := p.beginSnapshot(f, &opts)
 		if wrong != nil {

@@ -135,6 +135,9 @@ func (p *program) startRun(self string, r scheduler.Run) (scheduler.Child, error
 	if !r.Due.IsZero() {
 		args = append(args, "--due", r.Due.UTC().Format(time.RFC3339))
 	}
+	if r.Fresh {
+		args = append(args, "--fresh")
+	}
 	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = p.out, p.err
 	ownGroup(cmd)

@@ -93,6 +93,12 @@ func (v *checker) state(tx *bbolt.Tx) error {
 	if first, _ := tx.Cursor().First(); first == nil {
 		return &DamagedError{v.path, ErrEmpty}
 	}
+	// A state of another layout has other buckets.
+	if meta := tx.Bucket(bucketMeta); meta != nil {
+		if _, err := layout(meta, v.path); err != nil {
+			return err
+		}
+	}
 	for _, name := range buckets {
 		if tx.Bucket(name) == nil {
 			return &DamagedError{v.path, fmt.Errorf("bucket %s is missing", name)}

@@ -36,7 +36,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// A VersionError says that a crawl was written by a version with another layout.
+// A VersionError says that a crawl was written by a version whose layout this one does not
+// read. Nothing of the crawl is damaged.
 type VersionError struct {
 	Path      string
 	Have, Can uint64

@@ -153,7 +153,7 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 
 var errNoState = errors.New("not the state of a crawl")
 
-// layout checks that a state file is one of this version's, and returns the key of
+// layout checks that this version reads the layout of a state file, and returns the key of
 // its fingerprints. The error is a *VersionError or a *DamagedError.
 func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
 	none := &DamagedError{path, errNoState}
@@ -164,7 +164,7 @@ func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
 	if len(version) != 8 || len(key) != 8 {
 		return 0, none
 	}
-	if v := binary.BigEndian.Uint64(version); v != schemaVersion {
+	if v := binary.BigEndian.Uint64(version); v < oldestLayout || v > schemaVersion {
 		return 0, &VersionError{path, v, schemaVersion}
 	}
 	return binary.BigEndian.Uint64(key), nil

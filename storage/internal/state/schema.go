@@ -10,8 +10,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// schemaVersion is the layout of the buckets below.
-const schemaVersion = 10
+// schemaVersion is the layout of the buckets below. Those from oldestLayout on are read, too:
+// what one lacks has the meaning that it had then. A run that goes on with such a crawl
+// writes schemaVersion.
+const (
+	oldestLayout  = 10
+	schemaVersion = 10
+)
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an

@@ -339,6 +339,9 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 		}
 	}
 	meta := tx.Bucket(bucketMeta)
+	if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
+		return err
+	}
 	if db.begun.Unclean { // kept beyond this run, which may end before its first request
 		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
 			return err

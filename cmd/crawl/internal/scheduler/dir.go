@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/schedule"
 	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // A Dir is the series in a directory.
@@ -19,6 +20,7 @@ type Dir struct {
 
 	over  series.Snapshot // that was found to be over: it stays so
 	ended time.Time
+	dead  error // why the newest snapshot cannot be gone on with
 
 	missed missed
 }
@@ -33,8 +35,12 @@ type missed struct {
 // Schedule implements Series.
 func (d *Dir) Schedule() (*schedule.Schedule, error) { return d.Job() }
 
-// Ran implements Series. A snapshot whose state cannot be read counts as one that has
-// not ended: who goes on with it says what is wrong.
+// Dead implements Series.
+func (d *Dir) Dead() error { return d.dead }
+
+// Ran implements Series. A snapshot that is damaged, or of a layout that cannot be read, is
+// Dead and counts as one that has ended. One whose state cannot be read for another reason
+// counts as one that has not: its next run says what is wrong.
 func (d *Dir) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error) {
 	ran, busy, err = d.Known(child)
 	if err == nil && ran.Last.IsZero() && ran.Since.IsZero() {
@@ -57,6 +63,7 @@ func (d *Dir) Known(child bool) (ran schedule.Ran, busy error, err error) {
 		return ran, nil, err
 	}
 	ran.Since, ran.Last = d.missed.since, d.missed.last
+	d.dead = nil
 	var last series.Snapshot
 	if len(snapshots) > 0 {
 		last = snapshots[len(snapshots)-1]
@@ -99,7 +106,12 @@ func (d *Dir) state(last series.Snapshot) (going bool, ended time.Time, busy err
 	if last == d.over {
 		return false, d.ended, nil
 	}
+	var damaged *storage.DamagedError
+	var version *storage.VersionError
 	switch state, err := last.State(); {
+	case errors.As(err, &damaged), errors.As(err, &version):
+		d.dead = err
+		return false, time.Time{}, nil
 	case err != nil:
 		return true, time.Time{}, nil
 	case state.Running:

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -32,6 +34,7 @@ type job struct {
 	tries int       // that have failed
 	again time.Time // not before that
 	rests bool      // until the next time
+	dead  time.Time // nominal time of a snapshot whose run said that it is damaged; zero: none
 	held  time.Time // since when a run waits for room
 	waits time.Time // when one was last seen to wait for the one before
 
@@ -47,6 +50,9 @@ type idle struct {
 	plan     schedule.Plan
 }
 
+// errDead is why a snapshot is left whose state can be read, and whose run refused it.
+var errDead = errors.New("its run found it damaged")
+
 // lookAt finds out what is to be done for a series, and does it. wake is when something
 // falls due; zero: nobody knows.
 func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake time.Time) {
@@ -59,6 +65,10 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	if err != nil {
 		s.tell(j, err)
 		return time.Time{}
+	}
+	dead := j.series.Dead()
+	if dead == nil && j.child == nil && ran.Going && !j.dead.IsZero() && j.dead.Equal(ran.Last) {
+		ran.Going, dead = false, errDead
 	}
 	if j.child != nil {
 		ran.Going = true
@@ -81,8 +91,12 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 		s.tell(j, nil)
 		return wake
 	}
-	s.tell(j, busy)
-	run := Run{Dir: j.dir, Due: plan.Run}
+	if busy == nil && dead != nil {
+		s.tell(j, fmt.Errorf("the newest snapshot cannot be gone on with, and the next run makes another one: %w", dead))
+	} else {
+		s.tell(j, busy)
+	}
+	run := Run{Dir: j.dir, Due: plan.Run, Fresh: dead != nil}
 	task := run.Due
 	if ran.Going {
 		run.Due, task = time.Time{}, later(last, plan.Waiting)
@@ -201,7 +215,10 @@ func (s *Scheduler) over(e ending) {
 	case made && (e.code == stopped || e.code == forced):
 		s.o.Say(j.dir, "the run was stopped: it goes on at the next time, or when the scheduler is started again")
 		s.rest(j, made, run)
-	case e.code == usage || e.code == damaged:
+	case e.code == usage || e.code == damaged || e.code == layout:
+		if made && e.code != usage {
+			j.dead = ran.Last
+		}
 		s.o.Say(j.dir, "the run ended with exit code %d, which wants to be mended: it is tried at the next time", e.code)
 		s.rest(j, made, run)
 	default:

@@ -20,6 +20,7 @@ const (
 	usage   = 2
 	damaged = 6
 	inUse   = 7
+	layout  = 8
 	stopped = 10
 	forced  = 130
 )
@@ -27,8 +28,9 @@ const (
 // A Run is what a child is to do: the run of a nominal time, or, where Due is zero, to go
 // on with the newest snapshot.
 type Run struct {
-	Dir string
-	Due time.Time
+	Dir   string
+	Due   time.Time
+	Fresh bool // make the next snapshot though the last one is not over: that cannot be gone on with
 }
 
 // A Child is a process that makes a snapshot.
@@ -44,6 +46,9 @@ type Series interface {
 	// somebody looks at a new series is kept.
 	Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error)
 	NoteMissed(...series.Missed) error
+	// Dead says why the newest snapshot cannot be gone on with, as Ran found it; nil: it
+	// can, or it is over.
+	Dead() error
 	// Schedule reads the job file.
 	Schedule() (*schedule.Schedule, error)
 }

@@ -111,6 +111,8 @@ func (w *world) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, er
 	return ran, busy, nil
 }
 
+func (w *world) Dead() error { return nil }
+
 func (w *world) NoteMissed(runs ...series.Missed) error {
 	w.step()
 	defer w.step()

@@ -1,0 +1,38 @@
+package scheduler
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A snapshot that is damaged does not stop its series; one that has not begun is gone on
+// with.
+func TestADeadSnapshotCountsAsOver(t *testing.T) {
+	start := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		state []byte
+		dead  bool
+	}{
+		"damaged":     {bytes.Repeat([]byte("no state"), 1<<12), true},
+		"never whole": {[]byte("x"), false},
+	} {
+		d := &Dir{Series: series.Series{Dir: t.TempDir()}}
+		snapshot := filepath.Join(d.Dir, series.SnapshotName(start))
+		if err := os.Mkdir(snapshot, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(snapshot, storage.StateFile), c.state, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		ran, busy, err := d.Ran(start.Add(time.Hour), false)
+		if err != nil || busy != nil || ran.Going == c.dead || (d.Dead() != nil) != c.dead || !ran.Last.Equal(start) {
+			t.Errorf("%s: %+v, busy %v, dead %v, %v", name, ran, busy, d.Dead(), err)
+		}
+	}
+}
