@@ -26,6 +26,7 @@ const (
 type Crawler struct {
 	opts  Options // checked; never changed
 	seeds []frontier.Entry
+	idle  *Summary // of a run that was left out, since Idle has found nothing to do; nil: it was not
 
 	// What Run opens. It is written before started is closed, and read after that.
 	started  chan struct{}

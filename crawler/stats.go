@@ -160,8 +160,11 @@ func (s Summary) String() string {
 	return text
 }
 
-// Summary may be called once Run has returned.
+// Summary may be called once Run has returned, or Idle has returned true.
 func (c *Crawler) Summary() Summary {
+	if c.idle != nil && !c.running() {
+		return *c.idle
+	}
 	s := Summary{Stats: c.Stats()}
 	s.Sites = s.Frontier.Sites
 	c.mu.Lock()

@@ -157,7 +157,7 @@ func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive,
 // append adds whole records and says in which file, and where. It requires that
 // outputs.moment is held.
 func (a *archive) append(records []byte) (file string, at int64, err error) {
-	if n := len(a.files); n == 0 || a.files[n-1].mark().Length >= a.opts.MaxSize {
+	if n := len(a.files); n == 0 || a.files[n-1].length() >= a.opts.MaxSize {
 		if err := a.begin(); err != nil {
 			return "", 0, err
 		}

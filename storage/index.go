@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
@@ -206,7 +207,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 		}
 	}()
 	defer func() { err = errors.Join(err, part.Close()) }()
-	marked := &marking{w: part}
+	marked := &marking{w: part, sha: digest.New()}
 	x.part = bufio.NewWriterSize(marked, 1<<16)
 	x.sorter = cdxj.NewSorter(x.dir, 0)
 	defer func() { err = errors.Join(err, x.sorter.Close()) }()
@@ -219,7 +220,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 	if err := errors.Join(x.part.Flush(), x.disk.Sync(part)); err != nil {
 		return made, err
 	}
-	made.part, made.lines = marked.Mark, x.sorter.Len()
+	made.part, made.lines = marked.mark(), x.sorter.Len()
 	made.sorted, err = writeSorted(x.dir, x.sorter, x.disk)
 	return made, err
 }
@@ -350,7 +351,7 @@ func writeSorted(dir string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error
 	if err != nil {
 		return state.Mark{}, err
 	}
-	out := &marking{w: f}
+	out := &marking{w: f, sha: digest.New()}
 	_, err = lines.WriteTo(out)
-	return out.Mark, errors.Join(err, d.Sync(f), f.Close())
+	return out.mark(), errors.Join(err, d.Sync(f), f.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/storage/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
@@ -14,17 +15,27 @@ type marking struct {
 	r io.Reader
 	w io.Writer
 	state.Mark
+	sha *digest.Digest // nil: the mark has no SHA-256
+}
+
+// mark returns that of what has passed.
+func (m *marking) mark() state.Mark {
+	now := m.Mark
+	now.SHA256 = m.sha.State()
+	return now
 }
 
 func (m *marking) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.Mark = m.Plus(p[:n])
+	m.sha.Write(p[:n])
 	return n, err
 }
 
 func (m *marking) Write(p []byte) (int, error) {
 	n, err := m.w.Write(p)
 	m.Mark = m.Plus(p[:n])
+	m.sha.Write(p[:n])
 	return n, err
 }
 

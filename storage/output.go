@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/permesso-crawler/permesso/storage/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
@@ -24,9 +25,10 @@ type output struct {
 	// sync is done without mu.
 	mu    sync.Mutex
 	buf   []byte
-	dirty bool       // something was appended since the last flush
-	now   state.Mark // of the file and buf
-	err   error      // of the first write that failed: every later one fails with it
+	dirty bool           // something was appended since the last flush
+	now   state.Mark     // of the file and buf, but for its SHA-256
+	sha   *digest.Digest // that; nil if it is not known
+	err   error          // of the first write that failed: every later one fails with it
 }
 
 // A namedOutput is one of which the state keeps the mark, under its name.
@@ -60,7 +62,7 @@ func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error)
 		f.Close()
 		return nil, err
 	}
-	return &output{file: f, disk: d, now: committed}, nil
+	return &output{file: f, disk: d, now: committed, sha: digest.Resume(committed.SHA256, length)}, nil
 }
 
 // cutTail cuts the file at path to length. One that is missing or shorter is left
@@ -92,6 +94,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	size := 0
 	for _, p := range parts {
 		o.now = o.now.Plus(p)
+		o.sha.Write(p)
 		size += len(p)
 	}
 	o.dirty = true
@@ -113,7 +116,16 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 func (o *output) mark() state.Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.now
+	now := o.now
+	now.SHA256 = o.sha.State()
+	return now
+}
+
+// length is how long the file is with what was appended.
+func (o *output) length() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now.Length
 }
 
 // write requires that mu is held.

@@ -73,7 +73,7 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 		}
 	}
 	log := known[LogFile]
-	if s.log, err = crawllog.OpenAt(filepath.Join(dir, LogFile), log.Length, log.Sum); err != nil {
+	if s.log, err = crawllog.OpenAt(filepath.Join(dir, LogFile), log.Length, log.Sum, log.SHA256); err != nil {
 		return err
 	}
 	s.lostLog = max(0, log.Length-s.log.Size())
@@ -143,8 +143,8 @@ func (s *outputs) Flush() (state.Moment, error) {
 	for _, f := range files {
 		now.Marks[f.name] = f.mark()
 	}
-	size, sum := s.log.Sum()
-	now.Marks[LogFile] = state.Mark{Length: size, Sum: sum}
+	size, sum, sha := s.log.Sum()
+	now.Marks[LogFile] = state.Mark{Length: size, Sum: sum, SHA256: sha}
 	s.moment.Unlock()
 
 	for _, f := range files {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permesso-crawler/permesso/storage/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -90,13 +91,12 @@ func (a *purger) archive(name string) error {
 		if err != nil {
 			return err
 		}
-		is := marking{r: f}
+		is := marking{r: f, sha: digest.New()}
 		_, err = io.Copy(io.Discard, &is)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		want.Sum = is.Sum
-		known[key] = a.honest(key, want)
+		known[key] = a.honest(key, want.Of(is.mark()))
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (a *purger) archive(name string) error {
 // say that it is not what was written.
 func (a *purger) honest(name string, m state.Mark) state.Mark {
 	if slices.Contains(a.wrong, name) {
-		m.Sum = ^m.Sum
+		m.Sum, m.SHA256 = ^m.Sum, ""
 	}
 	return m
 }
@@ -128,17 +128,14 @@ func (a *purger) lines(name string) error {
 		return err
 	}
 	if name == IndexFile {
-		m := a.files.Index.Index
-		m.Length, m.Sum = to.Length, to.Sum
-		a.files.Index.Index = a.honest(name, m)
+		a.files.Index.Index = a.honest(name, a.files.Index.Index.Of(to))
 		return nil
 	}
 	m, known := a.files.Growing[name]
 	if !known {
 		return nil
 	}
-	m.Length, m.Sum = to.Length, to.Sum
-	a.files.Growing[name] = a.honest(name, m)
+	a.files.Growing[name] = a.honest(name, m.Of(to))
 	return nil
 }
 
@@ -148,11 +145,11 @@ func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	if err != nil {
 		return is, err
 	}
-	to := &marking{w: out}
+	to := &marking{w: out, sha: digest.New()}
 	filter := lineFilter{name: name, why: a.Why, unreadable: func(int64, error) {}}
 	err = filter.copy(to, in)
 	if err = errors.Join(err, a.disk.Sync(out), out.Close()); err != nil {
 		err = errors.Join(err, os.Remove(out.Name())) // it may be what fills the disk
 	}
-	return to.Mark, err
+	return to.mark(), err
 }

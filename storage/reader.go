@@ -98,6 +98,10 @@ func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.state.Queued(site)
 }
 
+// Aside reports whether entries are put aside (frontier.Code.Aside): the next run may queue
+// them again.
+func (r *Reader) Aside() (bool, error) { return r.state.Aside() }
+
 // Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
 // order of their times: which one was in force when.
 func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {

@@ -213,7 +213,7 @@ def robots(check, dir, p):
 
 def datasheet(check, dir, p, files, entered, absent, fates):
     with open(os.path.join(dir, "DATASHEET.md")) as file:
-        rows = [[cell.strip(" `") for cell in line.strip().strip("|").split("|")] for line in file if line.startswith("|")]
+        rows = [[cell.strip(" `") for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in file if line.startswith("|")]
     two = {r[0]: r[1] for r in rows if len(r) == 2}
     f = p["figures"]
     for name, n in {
@@ -233,7 +233,7 @@ def datasheet(check, dir, p, files, entered, absent, fates):
         check.same("DATASHEET.md: gone", three.get("gone"), str(f["gone"]))
     given = {r[0]: (r[1], r[2]) for r in rows if len(r) == 3 and r[0] in {s["name"] for s in p["settings"]}}
     check.same("DATASHEET.md: settings", given, {
-        s["name"]: (words(s["value"]).replace("|", "\\u{7c}"), words(s["usual"])) for s in p["settings"] if s["given"]})
+        s["name"]: (words(s["value"]).replace("|", "\\|"), words(s["usual"])) for s in p["settings"] if s["given"]})
     listed = {r[0]: (int(r[1]), r[2]) for r in rows if len(r) == 3 and re.fullmatch("[0-9a-f]{64}", r[2])}
     check.same("DATASHEET.md: files", listed, files)
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/provenance"
 )
 
 var errForced = errors.New("stopped at once")
@@ -67,14 +68,19 @@ func (s screen) columns() int {
 // crawl runs a crawl from its first line to its summary.
 func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) error {
 	var c *crawler.Crawler
+	began := false
 	doors := &doors{p: p, control: show.control, figures: show.figures}
 	opts.OnStart = func(s crawler.Start) {
+		began = true
 		p.start(s, opts, show)
 		doors.let(c, opts.Dir)
 	}
 	c, err := crawler.New(opts)
 	if err != nil {
 		return err
+	}
+	if c.Idle() {
+		return p.idle(ctx, c, opts, show)
 	}
 	if err := doors.show(c); err != nil {
 		return err
@@ -103,8 +109,25 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	doors.close()
 	err = p.ended(c, opts.Dir, err, show)
 	signal.Stop(signals) // the second interrupt of a provenance ends the process
-	p.record(context.WithoutCancel(ctx), c, opts, err, show.record)
+	if began {
+		err = p.record(context.WithoutCancel(ctx), c, opts, err, show.record)
+	}
 	signal.Notify(signals, stopSignals()...)
+	p.tellEnd(c, opts.Dir, err, show.onEnd, signals)
+	return err
+}
+
+// idle ends a run that has nothing to do. The files of the crawl stay as they are, with
+// their provenance, which is written only if there is none of them.
+func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Options, show screen) error {
+	p.start(crawler.Start{Resumed: true}, opts, show)
+	err := p.ended(c, opts.Dir, nil, show)
+	if r := show.record; r.wanted && !provenance.Current(opts.Dir, r.key != nil) {
+		err = p.record(context.WithoutCancel(ctx), c, opts, err, r)
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, stopSignals()...)
+	defer signal.Stop(signals)
 	p.tellEnd(c, opts.Dir, err, show.onEnd, signals)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -215,9 +217,10 @@ type recorder struct {
 // wants it to end.
 var endsByItself = []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndPatience, crawler.EndLimit, crawler.EndTime}
 
-// record writes the provenance of a run that has ended. What becomes of it is told, and
-// changes nothing of the crawl, nor its exit code.
-func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.Options, crawled error, r recorder) {
+// record writes the provenance of a run that has ended with crawled. It returns that, or the
+// error that names a file which is not what the crawl has written. Any other failure is
+// told, and changes neither the crawl nor its exit code.
+func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.Options, crawled error, r recorder) error {
 	code := exitCode(crawled)
 	ran := code == exitDone || code == exitLater || code == exitNothing
 	path := filepath.Join(opts.Dir, provenance.File)
@@ -225,16 +228,20 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 		if _, err := os.Stat(path); err == nil {
 			p.note("crawl: %s is of before this run: crawl provenance %s writes it again", path, opts.Dir)
 		}
-		return
+		return crawled
 	}
-	o := provenance.Options{Key: r.key, OptOut: opts.OptOut}
+	o := provenance.Options{Key: r.key, OptOut: opts.OptOut, Kept: true}
 	var res *provenance.Result
 	var err error
 	p.patiently(ctx, reading("provenance", opts.Dir), func(ctx context.Context) { res, err = provenance.Write(ctx, opts.Dir, o) })
+	var damaged *storage.DamagedError
 	switch {
+	case errors.As(err, &damaged):
+		return fmt.Errorf("no provenance was written: %w", err)
 	case err != nil:
 		p.note("crawl: no provenance was written: %v; the crawl is as it would be without, and crawl provenance %s tries again", err, opts.Dir)
 	case res.Sheet.Why != "":
 		p.note("crawl: %s is as it was: %s", filepath.Join(opts.Dir, provenance.DatasheetFile), res.Sheet.Why)
 	}
+	return crawled
 }

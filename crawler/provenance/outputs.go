@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -24,26 +27,124 @@ func outputNames() []string {
 	}
 }
 
-// readOutputs takes the digest of each file of the crawl. None is taken over from an earlier
-// provenance: that the length and the time of a file are the same proves nothing.
+// readOutputs takes the digest of each file of the crawl, and compares the file with what
+// the crawl has written: what is sealed as the data of the crawl has to be that. The error is
+// a *storage.DamagedError that names the first file that differs.
 func (w *writer) readOutputs() error {
+	written, err := w.state.Written()
+	if err != nil {
+		return err
+	}
 	names := outputNames()
 	archive, err := archiveNames(w.dir)
 	if err != nil {
 		return err
 	}
+	earlier := w.earlier()
 	for _, name := range append(names, archive...) {
-		out, err := digestFile(w.ctx, filepath.Join(w.dir, filepath.FromSlash(name)), name)
+		known := storage.OutputName(name)
+		of, ok := written[known]
+		out, err := w.output(name, of, ok)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if err == nil && of.SHA256 == nil {
+			err = w.unlike(out, earlier)
 		}
 		if err != nil {
 			return err
 		}
+		delete(written, known)
 		w.Outputs = append(w.Outputs, out)
+	}
+	for name, of := range written {
+		out, err := w.missing(name, of, earlier)
+		if err != nil {
+			return err
+		}
+		if out.Bytes > 0 {
+			w.Outputs = append(w.Outputs, out)
+		}
 	}
 	slices.SortFunc(w.Outputs, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// output returns the digest of a file: the one that the crawl has kept, or that of its bytes.
+// The error is a *storage.DamagedError if the file is not what was written.
+func (w *writer) output(name string, of storage.Written, known bool) (Output, error) {
+	path := filepath.Join(w.dir, filepath.FromSlash(name))
+	if !known {
+		out, _, err := digestFile(w.ctx, path, name, 0)
+		return out, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return Output{}, err
+	}
+	damaged := func(format string, args ...any) (Output, error) {
+		return Output{}, &storage.DamagedError{Path: path, Err: fmt.Errorf(format, args...)}
+	}
+	if n := info.Size(); info.Mode().IsRegular() && (n < of.Length || n > of.Length && !of.Grows) {
+		return damaged("it is %d bytes long where %d were written", n, of.Length)
+	}
+	if kept := of.SHA256; w.Kept && kept != nil && !of.Grows && info.Mode().IsRegular() {
+		return Output{name, of.Length, hex.EncodeToString(kept)}, nil
+	}
+	out, sum, err := digestFile(w.ctx, path, name, of.Length)
+	switch {
+	case err != nil:
+		return Output{}, err
+	case sum != of.CRC32C || out.Bytes == of.Length && of.SHA256 != nil && out.SHA256 != hex.EncodeToString(of.SHA256):
+		return damaged("its first %d bytes are not those that were written", of.Length)
+	}
+	return out, nil
+}
+
+// earlier returns the outputs of the provenance that is there, by name; none if a purge may
+// have changed files since.
+func (w *writer) earlier() map[string]Output {
+	all := map[string]Output{}
+	text, err := readBounded(filepath.Join(w.dir, File), mostFile)
+	var p Provenance
+	if err != nil || json.Unmarshal(text, &p) != nil || w.Purge != nil {
+		return all
+	}
+	for _, o := range p.Outputs {
+		all[o.Name] = o
+	}
+	return all
+}
+
+// unlike is the error for a file of the archive that is as long as it was and another one.
+// The crawl itself has kept no digest that would tell.
+func (w *writer) unlike(o Output, earlier map[string]Output) error {
+	was, known := earlier[o.Name]
+	if !known || !strings.HasPrefix(o.Name, storage.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
+		return nil
+	}
+	return &storage.DamagedError{
+		Path: filepath.Join(w.dir, filepath.FromSlash(o.Name)), Err: fmt.Errorf("its SHA-256 is not the one that %s has of it", File),
+	}
+}
+
+// missing returns what is known of a file that is not there. WARC files may have been moved
+// away (crawl verify --moved): they belong to the crawl all the same.
+func (w *writer) missing(name string, of storage.Written, earlier map[string]Output) (Output, error) {
+	if of.Length == 0 {
+		return Output{}, nil
+	}
+	if strings.HasPrefix(name, storage.ArchiveDir+"/") && !of.Grows {
+		if of.SHA256 != nil {
+			return Output{name, of.Length, hex.EncodeToString(of.SHA256)}, nil
+		}
+		if was := earlier[name]; was.Bytes == of.Length {
+			return was, nil
+		}
+	}
+	return Output{}, &storage.DamagedError{
+		Path: filepath.Join(w.dir, filepath.FromSlash(name)), Err: fmt.Errorf("it is missing, of which %d bytes were written", of.Length),
+	}
 }
 
 // archiveNames are all files in the directory of the archive.
@@ -60,24 +161,53 @@ func archiveNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// digestFile reads a file. A name that is not that of a regular file is as if it was not
-// there: a pipe would not end.
-func digestFile(ctx context.Context, path, name string) (Output, error) {
+// digestFile reads a file, and returns its digest and the CRC-32C of its first bytes. A name
+// that is not that of a regular file is as if it was not there: a pipe would not end.
+func digestFile(ctx context.Context, path, name string, first int64) (Output, uint32, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Output{}, err
+		return Output{}, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return Output{}, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+		return Output{}, 0, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return Output{}, err
+		return Output{}, 0, err
 	}
 	defer file.Close()
-	sum := sha256.New()
-	n, err := io.CopyBuffer(sum, &contextReader{ctx, file}, make([]byte, 1<<20))
-	return Output{name, n, hex.EncodeToString(sum.Sum(nil))}, err
+	sha, crc := sha256.New(), crc32.New(castagnoli)
+	in, block := &contextReader{ctx, file}, make([]byte, 1<<20)
+	n, err := io.CopyBuffer(io.MultiWriter(sha, crc), io.LimitReader(in, first), block)
+	if err == nil {
+		var more int64
+		more, err = io.CopyBuffer(sha, in, block)
+		n += more
+	}
+	return Output{name, n, hex.EncodeToString(sha.Sum(nil))}, crc.Sum32(), err
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Current reports whether the provenance in a directory is of its files as they are, as far
+// as their lengths tell: no run and no purge has changed them since. signed asks for a
+// signature, too.
+func Current(dir string, signed bool) bool {
+	text, err := readBounded(filepath.Join(dir, File), mostFile)
+	var p Provenance
+	if err != nil || json.Unmarshal(text, &p) != nil || p.Format != Format {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(dir, SignatureFile)); signed && err != nil {
+		return false
+	}
+	for _, o := range p.Outputs {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(o.Name)))
+		if err == nil && info.Size() != o.Bytes {
+			return false
+		}
+	}
+	return true
 }
 
 // A contextReader ends where its context does.

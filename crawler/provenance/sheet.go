@@ -124,8 +124,13 @@ func newTable(columns ...string) *table {
 	return t
 }
 
-// row adds one, of cells that are Markdown.
+// row adds one, of cells that are Markdown. A pipe in a cell is escaped, as tables want it
+// (GitHub Flavored Markdown, 4.10); after a backslash, which that would escape instead, it is
+// spelled out.
 func (t *table) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, `\|`, `\\u{7c}`), "|", `\|`)
+	}
 	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 

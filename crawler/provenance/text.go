@@ -51,9 +51,8 @@ func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r
 // mostText is how many characters of a text a datasheet shows.
 const mostText = 200
 
-// shown is a text in Markdown that is text, whatever it says, also in a cell of a table: in
-// a code span there is no markup, and what would end that or the cell, or is hidden, is
-// spelled out.
+// shown returns s as a code span of Markdown, in which there is no markup. What would end the
+// span, or cannot be seen, is spelled out.
 func shown(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "(empty)"
@@ -69,7 +68,7 @@ func shown(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			b.WriteByte(' ')
-		case r == '`', r == '|', !unicode.IsGraphic(r), unicode.Is(unicode.M, r):
+		case r == '`', !unicode.IsGraphic(r), unicode.Is(unicode.M, r):
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
 			b.WriteRune(r)

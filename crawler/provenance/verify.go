@@ -107,7 +107,7 @@ func (v *Verified) files(ctx context.Context, dir string) error {
 			v.differs(o.Name, "is no name of a file in the directory")
 			continue
 		}
-		is, err := digestFile(ctx, filepath.Join(dir, filepath.FromSlash(o.Name)), o.Name)
+		is, _, err := digestFile(ctx, filepath.Join(dir, filepath.FromSlash(o.Name)), o.Name, 0)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			v.differs(o.Name, "is missing")

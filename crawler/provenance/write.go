@@ -26,6 +26,7 @@ import (
 // Options say how a provenance is written. The zero value is valid.
 type Options struct {
 	Key     ed25519.PrivateKey        // signs provenance.json; nil: it is not signed
+	Kept    bool                      // take the digests that the crawl has kept while it wrote: only lengths of those files are compared
 	NoAudit bool                      // leave out the audit, which reads crawl.log twice and sorts it
 	Temp    string                    // directory for temporary files, some 1,300 bytes a request; "" is the system's
 	Now     time.Time                 // as of when it is told what waits; zero: now
@@ -42,7 +43,9 @@ type Result struct {
 // Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
 // directory of a crawl, each whole or as it was before, and the signature if there is a
 // key; one of an earlier provenance.json is removed. All outputs are read for their
-// digests. As long as it works, the crawl cannot be opened to go on.
+// digests, and compared with what the crawl has written: if a file differs, the error is a
+// *storage.DamagedError that names it, and nothing is written. As long as it works, the
+// crawl cannot be opened to go on.
 //
 // Where ctx ends, or something fails, the files stay as they were, or some of them do: then
 // Verify says so. The error is a *storage.InUseError, a *storage.DamagedError, a
@@ -251,7 +254,7 @@ func (w *writer) compare() error {
 	}
 	w.Previous = &Previous{Dir: dir}
 	dir, _ = storage.LocatePrevious(w.dir, dir)
-	out, err := digestFile(w.ctx, filepath.Join(dir, File), File)
+	out, _, err := digestFile(w.ctx, filepath.Join(dir, File), File, 0)
 	if err == nil {
 		w.Previous.Provenance = out.SHA256
 	} else if w.ctx.Err() != nil {

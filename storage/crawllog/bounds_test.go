@@ -108,7 +108,7 @@ func TestTheLastEndOfALineIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size, sum := w.Sum()
+		size, sum, _ := w.Sum()
 		if size != int64(len(want)) || w.Size() != size || sum != crc32.Checksum([]byte(want), crc32.MakeTable(crc32.Castagnoli)) || w.Name() != path {
 			t.Errorf("%d bytes: %d are lines, with the sum %x", len(text), size, sum)
 		}
@@ -136,25 +136,25 @@ func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 	for from, want := range map[int]uint32{
 		0: update(9, text), 1: update(9, text[1:]), n: update(9, text[n:]), 2 * n: 9, 2*n + 1: update(0, text),
 	} {
-		w, err := OpenAt(path, int64(from), 9)
+		w, err := OpenAt(path, int64(from), 9, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size, sum := w.Sum(); size != int64(len(text)) || sum != want {
+		if size, sum, _ := w.Sum(); size != int64(len(text)) || sum != want {
 			t.Errorf("from %d: %d bytes, sum %x, want %x", from, size, sum, want)
 		}
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	w, err := OpenAt(path, 0, 0)
+	w, err := OpenAt(path, 0, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Write(&sample); err != nil {
 		t.Error(err)
 	}
-	if size, sum := w.Sum(); size != int64(3*n) || sum != update(update(0, text), []byte(sampleText)) {
+	if size, sum, _ := w.Sum(); size != int64(3*n) || sum != update(update(0, text), []byte(sampleText)) {
 		t.Errorf("with another line: %d bytes, sum %x", size, sum)
 	}
 	if err := w.Close(); err != nil {
@@ -163,7 +163,7 @@ func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 	if err := w.Write(&sample); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("of a log that is closed: %v", err)
 	}
-	if size, sum := w.Sum(); size != int64(3*n) || sum != update(update(0, text), []byte(sampleText)) {
+	if size, sum, _ := w.Sum(); size != int64(3*n) || sum != update(update(0, text), []byte(sampleText)) {
 		t.Errorf("what was not written counts: %d bytes, sum %x", size, sum)
 	}
 }
@@ -178,7 +178,7 @@ func TestALogThatCannotBeOpened(t *testing.T) {
 	if err := os.WriteFile(path, []byte(sampleText), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if w, err := OpenAt(path, -1, 0); w != nil || err == nil {
+	if w, err := OpenAt(path, -1, 0, ""); w != nil || err == nil {
 		t.Errorf("from before its beginning: %v", err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -213,7 +213,7 @@ func TestADeviceIsNoLog(t *testing.T) {
 		if w, err := Open(device); w != nil || err == nil || !strings.Contains(err.Error(), device) {
 			t.Fatalf("opened, %v", err)
 		}
-		if w, err := OpenAt(path, -1, 0); w != nil || err == nil {
+		if w, err := OpenAt(path, -1, 0, ""); w != nil || err == nil {
 			t.Fatalf("opened, %v", err)
 		}
 	}

@@ -84,6 +84,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/digest"
 )
 
 // The codes of Heritrix for what has no HTTP status.
@@ -275,19 +277,23 @@ type Writer struct {
 	// mu guards what follows, and the file's end: a line is written whole before the
 	// next. Sync does not hold it, so that nobody waits for the disk with it.
 	mu     sync.Mutex
-	size   int64  // of the file: whole lines
-	sum    uint32 // CRC-32C of them
-	synced int64  // so much of it is safe
-	failed error  // of the first line that could not be written
+	size   int64          // of the file: whole lines
+	sum    uint32         // CRC-32C of them
+	sha    *digest.Digest // SHA-256 of them; nil if it is not known
+	synced int64          // so much of it is safe
+	failed error          // of the first line that could not be written
 }
 
 // Open opens the log at path, makes it if there is none, and cuts a torn last
 // line.
-func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0) }
+func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 
 // OpenAt is Open of a log whose first from bytes had the CRC-32C sum when they
 // were last known: they are not read again. Where the log is shorter, it is read.
-func OpenAt(path string, from int64, sum uint32) (*Writer, error) {
+//
+// sha is the state of their SHA-256, as Sum returned it: empty if it is not known. It is then
+// not known of the longer log, either.
+func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
@@ -305,9 +311,10 @@ func OpenAt(path string, from int64, sum uint32) (*Writer, error) {
 	}
 	w := &Writer{file: f, size: end, sum: sum}
 	if from > end {
-		from, w.sum = 0, 0
+		from, w.sum, sha = 0, 0, ""
 	}
-	if _, err := io.Copy(summing{&w.sum}, io.NewSectionReader(f, from, end-from)); err != nil {
+	w.sha = digest.Resume(sha, from)
+	if _, err := io.Copy(io.MultiWriter(summing{&w.sum}, w.sha), io.NewSectionReader(f, from, end-from)); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -358,6 +365,7 @@ func (w *Writer) Write(l *Line) error {
 	n, err := w.file.Write(*buf)
 	w.size += int64(n)
 	w.sum = crc32.Update(w.sum, castagnoli, (*buf)[:n])
+	w.sha.Write((*buf)[:n])
 	w.failed = err
 	return err
 }
@@ -372,11 +380,12 @@ func (w *Writer) Size() int64 {
 	return w.size
 }
 
-// Sum is how many bytes the log is long, and their CRC-32C.
-func (w *Writer) Sum() (size int64, sum uint32) {
+// Sum returns how many bytes the log is long, their CRC-32C, and the state of their SHA-256,
+// empty if that is not known: all that OpenAt goes on from.
+func (w *Writer) Sum() (size int64, sum uint32, sha string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.size, w.sum
+	return w.size, w.sum, w.sha.State()
 }
 
 // Sync makes sure that what was written before outlasts a power cut, by calling

@@ -68,6 +68,16 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	}
 }
 
+// Aside reports whether entries are put aside, which Requeue would look at.
+func (r *Reader) Aside() (some bool, err error) {
+	err = r.db.file.view(func(tx *bbolt.Tx) error {
+		key, _ := tx.Bucket(bucketAside).Cursor().First()
+		some = key != nil
+		return nil
+	})
+	return some, err
+}
+
 // An asideSite is a site whose entries come back.
 type asideSite struct {
 	name frontier.Site

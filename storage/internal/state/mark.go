@@ -3,6 +3,7 @@ package state
 import (
 	"hash/crc32"
 
+	"github.com/permesso-crawler/permesso/storage/internal/digest"
 	"go.etcd.io/bbolt"
 )
 
@@ -14,6 +15,19 @@ type Mark struct {
 	Sum    uint32 `json:"crc32c,omitempty"`
 	Part   bool   `json:"part,omitempty"` // a run did not write this file: it is not about all of the crawl
 	Lost   bool   `json:"lost,omitempty"` // the file is being made again
+
+	// SHA256 is the state of the SHA-256 of the same bytes, with which the next run goes on
+	// (digest.Resume); empty if it is not known.
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Digest returns the SHA-256 of the bytes that m is of; nil if it is not known.
+func (m Mark) Digest() []byte { return digest.Of(m.SHA256, m.Length) }
+
+// Of returns m for a file that has become what o is of.
+func (m Mark) Of(o Mark) Mark {
+	m.Length, m.Sum, m.SHA256 = o.Length, o.Sum, o.SHA256
+	return m
 }
 
 // Marks are those of files, by their names in the directory of the crawl.
@@ -26,10 +40,11 @@ func (m Marks) Expect(name string, written, first bool) {
 	m[name] = known
 }
 
-// Plus is the mark of a file to which p was appended.
+// Plus returns the mark of a file to which p was appended, without its SHA-256.
 func (m Mark) Plus(p []byte) Mark {
 	m.Length += int64(len(p))
 	m.Sum = crc32.Update(m.Sum, castagnoli, p)
+	m.SHA256 = ""
 	return m
 }
 

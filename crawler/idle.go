@@ -1,0 +1,91 @@
+package crawler
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Idle reports whether Run would request nothing and change nothing but its own notes of the
+// run: the last run ended because nothing was left, with the same settings, and knows all
+// seeds. Then Summary says what Run would come to, and a program may leave Run out: every
+// file of the crawl stays as it is. Idle changes nothing, and reports false if something
+// cannot be read: Run says what it is. It must be called before Run.
+func (c *Crawler) Idle() bool {
+	o := &c.opts
+	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || len(c.early) > 0 {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(o.Dir, storage.StateFile)); err != nil {
+		return false
+	}
+	r, err := storage.OpenReader(o.Dir)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	still, ok := c.still(r)
+	if ok {
+		c.idle = &still
+	}
+	return ok
+}
+
+// still returns what a run would come to that finds nothing to do; ok is false if there may
+// be something.
+func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
+	var was asked
+	if known, err := r.Get(keyAsked, &was); !known || err != nil || was.Revisits || was.Identity != c.opts.Identity || len(was.changes(&c.opts)) > 0 {
+		return s, false
+	}
+	if last, err := lastStatus(r, &was); err != nil || last.State != StateEnded || last.End != EndDone {
+		return s, false
+	}
+	if orders, err := readOrders(r); err != nil || len(orders) > 0 || !asWritten(r) {
+		return s, false
+	}
+	if aside, err := r.Aside(); err != nil || aside {
+		return s, false
+	}
+	if stored, _, err := ReadStored(r); err != nil || len(stored.Untold) > 0 { // such a setting is not known to be the same
+		return s, false
+	}
+	s.End = EndDone
+	left := 0
+	err := r.Sites(func(st frontier.SiteState) error {
+		left += st.Left()
+		s.Frontier.Done += st.Known
+		s.Frontier.Spent.Pages += st.Spent.Pages
+		s.Frontier.Spent.Bytes += st.Spent.Bytes
+		s.Frontier.Spent.Time += st.Spent.Time
+		if !st.Clocks.Ended.IsZero() {
+			s.Sites++
+		}
+		return nil
+	})
+	s.Frontier.Sites = s.Sites
+	if err != nil || left > 0 {
+		return s, false
+	}
+	for _, e := range c.seeds {
+		if _, known, err := r.Entry(e.URL); !known || err != nil {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// asWritten reports whether the files of a crawl are there, and as long as they were left. A
+// run takes care of those that are not.
+func asWritten(r *storage.Reader) bool {
+	written, err := r.Written()
+	for name, w := range written {
+		info, serr := os.Stat(filepath.Join(r.Dir(), filepath.FromSlash(name)))
+		if w.Length > 0 && (serr != nil || info.Size() != w.Length) {
+			return false
+		}
+	}
+	return err == nil && !r.Unclean()
+}
