@@ -43,7 +43,7 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	if last, err := lastStatus(r, &was); err != nil || last.State != StateEnded || last.End != EndDone {
 		return s, false
 	}
-	if orders, err := readOrders(r); err != nil || len(orders) > 0 || !asWritten(r) {
+	if orders, err := readOrders(r.Dir(), r); err != nil || len(orders) > 0 || !asWritten(r) {
 		return s, false
 	}
 	if aside, err := r.Aside(); err != nil || aside {
