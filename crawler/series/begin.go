@@ -175,7 +175,7 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 		return err
 	}
 	for name, content := range map[string][]byte{SeedsFile: seedsText(job.Options.Seeds), JobFile: job.File, FactsFile: append(raw, '\n')} {
-		if err := writeFile(filepath.Join(whole, name), content); err != nil {
+		if err := s.writeFile(filepath.Join(whole, name), content); err != nil {
 			return err
 		}
 	}
@@ -206,14 +206,19 @@ func (s Series) clear() error {
 	return nil
 }
 
-func writeFile(path string, content []byte) error {
+// writeFile makes a file whose content is on disk before its snapshot has its name.
+func (s Series) writeFile(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
 	if err == nil {
-		err = f.Sync()
+		sync := (*os.File).Sync
+		if s.sync != nil {
+			sync = s.sync
+		}
+		err = sync(f)
 	}
 	return errors.Join(err, f.Close())
 }

@@ -20,6 +20,8 @@ const (
 // A Series is a directory of snapshots of one job.
 type Series struct {
 	Dir string
+
+	sync func(*os.File) error // in tests, in the place of (*os.File).Sync; nil: that
 }
 
 // A Snapshot is one crawl of a series.
