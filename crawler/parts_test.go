@@ -112,7 +112,7 @@ func TestTheLineOfARequest(t *testing.T) {
 		"by a proxy, cut": {fetch.Exchange{Status: 200, Proxy: "http://p:1", Truncated: "length", Asked: frontier.Pause{By: "delay"}}, false, true,
 			`200 0 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 asked:0.000000 clock:delay proxy:http://p:1 trunc:length robots:2001-02-03T04:05:06.000007Z`},
 		"robots.txt": {fetch.Exchange{Status: 404, Robots: true}, false, true,
-			`404 0 LP http://a.example/x "" "" start:2001-02-03T04:05:06.000007Z took:1.500000`},
+			`404 0 LP http://a.example/x "" "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ" start:2001-02-03T04:05:06.000007Z took:1.500000`},
 		"lost": {fetch.Exchange{Err: broken(fetch.StageReset)}, false, false,
 			`-3 -1 L http://a.example/ "" "" start:2001-02-03T04:05:06.000007Z took:1.500000 error:reset`},
 		"lost within the body": {fetch.Exchange{Status: 200, WireBytes: 1, Err: broken(fetch.StageTruncated)}, false, false,

@@ -238,7 +238,7 @@ func TestWhatIsPutAsideHasALine(t *testing.T) {
 				}
 			}
 		}
-		want := []string{"begin:clean", "begin:clean", "changed:scope:host->list", "changed:limit:1->none", "begin:clean", "changed:scope:list->host", "requeued:1"}
+		want := []string{"begin:clean", "records:2", "begin:clean", "records:2", "changed:scope:host->list", "changed:limit:1->none", "begin:clean", "records:2", "changed:scope:list->host", "requeued:1"}
 		if !slices.Equal(said, want) {
 			t.Errorf("%q, want %q", said, want)
 		}
