@@ -142,7 +142,7 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 			return done, err
 		}
 		defer func() { err = errors.Join(err, outline.Close()) }()
-		if err := notPurging(dir); err != nil {
+		if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil {
 			return done, err
 		}
 		x.marks = outline.Marks

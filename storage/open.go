@@ -89,6 +89,9 @@ type DB struct {
 // Open opens the crawl in dir, or makes it. The error is an *InUseError, a
 // *DamagedError, a *VersionError, a *PurgeError, or one of the file system.
 func Open(dir string, opts Options) (*DB, error) {
+	if err := notRepairing(dir); err != nil {
+		return nil, err
+	}
 	if err := orphaned(dir); err != nil {
 		return nil, err
 	}
@@ -113,7 +116,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := notPurging(dir); err != nil {
+	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // it may have begun meanwhile
 		return nil, errors.Join(err, st.Abandon())
 	}
 	db := &DB{dir: dir, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}

@@ -24,6 +24,9 @@ type Reader struct {
 // *DamagedError, a *VersionError, a *PurgeError if a purge has begun and not ended, since
 // half of what it takes out is then still told, or one of the file system.
 func OpenReader(dir string) (*Reader, error) {
+	if err := notRepairing(dir); err != nil {
+		return nil, err
+	}
 	r, err := openPurging(dir)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ type Verified struct {
 	Pages, LogLines           int
 	Records                   int // of WARC files
 	Purged                    int // of them, that stand in the place of one that was purged
+	LostRecords               int // of them, that stand in the place of one that could not be read, and was lost
 	Bodiless                  int // of them, that repeat an answer that was purged
 	Away                      int // of them, that repeat an answer of an earlier crawl that is not at hand: each is a problem, too
 	Problems                  int
@@ -35,6 +36,9 @@ type Check struct {
 	// they are listed in Verified and are no problem.
 	Moved bool
 	Temp  string // directory for temporary files, some 300 bytes for each URL; "" is the system's
+
+	beside   string    // the crawl whose neighbours may have bodies that are repeated; "": this one
+	findings *findings // told of what a Repair makes fit; nil: nothing is told
 }
 
 // Verify reads everything that the crawl in dir consists of, changes nothing,
@@ -52,6 +56,9 @@ type Check struct {
 // ends the process: who must go on calls Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir}
+	if err := notRepairing(dir); err != nil {
+		return v.done, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); errors.Is(err, fs.ErrNotExist) && Remains(dir) == "" {
 		return v.done, noCrawl(dir, err.Error())
 	}
@@ -67,7 +74,7 @@ func (c Check) Verify(dir string) (Verified, error) {
 		v.problem("%w", err) // until it is finished nothing fits the rest
 		return v.done, nil
 	}
-	if err := v.outputs(); err != nil {
+	if err := errors.Join(v.repaired(), v.outputs()); err != nil {
 		return v.done, err
 	}
 	return v.done, v.compare()
@@ -89,6 +96,7 @@ type verifier struct {
 	indexed bool            // index.cdxj is there, and of this state
 	present map[string]bool // WARC files, by name
 	absent  map[string]int  // captures that are in others
+	logLost bool            // a repair has found lines of crawl.log lost
 }
 
 // whole reports whether every run has written an output.

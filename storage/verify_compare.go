@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func (v *verifier) compareURL(url string, s said) {
 	}
 	v.compareFetched(url, s)
 	for _, f := range s[ofPage] {
-		if start, _, _ := strings.Cut(afterWord(f.value), " "); !s.says(ofLog, start) {
+		if start, _, _ := strings.Cut(afterWord(f.value), " "); !s.says(ofLog, start) && !v.logLost {
 			v.wrong(PagesFile, f, "%s has no line in %s for the request of this page", url, LogFile)
 		}
 	}
@@ -61,7 +62,7 @@ func (v *verifier) compareFetched(url string, s said) {
 	if fetched == "" {
 		return
 	}
-	if !s.has(ofLog) {
+	if !s.has(ofLog) && !v.logLost {
 		v.problem("%s: %s was fetched, and %s has no line of it", StateFile, url, LogFile)
 	}
 	if !v.whole(PagesFile) {
@@ -72,6 +73,7 @@ func (v *verifier) compareFetched(url string, s said) {
 			return
 		}
 	}
+	v.findings.fetchAgain(url)
 	v.problem("%s: %s was fetched (%s), and %s has no page that is that", StateFile, url, fetched, PagesFile)
 }
 
@@ -90,6 +92,7 @@ func (v *verifier) compareLinks(url string, s said) {
 	if want == have {
 		return
 	}
+	v.findings.missesLinks(url)
 	if !s.has(ofLinks) {
 		v.wrong(PagesFile, s[ofPage][0], "%s has %d links and none in %s", url, want, LinksFile)
 		return
@@ -109,11 +112,13 @@ func (v *verifier) compareCapture(at string, s said) {
 	record, line, _ := strings.Cut(s[ofRecord][0].value, "\t")
 	for _, f := range s[ofPage] {
 		if !strings.HasPrefix(f.value+" ", record+" ") {
+			v.findings.lostPlaces([]fact{f})
 			v.wrong(PagesFile, f, "the answer at %s is another one", there)
 		}
 	}
 	for _, f := range s[ofAnswer] {
 		if is := strings.Fields(record); len(is) < 3 || is[2] != f.value {
+			v.findings.fetchAgain(f.value)
 			v.problem("%s: the answer at %s is not that of %s", StateFile, there, f.value)
 		}
 	}
@@ -139,6 +144,12 @@ func (v *verifier) compareLine(file string, lines []fact, must bool, want, there
 
 // compareAbsent is about a place at which no record is.
 func (v *verifier) compareAbsent(name, there string, s said) {
+	if v.present[name] || !v.Moved {
+		v.findings.lostPlaces(s[ofPage])
+		for _, f := range s[ofAnswer] {
+			v.findings.fetchAgain(f.value)
+		}
+	}
 	if !v.present[name] {
 		v.absent[name]++
 		return
@@ -159,7 +170,12 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 
 // compareReferred looks for the answer that others repeat. It may be in a file
 // that was moved away, be purged, or be in a crawl before this one.
-func (v *verifier) compareReferred(s said) {
+func (v *verifier) compareReferred(key string, s said) {
+	if !s.has(ofRecord) && (len(v.absent) == 0 || !v.Moved) {
+		for _, f := range s[ofPayload] {
+			v.findings.lostAnswer(f.value, key)
+		}
+	}
 	if s.has(ofRecord) || s.has(ofPurged) || len(v.absent) > 0 {
 		return
 	}
@@ -192,6 +208,9 @@ func (v *verifier) compareReferred(s said) {
 func (v *verifier) before(url string, at time.Time) error {
 	if v.past == nil {
 		v.past = PastOf(v.dir)
+		if v.beside != "" {
+			v.past.older = sync.OnceValue(func() []string { return olderThan(v.beside) })
+		}
 	}
 	_, err := v.past.find(url, at)
 	return err

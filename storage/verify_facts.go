@@ -227,6 +227,6 @@ func (c *comparer) group() {
 	case aboutCapture:
 		c.v.compareCapture(key[2:], about)
 	case aboutReferred:
-		c.v.compareReferred(about)
+		c.v.compareReferred(key[2:], about)
 	}
 }

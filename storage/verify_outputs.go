@@ -217,6 +217,10 @@ func (v *verifier) record(r *warc.Record, name string) error {
 		return err
 	}
 	if was := r.Header.Get(warc.FieldPurged); was != "" && p.URL == "" {
+		if was == lostRecord {
+			v.done.LostRecords++
+			return wrong
+		}
 		v.done.Purged++
 		if answer, ok := strings.CutPrefix(was, purgedAnswer); ok {
 			v.know(aboutReferred+answer, ofPurged, p.Offset, "")

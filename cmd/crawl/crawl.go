@@ -192,7 +192,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 		p.note("crawl: an earlier run with --rescan did not end reading the archive again: this one does")
 	}
 	if s.Requeued > 0 {
-		p.note("crawl: %s put aside by a narrower scope, and queued again", were(s.Requeued, "URL"))
+		p.note("crawl: %s put aside (a narrower scope, a repair), and queued again", were(s.Requeued, "URL"))
 	}
 }
 

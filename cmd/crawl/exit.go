@@ -46,8 +46,8 @@ var exitCodes = []exitMeaning{
 		"Read the summary: it says of each site why. Nothing is lost: the same command tries again."},
 	{exitDiskFull, "disk full, or another limit of the machine",
 		"Make room, or raise the limit that the message names. The same command goes on."},
-	{exitState, "the crawl is damaged, or a purge of it was not finished",
-		"The message says which command finishes a purge. `crawl verify DIR` names what is damaged. Restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
+	{exitState, "the crawl is damaged, or a purge or repair of it was not finished",
+		"The message says which command finishes a purge or a repair. `crawl verify DIR` names what is damaged, and `crawl repair DIR` mends what can be mended. Or restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
 	{exitInUse, "the crawl is in use by another process",
 		"Nothing: another process is at work on it. For a timer this is a success."},
 	{exitLayout, "the crawl was written by a version whose layout this one does not read; nothing is damaged",
@@ -91,6 +91,7 @@ func mend(err error, crawls bool) string {
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
 	var purge *storage.PurgeError
+	var repair *storage.RepairError
 	var runs *runsError
 	var notBegun *storage.NotBegunError
 	fresh := "--fresh"
@@ -102,6 +103,8 @@ func mend(err error, crawls bool) string {
 		return ": crawl optout purge " + purge.Dir + " finishes it"
 	case errors.As(err, &notBegun):
 		return "; the command that made it begins it"
+	case errors.As(err, &repair):
+		return ": crawl repair " + repair.Dir + " finishes it"
 	case errors.As(err, &runs):
 		return ": wait until it ends; meanwhile crawl status " + runs.dir + " says how far it is, and crawl report " + runs.dir + " what it has done"
 	case errors.As(err, &inUse) && crawls:
@@ -109,7 +112,7 @@ func mend(err error, crawls bool) string {
 	case errors.As(err, &inUse):
 		return ": wait until it ends"
 	case errors.As(err, &damaged):
-		return ": restore the whole directory from a copy, or start again with " + fresh
+		return ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with " + fresh
 	case errors.As(err, &version), errors.As(err, &identity):
 		return ", or start again with " + fresh
 	}
@@ -157,6 +160,7 @@ func exitCode(err error) int {
 	var damaged *storage.DamagedError
 	var version *storage.VersionError
 	var purge *storage.PurgeError
+	var repair *storage.RepairError
 	var place *series.DirError
 	var name *series.NameError
 	var making *series.InUseError
@@ -171,7 +175,7 @@ func exitCode(err error) int {
 		return exitInUse
 	case errors.As(err, &version):
 		return exitLayout
-	case errors.As(err, &damaged), errors.As(err, &purge):
+	case errors.As(err, &damaged), errors.As(err, &purge), errors.As(err, &repair):
 		return exitState
 	case storage.DiskFull(err), fetch.TooManyOpen(err):
 		return exitDiskFull

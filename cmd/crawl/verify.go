@@ -194,7 +194,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	case onlyAway:
 		return &exit{exitCheck, awayError(dir, v.Away)}
 	}
-	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
+	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
 }
 
 // awayError says what it means that the bodies of some records are in no crawl at hand.

@@ -134,3 +134,41 @@ func updateMarks(bolt *bbolt.DB, growing Marks, index IndexMarks) error {
 		return putIndex(meta, index)
 	})
 }
+
+// All are the marks of all files, also of a state whose last run did not end by itself.
+func (o *Outline) All() (f Files, err error) {
+	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
+		f, err = getFiles(tx)
+		return err
+	})
+	return f, damaged(o.bolt.Path(), err, nil)
+}
+
+// Put keeps a value of the crawl under key, as that of a DB does.
+func (o *Outline) Put(key string, value any) error {
+	return o.bolt.Update(func(tx *bbolt.Tx) error {
+		return putJSON(tx.Bucket(bucketMeta), []byte(valuePrefix+key), value)
+	})
+}
+
+// Get reads what was Put, if there is anything.
+func (o *Outline) Get(key string, value any) error {
+	err := o.bolt.View(func(tx *bbolt.Tx) error {
+		k := []byte(valuePrefix + key)
+		raw := tx.Bucket(bucketMeta).Get(k)
+		if raw == nil {
+			return nil
+		}
+		return decode(bucketMeta, k, raw, value)
+	})
+	return damaged(o.bolt.Path(), err, nil)
+}
+
+// Unclean reports whether the last run did not end by itself.
+func (o *Outline) Unclean() (unclean bool, err error) {
+	err = o.bolt.View(func(tx *bbolt.Tx) error {
+		unclean = tx.Bucket(bucketMeta).Get(keyOpen) != nil
+		return nil
+	})
+	return unclean, err
+}

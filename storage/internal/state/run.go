@@ -104,3 +104,18 @@ func writeRun(dir string, r Run, d disk.Disk) error {
 	}
 	return os.Rename(path+".new", path)
 }
+
+// Hold keeps other processes from running the crawl in dir, until the file that it returns is
+// closed. They can read it. The error is an *InUseError, or one of the file system.
+func Hold(dir string) (*os.File, error) {
+	f, err := os.Open(filepath.Join(dir, File))
+	if err != nil {
+		return nil, err
+	}
+	if locked(f) {
+		f.Close()
+		run, _ := ReadRun(dir)
+		return nil, &InUseError{dir, run}
+	}
+	return f, nil
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/spf13/cobra"
+)
+
+// repairFlags are the flags of crawl repair.
+type repairFlags struct {
+	dryRun, yes, json, moved bool
+	temp                     string
+}
+
+func (p *program) repairCommand() *cobra.Command {
+	var f repairFlags
+	cmd := &cobra.Command{
+		Use:   "repair [flags] DIR",
+		Short: "mend a damaged crawl, and say what is lost",
+		Long: `repair makes of a damaged crawl one that can go on. A single bit that flipped is turned
+back, by the checksums of state.db. Lines that cannot be read are left out of pages.jsonl,
+links.jsonl and crawl.log. A WARC record that cannot be read is replaced by one of the
+same length that says so; all others stay where they are. The index is made again. A URL
+whose page or answer is lost is fetched again by the next run.
+
+First everything is made beside the crawl, in DIR/repair.new, and what would change is
+said. Then the files that differ are replaced; those of before are kept in DIR/damaged-*
+until you delete them. A repair that a kill has broken off is finished by the same
+command; a full disk changes nothing. A crawl that is not damaged is not changed.
+
+If state.db cannot be read, nothing is repaired: the archive, pages and links can still
+be read and exported, but no run can go on. No crawl may run in the directory. The
+command exits with 6 if something stays damaged. Docs: docs/repair.md.`,
+		Example: `  crawl repair --dry-run news.crawl
+  crawl repair news.crawl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 1:
+				return usage("crawl repair takes one argument, the directory of a crawl")
+			case !exists(args[0]):
+				return noDirectory(args[0])
+			case newestIn(args[0]) != "":
+				return noCrawlIn(args[0])
+			}
+			return p.repair(args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would change, and change nothing")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&f.json, "json", false, "print what was done as a JSON object")
+	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: what is in them is not lost")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 300 bytes a URL (default: the system's)")
+	return cmd
+}
+
+func (p *program) repair(dir string, f repairFlags) (err error) {
+	if !f.dryRun {
+		aside, err := storage.FinishRepair(dir)
+		if err != nil {
+			return err
+		}
+		if aside != "" {
+			p.note("crawl: a repair that was broken off is finished: the files of before are in %s", aside)
+		}
+	}
+	var r *storage.Repair
+	p.meanwhile(reading("repair", dir), func() {
+		r, err = storage.NewRepair(dir, storage.RepairOptions{Moved: f.moved, Temp: f.temp, Beside: []string{provenance.File, provenance.SignatureFile}})
+	})
+	if err != nil {
+		return err
+	}
+	if r.Sound || f.dryRun {
+		return errors.Join(r.Discard(), p.repaired(dir, r, f))
+	}
+	if !f.yes {
+		if err := p.mayRepair(dir, r); err != nil {
+			return errors.Join(err, r.Discard())
+		}
+	}
+	if err := r.Commit(); err != nil {
+		return err
+	}
+	return p.repaired(dir, r, f)
+}
+
+// mayRepair asks whether the files are to be replaced.
+func (p *program) mayRepair(dir string, r *storage.Repair) error {
+	if !p.interactive() {
+		return usage("nothing was changed: --yes replaces %s of %s, --dry-run says more", plural(len(r.Changed), "file"), dir)
+	}
+	for _, line := range repairLines(r) {
+		fmt.Fprintln(p.err, printable(line))
+	}
+	fmt.Fprintf(p.err, "Replace %s of %s, and keep those of before? [y/N] ", plural(len(r.Changed), "file"), printable(dir))
+	line, _ := bufio.NewReader(p.in).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return &exit{exitLater, errors.New("nothing was changed")}
+	}
+	return nil
+}
+
+// repairLines say what a repair mends, and what is lost.
+func repairLines(r *storage.Repair) (text []string) {
+	for _, line := range r.Mended {
+		text = append(text, "mended  "+line)
+	}
+	for _, line := range r.Lost {
+		text = append(text, "lost    "+line)
+	}
+	if r.Again > 0 {
+		text = append(text, fmt.Sprintf("again   the next run fetches %s whose page or answer is lost: %s", plural(r.Again, "URL"), strings.Join(r.Examples, ", ")))
+	}
+	for _, line := range r.Left[:min(len(r.Left), maxProblems)] {
+		text = append(text, "stays   "+line)
+	}
+	return text
+}
+
+// A repairedLine is what crawl repair prints with --json. The names of its fields are never
+// changed.
+type repairedLine struct {
+	Dir      string   `json:"dir"`
+	DryRun   bool     `json:"dry_run"`
+	Sound    bool     `json:"sound"`
+	Problems int      `json:"problems"`
+	Mended   []string `json:"mended"`
+	Lost     []string `json:"lost"`
+	Again    int      `json:"again"` // URLs that are fetched again
+	Examples []string `json:"examples"`
+	Left     []string `json:"left"` // problems that stay
+	Changed  []string `json:"changed"`
+	Aside    string   `json:"aside,omitempty"`
+}
+
+// repaired tells what was done, or would be.
+func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
+	if f.json {
+		all := func(s []string) []string { return append([]string{}, s...) }
+		err := p.object(repairedLine{
+			dir, f.dryRun, r.Sound, r.Problems, all(r.Mended), all(r.Lost), r.Again, all(r.Examples), all(r.Left), all(r.Changed), r.Aside,
+		})
+		if err != nil {
+			return err
+		}
+		return p.staysDamaged(dir, r)
+	}
+	text := repairLines(r)
+	switch {
+	case r.Sound:
+		text = append(text, dir+": all as it was written: nothing was changed")
+	case f.dryRun:
+		text = append(text, fmt.Sprintf("%s: nothing was changed; these files would be replaced: %s", dir, strings.Join(r.Changed, ", ")))
+	default:
+		text = append(text, fmt.Sprintf("%s: replaced %s; those of before are in %s: delete it once nothing is missed", dir, strings.Join(r.Changed, ", "), r.Aside))
+		text = append(text, "what was made of the crawl before is to be made anew: crawl provenance "+dir)
+	}
+	for _, line := range text {
+		if err := p.say("%s", line); err != nil {
+			return err
+		}
+	}
+	return p.staysDamaged(dir, r)
+}
+
+func (p *program) staysDamaged(dir string, r *storage.Repair) error {
+	if len(r.Left) == 0 {
+		return nil
+	}
+	return &exit{exitState, errors.New(plural(len(r.Left), "problem") + " cannot be mended: restore the whole directory from a copy, or start again with crawl run --fresh")}
+}

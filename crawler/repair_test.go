@@ -1,0 +1,225 @@
+package crawler_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// repaired is what became of one damage.
+type repaired struct {
+	file, what string
+	became     string // as was: byte for byte; whole: sound, with what is lost told; left: problems stay; refused
+}
+
+// spoilt makes a copy of the crawl in which one file is another one; nil: it is gone.
+func (c *damagedCrawl) spoilt(t *testing.T, name string, is []byte) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "crawl")
+	for n, raw := range c.files {
+		if n == name {
+			raw = is
+		}
+		if raw != nil {
+			write(t, filepath.Join(dir, n), raw)
+		}
+	}
+	return dir
+}
+
+// pageURLs are those of the lines of pages.jsonl that can be read.
+func pageURLs(raw []byte) map[string]bool {
+	all := map[string]bool{}
+	for line := range bytes.Lines(raw) {
+		var p storage.PageRecord
+		if json.Unmarshal(line, &p) == nil && p.URL != "" {
+			all[p.URL] = true
+		}
+	}
+	return all
+}
+
+// repair repairs a crawl with one damage, and checks that no page is lost that could be read,
+// and that the files of before are kept.
+func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (became repaired) {
+	t.Helper()
+	became = repaired{file: kindOf(name), what: what}
+	dir := c.spoilt(t, name, is)
+	defer os.RemoveAll(dir)
+	before := readDir(t, dir)
+	problems := 0
+	_, err := storage.Verify(dir, func(error) { problems++ })
+	r, rerr := storage.NewRepair(dir, storage.RepairOptions{})
+	if rerr != nil {
+		if !maps.EqualFunc(readDir(t, dir), before, bytes.Equal) {
+			t.Errorf("%s: %s: %s: refused, and changed", c.name, name, what)
+		}
+		became.became = "refused"
+		return became
+	}
+	if r.Sound {
+		if problems > 0 || err != nil {
+			t.Errorf("%s: %s: %s: %d problems, %v, and it is said to be sound", c.name, name, what, problems, err)
+		}
+		if err := r.Discard(); err != nil {
+			t.Error(err)
+		}
+		if !maps.EqualFunc(readDir(t, dir), before, bytes.Equal) {
+			t.Errorf("%s: %s: %s: sound, and changed", c.name, name, what)
+		}
+		became.became = "harmless"
+		return became
+	}
+	left := r.Left
+	if err := r.Commit(); err != nil {
+		t.Errorf("%s: %s: %s: %v", c.name, name, what, err)
+		return became
+	}
+	aside, err := filepath.Rel(dir, r.Aside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := readDir(t, dir)
+	for n, raw := range before {
+		kept, moved := after[filepath.Join(aside, n)]
+		if moved && !bytes.Equal(kept, raw) || !moved && !bytes.Equal(after[n], raw) && n != storage.RunFile {
+			t.Errorf("%s: %s: %s: %s of before is not kept", c.name, name, what, n)
+		}
+	}
+	var still []string
+	if _, err := storage.Verify(dir, func(err error) { still = append(still, err.Error()) }); err != nil {
+		still = append(still, err.Error())
+	}
+	if len(still) != len(left) {
+		t.Errorf("%s: %s: %s: %d problems were said to stay, and there are %q", c.name, name, what, len(left), still)
+	}
+	// Whatever could be read of pages is there, or its URL is fetched again.
+	had, has := pageURLs(before[storage.PagesFile]), pageURLs(after[storage.PagesFile])
+	for url := range pageURLs(c.files[storage.PagesFile]) {
+		if had[url] && !has[url] {
+			t.Errorf("%s: %s: %s: the page %s could be read, and is lost", c.name, name, what, url)
+		}
+	}
+	switch {
+	case len(left) > 0:
+		became.became = "left"
+	case bytes.Equal(after[name], c.files[name]):
+		became.became = "as was"
+	default:
+		became.became = "whole"
+	}
+	if again, err := storage.NewRepair(dir, storage.RepairOptions{}); err == nil {
+		if len(left) == 0 && !again.Sound {
+			t.Errorf("%s: %s: %s: a second repair finds something: %q %q", c.name, name, what, again.Mended, again.Lost)
+		}
+		if err := again.Discard(); err != nil {
+			t.Error(err)
+		}
+	}
+	return became
+}
+
+// kindOf is a file as tables name it.
+func kindOf(name string) string {
+	if strings.HasPrefix(name, storage.ArchiveDir) {
+		return "warc/"
+	}
+	return name
+}
+
+// randomDamage is one of the ways in which a file can be spoilt.
+func randomDamage(r *rand.Rand, raw, older []byte, parts [][]byte) (what string, is []byte) {
+	b := bytes.Clone(raw)
+	switch r.IntN(10) {
+	case 0, 1:
+		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		return "flipped", b
+	case 2:
+		return "cut", b[:r.IntN(len(b))]
+	case 3:
+		return "removed", nil
+	case 4:
+		if n := len(parts); n > 1 {
+			i := r.IntN(n)
+			return "record twice", slices.Concat(slices.Insert(slices.Clone(parts), i, parts[i])...)
+		}
+	case 5:
+		if n := len(parts); n > 1 {
+			p := slices.Clone(parts)
+			i := r.IntN(n - 1)
+			p[i], p[i+1] = p[i+1], p[i]
+			return "swapped", slices.Concat(p...)
+		}
+	case 6:
+		at := r.IntN(len(b))
+		clear(b[at:min(len(b), at+4096)])
+		return "block of zeros", b
+	case 7:
+		return "appended", append(b, "what nobody wrote\n"...)
+	case 8:
+		return "emptied", []byte{}
+	case 9:
+		if older != nil {
+			return "older copy", older
+		}
+	}
+	b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+	return "one byte", b
+}
+
+// Files of a crawl are spoilt in ten ways: repair mends what can be, loses no page that could
+// be read, and keeps what there was. $PERMESSO_DAMAGES says how often, $PERMESSO_SEED where; with -v
+// there is a table.
+func TestRepair(t *testing.T) {
+	damages, err := strconv.Atoi(os.Getenv("PERMESSO_DAMAGES"))
+	if err != nil {
+		damages = 40
+	}
+	seed, err := strconv.ParseUint(os.Getenv("PERMESSO_SEED"), 10, 64)
+	if err != nil {
+		seed = 1
+	}
+	random := rand.New(rand.NewPCG(seed, 9))
+	crawls := damagedCrawls(t)
+	table := map[string]map[string]int{}
+	for range damages {
+		c := crawls[random.IntN(len(crawls))]
+		name := slices.Sorted(maps.Keys(c.files))[random.IntN(len(c.files))]
+		if name == storage.RunFile {
+			continue
+		}
+		raw := c.files[name]
+		what, is := randomDamage(random, raw, c.older[name], parts(t, name, raw))
+		if bytes.Equal(is, raw) && is != nil {
+			continue
+		}
+		b := c.repair(t, name, what, is)
+		if table[b.file] == nil {
+			table[b.file] = map[string]int{}
+		}
+		table[b.file][b.became]++
+		if b.became == "refused" || b.became == "left" {
+			t.Logf("%s: %s: %s: %s", c.name, name, what, b.became)
+		}
+	}
+	t.Log("| file | " + strings.Join(outcomes, " | ") + " |")
+	for _, file := range slices.Sorted(maps.Keys(table)) {
+		line := "| " + file
+		for _, o := range outcomes {
+			line += fmt.Sprintf(" | %d", table[file][o])
+		}
+		t.Log(line + " |")
+	}
+}
+
+var outcomes = []string{"harmless", "as was", "whole", "left", "refused"}

@@ -1,0 +1,184 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+)
+
+// MendFlips turns single bits back that flipped in the state file in dir, which no process
+// holds, and says how many: in rows, whose checksum says which bit it was, in the heads of
+// the file, and in the headers of pages. The file is written in its place.
+func MendFlips(dir string) (n int, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	m := &mender{file: f, size: info.Size()}
+	if err := errors.Join(m.heads(), m.rows()); err != nil {
+		return m.n, err
+	}
+	return m.n, f.Sync()
+}
+
+type mender struct {
+	file *os.File
+	size int64
+	n    int
+}
+
+// heads mends the two heads, each of which has a checksum.
+func (m *mender) heads() error {
+	page := int64(os.Getpagesize())
+	for _, at := range []int64{0, page} {
+		var b [80]byte
+		if _, err := m.file.ReadAt(b[:], at); err != nil {
+			return nil // a file that was cut: nothing to mend
+		}
+		if bit, ok := oneBit(b[16:], func() bool { return goodHead(b[16:]) }); ok {
+			m.n++
+			if _, err := m.file.WriteAt(b[16+bit/8:16+bit/8+1], at+16+int64(bit/8)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func goodHead(b []byte) bool {
+	sum := fnv.New64a()
+	sum.Write(b[:56])
+	return binary.NativeEndian.Uint32(b) == 0xED0CDAED && sum.Sum64() == binary.NativeEndian.Uint64(b[56:])
+}
+
+// oneBit turns bits of b, one at a time, until good; ok is false if it is good as it is, or no
+// bit makes it so: then b is as it was.
+func oneBit(b []byte, good func() bool) (bit int, ok bool) {
+	if good() {
+		return 0, false
+	}
+	for i := range len(b) * 8 {
+		b[i/8] ^= 1 << (i % 8)
+		if good() {
+			return i, true
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+	return 0, false
+}
+
+// maxMended is how long a row may be in which a bit is looked for, in bytes: that takes time
+// with the square of its length.
+const maxMended = 16 << 10
+
+// rows mends the pages that are in use: their numbers and kinds, the places of their rows,
+// and the rows.
+func (m *mender) rows() error {
+	h, err := newestHead(m.file)
+	if err != nil || h.pageSize == 0 {
+		return nil // who opens it says so
+	}
+	seen := map[uint64]bool{}
+	type node struct {
+		page   uint64
+		bucket bool
+	}
+	todo := []node{{h.root, false}}
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[at.page] || at.page < 2 || at.page >= h.pages || int64(at.page+1)*int64(h.pageSize) > m.size {
+			continue
+		}
+		seen[at.page] = true
+		b := make([]byte, h.pageSize)
+		if _, err := m.file.ReadAt(b, int64(at.page*h.pageSize)); err != nil {
+			return nil
+		}
+		if more := uint64(binary.NativeEndian.Uint32(b[12:])); more > 0 && more < h.pages-at.page && more < 1<<16 {
+			b = make([]byte, (more+1)*h.pageSize)
+			if _, err := m.file.ReadAt(b, int64(at.page*h.pageSize)); err != nil {
+				return nil
+			}
+		}
+		was := bytes.Clone(b)
+		if is := binary.NativeEndian.Uint64(b); is != at.page {
+			binary.NativeEndian.PutUint64(b, at.page)
+			m.n++
+		}
+		flags, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
+		if flags != branchPage && flags != leafPage || pageHeader+count*pageElement > len(b) {
+			continue
+		}
+		for i := range count {
+			e := pageHeader + i*pageElement
+			if flags == branchPage {
+				todo = append(todo, node{binary.NativeEndian.Uint64(b[e+8:]), at.bucket})
+				continue
+			}
+			if binary.NativeEndian.Uint32(b[e:])&leafBucket != 0 && !at.bucket {
+				_, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
+				if err == nil && len(value) >= 16 {
+					if root := binary.NativeEndian.Uint64(value); root != 0 {
+						todo = append(todo, node{root, true})
+					} else if len(value) >= 16+pageHeader {
+						m.inline(value[16:])
+					}
+				}
+				continue
+			}
+			m.row(b, e)
+		}
+		if bytes.Equal(was, b) {
+			continue
+		}
+		if _, err := m.file.WriteAt(b, int64(at.page*h.pageSize)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inline mends the rows of a small bucket.
+func (m *mender) inline(b []byte) {
+	count := int(binary.NativeEndian.Uint16(b[10:]))
+	if pageHeader+count*pageElement > len(b) {
+		return
+	}
+	for i := range count {
+		m.row(b, pageHeader+i*pageElement)
+	}
+}
+
+// row mends the row of an element of a leaf.
+func (m *mender) row(b []byte, e int) {
+	good := func() bool {
+		key, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
+		return err == nil && len(value) >= checksumSize && len(value) < 1<<30 && checksum(key, value) == binary.BigEndian.Uint32(value)
+	}
+	key, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
+	if err == nil && (good() || bytes.Equal(key, keyVersion) || bytes.Equal(key, keySeed) || len(key) == 32) {
+		return // a row without a checksum of ours, or one that is whole
+	}
+	if _, ok := oneBit(b[e:e+pageElement], good); ok {
+		m.n++
+		return
+	}
+	if err != nil || len(key)+len(value) > maxMended {
+		return
+	}
+	// bbolt keeps a key and its value side by side.
+	if _, ok := oneBit(key, good); ok {
+		m.n++
+	} else if _, ok := oneBit(value, good); ok {
+		m.n++
+	}
+}

@@ -1,0 +1,75 @@
+package storage
+
+import (
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// aFlip is one bit of a file that is not what was written.
+type aFlip struct {
+	at  int64 // byte
+	bit byte  // as a mask
+}
+
+// findFlip looks for the one bit of a file that has to change to give the file its mark, in the
+// bytes from low on, less than high. It reports false if no bit does, or more than one.
+//
+// A CRC is linear: the difference of two sums is that of the bytes that differ, carried
+// through all that follows. So the difference is carried back, byte by byte, until it is that
+// of one bit. With CRC-32C the place is the only one in files of less than 256 MiB. A file
+// with other damage has such a place by chance: once in 2^32/(8*length) times. So the
+// caller gives bounds, or checks what became of the file.
+func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return found, false, err
+	}
+	defer f.Close()
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(sum, io.LimitReader(f, want.Length))
+	if err != nil || n != want.Length {
+		return found, false, err
+	}
+	diff := sum.Sum32() ^ want.Sum
+	if diff == 0 {
+		return found, false, nil
+	}
+	var before [256]uint32 // by the first byte of a sum, the index that gives it
+	for i := range 256 {
+		before[castagnoli[i]>>24] = uint32(i)
+	}
+	for at := want.Length - 1; at >= low; at-- {
+		i := before[diff>>24]
+		if at < high && diff == castagnoli[i] && i&(i-1) == 0 {
+			if ok {
+				return found, false, nil
+			}
+			found, ok = aFlip{at, byte(i)}, true
+		}
+		diff = (diff^castagnoli[i])<<8 | i
+	}
+	return found, ok, nil
+}
+
+// flip changes one bit of a file.
+func flip(path string, at int64, bit byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		return err
+	}
+	b[0] ^= bit
+	if _, err := f.WriteAt(b[:], at); err != nil {
+		return err
+	}
+	return f.Sync()
+}

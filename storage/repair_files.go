@@ -1,0 +1,620 @@
+package storage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/lines"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// make makes the stage: first each file by itself, then what they say of each other.
+func (r *Repair) make() (err error) {
+	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{StateFile, PagesFile, LinksFile, LogFile, IndexFile, indexPart, RunFile} {
+		if err := r.copyTo(name); err != nil {
+			return err
+		}
+	}
+	if err := r.files(); err != nil {
+		return err
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	if err := r.fit(); err != nil {
+		return err
+	}
+	left := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
+		var away *AwayError
+		if !errors.As(problem, &away) {
+			r.Left = append(r.Left, r.inCrawl(problem))
+		}
+	}, beside: r.dir}
+	if _, err := left.Verify(r.stage); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(r.stage, RunFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.Changed, err = r.differing()
+	return err
+}
+
+// files mends each file by itself, and notes what it is now.
+func (r *Repair) files() (err error) {
+	n, err := state.MendFlips(r.stage)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		r.mended("%s: bits that had flipped are as they were written: %d", StateFile, n)
+	}
+	outline, err := state.OpenOutline(r.stage)
+	var damaged *DamagedError
+	if errors.As(err, &damaged) {
+		return errors.Join(r.onlyFiles(), err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, outline.Close()) }()
+	if r.marks, err = outline.All(); err != nil {
+		return err
+	}
+	if err := outline.Get(keyRepaired, &r.note); err != nil {
+		return err
+	}
+	r.note.Time = r.opts.Time
+	unclean, err := outline.Unclean()
+	if err == nil {
+		err = r.older(unclean)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.archive(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name  string
+		check func(line []byte) error
+	}{
+		{PagesFile, func(line []byte) error {
+			var p PageRecord
+			err := json.Unmarshal(line, &p)
+			if err == nil && p.URL == "" {
+				err = errors.New("a page without a URL")
+			}
+			return err
+		}},
+		{LinksFile, func(line []byte) error {
+			var l LinkRecord
+			err := json.Unmarshal(line, &l)
+			if err == nil && (l.From == "" || l.To == "") {
+				err = errors.New("a link without its two ends")
+			}
+			return err
+		}},
+		{LogFile, func(line []byte) error { _, err := crawllog.Parse(string(line)); return err }},
+		{indexPart, func(line []byte) error { _, err := cdxj.Parse(string(line)); return err }},
+	} {
+		if err := r.lines(f.name, f.check); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Stat(filepath.Join(r.stage, IndexFile)); err != nil || info.Size() != r.marks.Index.Index.Length || r.sumOf(IndexFile) != r.marks.Index.Index.Sum {
+		r.marks.Index = state.IndexMarks{} // it is made again of index.part
+	}
+	if err := outline.PutFiles(r.marks); err != nil {
+		return err
+	}
+	return outline.Put(keyRepaired, &r.note)
+}
+
+// older refuses a state that is older than pages.jsonl: to cut that would lose pages. After a
+// kill what stands behind the mark was never acknowledged.
+func (r *Repair) older(unclean bool) error {
+	if _, err := os.Stat(filepath.Join(r.dir, RunFile)); unclean && err == nil {
+		return nil
+	}
+	want := r.marks.Growing[PagesFile]
+	f, err := os.Open(filepath.Join(r.stage, PagesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() <= want.Length {
+		return err
+	}
+	prefix := marking{r: io.LimitReader(f, want.Length)}
+	if _, err := io.Copy(io.Discard, &prefix); err != nil || !prefix.Same(want) {
+		return err // it is pages.jsonl that is not as it was
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	at, more := int64(0), int64(0)
+	known := map[string]bool{}
+	err = eachLineOf(f, func(line []byte, n int64, long bool) error {
+		var p PageRecord
+		behind := at >= want.Length
+		at += n
+		if long || json.Unmarshal(line, &p) != nil || p.URL == "" {
+			return nil
+		}
+		key := referred(p.URL, p.Time)
+		if behind && !known[key] {
+			more++
+		}
+		known[key] = true
+		return nil
+	})
+	if err == nil && more > 0 && at > want.Length {
+		err = &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it is older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", PagesFile, more, StateFile)}
+	}
+	return err
+}
+
+// sumOf is the checksum of a file of the stage.
+func (r *Repair) sumOf(name string) uint32 {
+	f, err := os.Open(filepath.Join(r.stage, name))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	m := marking{r: f}
+	_, _ = io.Copy(io.Discard, &m) // what cannot be read has another sum
+	return m.Sum
+}
+
+// lines mends an output of lines: a bit that flipped is turned back; otherwise lines that are
+// none are left out, and what is there is taken for what was written.
+func (r *Repair) lines(name string, check func(line []byte) error) error {
+	path, want := filepath.Join(r.stage, name), r.marks.Growing[name]
+	if want.Lost {
+		return nil // the index, which is made again
+	}
+	is, size, bad, err := r.lineMark(name, want, check)
+	if errors.Is(err, fs.ErrNotExist) {
+		if want.Length == 0 {
+			return nil
+		}
+		if name == indexPart {
+			r.mended("%s, which was missing: made again of the archive", name)
+			r.marks.Growing[name] = state.Mark{Lost: true}
+			return nil
+		}
+		r.lost("%s is missing, of which %d bytes were written", name, want.Length)
+		r.noLine(name)
+		r.marks.Growing[name] = state.Mark{Part: want.Part}
+		return os.WriteFile(path, nil, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	if is.Same(want) {
+		if size > want.Length && name != LogFile {
+			r.mended("%s: %d bytes behind its end are put aside", name, size-want.Length)
+			return os.Truncate(path, want.Length)
+		}
+		if name == LogFile && size > want.Length {
+			return r.logTail(path, want)
+		}
+		return nil
+	}
+	if is.Length == want.Length {
+		low, high := int64(0), want.Length
+		if bad.n > 0 {
+			low, high = bad.low, bad.high
+		}
+		found, ok, err := findFlip(path, want, low, high)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := flip(path, found.at, found.bit); err != nil {
+				return err
+			}
+			if _, _, still, err := r.lineMark(name, want, check); err != nil || still.n == 0 {
+				r.mended("%s: one bit of byte %d had flipped: it is as it was written", name, found.at)
+				return err
+			}
+			if err := flip(path, found.at, found.bit); err != nil {
+				return err
+			}
+		}
+	}
+	if name == indexPart {
+		r.mended("%s: made again of the archive", name)
+		r.marks.Growing[name] = state.Mark{Lost: true}
+		return nil
+	}
+	dropped, now, err := r.keepLines(name, check)
+	if err != nil {
+		return err
+	}
+	if now.Same(want) {
+		r.mended("%s: %d lines that were none are left out: it is as it was written", name, dropped)
+		return nil
+	}
+	r.noLine(name)
+	r.lost("%s: it is not what was written; %d lines of it are none and are left out", name, dropped)
+	now.Part = want.Part
+	r.marks.Growing[name] = now
+	return nil
+}
+
+// noLine notes that lines of a file are lost.
+func (r *Repair) noLine(name string) {
+	if name == LogFile {
+		r.note.Log = true
+	}
+}
+
+// logTail leaves out lines behind the end of crawl.log that are none.
+func (r *Repair) logTail(path string, want state.Mark) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var tail []byte
+	known := map[string]bool{}
+	for line := range bytes.Lines(raw) {
+		known[string(line)] = true
+		if len(known) > 1<<20 {
+			clear(known)
+		}
+	}
+	for line := range bytes.Lines(raw[want.Length:]) {
+		if _, err := crawllog.Parse(strings.TrimSuffix(string(line), "\n")); err == nil && line[len(line)-1] == '\n' && !bytes.Contains(raw[:want.Length], line) {
+			tail = append(tail, line...)
+		}
+	}
+	if int64(len(raw)) == want.Length+int64(len(tail)) && r.Problems == 0 {
+		return nil
+	}
+	r.marks.Growing[LogFile] = want.Plus(tail)
+	return os.WriteFile(path, append(raw[:want.Length:want.Length], tail...), 0o644)
+}
+
+// A badLines says how many lines of a file are none, and where they begin and end.
+type badLines struct {
+	n         int
+	low, high int64
+}
+
+// lineMark reads what counts of an output of lines.
+func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error) (is state.Mark, size int64, bad badLines, err error) {
+	f, err := os.Open(filepath.Join(r.stage, name))
+	if err != nil {
+		return is, 0, bad, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return is, 0, bad, err
+	}
+	counts := &marking{r: io.LimitReader(f, want.Length)}
+	at := int64(0)
+	err = eachLineOf(counts, func(line []byte, n int64, long bool) error {
+		if long || check(line) != nil {
+			if bad.n == 0 {
+				bad.low = at
+			}
+			bad.n, bad.high = bad.n+1, at+n
+		}
+		at += n
+		return nil
+	})
+	return counts.Mark, info.Size(), bad, err
+}
+
+// eachLineOf calls f with each line, without its end, and how long it is with that. A line
+// that is too long comes without its text.
+func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) error {
+	var line []byte
+	var buf [64 << 10]byte
+	n, long := int64(0), false
+	end := func() error {
+		err := f(line, n, long)
+		line, n, long = line[:0], 0, false
+		return err
+	}
+	for {
+		read, err := from.Read(buf[:])
+		for part := range bytes.Lines(buf[:read]) {
+			text, ended := bytes.CutSuffix(part, []byte("\n"))
+			n += int64(len(part))
+			if long = long || len(line)+len(text) > 64*lines.Max; !long {
+				line = append(line, text...)
+			}
+			if ended {
+				if err := end(); err != nil {
+					return err
+				}
+			}
+		}
+		if err == io.EOF {
+			if n > 0 { // a line without an end is none
+				long = true
+				return end()
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// keepLines writes an output again with the lines that are some, each page and each line of
+// the log once.
+func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, now state.Mark, err error) {
+	path := filepath.Join(r.stage, name)
+	from, err := os.Open(path)
+	if err != nil {
+		return 0, now, err
+	}
+	defer from.Close()
+	out, err := os.Create(path + newSuffix)
+	if err != nil {
+		return 0, now, err
+	}
+	defer out.Close()
+	to := &marking{w: out}
+	known := map[[16]byte]bool{}
+	err = eachLineOf(from, func(line []byte, _ int64, long bool) error {
+		if long || check(line) != nil {
+			dropped++
+			return nil
+		}
+		if name != LinksFile { // a page may have two links that are the same
+			sum := sha256.Sum256(line)
+			key := [16]byte(sum[:16])
+			if known[key] {
+				dropped++
+				return nil
+			}
+			known[key] = true
+		}
+		_, err := to.Write(append(line, '\n'))
+		return err
+	})
+	if err = errors.Join(err, out.Sync()); err == nil {
+		err = os.Rename(path+newSuffix, path)
+	}
+	return dropped, to.Mark, err
+}
+
+// archive mends the WARC files.
+func (r *Repair) archive() error {
+	files, err := warcFiles(r.dir)
+	if err != nil {
+		return err
+	}
+	present, changed := map[string]bool{}, false
+	for _, f := range files {
+		key := archiveKey(f.name)
+		name := filepath.Join(ArchiveDir, filepath.Base(f.path))
+		of := r.marks.Finished
+		want, ok := of[key]
+		if !ok {
+			of = r.marks.Growing
+			want, ok = of[key]
+		}
+		if !ok {
+			r.opts.Beside = append(r.opts.Beside, filepath.ToSlash(name))
+			if !f.grows {
+				r.lost("%s: %s does not know this file: it is put aside", filepath.ToSlash(name), StateFile)
+			}
+			continue
+		}
+		present[key] = true
+		if err := r.linkTo(name); err != nil {
+			return err
+		}
+		if f.grows {
+			if err := r.own(name); err != nil {
+				return err
+			}
+			// Open gives it its end and its name, and the one of before is put aside.
+			r.opts.Beside = append(r.opts.Beside, filepath.ToSlash(name))
+		}
+		now, err := r.warc(name, want)
+		if err != nil {
+			return err
+		}
+		now.Part = want.Part
+		changed = changed || !now.Same(want)
+		of[key] = now
+	}
+	for _, known := range []state.Marks{r.marks.Finished, r.marks.Growing} {
+		for key, m := range known {
+			if strings.HasPrefix(key, ArchiveDir+"/") && m.Length > 0 && !present[key] && !r.opts.Moved {
+				r.lost("%s is missing, of which %d bytes were written", key, m.Length)
+				known[key], changed = state.Mark{}, true
+			}
+		}
+	}
+	for key, m := range r.marks.Growing {
+		if strings.HasPrefix(key, ArchiveDir+"/") && m.Length == 0 {
+			delete(r.marks.Growing, key)
+		}
+	}
+	if m := r.marks.Growing[indexPart]; changed && (m.Length > 0 || m.Lost) {
+		return r.forgetIndex()
+	}
+	return nil
+}
+
+// forgetIndex has the index made again of the archive alone. Lines about files that were
+// moved away are taken over from what is there.
+func (r *Repair) forgetIndex() error {
+	r.marks.Growing[indexPart] = state.Mark{Lost: true}
+	if r.opts.Moved {
+		return nil
+	}
+	for _, name := range []string{indexPart, IndexFile} {
+		if err := os.Remove(filepath.Join(r.stage, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// A gap is a part of a WARC file in which no record can be read.
+type gap struct{ at, end int64 }
+
+// warc mends one WARC file: a bit that flipped is turned back; a record that cannot be read
+// is replaced by one that says so, as long as it was, so that all others are where they were.
+func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
+	path := filepath.Join(r.stage, name)
+	is, size, gaps, err := readWARC(path, want.Length)
+	if err != nil || is.Same(want) && len(gaps) == 0 {
+		if err == nil && size > want.Length && !strings.HasSuffix(name, openSuffix) {
+			if err = r.own(name); err == nil {
+				err = os.Truncate(path, want.Length)
+			}
+			r.mended("%s: %d bytes behind its end are put aside", filepath.ToSlash(name), size-want.Length)
+		}
+		return want, err
+	}
+	if err := r.own(name); err != nil {
+		return want, err
+	}
+	if is.Length == want.Length && len(gaps) <= 1 {
+		low, high := int64(0), want.Length
+		if len(gaps) == 1 {
+			low, high = gaps[0].at, gaps[0].end
+		}
+		found, ok, err := findFlip(path, want, low, high)
+		if err != nil {
+			return want, err
+		}
+		if ok {
+			if err := flip(path, found.at, found.bit); err != nil {
+				return want, err
+			}
+			if _, _, still, err := readWARC(path, want.Length); err != nil || len(still) == 0 {
+				r.mended("%s: one bit of byte %d had flipped: it is as it was written", filepath.ToSlash(name), found.at)
+				return want, err
+			}
+			if err := flip(path, found.at, found.bit); err != nil {
+				return want, err
+			}
+		}
+	}
+	if size > want.Length { // what stands behind the end may be what has to be in front of it
+		if is, _, gaps, err = readWARC(path, size); err != nil {
+			return want, err
+		}
+	}
+	for _, g := range gaps {
+		r.lost("%s: %d bytes at byte %d cannot be read", filepath.ToSlash(name), g.end-g.at, g.at)
+		if g.end >= is.Length {
+			if err := os.Truncate(path, g.at); err != nil {
+				return want, err
+			}
+			continue
+		}
+		if err := r.fill(path, g); err != nil {
+			return want, err
+		}
+	}
+	if len(gaps) == 0 {
+		r.lost("%s: its records are not those that were written, or not at their places", filepath.ToSlash(name))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return want, err
+	}
+	defer f.Close()
+	now := marking{r: f}
+	_, err = io.Copy(io.Discard, &now)
+	return now.Mark, err
+}
+
+// fill puts a record into a gap that says that one was lost.
+func (r *Repair) fill(path string, g gap) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", filepath.Base(path), g.at, r.opts.Time.UnixNano()))
+	id := hex.EncodeToString(sum[:16])
+	filler := warc.Purged{
+		ID:   fmt.Sprintf("urn:uuid:%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
+		Date: r.opts.Time, Was: lostRecord,
+	}
+	return errors.Join(filler.Fill(io.NewOffsetWriter(f, g.at), g.end-g.at), f.Sync())
+}
+
+// lostRecord is the value of warc.FieldPurged of a record that could not be read.
+const lostRecord = "damaged"
+
+// readWARC reads the first length bytes of a WARC file.
+func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return is, 0, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return is, 0, nil, err
+	}
+	marked := &marking{r: io.LimitReader(f, length)}
+	in := warc.NewReader(marked)
+	var at int64 // where the last record that was read ends
+	for {
+		rec, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		var n int64
+		if err == nil {
+			err = rec.Verify()
+		}
+		if err == nil {
+			n, err = rec.Close()
+		}
+		if err == nil {
+			if rec.Offset > at {
+				gaps = append(gaps, gap{at, rec.Offset})
+			}
+			at = rec.Offset + n
+			continue
+		}
+		var bad *warc.Error
+		if !errors.As(err, &bad) {
+			return is, 0, nil, err
+		}
+		if _, err := in.Skip(); err != nil && err != io.EOF {
+			return is, 0, nil, err
+		}
+	}
+	if end := min(length, info.Size()); end > at {
+		gaps = append(gaps, gap{at, end})
+	}
+	return marked.Mark, info.Size(), slices.Clip(gaps), nil
+}

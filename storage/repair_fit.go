@@ -1,0 +1,200 @@
+package storage
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+// findings are what a verifier finds that a Repair makes fit.
+type findings struct {
+	again    map[string]bool // URLs that are fetched again
+	unplaced map[int64]bool  // lines of pages.jsonl whose answer is not where they say
+	links    map[string]bool // pages whose links are not all there
+	answers  []string        // that are repeated, or known by their payload, and lost: as referred
+	payloads map[string]bool // URLs of them
+}
+
+// settle gives the stage the end of a run: files are cut, the journal is merged, and the index
+// is made again where it has to be.
+func (r *Repair) settle() error {
+	db, err := Open(r.stage, Options{asIs: true})
+	if err != nil {
+		return err
+	}
+	err = db.Log().Write(&crawllog.Line{Time: r.opts.Time, Size: -1, URL: crawllog.RunURL, Annotations: []string{"begin:unclean", "repair"}})
+	return errors.Join(err, db.Close())
+}
+
+// fit makes the files of the stage fit each other. What is taken out may be what others
+// have spoken of, so it is done until nothing is found any more.
+func (r *Repair) fit() error {
+	again := map[string]bool{}
+	for range 4 {
+		f := &findings{again: map[string]bool{}, unplaced: map[int64]bool{}, links: map[string]bool{}, payloads: map[string]bool{}}
+		if _, err := (Check{Moved: r.opts.Moved, Temp: r.opts.Temp, beside: r.dir, findings: f}).Verify(r.stage); err != nil {
+			return err
+		}
+		if len(f.again)+len(f.unplaced)+len(f.links)+len(f.answers) == 0 {
+			break
+		}
+		if err := r.apply(f, again); err != nil {
+			return err
+		}
+	}
+	r.Again = len(again)
+	for url := range again {
+		if len(r.Examples) < 5 {
+			r.Examples = append(r.Examples, url)
+		}
+	}
+	slices.Sort(r.Examples)
+	return nil
+}
+
+// lostDetail is the detail of the fate of a URL whose page is lost.
+const lostDetail = "damaged: its page or its answer was lost, and is fetched again"
+
+// apply changes the stage by what was found, and notes in again which URLs are fetched again.
+func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
+	outline, err := state.OpenOutline(r.stage)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, outline.Close()) }()
+	if r.marks, err = outline.All(); err != nil {
+		return err
+	}
+	if len(f.unplaced) > 0 {
+		if err := r.unplace(f.unplaced); err != nil {
+			return err
+		}
+	}
+	if len(f.links) > 0 { // what counts them is not about all of the crawl any more
+		m := r.marks.Growing[LinksFile]
+		m.Part = true
+		r.marks.Growing[LinksFile] = m
+		r.lost("%s does not have all links of %d pages", LinksFile, len(f.links))
+	}
+	problem := func(err error) { r.Left = append(r.Left, r.inCrawl(err)) }
+	if len(f.again) > 0 {
+		_, err := outline.PurgeEntries(func(u frontier.URL, _ frontier.Fate) (frontier.Fate, bool) {
+			url := u.String()
+			if !f.again[url] {
+				return frontier.Fate{}, false
+			}
+			again[url] = true
+			return frontier.Fate{Code: frontier.OutOfScope, Detail: lostDetail, Time: r.opts.Time}, true
+		}, problem)
+		if err != nil {
+			return err
+		}
+	}
+	if len(f.payloads) > 0 {
+		if _, err := outline.PurgePayloads(func(url string) bool { return f.payloads[url] }, problem); err != nil {
+			return err
+		}
+	}
+	for _, a := range f.answers {
+		if !slices.Contains(r.note.Answers, a) {
+			r.note.Answers = append(r.note.Answers, a)
+		}
+	}
+	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note))
+}
+
+// unplace takes the places of answers that are lost out of lines of pages.jsonl.
+func (r *Repair) unplace(lost map[int64]bool) error {
+	path := filepath.Join(r.stage, PagesFile)
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	out, err := os.Create(path + newSuffix)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	to := &marking{w: out}
+	buf := bufio.NewWriter(to)
+	n := int64(0)
+	err = eachLineOf(from, func(line []byte, _ int64, _ bool) error {
+		if n++; lost[n] {
+			var p PageRecord
+			if err := json.Unmarshal(line, &p); err != nil {
+				return err
+			}
+			p.WARC, p.Offset, p.Length = "", 0, 0
+			whole, err := jsonLine(&p)
+			if err != nil {
+				return err
+			}
+			line = whole[:len(whole)-1]
+		}
+		_, err := buf.Write(append(line, '\n'))
+		return err
+	})
+	if err = errors.Join(err, buf.Flush(), out.Sync()); err != nil {
+		return err
+	}
+	m := to.Mark
+	m.Part = r.marks.Growing[PagesFile].Part
+	r.marks.Growing[PagesFile] = m
+	return os.Rename(path+newSuffix, path)
+}
+
+// Below, what a verifier tells of findings; of a nil one nothing is noted.
+
+func (f *findings) fetchAgain(url string) {
+	if f != nil {
+		f.again[url] = true
+	}
+}
+
+func (f *findings) lostPlaces(lines []fact) {
+	for _, l := range lines {
+		if f != nil {
+			f.unplaced[l.at] = true
+		}
+	}
+}
+
+func (f *findings) missesLinks(url string) {
+	if f != nil {
+		f.links[url] = true
+	}
+}
+
+func (f *findings) lostAnswer(url string, key string) {
+	if f != nil {
+		f.answers = append(f.answers, key)
+		f.payloads[url] = true
+	}
+}
+
+// repaired notes what repairs have found lost.
+func (v *verifier) repaired() error {
+	r, err := openPurging(v.dir)
+	if err != nil {
+		return nil // readState says it
+	}
+	var note repairNote
+	_, err = r.Get(keyRepaired, &note)
+	err = errors.Join(err, r.Close())
+	if err != nil {
+		return err
+	}
+	for _, key := range note.Answers {
+		v.know(aboutReferred+key, ofPurged, 0, "")
+	}
+	v.logLost = note.Log
+	return nil
+}

@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
+)
+
+// Each single bit of a file is found by the mark of the file, and of other damage no bit is.
+func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	text := bytes.Repeat([]byte("a line of a file\n"), 5)
+	want := marking{w: &bytes.Buffer{}}
+	if _, err := want.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	for at := range text {
+		for bit := range 8 {
+			is := bytes.Clone(text)
+			is[at] ^= 1 << bit
+			if err := os.WriteFile(path, is, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			found, ok, err := findFlip(path, want.Mark, 0, int64(len(text)))
+			if err != nil || !ok || found != (aFlip{int64(at), 1 << bit}) {
+				t.Fatalf("byte %d, bit %d: %+v, %v, %v", at, bit, found, ok, err)
+			}
+			if _, ok, _ := findFlip(path, want.Mark, int64(at)+1, int64(len(text))); ok {
+				t.Fatalf("byte %d: found out of bounds", at)
+			}
+		}
+	}
+	is := bytes.Clone(text)
+	is[3], is[40] = is[3]^1, is[40]^4
+	if err := os.WriteFile(path, is, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if found, ok, err := findFlip(path, want.Mark, 0, int64(len(text))); ok || err != nil {
+		t.Errorf("two bits: %+v, %v", found, err)
+	}
+}
+
+// spoiltCrawl is one with a record that cannot be read.
+func spoiltCrawl(t *testing.T) string {
+	t.Helper()
+	c := mixedCrawl(t, 4, 10, disk.Disk{}, false)
+	files, err := ArchiveFiles(c.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(raw[len(raw)/2 : len(raw)/2+40])
+	if err := os.WriteFile(files[0], raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return c.dir
+}
+
+// A kill between any two renames of a repair leaves what no command goes on with, and the
+// next repair finishes it: all files are those of a repair that was not killed.
+func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
+	dir := spoiltCrawl(t)
+	r, err := NewRepair(dir, RepairOptions{Beside: []string{LogFile + ".no"}})
+	if err != nil || len(r.Changed) < 2 || len(r.Left) > 0 {
+		t.Fatal(r, err)
+	}
+	if copied := crash(t, dir); true { // before it is ready nothing has happened
+		var damaged bool
+		if _, err := Verify(copied, func(error) { damaged = true }); err != nil || !damaged {
+			t.Error(damaged, err)
+		}
+		again, err := NewRepair(copied, RepairOptions{})
+		if err != nil || len(again.Changed) != len(r.Changed) {
+			t.Fatal(again, err)
+		}
+		if err := again.Discard(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(copied, repairStage)); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	// The steps of swap, one by one.
+	stage := crash(t, dir)
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	verified(t, dir)
+	plan := repairSwap{Aside: filepath.Base(r.Aside), Files: r.Changed}
+	for n := range 2*len(plan.Files) + 1 {
+		killed := crash(t, stage)
+		text := []byte(`{"aside":"` + plan.Aside + `","files":["` + joinNames(plan.Files) + `"]}`)
+		ready := filepath.Join(killed, repairReady)
+		err := errors.Join(os.Rename(filepath.Join(killed, repairStage), ready), os.WriteFile(filepath.Join(ready, repairPlan), text, 0o644),
+			os.MkdirAll(filepath.Join(killed, plan.Aside, ArchiveDir), 0o755))
+		for i := range n {
+			name := plan.Files[i/2]
+			if i%2 == 0 {
+				if rerr := os.Rename(filepath.Join(killed, name), filepath.Join(killed, plan.Aside, name)); !errors.Is(rerr, fs.ErrNotExist) {
+					err = errors.Join(err, rerr)
+				}
+			} else {
+				err = errors.Join(err, os.Rename(filepath.Join(ready, name), filepath.Join(killed, name)))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var open *RepairError
+		if _, err := OpenReader(killed); !errors.As(err, &open) {
+			t.Errorf("step %d: %v", n, err)
+		}
+		if _, err := Open(killed, Options{}); !errors.As(err, &open) {
+			t.Errorf("step %d: %v", n, err)
+		}
+		if aside, err := FinishRepair(killed); err != nil || filepath.Base(aside) != plan.Aside {
+			t.Fatalf("step %d: %s, %v", n, aside, err)
+		}
+		verified(t, killed)
+		if again, err := FinishRepair(killed); again != "" || err != nil {
+			t.Error(again, err)
+		}
+	}
+}
+
+func joinNames(names []string) string {
+	var b bytes.Buffer
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(`","`)
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}
