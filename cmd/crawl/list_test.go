@@ -120,7 +120,7 @@ func TestAStateOfALaterLayoutIsNotRead(t *testing.T) {
 	}
 	for _, args := range [][]string{{"list", dir}, {"explain", "--dir", dir, "http://a.test/"}, {"robots", "show", dir, "a.test"}} {
 		var out, said bytes.Buffer
-		if code := run(args, nil, &out, &said); code != exitState || !strings.Contains(said.String(), "99") || out.Len() > 0 {
+		if code := run(args, nil, &out, &said); code != exitLayout || !strings.Contains(said.String(), "99") || out.Len() > 0 {
 			t.Errorf("crawl %q: exit code %d, %s%s", args, code, &out, &said)
 		}
 	}

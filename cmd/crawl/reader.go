@@ -27,13 +27,22 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 	}
 	stored, begun, err := crawler.ReadStored(r)
 	if err == nil && !begun {
-		err = &storage.NotBegunError{Dir: dir}
+		err = empty(r)
 	}
 	if err != nil {
 		r.Close()
 		return nil, stored, err
 	}
 	return r, stored, nil
+}
+
+// empty returns a *storage.NotBegunError if no site is known. A crawl that a program has
+// made with storage alone keeps no settings, and may have sites all the same.
+func empty(r *storage.Reader) error {
+	for _, err := range r.Names() {
+		return err
+	}
+	return &storage.NotBegunError{Dir: r.Dir()}
 }
 
 // noCrawlIn says that there is no crawl in dir, and of a series which crawls it has.

@@ -29,6 +29,13 @@ func keptAt(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	u, err := frontier.ParseURL("http://a.test/")
+	if err == nil {
+		err = db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := *first
 	other.URL = "https://a.test/robots.txt"
 	for _, site := range []frontier.Site{"https://a.test", "http://b.test"} {

@@ -37,6 +37,7 @@ func hostile(t *testing.T) {
 	files := map[string]string{
 		steer + ".txt":                           "http://" + steer + "/\n" + steer + "\n",
 		"robots.txt":                             "User-agent: *\nDisallow: /a" + steer + "\nAllow: /" + steer + "\nDisalow: /" + steer + "\n" + steer + "\nSitemap: " + steer + "\n",
+		"access.log":                             `192.0.2.7 - - [04/May/2026:10:00:00 +0000] "GET /` + steer + ` HTTP/1.1" 200 1 "-" "testbot/1 ` + steer + `"` + "\n",
 		"places.txt":                             "(" + steer + "\n",
 		"cases.jsonl":                            `{"id":"\u001b]0;STEER\u0007\nFORGED","robots":"User-agent: *\nDisallow: /\u009b\u202e","agent":"a","url":"/\u009b\u202e","allow":true}` + "\n",
 		"dialect.jsonl":                          `{"id":"\u001b]0;STEER\u0007","dialect":"\u001b]0;STEER\u0007","agent":"a","url":"/","allow":true}` + "\n",
@@ -125,8 +126,8 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		{"export", "a.crawl", "--format", "cdxj", "--output", "a.cdxj"}, {"export", "a.crawl", "--format", "csv", "--output", steer + ".csv"},
 		{"export", "a.crawl", "--format", "wacz", "--output", "a.wacz"}, {"export", steer, "--format", "csv"}, {steer}, {"robots", steer}, {"version", steer},
 		append([]string{"run", "--progress", "json", "--log-level", "debug", "--delay", "10ms", "--patience", "1s", "--fresh", "--dir", "run" + steer, "--limit", "3", "http://a.test/", steer + ".txt"}, site...),
-		{"audit", "run" + steer}, {"audit", "--out", steer + "/x", "run" + steer}, {"audit", "--site", "a.test", "run" + steer}, {"audit", "--site", steer, "run" + steer},
-		{"audit", "--access-log", "robots.txt", "--agent", steer}, {"check", "job.yaml"}, {"check", steer + ".txt"}, {"status", "run" + steer}, {"status", "--json", "run" + steer},
+		{"audit", "run" + steer}, {"audit", "--out", steer + "/x", "run" + steer}, {"audit", "--site", steer, "run" + steer},
+		{"audit", "--access-log", "access.log", "--agent", "testbot"}, {"audit", "--access-log", "access.log", "--agent", steer}, {"check", "job.yaml"}, {"check", steer + ".txt"}, {"status", "run" + steer}, {"status", "--json", "run" + steer},
 		{"pause", "run" + steer}, {"exclude", "run" + steer, steer, "--reason", steer}, {"slow", "run" + steer, "--delay", steer}, {"limit", "--limit", steer, "run" + steer},
 		{"provenance", "run" + steer}, {"provenance", "--json", "run" + steer}, {"provenance", "--verify", "run" + steer}, {"provenance", "--verify", "--json", "run" + steer},
 		{"provenance", steer}, {"provenance", "--sign-key", steer, "run" + steer}, {"provenance", "--verify", "--key", steer, "run" + steer},
@@ -142,6 +143,8 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		}
 		showsText(t, args, true)
 	}
+	showsText(t, []string{"audit", "--site", "a.test", "run" + steer}, false)
+	showsText(t, []string{"audit", "--access-log", "robots.txt", "--agent", steer}, false)
 	// Of any command, those included that have no row above. Nothing else has these names:
 	// what one command makes, no other one reads.
 	for _, cmd := range everyCommand((&program{}).root()) {
