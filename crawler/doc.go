@@ -28,7 +28,8 @@
 // written; limits.go is what may change while a run goes on. scope.go and links.go
 // decide which links are followed, hooks.go what the program has to say about them,
 // siteoptions.go is what a program may say of one site alone, sites.go asks it, and
-// sitesbyhost.go makes such a program of a table; sitemaps.go brings in what robots.txt lists, traps.go and repeats.go keep out of
+// sitesbyhost.go makes such a program of a table; sitemaps.go brings in what robots.txt lists,
+// sitemapcounts.go counts what came of that, traps.go and repeats.go keep out of
 // spaces without an end. page.go is what a Handler sees, newpage.go makes one of what
 // was not fetched, follow.go what it may ask for, and tags.go which one is given a page;
 // batches.go is a crawl as a loop; signals.go heeds what owners say about the use of

@@ -31,12 +31,13 @@ type Job struct {
 	memory     *remembered    // of pages that were fetched before
 	fetcher    *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
 
-	counts  counts  // each adds to them as it comes to something; nothing is taken away
-	repeats repeats // of pages that were fetched: every visit with a page adds its own
-	traps   traps   // the spaces that links lead into: every visit adds what it finds
-	lists   lists   // the sitemaps that are read: every visit of one waits for room
-	told    told    // the sitemaps that were queued: every visit adds those of its robots.txt
-	desks   desks   // of the visits under way: the visit that took one gives it back
+	counts   counts       // each adds to them as it comes to something; nothing is taken away
+	repeats  repeats      // of pages that were fetched: every visit with a page adds its own
+	traps    traps        // the spaces that links lead into: every visit adds what it finds
+	lists    lists        // the sitemaps that are read: every visit of one waits for room
+	told     told         // the sitemaps that were queued: every visit adds those of its robots.txt
+	sitemaps sitemapTally // the figures of sitemaps: every visit that meets one adds to them
+	desks    desks        // of the visits under way: the visit that took one gives it back
 }
 
 // Rooms are what a Job does not make itself, since they outlive it or are not for
@@ -104,7 +105,11 @@ func (j *Job) Close() { j.fetcher.Close() }
 
 // Counts are the figures of all visits so far. It may be called at any time, from
 // any goroutine.
-func (j *Job) Counts() Counts { return j.counts.snapshot() }
+func (j *Job) Counts() Counts {
+	n := j.counts.snapshot()
+	n.Sitemaps = j.sitemaps.counts()
+	return n
+}
 
 // Oldest is the visit that has been under way for the longest time, and since
 // when; ok is false if none is. It may be called at any time, from any goroutine.

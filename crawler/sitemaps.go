@@ -79,9 +79,15 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 	}
 	e.Hops += string(frontier.HopPrerequisite)
 	var found []frontier.Entry
+	var sums []uint64
+	defer func() { j.sitemaps.name(sums) }()
 	for _, raw := range s.File(j.opts.Dialect).Sitemaps() {
 		u, err := e.URL.Resolve(raw)
-		if u = j.opts.rewrite(u); err != nil || u.IsZero() {
+		if err != nil {
+			continue
+		}
+		sums = append(sums, j.sitemapSum(u))
+		if u = j.opts.rewrite(u); u.IsZero() {
 			continue
 		}
 		sitemap := e.Found(u, frontier.HopManifest)

@@ -42,6 +42,7 @@ type Counts struct {
 	Changes   map[ChangeClass]int // pages by what became of them since they were fetched before
 	Unread    int                 // pages of which something is archived that cannot be read
 	Cut       int                 // pages with more links than extract.MaxLinks, whose rest was left out
+	Sitemaps  SitemapCounts
 }
 
 // counts are Counts under a lock.
@@ -153,6 +154,9 @@ func (s Summary) String() string {
 			said++
 			text += fmt.Sprintf("; %s: %s", st.Site, st.Given.Detail)
 		}
+	}
+	if n := s.Sitemaps.Empty; n > 0 {
+		text += fmt.Sprintf("; sitemaps that list nothing: %d", n)
 	}
 	for _, r := range slices.Sorted(maps.Keys(s.Skips)) {
 		text += fmt.Sprintf("; %d not fetched: %s", s.Skips[r], r)

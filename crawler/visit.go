@@ -125,8 +125,11 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	err = j.finish(turn, res)
-	if err == nil && page.change != "" && res.Outcome.Trouble == frontier.NoTrouble {
-		j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
+	if err == nil && res.Outcome.Trouble == frontier.NoTrouble {
+		if page.change != "" {
+			j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
+		}
+		j.countSitemap(page)
 	}
 	if err == nil && turn.Held() {
 		page.held(turn)
@@ -245,6 +248,7 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
 	e := turn.Entry()
 	fate, err := turn.Finish(res.Outcome)
 	j.counts.visit(e, res, fate)
+	j.countFailedSitemap(e, fate)
 	err = errors.Join(err, j.visited(e, res, fate))
 	s := Skip{URL: e.URL, Via: e.Via, Detail: fate.Detail}
 	switch fate.Code {

@@ -50,6 +50,7 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 	w.counts("answers", s.Status)
 	w.words("not fetched", inOrder(s.Skips), inWords)
 	w.words("failed", inOrder(s.Errors), stageInWords)
+	sitemapLines(w, s.Sitemaps)
 	if s.Retries > 0 {
 		w.line("tried again", "%s, after an answer or a failure that may pass", times(s.Retries))
 	}
@@ -79,6 +80,43 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 		w.line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
 	}
 	return w.err
+}
+
+// sitemapLines say what came of the sitemaps, if any were named or read.
+func sitemapLines(w *lines, n crawler.SitemapCounts) {
+	if n.Named == 0 && n.Read == 0 {
+		return
+	}
+	w.line("sitemaps", "%d named, %d read, %d failed; %s listed", n.Named, n.Read, n.Failed, plural(n.URLs, "URL"))
+	for _, one := range n.FirstEmpty {
+		w.line("sitemap", "%s %s", one.URL, one.Reason)
+	}
+	if more := n.Empty - len(n.FirstEmpty); more > 0 {
+		w.line("sitemap", "answers that list nothing: %d more", more)
+	}
+}
+
+// sitemapsJSON are the figures of sitemaps for programs; nil if none were named or read.
+func sitemapsJSON(n crawler.SitemapCounts) any {
+	if n.Named == 0 && n.Read == 0 {
+		return nil
+	}
+	type empty struct {
+		URL    string `json:"url"`
+		Reason string `json:"reason"`
+	}
+	var first []empty
+	for _, one := range n.FirstEmpty {
+		first = append(first, empty(one))
+	}
+	return struct {
+		Named      int     `json:"named"`
+		Read       int     `json:"read"`
+		Failed     int     `json:"failed"`
+		URLs       int     `json:"urls"`
+		Empty      int     `json:"empty"`
+		FirstEmpty []empty `json:"first_empty,omitempty"`
+	}{n.Named, n.Read, n.Failed, n.URLs, n.Empty, first}
 }
 
 func exists(path string) bool {
@@ -421,8 +459,9 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Cut         int                         `json:"pages_with_links_cut,omitempty"`
 		Repeats     []repeat                    `json:"one_body,omitempty"`
 		Traps       []trap                      `json:"traps,omitempty"`
+		Sitemaps    any                         `json:"sitemaps,omitempty"`
 	}{
 		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries, s.Frontier.Again, s.NextAgain.UTC(),
-		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps,
+		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps, sitemapsJSON(s.Sitemaps),
 	}
 }

@@ -1,0 +1,147 @@
+package crawler
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/zeebo/xxh3"
+)
+
+// SitemapCounts are the figures of the sitemaps of a run. One that is named and neither
+// read nor failed was redirected, refused, out of scope, read by an earlier run, or is
+// still queued. With SitemapsNone nothing is counted.
+type SitemapCounts struct {
+	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
+	Read   int // answers with a 2xx status, those for seeds and pages that are sitemaps included: each time, if they are fetched again
+	Failed int // sitemaps that ended with another status but a redirect, or without an answer
+	URLs   int // that were listed, wanted or not; not those of other sitemaps
+	Empty  int // of Read, those that list nothing
+
+	FirstEmpty []EmptySitemap // up to three
+}
+
+// An EmptySitemap is a sitemap that was answered, and lists nothing.
+type EmptySitemap struct {
+	URL    string
+	Reason string // EmptyList or EmptyOther
+}
+
+// The values of EmptySitemap.Reason.
+const (
+	EmptyList  = "lists no URL"
+	EmptyOther = "is no sitemap" // mostly a page of HTML; its links are followed as those of any page
+)
+
+const (
+	// maxFirstEmpty is how many sitemaps without a URL a summary names.
+	maxFirstEmpty = 3
+	// maxNamedSitemaps is how many sitemaps are remembered as named. More are counted each
+	// time that they are named.
+	maxNamedSitemaps = 1 << 16
+)
+
+// sitemapTally counts the sitemaps of a run.
+type sitemapTally struct {
+	mu    sync.Mutex // guards all: only visits that meet a sitemap, or the name of one, come here
+	n     SitemapCounts
+	named map[uint64]struct{} // hashes of keys
+}
+
+func (t *sitemapTally) counts() SitemapCounts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.n
+	n.FirstEmpty = slices.Clone(n.FirstEmpty)
+	return n
+}
+
+// name counts sitemaps that were named, by the hashes of their keys.
+func (t *sitemapTally) name(sums []uint64) {
+	if len(sums) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.named == nil {
+		t.named = map[uint64]struct{}{}
+	}
+	for _, sum := range sums {
+		if _, known := t.named[sum]; known {
+			continue
+		}
+		t.n.Named++
+		if len(t.named) < maxNamedSitemaps {
+			t.named[sum] = struct{}{}
+		}
+	}
+}
+
+func (t *sitemapTally) fail() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n.Failed++
+}
+
+// read counts a sitemap that was answered. It returns how many were empty so far.
+func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := &t.n
+	n.Read++
+	n.URLs += urls
+	if empty == "" {
+		return n.Empty
+	}
+	n.Empty++
+	one := EmptySitemap{URL: u.String(), Reason: empty}
+	if len(n.FirstEmpty) < maxFirstEmpty && !slices.Contains(n.FirstEmpty, one) {
+		n.FirstEmpty = append(n.FirstEmpty, one)
+	}
+	return n.Empty
+}
+
+// sitemapSum is the hash that tells a named sitemap from others.
+func (j *Job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
+
+// countSitemap counts p if it was answered as a sitemap, and warns if it lists nothing.
+func (j *Job) countSitemap(p *Page) {
+	switch {
+	case j.opts.Sitemaps == SitemapsNone, !p.Entry.Sitemap() && !p.html.Sitemap:
+		return
+	case p.Status/100 != 2, p.Exchange.Head, p.refused != "":
+		return
+	}
+	empty, urls := "", 0
+	if !p.html.Sitemap {
+		empty = EmptyOther
+	} else {
+		var named []uint64
+		listed := p.html.Links[p.how.header:]
+		if urls = len(listed); urls == 0 {
+			empty = EmptyList
+		}
+		for i := range listed {
+			switch l := &listed[i]; l.Hop {
+			case frontier.HopManifest:
+				named = append(named, j.sitemapSum(l.URL))
+				urls--
+			case frontier.HopEmbed:
+				urls--
+			}
+		}
+		j.sitemaps.name(named)
+	}
+	if n := j.sitemaps.read(p.URL, urls, empty); empty != "" && n <= maxWarnings {
+		j.opts.Logger.Warn("a sitemap lists nothing", "url", p.URL.String(), "reason", "it "+empty)
+	}
+}
+
+// countFailedSitemap counts e if it is a sitemap that ended with fate for want of an answer
+// that can be read.
+func (j *Job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
+	failed := fate.Code == frontier.Failed || fate.Code == frontier.Fetched && fate.Status >= 400
+	if failed && e.Sitemap() && j.opts.Sitemaps != SitemapsNone {
+		j.sitemaps.fail()
+	}
+}
