@@ -71,7 +71,7 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 	}
 	var r *storage.Repair
 	p.meanwhile(reading("repair", dir), func() {
-		r, err = storage.NewRepair(dir, storage.RepairOptions{Moved: f.moved, Temp: f.temp, Beside: []string{provenance.File, provenance.SignatureFile}})
+		r, err = storage.NewRepair(dir, storage.RepairOptions{Moved: f.moved, Temp: f.temp, Beside: append([]string{provenance.File, provenance.SignatureFile}, writtenTogether...)})
 	})
 	if err != nil {
 		return err

@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
@@ -33,12 +35,16 @@ func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR",
 		Short: "check a crawl's state and outputs for damage",
-		Long: `verify reads everything that a crawl consists of and changes nothing. It looks at
+		Long: `verify reads the files of a crawl and changes nothing. It looks at
 the checksum of each record in state.db, and at the queue and what ended against
 what was seen; at the checksums that state.db has of pages.jsonl, links.jsonl,
 index.part, index.cdxj, crawl.log and the WARC files; at each WARC record with its
 digests; and it compares what each file says of a URL or an answer with what the
 others say. Of a crawl that was killed it looks at what the next run goes on from.
+If there is a provenance.json, the files are compared with it, too, as crawl provenance
+--verify does, absences.jsonl and robots.jsonl among them; if the crawl has changed
+since it was written, only the files that no run changes. DATASHEET.md and run.json
+are for people: what they say is not compared.
 
 Each thing that is wrong is named, with its file and place, and the command exits
 with 6; with 3 where nothing is damaged, and only an earlier crawl, of which this one
@@ -163,9 +169,14 @@ func (l *limited) Write(p []byte) (int, error) {
 func (p *program) verify(dir string, f verifyFlags) error {
 	debug.SetMaxStack(64 << 20) // a tree of pages without an end is soon one
 	var problems []string
-	onlyIndex, onlyAway := true, true
+	onlyIndex, onlyAway, onlySeal := true, true, true
 	var purge *storage.PurgeError
-	check := storage.Check{Moved: f.moved, Temp: f.temp, Problem: func(problem error) {
+	named := map[string]bool{} // the files that problems begin with
+	found := func(problem error) {
+		text := filepath.ToSlash(strings.TrimPrefix(problem.Error(), filepath.Clean(dir)+string(filepath.Separator)))
+		if end := strings.IndexAny(text, ": "); end > 0 {
+			named[text[:end]] = true
+		}
 		if len(problems) < maxProblems {
 			problems = append(problems, problem.Error())
 		}
@@ -173,16 +184,28 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		onlyIndex = onlyIndex && errors.As(problem, &index)
 		var away *storage.AwayError
 		onlyAway = onlyAway && errors.As(problem, &away)
+		var seal *sealError
+		onlySeal = onlySeal && errors.As(problem, &seal)
 		errors.As(problem, &purge)
-	}}
-	v, err := check.Verify(dir)
+	}
+	v, err := storage.Check{Moved: f.moved, Temp: f.temp, Problem: found}.Verify(dir)
 	if err != nil {
 		return err
 	}
+	var before time.Time
+	if purge == nil {
+		seal := sealCheck{dir: dir, moved: f.moved, purged: v.Purged > 0, named: named, problem: func(problem error) {
+			v.Problems++
+			found(problem)
+		}}
+		if before, err = seal.run(); err != nil {
+			return err
+		}
+	}
 	if f.json {
-		err = p.verifiedJSON(dir, &v, problems)
+		err = p.verifiedJSON(dir, &v, before, problems)
 	} else {
-		err = p.verified(dir, &v, problems)
+		err = p.verified(dir, &v, before, problems)
 	}
 	switch {
 	case err != nil || v.Problems == 0:
@@ -193,6 +216,8 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
 	case onlyAway:
 		return &exit{exitCheck, awayError(dir, v.Away)}
+	case onlySeal:
+		return &exit{exitState, fmt.Errorf("what differs is not as %s says, and nothing else is wrong: bring those files back from a copy; if they were changed on purpose, crawl provenance %s writes it again, of the crawl as it is", provenance.File, dir)}
 	}
 	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
 }
@@ -233,29 +258,34 @@ func missingBefore(dir string) string {
 	return ""
 }
 
-func (p *program) verifiedJSON(dir string, v *storage.Verified, problems []string) error {
+func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time, problems []string) error {
+	var written *time.Time
+	if !before.IsZero() {
+		written = &before
+	}
 	return p.object(struct {
-		Dir       string   `json:"dir"`
-		Sites     int      `json:"sites"`
-		Entries   int      `json:"entries"`
-		Snapshots int      `json:"snapshots"`
-		Pages     int      `json:"pages"`
-		LogLines  int      `json:"log_lines"`
-		Records   int      `json:"warc_records"`
-		Purged    int      `json:"purged"`   // records that stand for others
-		Bodiless  int      `json:"bodiless"` // records whose body was purged
-		Away      int      `json:"away"`     // records whose body is in an earlier crawl that is not at hand
-		Unclean   bool     `json:"unclean"`
-		Moved     []string `json:"moved"`
-		Problems  int      `json:"problems"`
-		List      []string `json:"list"`
+		Dir       string     `json:"dir"`
+		Sites     int        `json:"sites"`
+		Entries   int        `json:"entries"`
+		Snapshots int        `json:"snapshots"`
+		Pages     int        `json:"pages"`
+		LogLines  int        `json:"log_lines"`
+		Records   int        `json:"warc_records"`
+		Purged    int        `json:"purged"`   // records that stand for others
+		Bodiless  int        `json:"bodiless"` // records whose body was purged
+		Away      int        `json:"away"`     // records whose body is in an earlier crawl that is not at hand
+		Unclean   bool       `json:"unclean"`
+		Moved     []string   `json:"moved"`
+		Problems  int        `json:"problems"`
+		List      []string   `json:"list"`
+		Before    *time.Time `json:"provenance_before"` // when provenance.json was written, if the crawl has changed since
 	}{
 		dir, v.Sites, v.Entries, v.Snapshots, v.Pages, v.LogLines, v.Records, v.Purged, v.Bodiless, v.Away, v.Unclean,
-		append([]string{}, v.Moved...), v.Problems, append([]string{}, problems...),
+		append([]string{}, v.Moved...), v.Problems, append([]string{}, problems...), written,
 	})
 }
 
-func (p *program) verified(dir string, v *storage.Verified, problems []string) error {
+func (p *program) verified(dir string, v *storage.Verified, before time.Time, problems []string) error {
 	for _, text := range problems {
 		if err := p.say("%s", text); err != nil {
 			return err
@@ -283,6 +313,11 @@ func (p *program) verified(dir string, v *storage.Verified, problems []string) e
 	}
 	if v.Unclean {
 		if err := p.say("the last run broke off (a kill, a full disk): what the next one cuts was not looked at"); err != nil {
+			return err
+		}
+	}
+	if !before.IsZero() {
+		if err := p.say("%s is of before the last run, purge or crawl index: only what these do not change was compared with it; crawl provenance %s writes it again", filepath.Join(dir, provenance.File), dir); err != nil {
 			return err
 		}
 	}

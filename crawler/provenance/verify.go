@@ -1,17 +1,22 @@
 package provenance
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -43,7 +48,8 @@ const mostFile = 256 << 20
 var ErrNone = errors.New("provenance: there is no " + File)
 
 // Verify compares the files of a directory with the digests in its provenance.json, and that
-// with its signature if there is a key. It needs no crawl: a copy will do, of which files
+// with its signature if there is a key, and with what this program would write of what it says.
+// It needs no crawl: a copy will do, of which files
 // that are missing are told. It changes nothing. What differs is no error; that is ErrNone, a
 // *storage.InUseError where a crawl runs in the directory, a *storage.NotBegunError, one that says what in
 // provenance.json cannot be read, the cause of ctx, or one of the file system.
@@ -72,7 +78,34 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if err := v.signature(dir, text, c.Key); err != nil {
 		return nil, err
 	}
+	if err := v.itself(text); err != nil {
+		return nil, err
+	}
 	return v, v.files(ctx, dir)
+}
+
+// itself checks that text, of provenance.json, is what this program would write of what it
+// reads there, and that its digest of the settings is theirs. Another build may have other
+// fields, and is not held to the first.
+func (v *Verified) itself(text []byte) error {
+	p := v.Provenance
+	if reflect.DeepEqual(p.Writer, crawler.ThisBuild()) {
+		again, err := encode(p, "  ")
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(text, again) {
+			v.differs(File, "has lines that are not those that were written")
+		}
+	}
+	sum := sha256.New()
+	for _, s := range p.Settings {
+		fmt.Fprintf(sum, "%s\x00%s\x00", s.Name, s.Value)
+	}
+	if p.SettingsSHA256 != hex.EncodeToString(sum.Sum(nil)) {
+		v.differs(File, "has settings that are not those of its settings_sha256")
+	}
+	return nil
 }
 
 // signature checks that a key has signed text.

@@ -85,6 +85,16 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 		"a file of the archive more": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "warc", "more.warc.gz"), nil, 0o644)
 		}, "warc/more.warc.gz", "is not in provenance.json"},
+		"a line of provenance.json less": {func(dir string) error {
+			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte { return []byte(strings.Replace(string(b), "  \"log_lost\": 0,\n", "", 1)) })
+			return nil
+		}, provenance.File, "has lines that are not those that were written"},
+		"a setting that is another one": {func(dir string) error {
+			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte {
+				return []byte(strings.Replace(string(b), `"name": "delay"`, `"name": "relay"`, 1))
+			})
+			return nil
+		}, provenance.File, "has settings that are not those of its settings_sha256"},
 		"a name that leads out": {func(dir string) error {
 			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte {
 				return []byte(strings.Replace(string(b), `"name": "crawl.log"`, `"name": "../crawl.log"`, 1))

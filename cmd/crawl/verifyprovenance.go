@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// writtenTogether are the files that are written with provenance.json, and that nothing else
+// writes. DATASHEET.md is not one of them: people write in it.
+var writtenTogether = []string{provenance.AbsencesFile, provenance.RobotsFile, provenance.SeedsFile}
+
+// A sealCheck compares a crawl that storage.Check has read with its provenance.json.
+type sealCheck struct {
+	dir     string
+	moved   bool            // WARC files that are missing were moved away
+	purged  bool            // records were taken out of WARC files
+	named   map[string]bool // files that storage.Check has found damaged
+	problem func(error)
+}
+
+// run calls problem with each file that is not as provenance.json says. It returns the time of
+// provenance.json if the crawl has changed since, as runs, purges and crawl index change it;
+// then only the files are compared that these leave alone.
+func (s *sealCheck) run() (before time.Time, err error) {
+	if info, err := os.Stat(filepath.Join(s.dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
+		s.orphans() // nothing was ever written there
+		return before, nil
+	}
+	of, err := provenance.Verify(context.Background(), s.dir, provenance.Check{})
+	var begun *storage.NotBegunError
+	var used *storage.InUseError
+	var system *fs.PathError
+	switch {
+	case errors.Is(err, provenance.ErrNone), errors.As(err, &begun):
+		s.orphans()
+		return before, nil
+	case errors.As(err, &used), errors.As(err, &system):
+		return before, err
+	case err != nil:
+		s.problem(err)
+		return before, nil
+	}
+	state, err := storage.OpenReader(s.dir)
+	if err != nil {
+		return before, err
+	}
+	since := state.LastCommit().After(of.Provenance.Written) || s.rewritten(of)
+	if err := state.Close(); err != nil {
+		return before, err
+	}
+	if since {
+		before = of.Provenance.Written
+	}
+	for _, d := range of.Differences {
+		if s.named[d.File] || s.away(d.File) || since && !s.constant(of.Provenance, d) {
+			continue
+		}
+		err := fmt.Errorf("%s %s (%s)", d.File, d.Why, provenance.File)
+		if d.File == storage.IndexFile || d.File == indexPart {
+			err = &storage.IndexError{Err: err}
+		}
+		s.problem(&sealError{err})
+	}
+	return before, nil
+}
+
+// rewritten reports whether a sound state file is another one than provenance.json says. A
+// purge and crawl index write it, and leave the time of the last commit. It never gets
+// shorter by that.
+func (s *sealCheck) rewritten(of *provenance.Verified) bool {
+	if s.named[storage.StateFile] {
+		return false
+	}
+	differs := slices.ContainsFunc(of.Differences, func(d provenance.Difference) bool { return d.File == storage.StateFile })
+	info, err := os.Stat(filepath.Join(s.dir, storage.StateFile))
+	return differs && err == nil && slices.ContainsFunc(of.Provenance.Outputs, func(o provenance.Output) bool {
+		return o.Name == storage.StateFile && info.Size() >= o.Bytes
+	})
+}
+
+// orphans names the files whose provenance.json is missing.
+func (s *sealCheck) orphans() {
+	for _, name := range writtenTogether {
+		if exists(filepath.Join(s.dir, name)) {
+			s.problem(&sealError{fmt.Errorf("%s is missing, with which %s was written", provenance.File, name)})
+			return
+		}
+	}
+}
+
+// away reports whether the file is one of the WARC files that were moved away.
+func (s *sealCheck) away(file string) bool {
+	return s.moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !exists(filepath.Join(s.dir, filepath.FromSlash(file)))
+}
+
+// constant reports whether the difference is of a file that no later run would have changed.
+func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) bool {
+	switch {
+	case d.File == provenance.File, slices.Contains(writtenTogether, d.File), slices.Contains(frozenFiles, d.File), !filepath.IsLocal(filepath.FromSlash(d.File)):
+		return true
+	case !strings.HasPrefix(d.File, storage.ArchiveDir+"/"):
+		return false
+	}
+	// A run goes on with a file that a kill has left open, and cuts it; a purge changes
+	// records, and no lengths.
+	killed := len(p.Runs.List) == 0 || p.Runs.List[len(p.Runs.List)-1].How == provenance.HowKilled
+	return !killed && !s.purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
+}
+
+// frozenFiles are written when a snapshot of a series begins, and never again.
+var frozenFiles = []string{"job.yaml", "seeds.txt", "snapshot.json"}
+
+// indexPart is the index of a crawl that goes on.
+const indexPart = "index.part"
+
+// A sealError is a problem of which only provenance.json tells.
+type sealError struct{ err error }
+
+func (e *sealError) Error() string { return e.err.Error() }
+
+func (e *sealError) Unwrap() error { return e.err }

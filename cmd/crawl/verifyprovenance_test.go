@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// withProvenance makes two crawls of the demo, each with its provenance.
+func withProvenance(t *testing.T) (one, other string) {
+	t.Helper()
+	root := t.TempDir()
+	one, other = filepath.Join(root, "one"), filepath.Join(root, "other")
+	for _, dir := range []string{one, other} {
+		for _, args := range [][]string{{"demo", "--dir", dir}, {"provenance", dir}} {
+			var said bytes.Buffer
+			if code := run(args, nil, &bytes.Buffer{}, &said); code != exitDone {
+				t.Fatalf("%v: exit %d: %s", args, code, said.String())
+			}
+		}
+	}
+	return one, other
+}
+
+// verifiedHere is what crawl verify says of a crawl.
+func verifiedHere(t *testing.T, dir string) (code int, out string) {
+	t.Helper()
+	var said, errors bytes.Buffer
+	code = run([]string{"verify", "--in-process", dir}, nil, &said, &errors)
+	return code, said.String() + errors.String()
+}
+
+// Each damage of a file that is written with provenance.json, and of that itself, is named.
+func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
+	whole, other := withProvenance(t)
+	if code, out := verifiedHere(t, whole); code != exitDone {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	for _, file := range []string{provenance.File, provenance.AbsencesFile, provenance.RobotsFile} {
+		raw, err := os.ReadFile(filepath.Join(whole, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign, err := os.ReadFile(filepath.Join(other, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flip := func(at int) []byte {
+			b := bytes.Clone(raw)
+			b[at] ^= 1
+			return b
+		}
+		second := bytes.IndexByte(raw, '\n') + 1
+		third := second + bytes.IndexByte(raw[second:], '\n') + 1
+		digest := max(0, bytes.LastIndex(raw, []byte(`"sha256"`))+15) // of provenance.json
+		for name, b := range map[string][]byte{
+			"first bit": flip(0), "a digest or a line": flip(digest), "cut": raw[:len(raw)/2], "cut by a byte": raw[:len(raw)-1],
+			"a line deleted": append(bytes.Clone(raw[:second]), raw[third:]...), "a line more": append(bytes.Clone(raw), "{}\n"...),
+			"empty": {}, "removed": nil, "of another crawl": foreign,
+		} {
+			t.Run(file+" "+name, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "copy")
+				err := os.CopyFS(dir, os.DirFS(whole))
+				if path := filepath.Join(dir, file); b == nil {
+					err = errors.Join(err, os.Remove(path))
+				} else {
+					err = errors.Join(err, os.WriteFile(path, b, 0o644))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if code, out := verifiedHere(t, dir); code != exitState || !strings.Contains(out, file) {
+					t.Errorf("exit %d: %s", code, out)
+				}
+			})
+		}
+	}
+}
+
+// A state file that is shorter than it was is named, also where no page of it is lost.
+func TestVerifyNamesAStateThatWasCut(t *testing.T) {
+	whole, _ := withProvenance(t)
+	info, err := os.Stat(filepath.Join(whole, storage.StateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(24) {
+		for _, size := range []int64{info.Size() * n / 24, info.Size() - 1 - n*n} {
+			dir := filepath.Join(t.TempDir(), "copy")
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Truncate(filepath.Join(dir, storage.StateFile), size)); err != nil {
+				t.Fatal(err)
+			}
+			if code, out := verifiedHere(t, dir); code != exitState || !strings.Contains(out, storage.StateFile) {
+				t.Errorf("%d of %d bytes: exit %d: %s", size, info.Size(), code, out)
+			}
+		}
+	}
+}
+
+// What people and other commands may change is no damage; a provenance of before the last
+// change is told, and what was written with it is compared all the same.
+func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
+	dir, _ := withProvenance(t)
+	if err := os.WriteFile(filepath.Join(dir, provenance.DatasheetFile), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := verifiedHere(t, dir); code != exitDone || strings.Contains(out, "of before") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if code := run([]string{"index", dir}, nil, &bytes.Buffer{}, &bytes.Buffer{}); code != exitDone {
+		t.Fatal(code)
+	}
+	if code, out := verifiedHere(t, dir); code != exitDone || !strings.Contains(out, "provenance.json is of before the last run, purge or crawl index") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if err := os.Truncate(filepath.Join(dir, provenance.RobotsFile), 9); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := verifiedHere(t, dir); code != exitState || !strings.Contains(out, "robots.jsonl has 9 bytes") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
