@@ -88,7 +88,7 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	// end: empty blocks, frames to be skipped.
 	src.end = mostCoded(limit)
 	if !budget.window(codings...) {
-		b.raw, b.windows = &pile{share: &share{budget: budget, full: true}}, windows(codings)
+		b.raw, b.windows = &pile{share: &share{budget: budget, full: true}}, largeWindows(codings)
 		b.later = func(src source) error {
 			return f.decode(b, newDecoding(codings, f.decoders.get), src, limit, lend, false)
 		}

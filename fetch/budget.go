@@ -37,8 +37,8 @@ func newBudget(size int64, dir string) *budget {
 	return &budget{size: size, room: semaphore.NewWeighted(size), windows: semaphore.NewWeighted(maxWindows), dir: dir}
 }
 
-// windows returns how many decoders of codings have a large window.
-func windows(codings []string) (n int64) {
+// largeWindows returns how many decoders of codings have a large window.
+func largeWindows(codings []string) (n int64) {
 	for _, coding := range codings {
 		if coding == "br" || coding == "zstd" {
 			n++
@@ -50,12 +50,12 @@ func windows(codings []string) (n int64) {
 // window reports whether a body with codings can be decoded at once;
 // then freeWindow follows.
 func (b *budget) window(codings ...string) bool {
-	n := windows(codings)
+	n := largeWindows(codings)
 	return b == nil || n == 0 || b.windows.TryAcquire(n)
 }
 
 func (b *budget) freeWindow(codings ...string) {
-	if n := windows(codings); b != nil && n > 0 {
+	if n := largeWindows(codings); b != nil && n > 0 {
 		b.windows.Release(n)
 	}
 }
