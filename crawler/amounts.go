@@ -110,7 +110,7 @@ func (a amount[T]) fill() (wrong string) {
 	return ""
 }
 
-// belowNone returns what is wrong with a number of which -1 stands for none: any other
+// belowNone returns what is wrong with a number for which -1 means none: any other
 // negative one is a calculation that went wrong, and must not take a pause or a bound away.
 func belowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {

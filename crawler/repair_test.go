@@ -103,7 +103,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	if len(still) != len(left) {
 		t.Errorf("%s: %s: %s: %d problems were said to stay, and there are %q", c.name, name, what, len(left), still)
 	}
-	// Whatever could be read of pages is there, or its URL is fetched again.
+	// Each page that could be read is there, or its URL is fetched again.
 	had, has := pageURLs(before[storage.PagesFile]), pageURLs(after[storage.PagesFile])
 	for url := range pageURLs(c.files[storage.PagesFile]) {
 		if had[url] && !has[url] {

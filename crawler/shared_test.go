@@ -156,7 +156,7 @@ func TestACrawlAfterAnotherSharesItsClocks(t *testing.T) {
 }
 
 // What is read for hours with a small bandwidth stays reserved for as long, by leases of
-// minutes: a process that is killed blocks nobody for longer.
+// minutes: a killed process blocks others no longer than that.
 func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

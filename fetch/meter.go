@@ -39,7 +39,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errSpent ends an answer of which a part is of no use.
+// errSpent ends an answer that is of no use in part.
 var errSpent = errors.New("a budget of bytes is spent")
 
 // endOf is the error of an answer that was read into b, and was perhaps ended by its

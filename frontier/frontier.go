@@ -48,7 +48,7 @@ type Options struct {
 	Restarted time.Time // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
-// belowNone reports whether d is negative, and not -1, which is none: a calculation that
+// belowNone reports whether d is negative and not -1, which means none: a calculation that
 // went wrong must not take a pause away.
 func belowNone(d time.Duration) bool { return d < 0 && d != -1 }
 

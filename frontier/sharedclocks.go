@@ -13,7 +13,7 @@ type SharedClocks struct {
 	sweep int // names whose time is over are dropped once there are so many
 }
 
-// NewSharedClocks returns clocks of which nothing is reserved.
+// NewSharedClocks returns clocks without a reservation.
 func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Taken{}, sweep: 1024} }
 
 // farthest is how far ahead a reservation may end: one that is made by another clock, as in

@@ -26,7 +26,7 @@ type output struct {
 	mu    sync.Mutex
 	buf   []byte
 	dirty bool           // something was appended since the last flush
-	now   state.Mark     // of the file and buf, but for its SHA-256
+	now   state.Mark     // of the file and buf, without its SHA-256
 	sha   *digest.Digest // that; nil if it is not known
 	err   error          // of the first write that failed: every later one fails with it
 }

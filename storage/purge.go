@@ -94,7 +94,7 @@ func (p *Purge) problem(done *Purged, format string, args ...any) {
 }
 
 // Plan says what Run would take out, and changes nothing. The error is an *InUseError
-// while somebody runs the crawl, a *NotBegunError, a *PurgeError where a purge was broken
+// while a process runs the crawl, a *NotBegunError, a *PurgeError where a purge was broken
 // off, a *DamagedError, a *VersionError, or one of the file system.
 func (p *Purge) Plan(dir string) (done Purged, err error) {
 	if err := errors.Join(notPurging(dir), NotBegun(dir)); err != nil {

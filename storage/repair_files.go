@@ -3,7 +3,6 @@ package storage
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,14 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
-	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // make makes the stage: first each file by itself, then what they say of each other.
@@ -354,7 +351,7 @@ func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) e
 			}
 		}
 		if err == io.EOF {
-			if n > 0 { // a line without an end is none
+			if n > 0 { // a line without an end does not count
 				long = true
 				return end()
 			}
@@ -403,218 +400,4 @@ func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, 
 		err = os.Rename(path+newSuffix, path)
 	}
 	return dropped, to.Mark, err
-}
-
-// archive mends the WARC files.
-func (r *Repair) archive() error {
-	files, err := warcFiles(r.dir)
-	if err != nil {
-		return err
-	}
-	present, changed := map[string]bool{}, false
-	for _, f := range files {
-		key := archiveKey(f.name)
-		name := filepath.Join(ArchiveDir, filepath.Base(f.path))
-		of := r.marks.Finished
-		want, ok := of[key]
-		if !ok {
-			of = r.marks.Growing
-			want, ok = of[key]
-		}
-		if !ok {
-			r.opts.Beside = append(r.opts.Beside, filepath.ToSlash(name))
-			if !f.grows {
-				r.lost("%s: %s does not know this file: it is put aside", filepath.ToSlash(name), StateFile)
-			}
-			continue
-		}
-		present[key] = true
-		if err := r.linkTo(name); err != nil {
-			return err
-		}
-		if f.grows {
-			if err := r.own(name); err != nil {
-				return err
-			}
-			// Open gives it its end and its name, and the one of before is put aside.
-			r.opts.Beside = append(r.opts.Beside, filepath.ToSlash(name))
-		}
-		now, err := r.warc(name, want)
-		if err != nil {
-			return err
-		}
-		now.Part = want.Part
-		changed = changed || !now.Same(want)
-		of[key] = now
-	}
-	for _, known := range []state.Marks{r.marks.Finished, r.marks.Growing} {
-		for key, m := range known {
-			if strings.HasPrefix(key, ArchiveDir+"/") && m.Length > 0 && !present[key] && !r.opts.Moved {
-				r.lost("%s is missing, of which %d bytes were written", key, m.Length)
-				known[key], changed = state.Mark{}, true
-			}
-		}
-	}
-	for key, m := range r.marks.Growing {
-		if strings.HasPrefix(key, ArchiveDir+"/") && m.Length == 0 {
-			delete(r.marks.Growing, key)
-		}
-	}
-	if m := r.marks.Growing[indexPart]; changed && (m.Length > 0 || m.Lost) {
-		return r.forgetIndex()
-	}
-	return nil
-}
-
-// forgetIndex has the index made again of the archive alone. Lines about files that were
-// moved away are taken over from what is there.
-func (r *Repair) forgetIndex() error {
-	r.marks.Growing[indexPart] = state.Mark{Lost: true}
-	if r.opts.Moved {
-		return nil
-	}
-	for _, name := range []string{indexPart, IndexFile} {
-		if err := os.Remove(filepath.Join(r.stage, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// A gap is a part of a WARC file in which no record can be read.
-type gap struct{ at, end int64 }
-
-// warc mends one WARC file: a bit that flipped is turned back; a record that cannot be read
-// is replaced by one that says so, as long as it was, so that all others are where they were.
-func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
-	path := filepath.Join(r.stage, name)
-	is, size, gaps, err := readWARC(path, want.Length)
-	if err != nil || is.Same(want) && len(gaps) == 0 {
-		if err == nil && size > want.Length && !strings.HasSuffix(name, openSuffix) {
-			if err = r.own(name); err == nil {
-				err = os.Truncate(path, want.Length)
-			}
-			r.mended("%s: %d bytes behind its end are put aside", filepath.ToSlash(name), size-want.Length)
-		}
-		return want, err
-	}
-	if err := r.own(name); err != nil {
-		return want, err
-	}
-	if is.Length == want.Length && len(gaps) <= 1 {
-		low, high := int64(0), want.Length
-		if len(gaps) == 1 {
-			low, high = gaps[0].at, gaps[0].end
-		}
-		found, ok, err := findFlip(path, want, low, high)
-		if err != nil {
-			return want, err
-		}
-		if ok {
-			if err := flip(path, found.at, found.bit); err != nil {
-				return want, err
-			}
-			if _, _, still, err := readWARC(path, want.Length); err != nil || len(still) == 0 {
-				r.mended("%s: one bit of byte %d had flipped: it is as it was written", filepath.ToSlash(name), found.at)
-				return want, err
-			}
-			if err := flip(path, found.at, found.bit); err != nil {
-				return want, err
-			}
-		}
-	}
-	if size > want.Length { // what stands behind the end may be what has to be in front of it
-		if is, _, gaps, err = readWARC(path, size); err != nil {
-			return want, err
-		}
-	}
-	for _, g := range gaps {
-		r.lost("%s: %d bytes at byte %d cannot be read", filepath.ToSlash(name), g.end-g.at, g.at)
-		if g.end >= is.Length {
-			if err := os.Truncate(path, g.at); err != nil {
-				return want, err
-			}
-			continue
-		}
-		if err := r.fill(path, g); err != nil {
-			return want, err
-		}
-	}
-	if len(gaps) == 0 {
-		r.lost("%s: its records are not those that were written, or not at their places", filepath.ToSlash(name))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return want, err
-	}
-	defer f.Close()
-	now := marking{r: f}
-	_, err = io.Copy(io.Discard, &now)
-	return now.Mark, err
-}
-
-// fill puts a record into a gap that says that one was lost.
-func (r *Repair) fill(path string, g gap) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", filepath.Base(path), g.at, r.opts.Time.UnixNano()))
-	id := hex.EncodeToString(sum[:16])
-	filler := warc.Purged{
-		ID:   fmt.Sprintf("urn:uuid:%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
-		Date: r.opts.Time, Was: lostRecord,
-	}
-	return errors.Join(filler.Fill(io.NewOffsetWriter(f, g.at), g.end-g.at), f.Sync())
-}
-
-// lostRecord is the value of warc.FieldPurged of a record that could not be read.
-const lostRecord = "damaged"
-
-// readWARC reads the first length bytes of a WARC file.
-func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return is, 0, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return is, 0, nil, err
-	}
-	marked := &marking{r: io.LimitReader(f, length)}
-	in := warc.NewReader(marked)
-	var at int64 // where the last record that was read ends
-	for {
-		rec, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		var n int64
-		if err == nil {
-			err = rec.Verify()
-		}
-		if err == nil {
-			n, err = rec.Close()
-		}
-		if err == nil {
-			if rec.Offset > at {
-				gaps = append(gaps, gap{at, rec.Offset})
-			}
-			at = rec.Offset + n
-			continue
-		}
-		var bad *warc.Error
-		if !errors.As(err, &bad) {
-			return is, 0, nil, err
-		}
-		if _, err := in.Skip(); err != nil && err != io.EOF {
-			return is, 0, nil, err
-		}
-	}
-	if end := min(length, info.Size()); end > at {
-		gaps = append(gaps, gap{at, end})
-	}
-	return marked.Mark, info.Size(), slices.Clip(gaps), nil
 }

@@ -28,7 +28,7 @@ func everyFile(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A crawl that is refused stays as it is, byte for byte, whatever is wrong with which file
+// A crawl that is refused stays as it is, byte for byte, for each fault of each file
 // and whether its last run ended by itself.
 func TestARefusedOpenChangesNothing(t *testing.T) {
 	all := Options{Gather: -1, Archive: &Archive{}, Links: true}

@@ -12,7 +12,7 @@ type Written struct {
 	Length int64
 	CRC32C uint32 // of the first Length bytes
 	SHA256 []byte // of the same bytes; nil if the state has none, as one of an older version
-	Grows  bool   // the last run did not end by itself: the file may have more bytes, of which nothing is known
+	Grows  bool   // the last run did not end by itself: the file may have more bytes, which are not known
 }
 
 // Written returns what the crawl has written, by the name of the file in its directory: with

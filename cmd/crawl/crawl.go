@@ -118,7 +118,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 }
 
 // idle ends a run that has nothing to do. The files of the crawl stay as they are, with
-// their provenance, which is written only if there is none of them.
+// their provenance, which is written only if there is no such file.
 func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Options, show screen) error {
 	p.start(crawler.Start{Resumed: true}, opts, show)
 	err := p.ended(c, opts.Dir, nil, show)

@@ -31,7 +31,7 @@ func queries() map[string]query {
 
 // A queryAsk is what a running crawl is asked for.
 type queryAsk struct {
-	Columns int             // of the terminal that shows it; 0: it is none
+	Columns int             // of the terminal that shows it; 0: no terminal
 	Query   json.RawMessage // a query
 }
 

@@ -123,7 +123,7 @@ var frozenFiles = []string{"job.yaml", "seeds.txt", "snapshot.json"}
 // indexPart is the index of a crawl that goes on.
 const indexPart = "index.part"
 
-// A sealError is a problem of which only provenance.json tells.
+// A sealError is a problem that only provenance.json shows.
 type sealError struct{ err error }
 
 func (e *sealError) Error() string { return e.err.Error() }

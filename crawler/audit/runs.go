@@ -219,7 +219,7 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 const defaultIPDelay = 250 * time.Millisecond
 
 // justWritten is how long before its last line, or its last commit, a run may have ended
-// requests of which a kill, or a full disk, has taken what the crawl knew: lines are
+// requests that the crawl forgot because of a kill or a full disk: lines are
 // written at once, and commits come a little later.
 const justWritten = 10 * time.Second
 

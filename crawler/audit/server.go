@@ -36,7 +36,7 @@ type Beside struct {
 const (
 	apart       = time.Minute      // by so much the clocks of server and crawler may differ
 	mostWaiting = 1000             // lines of one URL that wait for one of the other log
-	longAsk     = 10 * time.Minute // how long an answer may take of which a server dates the beginning
+	longAsk     = 10 * time.Minute // how long an answer may take if a server logs the time of its beginning
 )
 
 // server reads the log of a server: which hosts it is of, and the lines of the crawl.
@@ -193,7 +193,7 @@ func (a *auditor) alone(url string, x *pair) error {
 }
 
 // unloggedAt reports whether a request that a server has logged at a moment may have no line:
-// it was under way when a run was killed, or is of a time of which the log was removed.
+// it was under way when a run was killed, or the log of its time was removed.
 func (r *runsOf) unloggedAt(t time.Time) bool {
 	if r.lost > 0 || r.all[0].begun.IsZero() {
 		return true

@@ -39,7 +39,7 @@ func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 				t.Logf("%s is %v here, %v", name, info.Mode(), err)
 				continue
 			}
-			// A pipe that is open for reading and writing waits for nobody.
+			// A pipe that is open for reading and writing does not wait.
 			reader, err := os.OpenFile(odd, os.O_RDWR, 0)
 			if err != nil {
 				t.Logf("%s cannot be opened here: %v", name, err)

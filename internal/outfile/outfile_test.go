@@ -165,7 +165,7 @@ func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// A name that is none of a file is refused, and nothing is made.
+// A name that no file can have is refused, and nothing is made.
 func TestNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -37,7 +37,7 @@ func mended(head []byte, noBody bool) []byte {
 	return append(out, "\r\n"...)
 }
 
-// mendedStatus is a status line in the form of RFC 9112, section 4; empty for what is none.
+// mendedStatus is a status line in the form of RFC 9112, section 4; empty for other lines.
 func mendedStatus(line string) string {
 	m := statusLine.FindStringSubmatch(line)
 	if m == nil {

@@ -247,7 +247,7 @@ type fields struct {
 
 // add takes a line, folded or not. One without a colon is left out, as browsers do: programs
 // print into the head. So is what begins with a blank after the status line (RFC 9112, section
-// 2.2), unless somebody may read it as what says where the body ends.
+// 2.2), unless another reader may take it to say where the body ends.
 func (p *fields) add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	name = strings.TrimRight(name, " \t")

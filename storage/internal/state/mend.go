@@ -35,7 +35,7 @@ type mender struct {
 	n    int
 }
 
-// heads mends the two heads, each of which has a checksum.
+// heads mends the two heads by their checksums.
 func (m *mender) heads() error {
 	page := int64(os.Getpagesize())
 	for _, at := range []int64{0, page} {
