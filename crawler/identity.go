@@ -87,7 +87,11 @@ func (id Identity) checkReach() error {
 			host, mail = u.Hostname(), true
 		}
 		if mail && isReserved(host) {
-			return &OptionError{Field: c.field, Reason: fmt.Sprintf("%q does not lead to you: %s is reserved for examples and tests (RFC 2606, RFC 6761). Give a contact at which site owners reach you", c.contact, host)}
+			why := "is reserved for examples and tests (RFC 2606, RFC 6761)"
+			if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+				why = "is an address that others cannot reach"
+			}
+			return &OptionError{Field: c.field, Reason: fmt.Sprintf("%q does not lead to you: %s %s. Give a contact at which site owners reach you", c.contact, host, why)}
 		}
 	}
 	return nil

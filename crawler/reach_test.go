@@ -1,0 +1,57 @@
+package crawler_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+)
+
+// A contact that leads to no one is refused if a public site is crawled: site owners could
+// not reach the person who runs the crawl.
+func TestAContactThatLeadsNowhereIsRefusedForPublicSites(t *testing.T) {
+	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"
+	for _, c := range []struct {
+		contact, mail string
+		field, says   string // of the error; empty: none
+	}{
+		{"https://crawler.debian.org/bot", "", "", ""},
+		{"me@debian.org", "", "", ""},
+		{"https://crawler.debian.org/bot", "me@debian.org", "", ""},
+		{"https://localhost/bot", "", "Identity.Contact", "localhost is reserved"},
+		{"https://localhost./bot", "", "Identity.Contact", "is reserved"},
+		{"you@example.com", "", "Identity.Contact", "example.com is reserved"},
+		{"https://www.EXAMPLE.org/bot", "", "Identity.Contact", "is reserved"},
+		{"https://bot.test/", "", "Identity.Contact", "bot.test is reserved"},
+		{"https://notexample.org/bot", "", "", ""},
+		{"https://127.0.0.1/bot", "", "Identity.Contact", "127.0.0.1 is an address that others cannot reach"},
+		{"https://[::1]/bot", "", "Identity.Contact", "is an address that others cannot reach"},
+		{"https://192.168.1.1:8080/bot", "", "Identity.Contact", "is an address that others cannot reach"},
+		{"https://crawler.debian.org/bot", "me@host.invalid", "Identity.Mail", "host.invalid is reserved"},
+	} {
+		id := crawler.Identity{Token: "testbot", Contact: c.contact, Mail: c.mail}
+		_, err := crawler.New(crawler.Options{Identity: id, Seeds: []string{own, public}})
+		var option *crawler.OptionError
+		switch errors.As(err, &option) {
+		case true:
+			if option.Field != c.field || c.says == "" || !strings.Contains(option.Reason, c.says) {
+				t.Errorf("%s, %s: %v", c.contact, c.mail, err)
+			}
+		default:
+			if err != nil || c.field != "" {
+				t.Errorf("%s, %s: %v, want an error of %q", c.contact, c.mail, err, c.field)
+			}
+		}
+		for what, o := range map[string]crawler.Options{
+			"one's own site":  {Seeds: []string{own}},
+			"a web in memory": {Seeds: []string{public}, Network: crawltest.New(t)},
+		} {
+			o.Identity = id
+			if _, err := crawler.New(o); err != nil {
+				t.Errorf("%s, %s, %s: %v", c.contact, c.mail, what, err)
+			}
+		}
+	}
+}
