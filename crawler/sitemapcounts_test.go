@@ -71,7 +71,7 @@ func TestSitemapsAreCounted(t *testing.T) {
 		"503, each time": {robots: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }},
 			want: crawler.SitemapCounts{Named: 1, Failed: 1}},
 		"moved": {robots: []string{"/old.xml"}, said: map[string]http.HandlerFunc{
-			"/old.xml": http.RedirectHandler("/map.xml", 301).ServeHTTP, "/map.xml": sent("text/xml", three),
+			"/old.xml": http.RedirectHandler("/map.xml", http.StatusMovedPermanently).ServeHTTP, "/map.xml": sent("text/xml", three),
 		}, want: crawler.SitemapCounts{Named: 1, Read: 1, URLs: 3}},
 		"a seed": {seeds: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": sent("text/xml", three)},
 			want: crawler.SitemapCounts{Read: 1, URLs: 3}},
