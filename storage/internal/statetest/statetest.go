@@ -3,6 +3,8 @@
 package statetest
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"testing"
 
@@ -29,11 +31,17 @@ func Settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.
 // Crash returns a copy of a crawl's directory as a kill would leave it.
 func Crash(t testing.TB, dir string) string {
 	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
+	for {
+		to := t.TempDir()
+		err := os.CopyFS(to, os.DirFS(dir))
+		if err == nil {
+			return to
+		}
+		// The committer may finish a WARC file, and rename it, while the copy is made.
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
 	}
-	return to
 }
 
 // Entry is a seed.
