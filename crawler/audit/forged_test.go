@@ -108,7 +108,7 @@ func forgeries() []forgery {
 }
 
 // A log that is not as it was written is named, by the checksum that the state has of it.
-// What contradicts the rest is named, too, if somebody has changed that as well.
+// A contradiction is named even if the checksum was changed with it.
 func TestForgedLogsAreNamed(t *testing.T) {
 	type crawled struct {
 		audit.Crawl
