@@ -103,8 +103,9 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 		b.kept.b = make([]byte, 0, n)
 	}
 	d := newDecoding(codings, f.decoders.get)
+	d.expect(resp.ContentLength)
 	if whole {
-		d.beWhole(resp.ContentLength)
+		d.beWhole()
 	}
 	// The coding may end before the transfer coding, or the stream, says that it
 	// does. Where that goes wrong it costs the connection only: a Content-Length

@@ -138,8 +138,8 @@ func TestACaptchaIsARequestForRest(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return answer }))}
 			res, all := newTour(t, Options{Network: w}).visit("http://a.example/page")
-			if x := all[1]; stage(x) != StageChallenge || x.trouble() != frontier.SiteTrouble || res.Page != nil {
-				t.Errorf("stage %q, trouble %v, page %v", stage(x), x.trouble(), res.Page)
+			if x := all[1]; stage(x) != StageChallenge || x.Trouble() != frontier.SiteTrouble || res.Page != nil {
+				t.Errorf("stage %q, trouble %v, page %v", stage(x), x.Trouble(), res.Page)
 			}
 			for _, x := range all {
 				if x.URL.Target() != "/robots.txt" && x.URL.Target() != "/page" {

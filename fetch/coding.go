@@ -96,10 +96,25 @@ func (d *decoder) begin(from io.Reader) {
 func (d *decoder) reset(from io.Reader) error {
 	err := d.undo.Reset(from)
 	if z, ok := d.undo.(*gzip.Reader); ok {
-		z.Multistream(false) // see next
+		z.Multistream(false) // see next and member
 	}
 	return err
 }
+
+// member goes on with the next member of a gzip file (RFC 1952, section 2.2). The error is
+// io.EOF if none follows: other bytes after the end of a coding do not count.
+func (d *decoder) member() error {
+	if d.coding != "gzip" {
+		return io.EOF
+	}
+	if head, _ := d.in.Peek(len(gzipMagic)); string(head) != gzipMagic {
+		return io.EOF
+	}
+	return d.reset(d.in)
+}
+
+// gzipMagic is how each member of a gzip file begins, with its only method.
+const gzipMagic = "\x1f\x8b\x08"
 
 // errBehind is that of a body that has to be whole.
 var errBehind = errors.New("the body has bytes after the end of its content coding")
@@ -189,7 +204,7 @@ type decoding struct {
 func newDecoding(codings []string, get func(string) *decoder) *decoding {
 	d := &decoding{}
 	for i := len(codings) - 1; i >= 0; i-- {
-		d.layers = append(d.layers, &guarded{decoder: get(codings[i]), src: &d.src})
+		d.layers = append(d.layers, &guarded{decoder: get(codings[i]), src: &d.src, length: -1})
 	}
 	return d
 }
@@ -209,17 +224,20 @@ func (d *decoding) begin(src source) io.Reader {
 	return from
 }
 
-// beWhole says that the body ends where the source does: all members of a gzip file are read,
-// and bytes after the end of a coding, or too many on the wire, are an error. length is the Content-Length; negative if
-// there is none.
-func (d *decoding) beWhole(length int64) {
+// expect says that the Content-Length is length; negative if there is none. That it counts the
+// decoded bytes is a common mistake: more is not waited for then.
+func (d *decoding) expect(length int64) {
+	if len(d.layers) == 1 {
+		d.layers[0].length = length
+	}
+}
+
+// beWhole says that the body ends where the source does: bytes after the end of a coding, or
+// too many on the wire, are an error.
+func (d *decoding) beWhole() {
 	d.whole = true
 	for _, l := range d.layers {
 		l.whole = true
-	}
-	if len(d.layers) == 1 {
-		// A Content-Length that counts the decoded bytes is a common mistake.
-		d.layers[0].length = length
 	}
 }
 
@@ -330,8 +348,8 @@ type guarded struct {
 	n      int64   // bytes that it has decoded
 	most   int64   // bound of n; 0: none
 	whole  bool    // see decoding.beWhole
-	length int64
-	err    error // that ended it; io.EOF for its end
+	length int64   // see decoding.expect
+	err    error   // that ended it; io.EOF for its end
 }
 
 // Read implements io.Reader.
@@ -360,8 +378,11 @@ func (g *guarded) end() error {
 	if before, ok := g.from.(*guarded); ok && before.err != nil && before.err != io.EOF {
 		return before.err
 	}
-	if !g.whole || g.n == g.length {
+	switch {
+	case g.n == g.length:
 		return io.EOF
+	case g.whole:
+		return g.next()
 	}
-	return g.next()
+	return g.member()
 }

@@ -516,8 +516,8 @@ func TestChainsOfCodings(t *testing.T) {
 	}
 }
 
-// What permits or forbids is read to its end: all members of gzip (RFC 1952, section 2.2),
-// and nothing may come behind a coding. A page ends with its coding.
+// All members of gzip are read (RFC 1952, section 2.2), as all frames of zstd are. After what
+// permits or forbids no other bytes may come; after a page they do not count.
 func TestRulesAreReadToTheEndOfTheWire(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	one, two := []byte("one "), []byte("two")
@@ -529,11 +529,11 @@ func TestRulesAreReadToTheEndOfTheWire(t *testing.T) {
 		page         string
 	}{
 		{"one member", "gzip", coded(t, "gzip", one), 0, "one ", "one "},
-		{"two members", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two)), 0, "one two", "one "},
-		{"many members", "gzip", bytes.Repeat(coded(t, "gzip", two), 100), 0, strings.Repeat("two", 100), "two"},
-		{"an empty member between", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", nil), coded(t, "gzip", two)), 0, "one two", "one "},
-		{"two members within another gzip", "gzip, gzip", coded(t, "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two))), 0, "one two", "one "},
-		{"a second member that is cut", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two)[:15]), 0, "", "one "},
+		{"two members", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two)), 0, "one two", "one two"},
+		{"many members", "gzip", bytes.Repeat(coded(t, "gzip", two), 100), 0, strings.Repeat("two", 100), strings.Repeat("two", 100)},
+		{"an empty member between", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", nil), coded(t, "gzip", two)), 0, "one two", "one two"},
+		{"two members within another gzip", "gzip, gzip", coded(t, "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two))), 0, "one two", "one two"},
+		{"a second member that is cut", "gzip", join(coded(t, "gzip", one), coded(t, "gzip", two)[:15]), 0, "", "broken"},
 		{"half a header behind", "gzip", join(coded(t, "gzip", one), []byte("\x1f\x8b")), 0, "", "one "},
 		{"bytes behind gzip", "gzip", join(coded(t, "gzip", one), two), 0, "", "one "},
 		{"zeros behind gzip", "gzip", join(coded(t, "gzip", one), make([]byte, 100)), 0, "", "one "},

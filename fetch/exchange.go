@@ -78,9 +78,9 @@ func (x *Exchange) request() *frontier.Request {
 	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended, Bytes: x.WireBytes}
 }
 
-// trouble says whose fault it is that the exchange did not bring what was
+// Trouble says whose fault it is that the exchange did not bring what was
 // asked for. What the answer says counts before what became of the rest of it.
-func (x *Exchange) trouble() frontier.Trouble {
+func (x *Exchange) Trouble() frontier.Trouble {
 	status, _ := x.answer()
 	switch {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:

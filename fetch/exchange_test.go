@@ -25,14 +25,14 @@ func TestWhoseFaultAnAnswerIs(t *testing.T) {
 		case status == 408 || status == 421 || status == 425 || status >= 500 && status <= 599:
 			want = frontier.PageTrouble
 		}
-		if got := (&Exchange{Status: status}).trouble(); got != want {
+		if got := (&Exchange{Status: status}).Trouble(); got != want {
 			t.Errorf("%d: %v, want %v", status, got, want)
 		}
 		failed := &Exchange{Status: status, Err: &Error{Stage: StageReset}}
 		if want != frontier.SiteTrouble {
 			want = frontier.ConnectTrouble
 		}
-		if got := failed.trouble(); got != want {
+		if got := failed.Trouble(); got != want {
 			t.Errorf("%d, and broken: %v, want %v", status, got, want)
 		}
 	}

@@ -324,7 +324,7 @@ func TestFaultsOfAnHTTP2Server(t *testing.T) {
 				w := &wire{serve: h2(config, tc.serve)}
 				res, all := newTour(t, Options{Network: w, RootCAs: pool}).visit("https://example.com/")
 				x := all[1]
-				if got := x.trouble(); stage(x) == StageCalm && got != frontier.SiteTrouble || stage(x) == StageStale && got != frontier.NoTrouble {
+				if got := x.Trouble(); stage(x) == StageCalm && got != frontier.SiteTrouble || stage(x) == StageStale && got != frontier.NoTrouble {
 					t.Errorf("trouble %v", got)
 				}
 				// The last try of a body that broke off is a page, as far as it came.

@@ -173,7 +173,7 @@ func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 		return
 	}
 	r.Exchanges = append(r.Exchanges, x)
-	o.Request, o.Trouble, o.RetryAfter = x.request(), x.trouble(), x.RetryAfter()
+	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 }
 
 // concludePage turns the entry's exchange into an outcome.
@@ -190,7 +190,7 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 		return
 	}
 	res.Exchanges = append(res.Exchanges, x)
-	o.Request, o.Trouble, o.RetryAfter = x.request(), x.trouble(), x.RetryAfter()
+	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
 		// The last try: the page is what came of it. The site still rests as after a failure.
 		x.Err, res.Page = nil, x

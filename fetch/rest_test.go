@@ -58,8 +58,8 @@ func TestWhatAnAnswerAsksForCountsBeforeWhatBreaksBehindIt(t *testing.T) {
 						if stage(x) != tc.want {
 							t.Errorf("stage %q, want %q: %v", stage(x), tc.want, x.Err)
 						}
-						if x.trouble() != frontier.SiteTrouble || x.RetryAfter().Sub(x.Ended) != 77*time.Second {
-							t.Errorf("trouble %v, Retry-After %v after the end", x.trouble(), x.RetryAfter().Sub(x.Ended))
+						if x.Trouble() != frontier.SiteTrouble || x.RetryAfter().Sub(x.Ended) != 77*time.Second {
+							t.Errorf("trouble %v, Retry-After %v after the end", x.Trouble(), x.RetryAfter().Sub(x.Ended))
 						}
 						if gap := next.Started.Sub(x.Ended); gap < 77*time.Second {
 							t.Errorf("asked again after %v, by %s", gap, next.Asked.By)

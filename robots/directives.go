@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,8 @@ func (l Limit) merge(o Limit) Limit {
 }
 
 // HeaderDirectives reads the values of the X-Robots-Tag fields of an answer,
-// one element for each field line, for the crawler named token.
+// one element for each field line, for the crawler named token. Aliases are further names of
+// the same crawler.
 //
 // A robot's name and a colon in front of directives limit them, up to the
 // next name, to that robot; "unavailable_after: date" and the other
@@ -53,21 +55,21 @@ func (l Limit) merge(o Limit) Limit {
 // robots and for this one is summed, the most restrictive winning.
 // Unknown directives and those that permit something are ignored. (Google's
 // page on X-Robots-Tag; there is no RFC.)
-func HeaderDirectives(token string, values []string) Directives {
+func HeaderDirectives(token string, values []string, aliases ...string) Directives {
 	var d Directives
 	for _, v := range values {
-		d = d.Merge(parseDirectives(token, v, true))
+		d = d.Merge(parseDirectives(token, aliases, v, true))
 	}
 	return d
 }
 
 // MetaDirectives reads the content of a meta element for the crawler named
-// token. The name is "robots", a token, or a list of these separated by commas,
+// token, or by an alias. The name is "robots", a token, or a list of these separated by commas,
 // in any case of ASCII letters. Other names give the zero value.
-func MetaDirectives(token, name, content string) Directives {
+func MetaDirectives(token, name, content string, aliases ...string) Directives {
 	for one := range strings.SplitSeq(name, ",") {
-		if one = trim(one); equalFold(one, "robots") || token != "" && equalFold(one, token) {
-			return parseDirectives(token, content, false)
+		if one = trim(one); equalFold(one, "robots") || isNameOf(one, token, aliases) {
+			return parseDirectives(token, aliases, content, false)
 		}
 	}
 	return Directives{}
@@ -148,7 +150,7 @@ func (d Directives) String() string {
 
 // parseDirectives reads a list of directives. If named is true, robots' names
 // may stand in it.
-func parseDirectives(token, list string, named bool) Directives {
+func parseDirectives(token string, aliases []string, list string, named bool) Directives {
 	var d Directives
 	ours := true
 	for list != "" {
@@ -156,7 +158,7 @@ func parseDirectives(token, list string, named bool) Directives {
 		name, arg, valued := strings.Cut(item, ":")
 		if named && valued && !takesValue(trim(name)) {
 			robot := trim(name)
-			ours = isStar(robot) || token != "" && equalFold(tokenOf(robot), token)
+			ours = isStar(robot) || isNameOf(tokenOf(robot), token, aliases)
 			item = arg
 			name, arg, valued = strings.Cut(item, ":")
 		}
@@ -173,6 +175,11 @@ func parseDirectives(token, list string, named bool) Directives {
 		list = rest
 	}
 	return d
+}
+
+// isNameOf reports whether name is token or one of the aliases.
+func isNameOf(name, token string, aliases []string) bool {
+	return name != "" && (equalFold(name, token) || slices.ContainsFunc(aliases, func(a string) bool { return equalFold(name, a) }))
 }
 
 // takesValue reports whether name is a directive that a colon may follow.

@@ -64,6 +64,10 @@ func TestHeaderDirectives(t *testing.T) {
 	if d := HeaderDirectives("", []string{": noindex", "x: nofollow"}); !d.IsZero() {
 		t.Errorf("without a token: %v", d)
 	}
+	d := HeaderDirectives("wrenbot", []string{"larkbot: noindex, otherbot: noarchive, FinchBot: nofollow"}, "finchbot", "larkbot")
+	if d.String() != "noindex, nofollow" {
+		t.Errorf("by aliases: %v", d)
+	}
 }
 
 func TestMetaDirectives(t *testing.T) {
@@ -84,6 +88,9 @@ func TestMetaDirectives(t *testing.T) {
 	}
 	if d := MetaDirectives("", "", "noindex"); !d.IsZero() {
 		t.Errorf("no name, no token: %v", d)
+	}
+	if d := MetaDirectives("wrenbot", "otherbot, LarkBot", "noindex", "finchbot", "larkbot"); !d.NoIndex {
+		t.Errorf("by an alias: %v", d)
 	}
 }
 

@@ -3,6 +3,7 @@ package robots
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -24,7 +25,13 @@ const rslNamespace = "https://rslstandard.org/rsl"
 // payment other than attribution, a license server, users, places, reporting, or what
 // this version of the format does not have. Who crawls may meet it, but a crawler cannot
 // know that.
-type RSL struct{ scopes []rslScope }
+type RSL struct {
+	scopes []rslScope
+	err    error // see Err
+}
+
+// Err returns why the document could not be read and says nothing; nil if it could be.
+func (d *RSL) Err() error { return d.err }
 
 // rslScope is a content element: what is said about the URLs that it covers.
 type rslScope struct {
@@ -49,6 +56,12 @@ func (l *rslLicense) demand(condition string) {
 	}
 }
 
+var (
+	errTooLong = errors.New("it is too long")
+	errNotRSL  = errors.New("it is no RSL document")
+	errNotJSON = errors.New("it is no JSON")
+)
+
 // ParseRSL reads an RSL document. It never fails: one that is no XML, or is longer than
 // MaxRSLBytes, says nothing. It may be in UTF-8, UTF-16 or an encoding that extends ASCII,
 // of which all but ASCII is read as ISO 8859-1. Its root may be another than rsl, such as a
@@ -62,7 +75,7 @@ func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
 
 func parseRSL(body []byte, embedded bool) *RSL {
 	if len(body) > MaxRSLBytes {
-		return &RSL{}
+		return &RSL{err: errTooLong}
 	}
 	r := rslReader{embedded: embedded, x: xml.NewDecoder(bytes.NewReader(textOf(body)))}
 	r.x.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // textOf has decoded it
@@ -71,8 +84,13 @@ func parseRSL(body []byte, embedded bool) *RSL {
 		if err == io.EOF && r.rooted {
 			return &r.doc
 		}
-		if err != nil || !r.take(token) {
-			return &RSL{}
+		switch {
+		case err == io.EOF:
+			return &RSL{err: errNotRSL}
+		case err != nil:
+			return &RSL{err: err}
+		case !r.take(token):
+			return &RSL{err: errNotRSL}
 		}
 	}
 }

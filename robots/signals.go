@@ -222,12 +222,13 @@ func (s *Signals) add(one Statement) {
 
 // An Answer is what a server sent, as far as it speaks of uses.
 type Answer struct {
-	Token  string              // the product token, which X-Robots-Tag may name
-	Time   time.Time           // of the answer, for unavailable_after
-	Type   string              // media type, in lower case: noimageai is about images
-	Header map[string][]string // by canonical names, as http.Header has them
-	Meta   Directives          // of the meta elements alone
-	TDM    TDM                 // of the meta elements alone
+	Token   string              // the product token, which X-Robots-Tag may name
+	Aliases []string            // further names of the same crawler
+	Time    time.Time           // of the answer, for unavailable_after
+	Type    string              // media type, in lower case: noimageai is about images
+	Header  map[string][]string // by canonical names, as http.Header has them
+	Meta    Directives          // of the meta elements alone
+	TDM     TDM                 // of the meta elements alone
 }
 
 // Signals returns what the answer says about the use of it: Content-Usage
@@ -242,7 +243,7 @@ func (a *Answer) Signals() Signals {
 		s.preferences(signalLine, HeaderSignals(values))
 	}
 	if values := a.Header["X-Robots-Tag"]; values != nil {
-		s.directives(a, HeaderDirectives(a.Token, values), Statement{Field: "X-Robots-Tag"})
+		s.directives(a, HeaderDirectives(a.Token, values, a.Aliases...), Statement{Field: "X-Robots-Tag"})
 	}
 	reservation, policy := a.Header["Tdm-Reservation"], a.Header["Tdm-Policy"]
 	if reservation != nil || policy != nil {

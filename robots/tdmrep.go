@@ -18,7 +18,13 @@ const (
 
 // A TDMRep is what the tdmrep.json of a site says. The zero value says nothing. It is
 // safe for concurrent use.
-type TDMRep struct{ rules []tdmRule }
+type TDMRep struct {
+	rules []tdmRule
+	err   error // see Err
+}
+
+// Err returns why the file could not be read and says nothing; nil if it could be.
+func (f *TDMRep) Err() error { return f.err }
 
 // tdmRule is what is said about the targets that a location matches.
 type tdmRule struct {
@@ -34,13 +40,18 @@ type tdmRule struct {
 func ParseTDMRep(body []byte) *TDMRep {
 	f := &TDMRep{}
 	if len(body) > MaxTDMRepBytes {
+		f.err = errTooLong
 		return f
 	}
 	if body = bytes.TrimSpace(textOf(body)); !json.Valid(body) {
+		f.err = errNotJSON
 		return f
 	}
-	elements := []json.RawMessage{body}
-	if body[0] == '[' && json.Unmarshal(body, &elements) != nil {
+	var elements []json.RawMessage
+	if body[0] != '[' {
+		elements = []json.RawMessage{body}
+	} else if err := json.Unmarshal(body, &elements); err != nil {
+		f.err = err
 		return f
 	}
 	for _, raw := range elements {

@@ -93,3 +93,19 @@ func FuzzTDMRep(f *testing.F) {
 		}
 	})
 }
+
+// The body is the caller's: a second reading says the same.
+func TestParseTDMRepLeavesItsArgument(t *testing.T) {
+	for _, text := range []string{`[{"location": "/a", "tdm-reservation": 1}, {"location": "/"}]`, `{"location": "/a", "tdm-reservation": 1}`} {
+		body := []byte(text)
+		for range 2 {
+			f := ParseTDMRep(body)
+			if s := f.Signals("/a"); f.Err() != nil || s.IsZero() || string(body) != text {
+				t.Errorf("%s became %s: %v, %v", text, body, s, f.Err())
+			}
+		}
+	}
+	if err := ParseTDMRep([]byte(`[{"location": "/a"`)).Err(); err == nil {
+		t.Error("half a file is read")
+	}
+}

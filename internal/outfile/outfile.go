@@ -221,20 +221,36 @@ func before(name string) string { return "." + name + "." }
 
 const after = ".tmp"
 
-// sweep removes what killed processes have left of an output. Those that are being written
-// are locked.
-func sweep(dir, name string) {
+// unfinished are the temporary files of an output.
+func unfinished(dir, name string) (paths []string) {
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return // to create a file there says why
+		return nil // to create a file there says why
 	}
 	for _, e := range entries {
 		middle, ours := strings.CutPrefix(e.Name(), before(name))
 		middle, whole := strings.CutSuffix(middle, after)
-		if !ours || !whole || len(middle) != len(rand.Text()) || !e.Type().IsRegular() {
-			continue
+		if ours && whole && len(middle) == len(rand.Text()) && e.Type().IsRegular() {
+			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
-		path := filepath.Join(dir, e.Name())
+	}
+	return paths
+}
+
+// Unfinished reports whether the output that path names is being written, or was when a
+// process was killed.
+func Unfinished(path string) bool {
+	real, inPlace, err := Resolve(path)
+	if err != nil || inPlace {
+		return false
+	}
+	return len(unfinished(filepath.Split(real))) > 0
+}
+
+// sweep removes what killed processes have left of an output. Those that are being written
+// are locked.
+func sweep(dir, name string) {
+	for _, path := range unfinished(dir, name) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			continue

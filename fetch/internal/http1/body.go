@@ -163,9 +163,7 @@ func (b *Body) Read(p []byte) (n int, err error) {
 		}
 	default:
 		n, err = b.readContent(p)
-		if b.done = b.left == 0; b.done {
-			err = io.EOF
-		}
+		b.done = b.left == 0
 	}
 	if err != nil && !b.done {
 		b.err = err

@@ -40,6 +40,7 @@ func (p *portions) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len
 // outcome is what one exchange came to.
 type outcome struct {
 	err, bodyErr error
+	major, minor int
 	status       int
 	header       http.Header
 	length       int64
@@ -59,7 +60,7 @@ func exchangeOn(c *Conn, noBody bool) (o outcome) {
 	resp, o.err = c.Receive(noBody)
 	o.head = string(c.Head())
 	if o.err == nil {
-		o.status, o.header, o.length = resp.Status, resp.Header, resp.Length
+		o.major, o.minor, o.status, o.header, o.length = resp.Major, resp.Minor, resp.Status, resp.Header, resp.Length
 		var body []byte
 		body, o.bodyErr = io.ReadAll(resp.Body)
 		o.body = string(body)
@@ -73,7 +74,7 @@ func (o outcome) String() string {
 	for _, name := range slices.Sorted(maps.Keys(o.header)) {
 		fields += fmt.Sprintf(" %s=%q", name, o.header[name])
 	}
-	return fmt.Sprintf("%d%s, length %d, body %.100q, again %t, errors %v, %v", o.status, fields, o.length, o.body, o.again, o.err, o.bodyErr)
+	return fmt.Sprintf("HTTP/%d.%d %d%.300s, length %d, body %.100q, again %t, errors %v, %v", o.major, o.minor, o.status, fields, o.length, o.body, o.again, o.err, o.bodyErr)
 }
 
 // what is how an exchange ended, in a word.
@@ -168,6 +169,7 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 		"chunks of HTTP/1.0":       "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok",
 		"an odd trailer":           ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nhello\r\n\r\n",
 		"no end of the trailer":    ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n",
+		"a trailer without a name": ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n: x\r\n\r\n",
 		"another protocol":         "HTTP/1.1 101 Switching\r\nContent-Length: 0\r\n\r\n",
 	} {
 		if o := exchange(says(answer, 0), false); o.what() != "whole" || o.again {
@@ -181,15 +183,26 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.ReadFull(resp.Body, make([]byte, 10))
-	if resp.Body.Close(); c.End() {
+	body := resp.Body
+	io.ReadFull(body, make([]byte, 10))
+	if body.Close(); c.End() {
 		t.Error("used again within a body")
+	}
+	if n, err := body.Read(make([]byte, 10)); n != 0 || err != io.EOF || c.resp.Header != nil {
+		t.Errorf("behind the end of an exchange: %d, %v, %v", n, err, c.resp.Header)
 	}
 }
 
 func TestBoundsOfAnAnswer(t *testing.T) {
 	fill := func(n int, s string) string { return strings.Repeat(s, n/len(s)) }
 	line := func(n int) string { return ok + "A: " + strings.Repeat("x", n-len(ok+"A: \r\n\r\n")) + "\r\n\r\n" }
+	// A chunk of a byte may have a line of 18.
+	excess := func(n int) (s string) {
+		for ; n > 0; n -= 4000 {
+			s += "1;" + strings.Repeat("x", min(n, 4000)+16) + "\r\nx\r\n"
+		}
+		return s
+	}
 	early := "HTTP/1.1 103 Early\r\n\r\n"
 	chunks := ok + "Transfer-Encoding: chunked\r\n\r\n"
 	for _, tc := range []struct{ name, answer, want string }{
@@ -204,8 +217,11 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"an extension of a byte more", chunks + "2;" + strings.Repeat("x", maxSize-3) + "\r\nok\r\n0\r\n\r\n", "protocol"},
 		{"small chunks", chunks + fill(2_000_000, "1\r\nx\r\n") + "0\r\n\r\n", "whole"},
 		{"small chunks with extensions", chunks + fill(2_000_000, "1;xxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n") + "0\r\n\r\n", "protocol"},
-		{"a trailer", chunks + "0\r\n" + fill(maxTrailer-100, "X: y\r\n") + "\r\n", "whole"},
-		{"a longer trailer", chunks + "0\r\n" + fill(maxTrailer+100, "X: y\r\n") + "\r\n", "protocol"},
+		{"as much beside the content as may be", chunks + excess(16<<10) + "0\r\n\r\n", "whole"},
+		{"a byte more", chunks + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
+		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // 6 bytes a line
+		{"a trailer with line ends of LF", chunks + "0\r\n" + fill(16<<10-4, "X: y\n") + "\r\n", "whole"},
+		{"a longer trailer", chunks + "0\r\n" + fill(16<<10, "X: y\r\n") + "X\r\n\r\n", "protocol"},
 		{"a trailer of one line", chunks + "0\r\n" + fill(maxTrailer+100, "x"), "protocol"},
 	} {
 		if o := exchange(says(tc.answer, 0), false); o.what() != tc.want {
@@ -292,6 +308,41 @@ func TestTheEndOfABodyStays(t *testing.T) {
 			}
 		}
 		c.End()
+	}
+}
+
+// Reads that are larger than the buffer go by it: they bring the same bytes, and the same end.
+func TestLargeReadsOfABody(t *testing.T) {
+	long := strings.Repeat("0123456789", 10*bufferSize/10)
+	for _, c := range []struct {
+		head string
+		want error
+	}{{"\r\n", io.EOF}, {fmt.Sprintf("Content-Length: %d\r\n\r\n", len(long)), io.EOF}, {fmt.Sprintf("Content-Length: %d\r\n\r\n", len(long)+1), io.ErrUnexpectedEOF}} {
+		for _, dataErr := range []bool{false, true} { // the end comes with the last bytes
+			var on io.Reader = strings.NewReader(ok + c.head + long)
+			if dataErr {
+				on = iotest.DataErrReader(on)
+			}
+			conn := New(&said{Reader: on})
+			conn.Send([]byte("x"))
+			resp, err := conn.Receive(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var body strings.Builder
+			p := make([]byte, 3*bufferSize)
+			for err = nil; err == nil && body.Len() <= len(long); {
+				var n int
+				n, err = resp.Body.Read(p)
+				body.Write(p[:n])
+				if n == 0 && err == nil {
+					t.Fatalf("%q: a read brings nothing", c.head)
+				}
+			}
+			if body.String() != long || err != c.want {
+				t.Errorf("%q: %d bytes, %v", c.head, body.Len(), err)
+			}
+		}
 	}
 }
 

@@ -300,7 +300,6 @@ func clean(value string) string {
 // hidden reports whether a value has a control character that is not where it is folded, or
 // ends: what cuts the body out of the answer must be the same to everybody.
 func hidden(value string) bool {
-	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	for i := range len(value) {
 		switch {
 		case !isControl(value[i]), value[i] == '\n', value[i] == '\r' && i+1 < len(value) && value[i+1] == '\n':

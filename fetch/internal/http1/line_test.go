@@ -85,6 +85,45 @@ func TestWhatNobodyAskedForIsNotQuiet(t *testing.T) {
 	}
 }
 
+// A look tells what is there from nothing, and an end from a failure: TLS reads on by it.
+func TestALookSeesWhatIsThere(t *testing.T) {
+	for name, wrap := range map[string]func(net.Conn) net.Conn{
+		"a socket": func(c net.Conn) net.Conn { return c }, "another connection": func(c net.Conn) net.Conn { return wrapped{c} },
+	} {
+		client, server := pair(t)
+		l := NewLine(wrap(client))
+		l.looking = true
+		p := make([]byte, 10)
+		look := func() (n int, err error) {
+			until(func() bool { n, err = l.Read(p); return err != errNothing })
+			return n, err
+		}
+		if n, err := l.Read(p); n != 0 || err != errNothing {
+			t.Errorf("%s that is open: %d, %v", name, n, err)
+		}
+		io.WriteString(server, "hello")
+		if n, err := look(); string(p[:n]) != "hello" || err != nil {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		server.Close()
+		if n, err := look(); n != 0 || err != io.EOF {
+			t.Errorf("%s that was closed: %d, %v", name, n, err)
+		}
+		client.Close()
+		if n, err := look(); n != 0 || !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s that we have closed: %d, %v", name, n, err)
+		}
+		client, server = pair(t)
+		l = NewLine(wrap(client))
+		l.looking = true
+		server.(*net.TCPConn).SetLinger(0)
+		server.Close()
+		if n, err := look(); n != 0 || err == nil || err == io.EOF {
+			t.Errorf("%s that was reset: %d, %v", name, n, err)
+		}
+	}
+}
+
 // A pipe of package net takes no time, so that a bubble of testing/synctest has none to
 // spare.
 func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {

@@ -1,0 +1,48 @@
+package outfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A directory that a killed process has left is removed with the next one; that of a process
+// which goes on, and what others have named alike, stay.
+func TestATemporaryDirectoryOfAKillIsRemoved(t *testing.T) {
+	parent := t.TempDir()
+	killed, _, err := TempDir(parent, "referred-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The lock of a killed process is let go, and its files stay.
+	if err := os.Remove(filepath.Join(killed, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(killed, lockName), "")
+	write(t, filepath.Join(killed, "large"), "text")
+	if err := os.Mkdir(filepath.Join(parent, "referred-mine"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first, remove, err := TempDir(parent, "referred-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, remove2, err := TempDir(parent, "referred-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{killed: false, first: true, second: true, filepath.Join(parent, "referred-mine"): true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
+	}
+	if err := remove2(); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, parent); len(left) != 1 || left[0] != "referred-mine" {
+		t.Errorf("left %q", left)
+	}
+}
