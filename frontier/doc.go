@@ -23,6 +23,21 @@
 // A frontier whose [Limits] are Open has none but Stop; Rest tells whoever is to
 // decide whether anything moves in it.
 //
+// # Slow sites
+//
+// A slow site holds a turn for long. If [Limits] says how many turns are out at once, up to
+// half of these are kept back for quick sites, however many slow ones there are: one turn
+// more than the quick sites use on average, and no more than one for each of them.
+//
+//   - A site is quick if its last page took no longer than 3 s, from Next to Finish. A single
+//     slow page among quick ones does not count.
+//   - Sites without a page in this run share the other turns with slow sites,
+//     and go before them.
+//   - Nothing is kept back before the first visit of more than 3 s has ended, after 5 minutes
+//     without another one, and for sites that rest for more than a minute.
+//   - If there is one turn only, half of its time is kept back: for as long as a slow visit
+//     took, quick sites alone are asked.
+//
 // # Clocks that are wrong
 //
 // Within a run pauses are measured by the monotonic clock of the process (see
@@ -48,10 +63,10 @@
 //
 // Start from Frontier.Next and Turn.Finish. wait.go says who keeps the time while
 // nothing is due, news.go what becomes of what the backlog tells, pace.go what
-// counts for all sites together, sitelimits.go what counts for one of them alone,
-// requisites.go what is asked for once pages are spent, steer.go what it is told while it
-// runs, rest.go what is under way, and hold.go what is
-// done but for its end. url.go and site.go say what a URL is; clock.go computes when a
+// counts for all sites together, sitelimits.go what counts for one of them alone, quick.go
+// which turns are kept back from slow sites, requisites.go what is asked for once pages are
+// spent, steer.go what it is told while it runs, rest.go what is under way, and hold.go what
+// is done but for its end. url.go and site.go say what a URL is; clock.go computes when a
 // site is due, past.go keeps what it has come to, and kept.go says what is left of that
 // after a restart; work.go has what is going on with few sites at a time; queue.go,
 // common.go and shared.go hold what a site can wait for: its own time and another site's right, an

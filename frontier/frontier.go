@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +118,7 @@ type Frontier struct {
 
 	keeper   // who keeps the time
 	queues   // which site is next
+	reserve  // what is kept back for quick sites
 	motion   // what is under way
 	holding  // what is done but for its end
 	pace     // what counts for all sites together
@@ -143,7 +143,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 		opts: opts, backlog: backlog, opened: opened, unasked: unasked(&opts), sites: map[Site]*site{},
 		keeper:  keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
 		holding: holding{idle: make(chan struct{}, 1)},
-		queues:  queues{unlooked: siteHeap{before: anyFirst}, waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}},
+		queues:  newQueues(),
 		commons: [kinds]commons{
 			byAddress: newCommons(IPClock, opts.IPDelay, opts.PerIP),
 			byDomain:  newCommons(DomainClock, opts.DomainDelay, 1),
@@ -304,16 +304,18 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		return nil, math.MaxInt64, f.err
 	}
 	f.ripen(now)
-	for len(f.ready.sites) > 0 {
+	for s := f.upNext(now); s != nil; s = f.upNext(now) {
 		if d := f.throttle(now); d > 0 {
 			return nil, d, nil
 		}
-		s := heap.Pop(&f.ready).(*site)
-		s.place = placeIdle
+		f.unqueue(s)
 		if f.admit(s, now) {
 			f.pay(now)
 			f.begun(&f.out)
 			f.mayBePage(s)
+			if !s.quick() {
+				f.unsure++
+			}
 			return s, 0, nil
 		}
 		f.queue(s)
@@ -323,6 +325,8 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		wait = f.waiting.sites[0].due.Sub(now)
 	}
 	switch {
+	case f.limits.Turns == 1 && len(f.unsureReady.sites) > 0:
+		wait = min(wait, f.unsureAfter(now))
 	case !f.still() || !f.impatient(wait):
 	case f.held > 0:
 		f.tellIdle()
@@ -363,7 +367,7 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 // asked after all, or must not be by limits of its own, or ctx has ended since. The
 // site is out, so its entries are ours while the backlog is read without the lock.
 func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
-	t := &Turn{frontier: f, site: s}
+	t := &Turn{frontier: f, site: s, unsure: !s.quick(), began: f.now()}
 	err := f.limit(s)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -473,6 +477,9 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 	} else {
 		f.out--
 		f.isNoPage(t.site)
+		if t.unsure {
+			f.unsure--
+		}
 	}
 	if t.held != nil {
 		f.free(t.held)

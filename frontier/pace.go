@@ -17,7 +17,7 @@ type Limits struct {
 	Pages    int           // of the whole crawl; 0: no limit. See Options.Requisites
 	Bytes    int64         // of answers of the whole crawl; 0: no limit
 	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
-	Turns    int           // out at once, but for those made by Hop; 0: no limit
+	Turns    int           // out at once, without those made by Hop; up to half are kept back for quick sites (see the package documentation); 0: no limit
 	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: when nothing waits any more
 	Paused   bool          // no turn is handed out; those that are out go on, and so do the clocks
 	Open     bool          // where the run would end, or has used up a limit, it waits for Add, Allow or Stop

@@ -22,8 +22,10 @@ type past struct {
 
 	by, gapBy clockCode
 	public    bool
-	earlier   bool // ended is of an earlier run: due is counted from there
-	shared    bool // many sites have this one: begun makes a copy for who gets another
+	earlier   bool   // ended is of an earlier run: due is counted from there
+	shared    bool   // many sites have this one: begun makes a copy for who gets another
+	quick     bool   // its last page came quickly: see reserve
+	took      uint16 // decaying mean of how long a visit takes, in milliseconds; 0: there was none in this run
 }
 
 // An odd is what few sites with a past have. It is never changed.

@@ -34,6 +34,7 @@ type site struct {
 type spot struct {
 	due   time.Time
 	index int32
+	need  uint16 // of the turns that are kept back: see reserve. count alone writes it
 	place place
 	page  bool // it is out for what may be a page that counts: see motion.pages
 }
@@ -64,9 +65,39 @@ func waitsBy(first, again time.Time) Clock {
 type queues struct {
 	unlooked siteHeap  // placeUnlooked
 	waiting  siteHeap  // placeWaiting, by due time
-	ready    siteHeap  // placeReady: due, by rank
+	ready    siteHeap  // placeReady, and quick: due, by rank
 	last     *site     // the one in waiting that is due last, unless it has left since
 	lastDue  time.Time // no site in waiting is due later
+
+	unsureReady siteHeap // placeReady, and not quick: due, by rank
+}
+
+func newQueues() queues {
+	return queues{
+		unlooked: siteHeap{before: anyFirst}, waiting: siteHeap{before: dueFirst},
+		ready: siteHeap{before: headFirst}, unsureReady: siteHeap{before: headFirst},
+	}
+}
+
+// readyOf is where s is while it is ready. A site becomes quick, or slow, only while it is
+// out.
+func (q *queues) readyOf(s *site) *siteHeap {
+	if s.quick() {
+		return &q.ready
+	}
+	return &q.unsureReady
+}
+
+// head is the site that goes first of all that are ready; nil if there is none.
+func (q *queues) head() *site {
+	switch quick, others := q.ready.sites, q.unsureReady.sites; {
+	case len(quick) == 0 && len(others) == 0:
+		return nil
+	case len(quick) == 0 || len(others) > 0 && headFirst(others[0], quick[0]):
+		return others[0]
+	default:
+		return quick[0]
+	}
 }
 
 // fewRipe are sites that are moved one by one, however few there are.
@@ -82,7 +113,7 @@ func (q *queues) ripen(now time.Time) {
 		}
 		s := heap.Pop(&q.waiting).(*site)
 		s.place = placeReady
-		heap.Push(&q.ready, s)
+		heap.Push(q.readyOf(s), s)
 	}
 }
 
@@ -95,22 +126,24 @@ func (q *queues) ripenAll(now time.Time) {
 			q.waiting.Push(s)
 		} else {
 			s.place = placeReady
-			q.ready.Push(s)
+			q.readyOf(s).Push(s)
 		}
 	}
 	clear(all[len(q.waiting.sites):])
 	heap.Init(&q.waiting)
 	heap.Init(&q.ready)
+	heap.Init(&q.unsureReady)
 }
 
 // first is the site that is due first; nil if none has anything to be asked.
 func (q *queues) first() *site {
-	for _, h := range []*siteHeap{&q.unlooked, &q.ready, &q.waiting} {
-		if len(h.sites) > 0 {
-			return h.sites[0]
-		}
+	if len(q.unlooked.sites) > 0 {
+		return q.unlooked.sites[0]
 	}
-	return nil
+	if s := q.head(); s != nil || len(q.waiting.sites) == 0 {
+		return s
+	}
+	return q.waiting.sites[0]
 }
 
 // dueAt computes when s can be asked and what it waits for.
@@ -184,14 +217,17 @@ func (f *Frontier) queue(s *site) {
 	f.unqueue(s)
 	s.rest()
 	if !f.askable(s) {
+		f.count(s, 0)
 		return
 	}
 	if f.shut(s) && s.toLook() {
+		f.count(s, 0)
 		s.due, s.place = time.Time{}, placeUnlooked
 		heap.Push(&f.unlooked, s)
 		return
 	}
 	s.due, _ = f.dueAt(s)
+	f.count(s, s.needs())
 	s.place = placeWaiting
 	heap.Push(&f.waiting, s)
 	f.noteLast(s)
@@ -205,7 +241,7 @@ func (f *Frontier) unqueue(s *site) {
 	case placeWaiting:
 		heap.Remove(&f.waiting, int(s.index))
 	case placeReady:
-		heap.Remove(&f.ready, int(s.index))
+		heap.Remove(f.readyOf(s), int(s.index))
 	}
 	s.place = placeIdle
 }
@@ -272,13 +308,17 @@ func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
 // headFirst orders sites that are due: by the rank of what they would be
 // asked for, then by due time. A site that waits for another's right goes
-// before all: that one would otherwise always be out when it asks.
+// before all: that one would otherwise always be out when it asks. A site that is
+// promising goes before those that were never asked, so that it is soon known to be quick.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first
 	}
 	if p, q := a.rank(), b.rank(); p != q {
 		return p < q
+	}
+	if first := a.promising(); first != b.promising() {
+		return first
 	}
 	return a.due.Before(b.due)
 }

@@ -14,12 +14,15 @@ func TestSitesThatAreDueBecomeReadyHoweverManyThereAre(t *testing.T) {
 	for _, n := range []int{0, 1, fewRipe, fewRipe + 1, 9 * fewRipe, 2000} {
 		for _, part := range []float64{0, 0.02, 0.2, 0.9, 1} {
 			t.Run(fmt.Sprintf("%v of %d", part, n), func(t *testing.T) {
-				q := queues{waiting: siteHeap{before: dueFirst}, ready: siteHeap{before: headFirst}}
+				q := newQueues()
 				before := &site{spot: spot{due: now.Add(-time.Hour), place: placeReady}, stock: stock{head: 3}}
-				heap.Push(&q.ready, before)
+				heap.Push(&q.unsureReady, before)
 				ripe := 1
 				for range n {
 					s := &site{spot: spot{due: now.Add(1 + time.Duration(r.IntN(1000))), place: placeWaiting}, stock: stock{head: uint8(r.IntN(6))}}
+					if r.IntN(2) == 0 {
+						s.past = &past{quick: r.IntN(2) == 0, took: uint16(1 + r.IntN(10000))}
+					}
 					if r.Float64() < part {
 						s.due = now.Add(-time.Duration(r.IntN(1000)))
 						ripe++
@@ -27,10 +30,15 @@ func TestSitesThatAreDueBecomeReadyHoweverManyThereAre(t *testing.T) {
 					heap.Push(&q.waiting, s)
 				}
 				q.ripen(now)
-				if len(q.ready.sites) != ripe || len(q.waiting.sites) != n+1-ripe {
-					t.Fatalf("%d are ready and %d wait, of %d that are due", len(q.ready.sites), len(q.waiting.sites), ripe)
+				ready := len(q.ready.sites) + len(q.unsureReady.sites)
+				if ready != ripe || len(q.waiting.sites) != n+1-ripe {
+					t.Fatalf("%d are ready and %d wait, of %d that are due", ready, len(q.waiting.sites), ripe)
 				}
-				drained(t, &q.ready, func(s *site) bool { return s.place == placeReady && !s.due.After(now) })
+				for _, quick := range []bool{false, true} {
+					drained(t, q.readyOf(&site{past: &past{quick: quick}}), func(s *site) bool {
+						return s.place == placeReady && !s.due.After(now) && s.quick() == quick
+					})
+				}
 				drained(t, &q.waiting, func(s *site) bool { return s.place == placeWaiting && s.due.After(now) })
 			})
 		}

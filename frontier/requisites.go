@@ -45,7 +45,7 @@ func (f *Frontier) turnover() {
 		return
 	}
 	f.closed = closed
-	for _, h := range []*siteHeap{&f.unlooked, &f.waiting, &f.ready} { // emptied at once: to take them out one by one takes much longer
+	for _, h := range []*siteHeap{&f.unlooked, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once: to take them out one by one takes much longer
 		for _, s := range h.sites {
 			s.place = placeIdle
 		}

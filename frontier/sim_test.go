@@ -330,7 +330,11 @@ func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	start := time.Now()
 	time.Sleep(time.Duration(r.intn(700)) * time.Millisecond)
 	first := time.Now()
-	time.Sleep(time.Duration(r.intn(300)) * time.Millisecond)
+	body := time.Duration(r.intn(300)) * time.Millisecond
+	if r.intn(10) == 0 { // so that the site is slow
+		body *= 30
+	}
+	time.Sleep(body)
 	o := Outcome{Request: &Request{Started: start, FirstByte: first, Ended: time.Now()}}
 	switch r.intn(12) {
 	case 0:
@@ -406,6 +410,8 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				if seed%2 == 1 {
 					r.allow(f, func(l *Limits) { l.Open, l.Pages = true, 1 })
 					all.Go(func() { r.meddle(f) })
+				} else {
+					r.allow(f, func(l *Limits) { l.Turns = 1 + int(seed/2)%workers })
 				}
 				ended := make(chan struct{})
 				go r.take(f, seed%3 > 0, ended)
@@ -426,6 +432,9 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				st := f.Stats()
 				if st.Entries != 0 || st.Out != 0 || st.Held != 0 || st.Polite.Early != 0 {
 					t.Errorf("at the end: %+v", st)
+				}
+				if f.reserve.quick != 0 || f.need != 0 || f.unsure != 0 {
+					t.Errorf("at the end: %+v", f.reserve)
 				}
 				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity}) || rest != f.Rest() {
 					t.Errorf("at the end: %+v, %+v", rest, f.Rest())

@@ -41,6 +41,8 @@ type Turn struct {
 	first    time.Time     // the entry was handed out, the first time of those in a row
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
+	unsure   bool          // the site was not quick: see reserve
+	began    time.Time     // of a turn with an entry: its site was picked
 	bound    [kinds]string // to what the site has in common with others, by kind
 	reserved []string      // of Options.Shared: the host or site, and its domain
 	leased   time.Time     // when that was reserved or renewed
@@ -333,6 +335,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	if !t.hop {
 		s.give(given)
 		fate = t.decide(o, now)
+		f.visited(t, fate.Code != Undecided, now)
 	}
 	if fate.Code != Undecided && !fate.Waits() { // it does not come again
 		w := s.atWork()

@@ -50,7 +50,7 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 // more reports whether another turn may be had at once, or its time must be
 // kept by somebody else.
 func (f *Frontier) more() bool {
-	return !f.led || len(f.unlooked.sites) > 0 || len(f.ready.sites) > 0 || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
+	return !f.led || len(f.unlooked.sites) > 0 || f.upNext(f.now()) != nil || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }
 
 // kickLocked wakes somebody who waits in Next, because something has changed:
