@@ -250,6 +250,7 @@ func (r *referee) url() frontier.URL {
 func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 8))
 				r := &referee{

@@ -145,7 +145,7 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 		if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil {
 			return done, err
 		}
-		x.marks = outline.Marks
+		x.marks, x.index = outline.Marks, outline.Index
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return done, err
 	}
@@ -168,13 +168,23 @@ func (x *indexer) commit(to marksPutter, made madeIndex) error {
 		x.marks[indexPart] = m
 		return to.PutMarks(x.marks, state.IndexMarks{Part: made.part, Index: made.sorted})
 	}
-	if err := put(state.Mark{Lost: true}); err != nil {
-		return err
+	same := x.unchanged(made)
+	if !same {
+		if err := put(state.Mark{Lost: true}); err != nil {
+			return err
+		}
 	}
-	if err := errors.Join(rename(x.dir, indexPart), rename(x.dir, IndexFile), x.disk.SyncDir(x.dir)); err != nil {
+	if err := errors.Join(rename(x.dir, indexPart), rename(x.dir, IndexFile), x.disk.SyncDir(x.dir)); err != nil || same {
 		return err
 	}
 	return put(made.part)
+}
+
+// unchanged reports whether the state knows both files as they were made again. Then it is left
+// as it is: its digest is part of the provenance.
+func (x *indexer) unchanged(made madeIndex) bool {
+	part := x.marks[indexPart]
+	return !part.Lost && part.Same(made.part) && x.index.Part.Same(made.part) && x.index.Index.Same(made.sorted)
 }
 
 // An indexer makes index.part and index.cdxj again, of the WARC files. What it
@@ -183,8 +193,9 @@ func (x *indexer) commit(to marksPutter, made madeIndex) error {
 type indexer struct {
 	dir     string
 	disk    disk.Disk
-	marks   state.Marks // of WARC files that grow: what counts of them
-	problem func(error) // is told what cannot be read, and is left out
+	marks   state.Marks      // of WARC files that grow: what counts of them
+	index   state.IndexMarks // of index.cdxj, as the state has it
+	problem func(error)      // is told what cannot be read, and is left out
 
 	present map[string]bool // WARC files, by name
 	gone    map[string]bool // those that are not there

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,9 +254,15 @@ func (s *script) kill() {
 }
 
 func TestBacklogIsTheModelOnDisk(t *testing.T) {
-	forward := 0
+	var forward atomic.Int64
+	t.Cleanup(func() { // after all seeds
+		if forward.Load() == 0 {
+			t.Error("no entry was brought forward")
+		}
+	})
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			s := &script{
 				t: t, rand: rand.New(rand.NewPCG(seed, 2)), db: open(t, t.TempDir()), model: frontier.NewMemory(),
 				now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local(), // as what is read has it
@@ -279,11 +286,8 @@ func TestBacklogIsTheModelOnDisk(t *testing.T) {
 			if err := s.db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			forward += s.forward
+			forward.Add(int64(s.forward))
 		})
-	}
-	if forward == 0 {
-		t.Error("no entry was brought forward")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -96,8 +97,8 @@ func (p *Past) find(url string, at time.Time) (*original, error) {
 		return nil, purged
 	}
 	if bad == nil {
-		bad = fmt.Errorf("the answer of %s of %s is repeated, and is neither in %s nor in a crawl beside it: bring back the crawl that has it",
-			url, at.UTC().Format(time.RFC3339Nano), p.dir)
+		bad = &AwayError{fmt.Errorf("the answer of %s of %s is repeated, and is neither in %s nor in a crawl beside it: bring back the crawl that has it",
+			url, at.UTC().Format(time.RFC3339Nano), p.dir)}
 	}
 	return nil, bad
 }
@@ -167,7 +168,7 @@ func answerOf(dir, url string, at time.Time) (o *original, err error) {
 // eachLine goes through the lines about a URL in the index of a crawl, of which there are
 // none where that is missing. The error is that of the first one that cannot be read.
 func eachLine(dir, url string, line func(*cdxj.Entry)) error {
-	index, err := openRegular(filepath.Join(dir, IndexFile))
+	index, err := disk.OpenRegular(filepath.Join(dir, IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -132,24 +133,11 @@ func (b *placedBytes) close() error {
 // OpenArchive opens a WARC file of a crawl, which may still be growing: then it has
 // another name than its records are known by.
 func OpenArchive(path string) (*os.File, error) {
-	file, err := openRegular(path)
+	file, err := disk.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if open, also := openRegular(path + openSuffix); also == nil {
+		if open, also := disk.OpenRegular(path + openSuffix); also == nil {
 			return open, nil
 		}
 	}
 	return file, err
-}
-
-// openRegular opens a file for reading. What is none, such as a named pipe, for whose
-// other end a reader would wait for ever, is an error.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("is no regular file (%s)", info.Mode().Type())}
-	}
-	return os.Open(path)
 }

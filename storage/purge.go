@@ -54,6 +54,10 @@ type Purged struct {
 	Entries  int              // URLs whose fate says so now; 0 by Plan
 	Problems int
 
+	// Bodiless is how many records stay whose body goes, since they repeat an answer that
+	// goes, by the host of their URL.
+	Bodiless map[string]int64
+
 	// Moved is how many captures are in WARC files that are not in the directory, by
 	// their names: they are still in them.
 	Moved map[string]int64

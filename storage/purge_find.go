@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -21,10 +22,15 @@ type finder struct {
 	record  func(*purgeRecord) error // told of each record; nil: nobody is
 	wrong   []string                 // files that are not what was written
 	present map[string]bool          // WARC files, by name
+	gone    map[string]bool          // answers that go, by RepeatedAnswer
+
+	// Records that stay and repeat an answer of a URL whose captures go: how many, by
+	// RepeatedAnswer and by the host of their own URL.
+	repeats map[string]map[string]int64
 }
 
 func (f *finder) find() error {
-	f.present = map[string]bool{}
+	f.present, f.gone, f.repeats = map[string]bool{}, map[string]bool{}, map[string]map[string]int64{}
 	files, err := warcFiles(f.dir)
 	if err != nil {
 		return err
@@ -35,12 +41,45 @@ func (f *finder) find() error {
 			return err
 		}
 	}
+	f.bodiless()
 	for _, name := range purgedLines {
 		if err := f.lines(name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bodiless counts the records that stay and lose their body. They are counted after all
+// files are read: an answer may be in a later file than a record that repeats it.
+func (f *finder) bodiless() {
+	for answer, hosts := range f.repeats {
+		if !f.gone[answer] {
+			continue
+		}
+		if f.done.Bodiless == nil {
+			f.done.Bodiless = map[string]int64{}
+		}
+		for host, n := range hosts {
+			f.done.Bodiless[host] += n
+		}
+	}
+}
+
+// stays notes what a record that stays repeats.
+func (f *finder) stays(r *warc.Record) {
+	answer := RepeatedAnswer(r)
+	if answer == "" || f.Why(r.Header.Get(warc.FieldRefersToURI)) == "" {
+		return
+	}
+	host := r.TargetURI()
+	if u, err := frontier.ParseURL(host); err == nil {
+		host = u.Host()
+	}
+	if f.repeats[answer] == nil {
+		f.repeats[answer] = map[string]int64{}
+	}
+	f.repeats[answer][host]++
 }
 
 // check notes that a file is not what was written: nor must it seem to be so later.
@@ -104,6 +143,7 @@ func (f *finder) records(w warcFile) error {
 func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRecord, error) {
 	url := r.TargetURI()
 	if url == "" || f.Why(url) == "" {
+		f.stays(r)
 		return nil, nil
 	}
 	length, err := r.Close()
@@ -116,7 +156,9 @@ func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRe
 	}
 	found := &purgeRecord{File: name, Offset: r.Offset, Length: length, ID: r.ID, Was: purgedRecord}
 	if r.Type == warc.Response || r.Type == warc.Resource {
-		found.Was = purgedAnswer + referred(url, r.Date)
+		answer := referred(url, r.Date)
+		found.Was = purgedAnswer + answer
+		f.gone[answer] = true
 	}
 	filler := warc.Purged{ID: found.ID, Date: f.Time, Was: found.Was}
 	if err := filler.Fill(io.Discard, length); err != nil {

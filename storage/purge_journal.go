@@ -93,7 +93,7 @@ func (w *purgeWriter) abandon() error {
 // fs.ErrNotExist where there is none, and is a *DamagedError where it has no end.
 func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purgeEnd, err error) {
 	path := filepath.Join(dir, purgeFile)
-	file, err := os.Open(path)
+	file, err := disk.OpenRegular(path)
 	if err != nil {
 		return head, end, err
 	}

@@ -273,6 +273,7 @@ func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
 func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			killed := seed%3 == 2
 			c := mixedCrawl(t, seed, 14, disk.Disk{}, killed)
 			if killed { // as its next run leaves it
@@ -419,8 +420,15 @@ func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 	if put("http://out.example/") || !put("http://a.example/") {
 		t.Fatal("the second one is no revisit")
 	}
-	if done, err := purgeOf(disk.Disk{}).Run(dir); err != nil || done.Records != 3 {
+	planned, err := purgeOf(disk.Disk{}).Plan(dir)
+	if want := map[string]int64{"a.example": 1}; err != nil || !maps.Equal(planned.Bodiless, want) {
+		t.Errorf("without their body would be %v, %v", planned.Bodiless, err)
+	}
+	if done, err := purgeOf(disk.Disk{}).Run(dir); err != nil || done.Records != 3 || !maps.Equal(done.Bodiless, planned.Bodiless) {
 		t.Fatal(done, err)
+	}
+	if planned, err := purgeOf(disk.Disk{}).Plan(dir); err != nil || len(planned.Bodiless) > 0 {
+		t.Errorf("after the purge: %v, %v", planned.Bodiless, err)
 	}
 	if v := verified(t, dir); v.Bodiless != 1 || v.Purged != 3 {
 		t.Errorf("%+v", v)

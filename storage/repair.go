@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
@@ -27,16 +28,20 @@ const (
 
 // RepairOptions say how a crawl is repaired. The zero value is valid.
 type RepairOptions struct {
-	Moved  bool      // WARC files that are missing were moved away on purpose: what is in them is not lost
-	Temp   string    // directory for temporary files, as Check has it
-	Time   time.Time // that is noted; zero: now
-	Beside []string  // files that tell of the crawl as it was, and are put aside with it if anything changes
+	Moved bool      // WARC files that are missing were moved away on purpose: what is in them is not lost
+	Temp  string    // directory for temporary files, as Check has it
+	Time  time.Time // that is noted; zero: now
+	// Writer returns what makes lines again that are lost, by what the crawl keeps about itself;
+	// nil: a page whose line is lost is fetched again. It is crawler.ArchiveWriter.
+	Writer func(Values) (Writer, error)
+	Beside []string // files that tell of the crawl as it was, and are put aside with it if anything changes
 }
 
 // A Repair is what a damaged crawl can be again, made beside it. Until Commit nothing of the
 // crawl is changed. As long as the Repair is open, no process can run the crawl.
 type Repair struct {
 	Sound    bool     // nothing is wrong, and nothing is to be done
+	Restored bool     // all files become what was written: what was made of the crawl stays true, as Beside
 	Problems int      // that Verify has found
 	Mended   []string // what was made as it was written, a sentence each
 	Lost     []string // what is lost, a sentence each
@@ -51,7 +56,12 @@ type Repair struct {
 	opts  RepairOptions
 	lock  *os.File
 	marks state.Files
-	note  repairNote
+	was   state.Files // marks, as the state had them
+	gone  []string    // WARC files that are only put aside
+	// unmarked is how many pages of a crawl that was killed are after the mark of pages.jsonl:
+	// a run fetches them again.
+	unmarked int64
+	note     repairNote
 }
 
 // keyRepaired is the value of the state that says what repairs have found lost.
@@ -101,11 +111,11 @@ func FinishRepair(dir string) (aside string, err error) {
 // for a copy of the crawl, without WARC files that are not damaged. The caller ends it with
 // Commit or Discard.
 //
-// The error is an *InUseError, a *VersionError, a *PurgeError, a *RepairError, a *DamagedError
-// for a state file that cannot be repaired, one of the file system, or wraps ErrNoCrawl.
-// Then nothing was changed.
+// The error is an *InUseError, a *NotBegunError, a *VersionError, a *PurgeError, a
+// *RepairError, a *DamagedError for a state file that cannot be repaired, one of the file
+// system, or wraps ErrNoCrawl. Then nothing was changed.
 func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
-	if err := errors.Join(notRepairing(dir), notPurging(dir)); err != nil {
+	if err := errors.Join(notRepairing(dir), notPurging(dir), NotBegun(dir)); err != nil {
 		return nil, err
 	}
 	if opts.Time.IsZero() {
@@ -115,31 +125,34 @@ func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 	if err := r.hold(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.Discard())
-		}
-	}()
-	if err := os.RemoveAll(r.stage); err != nil {
-		return nil, err
+	if err := r.prepare(); err != nil {
+		return nil, errors.Join(err, r.Discard())
 	}
-	check := Check{Moved: opts.Moved, Temp: opts.Temp, Problem: func(problem error) {
+	return r, nil
+}
+
+// prepare looks at the crawl, and makes what it can be again.
+func (r *Repair) prepare() error {
+	if err := os.RemoveAll(r.stage); err != nil {
+		return err
+	}
+	check := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
 		var away *AwayError
 		if !errors.As(problem, &away) {
 			r.Problems++
 		}
 	}}
-	switch v, err := check.Verify(dir); {
+	switch v, err := check.Verify(r.dir); {
 	case err == nil && r.Problems == 0:
 		r.Sound = true
-		return r, nil
+		return nil
 	case err != nil && !mendable(err):
-		return nil, err
+		return err
 	case err == nil && v.Problems > 0:
 	default:
 		r.Problems++
 	}
-	return r, r.make()
+	return r.make()
 }
 
 // mendable reports whether an error is about damage.
@@ -164,7 +177,7 @@ func (r *Repair) hold() error {
 
 // onlyFiles is the error of a crawl whose state is lost.
 func (r *Repair) onlyFiles() error {
-	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: errors.New("nothing of it can be saved: the queue, the clocks of sites and the copies of robots.txt are lost. " +
+	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: errors.New("nothing of it can be saved: the queue, the clocks of sites and the copies of robots.txt are lost, which no other file has. " +
 		"What the other files hold stays readable: the archive, pages and links can be exported, and no run can go on with them")}
 }
 
@@ -176,6 +189,31 @@ func (r *Repair) Discard() error {
 		r.lock = nil
 	}
 	return err
+}
+
+// Replace has Commit give a file of the crawl, by its name with slashes, another text. how is a
+// sentence for Mended.
+func (r *Repair) Replace(name string, text []byte, how string) error {
+	path := filepath.Join(r.stage, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
+		return err
+	}
+	if err := writeSynced(path, text); err != nil {
+		return err
+	}
+	r.Sound, r.Restored = false, true
+	r.Mended, r.Changed = append(r.Mended, how), append(r.Changed, name)
+	return nil
+}
+
+// PutAside has Commit put a file aside. why is a sentence for Lost.
+func (r *Repair) PutAside(why string, names ...string) error {
+	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
+		return err
+	}
+	r.Sound, r.Restored = false, true
+	r.Lost, r.gone, r.Changed = append(r.Lost, why), append(r.gone, names...), append(r.Changed, names...)
+	return nil
 }
 
 // A repairSwap says which files are replaced, by their names with slashes.
@@ -199,7 +237,11 @@ func (r *Repair) Commit() error {
 		}
 		plan.Aside = fmt.Sprintf("%s%s-%d", DamagedDir, r.opts.Time.Format(damagedForm), n)
 	}
-	for _, name := range r.opts.Beside {
+	gone := slices.Concat(r.opts.Beside, r.gone)
+	if r.Restored {
+		gone = r.gone
+	}
+	for _, name := range gone {
 		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
 			plan.Gone = append(plan.Gone, name)
 		}
@@ -288,7 +330,7 @@ func writeSynced(path string, text []byte) error {
 
 // copyTo makes a file of the crawl one of the stage.
 func (r *Repair) copyTo(name string) error {
-	from, err := openRegular(filepath.Join(r.dir, name))
+	from, err := disk.OpenRegular(filepath.Join(r.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

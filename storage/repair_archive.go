@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,7 @@ func (r *Repair) archive() error {
 			want, ok = of[key]
 		}
 		if !ok {
-			r.opts.Beside = append(r.opts.Beside, filepath.ToSlash(name))
+			r.gone = append(r.gone, filepath.ToSlash(name))
 			if !f.grows {
 				r.lost("%s: %s does not know this file: it is put aside", filepath.ToSlash(name), StateFile)
 			}
@@ -48,7 +49,7 @@ func (r *Repair) archive() error {
 				return err
 			}
 			// Open gives it its end and its name, and the one of before is put aside.
-			r.opts.Beside = append(r.opts.Beside, filepath.ToSlash(name))
+			r.gone = append(r.gone, filepath.ToSlash(name))
 		}
 		now, err := r.warc(name, want)
 		if err != nil {
@@ -93,7 +94,10 @@ func (r *Repair) forgetIndex() error {
 }
 
 // A gap is a part of a WARC file in which no record can be read.
-type gap struct{ at, end int64 }
+type gap struct {
+	at, end int64
+	next    int64 // end of the record that follows; 0 if none does
+}
 
 // warc mends one WARC file: a bit that flipped is turned back; a record that cannot be read
 // is replaced by one that says so, as long as it was, so that all others are where they were.
@@ -139,7 +143,16 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 			return want, err
 		}
 	}
+	if cut, err := cutOut(path, gaps, want); err != nil || cut {
+		if err == nil {
+			r.mended("%s: bytes between its records are taken out: it is as it was written", filepath.ToSlash(name))
+		}
+		return want, err
+	}
 	for _, g := range gaps {
+		if g.next > 0 && r.filler(path, g).Fill(io.Discard, g.end-g.at) != nil {
+			g.end = g.next // a gap this small has no room for a record: the next record goes with it
+		}
 		r.lost("%s: %d bytes at byte %d cannot be read", filepath.ToSlash(name), g.end-g.at, g.at)
 		if g.end >= is.Length {
 			if err := os.Truncate(path, g.at); err != nil {
@@ -164,6 +177,41 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	return now.Mark, err
 }
 
+// cutOut takes the gaps out of a WARC file if what is left is the file as it was written:
+// then something was put between its records.
+func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
+	if len(gaps) == 0 {
+		return false, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	whole := func() io.Reader {
+		var parts []io.Reader
+		at := int64(0)
+		for _, g := range gaps {
+			parts = append(parts, io.NewSectionReader(f, at, g.at-at))
+			at = g.end
+		}
+		return io.LimitReader(io.MultiReader(append(parts, io.NewSectionReader(f, at, math.MaxInt64-at))...), want.Length)
+	}
+	left := marking{r: whole()}
+	if _, err := io.Copy(io.Discard, &left); err != nil || !left.Same(want) {
+		return false, err
+	}
+	out, err := os.Create(path + newSuffix)
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(out, whole())
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return false, err
+	}
+	return true, os.Rename(path+newSuffix, path)
+}
+
 // fill puts a record into a gap that says that one was lost.
 func (r *Repair) fill(path string, g gap) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -171,13 +219,17 @@ func (r *Repair) fill(path string, g gap) error {
 		return err
 	}
 	defer f.Close()
+	return errors.Join(r.filler(path, g).Fill(io.NewOffsetWriter(f, g.at), g.end-g.at), f.Sync())
+}
+
+// filler is the record that is put into a gap.
+func (r *Repair) filler(path string, g gap) *warc.Purged {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", filepath.Base(path), g.at, r.opts.Time.UnixNano()))
 	id := hex.EncodeToString(sum[:16])
-	filler := warc.Purged{
+	return &warc.Purged{
 		ID:   fmt.Sprintf("urn:uuid:%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
 		Date: r.opts.Time, Was: lostRecord,
 	}
-	return errors.Join(filler.Fill(io.NewOffsetWriter(f, g.at), g.end-g.at), f.Sync())
 }
 
 // lostRecord is the value of warc.FieldPurged of a record that could not be read.
@@ -211,7 +263,7 @@ func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap,
 		}
 		if err == nil {
 			if rec.Offset > at {
-				gaps = append(gaps, gap{at, rec.Offset})
+				gaps = append(gaps, gap{at, rec.Offset, rec.Offset + n})
 			}
 			at = rec.Offset + n
 			continue
@@ -225,7 +277,7 @@ func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap,
 		}
 	}
 	if end := min(length, info.Size()); end > at {
-		gaps = append(gaps, gap{at, end})
+		gaps = append(gaps, gap{at: at, end: end})
 	}
 	return marked.Mark, info.Size(), slices.Clip(gaps), nil
 }

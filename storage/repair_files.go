@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/storage/cdxj"
@@ -31,11 +33,17 @@ func (r *Repair) make() (err error) {
 	if err := r.files(); err != nil {
 		return err
 	}
-	if err := r.settle(); err != nil {
+	if r.Restored, err = r.restored(); err != nil {
 		return err
 	}
-	if err := r.fit(); err != nil {
-		return err
+	if r.Restored {
+		r.gone = nil // a run gives these files their ends
+	} else {
+		for _, step := range []func() error{r.noteFiles, r.settle, r.fit} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
 	}
 	left := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
 		var away *AwayError
@@ -45,6 +53,9 @@ func (r *Repair) make() (err error) {
 	}, beside: r.dir}
 	if _, err := left.Verify(r.stage); err != nil {
 		return err
+	}
+	if len(r.Left) > 0 && r.unmarked > 0 { // other files speak of what the state does not know
+		return r.olderError("seems to be", r.unmarked)
 	}
 	if err := os.Remove(filepath.Join(r.stage, RunFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -70,19 +81,11 @@ func (r *Repair) files() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, outline.Close()) }()
-	if r.marks, err = outline.All(); err != nil {
+	unclean, err := r.known(outline)
+	if err = errors.Join(err, outline.Close()); err != nil { // others read it meanwhile
 		return err
 	}
-	if err := outline.Get(keyRepaired, &r.note); err != nil {
-		return err
-	}
-	r.note.Time = r.opts.Time
-	unclean, err := outline.Unclean()
-	if err == nil {
-		err = r.older(unclean)
-	}
-	if err != nil {
+	if err := r.older(unclean); err != nil {
 		return err
 	}
 	if err := r.archive(); err != nil {
@@ -116,20 +119,80 @@ func (r *Repair) files() (err error) {
 		}
 	}
 	if info, err := os.Stat(filepath.Join(r.stage, IndexFile)); err != nil || info.Size() != r.marks.Index.Index.Length || r.sumOf(IndexFile) != r.marks.Index.Index.Sum {
-		r.marks.Index = state.IndexMarks{} // it is made again of index.part
+		if r.marks.Index.Index.Length > 0 {
+			r.mended("%s: made again of the archive", IndexFile)
+		}
+		r.marks.Index = state.IndexMarks{}
 	}
-	if err := outline.PutFiles(r.marks); err != nil {
+	return nil
+}
+
+// noteFiles writes into the state what the files are now.
+func (r *Repair) noteFiles() error {
+	outline, err := state.OpenOutline(r.stage)
+	if err != nil {
 		return err
 	}
-	return outline.Put(keyRepaired, &r.note)
+	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note), outline.Close())
+}
+
+// restored makes the index again, and reports whether all files are as they were written then,
+// and fit: the state, and what was made of the crawl, need not change.
+func (r *Repair) restored() (bool, error) {
+	if len(r.Lost) > 0 || !sameMarks(r.marks.Growing, r.was.Growing) || !sameMarks(r.marks.Finished, r.was.Finished) {
+		return false, nil
+	}
+	if part := r.was.Growing[indexPart]; part.Length > 0 && (r.marks.Growing[indexPart].Lost || r.marks.Index != r.was.Index) {
+		// Lines about files that are not in the directory are not taken over: they may be of
+		// another crawl.
+		if err := r.forgetIndex(); err != nil {
+			return false, err
+		}
+		before, whole := r.sumOf(StateFile), true
+		if _, err := MakeIndex(r.stage, func(error) { whole = false }); err != nil {
+			return false, err
+		}
+		if !whole || r.sumOf(StateFile) != before {
+			return false, nil
+		}
+	}
+	fits := true
+	_, err := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
+		var away *AwayError
+		fits = fits && errors.As(problem, &away)
+	}, beside: r.dir}.Verify(r.stage)
+	return fits && err == nil, err
+}
+
+// sameMarks reports whether files are the same, without the index.
+func sameMarks(is, was state.Marks) bool {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was))) {
+		if a := is[name]; !a.Same(was[name]) && !a.Lost {
+			return false
+		}
+	}
+	return true
+}
+
+// known reads what the state says of the files, and whether the last run did not end by
+// itself.
+func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
+	if r.marks, err = o.All(); err != nil {
+		return false, err
+	}
+	r.was = state.Files{Growing: maps.Clone(r.marks.Growing), Finished: maps.Clone(r.marks.Finished), Index: r.marks.Index}
+	if err := o.Get(keyRepaired, &r.note); err != nil {
+		return false, err
+	}
+	r.note.Time = r.opts.Time
+	return o.Unclean()
 }
 
 // older refuses a state that is older than pages.jsonl: to cut that would lose pages. After a
-// kill what stands behind the mark was never acknowledged.
+// kill the pages after the mark may never have been acknowledged: they are only counted.
 func (r *Repair) older(unclean bool) error {
-	if _, err := os.Stat(filepath.Join(r.dir, RunFile)); unclean && err == nil {
-		return nil
-	}
+	_, err := os.Stat(filepath.Join(r.dir, RunFile))
+	killed := unclean && err == nil
 	want := r.marks.Growing[PagesFile]
 	f, err := os.Open(filepath.Join(r.stage, PagesFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,22 +216,31 @@ func (r *Repair) older(unclean bool) error {
 	known := map[string]bool{}
 	err = eachLineOf(f, func(line []byte, n int64, long bool) error {
 		var p PageRecord
-		behind := at >= want.Length
+		after := at >= want.Length
 		at += n
 		if long || json.Unmarshal(line, &p) != nil || p.URL == "" {
 			return nil
 		}
 		key := referred(p.URL, p.Time)
-		if behind && !known[key] {
+		if after && !known[key] {
 			more++
 		}
 		known[key] = true
 		return nil
 	})
-	if err == nil && more > 0 && at > want.Length {
-		err = &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it is older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", PagesFile, more, StateFile)}
+	switch {
+	case err != nil || more == 0 || at <= want.Length:
+		return err
+	case killed:
+		r.unmarked = more
+		return nil
 	}
-	return err
+	return r.olderError("is", more)
+}
+
+// olderError is the error of a state that is older than pages.jsonl, or may be.
+func (r *Repair) olderError(is string, more int64) error {
+	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it %s older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", is, PagesFile, more, StateFile)}
 }
 
 // sumOf is the checksum of a file of the stage.
@@ -200,10 +272,17 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 			r.marks.Growing[name] = state.Mark{Lost: true}
 			return nil
 		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return err
+		}
+		if made, ok, err := r.rewritten(name, want); err != nil || ok {
+			r.mended("%s, which was missing: %d lines are made again of the archive: it is as it was written", name, made)
+			return err
+		}
 		r.lost("%s is missing, of which %d bytes were written", name, want.Length)
 		r.noLine(name)
 		r.marks.Growing[name] = state.Mark{Part: want.Part}
-		return os.WriteFile(path, nil, 0o644)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -252,6 +331,10 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 	if now.Same(want) {
 		r.mended("%s: %d lines that were none are left out: it is as it was written", name, dropped)
 		return nil
+	}
+	if made, ok, err := r.rewritten(name, want); err != nil || ok {
+		r.mended("%s: %d lines are made again of the archive: it is as it was written", name, made)
+		return err
 	}
 	r.noLine(name)
 	r.lost("%s: it is not what was written; %d lines of it are none and are left out", name, dropped)

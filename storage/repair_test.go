@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
@@ -62,6 +63,43 @@ func spoiltCrawl(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return c.dir
+}
+
+// Bytes that were put between records are taken out, and the file is as it was written. If
+// another record is damaged, too, they go with the record after them: they are too few for one.
+func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
+	for name, spoilt := range map[string]bool{"alone": false, "and a record": true} {
+		t.Run(name, func(t *testing.T) {
+			c := mixedCrawl(t, 4, 10, disk.Disk{}, false)
+			files, err := ArchiveFiles(c.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := bytes.Index(was[1:], []byte{0x1f, 0x8b, 8}) + 1
+			is := slices.Concat(was[:second], bytes.Repeat([]byte("x"), 60), was[second:])
+			if spoilt {
+				clear(is[len(is)*3/4 : len(is)*3/4+40])
+			}
+			if err := os.WriteFile(files[0], is, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r, err := NewRepair(c.dir, RepairOptions{})
+			if err != nil || len(r.Left) > 0 || (len(r.Lost) > 0) != spoilt {
+				t.Fatal(r, err)
+			}
+			if err := r.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			verified(t, c.dir)
+			if now, err := os.ReadFile(files[0]); err != nil || bytes.Equal(now, was) == spoilt {
+				t.Errorf("%d bytes, %d were written, %v", len(now), len(was), err)
+			}
+		})
+	}
 }
 
 // A kill between any two renames of a repair leaves what no command goes on with, and the

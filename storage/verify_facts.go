@@ -2,8 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -62,13 +60,6 @@ func captureKey(file string, offset int64) string {
 
 func referredKey(url string, date time.Time) string { return aboutReferred + referred(url, date) }
 
-// referred stands for an answer that others may repeat: also where the answer was purged,
-// and nothing of it may be left.
-func referred(url string, date time.Time) string {
-	sum := sha256.Sum256(strconv.AppendInt(append([]byte(url), ' '), date.UnixMicro(), 10))
-	return base64.RawURLEncoding.EncodeToString(sum[:15])
-}
-
 // facts are sorted as lines.
 type facts struct {
 	sorter *cdxj.Sorter
@@ -77,7 +68,7 @@ type facts struct {
 }
 
 // factsMemory is how many bytes of facts are sorted without a file.
-const factsMemory = 32 << 20
+const factsMemory = 16 << 20
 
 func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, factsMemory)} }
 

@@ -12,7 +12,7 @@ import (
 const (
 	// DefaultMemory is how many bytes of lines a Sorter holds before it
 	// writes them to a file.
-	DefaultMemory = 64 << 20
+	DefaultMemory = 16 << 20
 	// MaxLine bounds what one line may take, in bytes, with its end.
 	MaxLine = 1 << 20
 )

@@ -38,3 +38,16 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := Parse(parsed[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := l.Request(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -212,58 +212,14 @@ func appendText(b []byte, s string, listed bool) []byte {
 	return append(b, s[from:]...)
 }
 
-func blank(r rune) bool { return r <= ' ' || r == 0x7f }
-
 // Annotation returns the value of the annotation key:value.
 func (l *Line) Annotation(key string) (string, bool) {
 	for _, a := range l.Annotations {
-		if k, v, _ := strings.Cut(a, ":"); k == key {
-			return v, true
+		if rest, is := strings.CutPrefix(a, key); is && (rest == "" || rest[0] == ':') {
+			return strings.TrimPrefix(rest, ":"), true
 		}
 	}
 	return "", false
-}
-
-// Parse reads a line, with or without its end.
-func Parse(text string) (*Line, error) {
-	f := strings.FieldsFunc(text, blank)
-	if len(f) != 12 {
-		return nil, fmt.Errorf("crawl.log: %d fields where 12 are wanted", len(f))
-	}
-	l := &Line{URL: f[3], Hops: dash(f[4]), Via: dash(f[5]), Type: f[6], Digest: dash(f[9]), Tag: dash(f[10]), Size: -1}
-	if l.Type == "unknown" {
-		l.Type = ""
-	}
-	var errs [5]error
-	l.Time, errs[0] = time.Parse(timeForm, f[0])
-	l.Status, errs[1] = strconv.Atoi(f[1])
-	if f[2] != "-" {
-		l.Size, errs[2] = strconv.ParseInt(f[2], 10, 64)
-	}
-	l.Worker, errs[3] = strconv.Atoi(strings.TrimPrefix(f[7], "#"))
-	if f[8] != "-" {
-		start, took, _ := strings.Cut(f[8], "+")
-		if len(start) == 17 {
-			start = start[:14] + "." + start[14:]
-		}
-		l.Start, errs[4] = time.Parse(startForm, start)
-		ms, err := strconv.ParseInt(took, 10, 64)
-		l.Duration, errs[4] = time.Duration(ms)*time.Millisecond, errors.Join(errs[4], err)
-	}
-	if f[11] != "-" {
-		l.Annotations = strings.Split(f[11], ",")
-	}
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, fmt.Errorf("crawl.log: %w", err)
-	}
-	return l, nil
-}
-
-func dash(s string) string {
-	if s == "-" {
-		return ""
-	}
-	return s
 }
 
 // A Writer appends to a log. It is safe for concurrent use. Each line is

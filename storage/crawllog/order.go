@@ -9,7 +9,7 @@ import (
 )
 
 // orderMemory is how many bytes of lines an Order holds; the rest is in files.
-const orderMemory = 32 << 20
+const orderMemory = 8 << 20
 
 // An Order puts lines into the order of the bytes of keys, in bounded memory: what
 // does not fit is in temporary files, which a kill does not leave behind. Lines with

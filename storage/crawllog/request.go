@@ -50,21 +50,21 @@ func (l *Line) Request() (*Request, error) {
 func (r *Request) note(key, value string, took *time.Duration) (err error) {
 	switch key {
 	case "start":
-		r.Start, err = time.Parse(MicroForm, value)
+		r.Start, err = parseTime(MicroForm, value)
 	case "took":
-		*took, err = seconds(value)
+		*took, err = parseSeconds(value)
 	case "ttfb":
-		r.TTFB, err = seconds(value)
+		r.TTFB, err = parseSeconds(value)
 	case "asked":
-		r.Asked, err = seconds(value)
+		r.Asked, err = parseSeconds(value)
 	case "clock":
 		r.Clock = value
 	case "since":
-		r.Since, err = time.Parse(MicroForm, value)
+		r.Since, err = parseTime(MicroForm, value)
 	case "retry-after":
-		r.RetryAfter, err = time.Parse(MicroForm, value)
+		r.RetryAfter, err = parseTime(MicroForm, value)
 	case "robots":
-		r.Robots, err = time.Parse(MicroForm, value)
+		r.Robots, err = parseTime(MicroForm, value)
 	case "for":
 		r.Use = value == "use"
 	case "error":
@@ -79,13 +79,4 @@ func (r *Request) note(key, value string, took *time.Duration) (err error) {
 		r.Addr, err = netip.ParseAddrPort(value)
 	}
 	return err
-}
-
-// seconds reads a time as the log has it. A negative one is none.
-func seconds(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text + "s")
-	if err == nil && d < 0 {
-		err = errors.New("less than no time")
-	}
-	return d, err
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +57,9 @@ func (c *cancelled) Write(p []byte) (int, error) {
 // the archive, where there is no pages.jsonl); as main page the first of them
 // that a seed led to, by redirects at most; and the directory for temporary
 // files. Answers of earlier crawls that records here repeat are copied from there, so
-// that the package can be replayed alone; they are told as Damage where they are nowhere.
+// that the package can be replayed alone. Records whose answer is nowhere are counted in
+// s.Missing; those whose answer was not purged are told as Damage, too, which wraps a
+// *storage.AwayError (of each answer the first ten).
 // In the index a record of the answer that a 304 repeats stands for that.
 // It returns how many pages it has listed.
 //
@@ -74,13 +74,13 @@ func (s *Source) WriteWACZ(ctx context.Context, w io.Writer, p wacz.Package) (in
 			return 0, fmt.Errorf("%s: %w", path, ErrOpen)
 		}
 	}
-	p.WARCs = s.WARCs
-	switch more, stood, err := s.referredTo(ctx); {
+	p.WARCs, s.Missing = s.WARCs, Missing{}
+	switch more, stood, remove, err := s.referredTo(ctx); {
 	case err != nil:
 		return 0, err
 	case more != "":
 		p.Unlisted = stood
-		defer os.RemoveAll(filepath.Dir(more))
+		defer remove()
 		p.WARCs = append(slices.Clip(p.WARCs), more)
 	}
 	if p.Temp == "" {

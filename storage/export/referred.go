@@ -9,11 +9,11 @@ import (
 	"hash/maphash"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -29,27 +29,44 @@ type referred struct {
 	dir     string // of the crawl
 	past    *storage.Past
 	file    *os.File
+	remove  func() error // of its directory
 	encoder *warc.Encoder
 	seed    maphash.Seed
 	has     map[uint64]bool // places of the records that are in it, 16 bytes for each
 	stood   map[uint64]bool // places of the 304s that another record stands for
+
+	found   map[string]bool     // repeated answers that were found, by storage.RepeatedAnswer
+	missing map[string]*missing // those that were not, by the same
+	order   []string            // keys of missing, in the order of the archive
+	purged  map[string]bool     // answers that were purged from this crawl, by the same
 }
+
+// A missing is an answer that was not found.
+type missing struct {
+	records []*Damage // records that repeat it, the first maxRecords of them
+	n       int64     // all of them
+	purged  bool      // from a crawl before
+}
+
+// maxRecords is how many records that repeat one missing answer are named.
+const maxRecords = 10
 
 // referredTo copies the answers of crawls before this one which its records repeat into a
 // WARC file in a temporary directory, so that the crawl can be replayed alone. The path is
-// "" where there are none. What cannot be found is told as damage. The caller removes the
-// directory of the file.
+// "" if there are none; otherwise the caller removes its directory with remove. What cannot
+// be found is told as damage.
 //
 // For each 304 the file has a record of the same time that repeats the same answer with
 // the status and the header which that has by the 304: who replays a 304 as it was sent
 // shows an empty page. stood reports whether there is such a record for a capture.
-func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, err error) {
+func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
-	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{}}
+	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
+		found: map[string]bool{}, missing: map[string]*missing{}, purged: map[string]bool{}}
 	stood = func(e *cdxj.Entry) bool { return r.stood[r.key(e.Filename, e.Offset)] }
 	if storage.Previous(dir) == "" {
-		if any, err := has304(dir); err != nil || !any {
-			return "", stood, err
+		if any, err := repeatsAny(dir); err != nil || !any {
+			return "", stood, nil, err
 		}
 	}
 	defer func() {
@@ -57,20 +74,22 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 			return
 		}
 		if err = errors.Join(err, r.file.Close()); err != nil {
-			os.RemoveAll(filepath.Dir(r.file.Name()))
+			err = errors.Join(err, r.remove())
 			path = ""
 		}
 	}()
-	err = s.records(ctx, r.record)
+	if err = s.records(ctx, r.record); err == nil {
+		err = r.tellMissing()
+	}
 	if r.file != nil {
 		path = r.file.Name()
 	}
-	return path, stood, err
+	return path, stood, r.remove, err
 }
 
-// has304 reports whether a crawl that knows none before it repeats itself with a 304, as
-// one does that is scanned again: to read its index is quicker than to read its archive.
-func has304(dir string) (bool, error) {
+// repeatsAny reports whether a crawl that knows none before it has a record that repeats an
+// answer: to read its index is quicker than to read its archive.
+func repeatsAny(dir string) (bool, error) {
 	index, err := os.Open(filepath.Join(dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -83,7 +102,7 @@ func has304(dir string) (bool, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		// A line that is no line is told of by who lists it.
-		if e, err := cdxj.Parse(lines.Text()); err == nil && e.Status == http.StatusNotModified {
+		if e, err := cdxj.Parse(lines.Text()); err == nil && e.MIME == "warc/revisit" {
 			return true, nil
 		}
 	}
@@ -96,22 +115,42 @@ func (r *referred) key(file string, offset int64) uint64 {
 
 // record looks at a record of the crawl.
 func (r *referred) record(rec *warc.Record, name string) error {
+	if purged := storage.PurgedAnswer(rec); purged != "" {
+		r.purged[purged] = true
+		return nil
+	}
 	if rec.Type != warc.Revisit || rec.Header.Get(warc.FieldRefersToDate) == "" {
 		return nil
 	}
+	answer := storage.RepeatedAnswer(rec)
+	stands := rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head()
+	if r.found[answer] && !stands {
+		return nil
+	}
+	damage := &Damage{File: filepath.Join(r.dir, storage.ArchiveDir, name), Offset: rec.Offset}
+	if m := r.missing[answer]; m != nil {
+		m.add(damage, m.records[0].Err)
+		return nil
+	}
 	c, err := r.past.Original(rec)
-	if errors.Is(err, storage.ErrPurged) { // as somebody has wanted it
+	var away *storage.AwayError
+	if purged := errors.Is(err, storage.ErrPurged); purged || errors.As(err, &away) {
+		m := &missing{purged: purged}
+		m.add(damage, err)
+		r.missing[answer], r.order = m, append(r.order, answer)
 		return nil
 	}
 	if err != nil {
-		return r.s.damaged(&Damage{File: filepath.Join(r.dir, storage.ArchiveDir, name), Offset: rec.Offset, Err: err})
+		damage.Err = err
+		return r.s.damaged(damage)
 	}
-	if rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head() {
+	if stands {
 		if err := r.stand(rec, c, name); err != nil {
 			return err
 		}
 	}
 	path, offset := c.Place()
+	r.found[answer] = true
 	if filepath.Dir(filepath.Dir(path)) == r.dir {
 		return nil
 	}
@@ -121,6 +160,32 @@ func (r *referred) record(rec *warc.Record, name string) error {
 	}
 	r.has[key] = true
 	return r.copy(path, offset)
+}
+
+func (m *missing) add(record *Damage, err error) {
+	if m.n++; len(m.records) < maxRecords {
+		record.Err = err
+		m.records = append(m.records, record)
+	}
+}
+
+// tellMissing counts the records whose answer is missing. The state no longer knows that
+// the old answer of a URL was purged if the URL was captured again; the archive does.
+func (r *referred) tellMissing() error {
+	for _, answer := range r.order {
+		m := r.missing[answer]
+		if m.purged || r.purged[answer] {
+			r.s.Missing.Purged += m.n
+			continue
+		}
+		r.s.Missing.Away += m.n
+		for _, record := range m.records {
+			if err := r.s.damaged(record); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // stand writes what stands for a 304, unless it is of an archive without digests.
@@ -172,16 +237,15 @@ func (r *referred) begin() error {
 	if r.file != nil {
 		return nil
 	}
-	dir, err := os.MkdirTemp(r.s.Temp, "referred-*")
+	dir, remove, err := outfile.TempDir(r.s.Temp, "referred-")
 	if err != nil {
 		return err
 	}
 	file, err := os.Create(filepath.Join(dir, referredFile))
 	if err != nil {
-		os.RemoveAll(dir)
-		return err
+		return errors.Join(err, remove())
 	}
-	r.file = file
+	r.file, r.remove = file, remove
 	if r.encoder, err = warc.NewEncoder(warc.Options{}); err != nil {
 		return err
 	}

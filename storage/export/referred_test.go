@@ -292,7 +292,75 @@ func TestAPackageTellsWhatItCannotHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, damage := packTo(t, second)
+	for _, d := range damage {
+		if !errors.As(d, new(*storage.AwayError)) {
+			t.Error(d)
+		}
+	}
 	if _, files := packed(t, path); len(files) != 1 || len(damage) != 3 || !strings.Contains(damage[0].Error(), "bring back the crawl") {
 		t.Errorf("%v, %v", files, damage)
+	}
+}
+
+// A package says how many records have no body in it since that was purged: also if the
+// URL was captured again afterwards, of which the state says no more that it was purged.
+func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "1.crawl")
+	day := time.Date(2030, 1, 1, 3, 0, 0, 0, time.UTC)
+	body := []byte(strings.Repeat("a body that several hosts share ", 20))
+	put := func(urls ...string) {
+		t.Helper()
+		for _, url := range urls {
+			db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			day = day.Add(time.Hour)
+			x := &warc.Exchange{URL: url, Date: day, Response: &warc.HTTP{
+				StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"image/png"}}, Body: body, Coding: warc.Unchunked,
+			}}
+			if _, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	missing := func() export.Missing {
+		t.Helper()
+		s, err := export.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Temp, s.Damaged = t.TempDir(), func(d *export.Damage) error { t.Error(d); return nil }
+		if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); err != nil {
+			t.Fatal(err)
+		}
+		v, err := storage.Verify(dir, func(err error) { t.Error(err) })
+		if err != nil || int64(v.Bodiless) != s.Missing.Purged || int64(v.Away) != s.Missing.Away {
+			t.Errorf("verify counts %d and %d, %v", v.Bodiless, v.Away, err)
+		}
+		return s.Missing
+	}
+	put("http://out.example/i", "http://a.example/i", "http://b.example/i", "http://b.example/j")
+	if got := missing(); got != (export.Missing{}) {
+		t.Errorf("before: %+v", got)
+	}
+	purge := &storage.Purge{Places: []string{"out.example"}, Time: noon, Why: func(url string) string {
+		if strings.HasPrefix(url, "http://out.example/") {
+			return "out.example"
+		}
+		return ""
+	}}
+	if done, err := purge.Run(dir); err != nil || done.Bodiless["a.example"] != 1 || done.Bodiless["b.example"] != 2 || len(done.Bodiless) != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if got := missing(); got != (export.Missing{Purged: 3}) {
+		t.Errorf("after the purge: %+v", got)
+	}
+	put("http://out.example/i", "http://c.example/i")
+	if got := missing(); got != (export.Missing{Purged: 3}) {
+		t.Errorf("after another capture: %+v", got)
 	}
 }

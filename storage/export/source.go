@@ -16,7 +16,7 @@ import (
 
 // DefaultMemory is how many bytes of rows are sorted in memory before they go
 // to a temporary file.
-const DefaultMemory = 32 << 20
+const DefaultMemory = 16 << 20
 
 // bufferSize is how much of a table is read or written at a time, in bytes.
 const bufferSize = 64 << 10
@@ -44,7 +44,17 @@ type Source struct {
 	// returns an error, or is nil, the export ends there.
 	Damaged func(*Damage) error
 
+	// Missing is set by WriteWACZ.
+	Missing Missing
+
 	read atomic.Int64
+}
+
+// A Missing counts the records of a package whose body is not in it, since they repeat an
+// answer of another record.
+type Missing struct {
+	Purged int64 // that answer was purged
+	Away   int64 // it is in an earlier crawl that is not at hand
 }
 
 // Open finds the files of a crawl in its directory. The error is ErrNoCrawl

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	fanIn      = 64       // sources that are merged at a time
-	readBuffer = 64 << 10 // of each of them, in bytes
-	runBuffer  = 1 << 20  // of the run that is written
+	fanIn      = 64        // sources that are merged at a time
+	readBuffer = 64 << 10  // of each of them, in bytes
+	runBuffer  = 256 << 10 // of the run that is written
 )
 
 // spanSize is what a record takes in memory beside its bytes.
@@ -64,7 +64,7 @@ type run struct {
 // New sorts with temporary files in dir ("" is the system's). It holds memory
 // bytes of records at most, with 32 bytes for each, but always one record. While
 // the memory for them grows, as much again is in use; merging takes 64 KiB for
-// each of 64 runs, and writing a run 1 MiB. Files take the bytes of the records
+// each of 64 runs, and writing a run 256 KiB. Files take the bytes of the records
 // with a few for each, and twice that while the largest runs are merged.
 //
 // Close must be called.
@@ -85,10 +85,20 @@ func (s *Sorter) Add(key, value []byte) error {
 		}
 	}
 	from := len(s.buf)
+	s.grow(len(key) + len(value))
 	s.buf = append(append(s.buf, key...), value...)
 	s.held = append(s.held, span{from: from, key: from + len(key), end: len(s.buf)})
 	s.n++
 	return nil
+}
+
+// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond memory,
+// which then is never exceeded but by a single record.
+func (s *Sorter) grow(n int) {
+	if need := len(s.buf) + n; need > cap(s.buf) {
+		size := max(need, min(2*cap(s.buf), s.memory))
+		s.buf = append(make([]byte, 0, size), s.buf...)
+	}
 }
 
 // Each calls f for each record in order, until it returns an error, which is then

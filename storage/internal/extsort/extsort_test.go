@@ -537,3 +537,17 @@ func BenchmarkSorter(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// The buffer grows up to the memory that there is, and no further.
+func TestTheBufferIsNoLargerThanTheMemory(t *testing.T) {
+	s := small(t, 10_000, 64)
+	for range 1000 {
+		add(t, s, record{"a key", strings.Repeat("x", 95)})
+		if cap(s.buf) > 10_000 {
+			t.Fatalf("a buffer of %d bytes for %d records, where 10000 are the most", cap(s.buf), s.Len())
+		}
+	}
+	if s.Len() != 1000 || len(s.runs) == 0 {
+		t.Errorf("%d records, %d runs", s.Len(), len(s.runs))
+	}
+}

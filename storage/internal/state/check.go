@@ -93,16 +93,9 @@ func (v *checker) state(tx *bbolt.Tx) error {
 	if first, _ := tx.Cursor().First(); first == nil {
 		return &DamagedError{v.path, ErrEmpty}
 	}
-	// A state of another layout has other buckets.
-	if meta := tx.Bucket(bucketMeta); meta != nil {
-		if _, err := layout(meta, v.path); err != nil {
-			return err
-		}
-	}
-	for _, name := range buckets {
-		if tx.Bucket(name) == nil {
-			return &DamagedError{v.path, fmt.Errorf("bucket %s is missing", name)}
-		}
+	var err error
+	if v.seed, err = checkBuckets(tx, v.path); err != nil {
+		return err
 	}
 	if err := v.meta(tx.Bucket(bucketMeta)); err != nil {
 		return err
@@ -118,7 +111,7 @@ func (v *checker) state(tx *bbolt.Tx) error {
 			v.done.Finished[string(key)] = m
 		}
 	})
-	_, err := loadArchives(tx)
+	_, err = loadArchives(tx)
 	v.failed(err)
 	each(tx.Bucket(bucketPayloads), func(key, value []byte) {
 		if p, err := getPayload(key, value); !v.failed(err) {
@@ -142,10 +135,6 @@ func each(b *bbolt.Bucket, f func(key, value []byte)) {
 }
 
 func (v *checker) meta(meta *bbolt.Bucket) error {
-	var err error
-	if v.seed, err = layout(meta, v.path); err != nil {
-		return err
-	}
 	each(meta, func(key, value []byte) {
 		if !bytes.Equal(key, keyVersion) && !bytes.Equal(key, keySeed) {
 			_, err := unseal(bucketMeta, key, value)

@@ -225,15 +225,22 @@ func TestACheckCounts(t *testing.T) {
 	}
 }
 
-// Where a bucket is missing nothing else is looked at.
+// Whoever opens a state without one of its buckets is told which.
 func TestAStateWithoutABucket(t *testing.T) {
 	for _, name := range buckets {
 		dir := rich(t)
 		edited(t, dir, func(tx *bbolt.Tx) error { return tx.DeleteBucket(name) })
-		var damaged *DamagedError
-		_, _, err := problems(t, dir)
-		if !errors.As(err, &damaged) || !strings.Contains(err.Error(), fmt.Sprintf("bucket %s is missing", name)) {
-			t.Errorf("%s: %v", name, err)
+		for what, open := range map[string]func() error{
+			"Open":        func() error { _, err := Open(dir, Options{}); return err },
+			"OpenReader":  func() error { _, err := OpenReader(dir); return err },
+			"OpenOutline": func() error { _, err := OpenOutline(dir); return err },
+			"Check":       func() error { _, _, err := problems(t, dir); return err },
+		} {
+			var damaged *DamagedError
+			err := open()
+			if want := fmt.Sprintf("its bucket %q is missing", name); !errors.As(err, &damaged) || damaged.Err.Error() != want {
+				t.Errorf("%s: %v, want %s", what, err, want)
+			}
 		}
 	}
 	dir := t.TempDir()
@@ -394,7 +401,7 @@ func TestAStateThatCannotBeOpened(t *testing.T) {
 		"name of an archive": {sealed(bucketArchives, []byte("12345"), 'x'), "known form", false},
 		"version":            {put(keyVersion, make([]byte, 7)), "not the state of a crawl", true},
 		"seed":               {put(keySeed, make([]byte, 9)), "not the state of a crawl", true},
-		"no meta":            {func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketMeta) }, "", true},
+		"no meta":            {func(tx *bbolt.Tx) error { return tx.DeleteBucket(bucketMeta) }, `its bucket "meta" is missing`, true},
 		"an older layout":    {put(keyVersion, u64(schemaVersion-1)), "has layout 9, this version reads layout 10: use an older version", true},
 		"a newer layout":     {put(keyVersion, u64(schemaVersion+1)), "has layout 11, this version reads layout 10: use a newer version", true},
 	} {

@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -152,6 +153,31 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 }
 
 var errNoState = errors.New("not the state of a crawl")
+
+// checkBuckets checks that this version reads the layout of a state file, and that no bucket
+// is missing. It returns the key of the fingerprints. The error is a *VersionError or a
+// *DamagedError.
+func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
+	var missing []byte
+	found := false
+	for _, name := range buckets {
+		if tx.Bucket(name) == nil {
+			missing = name
+		} else {
+			found = true
+		}
+	}
+	// Another layout has other buckets.
+	if meta := tx.Bucket(bucketMeta); meta != nil || !found {
+		if seed, err = layout(meta, path); err != nil {
+			return 0, err
+		}
+	}
+	if missing != nil {
+		return 0, &DamagedError{path, fmt.Errorf("its bucket %q is missing", missing)}
+	}
+	return seed, nil
+}
 
 // layout checks that this version reads the layout of a state file, and returns the key of
 // its fingerprints. The error is a *VersionError or a *DamagedError.

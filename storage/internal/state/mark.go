@@ -82,7 +82,8 @@ func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 // An Outline is what the state knows of the files beside it, of a crawl that no
 // other process holds. Its user makes some of them again.
 type Outline struct {
-	Marks Marks // of files that grow
+	Marks Marks      // of files that grow
+	Index IndexMarks // of the index
 	bolt  *bbolt.DB
 }
 
@@ -97,11 +98,10 @@ func OpenOutline(dir string) (o *Outline, err error) {
 	o = &Outline{bolt: bolt}
 	path := bolt.Path()
 	err = bolt.View(func(tx *bbolt.Tx) (err error) {
-		meta := tx.Bucket(bucketMeta)
-		if _, err := layout(meta, path); err != nil {
+		if _, err := checkBuckets(tx, path); err != nil {
 			return err
 		}
-		o.Marks, _, err = getMarks(meta)
+		o.Marks, o.Index, err = getMarks(tx.Bucket(bucketMeta))
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // MendFlips turns single bits back that flipped in the state file in dir, which no process
@@ -124,6 +125,7 @@ func (m *mender) rows() error {
 				todo = append(todo, node{binary.NativeEndian.Uint64(b[e+8:]), at.bucket})
 				continue
 			}
+			m.element(b, e, at.bucket)
 			if binary.NativeEndian.Uint32(b[e:])&leafBucket != 0 && !at.bucket {
 				_, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
 				if err == nil && len(value) >= 16 {
@@ -147,6 +149,28 @@ func (m *mender) rows() error {
 	return nil
 }
 
+// element mends what says that an element of a leaf is a bucket, and the name of a bucket:
+// all buckets are in the root, and no bucket is in another one.
+func (m *mender) element(b []byte, e int, inBucket bool) {
+	key, _, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
+	if err != nil {
+		return
+	}
+	known := func() bool {
+		return slices.ContainsFunc(buckets, func(name []byte) bool { return bytes.Equal(name, key) })
+	}
+	want := uint32(leafBucket)
+	if inBucket {
+		want = 0
+	} else if _, ok := oneBit(key, known); ok {
+		m.n++
+	}
+	if (inBucket || known()) && binary.NativeEndian.Uint32(b[e:]) != want {
+		binary.NativeEndian.PutUint32(b[e:], want)
+		m.n++
+	}
+}
+
 // inline mends the rows of a small bucket.
 func (m *mender) inline(b []byte) {
 	count := int(binary.NativeEndian.Uint16(b[10:]))
@@ -154,6 +178,7 @@ func (m *mender) inline(b []byte) {
 		return
 	}
 	for i := range count {
+		m.element(b, pageHeader+i*pageElement, true)
 		m.row(b, pageHeader+i*pageElement)
 	}
 }

@@ -28,7 +28,7 @@ func OpenReader(dir string) (*Reader, error) {
 			return err
 		}
 		return db.file.bolt.View(func(tx *bbolt.Tx) error {
-			if err := db.load(tx.Bucket(bucketMeta)); err != nil {
+			if err := db.load(tx); err != nil {
 				return err
 			}
 			return db.replay(tx)

@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,7 +26,12 @@ type Run struct {
 // ReadRun says which process holds the crawl in dir, or held it when it was
 // killed. The error is fs.ErrNotExist where none does.
 func ReadRun(dir string) (*Run, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, RunFile))
+	f, err := disk.OpenRegular(filepath.Join(dir, RunFile))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -152,6 +153,9 @@ func addSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	return put(snapshots, snapshotKey(site, s.Fetched), raw)
 }
 
+// gunzips are readers, which are large to make.
+var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {
 	var r snapshotRecord
 	if err := decode(bucketSnapshots, key, raw, &r); err != nil {
@@ -159,10 +163,12 @@ func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Sna
 	}
 	s := &r.Snapshot
 	if r.Body != nil {
-		z, err := gzip.NewReader(bytes.NewReader(tx.Bucket(bucketBodies).Get(r.Body)))
+		z := gunzips.Get().(*gzip.Reader)
+		err := z.Reset(bytes.NewReader(tx.Bucket(bucketBodies).Get(r.Body)))
 		if err == nil {
 			s.Body, err = io.ReadAll(io.LimitReader(z, maxRulesBody+1))
 		}
+		gunzips.Put(z)
 		if len(s.Body) > maxRulesBody {
 			err = fmt.Errorf("it is longer than %d bytes", maxRulesBody)
 		}

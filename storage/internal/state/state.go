@@ -173,11 +173,10 @@ func (db *DB) open() error {
 
 // read reads what is in the file, and changes nothing.
 func (db *DB) read(tx *bbolt.Tx) error {
-	meta := tx.Bucket(bucketMeta)
-	if meta == nil {
-		return db.first(tx)
+	if key, _ := tx.Cursor().First(); key == nil {
+		return db.first()
 	}
-	if err := db.load(meta); err != nil {
+	if err := db.load(tx); err != nil {
 		return err
 	}
 	if db.begun.Unclean {
@@ -187,10 +186,7 @@ func (db *DB) read(tx *bbolt.Tx) error {
 }
 
 // first prepares for a state that Begin makes.
-func (db *DB) first(tx *bbolt.Tx) error {
-	if key, _ := tx.Cursor().First(); key != nil {
-		return errNoState
-	}
+func (db *DB) first() error {
 	if db.opts.New != nil {
 		if err := db.opts.New(); err != nil {
 			return told(err)
@@ -219,10 +215,11 @@ func (db *DB) create(tx *bbolt.Tx) error {
 }
 
 // load reads what is kept of the crawl as a whole.
-func (db *DB) load(meta *bbolt.Bucket) (err error) {
-	if db.seed, err = layout(meta, db.file.path()); err != nil {
+func (db *DB) load(tx *bbolt.Tx) (err error) {
+	if db.seed, err = checkBuckets(tx, db.file.path()); err != nil {
 		return err
 	}
+	meta := tx.Bucket(bucketMeta)
 	if want := db.opts.Seed; want != 0 && want != db.seed {
 		return told(fmt.Errorf("the fingerprints of %s have another seed than Options.Seed", db.file.path()))
 	}

@@ -1,0 +1,20 @@
+package disk
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// OpenRegular opens a file for reading. It returns an error if path is no regular file: a
+// reader of a named pipe could wait for ever.
+func OpenRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("is no regular file (%s)", info.Mode().Type())}
+	}
+	return os.Open(path)
+}

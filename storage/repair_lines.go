@@ -1,0 +1,328 @@
+package storage
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// An Answered is an answer in the archive of a crawl. Its Status and Header are those of the
+// page that was made of it.
+type Answered struct {
+	*Capture
+	Head      bool         // it was requested with HEAD
+	Truncated string       // WARC-Truncated of the record that has the body
+	Fields    []warc.Field // of its metadata record
+}
+
+// A Writer makes again what a crawl has written of an answer: the line of pages.jsonl, without
+// the place of the answer, and the lines of links.jsonl. There are two pages if it cannot be
+// told which one was written, and none if the crawl has written none, or if that cannot be
+// told. The error is about the answer, and is passed over.
+type Writer func(*Answered) ([]*PageRecord, []LinkRecord, error)
+
+// rewritten makes pages.jsonl or links.jsonl again, of the lines that can be read and of the
+// archive. It reports whether the file is as it was written then, by its mark: otherwise it is
+// left as it is, as a line that is made again may differ from the one that was lost.
+func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err error) {
+	if r.opts.Writer == nil || name != PagesFile && name != LinksFile || want.Length == 0 {
+		return 0, false, nil
+	}
+	write, err := r.writer()
+	if err != nil || write == nil {
+		return 0, false, err
+	}
+	path := filepath.Join(r.stage, name)
+	w := &rewriter{write: write}
+	defer func() { err = errors.Join(err, w.discard()) }()
+	if name == PagesFile {
+		if w.lines, err = placedLines(path); err != nil {
+			return 0, false, err
+		}
+		defer w.lines.close()
+	}
+	for i := range candidates {
+		if err := w.begin(fmt.Sprintf("%s%s%d", path, newSuffix, i)); err != nil {
+			return 0, false, err
+		}
+	}
+	if err := r.answers(w); err != nil {
+		return 0, false, err
+	}
+	for _, f := range w.files {
+		if err := f.finish(); err != nil {
+			return 0, false, err
+		}
+		if f.mark.Same(want) {
+			return f.made, true, os.Rename(f.path, path)
+		}
+	}
+	return 0, false, nil
+}
+
+// writer is that of the settings in the state; nil if these cannot be read.
+func (r *Repair) writer() (Writer, error) {
+	reader, err := openPurging(r.stage)
+	if err != nil {
+		return nil, nil // what is wrong with it is found later
+	}
+	write, err := r.opts.Writer(reader)
+	if cerr := reader.Close(); cerr != nil {
+		return nil, cerr
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return write, nil
+}
+
+// A rewriter takes the answers of an archive in their order, in which their lines were
+// written, too.
+type rewriter struct {
+	write Writer
+	lines *placed // of pages.jsonl; nil: links.jsonl is written
+	files []*rewrittenFile
+}
+
+// candidates is how many files are made. The first two keep lines that can be read, though it
+// is not known whether these are what was written; the last two make all again. Of two pages
+// the even ones have the first.
+const candidates = 4
+
+// A rewrittenFile is one that may be what was lost.
+type rewrittenFile struct {
+	path string
+	file *os.File
+	buf  *bufio.Writer
+	mark *marking
+	made int // lines that were made again
+}
+
+func (w *rewriter) begin(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	m := &marking{w: f}
+	w.files = append(w.files, &rewrittenFile{path: path, file: f, mark: m, buf: bufio.NewWriter(m)})
+	return nil
+}
+
+func (f *rewrittenFile) finish() error { return errors.Join(f.buf.Flush(), f.file.Sync()) }
+
+// discard removes the files that did not become another one.
+func (w *rewriter) discard() (err error) {
+	for _, f := range w.files {
+		err = errors.Join(err, f.file.Close())
+		if _, gone := os.Lstat(f.path); gone == nil {
+			err = errors.Join(err, os.Remove(f.path))
+		}
+	}
+	return err
+}
+
+// answer writes the lines of an answer.
+func (w *rewriter) answer(a *Answered, at warc.Placed, file string) error {
+	pages, links, err := w.write(a)
+	if w.lines == nil {
+		if err != nil || len(links) == 0 {
+			return nil
+		}
+		text, err := linkLines(links)
+		if err != nil {
+			return err
+		}
+		f := w.files[0]
+		f.made += len(links)
+		_, err = f.buf.Write(text)
+		return err
+	}
+	kept, after, rerr := w.lines.at(file, at.Offset)
+	if rerr != nil {
+		return rerr
+	}
+	var again [2][]byte
+	for i, p := range pages[:min(len(pages), 2)] {
+		p.WARC, p.Offset, p.Length = file, at.Offset, at.Length
+		if again[i], err = jsonLine(p); err != nil {
+			return err
+		}
+	}
+	if len(pages) == 1 {
+		again[1] = again[0]
+	}
+	for i, f := range w.files {
+		line := kept
+		if again := again[i%2]; again != nil && (kept == nil || i >= 2) {
+			line = again
+			f.made++
+		}
+		if _, err := f.buf.Write(append(line[:len(line):len(line)], after...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A placed is the lines of a pages.jsonl, by the places of their answers.
+type placed struct {
+	file  *os.File
+	lines map[string]placedLine
+}
+
+// A placedLine is a line, and those after it without a place.
+type placedLine struct{ at, length, after int64 }
+
+func placedLines(path string) (*placed, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &placed{file: f, lines: map[string]placedLine{}}
+	at, last := int64(0), captureKey("", 0) // that of lines before the first with a place
+	err = eachLineOf(f, func(line []byte, n int64, _ bool) error {
+		var r PageRecord
+		if err := json.Unmarshal(line, &r); err != nil {
+			return err
+		}
+		l := p.lines[last]
+		if r.WARC == "" {
+			if l.length == 0 && l.after == 0 {
+				l.at = at
+			}
+			l.after += n
+		} else {
+			last = captureKey(r.WARC, r.Offset)
+			l = placedLine{at: at, length: n}
+		}
+		p.lines[last] = l
+		at += n
+		return nil
+	})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *placed) close() error { return p.file.Close() }
+
+// at reads the line of an answer, and those after it that have no place.
+func (p *placed) at(file string, offset int64) (line, after []byte, err error) {
+	l, ok := p.lines[captureKey(file, offset)]
+	if !ok {
+		return nil, nil, nil
+	}
+	text := make([]byte, l.length+l.after)
+	if _, err := p.file.ReadAt(text, l.at); err != nil {
+		return nil, nil, err
+	}
+	return text[:l.length:l.length], text[l.length:], nil
+}
+
+// answers gives the answers of the staged archive to w.
+func (r *Repair) answers(w *rewriter) error {
+	files, err := warcFiles(r.stage)
+	if err != nil {
+		return err
+	}
+	if w.lines != nil {
+		_, first, err := w.lines.at("", 0)
+		if err != nil {
+			return err
+		}
+		for _, f := range w.files {
+			if _, err := f.buf.Write(first); err != nil {
+				return err
+			}
+		}
+	}
+	found := map[string]place{} // answers that others repeat
+	past := PastOf(r.dir)
+	find := func(url string, at time.Time) (*original, error) {
+		if p, ok := found[referred(url, at)]; ok {
+			return originalAt(p, url)
+		}
+		return past.find(url, at)
+	}
+	for _, f := range files {
+		m, ok := r.marks.Finished[archiveKey(f.name)]
+		if !ok {
+			m = r.marks.Growing[archiveKey(f.name)]
+		}
+		if err := answersOf(f, m.Length, found, find, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answersOf gives the answers in a WARC file to w: each is followed by its metadata record.
+func answersOf(f warcFile, length int64, found map[string]place, find findOriginal, w *rewriter) error {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := warc.NewReader(io.LimitReader(file, length))
+	var answer warc.Placed
+	var id, truncated string
+	for {
+		rec, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = func() error {
+				switch rec.Type {
+				case warc.Response, warc.Revisit:
+					id, truncated = rec.ID, rec.Header.Get(warc.FieldTruncated)
+					if rec.Type == warc.Revisit {
+						truncated = "" // it says that its body is elsewhere
+					}
+					answer, err = rec.Placed()
+					if err == nil && rec.Type == warc.Response {
+						found[referred(answer.URL, answer.Date)] = place{path: f.path, offset: answer.Offset, length: answer.Length}
+					}
+					return err
+				case warc.Metadata:
+					if id == "" || strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") != id {
+						return nil
+					}
+					id = ""
+					fields, err := rec.Fields()
+					if err != nil {
+						return err
+					}
+					c, err := captureAt(place{path: f.path, offset: answer.Offset, length: answer.Length}, answer.URL, find)
+					if err != nil || c == nil {
+						return nil // its line stays, if it can be read
+					}
+					defer c.Release()
+					return w.answer(&Answered{Capture: c, Head: answer.Head, Truncated: truncated, Fields: fields}, answer, f.name)
+				}
+				return nil
+			}()
+		}
+		if err == nil {
+			continue
+		}
+		var bad *warc.Error
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if _, err := in.Skip(); err != nil && err != io.EOF {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// referred is a key of an answer that other records may repeat. It is known for an answer
+// that was purged, too, and says nothing of it.
+func referred(url string, date time.Time) string {
+	sum := sha256.Sum256(strconv.AppendInt(append([]byte(url), ' '), date.UnixMicro(), 10))
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
+}
+
+// RepeatedAnswer returns the key of the answer that a revisit record repeats, or "" if the
+// record names none.
+func RepeatedAnswer(rec *warc.Record) string {
+	if rec.Type != warc.Revisit {
+		return ""
+	}
+	at, err := time.Parse(time.RFC3339Nano, rec.Header.Get(warc.FieldRefersToDate))
+	if err != nil {
+		return ""
+	}
+	return referred(rec.Header.Get(warc.FieldRefersToURI), at)
+}
+
+// PurgedAnswer returns the key of the answer that a Purge replaced by rec, or "" if rec
+// replaces no answer.
+func PurgedAnswer(rec *warc.Record) string {
+	answer, ok := strings.CutPrefix(rec.Header.Get(warc.FieldPurged), purgedAnswer)
+	if !ok || rec.TargetURI() != "" {
+		return ""
+	}
+	return answer
+}
