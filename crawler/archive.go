@@ -44,12 +44,11 @@ func partOf(dir string) string {
 // store keeps what a visit brought: what servers answered, robots.txt included,
 // and the page; p is nil where there is none.
 //
-// before is what is known of e from before.
-func (j *Job) store(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
+// db is where the visit is kept, nil for nowhere; before is what is known of e from before.
+func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
 	if before.capture != nil { // which a page has, too, that a program may keep for long
 		defer before.capture.Release()
 	}
-	db := j.db(e)
 	if db == nil {
 		return nil
 	}

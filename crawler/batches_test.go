@@ -145,6 +145,34 @@ func TestABatchThatIsNotFullComesAfterItsWait(t *testing.T) {
 	}
 }
 
+// A page that is parsed, and whose rows are still to come, is waited for: nothing else is left
+// to fetch, and the batch has the rows of both.
+func TestABatchWaitsForRowsThatAreAboutToCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		visits := 0
+		c := newCrawl(t, shelves(t, 2, 1), func(o *crawler.Options) {
+			o.OnVisit = func(v crawler.Visited) {
+				if slices.ContainsFunc(v.Requests, func(r crawler.Request) bool { return !r.Robots }) {
+					visits++
+				}
+				if visits == 2 {
+					time.Sleep(5 * time.Second)
+				}
+			}
+		}, seedsOf(2)...)
+		var sizes []int
+		for rows, err := range crawler.Batches(t.Context(), c, 100, time.Hour, books) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sizes = append(sizes, len(rows))
+		}
+		if !slices.Equal(sizes, []int{4}) {
+			t.Errorf("batches of %d rows, want one of 4", sizes)
+		}
+	})
+}
+
 // What the body of the loop adds is crawled, also where it knows of it by the last
 // batch, and nothing but that is left to do.
 func TestTheBodyAddsSeeds(t *testing.T) {

@@ -337,7 +337,7 @@ func (c *Crawler) open(h Handler) error {
 	}
 	c.mu.Lock()
 	c.frontier, c.queue = front, backlog
-	err = front.Allow(c.limits.put)
+	err = front.Allow(c.limits.put(o.Concurrency))
 	c.mu.Unlock()
 	return errors.Join(err, c.steer())
 }
@@ -427,7 +427,12 @@ func (c *Crawler) resume() error {
 	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.db.Put(keyAsked, now), c.logStart(start)); err != nil {
+	// The line comes first: a run that goes on after a kill finds the settings of this one,
+	// and does not write it again.
+	if err := c.logStart(start); err != nil {
+		return err
+	}
+	if err := c.db.Put(keyAsked, now); err != nil {
 		return err
 	}
 	return c.begun(start)

@@ -6,12 +6,14 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // A desk is where one visit works. What lies there is the visit's alone, until
 // the next one sits down.
 type desk struct {
-	number int // as it stands in the log
+	number int         // as it stands in the log
+	db     *storage.DB // where the visit is kept: set and read by the visit alone; nil: nowhere
 
 	site  frontier.Site // of the visit; empty while nobody is here
 	since time.Time

@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
@@ -31,13 +32,14 @@ type Job struct {
 	memory     *remembered    // of pages that were fetched before
 	fetcher    *fetch.Fetcher // which relies on one visit of a site at a time, as turns are
 
-	counts   counts       // each adds to them as it comes to something; nothing is taken away
-	repeats  repeats      // of pages that were fetched: every visit with a page adds its own
-	traps    traps        // the spaces that links lead into: every visit adds what it finds
-	lists    lists        // the sitemaps that are read: every visit of one waits for room
-	told     told         // the sitemaps that were queued: every visit adds those of its robots.txt
-	sitemaps sitemapTally // the figures of sitemaps: every visit that meets one adds to them
-	desks    desks        // of the visits under way: the visit that took one gives it back
+	counts    counts       // each adds to them as it comes to something; nothing is taken away
+	repeats   repeats      // of pages that were fetched: every visit with a page adds its own
+	traps     traps        // the spaces that links lead into: every visit adds what it finds
+	lists     lists        // the sitemaps that are read: every visit of one waits for room
+	told      told         // the sitemaps that were queued: every visit adds those of its robots.txt
+	sitemaps  sitemapTally // the figures of sitemaps: every visit that meets one adds to them
+	unreadUse atomic.Int64 // documents about use that could not be read: every visit adds its own
+	desks     desks        // of the visits under way: the visit that took one gives it back
 }
 
 // Rooms are what a Job does not make itself, since they outlive it or are not for
@@ -49,7 +51,8 @@ type Rooms struct {
 	// DB is where the visits of a site are kept: the log, the answers, the pages,
 	// as far as Options.Output says, and the roots of the scope. It must be open
 	// while a visit is under way, and always be the same for one site. It is called
-	// by every visit, several at once. nil: nowhere.
+	// once by every visit, several at once, and once for a site whose settings have a
+	// Reason. nil: nowhere.
 	DB func(frontier.Site) *storage.DB
 
 	// Stop is called when the handler returns ErrStop, before that visit gives its
@@ -115,10 +118,10 @@ func (j *Job) Counts() Counts {
 // when; ok is false if none is. It may be called at any time, from any goroutine.
 func (j *Job) Oldest() (site frontier.Site, since time.Time, ok bool) { return j.desks.oldest() }
 
-// db is where visits of the site of e are kept; nil: nowhere.
-func (j *Job) db(e frontier.Entry) *storage.DB {
+// db is where visits of a site are kept; nil: nowhere.
+func (j *Job) db(site frontier.Site) *storage.DB {
 	if j.rooms.DB == nil {
 		return nil
 	}
-	return j.rooms.DB(e.URL.Site())
+	return j.rooms.DB(site)
 }

@@ -32,11 +32,13 @@ func (o *Options) limits() Limits {
 	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
 }
 
-// put puts them in the place of those of a frontier.
-func (l *Limits) put(f *frontier.Limits) {
-	*f = frontier.Limits{
-		Pages: l.Pages, Bytes: l.Bytes, Rate: rate.Limit(l.Rate), Turns: l.Concurrency,
-		Patience: l.Patience, Open: l.Open, Paused: f.Paused,
+// put puts them in the place of those of a frontier that has so many visits at most.
+func (l *Limits) put(visits int) func(*frontier.Limits) {
+	return func(f *frontier.Limits) {
+		*f = frontier.Limits{
+			Pages: l.Pages, Bytes: l.Bytes, Rate: rate.Limit(l.Rate), Turns: cmp.Or(l.Concurrency, visits),
+			Patience: l.Patience, Open: l.Open, Paused: f.Paused,
+		}
 	}
 }
 
@@ -164,7 +166,7 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 		return err
 	}
 	if c.frontier != nil {
-		if err := c.frontier.Allow(l.put); err != nil {
+		if err := c.frontier.Allow(l.put(c.opts.Concurrency)); err != nil {
 			return tooLate(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // findings are what a worker has found on one page. Their memory is used again
@@ -309,8 +310,8 @@ func (j *Job) narrowed(e *frontier.Entry) Reason {
 }
 
 // admit brings the host into scope on which a chain of redirects from a seed
-// ends, and keeps it with the crawl.
-func (j *Job) admit(p *Page) error {
+// ends, and keeps it with the crawl, if db is not nil.
+func (j *Job) admit(db *storage.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil
@@ -321,7 +322,6 @@ func (j *Job) admit(p *Page) error {
 			j.opts.Scope.Admit(e.URL)
 		}
 	})
-	db := j.db(e)
 	if known || db == nil || err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func startChromium(t *testing.T, program, address string) *chromium {
 		c.read(ours)
 	}()
 	t.Cleanup(func() {
-		c.call("", "Browser.close", nil)
+		c.call(leastPatience, "", "Browser.close", nil)
 		ourOut.Close()
 		c.cmd.Wait()
 		<-read
@@ -99,11 +99,14 @@ func (c *chromium) read(from *os.File) {
 	}
 }
 
-// patience is how long a command of the browser is waited for: one that loads what does not
-// end has no answer.
-const patience = 3 * time.Second
+// Patience is how long a command of the browser is waited for, at first: one that loads what
+// does not end has no answer. On a busy machine a browser is slow.
+const (
+	leastPatience = 3 * time.Second
+	mostPatience  = 27 * time.Second
+)
 
-func (c *chromium) call(session, method string, params any) (map[string]any, error) {
+func (c *chromium) call(patience time.Duration, session, method string, params any) (map[string]any, error) {
 	c.mu.Lock()
 	if c.answers == nil {
 		c.mu.Unlock()
@@ -141,30 +144,30 @@ func (c *chromium) call(session, method string, params any) (map[string]any, err
 
 // show loads a page, and returns the text that it shows. One that goes on loading is looked
 // at after a while.
-func (c *chromium) show(url string) (string, error) {
-	target, err := c.call("", "Target.createTarget", map[string]any{"url": "about:blank"})
+func (c *chromium) show(url string, patience time.Duration) (string, error) {
+	target, err := c.call(patience, "", "Target.createTarget", map[string]any{"url": "about:blank"})
 	if err != nil {
 		return "", err
 	}
-	defer c.call("", "Target.closeTarget", target)
-	attached, err := c.call("", "Target.attachToTarget", map[string]any{"targetId": target["targetId"], "flatten": true})
+	defer c.call(patience, "", "Target.closeTarget", target)
+	attached, err := c.call(patience, "", "Target.attachToTarget", map[string]any{"targetId": target["targetId"], "flatten": true})
 	if err != nil {
 		return "", err
 	}
 	session, _ := attached["sessionId"].(string)
-	if _, err := c.call(session, "Page.enable", nil); err != nil {
+	if _, err := c.call(patience, session, "Page.enable", nil); err != nil {
 		return "", err
 	}
 	loaded := make(chan bool)
 	c.mu.Lock()
 	c.loaded[session] = loaded
 	c.mu.Unlock()
-	c.call(session, "Page.navigate", map[string]any{"url": url}) // what goes wrong is shown
+	c.call(patience, session, "Page.navigate", map[string]any{"url": url}) // what goes wrong is shown
 	select {
 	case <-loaded:
 	case <-time.After(patience / 2):
 	}
-	shown, err := c.call(session, "Runtime.evaluate", map[string]any{"expression": "document.documentElement ? document.documentElement.textContent : ''"})
+	shown, err := c.call(patience, session, "Runtime.evaluate", map[string]any{"expression": "document.documentElement ? document.documentElement.textContent : ''"})
 	if err != nil {
 		return "", err
 	}
@@ -197,21 +200,22 @@ func TestOddAnswersShownByChromium(t *testing.T) {
 	defer l.Close()
 	browser := startChromium(t, program, l.Addr().String())
 	hosts := slices.Sorted(maps.Keys(all))
-	hosts = slices.DeleteFunc(hosts, func(h string) bool { return all[h].at != "/odd" || strings.HasPrefix(all[h].status, "5") })
+	hosts = slices.DeleteFunc(hosts, func(h string) bool { return all[h].at != "/odd" })
 	work := make(chan string)
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for host := range work {
 				c := all[host]
-				text, err := browser.show("http://" + host + c.at)
-				got := textOf(text)
-				if c.leads != "" {
-					if got = "lost"; strings.Contains(text, "TARGET") {
-						got = "followed"
+				want, got, text, err := c.shown(), "", "", error(nil)
+				for patience := leastPatience; patience <= mostPatience && got != want; patience *= 3 {
+					text, err = browser.show("http://"+host+c.at, patience)
+					got = textOf(text)
+					if c.leads != "" {
+						got = iff(strings.Contains(text, "TARGET"), "followed", "lost")
 					}
 				}
-				if want := c.shown(); err != nil || got != want {
+				if err != nil || got != want {
 					t.Errorf("%s, %s: Chromium shows %s, want %s: %.80q, %v", c.question.name, c.fault.name, got, want, text, err)
 				}
 			}

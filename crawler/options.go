@@ -87,7 +87,7 @@ type Options struct {
 	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: 24 MiB
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
 	Dialect        robots.Dialect    // by which text robots.txt is read; the zero value is RFC 9309
-	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups count, too
+	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups of robots.txt count, too, and directives that name them
 	AllowForbidden bool              // a robots.txt that answers 401, 402, 403 or 451 permits, as RFC 9309 reads it
 	AllowPrivate   bool              // talk to private and loopback addresses, too
 	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
@@ -290,7 +290,7 @@ func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 // once only where each link is shown to somebody; who asks for Page.Links has it then.
 func (o *Options) reading() extract.Options {
 	_, dates := o.Revisit.(revisit.Believer)
-	return extract.Options{Token: o.Identity.Token, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}
+	return extract.Options{Token: o.Identity.Token, Aliases: o.Aliases, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}
 }
 
 func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }

@@ -65,6 +65,7 @@ type reading struct {
 // statements are what was said about the use of a page.
 type statements struct {
 	token     string        // that robots are addressed by
+	aliases   []string      // further ones
 	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
 	clean     *robots.Cleaner
 	copied    time.Time // when its file was fetched
@@ -88,7 +89,7 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	opts.Room = p.html.Links
 	*p = Page{
 		URL: e.URL, Entry: e, Status: x.Status, Header: x.Header, Body: x.Body, Truncated: x.Truncated,
-		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, rules: res.Rules, mining: res.Mining, licenses: res.Licenses},
+		Verdict: res.Verdict, Exchange: x, statements: statements{token: opts.Token, aliases: opts.Aliases, rules: res.Rules, mining: res.Mining, licenses: res.Licenses},
 	}
 	if good := res.Snapshot.Good(); good != nil {
 		p.copied = good.Fetched
@@ -101,7 +102,7 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 			}
 		}
 	}
-	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"))
+	p.Directives = robots.HeaderDirectives(opts.Token, x.Header.Values("X-Robots-Tag"), opts.Aliases...)
 	if x.Status/100 == 2 {
 		p.find(opts)
 	}
@@ -193,7 +194,7 @@ func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 func (p *Page) Links() []extract.Link {
 	if p.read && !p.how.text {
 		p.how.text = true
-		opts := extract.Options{Token: p.token, Embeds: p.how.embeds, Forms: p.how.forms, Text: true, Sitemap: p.Entry.Sitemap()}
+		opts := extract.Options{Token: p.token, Aliases: p.aliases, Embeds: p.how.embeds, Forms: p.how.forms, Text: true, Sitemap: p.Entry.Sitemap()}
 		d, _ := p.document(opts)
 		p.html.Links = append(p.html.Links[:p.how.header:p.how.header], d.Links...)
 	}
@@ -254,7 +255,7 @@ func (p *Page) Follow(ref string) error {
 // record is the page's line in pages.jsonl.
 func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
-		URL: p.URL.String(), Time: p.Exchange.Started.UTC(), Status: p.Status, Type: p.Type,
+		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,
 		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
 		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,

@@ -78,13 +78,13 @@ type recollection struct {
 
 // recall looks up an entry in this crawl, or in the one before. Nothing is archived of what
 // is asked for with HEAD, or over FTP, that a page could be made of.
-func (j *Job) recall(e frontier.Entry) (r recollection) {
+func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	m := j.memory
 	archived := !e.Head && e.URL.Scheme() != "ftp"
 	switch v := e.Visits; {
 	case v != nil:
 		r.visits = v
-		if db := j.db(e); db != nil {
+		if db != nil {
 			r.dir = db.Dir()
 			if archived && v.Body != (frontier.Place{}) {
 				r.capture, r.err = db.Capture(e.URL, lastAnswer(v), v.Body)

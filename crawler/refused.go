@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -17,22 +18,50 @@ import (
 // ErrNoLinks is returned where a crawl has not kept the links of its pages.
 var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 
-// maxRefused is how many URLs are remembered that links were told to, and how many that
-// have entered the crawl: most links lead to one that another link has led to.
-const maxRefused = 1 << 20
+// Bounds of what is remembered of the URLs that links lead to.
+const (
+	maxRefused = 1 << 20 // that were told
+	maxLinked  = 1 << 20 // as they stand in the lines: most links lead to one that another link has led to
+)
 
 // A linkMemory is what is remembered of the URLs that links lead to.
 type linkMemory struct {
-	told, entered map[uint64]struct{}
-	lines         int // that were read
+	told   map[uint64]struct{}
+	linked map[uint64]struct{} // nothing more is to be told of these
+	lines  int                 // that were read
 }
 
-// note remembers a URL, in the place of all others where there are too many.
-func note(m map[uint64]struct{}, key uint64) {
-	if len(m) >= maxRefused {
-		clear(m)
+// known reports whether nothing is to be told of a line, as its URL was in a line before, and
+// returns what to remember it by if that is not so; 0 if it cannot be remembered.
+func (m *linkMemory) known(line []byte) (key uint64, known bool) {
+	_, to, _ := bytes.Cut(line, []byte(`"to":"`))
+	to, _, whole := bytes.Cut(to, []byte(`"`))
+	if !whole || bytes.IndexByte(to, '\\') >= 0 {
+		return 0, false
 	}
-	m[key] = struct{}{}
+	key = xxh3.Hash(to)
+	_, known = m.linked[key]
+	return key, known
+}
+
+// tell remembers that a URL was told, in the place of all others if there are too many: then
+// they may be told again.
+func (m *linkMemory) tell(key uint64) {
+	if len(m.told) >= maxRefused {
+		clear(m.told)
+		clear(m.linked)
+	}
+	m.told[key] = struct{}{}
+}
+
+// link remembers the text of a URL in a line.
+func (m *linkMemory) link(key uint64) {
+	if len(m.linked) >= maxLinked {
+		clear(m.linked)
+	}
+	if key != 0 {
+		m.linked[key] = struct{}{}
+	}
 }
 
 // A RefusedLink is a link of a page to a URL that has not entered the crawl.
@@ -54,7 +83,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 		}
 		j := a.bareJob()
 		err := a.admitAll(j.opts.Scope)
-		memory, wanted := &linkMemory{told: map[uint64]struct{}{}, entered: map[uint64]struct{}{}}, true
+		memory, wanted := &linkMemory{told: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
 		if err == nil {
 			var bad error // of the state, or of Quit
 			err = scanLines(path, a.quit, `"to":"`, func(line []byte) bool {
@@ -81,24 +110,26 @@ func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedL
 			return l, false, err
 		}
 	}
-	if json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
+	text, known := memory.known(line)
+	if known || json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
 		return l, false, nil // the last line may be torn
 	}
 	if l.To, err = frontier.ParseURL(l.LinkRecord.To); err != nil {
 		return l, false, nil
 	}
 	key := xxh3.HashString(l.To.Key())
-	_, twice := memory.told[key]
-	_, entered := memory.entered[key]
-	if twice || entered {
-		return l, false, nil
+	_, known = memory.told[key]
+	if !known {
+		if _, known, err = a.from.Entry(l.To); err != nil {
+			return l, false, err
+		}
 	}
-	if _, known, err := a.from.Entry(l.To); known || err != nil {
-		note(memory.entered, key)
-		return l, false, err
+	if !known {
+		memory.tell(key)
+		err = a.judge(j, &l.LinkFact, l.To)
 	}
-	note(memory.told, key)
-	return l, true, a.judge(j, &l.LinkFact, l.To)
+	memory.link(text)
+	return l, !known, err
 }
 
 // admitAll brings the seeds of all sites into scope, and the roots that the crawl has

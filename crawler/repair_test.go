@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -59,7 +60,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	before := readDir(t, dir)
 	problems := 0
 	_, err := storage.Verify(dir, func(error) { problems++ })
-	r, rerr := storage.NewRepair(dir, storage.RepairOptions{})
+	r, rerr := storage.NewRepair(dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
 	if rerr != nil {
 		if !maps.EqualFunc(readDir(t, dir), before, bytes.Equal) {
 			t.Errorf("%s: %s: %s: refused, and changed", c.name, name, what)
@@ -94,6 +95,13 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 		kept, moved := after[filepath.Join(aside, n)]
 		if moved && !bytes.Equal(kept, raw) || !moved && !bytes.Equal(after[n], raw) && n != storage.RunFile {
 			t.Errorf("%s: %s: %s: %s of before is not kept", c.name, name, what, n)
+		}
+	}
+	if r.Restored {
+		for n, raw := range c.files {
+			if !bytes.Equal(after[n], raw) && !(n == name && bytes.HasPrefix(after[n], raw)) {
+				t.Errorf("%s: %s: %s: %s is not as it was", c.name, name, what, n)
+			}
 		}
 	}
 	var still []string
@@ -191,6 +199,11 @@ func TestRepair(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 9))
 	crawls := damagedCrawls(t)
+	for _, c := range crawls { // its pages would be cut off, acknowledged ones, too
+		if b := c.repair(t, storage.StateFile, "older copy", c.older[storage.StateFile]); b.became != "refused" {
+			t.Errorf("%s: an older %s: %s", c.name, storage.StateFile, b.became)
+		}
+	}
 	table := map[string]map[string]int{}
 	for range damages {
 		c := crawls[random.IntN(len(crawls))]
@@ -208,6 +221,9 @@ func TestRepair(t *testing.T) {
 			table[b.file] = map[string]int{}
 		}
 		table[b.file][b.became]++
+		if (b.file == storage.PagesFile || b.file == storage.LinksFile) && b.became != "as was" && b.became != "harmless" {
+			t.Errorf("%s: %s: %s: %s, and the archive has all of it", c.name, name, what, b.became)
+		}
 		if b.became == "refused" || b.became == "left" {
 			t.Logf("%s: %s: %s: %s", c.name, name, what, b.became)
 		}

@@ -178,21 +178,10 @@ func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	return &fetch.Exchange{Status: kept.Status, Header: kept.Header, Body: body}
 }
 
-// answered looks at an answer, once it is known how its URL was found.
-func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
-	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
-	if err != nil {
-		return nil // of no page that was ever queued
-	}
+// archivedEntry returns how a URL was found, by the metadata record of its answer.
+func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	e := frontier.Entry{URL: u}
-	fields, err := metadata.Fields()
-	if err == nil {
-		_, err = metadata.Close()
-	}
-	if err != nil {
-		return err
-	}
-	for _, f := range fields {
+	for _, f := range metadata {
 		switch f.Name {
 		case "via":
 			e.Via = f.Value
@@ -205,6 +194,23 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 		}
 	}
 	e.Depth = strings.Count(e.Hops, string(frontier.HopLink))
+	return e
+}
+
+// answered looks at an answer, once it is known how its URL was found.
+func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
+	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
+	if err != nil {
+		return nil // of no page that was ever queued
+	}
+	fields, err := metadata.Fields()
+	if err == nil {
+		_, err = metadata.Close()
+	}
+	if err != nil {
+		return err
+	}
+	e := archivedEntry(u, fields)
 	e.Rank = frontier.RankOf(e.Depth)
 	switch {
 	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // a robots.txt

@@ -34,7 +34,7 @@ func (p *Page) Signals() robots.Signals {
 		p.signals = p.signals.Merge(p.licenses.Signals(p.URL.String()))
 	}
 	a := robots.Answer{
-		Token: p.token, Time: p.Exchange.Started, Type: p.Type, Header: p.Header,
+		Token: p.token, Aliases: p.aliases, Time: p.Exchange.Started, Type: p.Type, Header: p.Header,
 		Meta: p.html.Directives, TDM: p.html.TDM,
 	}
 	own := a.Signals()
@@ -140,6 +140,26 @@ func (p *Page) unread() (all robots.Licenses) {
 	return all
 }
 
+// lookAtUse warns of each tdmrep.json or license that came with a 2xx status and cannot be
+// read, and so says nothing. An HTML page is what many sites send for what they do not have.
+func (j *Job) lookAtUse(res *fetch.Result) {
+	for _, x := range res.Exchanges {
+		if !x.Mining || x.Err != nil || x.Status/100 != 2 || typeOf(x.Header, x.Body) == "text/html" {
+			continue
+		}
+		mining, reason := robots.ParseTDMRep(x.Body).Err(), robots.ParseRSL(x.Body).Err()
+		if mining == nil || reason == nil {
+			continue
+		}
+		if x.URL.Target() == robots.TDMRepPath {
+			reason = mining
+		}
+		if j.unreadUse.Add(1) <= maxWarnings {
+			j.opts.Logger.Warn("a document about use cannot be read, and says nothing", "url", x.URL.String(), "reason", reason)
+		}
+	}
+}
+
 // licenseWanted says that the answer is for those alone who have a license (RSL 1.0,
 // Crawler Authorization Protocol), and where the terms of one stand, if that is said;
 // empty if it is not. A crawl buys none.
@@ -173,5 +193,5 @@ func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	case x.Robots || j.opts.Purpose == "" && x.Status/100 != 4:
 		return false
 	}
-	return j.refusal(newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token})) != ""
+	return j.refusal(newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token, Aliases: j.opts.Aliases})) != ""
 }

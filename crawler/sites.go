@@ -161,8 +161,9 @@ func (j *Job) tellSite(site frontier.Site, a *siteAnswer) error {
 		said = append(said, "allows", l.String())
 	}
 	j.opts.Logger.Info("a site has settings of its own", append(said, "reason", a.Reason)...)
-	if j.rooms.DB == nil {
+	db := j.db(site)
+	if db == nil {
 		return nil
 	}
-	return j.rooms.DB(site).Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: append(notes, "reason:"+a.Reason)})
+	return db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: append(notes, "reason:"+a.Reason)})
 }

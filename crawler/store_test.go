@@ -50,7 +50,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 			x.RequestHead = []byte("GET / HTTP/1.1\r\n\r\n")
 		}
 		e, res := frontier.Entry{URL: u}, &fetch.Result{Page: x, Exchanges: []*fetch.Exchange{x}}
-		if err := job.store(e, res, newPage(new(Page), e, res, extract.Options{}), new(recollection)); err != nil {
+		if err := job.store(db, e, res, newPage(new(Page), e, res, extract.Options{}), new(recollection)); err != nil {
 			t.Fatal(err)
 		}
 		if was := res.Outcome.Fate.Answer; (was.File != "") != (x.Status != 0) {

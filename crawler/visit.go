@@ -7,6 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Visit is the way of one turn: fetch, store, handle, give back. It makes at most
@@ -22,6 +23,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	desk := j.desks.take(turn.Site())
 	defer j.desks.leave(desk)
+	desk.db = j.db(turn.Site())
 	reason, err := j.narrowedSince(e)
 	if err != nil {
 		_, ferr := turn.Finish(frontier.Outcome{Again: true})
@@ -31,11 +33,12 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
 		}}
-		return errors.Join(j.logVisit(desk.number, e, &res, nil), j.finish(turn, &res))
+		return errors.Join(j.logVisit(desk, e, &res, nil), j.finish(turn, &res))
 	}
-	before := j.recall(e)
+	before := j.recall(desk.db, e)
 	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
 	defer res.Release()
+	j.lookAtUse(&res)
 	var answer *fetch.Exchange
 	if err == nil && res.Page != nil {
 		answer, err = j.settleAnswer(ctx, turn, &before, &res)
@@ -50,14 +53,14 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		}
 	}
 	if err != nil {
-		lerr := j.logVisit(desk.number, e, &res, nil)
+		lerr := j.logVisit(desk, e, &res, nil)
 		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter})
 		return errors.Join(err, lerr, ferr)
 	}
 	if res.Page == nil {
-		err := j.store(e, &res, nil, &before)
+		err := j.store(desk.db, e, &res, nil, &before)
 		err = errors.Join(err, j.again(e, &res, nil, &before))
-		return errors.Join(j.logVisit(desk.number, e, &res, nil), err, j.finish(turn, &res))
+		return errors.Join(j.logVisit(desk, e, &res, nil), err, j.finish(turn, &res))
 	}
 	return j.visitPage(ctx, turn, desk, &res, answer, &before)
 }
@@ -111,7 +114,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 			turn.Finish(undecided)
 		}
 	}()
-	if err := errors.Join(j.logVisit(desk.number, page.Entry, res, page), j.keep(page, res, before), j.again(page.Entry, res, page, before)); err != nil {
+	if err := errors.Join(j.logVisit(desk, page.Entry, res, page), j.keep(desk.db, page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
 	found, err := j.hand(ctx, page, res, sheet.found)
@@ -213,12 +216,12 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 }
 
 // keep stores a page before the handler sees it.
-func (j *Job) keep(p *Page, res *fetch.Result, before *recollection) error {
-	if err := j.admit(p); err != nil {
+func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
+	if err := j.admit(db, p); err != nil {
 		return err
 	}
 	j.look(p)
-	return j.store(p.Entry, res, p, before)
+	return j.store(db, p.Entry, res, p, before)
 }
 
 // look counts what is odd about a page, and says so.

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -135,6 +137,52 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A visit asks once where it is kept, whatever comes of it: a robots.txt, a redirect of a seed, a
+// page of a new host, one that is fetched again, or one that is refused.
+func TestAVisitAsksOnceWhereItIsKept(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Redirect("/", "http://b.example/").Robots("User-agent: *\nDisallow: /no")
+		w.Site("http://b.example").Page("/", `<a href="/1">1</a><a href="http://a.example/no">no</a>`).Page("/1", "x")
+		db, err := storage.Open(dir, storage.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, visits := 0, 0
+		job, err := crawler.NewJob(crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Revisit: revisit.Fixed{Every: 24 * time.Hour},
+		}, nil, crawler.Rooms{DB: func(frontier.Site) *storage.DB { asked++; return db }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer job.Close()
+		f, err := frontier.New(db, frontier.Options{Revisits: true, Patience: frontier.Forever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Add(frontier.Entry{URL: mustURL(t, "http://a.example/")}); err != nil {
+			t.Fatal(err)
+		}
+		for ; visits < 20; visits++ {
+			turn, err := f.Next(t.Context())
+			if err == nil {
+				err = job.Visit(t.Context(), turn)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Stop()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := job.Counts(); asked != visits || n.Pages < 6 || n.Status[302] == 0 || n.Skips[crawler.SkipRobots] == 0 {
+			t.Errorf("%d visits have asked %d times: %+v", visits, asked, n)
+		}
+	})
 }
 
 // Whoever hands out the turns hears of ErrStop while the turn is still out, and of

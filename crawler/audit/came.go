@@ -98,7 +98,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	switch {
 	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the log has no beginning, or times have no order
 		return nil
-	case c.Fetched.Before(first.begun) && first.carried:
+	case c.Fetched.Before(first.begun) && a.runs.carried:
 		a.carried++
 		return nil
 	}

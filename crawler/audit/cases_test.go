@@ -121,6 +121,23 @@ func TestCasesOfLogs(t *testing.T) {
 			w.run(3, "begin:clean", "changed:robots-forbidden:deny->allow")
 			w.ask(4, "/1", 200)
 		}, []string{"disallowed 3"}, nil, ""},
+		{"carried over by a run after one that was killed", func(w *written) {
+			w.copy(-10, 200, all)
+			w.lines = nil
+			w.run(0, "begin:clean")
+			w.run(1, "begin:unclean")
+			w.run(1.1, "carried:1")
+			w.ask(2.1, "/", 200)
+		}, nil, nil, "fetched by the crawl before"},
+		{"carried over after a request", func(w *written) {
+			w.copy(-10, 200, all)
+			w.lines = nil
+			w.run(0, "begin:clean")
+			w.ask(1, "/", 200)
+			w.run(2, "begin:unclean")
+			w.run(2.1, "carried:1")
+			w.ask(4.1, "/1", 200)
+		}, []string{"evidence 0", "no-robots 2", "no-robots 5"}, nil, ""},
 		{"a clock that was set back", func(w *written) {
 			w.run(1000, "begin:clean")
 			w.copy(1001, 200, all)
@@ -139,6 +156,15 @@ func TestCasesOfLogs(t *testing.T) {
 			w.copy(4, 200, all)
 			w.ask(5.1, "/", 200)
 		}, nil, []int64{3}, "1 of 2 runs did not end by themselves"},
+		{"copies of the crawl before", func(w *written) {
+			w.copy(1, 200, all)
+			w.copies["http://b.example"] = []*robots.Snapshot{{URL: "http://b.example/robots.txt", Status: 200, Fetched: w.robots}}
+			w.lines = nil
+			w.run(10, "begin:clean", "carried:2")
+			w.ask(12.1, "/", 200)
+			w.hop(14, "http://b.example/robots.txt", "10.0.0.1")
+			w.copies["http://b.example"] = append(w.copies["http://b.example"], &robots.Snapshot{URL: "http://b.example/robots.txt", Status: 200, Fetched: w.end(2)})
+		}, nil, nil, "2 copies of robots.txt were fetched by the crawl before"},
 		{"a copy that was lost without a kill", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 200, all)

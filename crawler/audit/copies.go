@@ -133,13 +133,10 @@ func gapOf(g *robots.Group) gap {
 
 // body is the text that rules were read from.
 func (c *copies) body() []byte {
-	if c.now == nil {
-		return nil
+	if good := c.now.Good(); good != nil {
+		return good.Body
 	}
-	if len(c.now.Body) == 0 && c.now.Copy != nil {
-		return c.now.Copy.Body
-	}
-	return c.now.Body
+	return nil
 }
 
 // quoted names the line of the copy in force that asks for a pause.

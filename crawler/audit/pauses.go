@@ -88,7 +88,7 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 
 // lost reports whether a kill may have taken what a pause was asked by.
 func (a *auditor) lost(m *miss, r *request) bool {
-	return m.last != nil && m.last.run < r.run && a.runs.killedBetween(m.last.run, r.run, m.last.end)
+	return m.last != nil && a.runs.killedBetween(m.last.run, r.run, m.last.end)
 }
 
 // asksOf are the pauses that a request had to keep behind the last one of a site: of its

@@ -26,7 +26,6 @@ type run struct {
 	last      time.Time // of its last line
 	killed    bool      // it did not end by itself, as the next one says, or the state
 	records   bool      // its lines have what crawllog.Records says
-	carried   bool      // it has taken over copies of robots.txt of the crawl before
 	committed time.Time // if killed: when the state was committed last; zero: not recorded
 	changes   map[string]string
 	pace
@@ -48,6 +47,9 @@ type runsOf struct {
 	lost   int64  // bytes that were removed or cut since they were written
 	torn   bool   // the last line has no end
 	mark   marked // of what was written, by the state
+
+	asked   bool // there is a line that is not about a run
+	carried bool // copies of robots.txt of the crawl before were taken over, before anything was requested
 }
 
 // readRuns reads the lines that are about runs, and the time of the last line of each.
@@ -65,6 +67,8 @@ func readRuns(name string, log io.Reader, written int64) (*runsOf, error) {
 			if err := r.about(text, before); err != nil {
 				return err
 			}
+		} else {
+			r.asked = true
 		}
 		before = append(before[:0], text...)
 		return nil
@@ -133,9 +137,10 @@ func (r *runsOf) note(annotation string) error {
 	if n := len(r.all); n > 0 {
 		last := &r.all[n-1]
 		last.records = last.records || annotation == crawllog.Records
-		last.carried = last.carried || key == "carried"
 	}
 	switch key {
+	case "carried": // not always by the first run, which may have been killed before
+		r.carried = r.carried || !r.asked
 	case "lost":
 		n, err := strconv.ParseInt(value, 10, 64)
 		r.lost += n

@@ -27,6 +27,7 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`a.example unknown, 10.0.0.2 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:         {host: "a.example", addr: "unknown", target: "/", status: 200, agent: "bot"},
 		`2001:db8::3 a.example 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:               {host: "", addr: "2001:db8::3", target: "/", status: 200, agent: "bot"},
 		`192.0.2.1 - J [at home] Doe [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:                       {addr: "192.0.2.1", target: "/", status: 200, agent: "bot"},
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "a\xzzb\x4"`:                               {addr: "192.0.2.1", target: "/", status: 200, agent: `a\xzzb\x4`},
 		`[2001:db8::2]:443 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "HEAD / HTTP/1.1" 200 0 "-" "\xff\n"`:               {host: "[2001:db8::2]", addr: "192.0.2.1", target: "/", status: 200, agent: "\xffn"},
 	} {
 		want.at = at

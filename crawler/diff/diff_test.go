@@ -1,6 +1,7 @@
 package diff_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -299,6 +300,90 @@ func TestWhatEndsAComparison(t *testing.T) {
 		if dir == a {
 			break // what is damaged is no more in use
 		}
+	}
+}
+
+// A state that is damaged while it is read ends the comparison with that, also if only the
+// place that a page has moved to cannot be looked up any more; and neither crawl stays open.
+func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
+	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
+	moved := func(w *crawltest.Web) {
+		w.Site("http://a.example").Robots("").Page("/b", "2").
+			Func("/", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/b", http.StatusMovedPermanently) })
+	}
+	for name, o := range map[string]func(spoil func() error) diff.Options{
+		"before its sites are listed": func(spoil func() error) diff.Options {
+			return diff.Options{Begin: func(*diff.Result) error { return spoil() }, Site: func(frontier.Site) bool { return true }}
+		},
+		"before the place is looked up": func(spoil func() error) diff.Options {
+			return diff.Options{Change: func(c *diff.Change) error {
+				if c.URL == "http://0.example/" {
+					return spoil()
+				}
+				return nil
+			}}
+		},
+	} {
+		a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
+		crawl(t, a, web, nil)
+		crawl(t, b, func(w *crawltest.Web) { moved(w); w.Site("http://0.example").Robots("").Page("/", "0") }, func(o *crawler.Options) { o.Seeds = append(o.Seeds, "http://0.example/") })
+		path := filepath.Join(b, storage.StateFile)
+		spoil := func() error {
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			info, err := f.Stat()
+			if err != nil {
+				return err
+			}
+			const metas = 2 * 4096
+			_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())-metas), metas)
+			return errors.Join(err, f.Close())
+		}
+		var damaged *storage.DamagedError
+		if r, err := diff.Compare(t.Context(), a, b, o(spoil)); r != nil || !errors.As(err, &damaged) || damaged.Path != path {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		db, err := storage.Open(a, storage.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The crawl before is the one of which the last run knows, wherever the two are now.
+func TestBefore(t *testing.T) {
+	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
+	before := func(dir string) string {
+		t.Helper()
+		r, err := storage.OpenReader(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		found, err := diff.Before(r)
+		if err != nil {
+			t.Error(err)
+		}
+		return found
+	}
+	root := t.TempDir()
+	a, b, empty := filepath.Join(root, "a.crawl"), filepath.Join(root, "b.crawl"), filepath.Join(root, "empty.crawl")
+	crawl(t, a, web, nil)
+	crawl(t, b, web, func(o *crawler.Options) { o.Previous = a })
+	db, err := storage.Open(empty, storage.Options{})
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before(a) != "" || before(b) != a || before(empty) != "" {
+		t.Errorf("%q, %q, %q", before(a), before(b), before(empty))
 	}
 }
 

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,10 +15,7 @@ import (
 // read as the later crawl reads them, so that what differs is what the site says.
 func (c *comparison) eachRobots() error {
 	for site, err := range c.was.state.Names() {
-		if err == nil {
-			err = c.ctx.Err()
-		}
-		if err != nil {
+		if err := cmp.Or(err, c.ctx.Err()); err != nil {
 			return err
 		}
 		if !c.Site(site) {

@@ -142,10 +142,11 @@ const (
 
 // Options say what the readers look for.
 type Options struct {
-	Token  string // product token that meta elements may address
-	Embeds bool   // images, scripts and style sheets, too, with HopEmbed
-	Forms  bool   // the actions of forms that send nothing but a query
-	Text   bool   // the text of links, for Link.Text
+	Token   string   // product token that meta elements may address
+	Aliases []string // further names of the same crawler
+	Embeds  bool     // images, scripts and style sheets, too, with HopEmbed
+	Forms   bool     // the actions of forms that send nothing but a query
+	Text    bool     // the text of links, for Link.Text
 	// Changes asks for Document.Changes.
 	Changes bool
 

@@ -13,7 +13,7 @@ func (s *scanner) meta() {
 	if s.z.has(nameName) {
 		if name := s.z.value(nameName); name != "" {
 			content := s.z.value(contentName)
-			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, name, content))
+			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, name, content, s.opts.Aliases...))
 			s.found.TDM = s.found.TDM.Merge(robots.MetaTDM(name, content))
 		}
 	}

@@ -119,7 +119,7 @@ func (s *oracle) element(tag string, more bool) {
 		}
 	case "meta":
 		if attrs["name"] != "" {
-			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, attrs["name"], attrs["content"]))
+			s.found.Directives = s.found.Directives.Merge(robots.MetaDirectives(s.opts.Token, attrs["name"], attrs["content"], s.opts.Aliases...))
 		}
 	case "body":
 		s.body = s.body || s.templates == 0

@@ -137,13 +137,9 @@ type refusalKey struct {
 // reason. The error is crawler.ErrNoLinks where the crawl keeps none.
 func (w *writer) writeRefused(out io.Writer) error {
 	all := map[refusalKey]*Refusal{}
-	n := 0
 	for l, err := range w.account.Refused() {
-		if err != nil {
+		if err = cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
-		}
-		if n++; n%1000 == 0 && w.ctx.Err() != nil {
-			return w.ctx.Err()
 		}
 		key := refusalKey{l.To.Site(), cmp.Or(string(l.Reason), Unknown)}
 		if all[key] == nil && len(all) >= mostRefusals {

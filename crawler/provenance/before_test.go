@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// shelf serves pages to who has not got them, 410 for /out, and 404.
+// shelf serves pages to who has not got them, 410 for /out, 400 for a page of that name, and 404.
 func shelf(pages map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		body, ok := pages[req.URL.Path]
@@ -26,6 +26,8 @@ func shelf(pages map[string]string) http.HandlerFunc {
 			w.WriteHeader(http.StatusGone)
 		case !ok:
 			http.NotFound(w, req)
+		case body == "400":
+			w.WriteHeader(http.StatusBadRequest)
 		case req.Header.Get("If-None-Match") == tag:
 			w.WriteHeader(http.StatusNotModified)
 		default:
@@ -45,7 +47,7 @@ func snapshots(t *testing.T) (was, is string) {
 	root := t.TempDir()
 	was, is = filepath.Join(root, "was.crawl"), filepath.Join(root, "is.crawl")
 	home := ""
-	for _, to := range []string{"/1", "/2", "/gone", "/out", "/never", "/new", "/text.txt"} {
+	for _, to := range []string{"/1", "/2", "/gone", "/out", "/never", "/bad", "/new", "/text.txt"} {
 		home += "<a href=" + to + ">x</a>"
 	}
 	crawl := func(dir, previous string, pages map[string]string) {
@@ -63,7 +65,7 @@ func snapshots(t *testing.T) (was, is string) {
 			}
 		})
 	}
-	crawl(was, "", map[string]string{"/": home, "/1": "one", "/2": "<p>two", "/gone": "g", "/out": "o", "/text.txt": "t"})
+	crawl(was, "", map[string]string{"/": home, "/1": "one", "/2": "<p>two", "/gone": "g", "/out": "o", "/bad": "400", "/text.txt": "t"})
 	crawl(is, was, map[string]string{"/": home, "/1": "another", "/2": "<p class=x>two", "/new": "n", "/text.txt": "t"})
 	return was, is
 }

@@ -2,13 +2,20 @@ package provenance
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/audit"
 )
 
 // Each standing has its words, and each mark of the datasheet its facts, and the other way
@@ -105,6 +112,134 @@ func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	}
 }
 
+// The facts of three crawls are as they were when they were last read: one without
+// any facts, one with one fact of each kind, and one with more than tables
+// show.
+func TestGoldenFacts(t *testing.T) {
+	now := time.Date(2000, 1, 2, 3, 4, 5, 0, time.UTC)
+	nothing := newWriter(t.Context(), "/crawls/nothing.crawl", nil, Options{Now: now}).Provenance
+	nothing.Writer.Program = "permesso/V"
+
+	names := func(of string, n int) map[string]int64 {
+		all := map[string]int64{}
+		for i := range n {
+			all[fmt.Sprintf("%s %02d", of, i)] = int64(1 + i/2)
+		}
+		return all
+	}
+	one := newWriter(t.Context(), "/crawls/one.crawl", nil, Options{Now: now}).Provenance
+	one.Writer.Program = "permesso/V"
+	one.Identity = Identity{Token: "paperbot", Contact: "mailto:me@example.org", UserAgent: "paperbot (mailto:me@example.org)"}
+	one.Figures = Figures{
+		First: now, Last: now.Add(time.Hour), Requests: 1, RobotsRequests: 2, Bytes: 3, Hosts: 2, TopHosts: []Count{{"a.example", 4}}, Types: names("type", 50), Statuses: map[string]int64{"200": 7},
+		HasPages: true, Pages: 8, NoIndex: 9, NoArchive: 10, Refused: 11, Truncated: 12, Usage: map[string]int64{"search refused": 13}, Licenses: []Count{{"http://a.example/terms", 14}},
+		PageChanges: map[string]int64{"new": 15},
+	}
+	one.Seeds = Seeds{Count: 1, SHA256: "5EED"}
+	one.Settings = []Setting{{"purpose", "search", true, "none"}, {"max-size", "1kB", false, "1kB"}}
+	one.Runs.add(Run{Began: now, How: HowItself, Clock: Unknown, Synchronised: "no", Build: "no build"})
+	one.Killed = 1
+	one.Overrides.add(Override{now, "http://a.example", "delay", "1s", `they | agreed \| twice`})
+	one.Orders.add(crawler.Order{})
+	one.Changes.add(Change{})
+	one.Changes.add(Change{})
+	one.Robots = Robots{Copies: 1, Sites: 1}
+	one.Absences = Absences{Entered: 20, URLs: 5, Source: SourceLinks, Refused: map[string]int64{}, Fates: map[crawler.Standing]int64{crawler.StandsFetched: 15, crawler.StandsDead: 5}}
+	one.Audit = Audit{Verdict: Violated, Requests: 1, Violations: 1, UnprovenLines: 2, Checks: []audit.Check{{Rule: "a rule", Checked: 3, Violations: 1}}}
+	one.Outputs = []Output{{"snapshot.json", 16, "D16E57"}}
+
+	many := newWriter(t.Context(), "/crawls/many.crawl", nil, Options{Now: now}).Provenance
+	many.Writer.Program = "permesso/V"
+	many.Figures.HasPages = true
+	many.Figures.Hosts, many.Figures.Types, many.Figures.Statuses = 20, names("type", 51), map[string]int64{"304": 1}
+	many.Figures.TopHosts = topOf(names("host", 21))
+	many.Settings = []Setting{{"purpose", "none", false, "none"}}
+	many.Builds = map[string]crawler.Build{"B": {Program: "permesso/V", OS: "linux", Arch: "amd64"}}
+	for i := range 51 {
+		many.Runs.add(Run{Began: now.Add(time.Duration(i) * time.Hour), Last: now, How: HowKilled, Clock: "tsc", Synchronised: "yes", Build: "B"})
+		many.Overrides.add(Override{Setting: "delay", Value: strconv.Itoa(i)})
+		many.Outputs = append(many.Outputs, Output{fmt.Sprintf("warc/%02d.warc.gz", i), 2, "D16E57"})
+	}
+	many.Runs.All += 2
+	many.Robots, many.Purge = Robots{Copies: 2, Sites: 0}, &Purge{URLs: 2, Last: now}
+	many.Audit = Audit{Verdict: NotAudited, Why: "it was not asked for"}
+	many.Absences.Source, many.Absences.Refused = SourceLastRun, map[string]int64{"nofollow": 2}
+	many.Previous = &Previous{Dir: "before.crawl"}
+
+	var is strings.Builder
+	for _, p := range []*Provenance{nothing, one, many} {
+		facts := p.facts()
+		for _, name := range slices.Sorted(maps.Keys(facts)) {
+			fmt.Fprintf(&is, "## %s: %s\n\n%s\n", p.Name, name, facts[name])
+		}
+	}
+	golden := filepath.Join("testdata", "golden", "facts.md")
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		if err := os.WriteFile(golden, []byte(is.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), is.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Settings of other versions are told: one that was not known then is the usual one, and one
+// that is not known now has no usual value.
+func TestSettingsOfOtherVersions(t *testing.T) {
+	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
+	w.asked = map[string]string{"delay": "2s", "gone": "x"}
+	w.readSettings()
+	is := map[string]Setting{}
+	for _, s := range w.Settings {
+		is[s.Name] = s
+		if s.Given != (s.Name == "delay" || s.Name == "gone") || !s.Given && s.Value != s.Usual {
+			t.Errorf("%+v", s)
+		}
+	}
+	if is["delay"] != (Setting{"delay", "2s", true, "1s"}) || is["gone"] != (Setting{"gone", "x", true, Unknown}) || is["limit"] != (Setting{"limit", "0", false, "0"}) {
+		t.Errorf("%+v", w.Settings)
+	}
+}
+
+// What an earlier provenance says of files counts if all of it can be read and no purge has
+// come since.
+func TestAnEarlierProvenanceIsReadWhole(t *testing.T) {
+	const text = `{"outputs": [{"name": "warc/a", "bytes": 1, "sha256": "x"}]}`
+	for name, c := range map[string]struct {
+		text  string
+		purge *Purge
+		want  int
+	}{"whole": {text, nil, 1}, "cut": {text[:len(text)-1], nil, 0}, "purged": {text, &Purge{}, 0}, "of another type": {text[:len(text)-1] + `, "name": 1}`, nil, 0}} {
+		w := newWriter(t.Context(), t.TempDir(), nil, Options{})
+		if got := w.earlier(); len(got) != 0 {
+			t.Errorf("without a file: %v", got)
+		}
+		if err := os.WriteFile(filepath.Join(w.dir, File), []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if w.Purge = c.purge; len(w.earlier()) != c.want {
+			t.Errorf("%s: %v", name, w.earlier())
+		}
+	}
+}
+
+// What others wrote is shown as far as it fits.
+func TestShown(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "(empty)", " \t": "(empty)", "a\tb\nc": "`a b c`", "`e\u0301\x00": "`\\u{60}e\\u{301}\\u{0}`",
+		strings.Repeat("a", 200): "`" + strings.Repeat("a", 200) + "`", strings.Repeat("a", 201): "`" + strings.Repeat("a", 200) + "…`",
+	} {
+		if got := shown(text); got != want {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+}
+
 // Lists are bounded, and say how many there are.
 func TestListsAreBounded(t *testing.T) {
 	var m Many[int]
@@ -115,6 +250,15 @@ func TestListsAreBounded(t *testing.T) {
 	}
 	if m.All != 3*mostNames || len(m.List) != mostListed || m.List[7] != 7 {
 		t.Errorf("%d of %d", len(m.List), m.All)
+	}
+	terms := map[string]int64{}
+	for range 2 {
+		for i := range mostLicenses + 1 {
+			tallyFirst(terms, strconv.Itoa(i), mostLicenses)
+		}
+	}
+	if len(terms) != mostLicenses || terms["0"] != 2 || terms[strconv.Itoa(mostLicenses-1)] != 2 {
+		t.Errorf("%d places of terms", len(terms))
 	}
 	if len(counts) != mostNames+1 || counts[others] != 2*mostNames {
 		t.Errorf("%d names, %d others", len(counts), counts[others])

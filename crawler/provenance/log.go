@@ -33,8 +33,7 @@ type logReader struct {
 	ctx   context.Context
 	runs  []logRun // the first of them
 	all   int64
-	sites map[frontier.Site]bool
-	hosts map[string]int64
+	hosts hostCounts
 }
 
 // mostRuns bounds what is remembered of runs: more than are listed, as they are joined with
@@ -42,8 +41,9 @@ type logReader struct {
 const mostRuns = 10 * mostListed
 
 // readLog goes through crawl.log. One that is missing has no lines.
-func (w *writer) readLog() error {
-	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, sites: map[frontier.Site]bool{}, hosts: map[string]int64{}}
+func (w *writer) readLog() (err error) {
+	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.Temp)}
+	defer func() { err = errors.Join(err, r.hosts.close()) }()
 	file, err := os.Open(filepath.Join(w.dir, storage.LogFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return w.joinRuns(r)
@@ -55,9 +55,9 @@ func (w *writer) readLog() error {
 	if err := crawllog.Sift(file, r.line, r.other); err != nil {
 		return err
 	}
-	f := &r.Figures
-	f.Sites, f.Hosts = int64(len(r.sites)), int64(len(r.hosts))
-	f.TopHosts = topOf(r.hosts)
+	if err := r.hosts.figures(&w.Figures); err != nil {
+		return err
+	}
 	return w.joinRuns(r)
 }
 
@@ -66,7 +66,7 @@ func (r *logReader) other(int64, error) error {
 	return r.ctx.Err()
 }
 
-func (r *logReader) line(n int64, l *crawllog.Line, _ []byte) error {
+func (r *logReader) line(_ int64, l *crawllog.Line, _ []byte) error {
 	f := &r.Figures
 	if f.LogLines++; f.First.IsZero() || l.Time.Before(f.First) {
 		f.First = l.Time.UTC()
@@ -77,27 +77,25 @@ func (r *logReader) line(n int64, l *crawllog.Line, _ []byte) error {
 	if l.URL == crawllog.RunURL {
 		r.about(l)
 	} else if !l.Start.IsZero() {
-		r.request(l)
+		if err := r.request(l); err != nil {
+			return err
+		}
 	}
 	if len(r.runs) == int(r.all) && r.all > 0 {
 		r.runs[r.all-1].last = l.Time.UTC()
 	}
-	if n%1000 == 0 {
-		return r.ctx.Err()
-	}
-	return nil
+	return r.ctx.Err()
 }
 
 // request counts one.
-func (r *logReader) request(l *crawllog.Line) {
+func (r *logReader) request(l *crawllog.Line) error {
 	f := &r.Figures
 	f.Requests++
 	f.Bytes += max(0, l.Size)
 	if u, err := frontier.ParseURL(l.URL); err == nil {
-		if site := u.Site(); !r.sites[site] {
-			r.sites[frontier.Site(strings.Clone(string(site)))] = true // it would keep the whole line
+		if err := r.hosts.add(u.Site()); err != nil {
+			return err
 		}
-		tally(r.hosts, u.Host())
 	}
 	stage, failed := l.Annotation("error")
 	if failed {
@@ -105,7 +103,7 @@ func (r *logReader) request(l *crawllog.Line) {
 	}
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
 		f.RobotsRequests++
-		return
+		return nil
 	}
 	if l.Status > 0 {
 		count(f.Statuses, strconv.Itoa(l.Status))
@@ -114,6 +112,7 @@ func (r *logReader) request(l *crawllog.Line) {
 	if (l.Status/100 == 2 || stands) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
+	return nil
 }
 
 // others stands for names that are too many.
@@ -135,15 +134,29 @@ func tally(m map[string]int64, name string) {
 	m[name]++
 }
 
+// tallyFirst counts a name if it is one of the first that came.
+func tallyFirst(m map[string]int64, name string, most int) {
+	if _, known := m[name]; known || len(m) < most {
+		tally(m, name)
+	}
+}
+
+// mostTop is how many of the most frequent names are told.
+const mostTop = 20
+
 // topOf are the most frequent names.
 func topOf(m map[string]int64) []Count {
-	const most = 20
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, Count{name, m[name]})
 	}
+	return mostFrequent(all)
+}
+
+// mostFrequent are the most frequent of names, which are sorted where they are as frequent.
+func mostFrequent(all []Count) []Count {
 	slices.SortStableFunc(all, func(a, b Count) int { return int(max(-1, min(1, b.N-a.N))) })
-	return all[:min(most, len(all))]
+	return all[:min(mostTop, len(all))]
 }
 
 // about takes in a line about the crawl itself.

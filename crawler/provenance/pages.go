@@ -38,15 +38,10 @@ func (w *writer) readPages() (err error) {
 		}
 		for _, of := range [][]string{p.License, p.TDMPolicy} {
 			for _, url := range of {
-				if _, known := licenses[url]; known || len(licenses) < mostLicenses {
-					tally(licenses, url)
-				}
+				tallyFirst(licenses, url, mostLicenses)
 			}
 		}
-		if f.Pages%1000 == 0 {
-			return w.ctx.Err()
-		}
-		return nil
+		return w.ctx.Err()
 	})
 	f.Licenses = topOf(licenses)
 	if errors.Is(err, fs.ErrNotExist) {

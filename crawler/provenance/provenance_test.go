@@ -16,10 +16,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
@@ -206,6 +208,31 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	f := p.Figures
 	if f.Pages == 0 || f.NoIndex != 1 || f.Usage["ai-train refused"] != 1 || f.Statuses["404"] != 1 || f.Types["text/html"] == 0 || f.Hosts != 2 || f.Sites != 2 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Refused links are told for the first 10,000 sites, and for the others together.
+func TestRefusalsOfManySitesAreToldTogether(t *testing.T) {
+	const sites = 10_000
+	var page strings.Builder
+	for i := range sites + 2 {
+		fmt.Fprintf(&page, "<a href=http://h%05d.example/>", i)
+	}
+	fmt.Fprintf(&page, "<a href=http://h00000.example/2><a href=http://h%05d.example/2>", sites)
+	dir := once(t, page.String(), func(o *crawler.Options) { o.Output = []crawler.Output{crawler.OutputLinks} })
+	p := write(t, dir, provenance.Options{NoAudit: true})
+	all := linesOf[provenance.Refusal](t, dir, provenance.AbsencesFile)
+	if len(all) != sites+1 || p.Absences.Refused["out of scope"] != sites+4 {
+		t.Fatalf("%d lines, %v", len(all), p.Absences.Refused)
+	}
+	for i, want := range map[int]provenance.Refusal{
+		0:     {Refused: "out of scope", URLs: 3, Examples: []string{"http://h10000.example/", "http://h10001.example/", "http://h10000.example/2"}},
+		1:     {Refused: "out of scope", Site: "http://h00000.example", URLs: 2, Examples: []string{"http://h00000.example/", "http://h00000.example/2"}},
+		sites: {Refused: "out of scope", Site: "http://h09999.example", URLs: 1, Examples: []string{"http://h09999.example/"}},
+	} {
+		if diff := cmp.Diff(want, all[i]); diff != "" {
+			t.Errorf("line %d: %s", i, diff)
+		}
 	}
 }
 
@@ -486,14 +513,30 @@ func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 	}
 }
 
+// Of more runs than are remembered all are counted.
+func TestManyRunsAreCounted(t *testing.T) {
+	const most, more = 10_000, 50 // the crawl has two of its own
+	dir := crawled(t)
+	var runs strings.Builder
+	for i := range most + more - 2 {
+		fmt.Fprintf(&runs, "%s 0 - permesso:run - - unknown #000 - - - begin:clean\n", settle.Add(time.Duration(i)*time.Second).Format("2006-01-02T15:04:05.000Z"))
+	}
+	spoil(t, filepath.Join(dir, storage.LogFile), func(b []byte) []byte { return append(b, runs.String()...) })
+	adopt(t, dir)
+	p := write(t, dir, provenance.Options{NoAudit: true}).Provenance
+	if p.Runs.All != most+more || len(p.Runs.List) != 1000 || p.Runs.List[0].How != string(crawler.EndLimit) || p.Runs.List[2].How != provenance.HowItself || !p.Runs.List[2].Began.Equal(settle) {
+		t.Errorf("%d runs, %d listed: %+v", p.Runs.All, len(p.Runs.List), p.Runs.List[:3])
+	}
+}
+
 // A fading context ends after it was asked some times.
 type fading struct {
 	context.Context
-	left *int
+	left *atomic.Int64
 }
 
 func (f fading) Err() error {
-	if *f.left--; *f.left < 0 {
+	if f.left.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
@@ -506,7 +549,8 @@ func TestWhereverItIsEndedAllIsAsItWas(t *testing.T) {
 	before := directory(t, dir)
 	ended := 0
 	for n, next := 0, 1; ; n, next = next, n+next+1 {
-		left := n
+		var left atomic.Int64
+		left.Store(int64(n))
 		_, err := provenance.Write(fading{context.Background(), &left}, dir, provenance.Options{})
 		if err == nil {
 			break

@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // A Copy is a line of robots.jsonl: a robots.txt that was in force, or what a try to get it
@@ -40,40 +40,37 @@ type Mining struct {
 
 // writeRobots writes a line for each copy, sorted by site, and there by time.
 func (w *writer) writeRobots(out io.Writer) error {
-	var sites []frontier.Site
-	err := w.state.Sites(func(st frontier.SiteState) error {
-		sites = append(sites, st.Site)
-		return nil
-	})
+	sites := crawllog.NewOrder(w.Temp)
+	defer sites.Close()
+	err := w.state.Sites(func(st frontier.SiteState) error { return sites.Add([]byte(st.Site), nil) })
 	if err != nil {
 		return err
 	}
-	slices.Sort(sites)
-	for _, site := range sites {
-		var before *robots.Snapshot
-		for s, err := range w.state.Snapshots(site) {
-			if err != nil {
+	return sites.Each(func(site, _ []byte) error { return w.writeCopies(out, frontier.Site(site)) })
+}
+
+// writeCopies writes a line for each copy of a site.
+func (w *writer) writeCopies(out io.Writer, site frontier.Site) error {
+	var before *robots.Snapshot
+	for s, err := range w.state.Snapshots(site) {
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			if err := w.copied(out, site, before, false); err != nil {
 				return err
 			}
-			if before != nil {
-				if err := w.copied(out, site, before, false); err != nil {
-					return err
-				}
-			}
-			before = s
 		}
-		if before == nil {
-			continue
-		}
-		w.Robots.Sites++
-		if err := w.copied(out, site, before, true); err != nil {
-			return err
-		}
-		if err := w.ctx.Err(); err != nil {
-			return err
-		}
+		before = s
 	}
-	return nil
+	if before == nil {
+		return nil
+	}
+	w.Robots.Sites++
+	if err := w.copied(out, site, before, true); err != nil {
+		return err
+	}
+	return w.ctx.Err()
 }
 
 func (w *writer) copied(out io.Writer, site frontier.Site, s *robots.Snapshot, last bool) error {

@@ -17,6 +17,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
+// A file in the archive that the crawl has not written is sealed, and then has to stay as it is.
+func TestAnotherFileInTheArchiveIsSealed(t *testing.T) {
+	t.Parallel()
+	dir := once(t, "x", func(*crawler.Options) {})
+	path := filepath.Join(dir, "warc", "mine.warc.gz")
+	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		write(t, dir, provenance.Options{NoAudit: true})
+	}
+	spoil(t, path, func([]byte) []byte { return []byte("hers") })
+	var damaged *storage.DamagedError
+	if _, err := provenance.Write(t.Context(), dir, provenance.Options{NoAudit: true, Temp: t.TempDir()}); !errors.As(err, &damaged) || damaged.Path != path {
+		t.Error(err)
+	}
+}
+
 // A file that is not what the crawl has written is named, with and without the digests that
 // the crawl has kept, and with a provenance before and without one; nothing is written.
 func TestDamageIsNotSealed(t *testing.T) {

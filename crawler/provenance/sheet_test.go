@@ -95,6 +95,21 @@ func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	}
 }
 
+// A datasheet may be 16 MiB long.
+func TestALongDatasheetIsFilled(t *testing.T) {
+	dir := once(t, "x", func(*crawler.Options) {})
+	const marks = "<!-- facts: counts -->\n<!-- /facts -->\n"
+	for size, filled := range map[int]bool{16 << 20: true, 16<<20 + 1: false} {
+		text := marks + strings.Repeat("x", size-len(marks))
+		if err := os.WriteFile(filepath.Join(dir, provenance.DatasheetFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if res := write(t, dir, provenance.Options{NoAudit: true}); (res.Sheet.Why == "") != filled {
+			t.Errorf("%d bytes: %q", size, res.Sheet.Why)
+		}
+	}
+}
+
 // Facts that this version does not know stay as they are.
 func TestFactsOfAnotherVersionAreKept(t *testing.T) {
 	dir := crawled(t)

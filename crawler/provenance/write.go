@@ -67,8 +67,14 @@ func Write(ctx context.Context, dir string, o Options) (res *Result, err error) 
 	defer func() { err = errors.Join(err, state.Close()) }()
 	w := newWriter(ctx, dir, state, o)
 	defer func() { err = errors.Join(err, w.discard()) }()
+	stop := make(chan struct{})
+	audited := w.startAudit(stop)
+	defer func() {
+		close(stop)
+		<-audited
+	}()
 	for _, step := range []func() error{
-		w.begin, w.readLog, w.readPages, w.writeLists, w.readOutputs, w.judge, w.compare, w.writeSheet, w.writeFile, w.publish,
+		w.begin, w.readLog, w.readPages, w.writeLists, w.readOutputs, func() error { return w.judge(<-audited) }, w.compare, w.writeSheet, w.writeFile, w.publish,
 	} {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
@@ -86,6 +92,7 @@ type writer struct {
 	Options
 	ctx     context.Context
 	dir     string
+	into    string // where files are written
 	state   *storage.Reader
 	account *crawler.Account
 	asked   map[string]string // settings of the last run
@@ -113,7 +120,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 		Robots:   Robots{File: RobotsFile},
 		Absences: Absences{File: AbsencesFile, Fates: map[crawler.Standing]int64{}, Refused: map[string]int64{}},
 	}
-	return &writer{Provenance: p, Options: o, ctx: ctx, dir: dir, state: state}
+	return &writer{Provenance: p, Options: o, ctx: ctx, dir: dir, into: dir, state: state}
 }
 
 // quit is why nothing more is to be read.
@@ -220,20 +227,52 @@ func (s *seedList) add(url, tag string) error {
 	return err
 }
 
-// judge audits the crawl.
-func (w *writer) judge() error {
-	a := &w.Audit
-	a.Verdict, a.Checks = NotAudited, []audit.Check{}
+// An audited is what an audit came to.
+type audited struct {
+	report *audit.Report
+	err    error
+}
+
+// errStopped ends an audit whose result nothing waits for.
+var errStopped = errors.New("the provenance is not written")
+
+// startAudit audits the crawl, while its other files are read, until stop is closed. The
+// channel it returns has the result, and is closed then.
+func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
+	done := make(chan audited, 1)
 	if w.NoAudit {
+		close(done)
+		return done
+	}
+	quit := func() error {
+		select {
+		case <-stop:
+			return errStopped
+		default:
+			return w.quit()
+		}
+	}
+	// Write waits for its end.
+	go func() {
+		defer close(done)
+		r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: quit})
+		done <- audited{r, err}
+	}()
+	return done
+}
+
+// judge takes in what the audit came to.
+func (w *writer) judge(is audited) error {
+	a, r := &w.Audit, is.report
+	a.Verdict, a.Checks = NotAudited, []audit.Check{}
+	switch {
+	case w.NoAudit:
 		a.Why = "it was not asked for"
 		return nil
-	}
-	r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: w.quit})
-	if w.ctx.Err() != nil {
+	case w.ctx.Err() != nil:
 		return context.Cause(w.ctx)
-	}
-	if err != nil {
-		a.Why = err.Error()
+	case is.err != nil:
+		a.Why = is.err.Error()
 		return nil
 	}
 	a.Verdict = Clean
@@ -304,7 +343,7 @@ type stagedFile struct {
 
 // stage begins a file.
 func (w *writer) stage(name string) (*stagedFile, error) {
-	file, err := outfile.CreateRegular(filepath.Join(w.dir, name))
+	file, err := outfile.CreateRegular(filepath.Join(w.into, name))
 	if err != nil {
 		return nil, err
 	}
@@ -352,11 +391,20 @@ func (w *writer) discard() (err error) {
 	return err
 }
 
-// publish gives all files their names. A signature is of what stands beside it: it goes
-// first, and comes last.
+// publish gives all files their names. The signature and provenance.json say what other
+// files are: they are removed first, and come last, so that a kill leaves none that does not
+// fit.
 func (w *writer) publish() error {
 	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
 		return err
+	}
+	for _, s := range w.staged {
+		if s.name != File {
+			continue
+		}
+		if err := remove(s.file.Path()); err != nil {
+			return err
+		}
 	}
 	if w.Seeds.File == "" {
 		if err := remove(filepath.Join(w.dir, SeedsFile)); err != nil {
@@ -371,6 +419,14 @@ func (w *writer) publish() error {
 		w.staged = w.staged[1:]
 	}
 	return storage.SyncDir(w.dir)
+}
+
+// BrokenOff reports whether the provenance of the crawl in dir was being written when a kill
+// came: provenance.json gets its name last.
+func BrokenOff(dir string) bool {
+	path := filepath.Join(dir, File)
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) && outfile.Unfinished(path)
 }
 
 func remove(path string) error {

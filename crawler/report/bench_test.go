@@ -16,7 +16,7 @@ import (
 )
 
 // longLog writes a log of n requests to a thousand sites, some of which were no success.
-func longLog(b *testing.B, path string, n int) {
+func longLog(b testing.TB, path string, n int) {
 	const sites = 1000
 	begin := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
 	file, err := os.Create(path)
@@ -85,5 +85,35 @@ func BenchmarkReport(b *testing.B) {
 			b.ReportMetric(float64(m.HeapSys)/(1<<20), "heap-MiB")
 			b.ReportMetric(float64(page.Len())/1000, "page-kB")
 		})
+	}
+}
+
+// A site has the same row, however many lines of others are between its own: this log is
+// larger than the memory in which lines are sorted.
+func TestSitesOfALongLog(t *testing.T) {
+	const n, sites = 40_000, 1000
+	dir := t.TempDir()
+	db, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	longLog(t, filepath.Join(dir, storage.LogFile), n)
+	r, err := report.Dir(dir, report.Options{Temp: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Sites != sites || r.Hosts != sites || r.SiteRows.All != sites || r.URLs != n-sites {
+		t.Errorf("%d sites, %d hosts, %d rows, %d URLs", r.Sites, r.Hosts, r.SiteRows.All, r.URLs)
+	}
+	for _, row := range r.SiteRows.Rows {
+		if row.Requests != n/sites || row.Bytes != 20_000*n/sites || row.Asked != 1 || row.Clock != "own" || row.Robots != "200" {
+			t.Errorf("%+v", row)
+		}
+	}
+	if p := r.Polite; p.Judged != n-sites || p.Unknown != sites || p.Early != 0 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/diff"
 	"github.com/permesso-crawler/permesso/crawler/report"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -36,7 +41,7 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 
 // The page of a small crawl, and its figures, are those that were looked at; a difference
 // wants to be.
-func TestThePageOfASmallCrawlIsAsItWasLookedAt(t *testing.T) {
+func TestGoldenSmallCrawl(t *testing.T) {
 	r, err := report.Dir(written(t, map[string]string{
 		storage.LogFile: toldLog,
 		storage.PagesFile: `{"url":"http://a.test/","title":"Home","links":5}` + "\n" + `{"url":"http://a.test/moved","location":"http://a.test/same"}` + "\n" +
@@ -50,26 +55,105 @@ func TestThePageOfASmallCrawlIsAsItWasLookedAt(t *testing.T) {
 	if r.First != time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC) || r.Last != time.Date(2026, 5, 4, 10, 0, 13, 0, time.UTC) {
 		t.Errorf("from %v to %v", r.First, r.Last)
 	}
+	golden(t, "small", r)
+}
+
+// golden compares the figures of a report and its page with those that were looked at.
+func golden(t *testing.T, name string, r *report.Report) {
+	t.Helper()
 	figures, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw, _ := pageOf(t, r)
 	_, body, _ := strings.Cut(raw, "</head>\n")
-	for name, is := range map[string][]byte{"testdata/small.json": append(figures, '\n'), "testdata/small.html": []byte(body)} {
+	for file, is := range map[string][]byte{"testdata/" + name + ".json": append(figures, '\n'), "testdata/" + name + ".html": []byte(body)} {
 		if *rewrite {
-			if err := os.WriteFile(name, is, 0o644); err != nil {
+			if err := os.WriteFile(file, is, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want, err := os.ReadFile(name)
+		want, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(is, want) {
-			t.Errorf("%s is not what is said now: go test ./crawler/report -run Small -rewrite writes it", name)
+			t.Errorf("%s is not what is said now: go test ./crawler/report -run Golden -rewrite writes it", file)
 		}
 	}
+}
+
+// mixedLog is that of a crawl of three days with answers of all kinds from more sites than a
+// table shows, in an order that is the same each time.
+func mixedLog() string {
+	var log strings.Builder
+	log.WriteString("2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n")
+	random := rand.New(rand.NewPCG(7, 11))
+	from := func(list ...string) string { return list[random.IntN(len(list))] }
+	at := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
+	for n := range 150 {
+		at = at.Add(time.Duration(1+random.IntN(3600)) * time.Second)
+		site := fmt.Sprintf("http://s%02d.test", random.IntN(1+n/4))
+		url := fmt.Sprintf("%s/%d", site, random.IntN(12))
+		took := time.Duration(1+random.IntN(1<<(3+random.IntN(22)))) * time.Microsecond
+		begun := at.Add(-took)
+		status := from("200", "200", "200", "200", "206", "299", "300", "301", "302", "304", "400", "403", "404", "404", "408", "410", "421", "425", "429", "451", "500", "503", "599", "-2", "-3", "-9998", "-5002", "-5001")
+		hops, kind, size, notes := from("-", "L", "LL", "LR", "E", "P"), from("text/html", "text/html", "image/png", "text/plain", "unknown"), fmt.Sprint(random.IntN(1<<(1+random.IntN(24)))), ""
+		if hops == "P" {
+			url = site + "/robots.txt"
+		}
+		if status[0] == '-' && len(status) > 2 {
+			fmt.Fprintf(&log, "%s %s - %s L %s/ unknown #001 - - - %s\n", at.Format("2006-01-02T15:04:05.000Z"), status, url, site, map[string]string{"-9998": "rule:2", "-5002": "refused:noai", "-5001": "optout:list"}[status])
+			continue
+		}
+		if status[0] == '-' {
+			size, notes = "-", ",error:"+from("dns", "connect", "reset", "answer-timeout", "truncated")
+		} else {
+			notes = fmt.Sprintf(",ttfb:%.6f", took.Seconds()/2)
+		}
+		if asked := random.IntN(4); asked > 0 {
+			notes += fmt.Sprintf(",asked:%d.000000,clock:%s", asked*random.IntN(40), from("own", "crawl-delay", "retry-after", "slow", "calm"))
+		}
+		fmt.Fprintf(&log, "%s %s %s %s %s %s/ %s #%03d %s+%d sha1:%c - start:%s,took:%.6f%s\n", at.Format("2006-01-02T15:04:05.000Z"), status, size, url, hops, site, kind, n%5,
+			begun.Format("20060102150405000"), took.Milliseconds(), 'A'+rune(random.IntN(20)), begun.Format("2006-01-02T15:04:05.000000Z"), took.Seconds(), notes)
+		if n%20 == 19 {
+			log.WriteString("no line\n")
+		}
+	}
+	return log.String()
+}
+
+// The page of a large crawl that runs, and of what has changed since the one before.
+func TestGoldenMixedCrawl(t *testing.T) {
+	var pages strings.Builder
+	for i := range 12 {
+		title := strings.Repeat("x", 119) // and one character more, or two
+		fmt.Fprintf(&pages, `{"url":"http://s0%d.test/%d","title":"%s"}`+"\n", i%10, i, title+"yz"[:1+i%2])
+	}
+	r, err := report.Dir(written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Name, r.Program, r.Token, r.Contact, r.Running = "mixed.crawl", "permesso/test", "reportbot", "https://example.org/reportbot", true
+	r.NotCompared = &report.NotCompared{Dir: "before.crawl", Why: "it is damaged", Mend: "crawl repair"}
+	r.Since = &diff.Result{
+		Format: diff.Format, Was: diff.Snapshot{Dir: "was.crawl", First: r.First, Last: r.First.Add(time.Hour), URLs: 7, There: 5, Waiting: 1}, Is: diff.Snapshot{Dir: "mixed.crawl", URLs: 8, There: 6, Waiting: 2},
+		Settings: []diff.Setting{{Name: "depth", Was: "none", Is: "2"}, {Name: "limit", Was: "3", Is: "none"}}, Seeds: diff.Seeds{Added: 2, Removed: 1, First: []string{"+http://a.test/", "-http://b.test/"}},
+		Texts: diff.Texts{Compared: 3, Unknown: 2}, Disallowed: 60, Allowed: 2, OtherLines: 4, First: map[diff.Kind][]diff.Change{},
+	}
+	for i, k := range diff.Kinds() {
+		r.Since.Counts[i] = int64(1 + i)
+		r.Since.First[k] = []diff.Change{{URL: "http://a.test/" + string(k), Site: "http://a.test", Kind: k, Was: diff.State{Standing: crawler.StandsFetched, Status: 200}, Is: diff.State{Standing: crawler.StandsFetched, Status: 201}}}
+	}
+	for i := range 60 {
+		site := frontier.Site(fmt.Sprintf("http://s%02d.test", i))
+		r.Since.Sites = append(r.Since.Sites, diff.Site{Site: site, Counts: r.Since.Counts})
+		r.Since.Robots = append(r.Since.Robots, diff.Robots{
+			Site: site, Was: diff.Copy{Outcome: diff.File, Fetched: r.First}, Is: diff.Copy{Outcome: diff.None, Fetched: r.Last, Status: 404}, Disallowed: 1, Allowed: 2, Unclear: 3,
+			First: []diff.Effect{{URL: string(site) + "/x", Site: site, Allowed: i%2 == 0, Was: diff.Decision{Line: 1, Rule: "Disallow: /x"}, Is: diff.Decision{Rule: "no robots.txt"}}},
+		})
+	}
+	golden(t, "mixed", r)
 }
 
 // A report leaves no temporary file behind, and the crawl can go on.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -21,48 +22,82 @@ func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
 	}
-	left := top[Left]{most: mostBars, order: func(a, b Left) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(b.Queued, a.Queued), cmp.Compare(a.Site, b.Site))
-	}}
-	var sites []frontier.SiteState // that have something left
 	err := r.state.Sites(func(st frontier.SiteState) error {
 		r.Again += int64(st.Again)
 		if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
 			r.NextAgain = next.UTC()
-		}
-		if st.Queued > 0 {
-			sites = append(sites, st)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i := range sites {
-		held := r.account.Held(&sites[i])
-		left.add(r.leftOf(&sites[i], &held))
-		if err := r.queueOf(sites[i].Site, held.Standing); err != nil {
+	for site, err := range r.state.Names() {
+		if err != nil {
+			return err
+		}
+		st, err := r.state.State(site)
+		if err != nil {
+			return err
+		}
+		if st.Queued == 0 {
+			continue
+		}
+		held := r.account.Held(&st)
+		if err := errors.Join(r.noteLeft(r.leftOf(&st, &held)), r.queueOf(site, held.Standing)); err != nil {
 			return err
 		}
 	}
-	r.Left = left.table()
 	return nil
 }
 
-// leftOf is how long what is queued at a site takes, if all is asked for as soon as may be.
-func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed) Left {
-	l := Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}
-	if held.Standing != crawler.StandsQueued && held.Standing != crawler.StandsWaiting {
-		return l
+// A waiting is what is queued at a site. How long it takes is known when the lines of the
+// site were read.
+type waiting struct {
+	Left
+	Due   float64 // seconds until the site may be asked
+	Pause float64 // seconds between two requests
+}
+
+// noteLeft notes what is queued at a site for eachSite, or counts it if none of it is asked
+// for.
+func (r *reporter) noteLeft(w *waiting) error {
+	if !w.asked() {
+		r.left.add(w.Left)
+		return nil
 	}
-	s := r.site(st.Site)
+	value, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	return r.noteSite(w.Site, siteLeft, value)
+}
+
+// asked reports whether what is queued will be requested.
+func (w *waiting) asked() bool {
+	return w.Standing == crawler.StandsQueued || w.Standing == crawler.StandsWaiting
+}
+
+// leftOf returns what is queued at a site.
+func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed) *waiting {
+	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}}
+	if !w.asked() {
+		return w
+	}
 	own := cmp.Or(r.delay, frontier.DefaultDelay)
 	if st.Clocks.Public {
 		own = max(own, frontier.PublicFloor)
 	}
-	pause := max(own, st.Clocks.Gap, min(2*st.Clocks.LastTTFB, mostAdaptive))
-	each := pause.Seconds() + s.ttfb.quantile(0.5)
-	l.Seconds = max(0, st.Clocks.Due.Sub(r.Now).Seconds()) + each*float64(st.Queued)
+	w.Pause = max(own, st.Clocks.Gap, min(2*st.Clocks.LastTTFB, mostAdaptive)).Seconds()
+	w.Due = max(0, st.Clocks.Due.Sub(r.Now).Seconds())
+	return w
+}
+
+// after is what is left at a site that takes so many seconds to answer: how long that takes
+// if all is asked for as soon as may be.
+func (w *waiting) after(answer float64) Left {
+	l := w.Left
+	l.Seconds = w.Due + (w.Pause+answer)*float64(w.Queued)
 	return l
 }
 
@@ -88,7 +123,7 @@ func (r *reporter) queueOf(site frontier.Site, standing crawler.Standing) error 
 
 // finish makes the tables.
 func (r *reporter) finish() error {
-	r.siteTables()
+	r.SiteRows, r.Rules, r.Troubles, r.Left = r.rows.table(), r.rules.table(), r.troubles.table(), r.left.table()
 	r.Outcomes = []Outcome{}
 	for _, s := range crawler.Standings() {
 		if n := r.stands[s]; n > 0 {
@@ -104,9 +139,6 @@ func (r *reporter) finish() error {
 	r.Series, r.Delays, r.Rates = r.time.series(), r.delayRows(), r.rateRows()
 	r.Report.Errors, r.Redirect, r.Linked = r.broken.table(), r.redirect.table(), r.linked.table()
 	r.Slowest, r.Largest, r.Same = r.slowest.table(), r.largest.table(), r.same.table()
-	if r.Left.Rows == nil {
-		r.Left.Rows = []Left{}
-	}
 	if r.Series.Points == nil {
 		r.Series.Points = []Point{}
 	}

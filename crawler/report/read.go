@@ -20,7 +20,7 @@ import (
 
 // Options say how a report is made. The zero value is valid.
 type Options struct {
-	Temp string    // directory for temporary files, some 500 bytes a request and what links.jsonl has; "" is the system's
+	Temp string    // directory for temporary files, some 800 bytes a request and what links.jsonl has; "" is the system's
 	Now  time.Time // as of when it is told what waits; zero: now
 
 	// Since is the directory of an earlier crawl of the same sites: what has changed since
@@ -52,7 +52,7 @@ func Dir(dir string, o Options) (r *Report, err error) {
 	case err != nil:
 		return nil, err
 	}
-	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readPages, rep.compare} {
+	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.eachSite, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readPages, rep.compare} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -69,20 +69,24 @@ type reporter struct {
 	account *crawler.Account // nil without state
 	delay   time.Duration    // of the last run
 
-	sites  map[frontier.Site]*site
 	time   timeline
 	begins []time.Time // of runs
 	status tally
 	stages tally
 	types  map[string]*Type
-	delays map[delayBin]*Delay
+	delays map[delayBin]*closest
 	rates  map[int]*histogram
 	stands map[crawler.Standing]int64
 
+	sites  *crawllog.Order // what is said of each site, see sites.go
 	urls   *crawllog.Order // what is said of each URL, see urls.go
 	found  *crawllog.Order // by the page that it was found on
 	bodies *crawllog.Order // by digest
 
+	rows     top[SiteRow]
+	rules    top[Rules]
+	troubles top[Trouble]
+	left     top[Left]
 	broken   top[Failure]
 	redirect top[Redirect]
 	linked   top[Linked]
@@ -98,9 +102,19 @@ func newReporter(dir string, o Options) *reporter {
 	return &reporter{
 		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
 		Options: o, dir: dir,
-		sites: map[frontier.Site]*site{}, status: tally{}, stages: tally{}, types: map[string]*Type{},
-		delays: map[delayBin]*Delay{}, rates: map[int]*histogram{}, stands: map[crawler.Standing]int64{},
-		urls: crawllog.NewOrder(o.Temp), found: crawllog.NewOrder(o.Temp), bodies: crawllog.NewOrder(o.Temp),
+		status: tally{}, stages: tally{}, types: map[string]*Type{},
+		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, stands: map[crawler.Standing]int64{},
+		sites: crawllog.NewOrder(o.Temp), urls: crawllog.NewOrder(o.Temp), found: crawllog.NewOrder(o.Temp), bodies: crawllog.NewOrder(o.Temp),
+		rows: top[SiteRow]{most: mostSites, order: func(a, b SiteRow) int {
+			return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Site, b.Site))
+		}},
+		rules: top[Rules]{most: mostBars, order: func(a, b Rules) int {
+			return cmp.Or(cmp.Compare(b.Refused+b.Use+b.OptOut, a.Refused+a.Use+a.OptOut), cmp.Compare(b.Asked, a.Asked), cmp.Compare(a.Site, b.Site))
+		}},
+		troubles: top[Trouble]{most: mostBars, order: func(a, b Trouble) int { return cmp.Or(cmp.Compare(b.All, a.All), cmp.Compare(a.Site, b.Site)) }},
+		left: top[Left]{most: mostBars, order: func(a, b Left) int {
+			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(b.Queued, a.Queued), cmp.Compare(a.Site, b.Site))
+		}},
 		broken:   top[Failure]{most: mostErrors, order: func(a, b Failure) int { return cmp.Or(cmp.Compare(b.Linked, a.Linked), cmp.Compare(a.URL, b.URL)) }},
 		redirect: top[Redirect]{most: mostRows, order: func(a, b Redirect) int { return cmp.Or(cmp.Compare(b.Linked, a.Linked), cmp.Compare(a.URL, b.URL)) }},
 		linked:   top[Linked]{most: mostRows, order: func(a, b Linked) int { return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.URL, b.URL)) }},
@@ -113,7 +127,7 @@ func newReporter(dir string, o Options) *reporter {
 }
 
 func (r *reporter) close() error {
-	errs := []error{r.urls.Close(), r.found.Close(), r.bodies.Close()}
+	errs := []error{r.sites.Close(), r.urls.Close(), r.found.Close(), r.bodies.Close()}
 	if r.state != nil {
 		errs = append(errs, r.state.Close())
 	}
@@ -170,18 +184,18 @@ func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
 		return r.other(n, err)
 	}
 	r.moment(l.Time)
-	s := r.site(u.Site())
-	if _, whole := l.Annotation("queued"); whole { // of a whole site, and told by the queue
+	if err := r.noteLine(u.Site(), n, text); err != nil {
+		return err
+	}
+	if wholeSite(l) {
 		return nil
 	}
-	robots := strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
 	if request == nil {
-		s.unasked(l.Status)
 		r.time.at(l.Time).Refused += refusal(l.Status)
-	} else {
-		r.request(n, l, request, s, robots)
+	} else if err := r.request(n, l, request); err != nil {
+		return err
 	}
-	if robots {
+	if isRobots(l) {
 		return r.note(l.URL, kindPage, binaryTime(l.Time))
 	}
 	return r.note(l.URL, kindLine, text)
@@ -210,17 +224,19 @@ func (r *reporter) run(l *crawllog.Line) {
 	r.begins = append(r.begins, l.Time)
 }
 
-func (r *reporter) site(name frontier.Site) *site {
-	s := r.sites[name]
-	if s == nil {
-		s = &site{name: name}
-		r.sites[name] = s
-	}
-	return s
+// wholeSite reports whether a line is of a whole site, of which the queue tells.
+func wholeSite(l *crawllog.Line) bool {
+	_, whole := l.Annotation("queued")
+	return whole
+}
+
+// isRobots reports whether a line is of a robots.txt.
+func isRobots(l *crawllog.Line) bool {
+	return strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
 }
 
 // request takes in a request.
-func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request, s *site, robots bool) {
+func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error {
 	p := r.time.at(l.Time)
 	p.Requests++
 	r.Requests++
@@ -237,23 +253,22 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request, s *si
 	if q.Error != "" {
 		r.stages.add(q.Error)
 	}
-	page := !robots && isPage(l, q)
-	if page {
+	if isPage(l, q) {
 		r.Pages++
 		p.Pages++
 		if q.Kept != "" {
 			r.NotModified++
 		}
 	}
-	if robots {
-		r.RobotsRequests++
-		if via, err := frontier.ParseURL(l.Via); err == nil {
-			r.site(via.Site()).robots = cmp.Or(q.Error, strconv.Itoa(l.Status))
-		}
+	if !isRobots(l) {
+		return nil
 	}
-	s.request(l, q, robots, page)
-	r.pause(n, s, q)
-	s.passed(r.Runs, q)
+	r.RobotsRequests++
+	via, err := frontier.ParseURL(l.Via)
+	if err != nil {
+		return nil
+	}
+	return r.noteSite(via.Site(), siteRobots, []byte(cmp.Or(q.Error, strconv.Itoa(l.Status))))
 }
 
 // answer takes in what a server has sent.
@@ -279,7 +294,7 @@ func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 // stands that is archived.
 func isPage(l *crawllog.Line, q *crawllog.Request) bool {
 	e := frontier.Entry{Hops: l.Hops}
-	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page()
+	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page() && !isRobots(l)
 }
 
 // mayPass reports whether what came of a request is none that lasts: the site is asked

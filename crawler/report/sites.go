@@ -1,7 +1,11 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -13,7 +17,97 @@ import (
 // tick is what rounding to microseconds may take from a pause in the log.
 const tick = 3 * time.Microsecond
 
-// A site is what is known of one while the log passes by.
+// What is said of a site, in the order in which it comes.
+const (
+	siteLine   = 'a' // a line of the log: its number, the number of its run, its text
+	siteRobots = 'b' // what a request for its robots.txt came to
+	siteLeft   = 'c' // what is queued: a waiting
+)
+
+// noteSite adds what is said of a site. Sites are sorted by their hosts.
+func (r *reporter) noteSite(of frontier.Site, kind byte, value []byte) error {
+	key := append(append([]byte(of.Host()), 0), of...)
+	return r.sites.Add(key, append([]byte{kind}, value...))
+}
+
+func (r *reporter) noteLine(of frontier.Site, n int64, text []byte) error {
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(n)), uint64(r.Runs))
+	return r.noteSite(of, siteLine, append(value, text...))
+}
+
+// eachSite goes through all sites, one at a time.
+func (r *reporter) eachSite() error {
+	var s *site
+	host := ""
+	err := r.sites.Each(func(key, value []byte) error {
+		of, name, _ := bytes.Cut(key, []byte{0})
+		if s == nil || string(s.name) != string(name) {
+			r.siteEnds(s)
+			s = &site{name: frontier.Site(name)}
+			if r.Sites++; r.Hosts == 0 || host != string(of) {
+				r.Hosts++
+				host = string(of)
+			}
+		}
+		switch text := value[1:]; value[0] {
+		case siteLine:
+			n, length := binary.Uvarint(text)
+			text = text[length:]
+			run, length := binary.Uvarint(text)
+			return r.siteLine(s, int64(n), int(run), string(text[length:]))
+		case siteRobots:
+			s.robots = string(text)
+		case siteLeft:
+			var w waiting
+			if err := json.Unmarshal(text, &w); err != nil {
+				return err
+			}
+			r.left.add(w.after(s.ttfb.quantile(0.5)))
+		}
+		return nil
+	})
+	r.siteEnds(s)
+	return errors.Join(err, r.sites.Close())
+}
+
+// siteLine takes in a line about a site, the next one in the order of the log.
+func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
+	l, err := crawllog.Parse(text)
+	if err != nil {
+		return err
+	}
+	q, err := l.Request()
+	switch {
+	case err != nil || wholeSite(l):
+	case q == nil:
+		s.unasked(l.Status)
+	default:
+		s.request(l, q)
+		r.pause(n, run, s, q)
+		s.passed(run, q)
+	}
+	return err
+}
+
+// siteEnds puts a site whose lines were all read into the tables; nil is no site.
+func (r *reporter) siteEnds(s *site) {
+	if s == nil {
+		return
+	}
+	r.rows.add(SiteRow{s.name, s.requests, s.pages, s.bytes, s.asked.Seconds(), s.clock, s.ttfb.quantile(0.5), cmp.Or(s.robots, "not asked for")})
+	r.rules.add(Rules{s.name, s.requests - s.ruled, s.refused, s.use, s.optout})
+	t := Trouble{Site: s.name}
+	for i, n := range s.troubles {
+		if t.All += int64(n); n > 0 {
+			t.Classes = append(t.Classes, Count{Classes()[i], int64(n)})
+		}
+	}
+	if t.All > 0 {
+		r.troubles.add(t)
+	}
+}
+
+// A site is what is known of one while its lines pass by.
 type site struct {
 	name                          frontier.Site
 	requests, ruled, pages, bytes int64 // ruled: requests for robots.txt
@@ -41,13 +135,14 @@ func (s *site) unasked(status int) {
 }
 
 // request takes in a request.
-func (s *site) request(l *crawllog.Line, q *crawllog.Request, robots, page bool) {
+func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
+	robots := isRobots(l)
 	s.requests++
 	s.bytes += max(0, l.Size)
 	if robots {
 		s.ruled++
 	}
-	if page {
+	if isPage(l, q) {
 		s.pages++
 	}
 	if q.Refused != "" {
@@ -84,8 +179,8 @@ type delayBin struct {
 const delaysPerDecade = 8
 
 // pause judges how long a request has waited, by what its line says was asked.
-func (r *reporter) pause(n int64, s *site, q *crawllog.Request) {
-	if s.run == r.Runs && s.run > 0 && q.TTFB > 0 && q.Start.After(s.began) {
+func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
+	if s.run == run && s.run > 0 && q.TTFB > 0 && q.Start.After(s.began) {
 		every := bin(q.Start.Sub(s.began).Seconds(), 4)
 		if r.rates[every] == nil {
 			r.rates[every] = &histogram{}
@@ -96,7 +191,7 @@ func (r *reporter) pause(n int64, s *site, q *crawllog.Request) {
 		return
 	}
 	since := q.Since
-	if since.IsZero() && s.run == r.Runs {
+	if since.IsZero() && s.run == run {
 		since = s.end
 	}
 	if since.IsZero() {
@@ -106,7 +201,7 @@ func (r *reporter) pause(n int64, s *site, q *crawllog.Request) {
 	clock, kept := frontier.Clock(q.Clock), q.Start.Sub(since)
 	p := &r.Polite
 	left := kept - q.Asked
-	if p.Judged++; p.LeastLine == 0 || left.Seconds() < p.Least {
+	if p.Judged++; p.LeastLine == 0 || left.Seconds() < p.Least || left.Seconds() == p.Least && n < p.LeastLine {
 		p.Least, p.LeastLine, p.LeastClock = left.Seconds(), n, clock
 	}
 	early := left < -tick
@@ -125,22 +220,30 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 	}
 	d := r.delays[b]
 	if d == nil {
-		d = &Delay{Clock: b.clock, Asked: math.Inf(-1)}
+		d = &closest{Delay: Delay{Clock: b.clock}}
 		r.delays[b] = d
 	}
-	if d.Requests++; (kept - asked).Seconds() < d.Kept-d.Asked {
-		d.Asked, d.Kept, d.Line = asked.Seconds(), kept.Seconds(), n
+	if left := kept - asked; d.Line == 0 || left < d.left || left == d.left && n < d.Line {
+		d.Asked, d.Kept, d.Line, d.left = asked.Seconds(), kept.Seconds(), n, left
 	}
+	d.Requests++
 	if early {
 		d.Early++
 	}
+}
+
+// A closest is a group of requests, and by how much the closest one kept more than was asked.
+// Of several the first line counts.
+type closest struct {
+	Delay
+	left time.Duration
 }
 
 // delayRows are the groups by clock, and by what was asked and kept.
 func (r *reporter) delayRows() []Delay {
 	rows := []Delay{}
 	for _, d := range r.delays {
-		rows = append(rows, *d)
+		rows = append(rows, d.Delay)
 	}
 	slices.SortFunc(rows, func(a, b Delay) int {
 		return cmp.Or(cmp.Compare(a.Clock, b.Clock), cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.Kept, b.Kept), cmp.Compare(a.Line, b.Line))
@@ -155,31 +258,4 @@ func (r *reporter) rateRows() []Rate {
 	}
 	slices.SortFunc(rows, func(a, b Rate) int { return cmp.Compare(b.Every, a.Every) })
 	return rows
-}
-
-// siteTables makes the tables that are about sites.
-func (r *reporter) siteTables() {
-	bySite := func(a, b frontier.Site) int { return cmp.Compare(a, b) }
-	rows := top[SiteRow]{most: mostSites, order: func(a, b SiteRow) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), bySite(a.Site, b.Site)) }}
-	rules := top[Rules]{most: mostBars, order: func(a, b Rules) int {
-		return cmp.Or(cmp.Compare(b.Refused+b.Use+b.OptOut, a.Refused+a.Use+a.OptOut), cmp.Compare(b.Asked, a.Asked), bySite(a.Site, b.Site))
-	}}
-	troubles := top[Trouble]{most: mostBars, order: func(a, b Trouble) int { return cmp.Or(cmp.Compare(b.All, a.All), bySite(a.Site, b.Site)) }}
-	hosts := map[string]bool{}
-	for _, s := range r.sites {
-		hosts[s.name.Host()] = true
-		rows.add(SiteRow{s.name, s.requests, s.pages, s.bytes, s.asked.Seconds(), s.clock, s.ttfb.quantile(0.5), cmp.Or(s.robots, "not asked for")})
-		rules.add(Rules{s.name, s.requests - s.ruled, s.refused, s.use, s.optout})
-		t := Trouble{Site: s.name}
-		for i, n := range s.troubles {
-			if t.All += int64(n); n > 0 {
-				t.Classes = append(t.Classes, Count{Classes()[i], int64(n)})
-			}
-		}
-		if t.All > 0 {
-			troubles.add(t)
-		}
-	}
-	r.Sites, r.Hosts = int64(len(r.sites)), int64(len(hosts))
-	r.SiteRows, r.Rules, r.Troubles = rows.table(), rules.table(), troubles.table()
 }

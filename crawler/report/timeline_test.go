@@ -1,16 +1,22 @@
 package report
 
 import (
+	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // However long a crawl takes, and in whatever order its moments come, few steps cover it,
@@ -114,7 +120,7 @@ func TestFiguresAreWrittenForPeople(t *testing.T) {
 		short(0.0012): "0.0012", short(0.25): "0.25", short(12.34): "12.3", short(99.96): "100",
 		size(999): "999 B", size(1500): "1.5 kB", size(5e6): "5 MB", size(999_600): "1 MB",
 		span(0): "0 s", span(47e-6): "47 µs", span(0.2): "200 ms", span(90): "90 s", span(600): "10 min", span(7200): "2 h", span(864000): "10 d",
-		visible("a\u202eb\x00c"): `a\u{202e}b\u{0}c`, clip("abc", 2): "ab…", clip("ab", 2): "ab",
+		visible("a\u202eb\x00c"): `a\u{202e}b\u{0}c`, visible("e\u0300\u0301\u0302"): "e\u0300\u0301", clip("abc", 2): "ab…", clip("ab", 2): "ab",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -124,6 +130,67 @@ func TestFiguresAreWrittenForPeople(t *testing.T) {
 		a := linear(most, 0, 100, short)
 		if n := len(a.ticks); n < 4 || n > 8 || a.to < most || most > 0 && a.to > 1.5*most {
 			t.Errorf("up to %v: %v, to %v", most, a.ticks, a.to)
+		}
+	}
+}
+
+// Axes, and figures at the bounds of their units, are as they were when they were last read.
+func TestGoldenAxes(t *testing.T) {
+	var is strings.Builder
+	for _, s := range []float64{4e-7, 0.000999, 0.001, 0.0994, 0.0995, 0.25, 0.999, 1, 9.94, 9.95, 9.96, 59.4, 99.4, 99.5, 119.9, 120, 121, 180, 7199, 7200, 7201, 86400, 172799, 172800, 864000, 1e9} {
+		fmt.Fprintf(&is, "%v: %s, %s, %s, %s\n", s, short(s), span(s), size(s), size(1000*s))
+	}
+	ticks := func(a *axis) {
+		for _, v := range a.ticks {
+			fmt.Fprintf(&is, " %.1f %s;", a.at(v), a.name(v))
+		}
+		fmt.Fprintf(&is, " from %v to %v\n", a.from, a.to)
+	}
+	for _, most := range []float64{0, 0.3, 1, 2, 3, 6, 7, 12, 99, 160, 5e6} {
+		fmt.Fprintf(&is, "linear %v:", most)
+		ticks(linear(most, 0, 100, short))
+	}
+	for _, of := range [][2]float64{{0.001, 10}, {0.002, 0.005}, {0.1, 1}, {0.3, 3}, {1, 60}, {2, 7}, {1e-4, 1e8}, {10, 600}, {60, 3600}, {4000, 50000}} {
+		fmt.Fprintf(&is, "spans %v:", of)
+		ticks(spans(of[0], of[1], 10, 90))
+	}
+	begin := time.Date(2026, 12, 31, 23, 50, 13, 0, time.UTC)
+	for _, step := range []float64{1, 2, 5, 6, 10, 60, 600, 3600, 7200, 86400, 10 * 86400} {
+		for _, n := range []int{1, 2, 60, 119} {
+			for _, at := range []time.Time{begin, begin.Add(-20 * time.Hour)} {
+				s := Series{Begin: at, Step: step, Points: make([]Point, n)}
+				fmt.Fprintf(&is, "%d steps of %v from %s:", n, step, at.Format(time.DateTime))
+				ticks(s.hours())
+			}
+		}
+	}
+	const golden = "testdata/axes.txt"
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		if err := os.WriteFile(golden, []byte(is.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), is.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+// What keeps two crawls from being compared is told with its mending; any other error is one.
+func TestUnusable(t *testing.T) {
+	inUse, damaged, version := &storage.InUseError{Dir: "d"}, &storage.DamagedError{Path: "p", Err: io.EOF}, &storage.VersionError{Path: "p"}
+	for err, want := range map[error]*NotCompared{
+		storage.ErrNoCrawl: {"d", "there is no crawl", "bring it back, or name another one"},
+		inUse:              {"d", inUse.Error(), "make the report again when that has ended"},
+		damaged:            {"d", damaged.Error(), "bring it back, or name another one"},
+		version:            {"d", version.Error(), "name another one"},
+		io.EOF:             nil,
+	} {
+		if d := cmp.Diff(want, unusable("d", err)); d != "" {
+			t.Errorf("%v: %s", err, d)
 		}
 	}
 }
@@ -199,9 +266,9 @@ func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 		"slow":            {frontier.Clocks{LastTTFB: 4 * time.Second}, time.Second, 80},
 		"slower than all": {frontier.Clocks{LastTTFB: time.Hour}, time.Second, 600},
 	} {
-		r := &reporter{Report: &Report{}, delay: c.delay, sites: map[frontier.Site]*site{}}
+		r := &reporter{Report: &Report{}, delay: c.delay}
 		st := frontier.SiteState{Site: "http://a.test", Queued: 10, Clocks: c.clocks}
-		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}); math.Abs(got.Seconds-c.want) > 1e-9 {
+		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
 			t.Errorf("%s: %v s, want %v", name, got.Seconds, c.want)
 		}
 	}

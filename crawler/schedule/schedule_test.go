@@ -36,8 +36,13 @@ func TestRunsComeWhenTheClockOfTheZoneSaysSo(t *testing.T) {
 		{"0 3 * * MON", "Europe/Rome", "2026-11-22T12:00:00Z", "2026-11-23T02:00:00Z"},
 		{"0 3 * * mon", "Europe/Rome", "2026-07-20T00:59:59Z", "2026-07-20T01:00:00Z"},
 		{"0 3 * * 1", "Europe/Rome", "2026-07-20T01:00:00Z", "2026-07-27T01:00:00Z"},
+		{"@hourly", "", "2026-11-22T12:10:00Z", "2026-11-22T13:00:00Z"},
 		{"@daily", "", "2026-11-22T12:00:00Z", "2026-11-23T00:00:00Z"},
+		{"@Midnight", "", "2026-11-22T12:00:00Z", "2026-11-23T00:00:00Z"},
 		{"@weekly", "UTC", "2026-11-22T12:00:00Z", "2026-11-29T00:00:00Z"},
+		{"@monthly", "", "2026-11-22T12:00:00Z", "2026-12-01T00:00:00Z"},
+		{"@yearly", "", "2026-11-22T12:00:00Z", "2027-01-01T00:00:00Z"},
+		{"@annually", "", "2026-11-22T12:00:00Z", "2027-01-01T00:00:00Z"},
 		{"0 0 29 2 *", "", "2026-11-22T12:00:00Z", "2028-02-29T00:00:00Z"},
 		{"0 0 13 * 5", "", "2026-11-22T12:00:00Z", "2026-11-27T00:00:00Z"}, // a Friday, or a 13th
 		{"7d", "Europe/Rome", "2026-10-24T12:00:00Z", "2026-10-31T12:00:00Z"},
@@ -99,6 +104,25 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 		var wrong *schedule.FieldError
 		if !errors.As(err, &wrong) || wrong.Field != test.field || !strings.Contains(wrong.Text, test.text) {
 			t.Errorf("%+v: %v, want %s: ...%s...", test.spec, err, test.field, test.text)
+		}
+	}
+}
+
+func TestParsePeriod(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"1m": time.Minute, "60h": 60 * time.Hour, "3w2d5h7m": (3*7*24+2*24+5)*time.Hour + 7*time.Minute, "36500d": 100 * year, "36499d24h": 100 * year,
+	} {
+		if got, err := schedule.ParsePeriod(text); got != want || err != nil {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "is no time", "1": "is no time", "1d1w": "is no time", "0m": "less than 1m", "36500d1m": "more than a hundred years", "5215w": "more than a hundred years",
+		"9999w99999d999999h9999999m": "more than a hundred years", "99999999999999999999m": "more than a hundred years",
+	} {
+		if got, err := schedule.ParsePeriod(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
 		}
 	}
 }
@@ -225,7 +249,10 @@ func TestARunStartsWithinItsJitter(t *testing.T) {
 	if least < 0 || least > time.Minute || most >= 30*time.Minute || most < 29*time.Minute {
 		t.Errorf("1000 runs start between %v and %v late: they are to be all over 30m", least, most)
 	}
-	if s.Start("weekly", nominal).Equal(s.Start("daily", nominal)) {
-		t.Error("two series have the same jitter: they would start together all the same")
+	// Two series do not start together, and a new version starts no run twice.
+	for series, want := range map[string]string{"weekly": "2026-01-01T00:00:59Z", "daily": "2026-01-01T00:04:52Z"} {
+		if start := s.Start(series, at(t, "2026-01-01T00:00:00Z")); !start.Equal(at(t, want)) {
+			t.Errorf("%s starts at %s, want %s", series, start.Format(time.RFC3339), want)
+		}
 	}
 }

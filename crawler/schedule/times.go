@@ -39,11 +39,13 @@ func (p period) next(after time.Time) (time.Time, bool) {
 	return after.Add(time.Duration(p)), true
 }
 
-// periodParts are those of a period. Longer ones than a hundred years are none.
-var periodParts = regexp.MustCompile(`^(?:(\d{1,4})w)?(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?$`)
+// mostPeriod is the longest period that a schedule may have.
+const mostPeriod = 100 * 365 * 24 * time.Hour
+
+var periodParts = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?$`)
 
 // ParsePeriod reads a time as people say it: weeks, days of 24 hours, hours and minutes,
-// as 2w, 7d, 36h or 1d12h. It is no less than a minute.
+// as 2w, 7d, 36h or 1d12h. It is at least a minute and at most a hundred years of 365 days.
 func ParsePeriod(text string) (time.Duration, error) {
 	m := periodParts.FindStringSubmatch(text)
 	if m == nil || text == "" {
@@ -51,7 +53,10 @@ func ParsePeriod(text string) (time.Duration, error) {
 	}
 	var d time.Duration
 	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
-		n, _ := strconv.Atoi(m[i+1]) // a few digits, or none
+		n, _ := strconv.Atoi(m[i+1]) // digits or none; of too many, the largest number
+		if time.Duration(n) > (mostPeriod-d)/unit {
+			return 0, fmt.Errorf("%s is more than a hundred years", text)
+		}
 		d += time.Duration(n) * unit
 	}
 	if d < leastPeriod {

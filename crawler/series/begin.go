@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,11 +40,26 @@ type Run struct {
 	Previous string   // directory of the newest snapshot before it that is over; empty if there is none
 	Changed  *Changed // what the job asks for otherwise: than the snapshot before did, or, of one that is gone on with, than it did when it was made; nil: nothing
 
-	lock *os.File
+	lock *lock
 }
 
 // Close lets others use the series.
-func (r *Run) Close() error { return r.lock.Close() }
+func (r *Run) Close() error { return r.lock.file.Close() }
+
+// Undo is Close for a run that is refused before it begins: a snapshot that Begin has made
+// is removed, and the series is as it was before. A snapshot that has other files by now
+// stays.
+func (r *Run) Undo() error {
+	if r.Resumed {
+		return r.lock.undo()
+	}
+	own := []string{FactsFile, JobFile, SeedsFile}
+	entries, err := os.ReadDir(r.Dir)
+	if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(own, e.Name()) }) {
+		return errors.Join(err, r.Close())
+	}
+	return errors.Join(os.RemoveAll(r.Dir), r.lock.undo())
+}
 
 // A DirError says that a directory is no place for a series.
 type DirError struct{ Dir, Text string }
@@ -81,16 +97,13 @@ func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	if err := s.checkPlace(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return nil, err
-	}
 	lock, err := s.lock(at.Now)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, lock.Close())
+			err = errors.Join(err, lock.undo())
 		}
 	}()
 	snapshots, err := s.Snapshots()
@@ -179,13 +192,13 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 			return err
 		}
 	}
-	if err := storage.SyncDir(whole); err != nil {
+	if err := s.syncDir(whole); err != nil {
 		return err
 	}
 	if err := os.Rename(whole, n.Dir); err != nil {
 		return err
 	}
-	return storage.SyncDir(s.Dir)
+	return s.syncDir(s.Dir)
 }
 
 // clear removes what a kill has left of snapshots that were being made: nothing was
@@ -214,11 +227,7 @@ func (s Series) writeFile(path string, content []byte) error {
 	}
 	_, err = f.Write(content)
 	if err == nil {
-		sync := (*os.File).Sync
-		if s.sync != nil {
-			sync = s.sync
-		}
-		err = sync(f)
+		err = s.sync(path, f.Sync)
 	}
 	return errors.Join(err, f.Close())
 }

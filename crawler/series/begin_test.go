@@ -3,7 +3,9 @@ package series_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,7 +87,7 @@ func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 		other := jobOf("two", "http://b.example/", "http://c.example/")
 		again := begin(t, s, other, series.Moment{Now: monday.Add(time.Hour), Due: monday.Add(7 * 24 * time.Hour)})
 		want := &series.Changed{Since: "20261123T030000Z.crawl", SeedsAdded: 2, SeedsRemoved: 1, File: true}
-		if !again.Resumed || again.Dir != first.Dir || !slices.Equal(again.Seeds, job.Options.Seeds) || cmp.Diff(want, again.Changed) != "" {
+		if !again.Resumed || again.Dir != first.Dir || again.Previous != "" || !slices.Equal(again.Seeds, job.Options.Seeds) || cmp.Diff(want, again.Changed) != "" {
 			t.Errorf("one that was stopped: %+v, %+v", again, again.Changed)
 		}
 		crawlInto(t, again, job, 0)
@@ -102,9 +104,15 @@ func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 		if err != nil || cmp.Diff(want, facts.Changed) != "" || facts.Previous != "20261123T030000Z.crawl" || !facts.Due.Equal(next.Start) || facts.Seeds != 2 || facts.Settings["depth"] != "2" {
 			t.Errorf("it keeps %+v, %v", facts, err)
 		}
-		for name, want := range map[string]string{series.SeedsFile: "http://b.example/\nhttp://c.example/\n", series.JobFile: "two"} {
-			if raw, err := os.ReadFile(filepath.Join(next.Dir, name)); err != nil || string(raw) != want {
-				t.Errorf("%s is %q: %v", name, raw, err)
+		for name, want := range map[string]string{series.SeedsFile: "http://b.example/\nhttp://c.example/\n", series.JobFile: "two", series.FactsFile: goldenFacts} {
+			raw, err := os.ReadFile(filepath.Join(next.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// There are more settings in each version.
+			text := regexp.MustCompile(`(?s)("settings": \{).*?(\n    "depth": "2",\n).*?(  \})`).ReplaceAllString(string(raw), "$1$2$3")
+			if diff := cmp.Diff(want, text); diff != "" {
+				t.Errorf("%s:\n%s", name, diff)
 			}
 		}
 		if diff := cmp.Diff(before, content(t, first.Dir)); diff != "" {
@@ -112,6 +120,34 @@ func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 		}
 	})
 }
+
+const goldenFacts = `{
+  "version": 1,
+  "due": "2026-11-30T03:00:00Z",
+  "began": "2026-12-01T03:00:00Z",
+  "previous": "20261123T030000Z.crawl",
+  "seeds": 2,
+  "seeds_sha256": "53f2a4a3f971f7b0c75f299d6f62e345cf35ac16b873a6a72a9b2ac65035d6ad",
+  "job_sha256": "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3",
+  "settings": {
+    "depth": "2",
+  },
+  "changed": {
+    "since": "20261123T030000Z.crawl",
+    "settings": [
+      {
+        "setting": "depth",
+        "was": "none",
+        "is": "2",
+        "way": "tighter"
+      }
+    ],
+    "seeds_added": 2,
+    "seeds_removed": 1,
+    "file": true
+  }
+}
+`
 
 // content is what the files of a directory hold.
 func content(t *testing.T, dir string) map[string]string {
@@ -168,13 +204,16 @@ func TestASnapshotIsOverWhenItsRunEndedByItself(t *testing.T) {
 // made anew.
 func TestAKillLeavesAWholeSnapshotOrNone(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
-	torn := filepath.Join(s.Dir, "20261123T030000Z.crawl.new")
-	if err := errors.Join(os.Mkdir(torn, 0o755), os.WriteFile(filepath.Join(torn, series.SeedsFile), []byte("http://to"), 0o644)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"20261122T030000Z.crawl.new", "20261123T030000Z.crawl.new", "notes.new"} {
+		torn := filepath.Join(s.Dir, name)
+		if err := errors.Join(os.Mkdir(torn, 0o755), os.WriteFile(filepath.Join(torn, series.SeedsFile), []byte("http://to"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r := begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
-	if _, err := os.Stat(torn); !errors.Is(err, os.ErrNotExist) || r.Resumed {
-		t.Errorf("%+v, what was torn: %v", r, err)
+	entries, err := os.ReadDir(s.Dir)
+	if names := fmt.Sprint(entries); err != nil || names != "[d 20261123T030000Z.crawl/ d notes.new/ - series.lock]" || r.Resumed {
+		t.Errorf("%+v, %v: %s", r, err, names)
 	}
 	end(t, r)
 	r = begin(t, s, jobOf("", "http://b.example/"), series.Moment{Now: monday.Add(time.Minute)})
@@ -193,10 +232,24 @@ func TestASeriesIsInUseByOne(t *testing.T) {
 	if err := s.Free(); !errors.As(err, &inUse) || !inUse.Since.Equal(monday) {
 		t.Errorf("%v", err)
 	}
+	if want := fmt.Sprintf("the series %s is in use by process %d, which runs since 2026-11-23T03:00:00Z: wait until it ends", s.Dir, os.Getpid()); inUse.Error() != want {
+		t.Errorf("%v, want %s", inUse, want)
+	}
+	lockFile := filepath.Join(s.Dir, series.LockFile)
+	if raw, err := os.ReadFile(lockFile); err != nil || string(raw) != fmt.Sprintf(`{"pid":%d,"started":"2026-11-23T03:00:00Z"}`+"\n", os.Getpid()) {
+		t.Errorf("%s, %v", raw, err)
+	}
+	if err := os.WriteFile(lockFile, []byte(`{"pid": 7, "started": 8}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Free(); err == nil || err.Error() != "the series "+s.Dir+" is in use by another process: wait until it ends" {
+		t.Errorf("one that does not say who has it: %v", err)
+	}
 	end(t, r)
 	if err := s.Free(); err != nil {
 		t.Error(err)
 	}
+	begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 }
 
 // Snapshots are made in the order of their times: by that the newest one is known.
@@ -247,6 +300,13 @@ func TestADirectoryOfOtherThingsIsNoPlaceForASeries(t *testing.T) {
 	}
 	if _, err := (series.Series{Dir: file}).Begin(jobOf(""), series.Moment{Now: monday}); err == nil || err.Error() != file+" is a file: a series is a directory" {
 		t.Error(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(link+".gone", link); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := (series.Series{Dir: link}).Begin(jobOf(""), series.Moment{Now: monday}); err == nil {
+		t.Errorf("a link that leads nowhere is a series: %+v", r)
 	}
 	s := series.Series{Dir: t.TempDir()}
 	for _, name := range []string{series.JobFile, "seeds.txt"} {
@@ -337,6 +397,10 @@ func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 // What was missed is kept once, whoever notes it, behind whatever a power cut has torn.
 func TestMissedRunsAreKeptOnce(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
+	gone := series.Series{Dir: filepath.Join(s.Dir, "gone")}
+	if err := gone.NoteSince(monday); err == nil {
+		t.Error("a missed run is noted in a directory that is not there")
+	}
 	if all, since, err := s.Missed(); len(all) > 0 || !since.IsZero() || err != nil {
 		t.Errorf("%v, %v, %v", all, since, err)
 	}
@@ -354,8 +418,9 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	if err := os.WriteFile(path, append(raw, raw...), 0o644); err != nil { // as of two who wrote at once
 		t.Fatal(err)
 	}
-	if all, _, err := s.Missed(); len(all) != 2 || err != nil {
-		t.Errorf("%v, %v", all, err)
+	all, _, err := s.Missed()
+	if text, _ := json.Marshal(all); err != nil || string(text) != `[{"due":"2026-11-30T03:00:00Z","why":"off","noted":"2026-12-01T03:00:00Z"},{"due":"2026-12-07T03:00:00Z","why":"off","noted":"2026-12-08T03:00:00Z"}]` {
+		t.Errorf("%s, %v", text, err)
 	}
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
@@ -373,7 +438,8 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	if err := s.NoteMissed(missed(1, series.WhyOverlap), missed(2, series.WhyOverlap), missed(3, series.WhyFailed), missed(3, series.WhyOff)); err != nil {
 		t.Fatal(err)
 	}
-	all, since, err := s.Missed()
+	var since time.Time
+	all, since, err = s.Missed()
 	if diff := cmp.Diff([]series.Missed{missed(1, series.WhyOff), missed(2, series.WhyOverlap), missed(3, series.WhyFailed)}, all); diff != "" || !since.Equal(monday) || err != nil {
 		t.Errorf("%v, %v:\n%s", since, err, diff)
 	}

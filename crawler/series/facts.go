@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func (c *Changed) any() bool {
 // and a *storage.DamagedError where they are not what was written.
 func (n Snapshot) ReadFacts() (f Facts, err error) {
 	path := filepath.Join(n.Dir, FactsFile)
-	raw, err := os.ReadFile(path)
+	raw, err := readRegular(path)
 	if err != nil {
 		return f, err
 	}
@@ -73,6 +74,19 @@ func (n Snapshot) ReadFacts() (f Facts, err error) {
 		return f, &storage.DamagedError{Path: path, Err: err}
 	}
 	return f, nil
+}
+
+// readRegular reads a file. The error is a *storage.DamagedError if path is no regular file: a
+// reader of a named pipe could wait for ever.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &storage.DamagedError{Path: path, Err: errors.New("it is no regular file")}
+	}
+	return os.ReadFile(path)
 }
 
 // ReadSeeds reads the seeds of a snapshot, as they were when it was made. The errors
@@ -83,7 +97,7 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 		return nil, err
 	}
 	path := filepath.Join(n.Dir, SeedsFile)
-	raw, err := os.ReadFile(path)
+	raw, err := readRegular(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -98,6 +112,35 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 	}
 	seeds, _, err := crawler.ReadSeeds(bytes.NewReader(raw), path)
 	return seeds, err
+}
+
+// Check compares the files that say what a snapshot was asked to be with each other, and
+// returns an error for each that is not what was written. A crawl that was not made by a series
+// has none.
+func (n Snapshot) Check() (wrong []*storage.DamagedError) {
+	facts, err := n.ReadFacts()
+	var damaged *storage.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		return append(wrong, damaged)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return append(wrong, &storage.DamagedError{Path: filepath.Join(n.Dir, FactsFile), Err: err})
+	}
+	for _, file := range []struct{ name, sum string }{{JobFile, facts.JobSum}, {SeedsFile, facts.SeedsSum}} {
+		path := filepath.Join(n.Dir, file.name)
+		raw, err := readRegular(path)
+		if err == nil && digest(raw) != file.sum {
+			err = fmt.Errorf("it is not what %s says", FactsFile)
+		}
+		if errors.As(err, &damaged) {
+			wrong = append(wrong, damaged)
+		} else if err != nil {
+			wrong = append(wrong, &storage.DamagedError{Path: path, Err: err})
+		}
+	}
+	return wrong
 }
 
 // facts are those of a snapshot that is about to be made.

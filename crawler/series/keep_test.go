@@ -1,8 +1,11 @@
 package series_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +39,27 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 				if want := i > 0 && j > 0; err != nil || refers != want {
 					t.Errorf("snapshot %d needs what is older than %d: %v, %v", i, j, refers, err)
 				}
+			}
+		}
+		// As many records as are looked at, and one that could not be read.
+		indexFile := filepath.Join(made[2].Dir, storage.IndexFile)
+		index, err := os.ReadFile(indexFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var revisit []byte
+		for line := range bytes.Lines(index) {
+			if bytes.Contains(line, []byte("warc/revisit")) {
+				revisit = line
+			}
+		}
+		unread := regexp.MustCompile(`"filename": *"[^"]*"`).ReplaceAll(revisit, []byte(`"filename": "gone.warc.gz"`))
+		for n, wantErr := range map[int]bool{999: true, 1000: false} {
+			if err := os.WriteFile(indexFile, slices.Concat(bytes.Repeat(revisit, n), unread), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if refers, err := made[2].RefersBehind(made[0].Start); refers || (err != nil) != wantErr {
+				t.Errorf("behind %d records: %v, %v", n, refers, err)
 			}
 		}
 		archive := filepath.Join(made[2].Dir, storage.ArchiveDir)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -35,24 +37,71 @@ type holder struct {
 	Started time.Time `json:"started"`
 }
 
-// lock takes the series for this process, until the file is closed. The error is an
-// *InUseError where another one has it.
-func (s Series) lock(now time.Time) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(s.Dir, LockFile), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
+// A lock is a LockFile that this process holds.
+type lock struct {
+	file    *os.File
+	was     []byte // its content before
+	made    bool   // it was not there before
+	madeDir bool   // nor was the directory of the series
+}
+
+// lock takes the series for this process, until the file is closed, and makes its directory
+// if it is not there. The error is an *InUseError where another one has it.
+func (s Series) lock(now time.Time) (l *lock, err error) {
+	l = &lock{}
+	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
+		l.madeDir = true
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	taken, err := tryLock(f)
-	if err == nil && !taken {
-		err = s.inUse(f)
+	for path := filepath.Join(s.Dir, LockFile); ; {
+		_, err := os.Stat(path)
+		l.made = errors.Is(err, fs.ErrNotExist)
+		if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+			return nil, err
+		}
+		taken, err := tryLock(l.file)
+		if err == nil && !taken {
+			err = s.inUse(l.file)
+		}
+		if err != nil {
+			return nil, errors.Join(err, l.file.Close())
+		}
+		if l.named(path) {
+			break
+		}
+		l.file.Close() // another process has undone a run meanwhile
 	}
-	if err == nil {
-		err = note(f, holder{os.Getpid(), now.UTC().Truncate(time.Second)})
+	if l.was, err = io.ReadAll(l.file); err == nil {
+		err = note(l.file, holder{os.Getpid(), now.UTC().Truncate(time.Second)})
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, l.file.Close())
 	}
-	return f, nil
+	return l, nil
+}
+
+// named reports whether the file that is held has the name still.
+func (l *lock) named(path string) bool {
+	is, err := l.file.Stat()
+	now, err2 := os.Stat(path)
+	return err == nil && err2 == nil && os.SameFile(is, now)
+}
+
+// undo lets the series go, and leaves of the lock what was there before.
+func (l *lock) undo() (err error) {
+	path := l.file.Name()
+	if l.made && runtime.GOOS != "windows" { // where no open file is removed
+		err = os.Remove(path) // it is held until it has no name
+	} else if err = l.file.Truncate(0); err == nil {
+		_, err = l.file.WriteAt(l.was, 0)
+	}
+	err = errors.Join(err, l.file.Close())
+	if l.madeDir && err == nil {
+		err = os.Remove(filepath.Dir(path))
+	}
+	return err
 }
 
 // Free returns an *InUseError where somebody makes a snapshot, and nil where nobody does.
@@ -74,9 +123,8 @@ func (s Series) Free() error {
 
 // inUse says who holds a file that is locked, as far as it is told there.
 func (s Series) inUse(f *os.File) error {
-	raw, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	var by holder
-	if err != nil || json.Unmarshal(raw, &by) != nil {
+	if json.NewDecoder(f).Decode(&by) != nil {
 		by = holder{}
 	}
 	return &InUseError{s.Dir, by.PID, by.Started}

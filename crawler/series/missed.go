@@ -1,7 +1,6 @@
 package series
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // MissedFile is the name of the file in a series that has the runs that did not happen,
@@ -44,39 +41,30 @@ type missedLine struct {
 // once. since is when somebody began to look when runs come; it is zero where nobody
 // has. A line that a kill or a power cut has torn counts for nothing.
 func (s Series) Missed() (all []Missed, since time.Time, err error) {
-	f, err := os.Open(filepath.Join(s.Dir, MissedFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, since, nil
-	}
-	if err != nil {
+	raw, err := os.ReadFile(filepath.Join(s.Dir, MissedFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, since, err
 	}
-	defer f.Close()
-	return readMissed(f)
+	all, since = readMissed(raw)
+	return all, since, nil
 }
 
-func readMissed(r io.Reader) (all []Missed, since time.Time, err error) {
+func readMissed(raw []byte) (all []Missed, since time.Time) {
 	known := map[int64]bool{}
-	in := bufio.NewReader(r)
-	for {
-		raw, err := in.ReadBytes('\n')
+	for text := range bytes.Lines(raw) {
 		var line missedLine
-		if whole := err == nil; whole && json.Unmarshal(raw, &line) == nil {
-			if !line.Since.IsZero() && since.IsZero() {
-				since = line.Since
-			}
-			if due := line.Due.Unix(); !line.Due.IsZero() && !known[due] {
-				known[due] = true
-				all = append(all, Missed{line.Due.UTC(), line.Why, line.Noted.UTC()})
-			}
+		if !bytes.HasSuffix(text, []byte("\n")) || json.Unmarshal(text, &line) != nil {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			return all, since, nil
+		if since.IsZero() {
+			since = line.Since
 		}
-		if err != nil {
-			return nil, since, err
+		if due := line.Due.Unix(); !line.Due.IsZero() && !known[due] {
+			known[due] = true
+			all = append(all, Missed{line.Due.UTC(), line.Why, line.Noted.UTC()})
 		}
 	}
+	return all, since
 }
 
 // NoteMissed keeps runs that did not happen: those that are noted already are left out,
@@ -110,20 +98,16 @@ func (s Series) NoteSince(now time.Time) error {
 
 // appendMissed adds lines to the file, all in one piece. While it is asked for them
 // nobody else adds any.
-func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) (err error) {
+func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, MissedFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer f.Close() // it is synced
 	if err := waitLock(f); err != nil {
 		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	raw, err := io.ReadAll(f)
-	if err != nil {
-		return err
-	}
-	known, since, err := readMissed(bytes.NewReader(raw))
 	if err != nil {
 		return err
 	}
@@ -132,7 +116,7 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 		text.WriteByte('\n') // behind a torn line
 	}
 	out := json.NewEncoder(&text)
-	added := lines(known, since)
+	added := lines(readMissed(raw))
 	for _, line := range added {
 		if err := out.Encode(line); err != nil {
 			return err
@@ -144,8 +128,5 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	if _, err := f.Write(text.Bytes()); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return storage.SyncDir(s.Dir)
+	return errors.Join(s.sync(f.Name(), f.Sync), s.syncDir(s.Dir))
 }

@@ -1,15 +1,15 @@
 package series
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 const (
@@ -21,7 +21,22 @@ const (
 type Series struct {
 	Dir string
 
-	sync func(*os.File) error // in tests, in the place of (*os.File).Sync; nil: that
+	syncing func(path string) error // in tests, called before each sync, which fails with its error; nil: none
+}
+
+// sync syncs a file or a directory.
+func (s Series) sync(path string, sync func() error) error {
+	if s.syncing != nil {
+		if err := s.syncing(path); err != nil {
+			return err
+		}
+	}
+	return sync()
+}
+
+// syncDir makes sure that the names in a directory outlast a power cut.
+func (s Series) syncDir(path string) error {
+	return s.sync(path, func() error { return storage.SyncDir(path) })
 }
 
 // A Snapshot is one crawl of a series.
@@ -51,7 +66,7 @@ func Open(dir string) (Series, error) {
 // left out, and so is a file of such a name. A directory that does not exist yet has
 // none.
 func (s Series) Snapshots() ([]Snapshot, error) {
-	entries, err := os.ReadDir(s.Dir)
+	entries, err := os.ReadDir(s.Dir) // by name, which is by time
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -61,7 +76,6 @@ func (s Series) Snapshots() ([]Snapshot, error) {
 			all = append(all, Snapshot{Dir: filepath.Join(s.Dir, e.Name()), Start: start})
 		}
 	}
-	slices.SortFunc(all, func(a, b Snapshot) int { return cmp.Compare(a.Dir, b.Dir) })
 	return all, nil
 }
 

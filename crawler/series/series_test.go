@@ -43,6 +43,13 @@ func TestADirectoryWithoutSnapshotsIsNoSeries(t *testing.T) {
 			t.Errorf("%s: %v, want ErrNoSeries", dir, err)
 		}
 	}
+	file := filepath.Join(empty, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := series.Open(file); err == nil || errors.Is(err, series.ErrNoSeries) {
+		t.Errorf("a file: %v", err)
+	}
 }
 
 func FuzzParseSnapshotName(f *testing.F) {

@@ -2,31 +2,31 @@ package series
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// Each file of a snapshot is on disk before the snapshot has its name, and a disk that
-// fails leaves none.
+// Each file of a snapshot is on disk before the snapshot has its name, the names are on
+// disk before Begin returns, and a disk that fails leaves no snapshot that is not whole.
 func TestASnapshotIsSyncedBeforeItHasItsName(t *testing.T) {
 	job := Job{File: []byte("a: b"), Options: &crawler.Options{Seeds: []string{"http://a.example/"}}}
 	at := Moment{Now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)}
 	var synced []string
-	s := Series{Dir: t.TempDir()}
-	s.sync = func(f *os.File) error {
-		if raw, err := os.ReadFile(f.Name()); err != nil || len(raw) == 0 {
-			t.Errorf("%s is synced before it is written: %v", f.Name(), err)
+	s := Series{Dir: filepath.Join(t.TempDir(), "weekly")}
+	s.syncing = func(path string) error {
+		if raw, err := os.ReadFile(path); err == nil && len(raw) == 0 {
+			t.Errorf("%s is synced before it is written", path)
 		}
-		if all, err := s.Snapshots(); err != nil || len(all) > 0 {
-			t.Errorf("%s is synced after its snapshot has its name: %v", f.Name(), err)
-		}
-		synced = append(synced, filepath.Base(f.Name()))
-		return f.Sync()
+		all, err := s.Snapshots()
+		synced = append(synced, fmt.Sprintf("%s, %d snapshots, %v", filepath.Base(path), len(all), err))
+		return nil
 	}
 	r, err := s.Begin(job, at)
 	if err != nil {
@@ -35,23 +35,48 @@ func TestASnapshotIsSyncedBeforeItHasItsName(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(synced)
-	if want := []string{JobFile, SeedsFile, FactsFile}; !slices.Equal(synced, slices.Sorted(slices.Values(want))) {
-		t.Errorf("synced are %v, want %v", synced, want)
+	slices.Sort(synced[:3])
+	if diff := cmp.Diff([]string{
+		"job.yaml, 0 snapshots, <nil>", "seeds.txt, 0 snapshots, <nil>", "snapshot.json, 0 snapshots, <nil>",
+		"20261123T030000Z.crawl.new, 0 snapshots, <nil>", "weekly, 1 snapshots, <nil>",
+	}, synced); diff != "" {
+		t.Error(diff)
 	}
-	for _, name := range synced {
-		failing := errors.New("the disk fails")
-		s := Series{Dir: t.TempDir(), sync: func(f *os.File) error {
-			if filepath.Base(f.Name()) == name {
-				return failing
-			}
-			return f.Sync()
-		}}
-		if _, err := s.Begin(job, at); !errors.Is(err, failing) {
+	for _, name := range []string{JobFile, SeedsFile, FactsFile, "20261123T030000Z.crawl.new", "weekly"} {
+		s := failingAt(t, name)
+		if _, err := s.Begin(job, at); !errors.Is(err, errDisk) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if all, err := s.Snapshots(); err != nil || len(all) > 0 {
+		if all, err := s.Snapshots(); err != nil || len(all) > 0 != (name == "weekly") {
 			t.Errorf("%s cannot be synced: %v, %v", name, all, err)
+		}
+		if err := s.Free(); err != nil {
+			t.Errorf("%s cannot be synced: %v", name, err)
+		}
+	}
+}
+
+var errDisk = errors.New("the disk fails")
+
+// failingAt returns a series that cannot sync one name.
+func failingAt(t *testing.T, name string) Series {
+	return Series{Dir: filepath.Join(t.TempDir(), "weekly"), syncing: func(path string) error {
+		if filepath.Base(path) == name {
+			return errDisk
+		}
+		return nil
+	}}
+}
+
+// A missed run that is not on disk is not noted.
+func TestMissedRunsAreSynced(t *testing.T) {
+	for _, name := range []string{MissedFile, "weekly"} {
+		s := failingAt(t, name)
+		if err := os.Mkdir(s.Dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.NoteSince(time.Now()); !errors.Is(err, errDisk) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -1,0 +1,80 @@
+package provenance
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+// mostCounted is how many sites are counted in memory; the counts of more are sorted in files.
+const mostCounted = 4096
+
+// A hostCounts counts requests by their sites, in bounded memory.
+type hostCounts struct {
+	most   int
+	counts map[frontier.Site]int64
+	order  *crawllog.Order // counts by host and site
+}
+
+func newHostCounts(temp string) hostCounts {
+	return hostCounts{mostCounted, map[frontier.Site]int64{}, crawllog.NewOrder(temp)}
+}
+
+func (h *hostCounts) close() error { return h.order.Close() }
+
+func (h *hostCounts) add(site frontier.Site) error {
+	if _, known := h.counts[site]; !known {
+		if len(h.counts) >= h.most {
+			if err := h.spill(); err != nil {
+				return err
+			}
+		}
+		site = frontier.Site(strings.Clone(string(site))) // it would keep the whole line
+	}
+	h.counts[site]++
+	return nil
+}
+
+// spill puts all counts in memory into the order.
+func (h *hostCounts) spill() error {
+	for site, n := range h.counts {
+		key := append(append([]byte(site.Host()), 0), site...)
+		if err := h.order.Add(key, binary.AppendUvarint(nil, uint64(n))); err != nil {
+			return err
+		}
+	}
+	clear(h.counts)
+	return nil
+}
+
+// figures tells how many sites and hosts there are, and the hosts with the most requests.
+func (h *hostCounts) figures(f *Figures) error {
+	if err := h.spill(); err != nil {
+		return err
+	}
+	var host, site []byte
+	f.TopHosts = []Count{}
+	err := h.order.Each(func(key, value []byte) error {
+		name, of, _ := bytes.Cut(key, []byte{0})
+		if f.Hosts == 0 || !bytes.Equal(name, host) {
+			if len(f.TopHosts) == 2*mostTop {
+				f.TopHosts = mostFrequent(f.TopHosts)
+			}
+			f.Hosts++
+			f.TopHosts = append(f.TopHosts, Count{Name: string(name)})
+			host, site = append(host[:0], name...), site[:0]
+		}
+		if !bytes.Equal(of, site) {
+			f.Sites++
+			site = append(site[:0], of...)
+		}
+		n, _ := binary.Uvarint(value)
+		f.TopHosts[len(f.TopHosts)-1].N += int64(n)
+		return nil
+	})
+	f.TopHosts = mostFrequent(f.TopHosts)
+	return err
+}

@@ -1,0 +1,165 @@
+package provenance
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A Restored file is one that is not as provenance.json says, and as that says again.
+type Restored struct {
+	Name string
+	How  string // a clause: how it was made
+	Text []byte
+}
+
+// mostRestored is how long a file may be that Restore makes again, in bytes.
+const mostRestored = 64 << 20
+
+// mostFlipped is how long a file may be in which a bit is looked for, in bytes: that takes time
+// with the square of its length.
+const mostFlipped = 16 << 10
+
+// Restore makes files again that are not as the provenance.json in dir says: files that became
+// longer, or have one flipped bit, those that are the same in another snapshot, and the
+// lists that Write has written, of the state and the log of the crawl. It returns those that
+// have the digest in provenance.json then. It writes nothing. Of Options only OptOut counts.
+// The errors are those of Write.
+func Restore(ctx context.Context, dir string, differ []Difference, o Options) (all []Restored, err error) {
+	text, err := readBounded(filepath.Join(dir, File), mostFile)
+	if err != nil {
+		return nil, err
+	}
+	var p Provenance
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, err
+	}
+	var lists map[string][]byte
+	for _, d := range differ {
+		i := slices.IndexFunc(p.Outputs, func(o Output) bool { return o.Name == d.File })
+		if i < 0 || p.Outputs[i].Bytes > mostRestored || !filepath.IsLocal(filepath.FromSlash(d.File)) {
+			continue
+		}
+		of := p.Outputs[i]
+		text, how, err := found(dir, of)
+		if err != nil {
+			return nil, err
+		}
+		if text != nil {
+			all = append(all, Restored{of.Name, how, text})
+			continue
+		}
+		if lists == nil {
+			if lists, err = again(ctx, dir, Options{OptOut: o.OptOut, Now: p.Written}); err != nil {
+				return nil, err
+			}
+		}
+		name := of.Name
+		if name == "seeds.txt" {
+			name = SeedsFile // the same, of a snapshot of a series
+		}
+		if text, ok := lists[name]; ok && of.is(text) {
+			all = append(all, Restored{of.Name, "it is made again of the state and the log", text})
+		}
+	}
+	return all, nil
+}
+
+// is reports whether text is the file.
+func (o Output) is(text []byte) bool {
+	sum := sha256.Sum256(text)
+	return o.Bytes == int64(len(text)) && o.SHA256 == hex.EncodeToString(sum[:])
+}
+
+// found looks for the text of a file in what it became, and in the directories beside dir; nil
+// if it is not there.
+func found(dir string, of Output) (text []byte, how string, err error) {
+	name := filepath.FromSlash(of.Name)
+	text, err = readBounded(filepath.Join(dir, name), mostRestored)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTooLong) {
+		return nil, "", err
+	}
+	if int64(len(text)) > of.Bytes && of.is(text[:of.Bytes]) {
+		return text[:of.Bytes], fmt.Sprintf("%d bytes after its end are put aside", int64(len(text))-of.Bytes), nil
+	}
+	if at, ok := unflip(text, of); ok {
+		return text, fmt.Sprintf("one bit of byte %d had flipped", at), nil
+	}
+	beside, err := os.ReadDir(filepath.Join(dir, ".."))
+	if err != nil {
+		return nil, "", nil
+	}
+	for _, d := range beside {
+		if text, err := readBounded(filepath.Join(dir, "..", d.Name(), name), of.Bytes); err == nil && of.is(text) {
+			return text, d.Name() + " has the same", nil
+		}
+	}
+	return nil, "", nil
+}
+
+// unflip turns the one bit of a text that makes it the file, and says in which byte.
+func unflip(text []byte, of Output) (at int, ok bool) {
+	if int64(len(text)) != of.Bytes || of.Bytes > mostFlipped {
+		return 0, false
+	}
+	for i := range text {
+		for bit := range 8 {
+			text[i] ^= 1 << bit
+			if of.is(text) {
+				return i, true
+			}
+			text[i] ^= 1 << bit
+		}
+	}
+	return 0, false
+}
+
+// again makes the lists of a crawl as Write does at a time.
+func again(ctx context.Context, dir string, o Options) (lists map[string][]byte, err error) {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	temp, err := os.MkdirTemp("", "permesso-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	w := newWriter(ctx, dir, state, o)
+	w.into = temp
+	defer func() { err = errors.Join(err, w.discard()) }()
+	for _, step := range []func() error{w.begin, w.readLog, w.readPages, w.writeLists} {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	lists = map[string][]byte{}
+	for _, s := range w.staged {
+		if lists[s.name], err = os.ReadFile(s.file.Name()); err != nil {
+			return nil, err
+		}
+	}
+	var seeds bytes.Buffer
+	for _, url := range w.Seeds.List {
+		io.WriteString(&seeds, url+"\n")
+	}
+	if w.Seeds.File == "" {
+		lists[SeedsFile] = seeds.Bytes()
+	}
+	return lists, nil
+}

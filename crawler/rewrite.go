@@ -1,0 +1,97 @@
+package crawler
+
+import (
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// ArchiveWriter returns what makes lines of pages.jsonl and links.jsonl again of answers in
+// the archive of a crawl, by the settings of its last run: those are read from the state of
+// the crawl. It is a storage.RepairOptions.Writer.
+func ArchiveWriter(from Values) (storage.Writer, error) {
+	s, ok, err := ReadStored(from)
+	if err != nil || !ok {
+		return nil, err
+	}
+	f, err := fetch.New(fetch.Options{Policy: s.Options.policy(), UserAgent: s.Options.Identity.UserAgent(), MaxSize: s.Options.MaxSize})
+	if err != nil {
+		return nil, err
+	}
+	w := &archiveWriter{opts: s.Options, fetcher: f}
+	if w.opts.Output == nil {
+		w.opts.Output = usualOutputs
+	}
+	return w.lines, nil
+}
+
+// An archiveWriter makes pages of answers in an archive.
+type archiveWriter struct {
+	opts    Options
+	fetcher *fetch.Fetcher
+}
+
+// lines returns what was written of an answer.
+func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []storage.LinkRecord, error) {
+	x := &fetch.Exchange{Status: a.Status, Header: a.Header, Head: a.Head, Started: a.Date, Truncated: a.Truncated}
+	if x.Trouble() != frontier.NoTrouble || a.Capture.Truncated && a.Truncated == "" {
+		return nil, nil, nil // it was requested again, or it is not known why its body is cut
+	}
+	u, err := frontier.ParseURL(a.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := archivedEntry(u, a.Fields)
+	if strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)) {
+		return nil, nil, nil // a robots.txt
+	}
+	r := &storage.PageRecord{}
+	for _, f := range a.Fields {
+		switch f.Name {
+		case "robotsFetched":
+			if r.Robots, err = time.Parse(time.RFC3339Nano, f.Value); err != nil {
+				return nil, nil, err
+			}
+		case "robotsRule":
+			r.Rule = f.Value
+		case "usage":
+			if u, ok := storage.ParseUsage(f.Value); ok {
+				r.Usage = append(r.Usage, u)
+			}
+		case "license":
+			r.License = append(r.License, f.Value)
+		case "tdmPolicy":
+			r.TDMPolicy = append(r.TDMPolicy, f.Value)
+		case "change":
+			r.Change = f.Value
+		case storage.FieldTextDigest:
+			r.TextDigest = f.Value
+		}
+	}
+	if !x.Head {
+		resp, err := a.Open()
+		if err != nil {
+			return nil, nil, err
+		}
+		defer resp.Body.Close()
+		if x.Body, err = w.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
+			return nil, nil, err
+		}
+	}
+	p := newPage(new(Page), e, &fetch.Result{Page: x}, w.opts.reading())
+	page := func() *storage.PageRecord {
+		is := p.record(nil, w.opts.writes(OutputBodies))
+		is.Robots, is.Rule, is.Usage, is.License, is.TDMPolicy = r.Robots, r.Rule, r.Usage, r.License, r.TDMPolicy
+		is.Change, is.TextDigest = r.Change, r.TextDigest
+		return is
+	}
+	pages := []*storage.PageRecord{page()}
+	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
+		p.Text() // for its digest, and then it has an encoding, if that was not taken over
+		pages = append(pages, page())
+	}
+	return pages, p.edges(), nil
+}
