@@ -34,8 +34,10 @@ func commands() []command {
 		{"ab", "compare two builds of this program, run by run", runAB},
 		{"web", "serve the web alone, for any crawler", runWeb},
 		{"frontier", "measure the frontier and the state file without a web", runFrontier},
+		{"readers", "measure the commands that read a whole crawl", runReaders},
 		{"behave", "ask the contestants how they behave", runBehave},
 		{childCommand, "", runChild},
+		{sealCommand, "", runSeal},
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -57,20 +59,30 @@ func (p *process) run(ctx context.Context) error {
 
 func (p *process) measure() { p.cpu = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime() }
 
-// anonymousMemory is the RssAnon of a process in bytes: what it holds without
-// files that it has mapped. It is 0 where the system does not tell.
+// anonymousMemory is the RssAnon of a process and of its children in bytes: what they hold
+// without files that they have mapped. It is 0 where the system does not tell.
 func anonymousMemory(pid int) int64 {
+	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	all := int64(0)
+	for _, path := range children {
+		b, _ := os.ReadFile(path) // the thread may have ended
+		for _, child := range strings.Fields(string(b)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				all += anonymousMemory(pid)
+			}
+		}
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0
+		return all
 	}
 	_, rest, _ := bytes.Cut(b, []byte("\nRssAnon:"))
 	f := bytes.Fields(rest)
 	if len(f) == 0 {
-		return 0
+		return all
 	}
 	kib, _ := strconv.ParseInt(string(f[0]), 10, 64)
-	return kib << 10
+	return all + kib<<10
 }
 
 // A webProcess is a web in a process of its own.

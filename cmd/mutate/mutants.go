@@ -206,6 +206,15 @@ func (f *finder) visit(n ast.Node) bool {
 		if k > 1 && f.src(n.Results[k-1]) == "false" {
 			return false // "0, false": nobody looks at the number
 		}
+		if k > 1 && f.fails(n.Results[k-1]) {
+			// "0, err": nor here
+			for _, r := range n.Results {
+				if !isLiteral(r) {
+					ast.Inspect(r, f.visit)
+				}
+			}
+			return false
+		}
 	case *ast.BlockStmt:
 		f.statements(n.List)
 	case *ast.CommClause:
@@ -229,6 +238,27 @@ func (f *finder) condition(e ast.Expr) {
 func isError(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && (id.Name == "err" || strings.HasSuffix(id.Name, "err") || strings.HasSuffix(id.Name, "Err"))
+}
+
+// fails reports whether a result is an error, as far as its text tells.
+func (f *finder) fails(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.CallExpr:
+		return makesError(f.src(e.Fun))
+	case *ast.UnaryExpr:
+		lit, ok := e.X.(*ast.CompositeLit)
+		return ok && e.Op == token.AND && strings.HasSuffix(f.src(lit.Type), "Error")
+	}
+	return isError(e)
+}
+
+// isLiteral reports whether an expression is a number or a string.
+func isLiteral(e ast.Expr) bool {
+	if u, ok := e.(*ast.UnaryExpr); ok {
+		e = u.X
+	}
+	_, ok := e.(*ast.BasicLit)
+	return ok
 }
 
 // statements removes each of those that can be missed. What is assigned is still

@@ -54,6 +54,13 @@ func words(n int) row {
 	}
 	return row{Name: "a" + f(errors.New("read")), skip: ""}
 }
+
+func fails() (int, string, error) {
+	if err != nil {
+		return -1, f(2), err
+	}
+	return 0, "", fmt.Errorf("%d", 3)
+}
 `
 	want := `
 3 : 4 + 1: const size = (4 + 1)
@@ -96,6 +103,14 @@ func words(n int) row {
 40 words: + to -: return row{Name: "a" - f(errors.New("read")), skip: ""}
 40 words: remove: skip: "": return row{Name: "a" + f(errors.New("read")), }
 40 words: "" to "mutant": return row{Name: "a" + f(errors.New("read")), skip: "mutant"}
+44 fails: return at once: if true { return *new(int), *new(string), *new(error) }
+44 fails: drop error: err: if false && err != nil {
+44 fails: != to ==: if err == nil {
+45 fails: 2 + 1: return -1, f((2 + 1)), err
+45 fails: 2 - 1: return -1, f((2 - 1)), err
+45 fails: return no error: return -1, f(2), nil
+47 fails: 3 + 1: return 0, "", fmt.Errorf("%d", (3 + 1))
+47 fails: 3 - 1: return 0, "", fmt.Errorf("%d", (3 - 1))
 `
 	list, err := mutants("p.go", []byte(source))
 	if err != nil {
