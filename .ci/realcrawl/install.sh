@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs nginx, vsftpd, caddy, haproxy, python3, curl and the documentation packages that the real
-# crawl serves. Does nothing when all of them are there.
+# Installs nginx, vsftpd, caddy, haproxy, tinyproxy, python3, curl, openssl, iproute2 and the
+# documentation packages that the real crawl serves. Does nothing when all of them are there.
 set -euo pipefail
 
 docs=(apache2-doc python3-doc postgresql-doc sqlite3-doc debian-policy)
@@ -20,8 +20,11 @@ command -v nginx >/dev/null && [ -e /etc/nginx/mime.types ] || missing+=(nginx-l
 command -v vsftpd >/dev/null || missing+=(vsftpd)
 command -v caddy >/dev/null || missing+=(caddy)
 command -v haproxy >/dev/null || missing+=(haproxy)
+command -v tinyproxy >/dev/null || missing+=(tinyproxy)
 command -v python3 >/dev/null || missing+=(python3)
 command -v curl >/dev/null || missing+=(curl)
+command -v openssl >/dev/null || missing+=(openssl)
+command -v ip >/dev/null || missing+=(iproute2)
 have_docs || missing+=("${docs[@]}")
 [ ${#missing[@]} -gt 0 ] || exit 0
 

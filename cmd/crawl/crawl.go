@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,11 +25,12 @@ type screen struct {
 	width func() int    // of lines for people; nil: they are for programs
 	most  time.Duration // that the run may take; 0: no limit
 
-	control bool   // others may come to the crawl
-	figures string // the address for metrics; empty: none
-	again   string // how the crawl goes on, in place of "the same command goes on"
-	over    bool   // a run that ends by its patience or its time is not gone on with: it is a snapshot of a series
-	onEnd   string // a command that is told how it ended; empty: none
+	control bool         // others may come to the crawl
+	figures net.Listener // for metrics; nil: none
+	again   string       // how the crawl goes on, in place of "the same command goes on"
+	over    bool         // a run that ends by its patience or its time is not gone on with: it is a snapshot of a series
+	onEnd   string       // a command that is told how it ended; empty: none
+	undo    undos        // of what was made for a run, if that is refused
 	record  recorder
 }
 
@@ -66,25 +68,28 @@ func (s screen) columns() int {
 }
 
 // crawl runs a crawl from its first line to its summary.
-func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) error {
+func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) (err error) {
 	var c *crawler.Crawler
 	began := false
+	defer func() {
+		if err != nil && !began {
+			err = errors.Join(err, show.undo.all())
+		}
+	}()
 	doors := &doors{p: p, control: show.control, figures: show.figures}
 	opts.OnStart = func(s crawler.Start) {
 		began = true
 		p.start(s, opts, show)
 		doors.let(c, opts.Dir)
 	}
-	c, err := crawler.New(opts)
-	if err != nil {
+	if c, err = crawler.New(opts); err != nil {
 		return err
 	}
 	if c.Idle() {
+		began = true
 		return p.idle(ctx, c, opts, show)
 	}
-	if err := doors.show(c); err != nil {
-		return err
-	}
+	doors.show(c)
 	defer doors.close()
 	if opts.Delay < 200*time.Millisecond && opts.Delay != 0 && !opts.AllowPrivate && len(opts.ConnectTo) == 0 {
 		p.note("crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
@@ -144,7 +149,10 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 	again, is := show.again, exitOf(s)
 	if show.over {
 		if again = ""; s.End == crawler.EndPatience || s.End == crawler.EndTime {
-			again, is = "the snapshot is over: the same command makes the next one", nil
+			again, is = snapshotOver, nil
+			if nothingFetched(s) {
+				is = errNothing
+			}
 		}
 	}
 	if perr := p.summary(s, dir, again, show.json); perr != nil {

@@ -53,7 +53,10 @@ func (t *diffText) caution() {
 		t.line("not the web", "seeds: %d more, %d less: %s", t.Seeds.Added, t.Seeds.Removed, strings.Join(t.Seeds.First, " "))
 	}
 	for _, s := range []diff.Snapshot{t.Was, t.Is} {
-		if s.Waiting > 0 {
+		switch {
+		case s.Waiting > 0 && isOver(s.Dir):
+			t.line("not fetched", "%s is over, and has not fetched %s: it might have found more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
+		case s.Waiting > 0:
 			t.line("not ended", "%s may yet ask for %s, and find more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
 		}
 	}

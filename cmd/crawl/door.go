@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -11,23 +12,32 @@ import (
 // doors are the ways in to a crawl that runs.
 type doors struct {
 	p       *program
-	control bool   // a socket in the crawl's directory is wanted
-	figures string // the address for metrics; empty: none
+	control bool         // a socket in the crawl's directory is wanted
+	figures net.Listener // for metrics; nil: none
 	open    []*door.Door
 }
 
-// show opens the address for figures: without it, who asked for them would watch nothing.
-func (d *doors) show(c *crawler.Crawler) error {
-	if d.figures == "" {
-		return nil
+// listen takes the address for figures, before anything of a crawl is made: without it, a
+// run whose user wants to watch it would not be watched. It is nil if none is wanted.
+func listen(address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
 	}
-	one, err := door.OpenAt(d.figures, door.Looks(c.Status))
+	l, err := door.Listen(address)
 	if err != nil {
-		return usage("--metrics %s: %v: give another address, as 127.0.0.1:9464", d.figures, err)
+		return nil, usage("--metrics %s: %v: give another address, as 127.0.0.1:9464", address, err)
 	}
+	return l, nil
+}
+
+// show answers at the address for figures.
+func (d *doors) show(c *crawler.Crawler) {
+	if d.figures == nil {
+		return
+	}
+	one := door.ServeAt(d.figures, door.Looks(c.Status))
 	d.open = append(d.open, one)
 	d.p.note("crawl: figures at http://%s/metrics", one.Where())
-	return nil
 }
 
 // let opens the socket, once the directory is this process's. A crawl goes on without.

@@ -34,7 +34,7 @@ type exitMeaning struct {
 }
 
 var exitCodes = []exitMeaning{
-	{exitDone, "done: nothing is left; or a limit that was asked for is reached; or what is left, which is listed, belongs to sites that were given up, were excluded, or have spent their budget",
+	{exitDone, "done: nothing is left; or a limit that was asked for is reached; or what is left, which is listed, belongs to sites that were given up, were excluded, or have spent their budget; or a snapshot of a series is over",
 		"Nothing. The same command asks for what is new in its seeds; the budgets and limits of a crawl count for all of its runs together."},
 	{exitFatal, "fatal",
 		"Read the message: it names what could not be done, as a file that cannot be written."},
@@ -43,7 +43,7 @@ var exitCodes = []exitMeaning{
 	{exitCheck, "done, but a check failed",
 		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that is not as it was written (`provenance --verify`), an earlier crawl that is not at hand (`verify`)."},
 	{exitNothing, "nothing could be fetched",
-		"Read the summary: it says of each site why. Nothing is lost: the same command tries again."},
+		"Read the summary: it says of each site why. Nothing is lost: the same command tries again, with `--series` in the next snapshot."},
 	{exitDiskFull, "disk full, or another limit of the machine",
 		"Make room, or raise the limit that the message names. The same command goes on."},
 	{exitState, "the crawl is damaged, or a purge or repair of it was not finished",
@@ -192,7 +192,10 @@ func exitOf(s crawler.Summary) error {
 		return &exit{exitLater, nil}
 	}
 	if nothingFetched(s) {
-		return &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}
+		return errNothing
 	}
 	return nil
 }
+
+// errNothing ends a run of a crawl that has no answer of any site.
+var errNothing = &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}

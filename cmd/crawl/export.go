@@ -51,7 +51,8 @@ Of a series, the directory that has a crawl for each time, jsonl, csv and parque
 rows of all crawls that have ended, and a column more, the first: snapshot, when the crawl
 began.
 
-What cannot be read is named and left out, and the command exits with 3.`,
+What cannot be read is named and left out, and the command exits with 3. So it does if a
+WACZ lacks bodies that its records repeat: they were purged, or are in another crawl.`,
 		Example: `  crawl export news.crawl --format csv --output news.csv
   crawl export news.crawl --format parquet --check
   crawl export weekly --format parquet
@@ -213,10 +214,16 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	if err != nil {
 		return err
 	}
-	damaged := 0
+	damaged, away := 0, 0
 	for _, s := range source.sources() {
 		s.Temp = f.temp
 		s.Damaged = func(d *export.Damage) error {
+			if errors.As(d, new(*storage.AwayError)) { // all of them are counted in Missing
+				if away++; away <= maxProblems {
+					p.note("crawl: %v", d)
+				}
+				return nil
+			}
 			if damaged++; damaged <= maxProblems {
 				p.note("crawl: %v; this is left out", d)
 			}
@@ -248,11 +255,16 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	default:
 		return exportError(dir, err)
 	}
-	return p.exportedTo(f, kind, n, out, damaged+source.unread)
+	var missing export.Missing
+	if source.Source != nil {
+		missing = source.Missing
+	}
+	return p.exportedTo(f, kind, n, out, damaged+source.unread, missing)
 }
 
-// exportedTo tells what an export came to. The error is that of the damaged parts.
-func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int) error {
+// exportedTo tells what an export came to. The error is that of the damaged parts, and of
+// what a package lacks.
+func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int, missing export.Missing) error {
 	checked := ""
 	if f.check {
 		checked = "; read again, and whole"
@@ -265,10 +277,20 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	if damaged > maxProblems {
 		p.note("crawl: and %d more", damaged-maxProblems)
 	}
+	var lacks []string
 	if damaged > 0 {
-		return &exit{exitCheck, fmt.Errorf("%s could not be read; everything else is exported (crawl verify says more)", plural(damaged, "part"))}
+		lacks = append(lacks, plural(damaged, "part")+" could not be read")
 	}
-	return nil
+	if missing.Purged > 0 {
+		lacks = append(lacks, fmt.Sprintf("records without their body, since it was purged: %d", missing.Purged))
+	}
+	if missing.Away > 0 {
+		lacks = append(lacks, fmt.Sprintf("records without their body, since it is in a crawl that is not at hand: %d", missing.Away))
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return &exit{exitCheck, fmt.Errorf("%s; everything else is exported (crawl verify says more)", strings.Join(lacks, "; "))}
 }
 
 // openExported finds what is to be exported.

@@ -63,7 +63,7 @@ func asText(o crawler.Options) map[string]string {
 
 // elsewhere are the flags that are no options of a crawl: the scripts see what
 // they do.
-var elsewhere = []string{"dir", "name", "contact", "progress", "json", "log-level", "log-file", "metrics", "on-end", "fresh", "job", "dry-run", "series", "due", "provenance", "sign-key"}
+var elsewhere = []string{"dir", "column", "name", "contact", "progress", "json", "log-level", "log-file", "metrics", "on-end", "fresh", "job", "dry-run", "series", "due", "provenance", "sign-key"}
 
 // Each flag sets one option, and only that; crawler's tests see what that does.
 // A flag that is added needs a row.

@@ -290,7 +290,7 @@ func (j *jobFile) openSeeds(p *program) (seeds []string) {
 		if file := filepath.Join(filepath.Dir(j.name), arg); !filepath.IsAbs(arg) && exists(file) {
 			arg = file
 		}
-		some, err := p.seedsOf(arg)
+		some, err := p.seedsOf(arg, j.flags.column)
 		if err != nil {
 			j.wrong(at, "seeds: %v", err)
 		} else if len(some) == 0 {

@@ -48,7 +48,7 @@ func slow(host string) bool { return strings.IndexByte("13579", host[len("h")]) 
 // notes who was asked for what, as a site owner would.
 type growingWeb struct {
 	t       *testing.T
-	idle    sync.Cond // no connection is open
+	open    *connections
 	mu      sync.Mutex
 	grow    bool
 	run     int                 // of the crawler: how often it was started before
@@ -58,13 +58,12 @@ type growingWeb struct {
 	served  map[string][]int    // runs in which a URL was asked for
 	safe    map[string]bool     // URLs that the crawl had acknowledged at a kill
 	last    map[string]time.Time
-	conns   map[net.Conn]bool
 }
 
 func (w *growingWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	now := time.Now()
-	if r.Host == "probe" {
+	if r.Host == probeHost {
 		w.mu.Unlock()
 		return
 	}
@@ -134,41 +133,13 @@ func (w *growingWeb) more(host, url string) []string {
 	return links
 }
 
-func (w *growingWeb) state(c net.Conn, s http.ConnState) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch s {
-	case http.StateNew:
-		w.conns[c] = true
-	case http.StateClosed, http.StateHijacked:
-		delete(w.conns, c)
-	}
-	if len(w.conns) == 0 {
-		w.idle.Broadcast()
-	}
-}
-
-// drain waits until what a crawler that was killed has still asked is answered:
-// nobody may count that as asked by the next one. Connections are taken in
-// order, so that before the one of drain there is none.
-func (w *growingWeb) drain(address string) {
+// next waits until what a crawler that was killed has requested is answered: it does not
+// count as requested by the next one.
+func (w *growingWeb) next(address string) {
 	w.t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	req, err := http.NewRequest("GET", "http://"+address, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Host = "probe"
-	res, err := client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	res.Body.Close()
+	w.open.drain(w.t, address)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.conns) > 0 {
-		w.idle.Wait()
-	}
 	w.run++
 }
 
@@ -205,14 +176,13 @@ func TestKills(t *testing.T) {
 func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	w := &growingWeb{
 		t: t, grow: true, links: map[string][]string{}, known: map[string]bool{}, counter: map[string]int{},
-		served: map[string][]int{}, safe: map[string]bool{}, last: map[string]time.Time{}, conns: map[net.Conn]bool{},
+		served: map[string][]int{}, safe: map[string]bool{}, last: map[string]time.Time{}, open: newConnections(),
 	}
-	w.idle.L = &w.mu
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: w, ConnState: w.state, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: w, ConnState: w.open.state, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	// The web. It ends with the crawl.
 	go func() { served <- server.Serve(listen) }()
@@ -236,7 +206,7 @@ func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	}
 	for kill := range kills {
 		killAfter(t, exec.Command(binary, args...), time.Duration(20+random.IntN(380))*time.Millisecond)
-		w.drain(address)
+		w.next(address)
 		verifyCrawl(t, dir)
 		w.check(dir, filepath.Join(work, "copy"))
 		if t.Failed() {
@@ -249,7 +219,7 @@ func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
 		t.Fatalf("the last run: %v\n%s", err, out)
 	}
-	w.drain(address)
+	w.next(address)
 	v := verifyCrawl(t, dir)
 	w.ended(dir, kills)
 	r, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -13,16 +15,30 @@ type logFile struct {
 	is   os.FileInfo
 }
 
-// logTo is where what is reported goes: a file, or standard error.
-func (p *program) logTo(path string) (io.Writer, error) {
+// logTo is where what is reported goes: a file, or standard error. undo removes a file that
+// was made and has nothing in it; nil: none was made.
+func (p *program) logTo(path string) (to io.Writer, undo func() error, err error) {
 	if path == "" {
-		return p.err, nil
+		return p.err, nil, nil
 	}
+	_, before := os.Lstat(path)
 	l := &logFile{path: path}
 	if err := l.open(); err != nil {
-		return nil, usage("--log-file: %v", err)
+		return nil, nil, usage("--log-file: %v", err)
 	}
-	return l, nil
+	if errors.Is(before, fs.ErrNotExist) {
+		undo = l.remove
+	}
+	return l, undo, nil
+}
+
+// remove removes the file if nothing was written to it.
+func (l *logFile) remove() error {
+	is, err := l.file.Stat()
+	if err := errors.Join(err, l.file.Close()); err != nil || is.Size() > 0 {
+		return err
+	}
+	return os.Remove(l.path)
 }
 
 func (l *logFile) open() error {

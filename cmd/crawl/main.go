@@ -11,9 +11,14 @@ import (
 	"io"
 	"log"
 	"os"
+	"path/filepath"
+	"slices"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -86,6 +91,7 @@ May a crawler ask for it?
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
+	root.PersistentPreRun = sweepSockets
 	root.SetVersionTemplate("crawl (permesso) {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
@@ -105,4 +111,25 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return usage("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
+}
+
+// sweepSockets removes the sockets that killed runs have left in the crawls that a command
+// names, and in those of a series.
+func sweepSockets(cmd *cobra.Command, args []string) {
+	if dir := cmd.Flags().Lookup("dir"); dir != nil {
+		args = append(slices.Clip(args), dir.Value.String())
+	}
+	for _, dir := range args {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		door.Sweep(dir)
+		snapshots, err := series.Series{Dir: dir}.Snapshots()
+		if err != nil || exists(filepath.Join(dir, storage.StateFile)) {
+			continue
+		}
+		for _, s := range snapshots {
+			door.Sweep(s.Dir)
+		}
+	}
 }

@@ -104,7 +104,8 @@ func readersOf(dir string) [][]string {
 	}
 }
 
-// contents is what the files below a directory hold, by their paths; a directory has none.
+// contents is what the files below a directory hold, with their modes, by their paths; a
+// directory holds nothing.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -116,9 +117,9 @@ func contents(t *testing.T, root string) map[string]string {
 		if err != nil {
 			return err
 		}
-		if all[name] = ""; info.Mode().IsRegular() {
+		if all[name] = info.Mode().String(); info.Mode().IsRegular() {
 			raw, err := os.ReadFile(path)
-			all[name] = "file " + string(raw)
+			all[name] += " " + string(raw)
 			return err
 		}
 		return nil

@@ -62,7 +62,7 @@ func TestTheCommandAtTheEndIsToldOfFailures(t *testing.T) {
 // need be told.
 func TestALogFileIsBegunAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	w, err := (&program{}).logTo(path)
+	w, _, err := (&program{}).logTo(path)
 	if err != nil {
 		t.Fatal(err)
 	}

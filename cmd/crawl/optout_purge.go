@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,9 +35,10 @@ each record stands one of the same length that says so; nothing else moves.
 What stays: crawl.log, and the copies of robots.txt, which prove to the owner how he
 was asked; and URLs, where other pages link to them. Exports and reports that were made
 of the crawl are to be made anew. Whoever is not on the list is asked again by a crawl
-that goes on. A page that had the same body as one that is gone has none any more, and
-a later crawl of a series that repeats one has none either: each is purged by itself, and
-those that know this one are named.
+that goes on. A body that several pages share is archived once. If it goes, the pages of
+other hosts that repeat it lose it, too: they are counted, by host. A later crawl of a
+series that repeats it loses it as well: each is purged by itself, and those that know this
+one are named.
 
 No crawl may run in the directory. A purge that was broken off is finished by the same
 command; until then the crawl cannot go on.`,
@@ -154,6 +156,9 @@ func (p *program) allowed(dir string, planned *storage.Purged) error {
 	if !p.interactive() {
 		return usage("nobody can be asked whether %s is to go from %s for good: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
 	}
+	if lost := bodilessInWords(planned.Bodiless); lost != "" {
+		p.note("crawl: %s", lost)
+	}
 	fmt.Fprintf(p.err, "Take %s out of %s for good? [y/N] ", takenInWords(planned.Taken), printable(dir))
 	line, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
@@ -171,6 +176,8 @@ type purgedLine struct {
 	Places   []takenJSON      `json:"places"`
 	URLs     int              `json:"urls"` // that are told as opted out now; 0 with --dry-run
 	Moved    map[string]int64 `json:"moved,omitempty"`
+	Bodiless int64            `json:"bodiless"`                   // records that stay and lose their body
+	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // the same, by the host of their URL
 	Others   []string         `json:"others,omitempty"`
 	Behind   []string         `json:"behind,omitempty"` // crawls that may repeat what goes
 	Problems int              `json:"problems"`
@@ -195,7 +202,10 @@ func takenAs(place string, t storage.Taken) takenJSON {
 func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Purged, f purgeFlags) error {
 	var err error
 	if f.json {
-		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, Problems: done.Problems}
+		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, By: done.Bodiless, Problems: done.Problems}
+		for _, n := range done.Bodiless {
+			line.Bodiless += n
+		}
 		line.Others, line.Behind = derived(dir), storage.Behind(dir)
 		for _, place := range slices.Sorted(maps.Keys(done.By)) {
 			line.Places = append(line.Places, takenAs(place, done.By[place]))
@@ -217,6 +227,9 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	}
 	for _, name := range slices.Sorted(maps.Keys(done.Moved)) {
 		text = append(text, fmt.Sprintf("%s was moved away, with what goes from the index: %s", name, plural(int(done.Moved[name]), "answer")))
+	}
+	if lost := bodilessInWords(done.Bodiless); lost != "" {
+		text = append(text, lost)
 	}
 	switch {
 	case done.None():
@@ -242,6 +255,29 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 		}
 	}
 	return nil
+}
+
+// bodilessInWords says which records lose their body with a purge; "" if none does.
+func bodilessInWords(hosts map[string]int64) string {
+	const most = 10
+	var total int64
+	for _, n := range hosts {
+		total += n
+	}
+	if total == 0 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(hosts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(hosts[b], hosts[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names[:min(len(names), most)] {
+		parts = append(parts, fmt.Sprintf("%s %d", name, hosts[name]))
+	}
+	if more := len(names) - len(parts); more > 0 {
+		parts = append(parts, "and "+plural(more, "host")+" more")
+	}
+	return fmt.Sprintf("records of other pages that are left without their body, since it is the same as one that goes: %d (%s)", total, strings.Join(parts, ", "))
 }
 
 func optedOutNow(urls int) string {

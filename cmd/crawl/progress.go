@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,10 +160,7 @@ func nothingInWords(s crawler.Summary) string {
 	for _, c := range inOrder(s.Errors) {
 		words := c.words(stageInWords)
 		if c.of == string(fetch.StageDNS) {
-			words = plural(c.n, "host name") + " do not resolve"
-			if c.n == 1 {
-				words = "1 host name does not resolve"
-			}
+			words = unresolved(s)
 		}
 		parts = append(parts, words)
 	}
@@ -170,6 +168,32 @@ func nothingInWords(s crawler.Summary) string {
 		text += ": " + strings.Join(parts, ", ")
 	}
 	return text
+}
+
+// unresolved says how many host names do not resolve: of names, not of requests that failed.
+// Without the sites of the crawl their number is not known.
+func unresolved(s crawler.Summary) string {
+	names := map[string]bool{}
+	for _, st := range s.Waiting {
+		if what, _, _ := strings.Cut(st.Given.Detail, ":"); what == string(fetch.StageDNS) {
+			names[hostName(st.Site)] = true
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "host names do not resolve"
+	case 1:
+		return "1 host name does not resolve"
+	}
+	return plural(len(names), "host name") + " do not resolve"
+}
+
+// hostName is the host of a site, without its port.
+func hostName(site frontier.Site) string {
+	if name, _, err := net.SplitHostPort(site.Host()); err == nil {
+		return name
+	}
+	return site.Host()
 }
 
 // waiting says how much is left, and lists the sites that it belongs to.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -71,12 +73,20 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 	}
 	var r *storage.Repair
 	p.meanwhile(reading("repair", dir), func() {
-		r, err = storage.NewRepair(dir, storage.RepairOptions{Moved: f.moved, Temp: f.temp, Beside: append([]string{provenance.File, provenance.SignatureFile}, writtenTogether...)})
+		r, err = storage.NewRepair(dir, storage.RepairOptions{
+			Moved: f.moved, Temp: f.temp, Writer: crawler.ArchiveWriter,
+			Beside: sealedFiles(),
+		})
+		if err == nil && r.Sound {
+			if err = p.mendSeal(dir, f, r); err != nil {
+				err = errors.Join(err, r.Discard())
+			}
+		}
 	})
 	if err != nil {
 		return err
 	}
-	if r.Sound || f.dryRun {
+	if len(r.Changed) == 0 || f.dryRun {
 		return errors.Join(r.Discard(), p.repaired(dir, r, f))
 	}
 	if !f.yes {
@@ -155,10 +165,14 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	switch {
 	case r.Sound:
 		text = append(text, dir+": all as it was written: nothing was changed")
+	case len(r.Changed) == 0:
+		text = append(text, dir+": nothing was changed")
 	case f.dryRun:
 		text = append(text, fmt.Sprintf("%s: nothing was changed; these files would be replaced: %s", dir, strings.Join(r.Changed, ", ")))
 	default:
 		text = append(text, fmt.Sprintf("%s: replaced %s; those of before are in %s: delete it once nothing is missed", dir, strings.Join(r.Changed, ", "), r.Aside))
+	}
+	if len(r.Changed) > 0 && !f.dryRun && (!r.Restored || slices.Contains(r.Changed, provenance.File)) {
 		text = append(text, "what was made of the crawl before is to be made anew: crawl provenance "+dir)
 	}
 	for _, line := range text {

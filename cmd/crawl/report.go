@@ -54,7 +54,7 @@ by crawl diff. --json prints the same figures for programs. Docs: docs/report.md
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON in place of the page")
 	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in DIR)")
 	flags.StringVar(&f.since, "since", "", "`directory` of an earlier crawl: tell what has changed since")
-	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 500 bytes a request and what links.jsonl has (default: the system's)")
+	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 800 bytes a request and what links.jsonl has (default: the system's)")
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,8 @@ Each week a snapshot of the same job, which knows of the one before:
 The server of a site that is not public yet:
   crawl run --connect-to example.org:443:127.0.0.1:8443 https://example.org/`,
 		Long: `run crawls from URLs, from seed files (one URL per line, # comments; a tag
-behind a tab marks what is found from it), or from standard input (-).
+behind a tab marks what is found from it), or from standard input (-). With --column
+these files are CSV or TSV.
 
 The crawl lives in one directory. The same command goes on with it, whatever
 ended it before; flags that are not as in the last run are listed and recorded.
@@ -83,21 +85,32 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 	if _, err := logger(io.Discard, f.log); err != nil {
 		return err
 	}
+	// What can be refused is, before anything of the crawl is made or moved.
+	show := p.screen(f.show, f.json) // what is logged stands above the block
+	log, made, err := p.logTo(f.logFile)
+	if err != nil {
+		return err
+	}
+	show.undo.add(made)
+	if show.figures, err = listen(f.metrics); err != nil {
+		return errors.Join(err, show.undo.all())
+	}
+	if show.figures != nil {
+		defer show.figures.Close()
+	}
 	if f.series != "" {
 		snapshot, wrong := p.beginSnapshot(f, &opts)
 		if wrong != nil {
-			return wrong
+			return errors.Join(wrong, show.undo.all())
 		}
+		show.undo.add(snapshot.Undo)
 		defer snapshot.Close()
 	} else if f.fresh {
-		if err := p.moveAside(opts.Dir); err != nil {
-			return err
+		back, wrong := p.moveAside(opts.Dir)
+		if wrong != nil {
+			return errors.Join(wrong, show.undo.all())
 		}
-	}
-	show := p.screen(f.show, f.json) // what is logged stands above the block
-	log, err := p.logTo(f.logFile)
-	if err != nil {
-		return err
+		show.undo.add(back)
 	}
 	if opts.Logger, err = logger(log, f.log); err != nil {
 		return err
@@ -106,7 +119,7 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		defer shared.Close()
 		opts.Shared = shared
 	}
-	show.control, show.figures, show.onEnd = p.guests, f.metrics, f.onEnd
+	show.control, show.onEnd = p.guests, f.onEnd
 	show.over = f.series != ""
 	show.record = recorder{f.provenance == "yes", key}
 	return p.crawl(ctx, opts, show)
@@ -126,7 +139,7 @@ func (p *program) asked(f *runFlags, given func(flag string) bool, args []string
 	case len(args) == 0:
 		err = usage("no seeds: give a URL, a file with one URL per line, - for standard input, or --job FILE")
 	default:
-		seeds, err = p.seeds(args)
+		seeds, err = p.seeds(args, f.column)
 		dir = defaultDir(args[0])
 	}
 	if err != nil {
@@ -152,18 +165,22 @@ func (p *program) job(f *runFlags, given func(flag string) bool, args []string) 
 	}
 	if len(args) == 0 {
 		seeds = j.openSeeds(p)
-	} else if seeds, err = p.seeds(args); err != nil {
+	} else if seeds, err = p.seeds(args, f.column); err != nil {
 		return nil, "", err
 	}
 	j.settle(&f.opts)
 	return seeds, j.dir(), j.err()
 }
 
-// seeds reads the arguments: files that exist, standard input, URLs and hosts.
-func (p *program) seeds(args []string) ([]string, error) {
+// seeds reads the arguments: files that exist, standard input, URLs and hosts. column is that
+// of --column.
+func (p *program) seeds(args []string, column string) ([]string, error) {
+	if column != "" && !slices.ContainsFunc(args, func(arg string) bool { return arg == "-" || exists(arg) }) {
+		return nil, usage("--column names a column of seed files, and none is given: give a file, or leave --column out")
+	}
 	var seeds []string
 	for _, arg := range args {
-		some, err := p.seedsOf(arg)
+		some, err := p.seedsOf(arg, column)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +192,7 @@ func (p *program) seeds(args []string) ([]string, error) {
 	return seeds, nil
 }
 
-func (p *program) seedsOf(arg string) ([]string, error) {
+func (p *program) seedsOf(arg, column string) ([]string, error) {
 	var r io.Reader
 	name := arg
 	switch info, err := os.Stat(arg); {
@@ -201,7 +218,7 @@ func (p *program) seedsOf(arg string) ([]string, error) {
 		}
 		return one, nil
 	}
-	return p.readSeeds(r, name)
+	return p.readSeeds(r, name, column)
 }
 
 // isFileName reports whether a name ends like that of a list of seeds.
@@ -238,16 +255,17 @@ func defaultDir(seed string) string {
 	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 }
 
-// moveAside makes room for a new crawl. Nothing is deleted.
-func (p *program) moveAside(dir string) error {
+// moveAside makes room for a new crawl. Nothing is deleted. back brings it back, if no new
+// crawl has begun.
+func (p *program) moveAside(dir string) (back func() error, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if run, held := storage.Holder(dir); held {
-		return &storage.InUseError{Dir: dir, Run: run}
+		return nil, &storage.InUseError{Dir: dir, Run: run}
 	}
 	if !exists(filepath.Join(dir, storage.StateFile)) && storage.Remains(dir) == "" {
-		return usage("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
+		return nil, usage("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
 	}
 	first := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
 	to := first
@@ -255,8 +273,31 @@ func (p *program) moveAside(dir string) error {
 		to = first + "-" + strconv.Itoa(n)
 	}
 	if err := os.Rename(dir, to); err != nil {
-		return err
+		return nil, err
 	}
 	p.note("crawl: the crawl that was in %s is now in %s", dir, to)
-	return nil
+	return func() error {
+		if exists(dir) {
+			return nil
+		}
+		p.note("crawl: no new crawl has begun: the one in %s is in %s again", to, dir)
+		return os.Rename(to, dir)
+	}, nil
+}
+
+// undos take back what was made for a run that is refused, the last first.
+type undos []func() error
+
+// add adds one; nil is none.
+func (u *undos) add(undo func() error) {
+	if undo != nil {
+		*u = append(*u, undo)
+	}
+}
+
+func (u undos) all() (err error) {
+	for _, undo := range slices.Backward(u) {
+		err = errors.Join(err, undo())
+	}
+	return err
 }

@@ -15,12 +15,15 @@ import (
 const maxBadSeeds = 10
 
 // readSeeds reads a seed file. Lines that are no seeds are named and left out; a file that
-// is no list of URLs is refused, with what it looks like.
-func (p *program) readSeeds(r io.Reader, name string) ([]string, error) {
+// is no list of URLs is refused, with what it looks like. With column it is a table.
+func (p *program) readSeeds(r io.Reader, name, column string) ([]string, error) {
 	in := bufio.NewReaderSize(r, 4096)
 	head, _ := in.Peek(4096) // an error of the file comes again
 	if what := notText(head); what != "" {
 		return nil, usage("%s is %s: write one URL on each line, as UTF-8", name, what)
+	}
+	if column != "" {
+		return p.readColumn(in, name, column)
 	}
 	lines, bad, err := crawler.ReadSeeds(in, name)
 	if err != nil {
@@ -73,7 +76,7 @@ func columnsOf(head []byte) string {
 			same = same && strings.Count(line, comma) == n
 		}
 		if same {
-			return ", such as cut -d'" + comma + "' -f1 FILE | crawl run -"
+			return ", or name the column that has them, such as --column 1"
 		}
 	}
 	return ""

@@ -41,19 +41,58 @@ func TestFilesThatAreNoSeedLists(t *testing.T) {
 		"UTF-16":               {wide(urls, true), "file is UTF-16", 0},
 		"UTF-16, no mark":      {wide(urls, false), "file is UTF-16", 0},
 		"gzip":                 {"\x1f\x8b\x08" + urls, "file is compressed by gzip", 0},
-		"CSV":                  {"https://example.org/,news\nhttps://example.com/,shop\n", "file looks like CSV: write one URL on each line, such as cut -d','", 0},
-		"CSV, other way":       {"name;url\nnews;https://example.org/\n", "cut -d';'", 0},
-		"CSV with bad lines":   {strings.Repeat("a name,https://example.org/\n", 30), "20 lines more are no URLs: is it a list of them? Write one URL on each line, such as cut", 0},
+		"CSV":                  {"https://example.org/,news\nhttps://example.com/,shop\n", "file looks like CSV: write one URL on each line, or name the column that has them, such as --column 1", 0},
+		"CSV, other way":       {"name;url\nnews;https://example.org/\n", "such as --column 1", 0},
+		"CSV with bad lines":   {strings.Repeat("a name,https://example.org/\n", 30), "20 lines more are no URLs: is it a list of them? Write one URL on each line, or name the column", 0},
 		"a Latin-1 comment":    {"# caf\xe9\nhttps://example.org/\n", "", 1},
 		"a letter that is cut": {"# " + strings.Repeat("é", 3000) + "\nhttps://example.org/\n", "", 1},
 	} {
 		var said bytes.Buffer
-		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file")
+		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file", "")
 		if c.want == "" && (err != nil || len(seeds) != c.seeds) || c.want != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %d seeds, %v", name, len(seeds), err)
 		}
 		if n := strings.Count(said.String(), "\n"); n > maxBadSeeds {
 			t.Errorf("%s: %d lines are said", name, n)
+		}
+	}
+}
+
+// --column takes the seeds from a column of a table, by its name or number.
+func TestSeedsOfATable(t *testing.T) {
+	t.Parallel()
+	const two = "id,url,name\n1,http://a.example/,A\n2,\"http://b.example/?q=1,2\",\"B \"\"b\"\"\"\n"
+	for name, c := range map[string]struct{ text, column, seeds, said, err string }{
+		"by name":            {two, "url", "http://a.example/ http://b.example/?q=1,2", "", ""},
+		"by number":          {two, "2", "http://a.example/ http://b.example/?q=1,2", "", ""},
+		"other case":         {two, "URL", "http://a.example/ http://b.example/?q=1,2", "", ""},
+		"a mark":             {"\ufeffurl,x\r\nhttp://a.example/,\r\n", "url", "http://a.example/", "", ""},
+		"a quoted header":    {"\ufeff\"url\",x\nhttp://a.example/,\n", "url", "http://a.example/", "", ""},
+		"tabs":               {"url\tname\nhttp://a.example/\tA, or B\n", "url", "http://a.example/", "", ""},
+		"semicolons":         {"name;url\nA;http://a.example/\n", "url", "http://a.example/", "", ""},
+		"no header":          {"http://a.example/,1\nb.example,2\n", "1", "http://a.example/ b.example", "", ""},
+		"an empty value":     {"url,x\n,1\nhttp://a.example/,2\n", "url", "http://a.example/", "", ""},
+		"a short line":       {"x,url\n1\n2,http://a.example/\n", "url", "http://a.example/", "file:2: it has 1 column, and no column 2; this line is left out", ""},
+		"no URL":             {"x,url\n1,not a url\n2,http://a.example/\n", "url", "http://a.example/", "file:2: ", ""},
+		"a tab in a value":   {"x,url\n1,\"http://a.example/\ttag\"\n", "url", "", "file:2: there is a tab", ""},
+		"lines in a value":   {"x,url\n\"a\nb\",http://a.example/\n1,bad url\n", "url", "http://a.example/", "file:4: ", ""},
+		"no such name":       {two, "link", "", "", `--column: file:1 has no column "link": it has id, url, name; a number counts from 1 on`},
+		"a name like it":     {two, "ulr", "", "", "did you mean url?"},
+		"no such number":     {two, "4", "", "", "--column: file:1 has no column 4: it has 3 columns"},
+		"the number 0":       {two, "0", "", "", "--column: file:1 has no column 0"},
+		"a quotation mark":   {"x,url\n1,\"http://a.example/\n", "url", "", "", "file:2:22:"},
+		"one in the middle":  {"x,url\n1,http://a.example/\"b\n", "url", "", "", "file:2:20: bare \" in non-quoted-field: mend the line"},
+		"the wrong column":   {"url,x\n" + strings.Repeat("http://a.example/,no url\n", 12), "x", "", "file:2: ", "file: column x has no URL in 2 lines more: is it the right one?"},
+		"UTF-16":             {"\xff\xfeu\x00", "url", "", "", "file is UTF-16"},
+		"nothing but a line": {"url\n", "url", "", "", ""},
+	} {
+		var said bytes.Buffer
+		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file", c.column)
+		if c.err == "" && err != nil || c.err != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v, want %q", name, err, c.err)
+		}
+		if strings.Join(seeds, " ") != c.seeds || !strings.Contains(said.String(), c.said) || c.said == "" && said.Len() > 0 {
+			t.Errorf("%s: %q, said %q", name, seeds, &said)
 		}
 	}
 }

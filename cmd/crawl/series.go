@@ -11,6 +11,18 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/series"
 )
 
+// snapshotOver says of a snapshot in the place of sameCommand that no run goes on with it.
+const snapshotOver = "the snapshot is over: the same command makes the next one"
+
+// isOver reports whether a crawl is a snapshot of a series that is over.
+func isOver(dir string) bool {
+	if !exists(filepath.Join(dir, series.FactsFile)) {
+		return false
+	}
+	state, err := series.Snapshot{Dir: dir}.State()
+	return err == nil && state.Over
+}
+
 // checkSeries refuses what makes no sense together with --series, and says where the
 // crawl would live that begins now.
 func (f *runFlags) checkSeries() (dir string, err error) {

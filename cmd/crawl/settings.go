@@ -16,6 +16,7 @@ import (
 type runFlags struct {
 	opts                        crawler.Options // as the settings are
 	dir, name, job, excludeFrom string
+	column                      string
 	show, log                   string
 	metrics, onEnd, logFile     string
 	provenance, signKey         string
@@ -60,6 +61,8 @@ func (f *runFlags) own() []crawler.Setting {
 			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
 		{Name: "job", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.job, typeFile, nil},
 			Help: "job file with seeds, identity and settings by the names of these flags, which win over it (crawl init writes one)"},
+		{Name: "column", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.column, "column", nil},
+			Help: "seed files are CSV or TSV: the column with the URLs, by its name in the first line, or by its number from 1 on"},
 		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
 			Help: "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression"},
 		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.dir, typeDir, nil},

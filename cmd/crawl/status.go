@@ -182,7 +182,11 @@ func statusHead(s crawler.Status) string {
 		ended := crawler.Summary{End: s.End}
 		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
 		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.Pages, s.Crawl.Done, s.Run.Errors
-		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), ending(ended))
+		end := ending(ended)
+		if isOver(s.Dir) {
+			end = strings.Replace(end, sameCommand, snapshotOver, 1)
+		}
+		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), end)
 	case crawler.StateKilled:
 		return fmt.Sprintf("nobody runs it; its last run was killed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateNoRoom:

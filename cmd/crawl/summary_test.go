@@ -217,3 +217,22 @@ func TestAnOutputThatFailsIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// Host names that do not resolve are counted as names: each once, however many sites and
+// requests it has.
+func TestHostNamesThatDoNotResolveAreCountedOnce(t *testing.T) {
+	var s crawler.Summary
+	s.End, s.Errors = crawler.EndUnasked, map[string]int{"dns": 7}
+	for _, want := range []struct{ site, detail, text string }{
+		{"http://other.test", "connect", "host names do not resolve"},
+		{"http://a.test", "dns", "1 host name does not resolve"},
+		{"https://a.test", "dns", "1 host name does not resolve"},
+		{"http://a.test:8080", "dns", "1 host name does not resolve"},
+		{"http://b.test", "dns", "2 host names do not resolve"},
+	} {
+		s.Waiting = append(s.Waiting, frontier.SiteStatus{Site: frontier.Site(want.site), Queued: 1, Given: frontier.Fate{Code: frontier.SiteDead, Detail: want.detail}})
+		if got := ending(s); got != "nothing could be fetched: "+want.text {
+			t.Errorf("with %s: %q, want %q", want.site, got, want.text)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -26,6 +27,9 @@ type sealCheck struct {
 	purged  bool            // records were taken out of WARC files
 	named   map[string]bool // files that storage.Check has found damaged
 	problem func(error)
+
+	differs []provenance.Difference // that problem was called with
+	broken  string                  // why provenance.json says nothing of the crawl; empty: it does
 }
 
 // run calls problem with each file that is not as provenance.json says. It returns the time of
@@ -47,6 +51,7 @@ func (s *sealCheck) run() (before time.Time, err error) {
 	case errors.As(err, &used), errors.As(err, &system):
 		return before, err
 	case err != nil:
+		s.broken = err.Error()
 		s.problem(err)
 		return before, nil
 	}
@@ -65,6 +70,7 @@ func (s *sealCheck) run() (before time.Time, err error) {
 		if s.named[d.File] || s.away(d.File) || since && !s.constant(of.Provenance, d) {
 			continue
 		}
+		s.differs = append(s.differs, d)
 		err := fmt.Errorf("%s %s (%s)", d.File, d.Why, provenance.File)
 		if d.File == storage.IndexFile || d.File == indexPart {
 			err = &storage.IndexError{Err: err}
@@ -88,13 +94,23 @@ func (s *sealCheck) rewritten(of *provenance.Verified) bool {
 	})
 }
 
-// orphans names the files whose provenance.json is missing.
+// orphans names the files whose provenance.json is missing, unless a kill came before it had
+// its name.
 func (s *sealCheck) orphans() {
+	if provenance.BrokenOff(s.dir) {
+		return
+	}
 	for _, name := range writtenTogether {
 		if exists(filepath.Join(s.dir, name)) {
-			s.problem(&sealError{fmt.Errorf("%s is missing, with which %s was written", provenance.File, name)})
-			return
+			err := fmt.Errorf("%s is missing, with which %s was written", provenance.File, name)
+			s.broken = err.Error()
+			s.problem(&sealError{err})
+			break
 		}
+	}
+	for _, err := range (series.Snapshot{Dir: s.dir}).Check() {
+		s.problem(&sealError{err})
+		s.differs = append(s.differs, provenance.Difference{File: filepath.Base(err.Path), Why: "is damaged: " + err.Err.Error()})
 	}
 }
 
@@ -118,7 +134,7 @@ func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) 
 }
 
 // frozenFiles are written when a snapshot of a series begins, and never again.
-var frozenFiles = []string{"job.yaml", "seeds.txt", "snapshot.json"}
+var frozenFiles = []string{series.JobFile, series.SeedsFile, series.FactsFile}
 
 // indexPart is the index of a crawl that goes on.
 const indexPart = "index.part"

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// withProvenance makes two crawls of the demo, each with its provenance.
-func withProvenance(t *testing.T) (one, other string) {
+// withProvenance makes crawls of the demo, each with its provenance.
+func withProvenance(t *testing.T, dirs ...string) {
 	t.Helper()
-	root := t.TempDir()
-	one, other = filepath.Join(root, "one"), filepath.Join(root, "other")
-	for _, dir := range []string{one, other} {
+	for _, dir := range dirs {
 		for _, args := range [][]string{{"demo", "--dir", dir}, {"provenance", dir}} {
 			var said bytes.Buffer
 			if code := run(args, nil, &bytes.Buffer{}, &said); code != exitDone {
@@ -25,7 +24,7 @@ func withProvenance(t *testing.T) (one, other string) {
 			}
 		}
 	}
-	return one, other
+
 }
 
 // verifiedHere is what crawl verify says of a crawl.
@@ -38,7 +37,9 @@ func verifiedHere(t *testing.T, dir string) (code int, out string) {
 
 // Each damage of a file that is written with provenance.json, and of that itself, is named.
 func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
-	whole, other := withProvenance(t)
+	root := t.TempDir()
+	whole, other := filepath.Join(root, "one"), filepath.Join(root, "other")
+	withProvenance(t, whole, other)
 	if code, out := verifiedHere(t, whole); code != exitDone {
 		t.Fatalf("exit %d: %s", code, out)
 	}
@@ -83,15 +84,34 @@ func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
 	}
 }
 
+// A kill before provenance.json has got its name is no damage of the files that have theirs.
+func TestVerifyOfAProvenanceThatWasBrokenOff(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "one")
+	withProvenance(t, dir)
+	path := filepath.Join(dir, provenance.File)
+	f, err := outfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() // it stays, as after a kill
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := verifiedHere(t, dir); code != exitDone {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
 // A state file that is shorter than it was is named, also where no page of it is lost.
 func TestVerifyNamesAStateThatWasCut(t *testing.T) {
-	whole, _ := withProvenance(t)
+	whole := filepath.Join(t.TempDir(), "one")
+	withProvenance(t, whole)
 	info, err := os.Stat(filepath.Join(whole, storage.StateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range int64(24) {
-		for _, size := range []int64{info.Size() * n / 24, info.Size() - 1 - n*n} {
+	for n := range int64(8) {
+		for _, size := range []int64{info.Size() * n / 8, info.Size() - 1 - 9*n*n} {
 			dir := filepath.Join(t.TempDir(), "copy")
 			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Truncate(filepath.Join(dir, storage.StateFile), size)); err != nil {
 				t.Fatal(err)
@@ -106,15 +126,33 @@ func TestVerifyNamesAStateThatWasCut(t *testing.T) {
 // What people and other commands may change is no damage; a provenance of before the last
 // change is told, and what was written with it is compared all the same.
 func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
-	dir, _ := withProvenance(t)
+	dir := filepath.Join(t.TempDir(), "one")
+	withProvenance(t, dir)
 	if err := os.WriteFile(filepath.Join(dir, provenance.DatasheetFile), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, out := verifiedHere(t, dir); code != exitDone || strings.Contains(out, "of before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	if code := run([]string{"index", dir}, nil, &bytes.Buffer{}, &bytes.Buffer{}); code != exitDone {
-		t.Fatal(code)
+	// crawl index makes the files of before, and leaves the state as it is.
+	if err := os.Truncate(filepath.Join(dir, storage.IndexFile), 9); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"index", dir}, {"provenance", "--verify", dir}} {
+		var said bytes.Buffer
+		if code := run(args, nil, &said, &said); code != exitDone {
+			t.Fatalf("%v: exit %d: %s", args, code, said.String())
+		}
+	}
+	if code, out := verifiedHere(t, dir); code != exitDone || strings.Contains(out, "of before") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}}) // as a run does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if code, out := verifiedHere(t, dir); code != exitDone || !strings.Contains(out, "provenance.json is of before the last run, purge or crawl index") {
 		t.Errorf("exit %d: %s", code, out)

@@ -45,8 +45,8 @@ func Open(dir string, h http.Handler) (*Door, error) {
 	return d, nil
 }
 
-// OpenAt answers at a TCP address. One without a host is of this machine alone.
-func OpenAt(address string, h http.Handler) (*Door, error) {
+// Listen takes a TCP address for ServeAt. One without a host is of this machine alone.
+func Listen(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host, port = "", address
@@ -54,12 +54,11 @@ func OpenAt(address string, h http.Handler) (*Door, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
-	if err != nil {
-		return nil, err
-	}
-	return serve(l, h, usual), nil
+	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
+
+// ServeAt answers at an address, which Close lets go.
+func ServeAt(l net.Listener, h http.Handler) *Door { return serve(l, h, usual) }
 
 func serve(l net.Listener, h http.Handler, b bounds) *Door {
 	d := &Door{addr: l.Addr().String(), done: make(chan error, 1), server: &http.Server{

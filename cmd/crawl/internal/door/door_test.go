@@ -246,6 +246,57 @@ func TestADoorThatWasLeftOpen(t *testing.T) {
 	}
 }
 
+// The socket of a killed process is removed by the next command that reads the crawl; that of
+// a run, and what is no socket, are not.
+func TestSweepRemovesADeadSocket(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there no file is known as a socket")
+	}
+	dir := short(t)
+	opened(t, dir, Rooms(new(told)))
+	Sweep(dir)
+	if _, err := Status(t.Context(), dir); err != nil {
+		t.Errorf("of a run: %v", err)
+	}
+	dead := short(t)
+	l, at, err := listen(dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(at.path); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(dead)
+	if left, err := os.ReadDir(dead); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	file := filepath.Join(dead, Name)
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(dead)
+	if _, err := os.Lstat(file); err != nil {
+		t.Error(err)
+	}
+	away, other := short(t), short(t)
+	if err := os.WriteFile(filepath.Join(away, storage.RunFile), fmt.Appendf(nil, `{"pid":1,"control":%q}`, filepath.Join(other, Name)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, _, err = listen(other); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(away)
+	if _, err := os.Lstat(other); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a socket elsewhere: %v", err)
+	}
+}
+
 // A run that begins while another one ends has its socket left alone.
 func TestADoorThatAnotherRunHasMade(t *testing.T) {
 	dir := short(t)
@@ -439,10 +490,11 @@ func TestManyLooksAreOne(t *testing.T) {
 func TestTheAddressOfFigures(t *testing.T) {
 	c := new(told)
 	for _, address := range []string{"0", ":0", "127.0.0.1:0"} {
-		d, err := OpenAt(address, Looks(c.Status))
+		l, err := Listen(address)
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := ServeAt(l, Looks(c.Status))
 		defer d.Close()
 		if !strings.HasPrefix(d.Where(), "127.0.0.1:") {
 			t.Errorf("%s is %s", address, d.Where())
@@ -462,7 +514,7 @@ func TestTheAddressOfFigures(t *testing.T) {
 			}
 		}
 	}
-	if _, err := OpenAt("not an address", Looks(c.Status)); err == nil {
+	if _, err := Listen("not an address"); err == nil {
 		t.Error("it is an address")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -127,4 +128,44 @@ func (p *place) leave() error {
 		return nil
 	}
 	return err
+}
+
+// Sweep removes the socket that a killed process has left in the directory of a crawl, or
+// elsewhere for it: programs that copy directories stop at sockets. The socket of a process
+// that listens, and what is no socket, stay. Errors do not matter: the next run removes it, too.
+func Sweep(dir string) {
+	if runtime.GOOS == "windows" {
+		return // where the file does not say that it is a socket
+	}
+	sweepAt(filepath.Join(dir, Name))
+	if run, err := storage.ReadRun(dir); err == nil && run.Control != "" && filepath.Base(run.Control) == Name {
+		if sweepAt(run.Control) {
+			_ = os.Remove(filepath.Dir(run.Control))
+		}
+	}
+}
+
+// sweepAt removes a socket that nothing listens at. It has another name meanwhile: a run may
+// begin, and make its own.
+func sweepAt(path string) (removed bool) {
+	is, err := os.Lstat(path)
+	if err != nil || is.Mode().Type() != fs.ModeSocket {
+		return false
+	}
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return false
+	}
+	dead := path + ".dead"
+	if err := os.Rename(path, dead); err != nil {
+		return false
+	}
+	if now, err := os.Lstat(dead); err == nil && !os.SameFile(is, now) {
+		_ = os.Rename(dead, path)
+		return false
+	}
+	return os.Remove(dead) == nil
 }

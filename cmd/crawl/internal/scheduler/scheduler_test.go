@@ -181,6 +181,33 @@ func TestARunThatCannotBeginIsMissed(t *testing.T) {
 	}
 }
 
+// The next run makes another snapshot if a run found the newest one damaged, or of an
+// older layout; if only its settings were wrong, the next run goes on with it.
+func TestASnapshotThatItsRunRefusesIsLeft(t *testing.T) {
+	for code, left := range map[int]bool{2: false, 6: true, 8: true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
+			w.life = func(n int) life {
+				if n == 0 {
+					return life{finds: code}
+				}
+				return life{takes: time.Minute}
+			}
+			w.off(w.runs(3 * day))
+			said := strings.Join(w.said, "\n")
+			snapshots := 2 // the second time is spent on the first snapshot
+			if left {
+				snapshots = 3
+			}
+			ended := !w.snaps[0].ended.IsZero()
+			notice := strings.Contains(said, "the newest snapshot cannot be gone on with, and the next run makes another one: its run found it damaged")
+			if len(w.snaps) != snapshots || ended == left || notice != left || !strings.Contains(said, fmt.Sprint("13:00:00 the run ended with exit code ", code, ",")) {
+				t.Errorf("exit code %d: %d snapshots, %v; it said\n%s", code, len(w.snaps), w.snaps, said)
+			}
+		})
+	}
+}
+
 // A child that dies before it has a snapshot is no reason to hurry, in a series whose
 // first run comes at once, either.
 func TestAFirstRunThatDiesHasItsPauses(t *testing.T) {

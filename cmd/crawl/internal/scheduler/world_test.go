@@ -53,6 +53,7 @@ type life struct {
 	takes time.Duration // of what it does
 	dies  int           // 1: before there is a snapshot, 2: right after that, 3: at the end; 0: it does not
 	code  int           // with which it ends before there is a snapshot; 0: it does not
+	finds int           // exit code with which it refuses the snapshot; 0: it does not
 }
 
 func newWorld(t *testing.T, begin time.Time, spec schedule.Spec) *world {
@@ -194,6 +195,10 @@ func (p *process) live() {
 	if p.life.dies == 2 {
 		return
 	}
+	if p.life.finds != 0 {
+		code = p.life.finds
+		return
+	}
 	if p.sleep(p.life.takes) {
 		if !p.killed.Load() {
 			code = 10
@@ -219,7 +224,7 @@ func (p *process) takeSnapshot() (at, refused int) {
 	}
 	w.holder = p
 	at = len(w.snaps) - 1
-	if at >= 0 && w.snaps[at].ended.IsZero() {
+	if at >= 0 && w.snaps[at].ended.IsZero() && !p.run.Fresh {
 		return at, 0
 	}
 	if w.shared && at >= 0 && !p.run.Due.After(w.snaps[at].due) {

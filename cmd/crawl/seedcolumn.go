@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
+
+// readColumn reads the seeds of a table (RFC 4180, or separated by tabs or semicolons), in
+// the column that --column names. Values that are no seeds are named and left out.
+func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []string, err error) {
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		in.Discard(len(mark))
+	}
+	head, _ := in.Peek(4096)
+	table := csv.NewReader(in)
+	table.Comma, table.FieldsPerRecord, table.ReuseRecord = separator(head), -1, true
+	at, first, wrong := -1, true, 0
+	for {
+		row, err := table.Read()
+		if err == io.EOF {
+			break
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			return nil, usage("%s:%d:%d: %v: mend the line, or put quotation marks around its value and double those inside", name, bad.Line, bad.Column, bad.Err)
+		}
+		if err != nil {
+			return nil, usage("%s: %v", name, err)
+		}
+		header := false
+		if first {
+			if at, header, err = columnOf(row, name, column); err != nil {
+				return nil, err
+			}
+		}
+		line, _ := table.FieldPos(0)
+		seed, why := seedIn(row, at)
+		switch {
+		case header, first && why != nil: // names of columns
+		case why != nil:
+			if wrong++; wrong <= maxBadSeeds {
+				p.note("crawl: %s:%d: %v; this line is left out", name, line, why)
+			}
+		case seed != "":
+			seeds = append(seeds, seed)
+		}
+		first = false
+	}
+	if wrong > maxBadSeeds {
+		return nil, usage("%s: column %s has no URL in %d lines more: is it the right one? --column names another", name, column, wrong-maxBadSeeds)
+	}
+	return seeds, nil
+}
+
+// separator is what separates the values of a table, by its first line.
+func separator(head []byte) rune {
+	line, _, _ := bytes.Cut(head, []byte{'\n'})
+	comma := ','
+	for _, other := range "\t;" {
+		if bytes.Count(line, []byte(string(other))) > bytes.Count(line, []byte(string(comma))) {
+			comma = other
+		}
+	}
+	return comma
+}
+
+// columnOf finds a column by its name in the first line, or by its number. header says that
+// the line has names.
+func columnOf(row []string, name, column string) (at int, header bool, err error) {
+	names := make([]string, len(row))
+	for i, value := range row {
+		names[i] = strings.TrimSpace(value)
+	}
+	if n, err := strconv.Atoi(column); err == nil {
+		if n < 1 || n > len(row) {
+			return 0, false, usage("--column: %s:1 has no column %d: it has %s", name, n, plural(len(row), "column"))
+		}
+		return n - 1, false, nil
+	}
+	if at = slices.Index(names, column); at < 0 {
+		at = slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, column) })
+	}
+	if at < 0 {
+		return 0, false, usage("--column: %s:1 has no column %q%s: it has %s; a number counts from 1 on", name, column, meant(column, names), strings.Join(names, ", "))
+	}
+	return at, true, nil
+}
+
+// seedIn is the seed in a column of a line; empty if there is none.
+func seedIn(row []string, at int) (string, error) {
+	if at >= len(row) {
+		return "", fmt.Errorf("it has %s, and no column %d", plural(len(row), "column"), at+1)
+	}
+	value := strings.TrimSpace(row[at])
+	if strings.ContainsAny(value, "\t\r\n") { // behind a tab stands a tag
+		return "", errors.New("there is a tab or a line end in the URL")
+	}
+	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(value), "")
+	switch {
+	case err != nil:
+		return "", err
+	case len(bad) > 0:
+		return "", bad[0].Err
+	case len(seeds) == 0:
+		return "", nil
+	}
+	return seeds[0], nil
+}
