@@ -711,6 +711,36 @@ func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
 	})
 }
 
+// What a robots.txt of the crawl before asks counts for the first request after a kill, too,
+// though no answer of this crawl has told it to the clocks of the site.
+func TestACrawlDelayThatWasCarriedCountsAfterAKill(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		killed := filepath.Join(s.root, "killed.crawl")
+		site := s.web.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 20\n")
+		site.Func("/", func(w http.ResponseWriter, req *http.Request) {
+			if s.n == 2 { // as a kill leaves it
+				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		s.crawl()
+		time.Sleep(time.Hour)
+		s.crawl()
+		if err := os.Rename(killed, s.dir(3)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		began := time.Now()
+		s.crawl(func(o *crawler.Options) { o.Previous = s.dir(1) })
+		log := s.web.Log()
+		last := log[len(log)-1]
+		if after := last.Start.Sub(began); last.Target != "/" || after < 20*time.Second || after > 21*time.Second {
+			t.Errorf("%s was asked for %v after the restart, want 20s", last.Target, after)
+		}
+	})
+}
+
 // A crawl that goes on has what its own run has learned, not what the crawl before knew.
 func TestNothingIsCarriedIntoACrawlThatGoesOn(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {

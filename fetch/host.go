@@ -314,6 +314,11 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	a.turn = turn
 	x.Asked = turn.Asked()
 	x.Started = time.Now()
+	if h.snapshot != nil {
+		if err := turn.Pace(*h.gap(x.Started)); err != nil {
+			return nil, err
+		}
+	}
 	w := newWatch(ctx, h.fetcher.opts.Timeout)
 	defer w.stop()
 

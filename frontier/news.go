@@ -97,9 +97,8 @@ func (f *Frontier) restart(s *site) {
 		s.past = f.unasked
 		return
 	}
-	if c := s.clocks(); !c.Ended.IsZero() {
-		gap, _ = c.steady(gap)
-	}
+	c := s.clocks()
+	gap, _ = c.steady(gap)
 	s.raise(f.opts.Restarted.Add(gap), RestartClock)
 }
 

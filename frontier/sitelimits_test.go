@@ -137,3 +137,35 @@ func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 		}
 	})
 }
+
+// What a robots.txt asks counts from an unclean start and from the last answer, also where
+// it was not known when the turn was handed out; what is known already is not waited for again.
+func TestAPauseThatATurnIsToldCountsBeforeItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		f := opened(t, NewMemory(), Options{Delay: time.Second, Restarted: begin}, "http://a.example/1", "http://a.example/2")
+		gap := Gap{10 * time.Second, CrawlDelayClock}
+		first, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wait *NotYet
+		if err := first.Pace(gap); !errors.As(err, &wait) || *wait != (NotYet{RestartClock, begin.Add(10 * time.Second)}) {
+			t.Errorf("a pause that is news: %v", err)
+		}
+		first.Finish(Outcome{Again: true})
+		if err := first.Pace(gap); !errors.Is(err, ErrFinished) {
+			t.Errorf("after Finish: %v", err)
+		}
+		for _, after := range []time.Duration{10 * time.Second, 20 * time.Second} {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := turn.Pace(gap); err != nil || time.Since(begin) != after {
+				t.Errorf("%v, %v after the start, want %v", err, time.Since(begin), after)
+			}
+			turn.Finish(Outcome{Request: &Request{Started: time.Now(), Ended: time.Now()}, Fate: Fate{Code: Fetched}})
+		}
+	})
+}

@@ -203,6 +203,30 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
+// Pace says, before the request of the turn, what the robots.txt in force asks. A copy that
+// another crawl has fetched, or a run that was killed, may ask for more than was known when
+// the turn was handed out: the site rests that long from its last answer, and from an
+// unclean start, whose requests are not known. The error is a *NotYet until then.
+func (t *Turn) Pace(gap Gap) error {
+	f := t.frontier
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.finished {
+		return ErrFinished
+	}
+	c := t.site.clocks()
+	if gap.For <= c.Gap {
+		return nil
+	}
+	c.Gap, c.GapBy = gap.For, gap.By
+	t.site.setClocks(c)
+	f.restAnew(t.site)
+	if due, by := t.site.ownDue(); due.After(f.now()) {
+		return &NotYet{by, due}
+	}
+	return nil
+}
+
 // Hop takes the right to another site, to which the turn's robots.txt
 // redirects, if that site is free and due, and never waits: two sites that
 // redirect to each other would wait for ever. The error is a *NotYet
