@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-const plan = "docs/architecture.md"
+const plan = "docs/explain/architecture.md"
 
 // section is what stands in a document under a heading, up to the next of that kind.
 func section(t *testing.T, document, heading string) string {
@@ -175,7 +175,7 @@ func TestThePlanHasAllLocksAndGoroutines(t *testing.T) {
 // request was made to wait by, where crawl.log is described.
 func TestEachClockHasItsPlaces(t *testing.T) {
 	queued := map[string]bool{"SiteClock": true, "RetryClock": true, "AgainClock": true} // they hold up the queue, and no request
-	outputs, err := os.ReadFile("docs/outputs.md")
+	outputs, err := os.ReadFile("docs/reference/outputs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestEachClockHasItsPlaces(t *testing.T) {
 			t.Errorf("%s has no number: storage/internal/state/records.go, clockCodes", name)
 		}
 		if !queued[name] && !strings.Contains(string(outputs), "`"+word+"`") {
-			t.Errorf("docs/outputs.md does not say what the clock %s is", word)
+			t.Errorf("docs/reference/outputs.md does not say what the clock %s is", word)
 		}
 		if in := regexp.MustCompile(`[ ,]` + word + `[,\n]`).MatchString(log); in == queued[name] {
 			t.Errorf("the documentation of crawllog names the clock %s: %v", word, in)

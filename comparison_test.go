@@ -12,7 +12,7 @@ import (
 // The comparison with other tools says how long programs are that may change: lines that
 // are neither blank nor comments. What else it says is measured by .ci/compare.
 func TestTheComparisonCountsLines(t *testing.T) {
-	raw, err := os.ReadFile("docs/comparison.md")
+	raw, err := os.ReadFile("docs/evidence/comparison.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestTheComparisonCountsLines(t *testing.T) {
 	}
 	rows := regexp.MustCompile(`(?m)^\| (\w+) \| (permesso|colly|Scrapy) \| (\d+) \|`).FindAllStringSubmatch(string(raw), -1)
 	if len(rows) < 20 {
-		t.Errorf("docs/comparison.md has %d programs", len(rows))
+		t.Errorf("docs/evidence/comparison.md has %d programs", len(rows))
 	}
 	for _, row := range rows {
 		var found []string
@@ -38,7 +38,7 @@ func TestTheComparisonCountsLines(t *testing.T) {
 			continue
 		}
 		if n := linesOfCode(t, found[0]); strconv.Itoa(n) != row[3] {
-			t.Errorf("%s has %d lines, docs/comparison.md says %s", found[0], n, row[3])
+			t.Errorf("%s has %d lines, docs/evidence/comparison.md says %s", found[0], n, row[3])
 		}
 	}
 }

@@ -51,10 +51,10 @@ func TestArrowsOfTheHouse(t *testing.T) {
 	}
 }
 
-// The arrows in docs/architecture.md are those of the packages, each points down,
+// The arrows in docs/explain/architecture.md are those of the packages, each points down,
 // and of each package the promise is told.
 func TestTheArrowsAreDrawn(t *testing.T) {
-	raw, err := os.ReadFile("docs/architecture.md")
+	raw, err := os.ReadFile("docs/explain/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}

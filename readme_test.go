@@ -13,7 +13,7 @@ import (
 )
 
 // Each sentence that the README says to site owners, and each of the lists of
-// docs/site-owners.md, stands, word by word and in quotation marks behind "For site
+// docs/guide/site-owners.md, stands, word by word and in quotation marks behind "For site
 // owners:", in the comment of a test that fails where it is not true.
 func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 	proofs := proofs(t)
@@ -23,8 +23,8 @@ func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 		least             int
 	}{
 		{"README.md", "For site owners", 10},
-		{"docs/site-owners.md", "Who it is", 4}, {"docs/site-owners.md", "Stop it", 4},
-		{"docs/site-owners.md", "Slow it down", 4}, {"docs/site-owners.md", "Check it", 1},
+		{"docs/guide/site-owners.md", "Who it is", 4}, {"docs/guide/site-owners.md", "Stop it", 4},
+		{"docs/guide/site-owners.md", "Slow it down", 4}, {"docs/guide/site-owners.md", "Check it", 1},
 	} {
 		listed := 0
 		for _, s := range sentences(t, at.document, at.heading) {

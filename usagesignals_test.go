@@ -10,7 +10,7 @@ import (
 
 // The page about signals about use names tests, and each of them is there.
 func TestThePageOfUsageSignalsNamesTests(t *testing.T) {
-	raw, err := os.ReadFile("docs/usage-signals.md")
+	raw, err := os.ReadFile("docs/reference/usage-signals.md")
 	if err != nil {
 		t.Fatal(err)
 	}

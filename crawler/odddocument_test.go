@@ -11,12 +11,12 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the table of odd answers into its document anew")
 
-const oddDocument = "../docs/odd-answers.md"
+const oddDocument = "../docs/reference/odd-answers.md"
 
 // tableFollows is the line of the document that its tables follow.
 const tableFollows = "<!-- go test ./crawler -run OddAnswers -rewrite -->\n"
 
-// docs/odd-answers.md has what TestOddAnswers holds us to.
+// docs/reference/odd-answers.md has what TestOddAnswers holds us to.
 func TestTheDocumentOfOddAnswers(t *testing.T) {
 	text, err := os.ReadFile(oddDocument)
 	if err != nil {

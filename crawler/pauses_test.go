@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A logged request, as docs/outputs.md says that its pause is recomputed.
+// A logged request, as docs/reference/outputs.md says that its pause is recomputed.
 type logged struct {
 	site             frontier.Site
 	start, end       time.Time
@@ -122,7 +122,7 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 
 // For site owners: "All of it can be checked from `crawl.log`: each request
 // says which pause it had to keep, since when, and what asked for it
-// ([docs/outputs.md](docs/outputs.md#crawllog))."
+// ([docs/reference/outputs.md](docs/reference/outputs.md#crawllog))."
 func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "live")
 	killed := filepath.Join(t.TempDir(), "killed")

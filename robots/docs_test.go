@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// table returns the rows of the table of docs/robots.md whose first heading is
+// table returns the rows of the table of docs/reference/robots.md whose first heading is
 // head.
 func table(t *testing.T, head string) [][]string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/robots.md")
+	page, err := os.ReadFile("../docs/reference/robots.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func code(cell string) string {
 
 var dialects = []Dialect{RFC9309, Google, Koster1996}
 
-// Each row of the tables of docs/robots.md is what the program does.
+// Each row of the tables of docs/reference/robots.md is what the program does.
 func TestDialectTables(t *testing.T) {
 	for _, row := range table(t, "where they differ") {
 		file, err := strconv.Unquote(`"` + code(row[1]) + `"`)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # record.sh CRAWL [--check]
-# Runs the commands of docs/first-crawl.md with the program CRAWL, on a seed file of 20
+# Runs the commands of docs/guide/first-crawl.md with the program CRAWL, on a seed file of 20
 # hosts that crawlbench serves, and writes what they print into the document. With
 # --check nothing is written: they must print lines of the same kind, and end as they
 # should.
@@ -24,4 +24,4 @@ port=$(python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["Por
 for ((i = 0; i < 20; i++)); do printf 'http://h%08d.test/\n' "$i"; done >"$work/here/seeds.txt"
 cd "$work/here"
 LC_COLLATE=C HOME=$work/home XDG_CONFIG_HOME=$work/home PATH=$work/bin:$PATH \
-	python3 "$here/record.py" "$here/../../docs/first-crawl.md" "::127.0.0.1:$port" "${2:-}"
+	python3 "$here/record.py" "$here/../../docs/guide/first-crawl.md" "::127.0.0.1:$port" "${2:-}"

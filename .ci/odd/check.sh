@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh
 # What Chromium shows of odd answers must be what we have of them, or the table must say why
-# not (docs/odd-answers.md); and readers that are not ours must accept the archive of a crawl of
+# not (docs/reference/odd-answers.md); and readers that are not ours must accept the archive of a crawl of
 # all of them. Installs Chromium and Node.js from Debian's packages if need be.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")

@@ -4,7 +4,7 @@ Recomputes what provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md s
 crawl from its other files, and compares.
 
 Nothing is shared with the program: digests are those of the files, and the counts those of
-crawl.log, pages.jsonl, links.jsonl and the archive, read as docs/outputs.md describes them.
+crawl.log, pages.jsonl, links.jsonl and the archive, read as docs/reference/outputs.md describes them.
 """
 import collections
 import gzip
@@ -120,8 +120,8 @@ def words(value):
 
 
 def settings(check, p):
-    """What is usual is what docs/settings.md says of the settings that are flags."""
-    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs", "settings.md")) as file:
+    """What is usual is what docs/reference/settings.md says of the settings that are flags."""
+    with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs", "reference", "settings.md")) as file:
         usual = dict(re.findall(r"(?m)^\| `--([a-z-]+)` \| [^|]* \| ([^|]*) \|", file.read()))
     for s in p["settings"]:
         found = usual.get(s["name"], words(s["usual"]))

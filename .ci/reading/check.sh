@@ -1,12 +1,12 @@
 #!/bin/bash
 # check.sh CRAWL [DIR]
-# Has DuckDB answer each question of docs/reading.md, of a crawl of the demo that the
+# Has DuckDB answer each question of docs/guide/reading.md, of a crawl of the demo that the
 # program CRAWL makes, and of the crawl in DIR, where it has links.
 # Installs it, and Node.js from Debian's packages if need be.
 set -euo pipefail
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: check.sh CRAWL [DIR]" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")
-document=$(realpath "$here/../../docs/reading.md")
+document=$(realpath "$here/../../docs/guide/reading.md")
 crawl=$(realpath "$1")
 real=${2:+$(realpath "$2")}
 "$here/../archive/install.sh" node

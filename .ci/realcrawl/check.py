@@ -184,7 +184,7 @@ def check_crawl_log(report, crawl, requests, disallowed, kills, slack):
 
 
 def check_pauses(report, crawl):
-    """Each request in crawl.log waited for what its line says was asked, as docs/outputs.md tells how to find out."""
+    """Each request in crawl.log waited for what its line says was asked, as docs/reference/outputs.md tells how to find out."""
     early, unsaid, ended, tick = [], [], {}, 2e-6
     for line in lines(os.path.join(crawl, "crawl.log")):
         fields = line.split()

@@ -2,8 +2,8 @@
 """check.py CRAWL_DIR REPORT.json
 Recomputes the figures of a report from crawl.log, and compares them.
 
-Nothing is shared with the program: the log is read as docs/outputs.md describes it, and
-what a figure means is what docs/report.md says. What the queue adds (URLs left, and how
+Nothing is shared with the program: the log is read as docs/reference/outputs.md describes it, and
+what a figure means is what docs/reference/report.md says. What the queue adds (URLs left, and how
 they stand) is not in the log: of that the report must agree with itself.
 """
 import bisect

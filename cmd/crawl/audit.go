@@ -52,7 +52,7 @@ With --site it answers a complaint: what was asked of a host, when, by which rul
 and at which pace.
 
 With --access-log alone it is for site owners, and for any crawler: it reads the log
-of nginx or Apache. Docs: docs/audit.md.`,
+of nginx or Apache. Docs: docs/reference/audit.md.`,
 		Example: `  crawl audit news.crawl
   crawl audit news.crawl --site www.example.com
   crawl audit --access-log a.log --agent bot --host example.com --robots r.txt`,

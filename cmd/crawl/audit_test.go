@@ -20,7 +20,7 @@ import (
 //
 // For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots FILE`
 // tells of any crawler, from the log of your own server, what it should not have asked
-// for, and how much too fast it was ([docs/audit.md](docs/audit.md))."
+// for, and how much too fast it was ([docs/reference/audit.md](docs/reference/audit.md))."
 func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 	t.Chdir("testdata/audit")
 	for _, tc := range []struct {
@@ -174,7 +174,7 @@ func TestACertificateIsWhole(t *testing.T) {
 
 // Each field of a certificate, and each code, stands in the document.
 func TestTheDocumentOfAuditsHasEachField(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/audit.md")
+	raw, err := os.ReadFile("../../docs/reference/audit.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +190,12 @@ func TestTheDocumentOfAuditsHasEachField(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.Contains(doc, "`"+name[1]+"`") {
-			t.Errorf("docs/audit.md does not name the field %s", name[1])
+			t.Errorf("docs/reference/audit.md does not name the field %s", name[1])
 		}
 	}
 	for _, c := range audit.Codes() {
 		if !strings.Contains(doc, "\n| `"+string(c.Code)+"` |") {
-			t.Errorf("docs/audit.md does not say what %s is", c.Code)
+			t.Errorf("docs/reference/audit.md does not say what %s is", c.Code)
 		}
 	}
 }

@@ -331,7 +331,7 @@ func TestDamages(t *testing.T) {
 		for name := range c.files {
 			kind := kindOf(name)
 			if _, known := damageable[kind]; !known {
-				t.Errorf("%s: %s is a kind of file that no damage is known of: give it a line in damageable, and docs/repair.md one", c.name, name)
+				t.Errorf("%s: %s is a kind of file that no damage is known of: give it a line in damageable, and docs/reference/repair.md one", c.name, name)
 			}
 			if !slices.ContainsFunc(has[kind], func(s spoilable) bool { return s.name == c.name }) {
 				has[kind] = append(has[kind], c)

@@ -55,7 +55,7 @@ were asked for, where that is not the same, comes first: it is none of the web's
 
 ` + known.String() + `
 --json prints an object on each line: what is compared, each change, each robots.txt, and
-the figures. Docs: docs/diff.md.
+the figures. Docs: docs/reference/diff.md.
 
 No crawl may run in either directory.`,
 		Example: `  crawl diff last.crawl news.crawl

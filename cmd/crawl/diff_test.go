@@ -98,7 +98,7 @@ func TestTheDifferenceOfTwoSmallCrawlsIsAsItWasLookedAt(t *testing.T) {
 	for name, text := range map[string]string{
 		"diff.txt": said(t, "diff", "--most", "3", "was.crawl", "is.crawl"), "diff.jsonl": said(t, "diff", "--json", "was.crawl", "is.crawl"),
 	} {
-		golden := filepath.Join(filepath.Dir(questionsFile), "..", "cmd", "crawl", "testdata", name)
+		golden := filepath.Join(filepath.Dir(questionsFile), "..", "..", "cmd", "crawl", "testdata", name)
 		if *rewrite {
 			if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
@@ -151,24 +151,21 @@ func TestListsOfADifferenceAreURLs(t *testing.T) {
 	}
 }
 
-// docs/diff.md says of each kind what it is, and of each line of JSON.
+// docs/reference/diff.md says of each kind what it is, and of each line of JSON.
 func TestEachKindOfChangeStandsInTheDocument(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(filepath.Dir(questionsFile), "diff.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := document(t, "docs/reference/diff.md")
 	names := []string{"begin", "change", "robots-effect", "robots", "sum"}
 	for _, k := range diff.Kinds() {
 		names = append(names, string(k))
 	}
 	for _, name := range names {
-		if strings.Count(string(raw), "\n| `"+name+"` |") != 1 {
-			t.Errorf("docs/diff.md has no row for %s", name)
+		if strings.Count(text, "\n| `"+name+"` |") != 1 {
+			t.Errorf("docs/reference/diff.md has no row for %s", name)
 		}
 	}
 	for _, name := range []string{listDisallowed, listAllowed, diff.Format} {
-		if !strings.Contains(string(raw), "`"+name+"`") {
-			t.Errorf("docs/diff.md does not name %s", name)
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/reference/diff.md does not name %s", name)
 		}
 	}
 }

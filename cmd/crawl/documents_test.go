@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,22 @@ func document(t *testing.T, name string) string {
 	return string(raw)
 }
 
+// documents are the paths of README.md and of each file below docs.
+func documents(t *testing.T) (paths []string) {
+	t.Helper()
+	top := filepath.Join("..", "..")
+	err := filepath.WalkDir(filepath.Join(top, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil || len(paths) < 30 {
+		t.Fatalf("%d documents: %v", len(paths), err)
+	}
+	return append(paths, filepath.Join(top, "README.md"))
+}
+
 // fenced are the blocks of a document that are marked as of a kind.
 func fenced(text, kind string) (list []string) {
 	for _, m := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
@@ -35,14 +52,10 @@ func fenced(text, kind string) (list []string) {
 // What any document gives to be copied is understood, in indented lines, in the cells of
 // tables and in the units of other programs.
 func TestEachCommandOfTheDocumentsIsUnderstood(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
-	if err != nil || len(files) < 10 {
-		t.Fatalf("%d documents: %v", len(files), err)
-	}
 	transcript := regexp.MustCompile(`(?m)^    (\$ )?`)
 	command := regexp.MustCompile(`^    (\$ )?(crawl [a-z]|.*(&&|[|]) *(xargs .*)?crawl [a-z])`)
 	commands := 0
-	for _, file := range append(files, filepath.Join("..", "..", "README.md")) {
+	for _, file := range documents(t) {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -74,13 +87,8 @@ func TestEachCommandOfTheDocumentsIsUnderstood(t *testing.T) {
 
 // A link from one document to another leads to a file, and to a heading of it.
 func TestLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
-	top := filepath.Join("..", "..")
-	files, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	links := 0
-	for _, file := range append(files, filepath.Join(top, "README.md"), filepath.Join(top, "CONTRIBUTING.md")) {
+	for _, file := range append(documents(t), filepath.Join("..", "..", "CONTRIBUTING.md")) {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +113,22 @@ func TestLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
+// docs/README.md has a line for each document.
+func TestTheIndexHasEachDocument(t *testing.T) {
+	index := document(t, "docs/README.md")
+	top := filepath.Join("..", "..", "docs")
+	for _, path := range documents(t) {
+		name, err := filepath.Rel(top, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = filepath.ToSlash(name)
+		if name != "README.md" && name != "../README.md" && strings.Count(index, "]("+name+"): ") != 1 {
+			t.Errorf("docs/README.md has no line for %s", name)
+		}
+	}
+}
+
 // hasHeading reports whether a document has a heading that a link calls name.
 func hasHeading(t *testing.T, file, name string) bool {
 	raw, err := os.ReadFile(file)
@@ -120,10 +144,10 @@ func hasHeading(t *testing.T, file, name string) bool {
 	return false
 }
 
-// The units of docs/running.md are those that systemd reads, and they take for a success
+// The units of docs/guide/running.md are those that systemd reads, and they take for a success
 // what is one.
 func TestTheUnitsOfTheDocumentsAreUnits(t *testing.T) {
-	units := fenced(document(t, "docs/running.md"), "ini")
+	units := fenced(document(t, "docs/guide/running.md"), "ini")
 	if len(units) != 2 {
 		t.Fatalf("%d units", len(units))
 	}
@@ -171,7 +195,7 @@ func TestTheLineForCronMailsWhatFailed(t *testing.T) {
 	if err != nil || runtime.GOOS == "windows" {
 		t.Skip("no shell")
 	}
-	tab := fenced(document(t, "docs/running.md"), "crontab")
+	tab := fenced(document(t, "docs/guide/running.md"), "crontab")
 	if len(tab) != 1 || !strings.Contains(tab[0], "\n17 3 * * * cd /var/lib/crawl && ") {
 		t.Fatalf("%q", tab)
 	}
@@ -194,9 +218,9 @@ func TestTheLineForCronMailsWhatFailed(t *testing.T) {
 	}
 }
 
-// What docs/site-owners.md gives to be put into a robots.txt does what is said of it.
+// What docs/guide/site-owners.md gives to be put into a robots.txt does what is said of it.
 func TestTheRulesForSiteOwnersDoWhatIsSaid(t *testing.T) {
-	files := fenced(document(t, "docs/site-owners.md"), "robots")
+	files := fenced(document(t, "docs/guide/site-owners.md"), "robots")
 	wants := []struct{ path, somebody, mybot, delay string }{
 		{"/", "allow", "disallow", ""},
 		{"/private/x", "allow", "disallow", ""},

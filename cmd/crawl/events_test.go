@@ -58,11 +58,11 @@ func TestEventsTellOfARun(t *testing.T) {
 	if !strings.HasPrefix(out, "ended        done") {
 		t.Errorf("the summary is %s", out)
 	}
-	table := document(t, "docs/running.md")
+	table := document(t, "docs/guide/running.md")
 	for _, e := range append(all, end, map[string]any{"text": ""}, map[string]any{"asking": ""}, map[string]any{"failed": 0}) {
 		for _, name := range slices.Sorted(maps.Keys(e)) {
 			if !strings.Contains(table, "`"+name+"`") {
-				t.Errorf("docs/running.md does not name %s", name)
+				t.Errorf("docs/guide/running.md does not name %s", name)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ var exitCodes = []exitMeaning{
 	{exitInUse, "the crawl is in use by another process",
 		"Nothing: another process is at work on it. For a timer this is a success."},
 	{exitLayout, "the crawl was written by a version whose layout this one does not read; nothing is damaged",
-		"Go on with it, and export it, by the version that wrote it; or begin again with `--fresh`, which moves it aside. docs/outputs.md says what a version promises."},
+		"Go on with it, and export it, by the version that wrote it; or begin again with `--fresh`, which moves it aside. docs/reference/outputs.md says what a version promises."},
 	{exitLater, "stopped early (also by --max-time), or what is left, or to be fetched again, is not due within the patience: the same command goes on",
 		"Run the same command, now or at the next turn of a timer."},
 	{exitForced, "stopped at once: the same command goes on",

@@ -50,14 +50,14 @@ who has called it does next, so that scripts need not read what is printed.
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.code, e.means, e.then)
 	}
 	b.WriteString(`
-For a timer 0, 7 and 10 are a success ([running](running.md)). ` + "`crawl check` and `crawl\nrobots test`" + ` say with 3 that a URL is not allowed, ` + "`crawl audit`" + ` that a rule was
+For a timer 0, 7 and 10 are a success ([running](../guide/running.md)). ` + "`crawl check` and `crawl\nrobots test`" + ` say with 3 that a URL is not allowed, ` + "`crawl audit`" + ` that a rule was
 broken, so that they can stand in a script of their own:
 
     crawl check job.yaml && crawl run --job job.yaml
 
 This page is made from the table in cmd/crawl/exit.go.
 `)
-	same(t, "../../docs/exit-codes.md", b.String())
+	same(t, "../../docs/reference/exit-codes.md", b.String())
 	for _, code := range []int{exitDone, exitFatal, exitUsage, exitCheck, exitNothing, exitDiskFull, exitState, exitInUse, exitLater, exitForced} {
 		if n := len(slices.DeleteFunc(slices.Clone(exitCodes), func(e exitMeaning) bool { return e.code != code || e.means == "" || e.then == "" })); n != 1 {
 			t.Errorf("exit code %d stands %d times in the table", code, n)

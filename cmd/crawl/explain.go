@@ -44,7 +44,7 @@ crawl it says which setting of the last run keeps it out.
 It asks nobody. Each try is looked up in crawl.log, and links to what has not entered
 the crawl in links.jsonl, if that was written (--output links).
 
-While a process runs the crawl, that process answers. Docs: docs/explain.md.`,
+While a process runs the crawl, that process answers. Docs: docs/reference/explain.md.`,
 		Example: `  crawl explain https://example.org/private/
   crawl explain news.crawl https://example.org/a https://example.org/b
   crawl explain --body news.crawl https://example.org/a > a.html

@@ -45,7 +45,7 @@ func (p *program) exportCommand() *cobra.Command {
 
 jsonl, csv and cdxj go to standard output, wacz and parquet to a file named after
 the directory; --output names another. A file has its name only once it is
-whole. Docs: docs/exports.md.
+whole. Docs: docs/reference/exports.md.
 
 Of a series, the directory that has a crawl for each time, jsonl, csv and parquet have the
 rows of all crawls that have ended, and a column more, the first: snapshot, when the crawl

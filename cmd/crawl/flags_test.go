@@ -202,7 +202,7 @@ func TestExamplesOfTheHelpAreUnderstood(t *testing.T) {
 }
 
 func TestSettingsStandInTheDocuments(t *testing.T) {
-	same(t, "../../docs/settings.md", settingsPage())
+	same(t, "../../docs/reference/settings.md", settingsPage())
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestSettingsStandInTheDocuments(t *testing.T) {
 // cell is a text that stands in a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
-// settingsPage is docs/settings.md.
+// settingsPage is docs/reference/settings.md.
 func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Settings

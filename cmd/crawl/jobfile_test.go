@@ -36,7 +36,7 @@ func TestTemplatesAreJobFiles(t *testing.T) {
 
 // The job file in the documentation is one.
 func TestTheDocumentedJobFileIsOne(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/jobs.md")
+	raw, err := os.ReadFile("../../docs/guide/jobs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestTheDocumentedJobFileIsOne(t *testing.T) {
 
 // The schedule in the documentation is one, and so is that of the templates.
 func TestTheDocumentedScheduleIsOne(t *testing.T) {
-	texts := map[string]string{"docs/schedules.md": strings.Join(fenced(document(t, "docs/schedules.md"), "yaml"), "")}
+	texts := map[string]string{"docs/guide/schedules.md": strings.Join(fenced(document(t, "docs/guide/schedules.md"), "yaml"), "")}
 	for _, name := range jobTemplates {
 		text, err := jobTemplate(name, false)
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Of each layout that docs/outputs.md promises to read, testdata/layouts keeps three crawls
+// Of each layout that docs/reference/outputs.md promises to read, testdata/layouts keeps three crawls
 // of keptWeb, which a version of that layout made: one that ended, one that was killed, and
 // one that knows the first as the one before and fetched its pages again.
 const (
@@ -175,7 +175,7 @@ func keptLayouts(t *testing.T) (files []string) {
 			err = keep(t, file)
 		}
 		if err != nil {
-			t.Fatalf("layout %d has no kept crawls, though docs/outputs.md promises that it is read (%v): before a version of it is out, go test ./cmd/crawl -run KeptCrawls -rewrite", n, err)
+			t.Fatalf("layout %d has no kept crawls, though docs/reference/outputs.md promises that it is read (%v): before a version of it is out, go test ./cmd/crawl -run KeptCrawls -rewrite", n, err)
 		}
 		files = append(files, file)
 	}

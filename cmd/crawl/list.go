@@ -89,7 +89,7 @@ takes the time to read links.jsonl:
 
 ` + links.String() + `
 While a process runs the crawl, that process answers, with each URL as it was at some
-time while the list was made. Docs: docs/explain.md.`,
+time while the list was made. Docs: docs/reference/explain.md.`,
 		Example: `  crawl list --fate refused news.crawl
   crawl list --fate failed,waiting --json news.crawl | jq -r .reason
   crawl list --count news.crawl`,

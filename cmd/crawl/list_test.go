@@ -51,18 +51,18 @@ func TestAListSteersNoTerminal(t *testing.T) {
 
 // Each fate that there is can be asked for, and has its words, in the documents, too.
 func TestEachFateHasItsWords(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "explain.md"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "explain.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range fateWords {
 		if line := fmt.Sprintf("\n| `%s` | %s |\n", w.fate, w.words); !strings.Contains(string(raw), line) {
-			t.Errorf("docs/explain.md lacks the line %s", line)
+			t.Errorf("docs/reference/explain.md lacks the line %s", line)
 		}
 	}
 	for _, w := range linkFates {
 		if line := fmt.Sprintf("\n| `%s` | %s |\n", w.fate, w.words); !strings.Contains(string(raw), line) || linkFate(w.reason) != w.fate {
-			t.Errorf("docs/explain.md lacks the line %s", line)
+			t.Errorf("docs/reference/explain.md lacks the line %s", line)
 		}
 	}
 	for i, s := range crawler.Standings() {

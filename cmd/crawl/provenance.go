@@ -40,7 +40,7 @@ With --verify nothing is written: the files are compared with provenance.json, a
 It needs nothing but the files: a copy will do.
 
 All outputs are read for that. No crawl may run in the directory. Docs:
-docs/provenance.md.`,
+docs/explain/provenance.md.`,
 		Example: `  crawl provenance news.crawl
   crawl provenance --sign-key key.pem news.crawl
   crawl provenance --verify --key public.pem news.crawl`,

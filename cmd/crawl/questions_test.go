@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// questions are the rows of docs/questions.md: each with its words and its command.
+// questions are the rows of docs/guide/questions.md: each with its words and its command.
 func questions() (rows [][]string, err error) {
 	raw, err := os.ReadFile(questionsFile)
 	if err != nil {
@@ -24,7 +24,7 @@ func questions() (rows [][]string, err error) {
 
 // questionsFile is found from everywhere.
 var questionsFile = func() string {
-	name, err := filepath.Abs(filepath.Join("..", "..", "docs", "questions.md"))
+	name, err := filepath.Abs(filepath.Join("..", "..", "docs", "guide", "questions.md"))
 	if err != nil {
 		panic(err)
 	}
@@ -32,7 +32,7 @@ var questionsFile = func() string {
 }()
 
 // answer CODE NUMBER ARG ... gives the command that answers a question of
-// docs/questions.md, with further arguments, and checks how it ends. The sites are those
+// docs/guide/questions.md, with further arguments, and checks how it ends. The sites are those
 // of the script, which speak no TLS, and the day is today.
 func answer(ts *testscript.TestScript, neg bool, args []string) {
 	rows, err := questions()

@@ -265,7 +265,7 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 					}
 				}
 				if name == "an archive as a file" && place == "ended" {
-					t.Skip("it makes another one: see docs/outputs.md")
+					t.Skip("it makes another one: see docs/reference/outputs.md")
 				}
 				if err := os.CopyFS("kept", os.DirFS(crawl)); err != nil {
 					t.Fatal(err)

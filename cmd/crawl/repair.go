@@ -37,7 +37,7 @@ command; a full disk changes nothing. A crawl that is not damaged is not changed
 
 If state.db cannot be read, nothing is repaired: the archive, pages and links can still
 be read and exported, but no run can go on. No crawl may run in the directory. The
-command exits with 6 if something stays damaged. Docs: docs/repair.md.`,
+command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.`,
 		Example: `  crawl repair --dry-run news.crawl
   crawl repair news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -38,7 +38,8 @@ which stay as they are. Of a crawl that runs it tells what the log says so far. 
 the log that cannot be read are counted, and said.
 
 --since names an earlier crawl of the same sites: what has changed since is told, too, as
-by crawl diff. --json prints the same figures for programs. Docs: docs/report.md.`,
+by crawl diff. --json prints the same figures for programs.
+Docs: docs/reference/report.md.`,
 		Example: `  crawl report news.crawl
   crawl report --out - news.crawl > /var/www/news.html
   crawl report --since last.crawl news.crawl

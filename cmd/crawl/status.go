@@ -32,7 +32,7 @@ waited for and why, what was kept out. Of one that has ended it says how, and wh
 left. It changes nothing, and no figure is an estimate.
 
 --json prints it as one object; its fields are never renamed. --watch goes on until the
-crawl has ended. Docs: docs/steering.md.`,
+crawl has ended. Docs: docs/guide/steering.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, rest, err := oneDirectory("status", args)
 			if err != nil {

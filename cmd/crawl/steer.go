@@ -35,7 +35,7 @@ func (p *program) steerCommands() []*cobra.Command {
 // recorded stands under the help of each.
 const recorded = `
 
-It is recorded in crawl.log with the time and --reason. Docs: docs/steering.md.`
+It is recorded in crawl.log with the time and --reason. Docs: docs/guide/steering.md.`
 
 func (p *program) steerCommand(s steering) *cobra.Command {
 	var reason string

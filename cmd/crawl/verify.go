@@ -48,7 +48,8 @@ are for people: what they say is not compared.
 
 Each thing that is wrong is named, with its file and place, and the command exits
 with 6; with 3 where nothing is damaged, and only an earlier crawl, of which this one
-repeats bodies, is not at hand. No crawl may run in the directory. Docs: docs/outputs.md.`,
+repeats bodies, is not at hand. No crawl may run in the directory.
+Docs: docs/reference/outputs.md.`,
 		Example: `  crawl verify news.crawl
 
 Some WARC files were moved to another disk:

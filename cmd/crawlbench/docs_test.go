@@ -13,7 +13,7 @@ import (
 func TestTheDocumentsShowCallsThatThereAre(t *testing.T) {
 	shown := 0
 	for _, path := range []string{"benchmarks.md", "performance.md"} {
-		raw, err := os.ReadFile("../../docs/" + path)
+		raw, err := os.ReadFile("../../docs/evidence/" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestTheDocumentsShowCallsThatThereAre(t *testing.T) {
 // The page for who doubts has each scenario, each column and each word of the tables, and
 // the figures of the webs that it names.
 func TestThePageOnBenchmarksIsComplete(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/benchmarks.md")
+	raw, err := os.ReadFile("../../docs/evidence/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

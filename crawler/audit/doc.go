@@ -6,7 +6,7 @@
 //	report, err := audit.Dir("news.crawl", audit.Options{})
 //	if !report.Clean() { ... }
 //
-// What is checked, and what is said of it, stands in docs/audit.md.
+// What is checked, and what is said of it, stands in docs/reference/audit.md.
 //
 // A site owner has other evidence, the log of the server. A [Visitor] is judged by the
 // lines that it has left there, whichever crawler it is. Such logs say less, so that less

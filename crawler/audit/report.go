@@ -32,7 +32,7 @@ type Report struct {
 	Redirected     int   `json:"robots_redirects"` // the most that were followed for one robots.txt
 
 	Copies       int64  `json:"robots_copies"`
-	CopiesSHA256 string `json:"robots_copies_sha256"` // see docs/audit.md
+	CopiesSHA256 string `json:"robots_copies_sha256"` // see docs/reference/audit.md
 
 	Checks   []Check    `json:"checks"`
 	Margins  []Margin   `json:"margins"`

@@ -189,7 +189,7 @@ func spoiled(t *testing.T, dir string) string {
 }
 
 // Each sabotage is named by the audit of what it has left, or it is one that no log can
-// show: docs/audit.md has the table.
+// show: docs/reference/audit.md has the table.
 func TestEachSabotageIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	list := spoiled(t, dir)

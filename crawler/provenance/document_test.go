@@ -49,7 +49,7 @@ func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 			fieldsOf(v, "", known[name])
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "provenance.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "explain", "provenance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,8 +150,8 @@ func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("figures in the documents are those of amd64: others may round otherwise")
 	}
-	golden(t, "../../docs/revisit.svg", "", "", plot(fresh))
-	golden(t, "../../docs/revisit.md", "<!-- simulation -->\n", "<!-- end -->\n", table(fresh))
+	golden(t, "../../docs/explain/revisit.svg", "", "", plot(fresh))
+	golden(t, "../../docs/explain/revisit.md", "<!-- simulation -->\n", "<!-- end -->\n", table(fresh))
 }
 
 // golden compares what stands between two marks of a file, or all of it, or writes it.

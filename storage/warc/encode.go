@@ -20,7 +20,7 @@ import (
 
 // DefaultLevel is the gzip level where none is given. No part of writing a page costs as
 // much as compression does: level 6 costs half as much again, for a tenth less, and level
-// 9 five times as much, for a tenth and two hundredths (docs/performance.md).
+// 9 five times as much, for a tenth and two hundredths (docs/evidence/performance.md).
 const DefaultLevel = gzip.BestSpeed
 
 // Options of an [Encoder]. The zero value is ready for use.

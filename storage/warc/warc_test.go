@@ -838,7 +838,7 @@ func FuzzReader(f *testing.F) {
 // somebody has written for people, here that of a page of our documentation.
 func article(t testing.TB, size int) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/outputs.md")
+	text, err := os.ReadFile("../../docs/reference/outputs.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # compare.sh DIR
 # Counts which links of real pages we find, and which Scrapy's LinkExtractor, wget2 and a
-# headless Chromium find; docs/extraction.md tells what came of it. .ci/run does not call
+# headless Chromium find; docs/evidence/extraction.md tells what came of it. .ci/run does not call
 # it: it takes half an hour, and nothing has to hold. Prints two tables: how many
 # references each finds, and of which kinds those are that only one of two finds.
 #
