@@ -65,6 +65,7 @@ func (w *written) run(at float64, notes ...string) {
 // What is said of logs in which one thing is odd.
 func TestCasesOfLogs(t *testing.T) {
 	const all = "User-agent: *\nDisallow: /no\n"
+	var whole strings.Builder
 	for _, tc := range []struct {
 		name   string
 		write  func(w *written)
@@ -355,6 +356,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
 			tc.write(w)
 			r := w.audit(t)
+			fmt.Fprintf(&whole, "%s\n%s", tc.name, brief(r))
 			var got []string
 			for _, v := range r.Violations {
 				line := int64(0)
@@ -375,6 +377,7 @@ func TestCasesOfLogs(t *testing.T) {
 			}
 		})
 	}
+	goldenText(t, "cases.txt", whole.String())
 }
 
 // A new version of the program is no other identity.

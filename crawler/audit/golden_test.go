@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,12 @@ func golden(t *testing.T, name string, values ...any) {
 		}
 		fmt.Fprintf(&is, "%s\n", text)
 	}
-	text := strings.ReplaceAll(is.String(), crawler.Version, "V")
+	goldenText(t, name, is.String())
+}
+
+func goldenText(t *testing.T, name, text string) {
+	t.Helper()
+	text = strings.ReplaceAll(text, crawler.Version, "V")
 	path := filepath.Join("testdata", "golden", name)
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -124,4 +130,129 @@ func TestGoldenVisitor(t *testing.T) {
 		all = append(all, r)
 	}
 	golden(t, "visitor.txt", all...)
+}
+
+// brief is what a report says, apart from what is the same in all of them.
+func brief(r *audit.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\t%d lines, %d bytes, %d runs, %d killed, %s - %s\n", r.LogLines, r.LogBytes, r.Runs, r.Killed, r.First.Format(time.RFC3339Nano), r.Last.Format(time.RFC3339Nano))
+	fmt.Fprintf(&b, "\t%d requests, %d robots, %d use, %d refused, %d bytes, %d sites, %d redirects, %d copies\n\tchecked", r.Requests, r.RobotsRequests, r.UseRequests, r.Refused, r.Bytes, r.Sites, r.Redirected, r.Copies)
+	for _, c := range r.Checks {
+		if c.Checked+c.Violations > 0 {
+			fmt.Fprintf(&b, " %s %d/%d", c.Code, c.Violations, c.Checked)
+		}
+	}
+	b.WriteString("\n")
+	for _, m := range r.Margins {
+		fmt.Fprintf(&b, "\tmargin %s %d %.6f %d\n", m.Clock, m.Requests, m.Least, m.Line)
+	}
+	for i := range r.Violations {
+		v := &r.Violations[i]
+		fmt.Fprintf(&b, "\t%v %v %v\n", v, v.Lines, v.Time.Format(time.RFC3339Nano))
+		if v.Pause != nil {
+			fmt.Fprintf(&b, "\t\t%+v\n", *v.Pause)
+		}
+	}
+	for _, u := range r.Unproven {
+		fmt.Fprintf(&b, "\tunproven %d: %s\n", u.Line, u.Why)
+	}
+	for _, remark := range r.Remarks {
+		fmt.Fprintf(&b, "\t%s\n", remark)
+	}
+	return b.String()
+}
+
+// All that is said of crawls of one machine that do not share their clocks.
+func TestGoldenTogether(t *testing.T) {
+	crawls := make([]*written, 3)
+	dirs := make([]string, len(crawls))
+	for i := range crawls {
+		w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, settings: map[string]string{"ip-delay": "500ms"}}}
+		w.run(0, "begin:clean")
+		crawls[i], dirs[i] = w, fmt.Sprint("crawl", i)
+	}
+	crawls[2].settings = map[string]string{"ip-delay": "0", "delay": "2s"}
+	for _, l := range []struct {
+		crawl    int
+		at, took float64
+		url      string // of a robots.txt
+		addr     string
+		notes    string
+	}{
+		// A host, by one crawl after the other.
+		{0, 10, 0.1, "http://a.example", "16.0.0.1", ""},
+		{1, 10.6, 0.1, "http://a.example", "16.0.0.2", ""}, // 0.5 s
+		{2, 11.69, 0.1, "https://a.example", "16.0.0.3", ""},
+		{0, 13.73, 0.1, "http://a.example:81", "16.0.0.4", ""}, // 2 s less 60 ms
+		{1, 15.78, 0.1, "http://a.example", "16.0.0.5", ""},
+		{0, 15.7, 0.2, "http://a.example", "16.0.0.6", ""}, // at once
+		{2, 17.9, 0.1, "http://a.example", "16.0.0.7", ""},
+		{1, 17.999997, 0.1, "http://a.example", "16.0.0.8", ""}, // 3 us are rounding
+		{1, 19.5, 0.1, "http://a.example", "16.0.0.9", ""},
+		{2, 21.599996, 0.1, "http://a.example", "16.0.0.10", ""},
+		{0, 21.699992, 0.1, "http://a.example", "16.0.0.11", ""}, // 4 us are not
+		// Of several requests of one crawl the one that ended last.
+		{0, 30, 5, "http://b.example", "16.1.0.1", ""},
+		{0, 31, 1, "http://b.example", "16.1.0.2", ""},
+		{1, 34, 0.1, "http://b.example", "16.1.0.3", ""},
+		{0, 40, 0.1, "http://b.example", "16.1.0.4", ""},
+		{0, 40.05, 0.05, "http://b.example", "16.1.0.5", ""},
+		{2, 40.5, 0.1, "http://b.example", "16.1.0.6", ""},
+		// What the answer asks for, and a run after it.
+		{0, 50, 0.1, "http://c.example", "16.2.0.1", "retry-after:2026-05-04T00:01:00.000000Z"},
+		{1, 58, 0.1, "http://c.example", "16.2.0.2", ""},
+		{1, 66, 0.1, "http://c.example", "16.2.0.3", "error:reset"},
+		{2, 70, 0.1, "http://c.example", "16.2.0.4", ""},
+		// An address, from start to start.
+		{0, 80, 0.1, "http://d.example", "16.3.0.1", ""},
+		{1, 80.4, 0.1, "http://e.example", "16.3.0.1", ""},
+		{2, 80.5, 0.1, "http://f.example", "16.3.0.1", ""}, // whose address has no pause
+		{1, 81.4, 5, "http://g.example", "16.3.0.1", ""},
+		{1, 82, 0.1, "http://h.example", "16.3.0.1", ""},
+		{0, 82.46, 0.1, "http://i.example", "16.3.0.1", ""},
+		{1, 82.7, 0.1, "http://j.example", "16.3.0.1", ""},
+		// A host that is not public has a clock for each site, this machine has none.
+		{0, 90, 0.1, "http://p.example", "10.0.0.1", ""},
+		{1, 90.1, 0.1, "http://p.example:81", "10.0.0.1", ""},
+		{2, 90.2, 0.1, "http://p.example", "10.0.0.1", ""},
+		{0, 91, 0.1, "http://l.example", "127.0.0.1", ""},
+		{1, 91, 0.1, "http://l.example", "127.0.0.1", ""},
+		// Behind a proxy the address is not known.
+		{0, 95, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
+		{1, 95.5, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
+		{0, 97, 0.1, "http://r.example", "", "error:dns"},
+		{1, 97, 0.1, "http://r.example", "", "error:dns"},
+	} {
+		w := crawls[l.crawl]
+		i := len(w.lines)
+		w.hop(l.at, l.url+"/robots.txt", l.addr)
+		w.lines[i].Via = l.url + "/"
+		w.last(i, w.start(i).Add(time.Duration(l.took*float64(time.Second))))
+		if l.addr == "" {
+			w.set(i, "ip", "")
+		}
+		if l.notes != "" {
+			w.lines[i].Annotations = append(w.lines[i].Annotations, l.notes)
+		}
+	}
+	all, joint, err := audit.AuditTogether(dirs, audit.Options{Temp: t.TempDir()}, func(dir string, o audit.Options) (*audit.Report, error) {
+		w := crawls[slices.Index(dirs, dir)]
+		var log []byte
+		for i := range w.lines {
+			log = w.lines[i].Append(log)
+		}
+		return w.crawl(log).Audit(o)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for i, r := range all {
+		text += dirs[i] + "\n" + brief(r)
+	}
+	told, err := json.MarshalIndent(joint, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goldenText(t, "together.txt", text+string(told)+"\n")
 }

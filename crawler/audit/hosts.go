@@ -1,8 +1,8 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -32,7 +32,7 @@ const (
 // A host is what the audit knows of one host name: its sites, by scheme and port.
 type host struct {
 	name  string
-	sites map[frontier.Site]*site
+	sites []*site // in the order in which they came
 }
 
 // A site is what the audit knows of one while its requests pass by.
@@ -58,23 +58,25 @@ type ask struct {
 }
 
 func (a *auditor) newHost(name string) *host {
-	return &host{name: name, sites: map[frontier.Site]*site{}}
+	return &host{name: name}
 }
 
 // siteOf is a site of a host.
 func (a *auditor) siteOf(h *host, name frontier.Site) *site {
-	s := h.sites[name]
-	if s == nil {
-		s = &site{name: name, copies: newCopies(name, a.Robots)}
-		h.sites[name] = s
+	for _, s := range h.sites {
+		if s.name == name {
+			return s
+		}
 	}
+	s := &site{name: name, copies: newCopies(name, a.Robots)}
+	h.sites = append(h.sites, s)
 	return s
 }
 
 // endHost is called behind the last request of a host.
 func (a *auditor) endHost(h *host) error {
-	for _, name := range slices.Sorted(maps.Keys(h.sites)) {
-		s := h.sites[name]
+	slices.SortFunc(h.sites, func(x, y *site) int { return cmp.Compare(x.name, y.name) })
+	for _, s := range h.sites {
 		err := a.settleAll(s)
 		s.copies.close()
 		if err != nil {
@@ -84,13 +86,13 @@ func (a *auditor) endHost(h *host) error {
 			continue
 		}
 		a.report.Sites++
-		n, err := sum(a.copiesSum, name, a.Robots(name))
+		n, err := sum(a.copiesSum, s.name, a.Robots(s.name))
 		if err != nil {
 			return err
 		}
 		a.report.Copies += n
 		if a.Copy != nil && a.Site == h.name {
-			if err := a.tellCopies(name); err != nil {
+			if err := a.tellCopies(s.name); err != nil {
 				return err
 			}
 		}

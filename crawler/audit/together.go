@@ -28,6 +28,11 @@ func (j *Joint) Clean() bool { return j.Violated == 0 }
 // have asked of the same hosts, and of the same public addresses. The error is as that of
 // Dir, and names the directory.
 func Together(dirs []string, o Options) (all []*Report, joint *Joint, err error) {
+	return together(dirs, o, Dir)
+}
+
+// together is Together with the function that audits a directory.
+func together(dirs []string, o Options, audit func(string, Options) (*Report, error)) (all []*Report, joint *Joint, err error) {
 	joint = &Joint{Crawls: dirs, Violations: []Violation{}}
 	for _, c := range Codes() {
 		switch c.Code {
@@ -53,7 +58,7 @@ func Together(dirs []string, o Options) (all []*Report, joint *Joint, err error)
 			key := binary.BigEndian.AppendUint64(appendKey(nil, kind, name, ofLog), uint64(t.Start)^1<<63)
 			return order.Add(key, text)
 		}
-		r, err := Dir(dir, of)
+		r, err := audit(dir, of)
 		if err != nil {
 			return nil, nil, &DirError{dir, err}
 		}
@@ -70,7 +75,7 @@ func Together(dirs []string, o Options) (all []*Report, joint *Joint, err error)
 			return err
 		}
 		joint.judge(key[0], last, t)
-		if before := last[t.Crawl]; before == nil || key[0] == byAddress || t.End >= before.End {
+		if before := last[t.Crawl]; before == nil || key[0] == byAddress || t.End > before.End {
 			last[t.Crawl] = t
 		}
 		return nil
