@@ -27,7 +27,6 @@ type fact struct {
 	Status   int              `json:"c,omitempty"`
 	Digest   string           `json:"d,omitempty"`
 	Text     string           `json:"x,omitempty"` // digest of what readers see
-	Type     string           `json:"t,omitempty"`
 	Location string           `json:"l,omitempty"`
 	Reason   string           `json:"r,omitempty"`
 	Via      string           `json:"v,omitempty"`
@@ -62,7 +61,7 @@ func (c *comparison) sort(o *crawllog.Order, side byte, s *snapshot) error {
 		if err != nil {
 			return err
 		}
-		key = append(append(key[:0], cdxj.SURT(f.URL)...), 0)
+		key = append(append(key[:0], cdxj.SURT(u.String())...), 0)
 		key = append(append(key, u.Key()...), 0, side, kind)
 		return o.Add(key, line)
 	}
@@ -87,9 +86,7 @@ func (c *comparison) sort(o *crawllog.Order, side byte, s *snapshot) error {
 		if err != nil || !c.Site(u.Site()) {
 			return nil // of no entry
 		}
-		return add(u, written, &fact{
-			URL: p.URL, Status: p.Status, Digest: p.Digest, Text: p.TextDigest, Type: p.Type, Location: p.Location, Time: p.Time.UTC(),
-		})
+		return add(u, written, &fact{Digest: p.Digest, Text: p.TextDigest, Location: p.Location})
 	})
 	c.OtherLines += other
 	return err
@@ -116,7 +113,7 @@ func (v *view) take(kind byte, f *fact) {
 	case kind == entered && (v.Standing == "" || v.Standing != crawler.StandsFetched && f.Standing == crawler.StandsFetched):
 		v.fact = *f // one that is kept apart under the same URL may be another one
 	case kind == written && v.Standing == crawler.StandsFetched:
-		v.Type, v.Location, v.Text = f.Type, f.Location, f.Text
+		v.Location, v.Text = f.Location, f.Text
 		if v.Digest == "" {
 			v.Digest = f.Digest
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/diff"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden file again")
@@ -40,7 +41,7 @@ func goldenWeb(later bool) func(w *crawltest.Web) {
 		for _, path := range strings.Fields("modified same-text moved moved-text redirected moving became gone failing recovered refused refused-too allowed same none " + pick("left-out", "new")) {
 			home += "<a href=/" + path + "></a>"
 		}
-		s := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /"+pick("allowed\nDisallow: /unlinked", "refused\nCrawl-delay: 2\nContent-Signal: search=no")+"\n").
+		s := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /"+pick("allowed\nDisallow: /unlinked", "refused\nDisallow: /a\nAllow: /allowed\nCrawl-delay: 2\nRequest-rate: 1/1\nContent-Signal: search=no\n\nUser-agent: oldbot\nDisallow: /t\nDisallow: /a\nAllow: /allowed\nRequest-rate: 1/3")+"\n").
 			Page("/", home).Page("/modified", body(pick("one", "two"), "")).Page("/same-text", body("same", pick("1", "2"))).Page("/same", body("same", "")).
 			Page("/left-out", "left").Page("/new", "new").Page("/refused", "r").Page("/refused-too", "r").Page("/allowed", "a").Status("/none", http.StatusNotFound).
 			Page("/there", body("moved", "")).Page("/text", body("moved", "now")).
@@ -69,6 +70,7 @@ func TestGoldenDiff(t *testing.T) {
 	a, b := filepath.Join(root, "a.crawl"), filepath.Join(root, "b.crawl")
 	crawl(t, a, goldenWeb(false), func(o *crawler.Options) {
 		o.Seeds = append(o.Seeds, "http://b.example/", "http://out.example/", "http://old.example/")
+		o.Aliases, o.Dialect, o.AllowForbidden = []string{"oldbot"}, robots.Koster1996, true
 	})
 	crawl(t, b, goldenWeb(true), func(o *crawler.Options) {
 		o.Seeds = append(o.Seeds, "http://b.example/", "http://out.example/", "http://young.example/")
@@ -89,22 +91,32 @@ func TestGoldenDiff(t *testing.T) {
 		fmt.Fprintf(&is, "%s\n%s\n", text, words)
 	}
 	told := map[diff.Kind]bool{}
-	r, err := diff.Compare(t.Context(), a, b, diff.Options{
-		Temp: t.TempDir(), Most: 2,
+	compare := func(was, is string, o diff.Options) *diff.Result {
+		o.Temp = t.TempDir()
+		r, err := diff.Compare(t.Context(), was, is, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell(r, "")
+		return r
+	}
+	r := compare(a, b, diff.Options{
+		Most:   2,
 		Change: func(c *diff.Change) error { told[c.Kind] = true; tell(c, c.Words()); return nil },
 		Effect: func(e *diff.Effect) error { tell(e, fmt.Sprintf("%v -> %v", e.Was, e.Is)); return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
+	back := compare(b, a, diff.Options{Most: 3}) // by the rules of the other crawl
+	for i := range back.Robots {
+		tell(back.Robots[i].Was.Words(), back.Robots[i].Is.Words())
 	}
-	tell(r, "")
+	compare(a, b, diff.Options{Most: -1, NoText: true, Site: func(s frontier.Site) bool { return s.Host() != "b.example" }})
 	for _, k := range diff.Kinds() {
 		if k.IsChange() && !told[k] {
 			t.Errorf("no URL is %s", k)
 		}
 	}
 	text := strings.ReplaceAll(is.String(), root, "DIR")
-	text = regexp.MustCompile(`T\d\d:\d\d:\d\d(\.\d+)?Z`).ReplaceAllString(text, "THH:MM:SSZ")
+	text = regexp.MustCompile(`[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z`).ReplaceAllString(text, "THH:MM:SSZ")
 	const golden = "testdata/golden.txt"
 	if *rewrite {
 		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,48 +69,56 @@ func expected(was, is model) (kinds map[string]diff.Kind, rules map[string]bool)
 
 // Whatever a site changes, the difference of two crawls is that of the site.
 func TestADifferenceIsThatOfTheWeb(t *testing.T) {
+	var mu sync.Mutex
 	seen := map[diff.Kind]bool{}
-	for seed := range uint64(30) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		was := newModel(r)
-		is := was.change(r)
-		a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
-		outputs := func(o *crawler.Options) {
-			if seed%3 == 1 { // where it leads is in the archive alone
-				o.Output = []crawler.Output{crawler.OutputWARC}
-			}
+	t.Run("webs", func(t *testing.T) {
+		for seed := range uint64(30) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel() // they wait for the disk
+				r := rand.New(rand.NewPCG(seed, 7))
+				was := newModel(r)
+				is := was.change(r)
+				a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
+				outputs := func(o *crawler.Options) {
+					if seed%3 == 1 { // where it leads is in the archive alone
+						o.Output = []crawler.Output{crawler.OutputWARC}
+					}
+				}
+				crawl(t, a, func(w *crawltest.Web) { was.web(w) }, outputs)
+				crawl(t, b, func(w *crawltest.Web) { is.web(w) }, outputs)
+				kinds, rules := map[string]diff.Kind{}, map[string]bool{}
+				res, err := diff.Compare(t.Context(), a, b, diff.Options{
+					Temp:   t.TempDir(),
+					Change: func(c *diff.Change) error { kinds[c.URL] = c.Kind; return nil },
+					Effect: func(e *diff.Effect) error { rules[e.URL] = e.Allowed; return nil },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, wantRules := expected(was, is)
+				counts := map[diff.Kind]int64{}
+				mu.Lock()
+				defer mu.Unlock()
+				for url, kind := range want {
+					if counts[kind]++; !kind.IsChange() {
+						delete(want, url)
+					}
+					seen[kind] = true
+				}
+				if d := cmp.Diff(want, kinds); d != "" {
+					t.Fatalf("seed %d (-want +got):\n%s", seed, d)
+				}
+				if d := cmp.Diff(wantRules, rules); d != "" {
+					t.Fatalf("seed %d, robots.txt (-want +got):\n%s", seed, d)
+				}
+				for _, kind := range diff.Kinds() {
+					if res.Counts.Of(kind) != counts[kind] {
+						t.Errorf("seed %d: %d %s, want %d", seed, res.Counts.Of(kind), kind, counts[kind])
+					}
+				}
+			})
 		}
-		crawl(t, a, func(w *crawltest.Web) { was.web(w) }, outputs)
-		crawl(t, b, func(w *crawltest.Web) { is.web(w) }, outputs)
-		kinds, rules := map[string]diff.Kind{}, map[string]bool{}
-		res, err := diff.Compare(t.Context(), a, b, diff.Options{
-			Temp:   t.TempDir(),
-			Change: func(c *diff.Change) error { kinds[c.URL] = c.Kind; return nil },
-			Effect: func(e *diff.Effect) error { rules[e.URL] = e.Allowed; return nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, wantRules := expected(was, is)
-		counts := map[diff.Kind]int64{}
-		for url, kind := range want {
-			if counts[kind]++; !kind.IsChange() {
-				delete(want, url)
-			}
-			seen[kind] = true
-		}
-		if d := cmp.Diff(want, kinds); d != "" {
-			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
-		}
-		if d := cmp.Diff(wantRules, rules); d != "" {
-			t.Fatalf("seed %d, robots.txt (-want +got):\n%s", seed, d)
-		}
-		for _, kind := range diff.Kinds() {
-			if res.Counts.Of(kind) != counts[kind] {
-				t.Errorf("seed %d: %d %s, want %d", seed, res.Counts.Of(kind), kind, counts[kind])
-			}
-		}
-	}
+	})
 	for _, kind := range diff.Kinds() {
 		if !seen[kind] && kind != diff.NotAsked {
 			t.Errorf("no web had one that is %s", kind)
