@@ -73,6 +73,7 @@ func TestGoldenAudit(t *testing.T) {
 	w.run(36060, "begin:clean", "changed:delay:3s->1s")
 	w.ask(36061, "/c", 200, "asked:30.5", "clock:retry-after", "since:2026-05-04T10:00:02.000000Z")
 	w.set(w.ask(36080, "/d", -2), "ttfb", "")
+	w.lines[len(w.lines)-1].Size = -1
 	w.set(w.ask(36100, "/e", 503), "error", "challenge")
 	failed := w.copy(37000, 500, "<html>out of order, Crawl-delay: 9</html>")
 	*failed = *failed.After(old)

@@ -144,9 +144,7 @@ func (a *auditor) count(r *request) {
 	case r.robots:
 		a.report.RobotsRequests++
 	}
-	if r.size > 0 {
-		a.report.Bytes += r.size
-	}
+	a.report.Bytes += max(0, r.size)
 	if a.report.First.IsZero() || r.start.Before(a.report.First) {
 		a.report.First = r.start
 	}

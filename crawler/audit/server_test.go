@@ -85,6 +85,10 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 			t.Errorf("%s: %+v, %d violations: %v", tc.name, b, r.Violated, r.Violations)
 		}
 	}
+	enough := errors.New("enough")
+	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return enough }}); !errors.Is(err, enough) {
+		t.Error(err)
+	}
 	var line *audit.LineError
 	if _, err := audit.Dir(dir, audit.Options{Server: &audit.ServerLog{Name: "access.log", Log: strings.NewReader("no log\n")}}); !errors.As(err, &line) || line.File != "access.log" {
 		t.Error(err)

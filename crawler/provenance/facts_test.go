@@ -2,6 +2,8 @@ package provenance
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -16,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // Each standing has its words, and each mark of the datasheet its facts, and the other way
@@ -173,9 +176,15 @@ func TestGoldenFacts(t *testing.T) {
 			fmt.Fprintf(&is, "## %s: %s\n\n%s\n", p.Name, name, facts[name])
 		}
 	}
-	golden := filepath.Join("testdata", "golden", "facts.md")
+	goldenFile(t, "facts.md", is.String())
+}
+
+// goldenFile compares a text with what it was when it was last read.
+func goldenFile(t *testing.T, name, is string) {
+	t.Helper()
+	golden := filepath.Join("testdata", "golden", name)
 	if flag.Lookup("rewrite").Value.String() == "true" {
-		if err := os.WriteFile(golden, []byte(is.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(is), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,9 +192,100 @@ func TestGoldenFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), is.String()); diff != "" {
+	if diff := cmp.Diff(string(want), is); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// All that is read of crawl.log and pages.jsonl: of lines of each kind, and of runs that the log, the
+// processes, or both know.
+func TestGoldenLog(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Date(2000, 1, 2, 3, 4, seconds, 0, time.UTC) }
+	run := func(seconds int, notes ...string) crawllog.Line {
+		return crawllog.Line{Time: at(seconds), Size: -1, URL: crawllog.RunURL, Annotations: notes}
+	}
+	request := func(seconds, status int, size int64, url, hops, kind string, notes ...string) crawllog.Line {
+		return crawllog.Line{Time: at(seconds), Start: at(seconds), Status: status, Size: size, URL: url, Hops: hops, Type: kind, Annotations: notes}
+	}
+	var log []byte
+	for _, l := range []crawllog.Line{
+		run(2, "begin:clean", "allows:delay=1s", "site:http://a.example", "reason:by%20mail"),
+		request(1, 200, 10, "http://a.example/robots.txt", "P", "text/plain", "error:reset"),
+		request(3, 200, 20, "http://a.example/", "", "text/html"),
+		request(4, 299, 30, "https://a.example/", "L", ""),
+		request(5, 304, -1, "http://b.example/", "L", "text/plain", "kept:text/html"),
+		request(5, 304, -1, "http://b.example/0", "L", "text/plain"),
+		request(6, 404, 40, "http://b.example/1", "L", "text/html"),
+		request(7, 200, 50, "http://b.example/2", "L", "text/html", "error:body%20cut"),
+		request(8, -2, -1, "http://c.example/", "L", "", "error:connect"),
+		request(9, 300, 1, "http://c.example/1", "L", "text/html"),
+		request(9, 199, 1, "mailto:x", "L", "text/html"),
+		{Time: at(10), Status: -9998, Size: -1, URL: "http://d.example/"},
+		run(11, "order:slow", "of:a.example", "what:3s", "why:they%20asked"),
+		run(12, "changed:delay:1s->2%2C5s", "changed:limit:none->7", "lost:5", "allows:limit=7"),
+		run(20, "begin:clean", "lost:6"),
+		run(30, "begin:unclean", "lost:some"),
+		request(31, 200, 1, "http://a.example/3", "L", "text/html"),
+		run(40, "begin:clean"),
+		request(39, 200, 1, "http://a.example/4", "L", "text/html"), // the clock was set back
+	} {
+		log = l.Append(log)
+	}
+	log = append(log, "odd\n2000"...)
+	dir := t.TempDir()
+	pages := strings.Join([]string{
+		`{"url":"http://a.example/","change":"new","charset":"utf-8","truncated":"length","noindex":true,"usage":[{"use":"search","granted":true},{"use":"ai-train"}],"license":["http://a.example/l"],"tdmpolicy":["http://a.example/l","http://a.example/p"]}`,
+		`{"url":"http://a.example/1","change":"new","noarchive":true,"refused":"use","charset":"latin1","usage":[{"use":"search","granted":true}]}`, `{}`, `odd`,
+	}, "\n") + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(pages), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	no, yes := false, true
+	process := func(seconds int, end crawler.End, clock string, synchronised *bool, build string) crawler.Process {
+		p := crawler.Process{Began: at(seconds), End: end, Zone: "UTC", Offset: seconds, Clock: clock, Synchronised: synchronised, Build: build}
+		if end != "" {
+			p.Ended = p.Began.Add(time.Second)
+		}
+		return p
+	}
+	builds := map[string]crawler.Build{"b1": {Program: "one"}, "b2": {Program: "two"}, "b3": {Program: "three"}}
+	var is strings.Builder
+	for _, of := range []struct {
+		processes []crawler.Process
+		before    int
+		unclean   bool
+	}{
+		{nil, 0, true},
+		{[]crawler.Process{process(1, crawler.EndLimit, "tsc", &yes, "b1"), process(2, crawler.EndDone, "", nil, "b2"), process(20, "", "hpet", &no, "b0"), process(40, "", "", nil, "")}, 0, true},
+		{[]crawler.Process{process(20, "", "", nil, ""), process(21, "", "", nil, ""), process(41, crawler.EndDone, "", nil, ""), process(50, "", "", nil, "b1"), process(51, crawler.EndDone, "", nil, "")}, 9, true},
+		{[]crawler.Process{process(50, "", "", nil, "b1")}, 0, false},
+		{[]crawler.Process{process(50, "", "", nil, "b1")}, 0, true},
+	} {
+		w := newWriter(t.Context(), dir, nil, Options{Now: at(0), Temp: t.TempDir()})
+		r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.Temp)}
+		if err := crawllog.Sift(bytes.NewReader(log), r.line, r.other); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.hosts.figures(&w.Figures), r.hosts.close(), w.readPages()); err != nil {
+			t.Fatal(err)
+		}
+		w.join(r, of.processes, builds, of.before, of.unclean)
+		var told any = struct {
+			Runs   Many[Run]
+			Killed int64
+			Builds map[string]crawler.Build
+		}{w.Runs, w.Killed, w.Builds}
+		if of.processes == nil {
+			w.Name, w.Writer = "log", crawler.Build{}
+			told = w.Provenance
+		}
+		text, err := json.MarshalIndent(told, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&is, "%s\n", text)
+	}
+	goldenFile(t, "log.txt", is.String())
 }
 
 // Settings of other versions are told: one that was not known then is the usual one, and one

@@ -206,13 +206,18 @@ func plain(value string) string {
 }
 
 // joinRuns makes the runs of what the log says of them, and what the processes have kept.
-// A run stands in both, or its lines were removed, or it was killed before it had kept
-// anything, or its version keeps nothing.
 func (w *writer) joinRuns(r *logReader) error {
 	processes, builds, before, err := crawler.Processes(w.state)
-	if err != nil {
-		return err
+	if err == nil {
+		w.join(r, processes, builds, before, w.state.Unclean())
 	}
+	return err
+}
+
+// join is joinRuns with the processes; unclean says that the last one did not end by itself.
+// A run stands in both, or its lines were removed, or it was killed before it had kept
+// anything, or its version keeps nothing.
+func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {
 	w.Builds = map[string]crawler.Build{}
 	i := 0
 	for n, of := range r.runs {
@@ -234,11 +239,10 @@ func (w *writer) joinRuns(r *logReader) error {
 		w.addRun(nil, &processes[i], builds)
 	}
 	w.Runs.All = max(w.Runs.All+r.all-int64(len(r.runs)), int64(before+len(processes)))
-	if n := len(w.Runs.List); n > 0 && w.Runs.All == int64(n) && w.state.Unclean() && w.Runs.List[n-1].Ended.IsZero() {
+	if n := len(w.Runs.List); n > 0 && w.Runs.All == int64(n) && unclean && w.Runs.List[n-1].Ended.IsZero() {
 		w.Runs.List[n-1].How = HowKilled
 		w.Killed++
 	}
-	return nil
 }
 
 func (w *writer) addRun(of *logRun, p *crawler.Process, builds map[string]crawler.Build) {
