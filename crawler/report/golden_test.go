@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,20 @@ func mixedLog() string {
 			log.WriteString("no line\n")
 		}
 	}
+	// What is about sites and runs, pages with a type or a purpose of their own, and several errors in one step.
+	at = at.Add(time.Hour)
+	for i, line := range []string{
+		"0 - permesso:run - - unknown #000 - - - begin:unclean", "0 - permesso:run - - unknown #000 - - - order:slow", "-2 - http://s01.test/ - - unknown #000 - - - error:dns,queued:2",
+		"-9999 - http://s01.test/scope L http://s01.test/ unknown #000 - - - -", "200 5 http://s01.test/noai L http://s01.test/ text/html #001 START+100 sha1:A - start:MICRO,took:0.100000,ttfb:0.050000,refused:noai",
+		"304 - http://s01.test/kept L http://s01.test/ unknown #001 START+100 sha1:A - start:MICRO,took:0.100000,ttfb:0.050000,kept:text/html", "304 - http://s01.test/nothing L http://s01.test/ unknown #001 START+100 sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - start:MICRO,took:0.100000,ttfb:0.050000,kept:text/plain",
+		"200 0 http://s01.test/empty L http://s01.test/ text/html #001 START+100 - - start:MICRO,took:0.100000,ttfb:0.050000,asked:1.000000,clock:retry-after", "200 7 mailto:x L http://s01.test/ text/html #001 START+100 - - start:MICRO,took:0.100000",
+		"200 7 http://s01.test/odd L http://s01.test/ text/html #001 START+100 - - start:MICRO,took:soon", "-3 - http://s02.test/robots.txt P odd unknown #001 START+100 - - start:MICRO,took:0.100000,error:tls",
+		"200 9 http://s01.test/early L http://s01.test/ text/html #001 START+100 - - start:MICRO,took:0.100000,ttfb:0.050000,asked:9.000000,clock:own", "200 9 http://s03.test/first L - text/html #001 START+100 - - start:MICRO,took:0.100000,ttfb:0.050000,asked:9.000000,clock:own",
+	} {
+		when := at.Add(time.Duration(i) * time.Second)
+		line = strings.NewReplacer("START", when.Format("20060102150405000"), "MICRO", when.Format("2006-01-02T15:04:05.000000Z")).Replace(line)
+		fmt.Fprintf(&log, "%s %s\n", when.Add(100*time.Millisecond).Format("2006-01-02T15:04:05.000Z"), line)
+	}
 	return log.String()
 }
 
@@ -130,7 +145,11 @@ func TestGoldenMixedCrawl(t *testing.T) {
 		title := strings.Repeat("x", 119) // and one character more, or two
 		fmt.Fprintf(&pages, `{"url":"http://s0%d.test/%d","title":"%s"}`+"\n", i%10, i, title+"yz"[:1+i%2])
 	}
-	r, err := report.Dir(written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
+	var links strings.Builder
+	for i := range 90 { // those of one page stand together
+		fmt.Fprintf(&links, `{"from":"http://s0%d.test/%d","to":"http://s0%d.test/%d%s","hop":"%s"}`+"\n", i/20, i/10, i%4, i*i%7, []string{"", "#top"}[i/2%2], []string{"L", "E", "L", "R", "M", "I"}[i*i%23%6])
+	}
+	r, err := report.Dir(written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String(), storage.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +173,28 @@ func TestGoldenMixedCrawl(t *testing.T) {
 		})
 	}
 	golden(t, "mixed", r)
+}
+
+// The page of a crawl that has only begun, and of one of which something is left.
+func TestGoldenQuietCrawls(t *testing.T) {
+	now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
+	begun := written(t, map[string]string{storage.LogFile: strings.SplitAfter(toldLog, "\n")[0]})
+	waits := queued(t, now)
+	if err := os.WriteFile(filepath.Join(waits, storage.LogFile), []byte(strings.ReplaceAll(toldLog, "b.test", "slow.test")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range []string{begun, waits, visited(t, now, now.Add(time.Hour)), begun} {
+		r, err := report.Dir(dir, report.Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Name, r.Program = "quiet.crawl", "permesso/test"; i == 3 {
+			r.Left = report.Table[report.Left]{All: 1, Rows: []report.Left{{Site: "http://a.test", Queued: 2, Standing: crawler.StandsDead, Reason: "dns"}}}
+			r.Again, r.Others, r.Other, r.Polite.Judged, r.Polite.Early, r.Polite.Least = 1, 2, []report.Other{{Line: 1, Why: "x"}, {Line: 2, Why: "y"}}, 1, 1, -2
+			r.Types = []report.Type{{Name: "text/html", Requests: 1}}
+		}
+		golden(t, fmt.Sprintf("quiet%d", i), r)
+	}
 }
 
 // A report leaves no temporary file behind, and the crawl can go on.
