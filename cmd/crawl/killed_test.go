@@ -482,7 +482,8 @@ func (k *killing) judge(c killedCommand, dir string, args []string) {
 		})
 	case exitCheck:
 		// The provenance is of the time before, and says so.
-		ok = spoilt || args[0] == "provenance" && strings.Contains(said, "writes it again") || strings.Contains(said, "since it was purged")
+		ok = spoilt || args[0] == "provenance" && strings.Contains(said, "writes it again") || strings.Contains(said, "since it was purged") ||
+			args[0] == "export" && strings.Contains(said, "or was killed (crawl run on it mends that)")
 	case exitState:
 		ok = c.name == "optout purge" && strings.Contains(said, "crawl optout purge "+dir+" finishes it") ||
 			strings.Contains(said, "the WARC file is not finished: the crawl was killed") || spoilt

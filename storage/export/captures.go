@@ -55,7 +55,12 @@ func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.
 		if !errors.As(err, &bad) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if err := s.damaged(&Damage{File: path, Offset: bad.Offset, Err: bad.Err}); err != nil {
+		if strings.HasSuffix(path, openSuffix) && errors.Is(err, warc.ErrCut) {
+			err = fmt.Errorf("the last record is not whole, as in a crawl that still runs or was killed (crawl run on it mends that): %w", bad.Err)
+		} else {
+			err = bad.Err
+		}
+		if err := s.damaged(&Damage{File: path, Offset: bad.Offset, Err: err}); err != nil {
 			return err
 		}
 		if _, err := r.Skip(); err != nil && err != io.EOF {

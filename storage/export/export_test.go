@@ -396,6 +396,34 @@ func TestWACZ(t *testing.T) {
 	}
 }
 
+// A kill cuts the last record of the file that grows: what stands before it is exported, and
+// the damage says where it comes from, and what mends it.
+func TestTheLastRecordOfACrawlThatWasKilled(t *testing.T) {
+	whole := open(t, false, true)
+	path := whole.WARCs[0]
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"", ".open"} {
+		if err := errors.Join(os.Truncate(path, info.Size()-10), os.Rename(path, path+end)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := export.Open(filepath.Dir(filepath.Dir(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var damage []error
+		s.Damaged = func(d *export.Damage) error { damage = append(damage, d); return nil }
+		if len(collect(t, s)) == 0 {
+			t.Error("nothing is exported")
+		}
+		if len(damage) != 1 || !errors.Is(damage[0], warc.ErrCut) || strings.Contains(damage[0].Error(), "crawl run on it mends that") != (end != "") {
+			t.Errorf("a file that ends with %q: %v", end, damage)
+		}
+	}
+}
+
 func TestNoCrawl(t *testing.T) {
 	if _, err := export.Open(t.TempDir()); !errors.Is(err, export.ErrNoCrawl) {
 		t.Errorf("empty directory: %v", err)

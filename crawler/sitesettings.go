@@ -1,0 +1,182 @@
+package crawler
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// SiteSettings are the settings that count for one site: those of the crawl, with the
+// site's own in their place.
+type SiteSettings struct {
+	Policy robots.Policy
+	Delay  time.Duration  // least pause between two requests, without what the site asks for; 0: none
+	Max    frontier.Spent // its budget; 0: no limit
+	Own    []OwnSetting   // those that it has of its own, in the order of their names
+	Reason string         // why, as SiteOptions.Reason
+}
+
+// An OwnSetting is a setting that one site has of its own. Value is as Setting.String writes
+// it; that of "header" are names of fields, and that of "scope" is empty.
+type OwnSetting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Wider bool   `json:"wider,omitempty"` // it asks for more than of other sites
+}
+
+// ownSettings are those that s has of its own in a crawl with the options o.
+func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
+	wider := o.loosened(s)
+	add := func(name, value string) {
+		is := slices.ContainsFunc(wider, func(l loosening) bool { return l.setting == name })
+		own = append(own, OwnSetting{name, value, is})
+	}
+	if s.Delay > 0 {
+		add("delay", span(&s.Delay, 0, 0).String())
+	}
+	if len(s.Header) > 0 {
+		add("header", strings.Join(slices.Sorted(maps.Keys(s.Header)), " "))
+	}
+	if s.MaxBytes != 0 {
+		add("max-host-bytes", size(&s.MaxBytes, 0, 0).String())
+	}
+	if s.MaxPages != 0 {
+		add("max-host-pages", count(&s.MaxPages, 0, 0).String())
+	}
+	if s.MaxTime != 0 {
+		add("max-host-time", span(&s.MaxTime, 0, 0).String())
+	}
+	if s.AllowForbidden {
+		add("robots-forbidden", "allow")
+	}
+	if s.Scope != nil {
+		add("scope", "")
+	}
+	return own
+}
+
+// siteSettings are those of a crawl without a site's own. The numbers of o are filled.
+func (o *Options) siteSettings() SiteSettings {
+	return SiteSettings{
+		Policy: o.policy(), Delay: max(0, o.Delay),
+		Max: frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: max(0, o.MaxHostBytes), Time: max(0, o.MaxHostTime)},
+	}
+}
+
+// With are the settings of a site that has own ones. Names that it does not know change
+// nothing. The error is one of a value.
+func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error) {
+	var o Options
+	all := o.Settings()
+	s.Own, s.Reason = own, reason
+	for _, one := range own {
+		i := slices.IndexFunc(all, func(of Setting) bool { return of.Name == one.Name })
+		if i < 0 {
+			continue
+		}
+		switch one.Name {
+		case "delay", "max-host-bytes", "max-host-pages", "max-host-time", "robots-forbidden":
+			if err := all[i].restore(one.Value); err != nil {
+				return s, err
+			}
+		}
+		switch one.Name {
+		case "delay":
+			s.Delay = max(s.Delay, o.Delay)
+		case "max-host-bytes":
+			s.Max.Bytes = max(0, o.MaxHostBytes)
+		case "max-host-pages":
+			s.Max.Pages = max(0, o.MaxHostPages)
+		case "max-host-time":
+			s.Max.Time = max(0, o.MaxHostTime)
+		case "robots-forbidden":
+			s.Policy.AllowForbidden = s.Policy.AllowForbidden || o.AllowForbidden
+		}
+	}
+	return s, nil
+}
+
+// over is the budget that a site has spent, by the name of the setting, with its value;
+// empty if there is some left.
+func (s *SiteSettings) over(spent frontier.Spent) string {
+	var o Options
+	switch {
+	case s.Max.Pages > 0 && spent.Pages >= s.Max.Pages:
+		o.MaxHostPages = s.Max.Pages
+		return "max-host-pages " + o.setting("max-host-pages").String()
+	case s.Max.Bytes > 0 && spent.Bytes >= s.Max.Bytes:
+		o.MaxHostBytes = s.Max.Bytes
+		return "max-host-bytes " + o.setting("max-host-bytes").String()
+	case s.Max.Time > 0 && spent.Time >= s.Max.Time:
+		o.MaxHostTime = s.Max.Time
+		return "max-host-time " + o.setting("max-host-time").String()
+	}
+	return ""
+}
+
+// A keptSite is what a crawl keeps of the settings of a site, as they were when it was last
+// asked for anything.
+type keptSite struct {
+	Own    []OwnSetting `json:"own,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+}
+
+// keySite begins the key of a keptSite.
+const keySite = "site "
+
+func (s *keptSite) none() bool { return len(s.Own) == 0 && s.Reason == "" }
+
+// keepsSites reports whether a crawl keeps settings of any site.
+func keepsSites(from Values) (bool, error) {
+	found := errors.New("found")
+	err := from.Each(keySite, func(string) error { return found })
+	if errors.Is(err, found) {
+		return true, nil
+	}
+	return false, err
+}
+
+// ownSettings finds the settings of sites in what a crawl keeps.
+type ownSettings struct {
+	usual SiteSettings
+	from  Values // nil: no site has its own
+}
+
+func newOwnSettings(from Values, o *Options) (ownSettings, error) {
+	own := ownSettings{usual: o.siteSettings()}
+	any, err := keepsSites(from)
+	if any {
+		own.from = from
+	}
+	return own, err
+}
+
+func (s *ownSettings) of(site frontier.Site) (SiteSettings, error) {
+	if s.from == nil {
+		return s.usual, nil
+	}
+	var kept keptSite
+	if ok, err := s.from.Get(keySite+string(site), &kept); !ok || err != nil {
+		return s.usual, err
+	}
+	return s.usual.With(kept.Own, kept.Reason)
+}
+
+// each calls f with every site that has settings of its own.
+func (s *ownSettings) each(f func(frontier.Site, SiteSettings) error) error {
+	if s.from == nil {
+		return nil
+	}
+	return s.from.Each(keySite, func(site string) error {
+		one, err := s.of(frontier.Site(site))
+		if err != nil || len(one.Own) == 0 && one.Reason == "" {
+			return err
+		}
+		return f(frontier.Site(site), one)
+	})
+}
