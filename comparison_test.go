@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,4 +56,46 @@ func linesOfCode(t *testing.T, path string) (n int) {
 		}
 	}
 	return n
+}
+
+// The README compares in three rows, with cells of the full tables.
+func TestTheReadmeComparesAsTheTablesDo(t *testing.T) {
+	cells := func(line string) []string {
+		list := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range list {
+			list[i] = strings.TrimSpace(list[i])
+		}
+		return list
+	}
+	tables := map[string]map[string][]string{"README.md": {}, behaviour: {}, "docs/evidence/engine.md": {}}
+	for path, rows := range tables {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(raw)) {
+			if row := cells(line); strings.HasPrefix(line, "| ") && len(row) > 5 {
+				rows[row[0]] = row
+			}
+		}
+	}
+	readme, engine := tables["README.md"], tables["docs/evidence/engine.md"]
+	tools := tables[behaviour][""]
+	for name, contestant := range map[string]string{"permesso (`crawl`, writes WARC)": "crawl", "colly": "colly", "Scrapy": "scrapy"} {
+		tool, _, _ := strings.Cut(name, " ")
+		column := slices.Index(tools, tool)
+		if column < 0 || len(readme[name]) != 6 || len(engine[contestant]) < 7 {
+			t.Fatalf("%s: column %d, rows %q and %q", name, column, readme[name], engine[contestant])
+		}
+		want := []string{name}
+		for _, probe := range readme[""][1:4] {
+			if len(tables[behaviour][probe]) <= column {
+				t.Fatalf("%s has no row %q", behaviour, probe)
+			}
+			want = append(want, tables[behaviour][probe][column])
+		}
+		if want = append(want, engine[contestant][1], engine[contestant][5]); !slices.Equal(readme[name], want) {
+			t.Errorf("README.md has\n\t%q, the full tables\n\t%q", readme[name], want)
+		}
+	}
 }

@@ -12,23 +12,25 @@ import (
 	"testing"
 )
 
-// Each sentence that the README says to site owners, and each of the lists of
-// docs/guide/site-owners.md, stands, word by word and in quotation marks behind "For site
-// owners:", in the comment of a test that fails where it is not true.
+// Each promise of README.md, and each in the lists of docs/guide/site-owners.md, is quoted
+// word by word, after "For site owners:", in the comment of a test that fails if it is not
+// true.
 func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
+	const owners = "docs/guide/site-owners.md"
 	proofs := proofs(t)
 	said := map[string]bool{}
 	for _, at := range []struct {
 		document, heading string
 		least             int
 	}{
-		{"README.md", "For site owners", 10},
-		{"docs/guide/site-owners.md", "Who it is", 4}, {"docs/guide/site-owners.md", "Stop it", 4},
-		{"docs/guide/site-owners.md", "Slow it down", 4}, {"docs/guide/site-owners.md", "Check it", 1},
+		{"README.md", "Polite by construction", 9},
+		{owners, "Who it is", 5}, {owners, "Stop it", 13}, {owners, "Slow it down", 17},
+		{owners, "What it follows", 4}, {owners, "How your pages may be used", 8},
+		{owners, "Have it forgotten", 2}, {owners, "Check it", 3},
 	} {
 		listed := 0
 		for _, s := range sentences(t, at.document, at.heading) {
-			if at.document != "README.md" && !s.listed {
+			if !s.listed {
 				continue // says how, and is tested with what it gives to be copied
 			}
 			listed++
@@ -112,20 +114,22 @@ func proofs(t *testing.T) map[string]string {
 	return found
 }
 
-// What the README names on the way of one URL, and behind it, is there.
+// What the plan names for a first reading is there.
 func TestTheWayOfOneURLIsTrue(t *testing.T) {
-	way := section(t, "README.md", "Reading the source")
+	way := section(t, plan, "Reading the source")
 	names := regexp.MustCompile("(?:-> |`|    )([A-Za-z]+[.][A-Za-z]+)[` \n]").FindAllStringSubmatch(way, -1)
 	if len(names) < 15 {
-		t.Fatalf("%d names in README.md: %q", len(names), names)
+		t.Fatalf("%d names in %s: %q", len(names), plan, names)
 	}
 	source := declarations(t)
 	for _, n := range names {
 		if source[n[1]] == nil {
-			t.Errorf("README.md: there is no %s", n[1])
+			t.Errorf("%s: there is no %s", plan, n[1])
 		}
 	}
 }
+
+const behaviour = "docs/evidence/behaviour.md"
 
 // Each row of the table of behaviour is a probe that crawlbench knows, and names a test
 // that there is.
@@ -144,14 +148,14 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 	}
 	told := regexp.MustCompile(`says: "([^"]+)"`).FindAllStringSubmatch(string(probes), -1)
 	rows := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (.*?) \\| yes[^|]*\\|.*\\| `(Test\\w+)` \\|$").FindAllStringSubmatch(section(t, "README.md", "How it behaves"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (.*?) \\| yes[^|]*\\|.*\\| `(Test\\w+)` \\|$").FindAllStringSubmatch(section(t, behaviour, "The table"), -1) {
 		if rows[row[1]] = row[2]; !tests[row[2]] {
-			t.Errorf("README.md names %s, which is no test", row[2])
+			t.Errorf("%s names %s, which is no test", behaviour, row[2])
 		}
 	}
 	for _, p := range told {
 		if rows[p[1]] == "" {
-			t.Errorf("README.md has no row, or no test, or no yes for the probe %q", p[1])
+			t.Errorf("%s has no row, or no test, or no yes for the probe %q", behaviour, p[1])
 		}
 		delete(rows, p[1])
 	}
@@ -160,5 +164,16 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 	}
 	if len(told) < 12 {
 		t.Errorf("%d probes", len(told))
+	}
+}
+
+// Who reads the README for the first time reads it in a few minutes.
+func TestTheReadmeIsShort(t *testing.T) {
+	raw, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(raw), "\n"); n > 150 {
+		t.Errorf("README.md has %d lines, more than 150: docs has room", n)
 	}
 }

@@ -132,8 +132,8 @@ func TestACrawlDelayLongerThanTheLifeOfRobots(t *testing.T) {
 	})
 }
 
-// For site owners: "A crawl that was killed lets each site rest its full pause
-// before it goes on."
+// For site owners: "A crawl that was killed waits the full pause of each site before it
+// goes on."
 func TestAKillIsRememberedBeyondTheNextRun(t *testing.T) {
 	for _, how := range []string{"control", "wrong identity", "stopped at once"} {
 		t.Run(how, func(t *testing.T) {

@@ -54,9 +54,9 @@ func wantProven(t *testing.T, dir string) {
 
 const sold = "http://sold.example/terms.xml"
 
-// For site owners: "Where who runs the crawl declares a purpose, the license documents (RSL)
-// that robots.txt names are asked for before any page, wherever they lie, if the robots.txt
-// there allows it; a page for which one prohibits the purpose is not asked for."
+// For site owners: "If the operator declares a purpose, the license documents (RSL)
+// that robots.txt names are fetched before any page, from any site whose robots.txt
+// allows it; pages for which a license prohibits the purpose are not fetched."
 //
 // Whatever else there is, pages are asked for as if nothing was said.
 func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {

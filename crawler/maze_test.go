@@ -50,8 +50,8 @@ func maze(w *crawltest.Web) {
 	})
 }
 
-// For site owners: "Calendars without an end, session ids, and paths that repeat
-// themselves are left alone."
+// For site owners: "Endless calendars, session ids and paths that repeat themselves are
+// not crawled."
 //
 // Of a maze most is not entered, and it is told where; of the pages beside it none is
 // lost.

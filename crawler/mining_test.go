@@ -25,9 +25,9 @@ func miningSite(w *crawltest.Web, rules string, tdmrep http.HandlerFunc) {
 	}
 }
 
-// For site owners: "Where what the crawl is declared for is mining (research, ai-train,
-// ai-input), `/.well-known/tdmrep.json` is asked for before any page, once a day, if
-// robots.txt allows it; a page that it reserves is not asked for."
+// For site owners: "If that purpose is mining (research, ai-train, ai-input),
+// `/.well-known/tdmrep.json` is fetched before any page, once a day, if robots.txt
+// allows it; pages that it reserves are not fetched."
 //
 // Whatever else it answers, pages are asked for as if nothing was said.
 func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {

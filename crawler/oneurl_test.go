@@ -32,7 +32,7 @@ var badPages = map[string]func(*crawltest.Site, string){
 // However one URL of a site answers, the others are fetched; and what becomes
 // of it is known.
 //
-// For site owners: "After a rest another page is asked for."
+// For site owners: "After such a wait the crawler tries another page first."
 func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
 	for name, bad := range badPages {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAnOutageUsesUpNoTries(t *testing.T) {
 
 // A site whose every page fails is asked slower, though it asks for no rest.
 //
-// For site owners: "Other failures in a row slow it down to one request a
+// For site owners: "Other failures in a row slow the crawler down to one request a
 // minute."
 func TestFailuresInARowSlowASiteDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

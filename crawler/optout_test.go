@@ -94,8 +94,8 @@ func FuzzOptOutList(f *testing.F) {
 	})
 }
 
-// For site owners: "A place on the opt-out list of who runs the crawl is asked for
-// nothing, not even for its robots.txt."
+// For site owners: "Nothing is requested from a place on the operator's opt-out list,
+// not even its robots.txt."
 func TestWhatIsOptedOutIsAskedForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -16,10 +16,10 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What the README says to site owners, as far as no other test shows it.
+// What docs/guide/site-owners.md promises, as far as no other test shows it.
 
-// For site owners: "Every request, that for robots.txt included, names the
-// crawler and how to reach who runs it: a URL or an e-mail address."
+// For site owners: "Every request, also the one for robots.txt, names the crawler and
+// how to reach its operator: a URL or an e-mail address."
 func TestEveryRequestSaysWhoAsks(t *testing.T) {
 	for _, contact := range []string{"https://example.org/benchbot", "me@example.org"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -42,11 +42,10 @@ func TestEveryRequestSaysWhoAsks(t *testing.T) {
 	}
 }
 
-// For site owners: "It is asked for before anything else of a site."
+// For site owners: "robots.txt is fetched before anything else from a site."
 //
-// For site owners: "It is asked for again before the next page when it is as
-// old as its Cache-Control or Expires says, at least 5 minutes and at most 24
-// hours."
+// For site owners: "It is fetched again before the next page once it is as old as its
+// Cache-Control or Expires says, at least 5 minutes and at most 24 hours."
 func TestRobotsIsAskedForFirstAndAgain(t *testing.T) {
 	for says, want := range map[string]time.Duration{
 		"max-age=1":       5 * time.Minute,
@@ -94,7 +93,8 @@ func TestRobotsIsAskedForFirstAndAgain(t *testing.T) {
 	}
 }
 
-// For site owners: "A file that has lost its line ends forbids what it forbade."
+// For site owners: "A file that has lost its line ends still forbids what it forbade
+// with them."
 func TestAFileWithoutLineEndsForbids(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -115,11 +115,11 @@ func impatient(o *crawler.Options) {
 	}
 }
 
-// For site owners: "No option turns it off."
+// For site owners: "No option turns robots.txt off."
 //
-// For site owners: "401, 402, 403 and 451 close the site, unless who runs the
-// crawl says `--robots-forbidden allow`, as RFC 9309 permits, or a program does so for one
-// site, with a reason that its log keeps."
+// For site owners: "If robots.txt answers 401, 402, 403 or 451, nothing of the site is
+// fetched, unless the operator sets `--robots-forbidden allow`, as RFC 9309 permits, or
+// a program sets it for one site, with a reason that the log keeps."
 func TestNoOptionTurnsRobotsOff(t *testing.T) {
 	for _, status := range []int{200, 401, 402, 403, 451} {
 		synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestNoOptionTurnsRobotsOff(t *testing.T) {
 	}
 }
 
-// For site owners: "A copy up to 30 days old stays in force meanwhile."
+// For site owners: "Meanwhile an earlier copy stays in force until it is 30 days old."
 func TestACopyStaysInForceForThirtyDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -168,11 +168,10 @@ func TestACopyStaysInForceForThirtyDays(t *testing.T) {
 	})
 }
 
-// For site owners: "One request at a time, over one connection."
+// For site owners: "A site gets one request at a time, over one connection."
 //
-// For site owners: "A second passes from the end of an answer to the next
-// request; who runs the crawl may ask for less, but at a public address for no
-// less than 200 ms."
+// For site owners: "The next request starts a second after the end of the last answer;
+// the operator may set a shorter pause, but none below 200 ms for a public address."
 func TestOneRequestAtATimeWhoeverAsks(t *testing.T) {
 	for name, set := range map[string]func(*crawler.Options){"default": nil, "impatient": impatient} {
 		t.Run(name, func(t *testing.T) {
@@ -199,8 +198,8 @@ func TestOneRequestAtATimeWhoeverAsks(t *testing.T) {
 	}
 }
 
-// For site owners: "A slow site is left alone for twice its time to first byte,
-// up to a minute."
+// For site owners: "A slow site gets a pause of twice its time to first byte, up to a
+// minute."
 func TestASlowSiteIsLeftAlone(t *testing.T) {
 	for latency, want := range map[time.Duration]time.Duration{4 * time.Second: 8 * time.Second, 29 * time.Second: 58 * time.Second, 80 * time.Second: time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -234,8 +233,8 @@ func TestACrawlDelayIsNeverShortened(t *testing.T) {
 	})
 }
 
-// For site owners: "After 429, 503 and failing connections the crawler rests,
-// from 5 seconds to an hour."
+// For site owners: "After 429, 503 and failed connections the crawler waits longer each
+// time, from 5 seconds to an hour."
 func TestRestsGrowFromSecondsToAnHour(t *testing.T) {
 	for name, fail := range map[string]func(s *crawltest.Site){
 		"429": func(s *crawltest.Site) {
@@ -278,8 +277,8 @@ func TestRestsGrowFromSecondsToAnHour(t *testing.T) {
 	}
 }
 
-// For site owners: "A page that fails is given up after three tries, six where
-// it was the site that asked for rest."
+// For site owners: "A page that fails is given up after three tries, or after six if
+// the site asked the crawler to wait."
 func TestTriesOfAPage(t *testing.T) {
 	for status, want := range map[int]int{500: 3, 502: 3, 429: 6, 503: 6} {
 		synctest.Test(t, func(t *testing.T) {
@@ -299,7 +298,8 @@ func TestTriesOfAPage(t *testing.T) {
 	}
 }
 
-// For site owners: "A redirect is a new URL: its own robots.txt, its own pause."
+// For site owners: "The target of a redirect is a new URL, under the robots.txt and the
+// pause of its own site."
 func TestARedirectIsANewURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

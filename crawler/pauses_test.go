@@ -120,9 +120,8 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 	return clocks
 }
 
-// For site owners: "All of it can be checked from `crawl.log`: each request
-// says which pause it had to keep, since when, and what asked for it
-// ([docs/reference/outputs.md](docs/reference/outputs.md#crawllog))."
+// For site owners: "All of this can be checked from `crawl.log`: the line of each
+// request has the pause that it had to keep, since when, and what asked for it."
 func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "live")
 	killed := filepath.Join(t.TempDir(), "killed")

@@ -71,9 +71,9 @@ func robotsUnreachable(t *testing.T, w *crawltest.Web) {
 	}
 }
 
-// For site owners: "Without one nothing of the site is fetched, and after
-// three attempts, at 0, 1 and 3 minutes or when Retry-After permits, the site
-// is left alone."
+// For site owners: "Without an earlier copy nothing of the site is fetched, and after
+// three attempts, at 0, 1 and 3 minutes or when Retry-After permits, the crawler gives
+// the site up."
 func TestRobots500DefersAndIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -116,8 +116,8 @@ func TestRobotsBeyondThePatienceStaysQueued(t *testing.T) {
 	})
 }
 
-// For site owners: "It is read as RFC 9309 says: the longest rule wins, `*`
-// and `$` count, and a group is found by the exact name of the crawler."
+// For site owners: "It is read as RFC 9309 says: the longest matching rule wins, `*`
+// and `$` count, and a group applies if it has the exact name of the crawler."
 func TestRulesThatOthersMisread(t *testing.T) {
 	for _, tc := range []struct{ name, robots, allowed, forbidden string }{
 		{"query", "User-agent: *\nDisallow: /*?q=", "/s?p=1", "/s?q=1"},
@@ -361,8 +361,8 @@ func TestDeadHostsDoNotKeepTheRunFromEnding(t *testing.T) {
 	})
 }
 
-// For site owners: "Sites that share a public address are asked two at once,
-// starts 250 ms apart."
+// For site owners: "Sites that share a public address get at most two requests at once,
+// started 250 ms apart."
 func TestSitesOfOneAddressShareItsClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// For site owners: "What was captured before is taken out of a crawl by `crawl optout purge
-// DIR`: pages, records and links that were found there; that your server was asked, and
-// when, stays in the log."
+// For site owners: "`crawl optout purge DIR` removes from a crawl what was captured
+// there before: pages, records, and the links that were found on them; that your server
+// was contacted, and when, stays in the log."
 func TestWhatAnOwnerDoesNotWantIsTakenOutOfACrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -39,8 +39,8 @@ func logOf(t *testing.T, dir string) map[string]*crawllog.Line {
 	return all
 }
 
-// For site owners: "Where who runs the crawl declares a purpose (`--purpose`), a
-// page is not asked for that a line of robots.txt refuses it for."
+// For site owners: "If the operator declares a purpose (`--purpose`), pages for which
+// robots.txt refuses that purpose are not fetched."
 func TestWhatRobotsTxtRefusesThePurposeIsNotAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		purpose robots.Purpose
@@ -95,8 +95,8 @@ func TestWhatRobotsTxtRefusesThePurposeIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// For site owners: "Where its own header or meta elements do, it is neither kept
-// nor handed on once it has come, and its links are not followed."
+// For site owners: "A page that refuses the purpose in its own header or meta elements
+// is neither stored nor passed on, and its links are not followed."
 func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 	for _, c := range []struct {
 		purpose       robots.Purpose
@@ -159,8 +159,8 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 	}
 }
 
-// For site owners: "The most restrictive statement counts, and one that cannot be
-// read says nothing."
+// For site owners: "The most restrictive statement counts; a statement that cannot be
+// parsed is ignored."
 func TestTheMostRestrictiveStatementCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -176,8 +176,8 @@ func TestTheMostRestrictiveStatementCounts(t *testing.T) {
 	})
 }
 
-// For site owners: "No statement about use opens what robots.txt forbids, or makes
-// a pause shorter."
+// For site owners: "No statement about use allows what robots.txt forbids, or shortens
+// a pause."
 func TestStatementsAboutUseLoosenNothing(t *testing.T) {
 	for _, purpose := range append(robots.Purposes(), "") {
 		synctest.Test(t, func(t *testing.T) {

@@ -59,8 +59,8 @@ func busy(status int, location string) http.HandlerFunc {
 	}
 }
 
-// For site owners: "Retry-After is obeyed on every answer that carries it,
-// that for robots.txt included, for up to a year."
+// For site owners: "Retry-After is obeyed on every answer, also on that for robots.txt,
+// for up to a year."
 func TestRetryAfterCountsOnEachStatus(t *testing.T) {
 	for _, status := range []int{200, 202, 301, 302, 304, 307, 403, 404, 408, 413, 429, 500, 502, 503} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {

@@ -17,13 +17,11 @@ import (
 
 // What a server answers for its robots.txt, and what the crawl does then.
 //
-// For site owners: "Every other 4xx but 408, 421, 425 and 429 means that there
-// are no rules, and so does the 403 by which an object store says that the
-// file is missing."
+// For site owners: "Every other 4xx except 408, 421, 425 and 429 means that there are
+// no rules; so does the 403 with which an object store reports a missing file."
 //
-// For site owners: "A robots.txt that fails is no permission: 408, 421, 425,
-// 429, 5xx, a time-out, no connection, a 200 whose body ends early, too many
-// redirects."
+// For site owners: "A robots.txt that fails is not permission: 408, 421, 425, 429, 5xx,
+// a timeout, no connection, a 200 whose body ends early, too many redirects."
 func TestAnswersToRobots(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) }
@@ -100,7 +98,7 @@ func TestAnswersToRobots(t *testing.T) {
 	}
 }
 
-// For site owners: "The first 512,000 bytes of it count."
+// For site owners: "Its first 512,000 bytes count, however long the file is."
 func TestARobotsFileBeyondTheLimitStillCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

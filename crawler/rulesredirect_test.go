@@ -15,9 +15,8 @@ import (
 
 const victim = "http://victim.example/admin/delete?all=1"
 
-// For site owners: "Where it is redirected to another site it is asked for
-// there only if that is a robots.txt, too, or that site's robots.txt allows
-// it."
+// For site owners: "A redirect of robots.txt to another site is followed only if it
+// leads to a robots.txt there, or if that site's robots.txt allows it."
 func TestARobotsRedirectAsksNothingThatTheOtherSiteForbids(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -132,8 +131,8 @@ func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 // Whatever makes a site wait for its turn, and however long, its copy counts for
 // the page for which it was fetched.
 //
-// For site owners: "The copy that came for a page counts for that page, however
-// long the site then waits for its turn."
+// For site owners: "A page is judged by the copy of robots.txt that was fetched for it,
+// however long the site then waits for its turn."
 func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 	for _, tc := range []struct {
 		what string

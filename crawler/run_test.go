@@ -499,8 +499,8 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 	})
 }
 
-// For site owners: "A crawl without them does not begin, nor does one under
-// the name of a known robot or browser."
+// For site owners: "A crawl without a name and a contact does not start, nor does one
+// that uses the name of a known robot or browser."
 func TestOptionErrors(t *testing.T) {
 	good := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
 	for field, change := range map[string]func(*crawler.Options){

@@ -144,9 +144,8 @@ func tableOf(t *testing.T, dir string) map[string]*export.Row {
 	return all
 }
 
-// For site owners: "A page that is for those who have a license (401 or 402 with
-// `WWW-Authenticate: License`) is not asked for again, and nothing of it is kept but where
-// the license stands."
+// For site owners: "A page that requires a license (401 or 402 with `WWW-Authenticate:
+// License`) is not fetched again, and only the address of the license is stored."
 //
 // Other answers of these statuses are pages as before.
 func TestAPageThatWantsALicenseIsLeftAlone(t *testing.T) {
@@ -210,7 +209,7 @@ func TestAPageThatWantsALicenseIsLeftAlone(t *testing.T) {
 }
 
 // For site owners: "What robots.txt, the header and the meta elements of a page say
-// about its use is kept with it: Content-Usage, Content-Signal, License,
+// about its use is stored with the page: Content-Usage, Content-Signal, License,
 // X-Robots-Tag, TDMRep."
 //
 // It is kept in pages.jsonl as in the archive; where nothing was said nothing is

@@ -60,8 +60,8 @@ func mapped(w *crawltest.Web) {
 	w.Site("http://b.example").Page("/elsewhere", "")
 }
 
-// For site owners: "Sitemaps that robots.txt names are read, under the same rules and
-// pauses; what they list is asked for as far as it is in scope and allowed."
+// For site owners: "Sitemaps that robots.txt names are read under the same rules and
+// pauses; URLs that they list are fetched if they are in scope and allowed."
 //
 // What the sitemaps of a site list is crawled, as far as it is in scope and allowed,
 // and the sitemaps themselves are no pages. They may lie on another host if robots.txt

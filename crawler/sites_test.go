@@ -288,9 +288,9 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 // A robots.txt that is forbidden permits on the site that has a reason for it, and closes
 // the others. The reason is told once in a run, and kept in crawl.log.
 //
-// For site owners: "401, 402, 403 and 451 close the site, unless who runs the
-// crawl says `--robots-forbidden allow`, as RFC 9309 permits, or a program does so for one
-// site, with a reason that its log keeps."
+// For site owners: "If robots.txt answers 401, 402, 403 or 451, nothing of the site is
+// fetched, unless the operator sets `--robots-forbidden allow`, as RFC 9309 permits, or
+// a program sets it for one site, with a reason that the log keeps."
 func TestASiteMayBeAskedThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer

@@ -116,9 +116,8 @@ func challengeAnswer(more string) string {
 	return "HTTP/1.1 403 Forbidden\r\nCf-Mitigated: challenge\r\n" + more + "Content-Length: 2\r\n\r\nno"
 }
 
-// For site owners: "A page that asks for a browser in the page's place (the
-// bot defence of a delivery network, or nothing but a captcha) counts like a
-// 503, and is never answered."
+// For site owners: "A bot-challenge page (the bot defence of a delivery network, or
+// nothing but a captcha) counts as a 503 and is never answered."
 func TestAChallengeIsARequestForRest(t *testing.T) {
 	for _, more := range []string{"", "Retry-After: 300\r\n"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -249,7 +249,7 @@ func block(fields ...string) []byte {
 	return b.Bytes()
 }
 
-// For site owners: "ENHANCE_YOUR_CALM of HTTP/2 counts like a 429."
+// For site owners: "ENHANCE_YOUR_CALM in HTTP/2 counts as a 429."
 func TestFaultsOfAnHTTP2Server(t *testing.T) {
 	config, pool := certified(t)
 	head := func(fr *http2.Framer, stream uint32, end bool, fields ...string) {

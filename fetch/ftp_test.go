@@ -170,8 +170,8 @@ func TestAnFTPServerThatDoesNotStopTalking(t *testing.T) {
 	}
 }
 
-// For site owners: "A redirect from the web to FTP counts as a robots.txt that
-// fails."
+// For site owners: "A redirect of robots.txt from the web to FTP counts as a robots.txt
+// that fails."
 func TestAWebSiteLeadsToNoFTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(func(r *request, n int) string {

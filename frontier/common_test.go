@@ -110,9 +110,8 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 // What one service of a host asks for counts for the others, in the next run,
 // too.
 //
-// For site owners: "http, https and all ports of one host name at public
-// addresses share their pauses, Retry-After and rests, and one request at a
-// time."
+// For site owners: "http, https and all ports of one host name at public addresses
+// share pauses, Retry-After and back-off, and get one request at a time together."
 func TestARestThatAServiceAsksForCountsForItsHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory()

@@ -86,8 +86,8 @@ func least(t *testing.T, starts []time.Time, want time.Duration) {
 	}
 }
 
-// For site owners: "With `--domain-delay` all sites of a registrable domain
-// are asked one at a time."
+// For site owners: "With `--domain-delay` all sites of a registrable domain get one
+// request at a time together."
 func TestSitesOfADomainAreAskedOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := frontier.NewMemory()

@@ -18,9 +18,9 @@ import (
 // What is said of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
 // with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
 //
-// For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots FILE`
-// tells of any crawler, from the log of your own server, what it should not have asked
-// for, and how much too fast it was ([docs/reference/audit.md](docs/reference/audit.md))."
+// For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots
+// FILE` reports of any crawler, from the log of your own server, what it was not
+// allowed to request, and how much too fast it was."
 func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 	t.Chdir("testdata/audit")
 	for _, tc := range []struct {

@@ -18,9 +18,8 @@ import (
 
 // Two crawls of one user are no faster at a site than one.
 //
-// For site owners: "All crawls of a user on one machine share the clocks of
-// hosts and addresses, so that two crawls are no faster at your site than
-// one."
+// For site owners: "All crawls of a user on one machine share the clocks of hosts and
+// addresses, so two crawls are no faster at your site than one."
 func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

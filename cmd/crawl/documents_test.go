@@ -245,10 +245,10 @@ func TestTheRulesForSiteOwnersDoWhatIsSaid(t *testing.T) {
 // The name of the crawler is the first word of User-Agent, and the contact stands behind
 // it.
 //
-// For site owners: "The name is the first word of User-Agent, and what a group of
-// robots.txt is addressed to."
-// For site owners: "A URL to reach who runs the crawler stands behind it, an e-mail
-// address in the field From."
+// For site owners: "The name is the first word of User-Agent, and the name that a group
+// in robots.txt uses."
+// For site owners: "A contact URL follows the name in User-Agent; an e-mail address is
+// in the From field."
 func TestSiteOwnersFindTheNameInTheirLog(t *testing.T) {
 	log := newAccessLog(t)
 	t.Chdir(t.TempDir())

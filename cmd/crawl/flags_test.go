@@ -203,27 +203,6 @@ func TestExamplesOfTheHelpAreUnderstood(t *testing.T) {
 
 func TestSettingsStandInTheDocuments(t *testing.T) {
 	same(t, "../../docs/reference/settings.md", settingsPage())
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]string{}
-	for _, s := range usualFlags().settings() {
-		rows[s.Name] = fmt.Sprintf("| `--%s` | %s | %s |", s.Name, crawler.InWords(s.String()), cell(s.Help))
-	}
-	named := 0
-	want := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| .*$").ReplaceAllStringFunc(string(readme), func(row string) string {
-		named++
-		name, _, _ := strings.Cut(strings.TrimPrefix(row, "| `--"), "`")
-		if rows[name] == "" {
-			t.Errorf("README.md names --%s, which is no flag", name)
-		}
-		return rows[name]
-	})
-	if named < 12 {
-		t.Errorf("README.md says %d defaults", named)
-	}
-	same(t, "../../README.md", want)
 }
 
 // cell is a text that stands in a table.

@@ -11,7 +11,7 @@ import (
 
 const quick = 15 * time.Second
 
-// probes are what README.md's table of behaviour is made of.
+// probes are what the table of docs/evidence/behaviour.md is made of.
 func probes() []probe {
 	return slices.Concat(rulesProbes(), paceProbes(), shownProbes())
 }

@@ -382,9 +382,9 @@ func ofTheWhole() []spoiling {
 // A rule that is broken is found, by its code, and at its line, in what was a log without
 // any fault.
 //
-// For site owners: "`crawl audit DIR` checks all of it, from that log and the stored
-// copies of robots.txt alone, names what was broken, and tells with `--site HOST` what
-// was asked of one site."
+// For site owners: "`crawl audit DIR` checks all of this from `crawl.log` and the
+// stored copies of robots.txt alone, names each violation, and reports with `--site
+// HOST` what was requested from one site."
 func TestAuditFindsEachOfAThousandViolations(t *testing.T) {
 	violations := larger("PERMESSO_AUDITS", 4*len(spoilings()))
 	var polite []*evidence

@@ -88,8 +88,8 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 // directory is copied to a machine with such a clock. No pause is cut short,
 // and nothing waits for the years.
 //
-// For site owners: "A clock of the machine that is wrong by years in one run,
-// or on the machine that a crawl is copied to, undercuts no pause."
+// For site owners: "No pause gets shorter if the machine's clock is wrong by years in
+// one run, or on a machine to which a crawl is copied."
 func TestPausesOutliveClocksThatJump(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for seed := range uint64(8) {
