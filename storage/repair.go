@@ -133,7 +133,8 @@ func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 
 // prepare looks at the crawl, and makes what it can be again.
 func (r *Repair) prepare() error {
-	if err := os.RemoveAll(r.stage); err != nil {
+	// What a kill has left. A directory that is ready has no plan any more here: see swap.
+	if err := errors.Join(os.RemoveAll(r.stage), os.RemoveAll(filepath.Join(r.dir, repairReady))); err != nil {
 		return err
 	}
 	check := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {

@@ -166,6 +166,20 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 		if again, err := FinishRepair(killed); again != "" || err != nil {
 			t.Error(again, err)
 		}
+		// A kill while the directory is removed: its plan is gone, and some files are not.
+		if err := errors.Join(os.Mkdir(ready, 0o755), os.WriteFile(filepath.Join(ready, StateFile), nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		sound, err := NewRepair(killed, RepairOptions{})
+		if err != nil || !sound.Sound {
+			t.Fatal(sound, err)
+		}
+		if _, err := os.Lstat(ready); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("step %d: what a kill has left is still there", n)
+		}
+		if err := sound.Discard(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
