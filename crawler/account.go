@@ -39,9 +39,10 @@ type Account struct {
 	dir    string
 	now    time.Time
 	stored Stored // its options have their defaults, and the roots of the scope
-	asked  bool   // a run had begun
-	full   bool   // a limit of the whole crawl is reached
-	paged  bool   // its limit of pages alone is
+	own    ownSettings
+	asked  bool // a run had begun
+	full   bool // a limit of the whole crawl is reached
+	paged  bool // its limit of pages alone is
 }
 
 // NewAccount reads the settings of the crawl in dir, whose records are from. What is
@@ -53,13 +54,12 @@ func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 		return nil, err
 	}
 	o := &a.stored.Options
-	for _, s := range o.Settings() {
-		if number, ok := s.Value.(interface{ fill() bool }); ok {
-			number.fill()
-		}
-	}
+	_ = o.fill() // a run had these settings: they are valid
 	if o.Scope == nil {
 		o.Scope = SameHost()
+	}
+	if a.own, err = newOwnSettings(from, o); err != nil {
+		return nil, err
 	}
 	if o.Limit > 0 || o.MaxBytes > 0 {
 		var spent frontier.Spent
@@ -77,6 +77,14 @@ func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 	}
 	return a, nil
 }
+
+// Site are the settings that count for a site, as they were when it was last asked for
+// anything; those of the last run where it has none of its own.
+func (a *Account) Site(site frontier.Site) (SiteSettings, error) { return a.own.of(site) }
+
+// OwnSites calls f with each site that has settings of its own, in the order of their bytes,
+// until f returns an error: that is returned.
+func (a *Account) OwnSites(f func(frontier.Site, SiteSettings) error) error { return a.own.each(f) }
 
 // Stored is what the last run was asked to be; ok is false where none has begun.
 func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
@@ -156,7 +164,12 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 			yield(Listed{}, err)
 			return
 		}
-		held, shown := a.heldBy(&st, false), a.heldBy(&st, true)
+		settings, err := a.Site(site)
+		if err != nil {
+			yield(Listed{}, err)
+			return
+		}
+		held, shown := a.heldBy(&st, &settings, false), a.heldBy(&st, &settings, true)
 		n := 0
 		for k, err := range a.from.Entries(site) {
 			if n++; n%1000 == 1 && err == nil {
@@ -179,9 +192,13 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 
 // Held says how the pages that are queued at a site stand, without an entry: what is held
 // against the site, or the crawl, and what the site waits for.
-func (a *Account) Held(st *frontier.SiteState) Listed {
-	h := a.heldBy(st, false)
-	return Listed{Standing: h.Standing, Reason: h.reason, Clock: h.clock, Until: h.until}
+func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
+	settings, err := a.Site(st.Site)
+	if err != nil {
+		return Listed{}, err
+	}
+	h := a.heldBy(st, &settings, false)
+	return Listed{Standing: h.Standing, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
 }
 
 // A held is how what is queued at a site stands, but for what waits by itself.
@@ -198,13 +215,13 @@ func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisi
 
 // heldBy says how what is queued at a site stands: by what is held against the site,
 // then against the crawl. No limit of pages holds what these are shown with.
-func (a *Account) heldBy(st *frontier.SiteState, shown bool) held {
+func (a *Account) heldBy(st *frontier.SiteState, settings *SiteSettings, shown bool) held {
 	h := held{Standing: StandsQueued, now: a.now}
 	cost := st.Spent
 	if shown {
 		cost.Pages = 0
 	}
-	spent := a.overBudget(cost)
+	spent := settings.over(cost)
 	switch {
 	case st.Fate.Code == frontier.RobotsUnreachable:
 		h.Standing, h.reason = StandsUnreachable, st.Fate.Detail
@@ -218,23 +235,6 @@ func (a *Account) heldBy(st *frontier.SiteState, shown bool) held {
 		h.Standing, h.until, h.clock = StandsWaiting, st.Clocks.Due, st.Clocks.By
 	}
 	return h
-}
-
-// overBudget says what of its budget a site has spent; empty where there is some left.
-func (a *Account) overBudget(spent frontier.Spent) string {
-	o := &a.stored.Options
-	name := ""
-	switch {
-	case o.MaxHostPages > 0 && spent.Pages >= o.MaxHostPages:
-		name = "max-host-pages"
-	case o.MaxHostBytes > 0 && spent.Bytes >= o.MaxHostBytes:
-		name = "max-host-bytes"
-	case o.MaxHostTime > 0 && spent.Time >= o.MaxHostTime:
-		name = "max-host-time"
-	default:
-		return ""
-	}
-	return name + " " + o.setting(name).String()
 }
 
 // setting is the one with a name.

@@ -56,15 +56,16 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Standing: StandsFailed}},
 	} {
 		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full, paged: c.paged}
-		h := a.heldBy(&c.site, c.shown)
+		a.own.usual = c.opts.siteSettings()
+		h := a.heldBy(&c.site, &a.own.usual, c.shown)
 		k := storage.Kept{Fate: c.fate}
 		c.want.Kept = k
 		if got := listed(k, &h); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 		c.want.Kept = storage.Kept{}
-		if got := a.Held(&c.site); c.fate == (frontier.Fate{}) && !c.shown && got != c.want {
-			t.Errorf("%s, without an entry: %+v, want %+v", name, got, c.want)
+		if got, err := a.Held(&c.site); c.fate == (frontier.Fate{}) && !c.shown && (err != nil || got != c.want) {
+			t.Errorf("%s, without an entry: %+v, %v, want %+v", name, got, err, c.want)
 		}
 	}
 }

@@ -292,6 +292,7 @@ func (c *Crawler) open(h Handler) error {
 		queue
 	}
 	rooms := Rooms{Stop: c.Stop}
+	var err error
 	var restarted time.Time
 	if o.Dir != "" {
 		db, err := storage.Open(o.Dir, storage.Options{
@@ -303,10 +304,12 @@ func (c *Crawler) open(h Handler) error {
 		}
 		c.db, backlog, restarted = db, db, db.Restarted()
 		rooms.Snapshots, rooms.DB = db, func(frontier.Site) *storage.DB { return db }
+		if rooms.ownSites, err = keepsSites(db); err != nil {
+			return err
+		}
 	} else {
 		backlog = frontier.NewMemory()
 	}
-	var err error
 	if c.visits, err = newJob(c.opts, h, rooms); err != nil {
 		return err
 	}
@@ -328,7 +331,7 @@ func (c *Crawler) open(h Handler) error {
 		DomainDelay: o.DomainDelay, Shared: o.clocks(), ReadAhead: o.readAhead(), Requisites: o.Requisites,
 		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
 	}
-	if o.Site != nil {
+	if c.visits.sites.any() {
 		limits.Site = c.visits.SiteLimits
 	}
 	front, err := frontier.New(backlog, limits)

@@ -105,7 +105,11 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 		}
 		return x, a.guess(x)
 	}
-	held := a.heldBy(&st, a.shows(k.Entry))
+	settings, err := a.Site(u.Site())
+	if err != nil {
+		return nil, err
+	}
+	held := a.heldBy(&st, &settings, a.shows(k.Entry))
 	x.Listed = listed(k, &held)
 	if k.Fate.Code == frontier.Undecided && k.Number > 0 {
 		if x.Ahead, err = a.from.Ahead(k); err != nil {

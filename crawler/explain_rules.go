@@ -44,7 +44,11 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	if s == nil {
 		return nil, nil
 	}
-	policy := a.stored.Options.policy()
+	settings, err := a.Site(u.Site())
+	if err != nil {
+		return nil, err
+	}
+	policy := settings.Policy
 	at := a.at(fate)
 	g := s.Group(policy, at)
 	r := &Rules{URL: s.URL, Fetched: s.Fetched, Status: s.Status, Failure: s.Failure, Expires: s.Expires(policy), Agent: g.Names(), GroupLine: g.Line(), Verdict: g.Match(u.Target())}

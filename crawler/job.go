@@ -51,14 +51,16 @@ type Rooms struct {
 	// DB is where the visits of a site are kept: the log, the answers, the pages,
 	// as far as Options.Output says, and the roots of the scope. It must be open
 	// while a visit is under way, and always be the same for one site. It is called
-	// once by every visit, several at once, and once for a site whose settings have a
-	// Reason. nil: nowhere.
+	// once by every visit, several at once, and once for a site that has settings of its
+	// own. nil: nowhere.
 	DB func(frontier.Site) *storage.DB
 
 	// Stop is called when the handler returns ErrStop, before that visit gives its
 	// turn back: whoever hands out turns is to hand out no more. nil: nobody is
 	// told.
 	Stop func()
+
+	ownSites bool // DB keeps settings of sites from an earlier run
 }
 
 // NewJob checks the options and brings the surroundings of their seeds into scope.
@@ -80,6 +82,9 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.tell = &sites{opts: &j.opts}, j.skip
+	if rooms.ownSites {
+		j.sites.db = rooms.DB
+	}
 	wire := fetch.Options{
 		Policy: o.policy(), Purpose: o.Purpose, OptOut: j.sites.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
@@ -90,7 +95,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		BodyBudget: o.BodyBudget, TempDir: o.Dir,
 		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
 	}
-	if o.Site != nil {
+	if j.sites.any() {
 		wire.Site = j.siteWire
 	}
 	var err error

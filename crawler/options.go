@@ -168,6 +168,19 @@ const (
 	DefaultBodyBudget  = 24 << 20
 )
 
+// fill puts the usual number in the place of each that is 0. The error is an *OptionError for
+// the first that makes no sense; the others are filled in all the same.
+func (o *Options) fill() (err error) {
+	for _, s := range o.Settings() {
+		if number, ok := s.Value.(interface{ fill() string }); ok {
+			if wrong := number.fill(); wrong != "" && err == nil {
+				err = &OptionError{Field: s.Field, Reason: wrong}
+			}
+		}
+	}
+	return err
+}
+
 // check fills in the defaults and finds what is not valid.
 func (o *Options) check() error {
 	if err := o.Identity.Check(); err != nil {
@@ -179,14 +192,7 @@ func (o *Options) check() error {
 	if o.Revisit != nil && o.Patience == 0 {
 		o.Patience = frontier.Forever
 	}
-	for _, s := range o.Settings() {
-		if number, ok := s.Value.(interface{ fill() string }); ok {
-			if wrong := number.fill(); wrong != "" {
-				return &OptionError{Field: s.Field, Reason: wrong}
-			}
-		}
-	}
-	if err := cmp.Or(o.checkLift(), o.checkRobots(), o.checkWire(), o.checkPrevious()); err != nil {
+	if err := cmp.Or(o.fill(), o.checkLift(), o.checkRobots(), o.checkWire(), o.checkPrevious()); err != nil {
 		return err
 	}
 	if o.Rescan && o.Dir == "" {

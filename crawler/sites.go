@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
@@ -21,7 +22,8 @@ const maxSites = 1 << 14
 // sites remembers what Options.Site has said of each site, so that a visit is under the
 // same settings throughout.
 type sites struct {
-	opts *Options // checked; never changed
+	opts *Options                        // checked; never changed
+	db   func(frontier.Site) *storage.DB // nil: no crawl keeps settings of sites from an earlier run
 
 	mu    sync.Mutex // guards known: every link and every visit looks here. Options.Site is asked without
 	known map[frontier.Site]*siteAnswer
@@ -37,9 +39,12 @@ type siteAnswer struct {
 // usualSite is the answer about sites that have no settings of their own.
 var usualSite = new(siteAnswer)
 
+// any reports whether a site may have settings of its own, now or in an earlier run.
+func (s *sites) any() bool { return s.opts.Site != nil || s.db != nil }
+
 // of is what holds for site alone.
 func (s *sites) of(site frontier.Site) *siteAnswer {
-	if s.opts.Site == nil {
+	if !s.any() {
 		return usualSite
 	}
 	s.mu.Lock()
@@ -74,10 +79,17 @@ func (s *sites) forget(most int) {
 // ask asks Options.Site. No lock is held.
 func (s *sites) ask(site frontier.Site) *siteAnswer {
 	var o SiteOptions
-	err := safely("Site", func() { o = s.opts.Site(site) })
+	var err error
+	if s.opts.Site != nil {
+		err = safely("Site", func() { o = s.opts.Site(site) })
+	}
 	if err == nil {
 		o.Header = o.Header.Clone()
 		err = s.opts.CheckSite(o)
+	}
+	had := false
+	if err == nil && o.usual() {
+		had, err = s.had(site)
 	}
 	var invalid *OptionError
 	if errors.As(err, &invalid) {
@@ -86,10 +98,20 @@ func (s *sites) ask(site frontier.Site) *siteAnswer {
 	switch {
 	case err != nil:
 		return &siteAnswer{err: err}
-	case o.usual():
+	case o.usual() && !had:
 		return usualSite
 	}
 	return &siteAnswer{SiteOptions: o}
+}
+
+// had reports whether a site had settings of its own in an earlier run.
+func (s *sites) had(site frontier.Site) (bool, error) {
+	if s.db == nil {
+		return false, nil
+	}
+	var kept keptSite
+	_, err := s.db(site).Get(keySite+string(site), &kept)
+	return !kept.none(), err
 }
 
 // usual reports whether nothing is said.
@@ -139,31 +161,41 @@ func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	return fetch.SiteOptions{AllowForbidden: a.AllowForbidden, Header: a.Header}, nil
 }
 
-// siteInForce is what holds for a site that is about to be asked. Its Reason is told
-// before that.
+// siteInForce is what holds for a site that is about to be asked. What it has of its own is
+// told before that.
 func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	a := j.sites.of(site)
 	if a.err != nil {
 		return nil, a.err
 	}
-	if a.Reason != "" && a.told.CompareAndSwap(false, true) {
+	if a != usualSite && a.told.CompareAndSwap(false, true) {
 		return a, j.tellSite(site, a)
 	}
 	return a, nil
 }
 
-// tellSite tells of settings that have a reason.
+// tellSite tells of the settings that a site has of its own, or had in an earlier run: in the
+// log, and in the state. The lines of its requests come later.
 func (j *Job) tellSite(site frontier.Site, a *siteAnswer) error {
+	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}
 	said := []any{"site", string(site)}
-	for _, l := range j.opts.loosened(&a.SiteOptions) {
-		notes = append(notes, "allows:"+l.String())
-		said = append(said, "allows", l.String())
+	for _, own := range kept.Own {
+		if own.Wider {
+			notes = append(notes, "allows:"+own.Name+"="+own.Value)
+			said = append(said, "allows", own.Name+"="+own.Value)
+		} else {
+			notes = append(notes, "own:"+own.Name+"="+own.Value)
+		}
 	}
-	j.opts.Logger.Info("a site has settings of its own", append(said, "reason", a.Reason)...)
+	if a.Reason != "" {
+		notes = append(notes, "reason:"+a.Reason)
+		j.opts.Logger.Info("a site has settings of its own", append(said, "reason", a.Reason)...)
+	}
 	db := j.db(site)
-	if db == nil {
+	if db == nil || a.Exclude {
 		return nil
 	}
-	return db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: append(notes, "reason:"+a.Reason)})
+	err := db.Put(keySite+string(site), kept)
+	return errors.Join(err, db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes}))
 }

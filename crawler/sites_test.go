@@ -316,7 +316,7 @@ func TestASiteMayBeAskedThoughItsRobotsTxtIsForbidden(t *testing.T) {
 			}
 		}
 	})
-	const want = `site=http://mine.example allows="robots-forbidden=allow" allows="max-host-pages=20000" reason="it is ours, as agreed"`
+	const want = `site=http://mine.example allows="max-host-pages=20000" allows="robots-forbidden=allow" reason="it is ours, as agreed"`
 	if n := strings.Count(said.String(), want); n != 1 {
 		t.Errorf("told %d times, want once, in the run that had something to ask:\n%s", n, said.String())
 	}
@@ -328,7 +328,7 @@ func TestASiteMayBeAskedThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	}
 	slices.Sort(kept)
 	for i, site := range []string{"http://mine.example", "http://www.mine.example"} {
-		if want := "site:" + site + " allows:robots-forbidden=allow allows:max-host-pages=20000 reason:it%20is%20ours%2C%20as%20agreed"; len(kept) != 2 || kept[i] != want {
+		if want := "site:" + site + " own:delay=2s own:header=X-Key allows:max-host-pages=20000 allows:robots-forbidden=allow reason:it%20is%20ours%2C%20as%20agreed"; len(kept) != 2 || kept[i] != want {
 			t.Fatalf("crawl.log has\n%s\nwant\n%s", strings.Join(kept, "\n"), want)
 		}
 	}

@@ -60,6 +60,9 @@ func readStatus(dir string) (s Status, err error) {
 	s.Version, s.Dir, s.Name = StatusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[Reason]int{}
 	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
+	if left.own, err = newOwnSettings(r, &o); err != nil {
+		return Status{}, err
+	}
 	err = r.Sites(func(st frontier.SiteState) error {
 		n := &s.Crawl
 		n.Pages += st.Spent.Pages
@@ -71,7 +74,10 @@ func readStatus(dir string) (s Status, err error) {
 		if !st.Clocks.Ended.IsZero() || st.Left() > 0 {
 			s.Sites.Known++
 		}
-		one := left.site(st)
+		one, err := left.site(st)
+		if err != nil {
+			return err
+		}
 		s.Sites.add(one, s.Time)
 		if one.Queued > 0 {
 			s.Left[left.why(one)] += one.Queued
@@ -109,35 +115,36 @@ func endedFull(dir string) bool {
 // leftOf says why what a run has left in its directory is not fetched.
 type leftOf struct {
 	o      *Options
+	own    ownSettings
 	now    time.Time
 	end    End
 	orders []Order
 }
 
 // site is what a frontier would say of a site.
-func (l *leftOf) site(st frontier.SiteState) frontier.SiteStatus {
+func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
+	settings, err := l.own.of(st.Site)
 	one := frontier.SiteStatus{
 		Site: st.Site, Queued: st.Queued, Again: st.Again, NextAgain: st.NextAgain, Spent: st.Spent, Due: st.Clocks.Due, By: st.Clocks.By, Given: st.Fate,
-		Over: l.o.MaxHostPages > 0 && st.Spent.Pages >= l.o.MaxHostPages ||
-			l.o.MaxHostBytes > 0 && st.Spent.Bytes >= l.o.MaxHostBytes || l.o.MaxHostTime > 0 && st.Spent.Time >= l.o.MaxHostTime,
+		Over: settings.over(st.Spent) != "",
 	}
 	if !st.Ready && st.Waiting.After(one.Due) {
 		one.Due, one.By = st.Waiting, st.WaitsBy()
 	}
-	own := l.o.Delay
+	delay := settings.Delay
 	for _, o := range l.orders {
 		if o.Of != "" && o.Of != string(st.Site) && o.Of != st.Site.Host() {
 			continue
 		}
-		switch delay, _ := time.ParseDuration(o.What); o.Do {
+		switch slow, _ := time.ParseDuration(o.What); o.Do {
 		case OrderSlow:
-			own = max(own, delay)
+			delay = max(delay, slow)
 		case OrderExclude:
 			one.Excluded = o.Reason
 		}
 	}
-	one.Gap, _ = st.Clocks.Steady(own)
-	return one
+	one.Gap, _ = st.Clocks.Steady(delay)
+	return one, err
 }
 
 func (l *leftOf) why(one frontier.SiteStatus) Reason {
@@ -151,9 +158,7 @@ func (a asked) options() (o Options) {
 		if text, known := a.Settings[s.Name]; known {
 			_ = s.Set(text) // what this version does not know
 		}
-		if number, ok := s.Value.(interface{ fill() bool }); ok {
-			number.fill()
-		}
 	}
+	_ = o.fill()
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
@@ -49,17 +50,24 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	if err != nil {
 		return err
 	}
-	r, stored, err := openReader(dir)
+	r, _, err := openReader(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	o := &stored.Options
-	policy, err := policyOf(robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden})
+	site, err := p.keptSite(r, dir, name)
 	if err != nil {
 		return err
 	}
-	site, err := p.keptSite(r, dir, name)
+	account, err := crawler.NewAccount(r, dir, time.Now())
+	if err != nil {
+		return err
+	}
+	settings, err := account.Site(site)
+	if err != nil {
+		return err
+	}
+	policy, err := policyOf(settings.Policy)
 	if err != nil {
 		return err
 	}

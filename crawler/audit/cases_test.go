@@ -74,6 +74,30 @@ func TestCasesOfLogs(t *testing.T) {
 		remark string
 	}{
 		{"a log of nothing", func(w *written) {}, nil, nil, ""},
+		{"a delay of the site's own", func(w *written) {
+			w.run(0, "begin:clean")
+			w.run(0.5, "site:http://a.example", "own:delay=3s", "reason:slow")
+			w.copy(1, 200, all)
+			w.ask(4.1, "/", 200)
+			w.ask(6.2, "/1", 200) // too early
+		}, []string{"gap 5"}, nil, ""},
+		{"a delay that a site has in the run before", func(w *written) {
+			w.run(0, "begin:clean")
+			w.run(0.5, "site:http://a.example", "own:delay=3s")
+			w.copy(1, 200, all)
+			w.run(8, "begin:clean")
+			w.run(8.1, "site:http://a.example")
+			w.ask(8.2, "/", 200)
+			w.ask(9.3, "/1", 200)
+		}, nil, nil, ""},
+		{"a robots.txt that is forbidden, and permitted for the site", func(w *written) {
+			w.run(0, "begin:clean")
+			w.run(0.5, "site:http://a.example", "allows:robots-forbidden=allow", "reason:ours")
+			w.copy(1, 403, "")
+			w.ask(2.1, "/", 200)
+			w.run(8, "begin:clean")
+			w.ask(9, "/1", 200) // by a setting of the run before
+		}, []string{"disallowed 6"}, nil, ""},
 		{"polite", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 200, all)

@@ -160,7 +160,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	run := &a.runs.all[r.run]
 	s.last, s.asks = r, s.asks[:0]
-	own := run.delay
+	own := run.at(s.name).delay
 	if r.public {
 		own = max(own, frontier.PublicFloor)
 	}
@@ -183,7 +183,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	if came && redirected(r) {
 		return nil // within one tick: the copy is that of where it leads
 	}
-	g := s.copies.rules(&run.policy, r.end)
+	g := s.copies.rules(&run.at(s.name).policy, r.end)
 	if asked := gapOf(g); asked.pause > 0 {
 		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, s.copies.quoted(asked), true})
 	}
@@ -192,7 +192,7 @@ func (a *auditor) passed(s *site, r *request) error {
 		wait := min(until.Sub(r.end), longest) - tick
 		s.asks = append(s.asks, ask{wait, frontier.RetryAfterClock, RetryAfter, "Retry-After of robots.txt: " + until.UTC().Format(time.RFC3339), true})
 	}
-	if next := copy.Expires(run.policy); came && next.After(r.end) && g.Match("/").Access == robots.Defer {
+	if next := copy.Expires(run.at(s.name).policy); came && next.After(r.end) && g.Match("/").Access == robots.Defer {
 		s.asks = append(s.asks, ask{min(next.Sub(r.end), longest) - tick, frontier.RobotsClock, BackOff, "robots.txt cannot be had, and is not asked for again before " + next.UTC().Format(time.RFC3339), false})
 	}
 	return nil

@@ -101,7 +101,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	if r.robots && r.via != r.site && len(asks) > 0 && !asks[len(asks)-1].guest {
 		asks = asks[:len(asks)-1]
 	}
-	if now := max(a.runs.all[r.run].delay, frontier.PublicFloor); own != of && of.last.run < r.run {
+	if now := max(a.runs.all[r.run].at(r.site).delay, frontier.PublicFloor); own != of && of.last.run < r.run {
 		asks = slices.Clone(asks)
 		for i := range asks { // of the delay, that of this run counts between sites
 			if asks[i].clock == frontier.OwnClock {
@@ -113,7 +113,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 		return asks
 	}
 	// A copy counts, too, that has come since, by way of another site.
-	g := own.copies.rules(&a.runs.all[r.run].policy, r.start)
+	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
 	if asked := gapOf(g); asked.pause > 0 && !r.robots {
 		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.quoted(asked), true})
 	}

@@ -41,7 +41,7 @@ func (a *auditor) rules(s *site, r *request) error {
 	case s.origin == byKill:
 		a.open(r.line, fmt.Sprintf("the line of the robots.txt of %s, by which it went, is not in the log", stamp(c.now.Fetched)))
 	}
-	policy := &a.runs.all[r.run].policy
+	policy := &a.runs.all[r.run].at(r.site).policy
 	g := c.rules(policy, r.start)
 	a.checked(StaleRobots)
 	if end := c.now.Expires(*policy); c.used && r.start.After(end.Add(moment)) {

@@ -28,13 +28,23 @@ type run struct {
 	records   bool      // its lines have what crawllog.Records says
 	committed time.Time // if killed: when the state was committed last; zero: not recorded
 	changes   map[string]string
+	own       map[frontier.Site][]crawler.OwnSetting // of sites that have settings of their own
 	pace
+	sites map[frontier.Site]*pace // of these
 }
 
 // A pace is what the settings of a run ask for.
 type pace struct {
 	delay, ip, domain time.Duration // negative or zero: nothing is asked
 	policy            robots.Policy
+}
+
+// at is the pace of a run at a site.
+func (r *run) at(site frontier.Site) *pace {
+	if p := r.sites[site]; p != nil {
+		return p
+	}
+	return &r.pace
 }
 
 // runsOf are what a log says of runs, and of itself.
@@ -129,7 +139,25 @@ func (r *runsOf) about(text, before []byte) error {
 			return err
 		}
 	}
+	if site, ok := l.Annotation("site"); ok && len(r.all) > 0 {
+		r.all[len(r.all)-1].noteSite(frontier.Site(strings.Clone(site)), l)
+	}
 	return nil
+}
+
+// noteSite takes in the settings that a site has of its own.
+func (r *run) noteSite(site frontier.Site, l *crawllog.Line) {
+	var own []crawler.OwnSetting
+	for _, a := range l.Annotations {
+		key, setting, _ := strings.Cut(a, ":")
+		if name, value, ok := strings.Cut(setting, "="); ok && (key == "own" || key == "allows") {
+			own = append(own, crawler.OwnSetting{Name: strings.Clone(name), Value: plain(value), Wider: key == "allows"})
+		}
+	}
+	if r.own == nil {
+		r.own = map[frontier.Site][]crawler.OwnSetting{}
+	}
+	r.own[site] = own
 }
 
 func (r *runsOf) note(annotation string) error {
@@ -182,7 +210,35 @@ func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
 			return err
 		}
 		r.all[i].pace = p
+		if err := r.all[i].settleSites(); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// settleSites finds out the paces of the sites that have settings of their own. Many sites
+// may have the same.
+func (r *run) settleSites() error {
+	made := map[string]*pace{}
+	for site, own := range r.own {
+		key := fmt.Sprint(own)
+		if made[key] == nil {
+			usual := crawler.SiteSettings{Policy: r.policy, Delay: r.delay}
+			settings, err := usual.With(own, "")
+			if err != nil {
+				return fmt.Errorf("settings of %s: %w", site, err)
+			}
+			p := r.pace
+			p.policy, p.delay = settings.Policy, settings.Delay
+			made[key] = &p
+		}
+		if r.sites == nil {
+			r.sites = map[frontier.Site]*pace{}
+		}
+		r.sites[site] = made[key]
+	}
+	r.own = nil
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (a *auditor) row(s *site, r *request, k kept) Request {
 		return row
 	}
 	row.Robots = stamp(s.copies.now.Fetched)
-	v := s.copies.rules(&a.runs.all[r.run].policy, r.start).Match(r.url.Target())
+	v := s.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start).Match(r.url.Target())
 	row.Rule = because(v)
 	return row
 }
@@ -83,7 +83,7 @@ func because(v robots.Verdict) string {
 
 // tellCopies tells of all copies of a site.
 func (a *auditor) tellCopies(site frontier.Site) error {
-	policy := a.runs.all[len(a.runs.all)-1].policy
+	policy := a.runs.all[len(a.runs.all)-1].at(site).policy
 	for s, err := range a.Robots(site) {
 		if err != nil {
 			return err

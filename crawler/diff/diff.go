@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/robots"
 )
 
 // DefaultMost is how many rows of each list a Result has.
@@ -71,7 +70,6 @@ type comparison struct {
 	sites  map[frontier.Site]*Counts
 	rules  map[frontier.Site]*Robots // of the sites whose robots.txt is another one
 	groups groupCache
-	policy robots.Policy // of the later crawl
 }
 
 func (c *comparison) seed(sign, url string, n *int64) {

@@ -21,14 +21,14 @@ func (c *comparison) eachRobots() error {
 		if !c.Site(site) {
 			continue
 		}
-		was, is, err := c.copies(site)
+		was, is, policy, err := c.copies(site)
 		if err != nil {
 			return err
 		}
 		if was == nil || is == nil {
 			continue // only one of the crawls has asked
 		}
-		r := &Robots{Site: site, Was: c.copyOf(was), Is: c.copyOf(is), First: []Effect{}}
+		r := &Robots{Site: site, Was: copyOf(was, policy), Is: copyOf(is, policy), First: []Effect{}}
 		if r.Was.Outcome != r.Is.Outcome || r.Was.Digest != r.Is.Digest {
 			c.rules[site] = r
 		}
@@ -36,13 +36,18 @@ func (c *comparison) eachRobots() error {
 	return nil
 }
 
-// copies are what the last tries to get a site's robots.txt came to; nil where nobody tried.
-func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, err error) {
+// copies are what the last tries to get a site's robots.txt came to, nil if there was none,
+// and how the later crawl read the robots.txt of the site.
+func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, policy robots.Policy, err error) {
 	if was, err = last(c.was.state, site); err != nil || was == nil {
-		return nil, nil, err
+		return nil, nil, policy, err
+	}
+	settings, err := c.is.account.Site(site)
+	if err != nil {
+		return nil, nil, policy, err
 	}
 	is, err = last(c.is.state, site)
-	return was, is, err
+	return was, is, settings.Policy, err
 }
 
 func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error) {
@@ -55,12 +60,10 @@ func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error)
 	return s, nil
 }
 
-// group are the rules of a copy, as they were in force when it came.
-func (c *comparison) group(s *robots.Snapshot) *robots.Group { return s.Group(c.policy, s.Fetched) }
-
-func (c *comparison) copyOf(s *robots.Snapshot) Copy {
+// copyOf tells of a copy by its rules when it came.
+func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
-	g := c.group(s)
+	g := s.Group(policy, s.Fetched)
 	switch v := g.Match("/"); {
 	case !s.Reachable():
 		k.Outcome = Unreachable
@@ -158,11 +161,11 @@ func (c *comparison) groupsOf(site frontier.Site) (*siteGroups, error) {
 	if i >= 0 {
 		return c.groups[i], nil
 	}
-	was, is, err := c.copies(site)
+	was, is, policy, err := c.copies(site)
 	if err != nil {
 		return nil, err
 	}
-	g := &siteGroups{site, c.group(was), c.group(is)}
+	g := &siteGroups{site, was.Group(policy, was.Fetched), is.Group(policy, is.Fetched)}
 	if len(c.groups) == mostGroups {
 		c.groups = slices.Delete(c.groups, 0, 1)
 	}

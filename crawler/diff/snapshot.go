@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -76,9 +75,6 @@ func (c *comparison) settings() error {
 	if err != nil {
 		return err
 	}
-	stored, _ := c.is.account.Stored()
-	o := &stored.Options
-	c.policy = robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 	c.Was.Dir, c.Is.Dir = c.was.dir, c.is.dir
 	c.Was.Token, c.Is.Token = was.Token, is.Token
 	c.Settings = []Setting{}

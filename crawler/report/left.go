@@ -14,9 +14,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// mostAdaptive bounds what a slow site gets as a pause.
-const mostAdaptive = time.Minute
-
 // readQueue notes what is queued, and how long that takes at least.
 func (r *reporter) readQueue() error {
 	if r.state == nil {
@@ -43,8 +40,15 @@ func (r *reporter) readQueue() error {
 		if st.Queued == 0 {
 			continue
 		}
-		held := r.account.Held(&st)
-		if err := errors.Join(r.noteLeft(r.leftOf(&st, &held)), r.queueOf(site, held.Standing)); err != nil {
+		held, err := r.account.Held(&st)
+		if err != nil {
+			return err
+		}
+		settings, err := r.account.Site(site)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing)); err != nil {
 			return err
 		}
 	}
@@ -78,17 +82,14 @@ func (w *waiting) asked() bool {
 	return w.Standing == crawler.StandsQueued || w.Standing == crawler.StandsWaiting
 }
 
-// leftOf returns what is queued at a site.
-func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed) *waiting {
+// leftOf returns what is queued at a site, which is not asked more often than delay says.
+func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed, delay time.Duration) *waiting {
 	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}}
 	if !w.asked() {
 		return w
 	}
-	own := cmp.Or(r.delay, frontier.DefaultDelay)
-	if st.Clocks.Public {
-		own = max(own, frontier.PublicFloor)
-	}
-	w.Pause = max(own, st.Clocks.Gap, min(2*st.Clocks.LastTTFB, mostAdaptive)).Seconds()
+	pause, _ := st.Clocks.Steady(delay)
+	w.Pause = pause.Seconds()
 	w.Due = max(0, st.Clocks.Due.Sub(r.Now).Seconds())
 	return w
 }

@@ -67,7 +67,6 @@ type reporter struct {
 	dir     string
 	state   *storage.Reader  // nil: a process runs the crawl
 	account *crawler.Account // nil without state
-	delay   time.Duration    // of the last run
 
 	time   timeline
 	begins []time.Time // of runs
@@ -143,7 +142,7 @@ func (r *reporter) readAsked() (err error) {
 		return err
 	}
 	stored, _ := r.account.Stored()
-	r.Token, r.Contact, r.delay = stored.Options.Identity.Token, stored.Options.Identity.Contact, stored.Options.Delay
+	r.Token, r.Contact = stored.Options.Identity.Token, stored.Options.Identity.Contact
 	return nil
 }
 

@@ -260,15 +260,14 @@ func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 		want   float64
 	}{
 		"own":             {frontier.Clocks{}, 50 * time.Millisecond, 0.5},
-		"none was given":  {frontier.Clocks{}, 0, 10},
 		"public":          {frontier.Clocks{Public: true}, 50 * time.Millisecond, 2},
 		"robots.txt":      {frontier.Clocks{Gap: 3 * time.Second}, time.Second, 30},
 		"slow":            {frontier.Clocks{LastTTFB: 4 * time.Second}, time.Second, 80},
 		"slower than all": {frontier.Clocks{LastTTFB: time.Hour}, time.Second, 600},
 	} {
-		r := &reporter{Report: &Report{}, delay: c.delay}
+		r := &reporter{Report: &Report{}}
 		st := frontier.SiteState{Site: "http://a.test", Queued: 10, Clocks: c.clocks}
-		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
+		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}, c.delay).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
 			t.Errorf("%s: %v s, want %v", name, got.Seconds, c.want)
 		}
 	}

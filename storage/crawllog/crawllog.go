@@ -63,8 +63,9 @@
 // lost:BYTES so much of the log was removed since the run before. With order:WORD the
 // run was told something while it ran: pause, resume, slow, exclude, add or limit; or
 // it begins by taking back what an earlier one was told: lift. A line with site:SITE
-// says that the site has settings of its own from there on, and with reason:TEXT why;
-// each allows:SETTING=VALUE is one that asks more of it than of others.
+// says that the site has settings of its own in this run from there on: own:SETTING=VALUE for
+// each, or allows:SETTING=VALUE where it asks more of it than of others, and reason:TEXT says
+// why. Without any of these the site has no settings of its own any more.
 //
 //	of:PLACE      the site or host that the order is about; absent for all
 //	what:TEXT     the pause; the seeds; what limits were and are; the order that is
