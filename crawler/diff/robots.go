@@ -166,9 +166,14 @@ func (c *comparison) groupsOf(site frontier.Site) (*siteGroups, error) {
 		return nil, err
 	}
 	g := &siteGroups{site, was.Group(policy, was.Fetched), is.Group(policy, is.Fetched)}
-	if len(c.groups) == mostGroups {
-		c.groups = slices.Delete(c.groups, 0, 1)
-	}
-	c.groups = append(c.groups, g)
+	c.groups.keep(g)
 	return g, nil
+}
+
+// keep adds the rules of a site, in the place of the oldest if there are too many.
+func (c *groupCache) keep(g *siteGroups) {
+	if len(*c) == mostGroups {
+		*c = slices.Delete(*c, 0, 1)
+	}
+	*c = append(*c, g)
 }
