@@ -148,7 +148,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		r := all[key]
 		if r == nil {
 			key.site = frontier.Site(strings.Clone(string(key.site))) // it would keep the whole URL
-			r = &Refusal{Refused: key.reason, Site: key.site, Examples: []string{}}
+			r = &Refusal{Refused: key.reason, Site: key.site}
 			all[key] = r
 		}
 		r.URLs++

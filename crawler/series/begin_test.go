@@ -444,3 +444,104 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 		t.Errorf("%v, %v:\n%s", since, err, diff)
 	}
 }
+
+// Each file of a snapshot that is not what was written is named, with what is wrong with it.
+func TestWhatIsWrongWithASnapshotIsTold(t *testing.T) {
+	write := func(name, text string) func(dir string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
+	}
+	remove := func(name string) func(dir string) error {
+		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
+	}
+	folder := func(name string) func(dir string) error {
+		return func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, name)), os.Mkdir(filepath.Join(dir, name), 0o755))
+		}
+	}
+	for want, change := range map[string]func(dir string) error{
+		"": func(string) error { return nil }, " ": remove(series.FactsFile),
+		"seeds.txt is damaged: it is not what snapshot.json says":       write(series.SeedsFile, "http://b.example/\n"),
+		"job.yaml is damaged: it is not what snapshot.json says":        write(series.JobFile, "other"),
+		"job.yaml is damaged: stat job.yaml: no such file or directory": remove(series.JobFile),
+		"seeds.txt is damaged: it is no regular file":                   folder(series.SeedsFile),
+		"snapshot.json is damaged: it is no regular file":               folder(series.FactsFile),
+		"snapshot.json is damaged: unexpected end of JSON input":        write(series.FactsFile, ""),
+		"snapshot.json is damaged: stat snapshot.json: too many levels of s": func(dir string) error {
+			return errors.Join(remove(series.FactsFile)(dir), os.Symlink(series.FactsFile, filepath.Join(dir, series.FactsFile)))
+		},
+	} {
+		s := series.Series{Dir: t.TempDir()}
+		r := begin(t, s, jobOf("job", "http://a.example/"), series.Moment{Now: monday})
+		if err := change(r.Dir); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, err := range r.Check() {
+			got += strings.ReplaceAll(err.Error(), r.Dir+string(filepath.Separator), "")
+		}
+		if !strings.HasPrefix(got, strings.TrimSpace(want)) || got != "" && want == "" || strings.Count(got, "damaged") > 1 {
+			t.Errorf("%q, want %q", got, want)
+		}
+		end(t, r)
+	}
+}
+
+// A run that is undone leaves the series as it was: also that there was none, and what the
+// lock said before.
+func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
+	root := t.TempDir()
+	s := series.Series{Dir: filepath.Join(root, "weekly")}
+	job := jobOf("", "http://a.example/")
+	left := func() string {
+		t.Helper()
+		entries, err := os.ReadDir(s.Dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		lock, _ := os.ReadFile(filepath.Join(s.Dir, series.LockFile))
+		return fmt.Sprintf("%v %s %v", entries, lock, s.Free())
+	}
+	undo := func(r *series.Run, want string) {
+		t.Helper()
+		if err := r.Undo(); err != nil {
+			t.Error(err)
+		}
+		if got := left(); got != want {
+			t.Errorf("%s is left, want %s", got, want)
+		}
+	}
+	undo(begin(t, s, job, series.Moment{Now: monday}), "[]  <nil>")
+	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory of the series stays: %v", err)
+	}
+	if err := os.Mkdir(s.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	undo(begin(t, s, job, series.Moment{Now: monday}), "[]  <nil>")
+	const was = "what the one before has written, which is longer than what stands there while this one has it\n"
+	if err := os.WriteFile(filepath.Join(s.Dir, series.LockFile), []byte(was), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	undo(begin(t, s, job, series.Moment{Now: monday}), "[- series.lock] "+was+" <nil>")
+	r := begin(t, s, job, series.Moment{Now: monday})
+	if err := os.WriteFile(filepath.Join(r.Dir, "mine"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	note := fmt.Sprintf(`{"pid":%d,"started":"2026-11-23T03:00:00Z"}`+"\n", os.Getpid())
+	undo(r, "[d 20261123T030000Z.crawl/ - series.lock] "+note+" <nil>")
+	r = begin(t, s, job, series.Moment{Now: monday.Add(time.Hour)})
+	if !r.Resumed {
+		t.Errorf("%+v", r)
+	}
+	undo(r, "[d 20261123T030000Z.crawl/ - series.lock] "+note+" <nil>")
+	if err := os.WriteFile(filepath.Join(s.Dir, "20261124T030000Z.crawl"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// One that cannot be made leaves nothing either.
+	if _, err := s.Begin(job, series.Moment{Now: monday.Add(24 * time.Hour), Fresh: true}); err == nil {
+		t.Error("a snapshot has the name of a file")
+	}
+	if got := left(); !strings.Contains(got, note+" <nil>") {
+		t.Error(got)
+	}
+}
