@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/provenance"
@@ -174,21 +175,27 @@ func TestGoldenProvenance(t *testing.T) {
 			for _, v := range varied {
 				text = v.from.ReplaceAllString(text, v.to)
 			}
-			golden := filepath.Join("testdata", "golden", name)
-			if *rewrite {
-				if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text != string(want) {
-				t.Errorf("%s is\n%s\nwant\n%s", golden, text, want)
-			}
+			goldenText(t, name, text)
 		}
 	})
+}
+
+// goldenText compares a text with what it was when it was last read.
+func goldenText(t *testing.T, name, text string) {
+	t.Helper()
+	golden := filepath.Join("testdata", "golden", name)
+	if *rewrite {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), text); d != "" {
+		t.Errorf("%s: %s", golden, d)
+	}
 }
 
 // valued are the fields of a value of JSON that have one, by their paths.
