@@ -30,6 +30,7 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 2026-05-04T10:00:02.200Z -9998          - http://a.test/no L http://a.test/ unknown #001 - - - rule:2
 2026-05-04T10:00:02.210Z -5002          - http://a.test/ai L http://a.test/ unknown #001 - - - refused:noai
 2026-05-04T10:00:02.220Z -5001          - http://b.test/out L http://a.test/ unknown #001 - - - optout:b.test/out
+2026-05-04T10:00:02.230Z     0          - http://a.test/zero L http://a.test/ unknown #001 - - - -
 2026-05-04T10:00:01.300Z   429          0 http://b.test/ - - unknown #002 20260504100001200+100 - - start:2026-05-04T10:00:01.200000Z,ttfb:0.090000,took:0.100000,asked:1.000000,clock:own
 2026-05-04T10:00:04.250Z   302          0 http://a.test/moved L http://a.test/ unknown #001 20260504100004200+50 - - start:2026-05-04T10:00:04.200000Z,ttfb:0.040000,took:0.050000,asked:2.000000,clock:crawl-delay
 2026-05-04T10:00:06.300Z   200       4000 http://a.test/same LR http://a.test/moved text/html #001 20260504100006260+40 sha1:A - start:2026-05-04T10:00:06.260000Z,ttfb:0.030000,took:0.040000,asked:2.000000,clock:crawl-delay
@@ -37,6 +38,7 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 2026-05-04T10:00:10.000Z     0          - permesso:run - - unknown #000 - - - begin:unclean
 2026-05-04T10:00:11.500Z   200        700 http://b.test/ - - text/html #002 20260504100011400+100 sha1:C - start:2026-05-04T10:00:11.400000Z,ttfb:0.080000,took:0.100000,asked:10.000000,clock:retry-after,since:2026-05-04T10:00:01.300000Z
 2026-05-04T10:00:12.100Z   500        300 http://b.test/x.png E http://b.test/ image/png #002 20260504100012000+100 - - start:2026-05-04T10:00:12.000000Z,ttfb:0.070000,took:0.100000,asked:1.000000,clock:own
+2026-05-04T10:00:12.500Z -9998          - http://a.test/no/zero L http://a.test/zero unknown #001 - - - rule:2
 2026-05-04T10:00:13.000Z    -2          - http://c.test/ - - unknown #000 - - - error:dns,queued:1
 `
 
@@ -108,12 +110,12 @@ func mixedLog() string {
 			continue
 		}
 		if status[0] == '-' {
-			size, notes = "-", ",error:"+from("dns", "connect", "reset", "answer-timeout", "truncated")
+			size, notes = "-", ",error:"+from("dns", "connect", "reset", "answer-timeout", "truncated", "calm", "challenge", "odd", "tls", "protocol")
 		} else {
 			notes = fmt.Sprintf(",ttfb:%.6f", took.Seconds()/2)
 		}
 		if asked := random.IntN(4); asked > 0 {
-			notes += fmt.Sprintf(",asked:%d.000000,clock:%s", asked*random.IntN(40), from("own", "crawl-delay", "retry-after", "slow", "calm"))
+			notes += fmt.Sprintf(",asked:%d.000000,clock:%s", asked*random.IntN(40), from("own", "crawl-delay", "request-rate", "adaptive", "retry-after", "back-off", "ip", "host"))
 		}
 		fmt.Fprintf(&log, "%s %s %s %s %s %s/ %s #%03d %s+%d sha1:%c - start:%s,took:%.6f%s\n", at.Format("2006-01-02T15:04:05.000Z"), status, size, url, hops, site, kind, n%5,
 			begun.Format("20060102150405000"), took.Milliseconds(), 'A'+rune(random.IntN(20)), begun.Format("2006-01-02T15:04:05.000000Z"), took.Seconds(), notes)

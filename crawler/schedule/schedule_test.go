@@ -31,6 +31,19 @@ func at(t rapid.TB, text string) time.Time {
 	return moment
 }
 
+// A schedule tells what it was made of, and what holds where that says nothing.
+func TestASpecHasThePoliciesThatHold(t *testing.T) {
+	spec := schedule.Spec{Every: "7d", Zone: "Europe/Rome", Jitter: time.Hour, Keep: 3}
+	is := newSchedule(t, spec).Spec()
+	if spec.Overlap, spec.CatchUp = schedule.OverlapSkip, schedule.CatchUpNone; is != spec {
+		t.Errorf("%+v, want %+v", is, spec)
+	}
+	spec.Overlap, spec.CatchUp = schedule.OverlapWait, schedule.CatchUpOnce
+	if is := newSchedule(t, spec).Spec(); is != spec {
+		t.Errorf("%+v, want %+v", is, spec)
+	}
+}
+
 func TestRunsComeWhenTheClockOfTheZoneSaysSo(t *testing.T) {
 	for _, test := range []struct{ every, zone, after, want string }{
 		{"0 3 * * MON", "Europe/Rome", "2026-11-22T12:00:00Z", "2026-11-23T02:00:00Z"},

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -432,6 +433,12 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	if string(raw) != want {
 		t.Errorf("%s", raw)
 	}
+	if err := os.Truncate(path, int64(len(raw)-1)); err != nil {
+		t.Fatal(err)
+	}
+	if all, _, err := s.Missed(); len(all) != 1 || err != nil {
+		t.Errorf("a line without its end counts: %v, %v", all, err)
+	}
 	if err := os.Truncate(path, int64(len(raw)-20)); err != nil {
 		t.Fatal(err)
 	}
@@ -537,11 +544,46 @@ func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.Dir, "20261124T030000Z.crawl"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Truncate(filepath.Join(s.Dir, series.LockFile), 0); err != nil {
+		t.Fatal(err)
+	}
+	undo(begin(t, s, job, series.Moment{Now: monday.Add(time.Hour)}), "[d 20261123T030000Z.crawl/ - 20261124T030000Z.crawl - series.lock]  <nil>")
 	// One that cannot be made leaves nothing either.
 	if _, err := s.Begin(job, series.Moment{Now: monday.Add(24 * time.Hour), Fresh: true}); err == nil {
 		t.Error("a snapshot has the name of a file")
 	}
-	if got := left(); !strings.Contains(got, note+" <nil>") {
+	if got := left(); !strings.Contains(got, "series.lock]  <nil>") {
 		t.Error(got)
+	}
+	// What cannot be undone is told.
+	for name, spoil := range map[string]func(s series.Series, r *series.Run) error{
+		"file already closed": func(_ series.Series, r *series.Run) error { return r.Close() },
+		"no such file":        func(s series.Series, _ *series.Run) error { return os.Remove(filepath.Join(s.Dir, series.LockFile)) },
+		"directory not empty": func(s series.Series, _ *series.Run) error {
+			return os.WriteFile(filepath.Join(s.Dir, "notes"), nil, 0o644)
+		},
+	} {
+		s := series.Series{Dir: filepath.Join(root, name)}
+		r := begin(t, s, job, series.Moment{Now: monday})
+		if err := spoil(s, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Undo(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+	r = begin(t, s, job, series.Moment{Now: monday})
+	if err := errors.Join(r.Close(), r.Undo()); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+	odd := series.Series{Dir: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(odd.Dir, series.LockFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := odd.Begin(job, series.Moment{Now: monday}); !errors.Is(err, syscall.EISDIR) {
+		t.Error(err)
+	}
+	if err := odd.Free(); !errors.Is(err, syscall.EISDIR) {
+		t.Error(err)
 	}
 }

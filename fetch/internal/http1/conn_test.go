@@ -242,6 +242,17 @@ type silence struct{}
 
 func (silence) Read([]byte) (int, error) { return 0, nil }
 
+// A control character is hidden in a value but where that is folded.
+func TestWhatIsHiddenInAValue(t *testing.T) {
+	for value, want := range map[string]bool{
+		"": false, "5": false, "5\t6": false, "5\n 6": false, "5\r\n 6": false, "5\r": true, "5\r6": true, "5\x00": true, "\x7f5": true, "\x00\n": true, "5\n\r": true, "\r\r\n": true,
+	} {
+		if hidden(value) != want {
+			t.Errorf("%q: %v", value, !want)
+		}
+	}
+}
+
 // What costs more than its bytes would be an attack: the time of a long answer is that of
 // its bytes, however they are cut.
 func TestTheWorkIsThatOfTheBytes(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -120,6 +121,31 @@ func TestALookSeesWhatIsThere(t *testing.T) {
 		server.Close()
 		if n, err := look(); n != 0 || err == nil || err == io.EOF {
 			t.Errorf("%s that was reset: %d, %v", name, n, err)
+		}
+	}
+}
+
+// refusing takes some deadlines, and no more.
+type refusing struct {
+	net.Conn
+	takes int
+}
+
+func (r *refusing) SetReadDeadline(t time.Time) error {
+	if r.takes--; r.takes < 0 {
+		return os.ErrInvalid
+	}
+	return r.Conn.SetReadDeadline(t)
+}
+
+// A line that takes no deadline, or cannot be rid of one, is broken.
+func TestALineWithoutDeadlinesIsBroken(t *testing.T) {
+	for takes := range 2 {
+		client, _ := pair(t)
+		l := NewLine(&refusing{client, takes})
+		l.looking = true
+		if n, err := l.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrInvalid) {
+			t.Errorf("%d deadlines: %d, %v", takes, n, err)
 		}
 	}
 }
