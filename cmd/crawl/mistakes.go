@@ -95,3 +95,11 @@ func distance(a, b string) int {
 	}
 	return last[len(b)]
 }
+
+// shellQuoted is a word as a shell reads it.
+func shellQuoted(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

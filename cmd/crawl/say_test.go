@@ -132,7 +132,7 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		{"provenance", "run" + steer}, {"provenance", "--json", "run" + steer}, {"provenance", "--verify", "run" + steer}, {"provenance", "--verify", "--json", "run" + steer},
 		{"provenance", steer}, {"provenance", "--sign-key", steer, "run" + steer}, {"provenance", "--verify", "--key", steer, "run" + steer},
 		{"schedule", "list", steer}, {"schedule", "next", "--json", "timed" + steer}, {"schedule", "next", "fine" + steer}, {"schedule", "list", "fine" + steer},
-		{"schedule", "list", "--json", "fine" + steer}, {"schedule", "run", steer}, {"schedule", "install", "--crontab", steer}, {"schedule", "install", "-", "fine" + steer},
+		{"schedule", "list", "--json", "fine" + steer}, {"schedule", "run", steer}, {"schedule", "install", "-", steer}, {"schedule", "install", "-", "fine" + steer},
 		{"run", "--job", filepath.Join("timed"+steer, "job.yaml"), "--series", "timed" + steer},
 		{"help", "robots", steer},
 	} {

@@ -27,7 +27,7 @@ which each run makes a snapshot.
   run       start what falls due, until it is stopped: for many series
   list      what each series has come to, and what comes next
   next      when runs come
-  install   units for systemd, or lines for crontab
+  install   a unit for systemd
 
 When a run is due follows from the schedule and from what lies in the directory: there
 is no other memory.`,

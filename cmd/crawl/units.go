@@ -1,32 +1,22 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
 )
 
 // madeHere is the beginning of each unit that this program has made, and may make again.
 const madeHere = "# Made by crawl schedule install.\n"
 
-// A unit is a file of systemd.
-type unit struct {
-	name, text string
-	start      bool // it is what is to be enabled
-}
+// unitName is the name of the unit.
+const unitName = "crawl-schedule.service"
 
-// units are those for some series.
-func (in installing) units(self string, all []*scheduled) ([]unit, error) {
-	if in.timers {
-		return in.timerUnits(self, all)
-	}
+// unit is a service that runs the scheduler of some series.
+func (in installing) unit(self string, all []*scheduled) (string, error) {
 	args := []string{self, "schedule", "run"}
 	if in.atOnce != 4 {
 		args = append(args, "--at-once", fmt.Sprint(in.atOnce))
@@ -39,7 +29,7 @@ func (in installing) units(self string, all []*scheduled) ([]unit, error) {
 	// A run that is stopped has its requests under way, each of two minutes at most.
 	service += "Restart=always\nRestartSec=10s\nExecReload=/bin/kill -HUP $MAINPID\n"
 	service, err := in.confined(service, all)
-	return []unit{{"crawl-schedule.service", service + in.install("default.target", "multi-user.target"), true}}, err
+	return service + in.install("default.target", "multi-user.target"), err
 }
 
 // service is the beginning of a service, up to what only some have.
@@ -111,66 +101,8 @@ LockPersonality=yes
 `, nil
 }
 
-// timerUnits are a service and a timer for each series.
-func (in installing) timerUnits(self string, all []*scheduled) (units []unit, err error) {
-	known := map[string]string{}
-	for _, s := range all {
-		name := "crawl-" + unitName(scheduler.Name(s.dir))
-		if other := known[name]; other != "" {
-			return nil, usage("%s and %s would have units of one name, %s: rename one of them, or leave --timers out", other, s.dir, name)
-		}
-		known[name] = s.dir
-		timer, err := in.timer(s)
-		if err != nil {
-			return nil, usage("%s: %w", filepath.Join(s.dir, series.JobFile), err)
-		}
-		args := []string{self, "run", "--progress", "none", "--job", filepath.Join(s.dir, series.JobFile), "--series", s.dir}
-		service, err := in.confined(in.service("The crawl of "+scheduler.Name(s.dir), args, []*scheduled{s})+"SuccessExitStatus=7 10\n", []*scheduled{s})
-		if err != nil {
-			return nil, err
-		}
-		units = append(units, unit{name: name + ".service", text: service}, unit{name + ".timer", timer, true})
-	}
-	return units, nil
-}
-
-// timer is the timer of a series.
-func (in installing) timer(s *scheduled) (string, error) {
-	spec := s.schedule.Spec()
-	lines, err := onCalendar(spec)
-	if err != nil {
-		return "", err
-	}
-	if spec.Overlap == schedule.OverlapWait {
-		return "", fmt.Errorf("overlap: a timer leaves out what comes while the run before goes on: write skip, or leave --timers out")
-	}
-	var b strings.Builder
-	b.WriteString(madeHere + "[Unit]\nDescription=" + unitText("When the crawl of "+scheduler.Name(s.dir)+" comes: "+spec.Every) + "\nDocumentation=man:crawl-schedule(1)\n\n[Timer]\n")
-	for _, line := range lines {
-		b.WriteString("OnCalendar=" + line + "\n")
-	}
-	b.WriteString("AccuracySec=1s\n")
-	if spec.Jitter > 0 {
-		fmt.Fprintf(&b, "RandomizedDelaySec=%ds\n", int64(spec.Jitter/time.Second))
-	}
-	if spec.CatchUp == schedule.CatchUpOnce {
-		b.WriteString("Persistent=true\n")
-	}
-	return b.String() + "\n[Install]\nWantedBy=timers.target\n", nil
-}
-
 // unitText is a text in a unit, in which % begins what systemd puts in its place.
 func unitText(text string) string { return strings.ReplaceAll(text, "%", "%%") }
-
-// unitName is what of a name may be one of a unit.
-func unitName(name string) string {
-	return cmp.Or(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.-", r) {
-			return r
-		}
-		return '_'
-	}, name), "_")
-}
 
 // execWord is a word of a command line, as systemd.service(5) reads it: the first one is
 // not looked into for variables.

@@ -95,7 +95,7 @@ func TestTheUnitsOfASeriesAreUnits(t *testing.T) {
 	weekly := timed(t, `we"ek ly%n$HOME;\x`, "schedule: {every: '0 3 * * MON', zone: Europe/Rome, jitter: 30m, catch-up: once}")
 	daily := timed(t, "daily", "on-end: mail -s done me@example.org\nlog-file: ../logs/daily.log\nschedule: {every: '@daily'}")
 	for name, args := range map[string][]string{
-		"user": {weekly, daily}, "system": {"--system", weekly}, "command": {"--system", "--at-once", "2", weekly, daily}, "timers": {"--timers", weekly, daily}, "system timers": {"--system", "--timers", weekly, daily},
+		"user": {weekly, daily}, "system": {"--system", weekly}, "command": {"--system", "--at-once", "2", weekly, daily},
 	} {
 		units := printed(t, args...)
 		spoilt := map[string]string{}
@@ -132,38 +132,5 @@ func TestAServiceMayDoWhatItsCrawlsDo(t *testing.T) {
 	mails := timed(t, "mails", "on-end: mail me@example.org\nschedule: {every: '@daily'}")
 	if service := printed(t, "--system", mails)["crawl-schedule.service"]; strings.Contains(service, "Protect") || strings.Contains(service, "NoNew") {
 		t.Errorf("a command is confined:\n%s", service)
-	}
-	timer := printed(t, "--timers", weekly)["crawl-we_ek_ly.timer"]
-	for _, want := range []string{"OnCalendar=Mon *-*-* 03:00:00 Europe/Rome\n", "RandomizedDelaySec=1800s\n", "Persistent=true\n", "WantedBy=timers.target\n"} {
-		if !strings.Contains(timer, want) {
-			t.Errorf("%q is not in\n%s", want, timer)
-		}
-	}
-	if timer := printed(t, "--timers", mails)["crawl-mails.timer"]; strings.Contains(timer, "Persistent") || strings.Contains(timer, "Randomized") {
-		t.Errorf("%s", timer)
-	}
-}
-
-// The line for cron is one that a shell reads as the directories that were named.
-func TestTheLineForCronNamesTheSeries(t *testing.T) {
-	ownHome(t)
-	dir := timed(t, "we'ek %ly$HOME", "schedule: {every: '@daily'}")
-	var out, said bytes.Buffer
-	if code := run([]string{"schedule", "install", "--crontab", dir}, nil, &out, &said); code != exitDone {
-		t.Fatalf("exit %d: %s", code, &said)
-	}
-	line, ok := strings.CutPrefix(strings.TrimSuffix(out.String(), "\n"), "@reboot ")
-	if !ok || strings.Contains(strings.ReplaceAll(line, `\%`, ""), "%") {
-		t.Fatalf("%s", &out)
-	}
-	line = strings.ReplaceAll(line, `\%`, "%") // as cron does
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no shell")
-	}
-	_, words, _ := strings.Cut(line, " schedule run ")
-	got, err := exec.Command(sh, "-c", "printf '%s' "+words).CombinedOutput()
-	if err != nil || string(got) != dir {
-		t.Errorf("%v: %s, want %s", err, got, dir)
 	}
 }
