@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"hash/crc32"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
@@ -59,7 +63,7 @@ func TestGoldenAudit(t *testing.T) {
 		settings: map[string]string{"delay": "3s", "domain-delay": "5s"},
 	}}
 	w.run(0, "begin:clean")
-	old := w.copy(36000, 200, "# ours\nUser-agent: *\nDisallow: /no*$\nAllow: /no/yes\nCrawl-delay: 4 # please\nRequest-rate: 1/9\nVisit-time: 0405-1030\n")
+	old := w.copy(36000, 200, "User-agent: otherbot\nCrawl-delay: 9\nRequest-rate: 1/4\nRequest-rate: 1/90\n\n# ours\nUser-agent: *\nDisallow: /no*$\nAllow: /no/yes\nCrawl-delay: 4 # please\nRequest-rate: 1/9\nVisit-time: 0405-1030\n")
 	old.Header.RetryAfter = day.Add(36012 * time.Second)
 	w.ask(36010, "/", 200, "asked:9", "clock:request-rate")
 	w.ask(36020, "/not", 429, "asked:9", "clock:request-rate")
@@ -256,4 +260,99 @@ func TestGoldenTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	goldenText(t, "together.txt", text+string(told)+"\n")
+}
+
+// All that is said of a log beside what the state knows, and the log of a server.
+func TestGoldenEvidence(t *testing.T) {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	whole := func(log []byte) (int64, uint32) { return int64(len(log)), crc32.Checksum(log, table) }
+	part := func(log []byte) (int64, uint32) { return 500, crc32.Checksum(log[:500], table) }
+	const removed, killed = "lost:12", "begin:unclean"
+	var is strings.Builder
+	for _, c := range []struct {
+		name   string
+		notes  string // of a run at the end
+		cut    int    // lines at the beginning that are missing
+		killed bool
+		mark   func(log []byte) (int64, uint32)
+		state  map[string]frontier.Fate
+		server []any // seconds and targets, of the crawl where a target does not begin with !
+	}{
+		{"as it was written", "", 0, false, whole, nil, nil},
+		{"more than was written", "", 0, false, part, nil, nil},
+		{"more than was committed before a kill", "", 0, true, part, nil, nil},
+		{"less than was written", "", 0, false, func(log []byte) (int64, uint32) { n, sum := whole(log); return n + 7, sum }, nil, nil},
+		{"another log", "", 0, false, func(log []byte) (int64, uint32) { n, sum := part(log); return n, sum + 1 }, nil, nil},
+		{"what the state knows", "", 0, false, nil, map[string]frontier.Fate{
+			"/1": {Code: frontier.Fetched, Status: 200}, "/unlogged": {Code: frontier.Fetched, Status: 404}, "/reserved": {Code: frontier.UseRefused, Status: 200},
+			"/unasked": {Code: frontier.UseRefused}, "/forbidden": {Code: frontier.RobotsDisallowed},
+		}, nil},
+		{"what the state knows, of a log without a part", removed, 0, false, nil, map[string]frontier.Fate{"/unlogged": {Code: frontier.Fetched, Status: 200}}, nil},
+		{"what the state knows, of a log without its beginning", "", 1, false, nil, map[string]frontier.Fate{"/unlogged": {Code: frontier.Fetched, Status: 200}}, nil},
+		{"the log of a server", "", 0, false, nil, nil, []any{1, "/robots.txt", 300, "/1", 600, "/2", 600, "!/3", 900, "/unknown", 900, "!/unknown", 1200, "/4", 1260, "/5", 1561, "/6", 1739, "/7", 3000, "/8", 3800, "/slow", 4000, "/failed", 7000, "/9"}},
+		{"the log of a server that is 61 s ahead", "", 0, false, nil, nil, []any{62, "/robots.txt", 361, "/1", 661, "/2", 962, "/3", 7061, "/9"}},
+		{"the log of a server that is 61 s behind", "", 0, false, nil, nil, []any{-60, "/robots.txt", 239, "/1", 538, "/2", 6939, "/9"}},
+		{"the log of a server that asks again and again", "", 0, false, nil, nil, []any{300, "/1", 301, "/1", 302, "/1", 1000, "/1", 7000, "/1"}},
+		{"the log of a server, of a log without a part", removed, 0, false, nil, nil, []any{0, "/first", 900, "/unknown", 7000, "/last"}},
+		{"the log of a server, and a kill", killed, 0, false, nil, nil, []any{0, "/first", 6929, "/before", 6931, "/taken", 7069, "/soon", 7071, "/later", 8000, "/last"}},
+		{"the log of a server, and a kill at the end", "", 0, true, nil, nil, []any{6929, "/before", 6931, "/taken", 9000, "/last"}},
+	} {
+		w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}, killed: c.killed}}
+		w.run(0, "begin:clean")
+		w.copy(1, 200, "")
+		for i, at := range []float64{300, 600, 900, 1200, 1200.5, 1500, 1800, 3000, 3001} {
+			w.ask(at, []string{"/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/reserved"}[i], 200)
+		}
+		slow := w.ask(3200, "/slow", 200)
+		w.last(slow, w.start(slow).Add(10*time.Minute))
+		w.set(w.ask(4000, "/failed", -2), "error", "connect")
+		w.ask(7000, "/9", 200)
+		if c.notes != "" {
+			w.run(7010, c.notes)
+		}
+		var log []byte
+		for i := range w.lines[c.cut:] {
+			log = w.lines[c.cut+i].Append(log)
+		}
+		crawl := w.crawl(log)
+		if c.mark != nil {
+			crawl.Written, crawl.Sum = c.mark(log)
+		}
+		if c.state != nil {
+			crawl.Sites = func(yield func(frontier.Site, error) bool) { yield("http://a.example", nil) }
+			crawl.Entries = func(site frontier.Site) iter.Seq2[storage.Kept, error] {
+				return func(yield func(storage.Kept, error) bool) {
+					for _, target := range slices.Sorted(maps.Keys(c.state)) {
+						u, err := site.URL(target)
+						fate := c.state[target]
+						fate.Time = day.Add(time.Hour)
+						if !yield(storage.Kept{Entry: frontier.Entry{URL: u}, Fate: fate}, err) {
+							return
+						}
+					}
+				}
+			}
+		}
+		o := audit.Options{Temp: t.TempDir()}
+		if c.server != nil {
+			var access strings.Builder
+			for i := 0; i < len(c.server); i += 2 {
+				target, agent := c.server[i+1].(string), testIdentity.UserAgent()
+				if rest, other := strings.CutPrefix(target, "!"); other {
+					target, agent = rest, "otherbot/1"
+				}
+				fmt.Fprintf(&access, "a.example 192.0.2.1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"%s\"\n", day.Add(time.Duration(c.server[i].(int))*time.Second).Format("02/Jan/2006:15:04:05 -0700"), target, agent)
+			}
+			o.Server = &audit.ServerLog{Name: "access.log", Log: strings.NewReader(access.String())}
+		}
+		r, err := crawl.Audit(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&is, "%s\n%s", c.name, brief(r))
+		if r.Server != nil {
+			fmt.Fprintf(&is, "\t%+v\n", *r.Server)
+		}
+	}
+	goldenText(t, "evidence.txt", is.String())
 }

@@ -276,6 +276,10 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 2026-05-04T00:00:03.400Z   200       3000 http://a.example/ - - text/html #001 20260504000003300+100 sha1:X - - {"contentSize":3100}
 2026-05-04T00:00:06.400Z   200       3000 http://a.example/1 L http://a.example/ text/html #002 20260504000006300+100 sha1:X - -
 2026-05-04T00:00:06.600Z   200       3000 http://a.example/2 L http://a.example/ text/html #003 20260504000006398+202 sha1:X - -
+2026-05-04T00:00:06.650Z     0          - http://a.example/zero L http://a.example/ unknown #003 20260504000006640+10 - - -
+2026-05-04T00:00:06.660Z   -10          - http://a.example/ten L http://a.example/ unknown #003 20260504000006650+10 - - -
+2026-05-04T00:00:06.670Z   -11          - http://a.example/eleven L http://a.example/ unknown #003 20260504000006660+10 - - -
+2026-05-04T00:00:06.680Z    -1          - http://a.example/one L http://a.example/ unknown #003 20260504000006670+10 - - -
 2026-05-04T00:00:06.700Z -9998          - http://a.example/no L http://a.example/ unknown #003 - - - -
 2026-05-04T00:00:09.400Z   200       3000 http://a.example/no/2 L http://a.example/ text/html #002 20260504000009300+100 sha1:X - -
 `
@@ -290,10 +294,12 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 	want := []string{
 		"4: gap: http://a.example/1 began 2.9s after the end of line 3; asked are 3s (crawl-delay of robots.txt: 3s)",
 		"5: concurrent: http://a.example/2 began 2ms before the end of line 4 (one request at a time)",
-		"7: disallowed: http://a.example/no/2 is forbidden by robots.txt (line 2: Disallow: /no)",
-		"7: gap: http://a.example/no/2 began 2.7s after the end of line 5; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"7: gap: http://a.example/ten began 50ms after the end of line 5; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"9: gap: http://a.example/one began 10ms after the end of line 7; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"11: disallowed: http://a.example/no/2 is forbidden by robots.txt (line 2: Disallow: /no)",
+		"11: gap: http://a.example/no/2 began 2.62s after the end of line 9; asked are 3s (crawl-delay of robots.txt: 3s)",
 	}
-	if !slices.Equal(got, want) || v.Requests != 5 {
+	if !slices.Equal(got, want) || v.Requests != 7 {
 		t.Errorf("%d requests\n%s", v.Requests, strings.Join(got, "\n"))
 	}
 }
