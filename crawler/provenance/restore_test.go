@@ -28,7 +28,8 @@ func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 	longer := func(b []byte) []byte { return append(bytes.Clone(b), "more"...) }
 	other := func(b []byte) []byte { return bytes.Repeat([]byte("x"), len(b)) }
 	const again = "it is made again of the state and the log"
-	dirs := t.TempDir()
+	dirs, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	for i, c := range []struct {
 		name   string
 		change func([]byte) []byte // nil: the file is gone
@@ -86,5 +87,8 @@ func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 		case c.how != "" && (all[0].Name != c.name || all[0].How != c.how || !bytes.Equal(all[0].Text, was)):
 			t.Errorf("%d: %s: %s: %d bytes of %d", i, all[0].Name, all[0].How, len(all[0].Text), len(was))
 		}
+	}
+	if left := directoryNames(t, temp); len(left) > 0 {
+		t.Errorf("temporary files are left: %q", left)
 	}
 }

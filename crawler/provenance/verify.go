@@ -78,23 +78,17 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if err := v.signature(dir, text, c.Key); err != nil {
 		return nil, err
 	}
-	if err := v.itself(text); err != nil {
-		return nil, err
-	}
+	v.itself(text)
 	return v, v.files(ctx, dir)
 }
 
 // itself checks that text, of provenance.json, is what this program would write of what it
 // reads there, and that its digest of the settings is theirs. Another build may have other
 // fields, and is not held to the first.
-func (v *Verified) itself(text []byte) error {
+func (v *Verified) itself(text []byte) {
 	p := v.Provenance
 	if reflect.DeepEqual(p.Writer, crawler.ThisBuild()) {
-		again, err := encode(p, "  ")
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(text, again) {
+		if again, err := encode(p, "  "); err != nil || !bytes.Equal(text, again) {
 			v.differs(File, "has lines that are not those that were written")
 		}
 	}
@@ -105,7 +99,6 @@ func (v *Verified) itself(text []byte) error {
 	if p.SettingsSHA256 != hex.EncodeToString(sum.Sum(nil)) {
 		v.differs(File, "has settings that are not those of its settings_sha256")
 	}
-	return nil
 }
 
 // signature checks that a key has signed text.
