@@ -1,11 +1,14 @@
 package provenance_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,4 +121,50 @@ func directoryNames(t *testing.T, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// A full disk takes so many bytes, and no more.
+type full struct{ left int }
+
+var errFull = errors.New("the disk is full")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// Each line that cannot be written is an error, and so is a state that cannot be read.
+func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
+	dir := crawled(t)
+	var whole bytes.Buffer
+	begun := func() error { return nil }
+	if err := provenance.WriteLists(dir, &whole, begun); err != nil {
+		t.Fatal(err)
+	}
+	left := whole.Len() - 1
+	for _, line := range slices.Backward(bytes.SplitAfter(whole.Bytes(), []byte("\n"))) {
+		if err := provenance.WriteLists(dir, &full{left}, begun); !errors.Is(err, errFull) {
+			t.Errorf("%d of %d bytes: %v", left, whole.Len(), err)
+		}
+		left -= len(line)
+	}
+	var damaged *storage.DamagedError
+	for _, keep := range []int64{2 << 12, 8 << 12} {
+		path := filepath.Join(dir, storage.StateFile)
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = provenance.WriteLists(dir, &whole, func() error {
+			return os.WriteFile(path, slices.Concat(was[:keep], bytes.Repeat([]byte{0xff}, len(was)-int(keep))), 0o644)
+		})
+		if !errors.As(err, &damaged) {
+			t.Errorf("a state of which %d bytes are left: %v", keep, err)
+		}
+		if err := os.WriteFile(path, was, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
