@@ -2,6 +2,8 @@ package audit_test
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"slices"
@@ -366,6 +368,43 @@ func TestCasesOfLogs(t *testing.T) {
 			w.hop(7, "http://c.example/yes", "10.0.0.1")
 			w.hop(9, "http://a.example/no", "10.0.0.1") // its own matter
 		}, []string{"disallowed 4", "no-robots 6"}, nil, ""},
+		{"copies that are not what their lines say", func(w *written) {
+			w.run(0, "begin:clean", crawllog.Records)
+			digest := func(body string) { // of the last line
+				sum := sha1.Sum([]byte(body))
+				w.lines[len(w.lines)-1].Digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+			}
+			w.copy(10, 200, all)
+			digest(all)
+			w.copy(20, 200, all)
+			digest("other")
+			w.copy(30, 200, all) // without a digest
+			w.copy(40, 200, "new")
+			digest("new")
+			w.lines[len(w.lines)-1].Status = 404
+			w.copy(50, 200, "new")
+			w.lines[len(w.lines)-1].Status = 304
+			w.copy(60, 200, "newer")
+			w.lines[len(w.lines)-1].Status = 304
+			old := w.copy(70, 200, all)
+			digest(all)
+			w.ask(72, "/", 200, "kept:x")
+			*w.copy(80, 500, "") = *(&robots.Snapshot{URL: "http://a.example/robots.txt", Status: 500, Fetched: w.end(len(w.lines) - 1)}).After(old)
+			digest("")
+			stale := w.copy(700, 500, "") // with a copy that is not the last one
+			digest("")
+			*stale = *stale.After(&robots.Snapshot{Status: 200, Body: []byte("first"), Fetched: day})
+			w.copy(7000, 200, all).Fetched = day.Add(7001 * time.Second) // of no line
+			digest(all)
+			refused := w.copy(8000, 0, "")
+			refused.Failure = "redirect"
+			w.ask(8002, "/1", 200)
+			lost := w.copy(9000, 0, "")
+			lost.Failure = "dns"
+			w.lines[len(w.lines)-1].Status = -2
+			w.set(len(w.lines)-1, "error", "dns")
+			w.ask(9010, "/2", 200)
+		}, []string{"evidence 3", "evidence 4", "evidence 5", "evidence 7", "evidence 0", "evidence 0", "no-robots 14", "no-robots 14", "back-off 14", "no-robots 16", "back-off 16"}, nil, ""},
 		{"a log that was cut", func(w *written) {
 			w.run(0, "begin:clean", "lost:77")
 		}, nil, nil, "77 bytes of the log were removed or cut"},
