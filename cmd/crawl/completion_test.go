@@ -100,7 +100,9 @@ func TestWhatAShellCompletes(t *testing.T) {
 
 // A flag or a command that is added is completed by what it says of itself.
 func TestEachFlagAndCommandIsCompleted(t *testing.T) {
-	for _, cmd := range everyCommand((&program{}).root()) {
+	root := (&program{}).root()
+	setCompletion(root)
+	for _, cmd := range everyCommand(root) {
 		if !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil {
 			t.Errorf("nothing completes the arguments of %s", cmd.CommandPath())
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -43,6 +44,9 @@ type program struct {
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	p := &program{in: in, out: out, err: errOut, exit: os.Exit, guests: true}
 	root := p.root()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // also without descriptions
+		setCompletion(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -102,7 +106,6 @@ May a crawler ask for it?
 	)
 	root.AddCommand(p.steerCommands()...)
 	p.setHelp(root)
-	setCompletion(root)
 	return root
 }
 
