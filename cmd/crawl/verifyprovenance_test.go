@@ -7,24 +7,30 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/provenance"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// withProvenance makes crawls of the demo, each with its provenance.
+// withProvenance makes crawls of keptWeb a day apart, each with its provenance.
 func withProvenance(t *testing.T, dirs ...string) {
 	t.Helper()
-	for _, dir := range dirs {
-		for _, args := range [][]string{{"demo", "--dir", dir}, {"provenance", dir}} {
-			var said bytes.Buffer
-			if code := run(args, nil, &bytes.Buffer{}, &said); code != exitDone {
-				t.Fatalf("%v: exit %d: %s", args, code, said.String())
+	atHome(t)
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := keptWeb(t)
+		for _, dir := range dirs {
+			if code, said := runKept(t, w, dir, "--exclude", "/news"); code != exitDone {
+				t.Fatalf("exit %d: %s", code, said)
 			}
+			time.Sleep(24 * time.Hour)
 		}
+	})
+	for _, dir := range dirs {
+		said(t, "provenance", dir)
 	}
-
 }
 
 // verifiedHere is what crawl verify says of a crawl.
