@@ -1,0 +1,10 @@
+package series
+
+import (
+	"os"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/internal/testtemp"
+)
+
+func TestMain(m *testing.M) { os.Exit(testtemp.M{M: m}.Run()) }
