@@ -102,7 +102,7 @@ func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 	}
 	defer r.Close()
 	err = r.Sites(func(st frontier.SiteState) error {
-		n.Pages += st.Spent.Pages
+		n.BudgetPages += st.Spent.Pages
 		n.Bytes += st.Spent.Bytes
 		return nil
 	})
@@ -272,7 +272,7 @@ func TestWhatFailsIsAskedForAgain(t *testing.T) {
 		e.expect("/", "0 200 new, 7 200 not-modified")
 		e.expect("/no", "7 200 new")
 		e.expect("/broken", "7 200 new")
-		if n := e.sum.Skips; n[crawler.SkipRobots] != 1 || n[crawler.SkipFailed] != 1 {
+		if n := e.sum.SkippedURLs; n[crawler.SkipRobots] != 1 || n[crawler.SkipFailed] != 1 {
 			t.Errorf("%v", n)
 		}
 		for target, l := range listedIn(t, e.dir) {

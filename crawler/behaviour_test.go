@@ -30,8 +30,8 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 		dir := t.TempDir()
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, 48*time.Hour }, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/cut", "http://a.example/half")
-		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.Skips[crawler.SkipFailed] != 0 || sum.Errors["truncated"] != 2 || sum.Status[200] != 5 {
-			t.Errorf("asked for %d times, skipped %v, failed %v, answers %v", n, sum.Skips, sum.Errors, sum.Status)
+		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.SkippedURLs[crawler.SkipFailed] != 0 || sum.Errors["truncated"] != 2 || sum.Status[200] != 5 {
+			t.Errorf("asked for %d times, skipped %v, failed %v, answers %v", n, sum.SkippedURLs, sum.Errors, sum.Status)
 		}
 		w.AssertPolite()
 		notes := []string{}

@@ -66,7 +66,7 @@ func TestCrawlFollowsLinksPolitely(t *testing.T) {
 		w.AssertFetched("http://a.example/robots.txt", "http://a.example/", "http://a.example/about")
 		w.AssertNeverFetched("http://a.example/private/x", "http://b.example/")
 		w.AssertDelay("", time.Second)
-		if sum.Skips[crawler.SkipRobots] != 1 || sum.Skips[crawler.SkipScope] != 1 || sum.End != crawler.EndDone {
+		if sum.SkippedURLs[crawler.SkipRobots] != 1 || sum.SkippedLinks[crawler.SkipScope] != 1 || sum.End != crawler.EndDone {
 			t.Errorf("summary: %+v", sum)
 		}
 	})

@@ -39,8 +39,8 @@ func TestRefusalsByTheThousandAreEachRefusedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.Run(context.Background(), nil)
-	if err != nil || c.Summary().Skips[crawler.SkipRobots] != 20000 {
-		t.Errorf("%v, %v", err, c.Summary().Skips)
+	if err != nil || c.Summary().SkippedURLs[crawler.SkipRobots] != 20000 {
+		t.Errorf("%v, %v", err, c.Summary().SkippedURLs)
 	}
 }
 

@@ -22,7 +22,7 @@ type Job struct {
 	opts       Options    // checked
 	listed     bool       // nothing but seeds is in its scope
 	bySite     bool       // whether a link is wanted depends on its site alone
-	tell       func(Skip) // is skip: made once
+	tell       func(Skip) // is skipLink: made once
 	handler    Handler    // nil: none
 	programmed bool       // what is given a page may be the program's own
 	digests    bool       // fates have those of their bodies: somebody may look at them
@@ -81,7 +81,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), rooms: rooms,
 		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
-	j.sites, j.tell = &sites{opts: &j.opts}, j.skip
+	j.sites, j.tell = &sites{opts: &j.opts}, j.skipLink
 	if rooms.ownSites {
 		j.sites.db = rooms.DB
 	}

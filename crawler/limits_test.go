@@ -80,7 +80,7 @@ func TestSummariesSayWhy(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="http://b.example/">x</a>`)
 		_, sum := crawl(t, w, nil, "http://a.example/")
-		if want := "done: 1 answered in this run, 1 of them pages; 1 not fetched: out of scope"; sum.String() != want {
+		if want := "done: 1 answered in this run, 1 of them pages; links not followed, out of scope: 1"; sum.String() != want {
 			t.Errorf("%s", sum)
 		}
 		_, sum = crawl(t, w, nil, "http://none.example/")

@@ -14,6 +14,7 @@ import (
 type findings struct {
 	seen    map[string]struct{} // keys
 	leads   map[string]struct{} // keys of links that are not wanted: the page may be shown with them, too
+	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
 }
 
@@ -21,7 +22,7 @@ type findings struct {
 const maxFindings = 1024
 
 func newFindings() *findings {
-	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}}
+	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}, marked: map[string]struct{}{}}
 }
 
 // clear forgets the last page.
@@ -32,6 +33,7 @@ func (f *findings) clear() {
 	}
 	clear(f.seen)
 	clear(f.leads)
+	clear(f.marked)
 	clear(f.entries)
 	f.entries = f.entries[:0]
 }
@@ -125,7 +127,10 @@ func (s *sorting) follows(l *extract.Link) bool {
 	case !s.job.follows(s.page):
 		return false
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
-		s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
+		known := len(s.marked)
+		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // each once a page, as in add
+			s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
+		}
 		return false
 	}
 	return true

@@ -75,8 +75,8 @@ func TestAMazeIsNotEntered(t *testing.T) {
 			if !follow && real != 9 {
 				t.Errorf("%d of 9 pages", real)
 			}
-			if follow != (len(pages) == 1500) || follow != (len(sum.Traps) == 0) || follow != (sum.Skips[crawler.SkipTrap] == 0) {
-				t.Errorf("%d pages, %v, %v", len(pages), sum.Traps, sum.Skips)
+			if follow != (len(pages) == 1500) || follow != (len(sum.Traps) == 0) || follow != (sum.SkippedLinks[crawler.SkipTrap] == 0) {
+				t.Errorf("%d pages, %v, %v", len(pages), sum.Traps, sum.SkippedLinks)
 			}
 		})
 	}

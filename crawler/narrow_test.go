@@ -82,7 +82,7 @@ func TestNarrowingIsNotForGood(t *testing.T) {
 					t.Errorf("the first start: %+v", start)
 				}
 				sum, start := run(narrow.change)
-				if n := sum.Skips[crawler.SkipNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
+				if n := sum.SkippedURLs[crawler.SkipNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
 					t.Errorf("%d URLs are put aside, want %d; ended %q", n, shelf-narrow.kept, sum.End)
 				}
 				if want := (crawler.Change{Setting: "limit", Was: "2", Is: "none", Way: crawler.Wider, Effect: crawler.FromNowOn}); len(start.Changes) != 2 ||

@@ -50,7 +50,7 @@ func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
 				var last crawler.Summary
 				for range 5 {
 					_, last = crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{} }, seeds...)
-					fetched, failed = fetched+last.Pages, failed+last.Skips[crawler.SkipFailed]
+					fetched, failed = fetched+last.Pages, failed+last.SkippedURLs[crawler.SkipFailed]
 					time.Sleep(time.Hour)
 				}
 				if fetched != 99 {
@@ -116,7 +116,7 @@ func TestAnOutageUsesUpNoTries(t *testing.T) {
 		}
 		s.Down(false)
 		if pages, sum := crawl(t, w, set, "http://a.example/"); len(pages) != 1 {
-			t.Errorf("%d pages; skips %v, waiting %+v", len(pages), sum.Skips, sum.Waiting)
+			t.Errorf("%d pages; skips %v, waiting %+v", len(pages), sum.SkippedLinks, sum.Waiting)
 		}
 	})
 }

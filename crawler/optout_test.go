@@ -117,8 +117,8 @@ func TestWhatIsOptedOutIsAskedForNothing(t *testing.T) {
 			}
 		}
 		w.AssertNeverFetched("http://led.example/")
-		if n := w.Dials("out.example"); n != 0 || sum.Skips[crawler.SkipOptOut] != 5 {
-			t.Errorf("%d connections, %v", n, sum.Skips)
+		if n := w.Dials("out.example"); n != 0 || sum.SkippedLinks[crawler.SkipOptOut] != 4 || sum.SkippedURLs[crawler.SkipOptOut] != 1 {
+			t.Errorf("%d connections, links %v, URLs %v", n, sum.SkippedLinks, sum.SkippedURLs)
 		}
 		if l := logOf(t, dir)["/seed"]; l == nil || l.Status != crawllog.OptedOut || !l.Start.IsZero() || !slices.Equal(l.Annotations, []string{"optout:list:1:%20out.example"}) {
 			t.Errorf("%+v", l)
@@ -149,7 +149,7 @@ func TestWhatIsOptedOutIsPutAside(t *testing.T) {
 		}
 		run(1, "b.example")
 		before := len(w.Log())
-		if sum := run(0, "example"); len(w.Log()) != before || sum.Skips[crawler.SkipOptOut] == 0 || len(sum.Left) != 0 || sum.End != crawler.EndDone {
+		if sum := run(0, "example"); len(w.Log()) != before || sum.SkippedURLs[crawler.SkipOptOut] == 0 || len(sum.Left) != 0 || sum.End != crawler.EndDone {
 			t.Errorf("%d requests; %v", len(w.Log())-before, sum)
 		}
 		run(0, "")

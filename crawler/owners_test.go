@@ -291,8 +291,8 @@ func TestTriesOfAPage(t *testing.T) {
 			}
 			s.Page("/", links)
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.Patience = 48 * time.Hour }, "http://a.example/")
-			if n := w.Fetched("http://a.example/bad"); n != want || sum.Skips[crawler.SkipFailed] != 1 {
-				t.Errorf("%d: asked for %d times, want %d; %v", status, n, want, sum.Skips)
+			if n := w.Fetched("http://a.example/bad"); n != want || sum.SkippedURLs[crawler.SkipFailed] != 1 {
+				t.Errorf("%d: asked for %d times, want %d; %v", status, n, want, sum.SkippedURLs)
 			}
 		})
 	}

@@ -243,12 +243,12 @@ func TestDesksAreTakenInTurn(t *testing.T) {
 
 // A line says how a run ended, and of no more than three sites what is the matter.
 func TestASummaryInALine(t *testing.T) {
-	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, Skips: map[Reason]int{SkipScope: 3, SkipDepth: 2}}}, Left: map[Reason]int{SkipWaits: 7, SkipBudget: 1}}
+	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, SkippedURLs: map[Reason]int{SkipRobots: 3}, SkippedLinks: map[Reason]int{SkipDepth: 2}}}, Left: map[Reason]int{SkipWaits: 7, SkipBudget: 1}}
 	for i, detail := range []string{"", "b down", "c down", "", "e down", "f down"} {
 		s.Waiting = append(s.Waiting, frontier.SiteStatus{Site: frontier.Site(fmt.Sprintf("http://%c.example", 'a'+i)), Given: frontier.Fate{Detail: detail}})
 	}
 	const want = "patience: 5 answered in this run, 4 of them pages; 1 left: site budget spent; 7 left: waits; " +
-		"http://b.example: b down; http://c.example: c down; http://e.example: e down; 3 not fetched: out of scope; 2 not fetched: too deep"
+		"http://b.example: b down; http://c.example: c down; http://e.example: e down; URLs not fetched, robots disallowed: 3; links not followed, too deep: 2"
 	if got := s.String(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

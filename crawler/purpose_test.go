@@ -81,8 +81,8 @@ func TestWhatRobotsTxtRefusesThePurposeIsNotAskedFor(t *testing.T) {
 			}
 			w.AssertNeverFetched("http://a.example/p")
 			by := strings.ReplaceAll("line 2: "+c.line, ": /p ", ": ")
-			if want := "http://a.example/p use refused: " + by; sum.Skips[crawler.SkipUse] != 1 || !slices.Equal(skipped, []string{want}) {
-				t.Errorf("%s: %v, %q, want %q", c.line, sum.Skips, skipped, want)
+			if want := "http://a.example/p use refused: " + by; sum.SkippedURLs[crawler.SkipUse] != 1 || !slices.Equal(skipped, []string{want}) {
+				t.Errorf("%s: %v, %q, want %q", c.line, sum.SkippedURLs, skipped, want)
 			}
 			l := logOf(t, dir)["/p"]
 			if l == nil || l.Status != crawllog.UseRefused || !l.Start.IsZero() || len(l.Annotations) != 2 || l.Annotations[0] != "refused:"+strings.ReplaceAll(by, " ", "%20") {
@@ -132,7 +132,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 				}
 				if purpose != c.purpose {
 					w.AssertFetched("http://a.example/below")
-					if r.Fate != "fetched" || r.Title != "Secret" || r.WARCFile == "" || r.Usage == "" || r.Refused != "" || sum.Skips[crawler.SkipUse] != 0 {
+					if r.Fate != "fetched" || r.Title != "Secret" || r.WARCFile == "" || r.Usage == "" || r.Refused != "" || sum.SkippedURLs[crawler.SkipUse] != 0 {
 						t.Errorf("%s%s, for %q: %+v", c.header, c.meta, purpose, r)
 					}
 					return
@@ -142,7 +142,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 				if r.Fate != "refused" || r.Refused != c.by || r.Title != "" || r.Digest != "" || r.WARCFile != "" || *r.Links != 0 || r.Status != 200 || !strings.Contains(r.Usage, "=n by "+c.by) {
 					t.Errorf("%s%s: %+v", c.header, c.meta, r)
 				}
-				if sum.Skips[crawler.SkipUse] != 1 || sum.Pages != 1 || sum.Fetched != 1 {
+				if sum.SkippedURLs[crawler.SkipUse] != 1 || sum.Pages != 1 || sum.Fetched != 1 {
 					t.Errorf("%s%s: %v", c.header, c.meta, sum)
 				}
 				for _, name := range []string{storage.PagesFile, storage.LinksFile} {
@@ -189,8 +189,8 @@ func TestStatementsAboutUseLoosenNothing(t *testing.T) {
 			w.Site("http://closed.example").Status("/robots.txt", 403).Page("/", "")
 			pages, sum := crawl(t, w, func(o *crawler.Options) { o.Purpose = purpose }, "http://a.example/", "http://closed.example/")
 			wantPages(t, pages, "http://a.example/", "http://a.example/1")
-			if sum.Skips[crawler.SkipRobots] != 2 || sum.Skips[crawler.SkipUse] != 0 {
-				t.Errorf("%q: %v", purpose, sum.Skips)
+			if sum.SkippedURLs[crawler.SkipRobots] != 2 || sum.SkippedURLs[crawler.SkipUse] != 0 {
+				t.Errorf("%q: %v", purpose, sum.SkippedURLs)
 			}
 			for _, r := range w.Log() {
 				if r.Site.Host() == "a.example" && r.Target == "/1" && r.Start.Sub(w.Log()[0].End).Seconds() < 14 {

@@ -245,8 +245,8 @@ func TestASeedRedirectsToWhatIsExcluded(t *testing.T) {
 		w.Site("http://b.example").Page("/private/", "").Page("/open", "")
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/private/`) }, "http://a.example/", "http://a.example/open")
 		wantPages(t, pages, "http://a.example/", "http://a.example/open", "http://b.example/open")
-		if sum.Skips[crawler.SkipFilter] != 1 {
-			t.Errorf("skips: %v", sum.Skips)
+		if sum.SkippedLinks[crawler.SkipFilter] != 1 {
+			t.Errorf("skips: %v", sum.SkippedLinks)
 		}
 	})
 }
@@ -271,8 +271,8 @@ func TestNoFollow(t *testing.T) {
 			want := []string{"http://a.example/", "http://a.example/header", "http://a.example/meta", "http://a.example/other", "http://a.example/3"}
 			if follow {
 				want = append(want, "http://a.example/rel", "http://a.example/1", "http://a.example/2")
-			} else if sum.Skips[crawler.SkipNoFollow] != 3 {
-				t.Errorf("skips: %v", sum.Skips)
+			} else if sum.SkippedLinks[crawler.SkipNoFollow] != 3 {
+				t.Errorf("skips: %v", sum.SkippedLinks)
 			}
 			wantPages(t, pages, want...)
 		})
@@ -318,7 +318,7 @@ func TestHandlerErrors(t *testing.T) {
 			t.Errorf("tries %v, want %v", tries, want)
 		}
 		s := c.Summary()
-		if s.Handler != 2 || s.Skips[crawler.SkipFailed] != 1 || s.Retries != 4 {
+		if s.Handler != 2 || s.SkippedURLs[crawler.SkipFailed] != 1 || s.Retries != 4 {
 			t.Errorf("summary: %+v", s.Counts)
 		}
 		if err := c.Run(context.Background(), nil); !errors.Is(err, crawler.ErrRan) {
@@ -490,7 +490,7 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 		// A tighter scope applies to what is queued; the host that the seed
 		// led to is still known.
 		sum, err := run(func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/[5-9]$`) })
-		if err != nil || sum.Skips[crawler.SkipNarrowed]+sum.Skips[crawler.SkipFilter] == 0 {
+		if err != nil || sum.SkippedURLs[crawler.SkipNarrowed]+sum.SkippedLinks[crawler.SkipFilter] == 0 {
 			t.Errorf("tighter: %+v, %v", sum.Counts, err)
 		}
 		w.AssertFetched("http://www.a.example/4")

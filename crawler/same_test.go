@@ -157,8 +157,8 @@ func TestOfTheNamesOfAPageTheFirstIsAskedFor(t *testing.T) {
 						t.Errorf("asked for\n%q, want\n%q", asked, test.want)
 					}
 					// /private?b&a is forbidden, though /private?a&b is not.
-					if sum.Skips[crawler.SkipRobots] != 1 {
-						t.Errorf("skips %v", sum.Skips)
+					if sum.SkippedURLs[crawler.SkipRobots] != 1 {
+						t.Errorf("skips %v", sum.SkippedURLs)
 					}
 					w.AssertFetched("http://b.example/c/?sid=1", "http://b.example/c/?sid=2") // no robots.txt of b was at hand
 					w.AssertPolite()

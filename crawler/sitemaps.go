@@ -93,7 +93,7 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 		sitemap := e.Found(u, frontier.HopManifest)
 		sitemap.Via = s.URL
 		if reason := j.unwanted(&sitemap); reason != "" {
-			j.skip(Skip{URL: u, Via: s.URL, Reason: reason})
+			j.skipLink(Skip{URL: u, Via: s.URL, Reason: reason})
 			continue
 		}
 		sitemap.Same = j.opts.same(u, nil)

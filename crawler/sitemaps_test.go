@@ -217,8 +217,8 @@ func TestSitemapsThatDoNotEnd(t *testing.T) {
 		w.Site("http://a.example").Page("/moved", "")
 		pages, sum := crawl(t, w, nil, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/found", "http://a.example/moved")
-		if asked != 3 || sum.Skips[crawler.SkipDepth] != 1 {
-			t.Errorf("%d of endless sitemaps, %v", asked, sum.Skips)
+		if asked != 3 || sum.SkippedLinks[crawler.SkipDepth] != 1 {
+			t.Errorf("%d of endless sitemaps, %v", asked, sum.SkippedURLs)
 		}
 	})
 }
@@ -241,8 +241,8 @@ func TestManyLargeSitemaps(t *testing.T) {
 			seeds = append(seeds, origin+"/")
 		}
 		_, sum := crawl(t, w, nil, seeds...)
-		if sum.Skips[crawler.SkipRobots] != sites*pages || sum.Pages != sites {
-			t.Errorf("%d pages, %v", sum.Pages, sum.Skips)
+		if sum.SkippedURLs[crawler.SkipRobots] != sites*pages || sum.Pages != sites {
+			t.Errorf("%d pages, %v", sum.Pages, sum.SkippedURLs)
 		}
 	})
 }

@@ -241,8 +241,8 @@ func TestWhatASiteExcludesIsNotAskedFor(t *testing.T) {
 		}
 		w.AssertFetched("http://a.example/in/1", "http://a.example/out/i")
 		w.AssertNeverFetched("http://a.example/out/1", "http://rules.example/")
-		if n := c.Summary().Skips; n[crawler.SkipScope] != 1 || n[crawler.SkipOptOut] != 4 {
-			t.Errorf("%v", n)
+		if n := c.Summary(); n.SkippedLinks[crawler.SkipScope] != 1 || n.SkippedLinks[crawler.SkipOptOut] != 3 || n.SkippedURLs[crawler.SkipOptOut] != 1 {
+			t.Errorf("links %v, URLs %v", n.SkippedLinks, n.SkippedURLs)
 		}
 		o.Site = nil
 		if _, err := runOf(t, w, nil, o); err != nil {
@@ -278,7 +278,7 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, asked := c.Summary().Skips[crawler.SkipNarrowed], w.Fetched("http://a.example/1"); n != run.aside || asked != run.asked {
+			if n, asked := c.Summary().SkippedURLs[crawler.SkipNarrowed], w.Fetched("http://a.example/1"); n != run.aside || asked != run.asked {
 				t.Errorf("%+v: %d put aside, /1 was asked for %d times", run, n, asked)
 			}
 		}

@@ -33,16 +33,20 @@ type Counts struct {
 	Fetched   int                 // URLs that a server answered: each time, where they are fetched again (Options.Revisit)
 	Pages     int                 // of these, with a 2xx status, but for what pages are shown with, and sitemaps
 	Bytes     int64               // of bodies, as they came over the wire
-	Status    map[int]int         // answers by HTTP status, those of Errors that have one too
+	Status    map[int]int         // answers by HTTP status, robots.txt included, and those of Errors that have a status
 	Errors    map[string]int      // requests that failed, by stage: no answer, or not a whole page
-	Skips     map[Reason]int      // URLs that were not fetched
 	Retries   int                 // pages queued for another try
 	Handler   int                 // errors of the handler
 	Rescanned int                 // pages of the archive whose links were read again
-	Changes   map[ChangeClass]int // pages by what became of them since they were fetched before
+	Changes   map[ChangeClass]int // pages by what became of them since they were fetched before; those of which it is not known are not counted
 	Unread    int                 // pages of which something is archived that cannot be read
 	Cut       int                 // pages with more links than extract.MaxLinks, whose rest was left out
 	Sitemaps  SitemapCounts
+
+	// SkippedLinks are links that did not bring their URL into the crawl, by reason: each URL
+	// once for each page that links to it, so that one URL may count often.
+	SkippedLinks map[Reason]int
+	SkippedURLs  map[Reason]int // URLs of the crawl that ended without a page, by reason
 }
 
 // counts are Counts under a lock.
@@ -83,12 +87,6 @@ func (c *counts) visit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) 
 	}
 }
 
-func (c *counts) skip(r Reason) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	increment(&c.n.Skips, r)
-}
-
 func (c *counts) add(f func(*Counts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +104,8 @@ func (c *counts) snapshot() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.n
-	n.Status, n.Errors, n.Skips, n.Changes = maps.Clone(n.Status), maps.Clone(n.Errors), maps.Clone(n.Skips), maps.Clone(n.Changes)
+	n.Status, n.Errors, n.Changes = maps.Clone(n.Status), maps.Clone(n.Errors), maps.Clone(n.Changes)
+	n.SkippedLinks, n.SkippedURLs = maps.Clone(n.SkippedLinks), maps.Clone(n.SkippedURLs)
 	return n
 }
 
@@ -158,8 +157,11 @@ func (s Summary) String() string {
 	if n := s.Sitemaps.Empty; n > 0 {
 		text += fmt.Sprintf("; sitemaps that list nothing: %d", n)
 	}
-	for _, r := range slices.Sorted(maps.Keys(s.Skips)) {
-		text += fmt.Sprintf("; %d not fetched: %s", s.Skips[r], r)
+	for _, r := range slices.Sorted(maps.Keys(s.SkippedURLs)) {
+		text += fmt.Sprintf("; URLs not fetched, %s: %d", r, s.SkippedURLs[r])
+	}
+	for _, r := range slices.Sorted(maps.Keys(s.SkippedLinks)) {
+		text += fmt.Sprintf("; links not followed, %s: %d", r, s.SkippedLinks[r])
 	}
 	return text
 }

@@ -9,7 +9,7 @@ import (
 
 // StatusVersion is that of Status: another one where a field means something else, or
 // is gone. Fields may be added to one.
-const StatusVersion = 1
+const StatusVersion = 2
 
 // A State says whether a crawl goes on.
 type State string
@@ -63,12 +63,14 @@ type StatusRun struct {
 	Bytes     int64               `json:"bytes"`
 	Status    map[int]int         `json:"status,omitempty"`
 	Errors    map[string]int      `json:"errors,omitempty"`
-	Skips     map[Reason]int      `json:"skips,omitempty"`
 	Retries   int                 `json:"retries"`
 	Handler   int                 `json:"handler_errors"`
 	Rescanned int                 `json:"rescanned"`
-	Changes   map[ChangeClass]int `json:"changes,omitempty"`
+	Changes   map[ChangeClass]int `json:"page_changes,omitempty"`
 	Unread    int                 `json:"unread,omitempty"`
+
+	SkippedLinks map[Reason]int `json:"skipped_links,omitempty"`
+	SkippedURLs  map[Reason]int `json:"skipped_urls,omitempty"`
 }
 
 // A StatusRate is how fast a run is now: by second, over the last Seconds.
@@ -82,8 +84,11 @@ type StatusRate struct {
 // A StatusCrawl is how far a crawl is, all runs together. There is no estimate of when
 // it is done: nobody knows what its pages will link to.
 type StatusCrawl struct {
-	Pages  int   `json:"pages"`
-	Bytes  int64 `json:"bytes"` // of answers
+	// BudgetPages are the pages that count for limits: each once, however often it is fetched,
+	// and those whose owner refuses the purpose of the crawl in the answer.
+	BudgetPages int `json:"budget_pages"`
+
+	Bytes  int64 `json:"bytes"` // of bodies, as they came over the wire
 	Done   int   `json:"done"`  // URLs that have ended
 	Queued int   `json:"queued"`
 	Again  int   `json:"again,omitempty"` // URLs that had ended, and wait to be fetched again (Options.Revisit)
@@ -94,7 +99,7 @@ type StatusCrawl struct {
 
 // StatusPolite is the account of the pauses, as in frontier.Politeness.
 type StatusPolite struct {
-	Requests    int     `json:"requests"` // that had a pause to keep
+	Requests    int     `json:"paced_requests"` // that had a pause to keep
 	Early       int     `json:"early_requests"`
 	LeastMargin float64 `json:"least_margin_seconds"`
 	RetryAfter  int     `json:"retry_after_obeyed"`
@@ -134,7 +139,7 @@ func (c *Crawler) Status() Status {
 	s.count(counts)
 	s.Rate = c.visits.counts.rate()
 	s.Crawl = StatusCrawl{
-		Pages: front.Spent.Pages, Bytes: front.Spent.Bytes, Done: front.Done, Queued: front.Entries, Again: front.Again,
+		BudgetPages: front.Spent.Pages, Bytes: front.Spent.Bytes, Done: front.Done, Queued: front.Entries, Again: front.Again,
 		Known: front.Done + front.Entries + front.Again,
 	}
 	p := front.Polite
@@ -166,7 +171,7 @@ func earlier(a, b time.Time) time.Time {
 
 func (s *Status) count(n Counts) {
 	s.Run = StatusRun{
-		n.Pages, n.Fetched, n.Requests, n.Robots, n.Bytes, n.Status, n.Errors, n.Skips, n.Retries, n.Handler, n.Rescanned, n.Changes, n.Unread,
+		n.Pages, n.Fetched, n.Requests, n.Robots, n.Bytes, n.Status, n.Errors, n.Retries, n.Handler, n.Rescanned, n.Changes, n.Unread, n.SkippedLinks, n.SkippedURLs,
 	}
 }
 

@@ -102,7 +102,7 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 			if want := new(storage.InUseError); i == 1 && !errors.As(inUse, &want) {
 				t.Errorf("while it runs: %v", inUse)
 			}
-			if s := c.Status(); s.Crawl.Done != s.Crawl.Pages || s.Crawl.Pages < s.Run.Pages+8*i || s.Crawl.Queued != 1 {
+			if s := c.Status(); s.Crawl.Done != s.Crawl.BudgetPages || s.Crawl.BudgetPages < s.Run.Pages+8*i || s.Crawl.Queued != 1 {
 				t.Errorf("run %d: %+v", i, s.Crawl)
 			}
 		})
@@ -111,7 +111,7 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.State != crawler.StateKilled || s.Run.Requests != 0 || s.Crawl.Pages < 13 || s.Crawl.Queued != 1 || s.Crawl.Done != s.Crawl.Pages || s.Time.Hour() != 1 || s.Name != testIdentity.Token {
+	if s.State != crawler.StateKilled || s.Run.Requests != 0 || s.Crawl.BudgetPages < 13 || s.Crawl.Queued != 1 || s.Crawl.Done != s.Crawl.BudgetPages || s.Time.Hour() != 1 || s.Name != testIdentity.Token {
 		t.Errorf("%+v", s)
 	}
 	run, err := storage.ReadRun(killed)
@@ -129,7 +129,7 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	if full, err := crawler.ReadStatus(killed); err != nil || full.State != crawler.StateNoRoom || full.Crawl != s.Crawl || full.Time != s.Time {
 		t.Errorf("of a full disk: %+v, %v", full, err)
 	}
-	if s, err := crawler.ReadStatus(dir); err != nil || s.State != crawler.StateEnded || s.End != crawler.EndTime || s.Run.Pages == 0 || s.Crawl.Pages <= s.Run.Pages {
+	if s, err := crawler.ReadStatus(dir); err != nil || s.State != crawler.StateEnded || s.End != crawler.EndTime || s.Run.Pages == 0 || s.Crawl.BudgetPages <= s.Run.Pages {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

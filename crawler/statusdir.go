@@ -65,7 +65,7 @@ func readStatus(dir string) (s Status, err error) {
 	}
 	err = r.Sites(func(st frontier.SiteState) error {
 		n := &s.Crawl
-		n.Pages += st.Spent.Pages
+		n.BudgetPages += st.Spent.Pages
 		n.Bytes += st.Spent.Bytes
 		n.Known += st.Known
 		n.Queued += st.Queued
@@ -88,7 +88,8 @@ func readStatus(dir string) (s Status, err error) {
 	return s, err
 }
 
-// lastStatus is what the last run has kept of itself, as far as it is of that run.
+// lastStatus is what the last run has kept of itself, as far as it is of that run. In one of
+// version 1 some figures have other names, and are missing here.
 func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)
@@ -99,7 +100,7 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 		return Status{State: StateNoRoom, Time: r.LastCommit()}, nil
 	case r.Unclean():
 		return Status{State: StateKilled, Time: r.LastCommit()}, nil
-	case !s.Of.Equal(was.Began) || s.End == "" || s.Version != StatusVersion || s.State != StateEnded:
+	case !s.Of.Equal(was.Began) || s.End == "" || s.Version > StatusVersion || s.State != StateEnded:
 		return Status{State: StateUnknown, Time: r.LastCommit()}, nil
 	}
 	return s.Status, nil

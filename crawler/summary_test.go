@@ -135,8 +135,9 @@ func TestCounts(t *testing.T) {
 		if want := map[int]int{200: 4 + tries, 302: 1, 404: 1, 410: 1}; !maps.Equal(sum.Status, want) {
 			t.Errorf("answers %v, want %v", sum.Status, want)
 		}
-		if want := map[crawler.Reason]int{crawler.SkipRobots: 1, crawler.SkipScope: 1}; !maps.Equal(sum.Skips, want) {
-			t.Errorf("skips %v, want %v", sum.Skips, want)
+		urls, links := map[crawler.Reason]int{crawler.SkipRobots: 1}, map[crawler.Reason]int{crawler.SkipScope: 1}
+		if !maps.Equal(sum.SkippedURLs, urls) || !maps.Equal(sum.SkippedLinks, links) {
+			t.Errorf("URLs %v, want %v; links %v, want %v", sum.SkippedURLs, urls, sum.SkippedLinks, links)
 		}
 		if want := map[string]int{"truncated": tries - 1}; !maps.Equal(sum.Errors, want) || tries < 2 || sum.Retries != tries-1 {
 			t.Errorf("errors %v, want %v; %d retries", sum.Errors, want, sum.Retries)

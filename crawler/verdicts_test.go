@@ -235,8 +235,8 @@ func TestUsageVerdicts(t *testing.T) {
 				switch asked := w.Fetched("http://a.example/p") > 0; {
 				case refused && kept:
 					t.Errorf("%s, for %q: permitted", c.name, purpose)
-				case refused && (sum.Skips[crawler.SkipUse] == 0 || w.Fetched("http://a.example/q") != 0):
-					t.Errorf("%s, for %q: %v", c.name, purpose, sum.Skips)
+				case refused && (sum.SkippedURLs[crawler.SkipUse] == 0 || w.Fetched("http://a.example/q") != 0):
+					t.Errorf("%s, for %q: %v", c.name, purpose, sum.SkippedURLs)
 				case !refused && !kept:
 					t.Errorf("%s, for %q: refused", c.name, purpose)
 				case early == asked:

@@ -129,7 +129,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	res.Outcome.Hold = page.held != nil
 	err = j.finish(turn, res)
 	if err == nil && res.Outcome.Trouble == frontier.NoTrouble {
-		if page.change != "" {
+		if page.change != "" && page.Entry.Page() {
 			j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
 		}
 		j.countSitemap(page)
@@ -268,5 +268,5 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
 	default:
 		return err
 	}
-	return errors.Join(err, safely("OnSkip", func() { j.skip(s) }))
+	return errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
 }

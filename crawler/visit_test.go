@@ -179,7 +179,7 @@ func TestAVisitAsksOnceWhereItIsKept(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := job.Counts(); asked != visits || n.Pages < 6 || n.Status[302] == 0 || n.Skips[crawler.SkipRobots] == 0 {
+		if n := job.Counts(); asked != visits || n.Pages < 6 || n.Status[302] == 0 || n.SkippedURLs[crawler.SkipRobots] == 0 {
 			t.Errorf("%d visits have asked %d times: %+v", visits, asked, n)
 		}
 	})

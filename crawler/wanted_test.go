@@ -46,8 +46,8 @@ func TestEachPageIsLookedAtAnew(t *testing.T) {
 				}
 			}, "http://a.example/")
 			wantPages(t, pages, "http://a.example/", "http://a.example/1", "http://a.example/2")
-			if want := map[crawler.Reason]int{crawler.SkipScope: 2 + others, crawler.SkipDepth: 2}; !maps.Equal(sum.Skips, want) {
-				t.Errorf("skips %v, want %v", sum.Skips, want)
+			if want := map[crawler.Reason]int{crawler.SkipScope: 2 + others, crawler.SkipDepth: 2}; !maps.Equal(sum.SkippedLinks, want) {
+				t.Errorf("skips %v, want %v", sum.SkippedLinks, want)
 			}
 			if want := []string{
 				"/ http://a.example/ out of scope", "/ http://a.example/1 out of scope", "/deep http://a.example/2 too deep", "/ http://a.example/2 too deep",
@@ -91,8 +91,8 @@ func TestAPageIsNoLinkOfItself(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="/">itself</a><a href="/#part">itself</a>`)
 		_, sum := crawl(t, w, func(o *crawler.Options) { o.Exclude = regexp.MustCompile("/$") }, "http://a.example/")
-		if sum.Pages != 1 || sum.Skips != nil {
-			t.Errorf("%d pages, skips %v", sum.Pages, sum.Skips)
+		if sum.Pages != 1 || sum.SkippedLinks != nil {
+			t.Errorf("%d pages, skips %v", sum.Pages, sum.SkippedLinks)
 		}
 	})
 }
@@ -130,8 +130,8 @@ func TestWhatAScopeIsShown(t *testing.T) {
 			if slices.Sort(roots); !slices.Equal(roots, want) {
 				t.Errorf("run %d: it was shown %q, want %q", run, roots, want)
 			}
-			if run == 0 && sum.Skips[crawler.SkipScope] != 2 {
-				t.Errorf("skips %v", sum.Skips)
+			if run == 0 && sum.SkippedLinks[crawler.SkipScope] != 2 {
+				t.Errorf("skips %v", sum.SkippedLinks)
 			}
 		}
 		w.AssertNeverFetched("http://cdn.example/page", "http://c.example/")

@@ -84,18 +84,18 @@ def figures(check, dir, p, lines, others):
     f, asked = p["figures"], [l for l in lines if l.request]
     pages = [l for l in asked if not l.robots]
     check.same("log_lines", (f["log_lines"], f["other_lines"]), (len(lines), others))
-    check.same("requests", (f["requests"], f["robots_requests"]), (len(asked), len(asked) - len(pages)))
+    check.same("requests", (f["requests"], f["robots_requests"]), (len(asked), sum(l.robots and "for" not in l.notes for l in asked)))
     check.same("bytes", f["bytes"], sum(l.size for l in asked))
     check.same("sites", (f["sites"], f["hosts"]), (len({l.site for l in asked}), len({l.host for l in asked})))
     hosts = collections.Counter(l.host for l in asked)
     check.same("top_hosts", [c["n"] for c in f["top_hosts"]], sorted(hosts.values(), reverse=True)[:20])
     check.same("top_hosts, each", {c["name"]: c["n"] for c in f["top_hosts"]}, {c["name"]: hosts[c["name"]] for c in f["top_hosts"]})
-    check.same("statuses", f["statuses"], dict(collections.Counter(str(l.status) for l in pages if l.status > 0)))
+    check.same("statuses", f["statuses"], dict(collections.Counter(str(l.status) for l in asked if l.status > 0)))
     check.same("errors", f["errors"], dict(collections.Counter(l.notes["error"] for l in asked if "error" in l.notes)))
     good = [l for l in pages if (l.status // 100 == 2 or "kept" in l.notes) and "error" not in l.notes]
-    check.same("types", f["types"], dict(collections.Counter(l.kind() for l in good)))
+    check.same("types_of_2xx", f["types_of_2xx"], dict(collections.Counter(l.kind() for l in good)))
     records = objects(os.path.join(dir, "pages.jsonl"))
-    check.same("pages", (f["has_pages"], f["pages"]), (os.path.exists(os.path.join(dir, "pages.jsonl")), len(records)))
+    check.same("page_lines", (f["has_pages"], f["page_lines"]), (os.path.exists(os.path.join(dir, "pages.jsonl")), len(records)))
     for name, key in (("truncated", "truncated"), ("noindex", "noindex"), ("noarchive", "noarchive"), ("use_refused", "refused")):
         check.same(name, f[name], sum(bool(r.get(key)) for r in records))
     changes = dict(collections.Counter(r["change"] for r in records if r.get("change")))
@@ -154,7 +154,7 @@ def absences(check, dir, p, lines):
     if a["refused_source"] != "links.jsonl":
         check.same("refused, without links", (len(refused), os.path.exists(os.path.join(dir, "links.jsonl"))), (0, False))
         return len(entered), len(absent), fates
-    check.same("refused", a["refused"], dict(counts))
+    check.same("refused_urls", a["refused_urls"], dict(counts))
     to = {key(l["to"]) for l in objects(os.path.join(dir, "links.jsonl"))} - {key(u) for u in entered}
     check.same("URLs that links lead to, and that never entered", sum(counts.values()), len(to))
     for r in refused:
@@ -218,8 +218,8 @@ def datasheet(check, dir, p, files, entered, absent, fates):
     f = p["figures"]
     for name, n in {
         "URLs that entered the crawl": entered, "of them, without an answer": absent, "of them, answered": entered - absent, "requests": f["requests"],
-        "of them, for robots.txt": f["robots_requests"], "seeds": p["seeds"]["count"], "hosts": f["hosts"], "lines of pages.jsonl": f["pages"],
-        "bytes of bodies over the wire": f["bytes"], "not to be indexed": f["noindex"], **f["statuses"], **f["types"], **p["absences"]["refused"],
+        "of them, for robots.txt": f["robots_requests"], "seeds": p["seeds"]["count"], "hosts": f["hosts"], "lines of pages.jsonl": f["page_lines"],
+        "bytes of bodies over the wire": f["bytes"], "not to be indexed": f["noindex"], **f["statuses"], **f["types_of_2xx"], **p["absences"]["refused_urls"], **p["absences"]["skipped_links"],
     }.items():
         check.same("DATASHEET.md: " + name, two.get(name), str(n))
     three = {r[1]: r[2] for r in rows if len(r) == 3}
@@ -243,7 +243,7 @@ def main():
     with open(os.path.join(dir, "provenance.json")) as file:
         p = json.load(file)
     check = Check()
-    check.same("format", (p["format"], p["version"]), ("permesso-provenance/1", 1))
+    check.same("format", (p["format"], p["version"]), ("permesso-provenance/2", 2))
     lines, others = read(os.path.join(dir, "crawl.log"))
     files = digests(check, dir, p)
     settings(check, p)

@@ -83,6 +83,7 @@ func (t *diffText) blank() {
 // figures are how many URLs there are of each kind.
 func (t *diffText) figures() {
 	t.blank()
+	t.row(0, "%9s  %s", "URLs", "what became of them")
 	for _, k := range diff.Kinds() {
 		if n := t.Counts.Of(k); n > 0 {
 			t.row(0, "%9d  %-12s %s", n, k, k.Words())

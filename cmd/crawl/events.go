@@ -29,7 +29,7 @@ type event struct {
 	Time    time.Time `json:"time"`
 }
 
-const eventVersion = 1
+const eventVersion = 2
 
 func newEvent(name string) event { return event{eventVersion, name, time.Now().UTC()} }
 
@@ -56,8 +56,9 @@ type progressEvent struct {
 	Queued   int          `json:"queued"`
 	Again    int          `json:"again,omitempty"` // to be fetched again
 	Busy     int          `json:"busy"`
-	Skipped  int          `json:"skipped"`
-	Failed   int          `json:"failed"`
+	Failed   int          `json:"failed_requests"`
+	Links    int          `json:"skipped_links"`
+	URLs     int          `json:"skipped_urls"`
 	Waiting  *eventOfSite `json:"waiting,omitempty"` // for the site that is due next, where none is asked
 	Asking   *eventOfSite `json:"asking,omitempty"`  // the site that is asked for longest
 }
@@ -122,7 +123,7 @@ func (e *events) progress(v *view) {
 	s := v.stats
 	of := progressEvent{
 		event: newEvent("progress"), Seconds: v.since.Seconds(), Pages: s.Pages, Rate: v.rate(), Bytes: s.Bytes, Requests: s.Requests,
-		Queued: s.Frontier.Entries, Again: s.Frontier.Again, Busy: s.Frontier.Out, Skipped: sum(s.Skips), Failed: sum(s.Errors),
+		Queued: s.Frontier.Entries, Again: s.Frontier.Again, Busy: s.Frontier.Out, Failed: sum(s.Errors), Links: sum(s.SkippedLinks), URLs: sum(s.SkippedURLs),
 	}
 	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		of.Waiting = &eventOfSite{string(s.Frontier.NextSite), string(s.Frontier.NextBy), wait.Seconds()}

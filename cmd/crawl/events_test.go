@@ -21,7 +21,7 @@ func eventsOf(t *testing.T, said string) (all []map[string]any) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v: %q", err, line)
 		}
-		if _, err := time.Parse(time.RFC3339Nano, fmt.Sprint(e["time"])); err != nil || e["version"] != 1.0 || e["event"] == nil || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), commands) {
+		if _, err := time.Parse(time.RFC3339Nano, fmt.Sprint(e["time"])); err != nil || e["version"] != 2.0 || e["event"] == nil || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), commands) {
 			t.Errorf("%v: %q", err, line)
 		}
 		all = append(all, e)
@@ -46,7 +46,7 @@ func TestEventsTellOfARun(t *testing.T) {
 	}
 	for i, e := range all[1:] {
 		waiting, _ := e["waiting"].(map[string]any)
-		if e["event"] != "progress" || e["seconds"] != 30.0*float64(i+1) || e["pages"] != 4.0*float64(i+1) || e["queued"] != 10-4.0*float64(i+1) || e["skipped"] != 1.0 || e["busy"] != 0.0 ||
+		if e["event"] != "progress" || e["seconds"] != 30.0*float64(i+1) || e["pages"] != 4.0*float64(i+1) || e["queued"] != 10-4.0*float64(i+1) || e["skipped_urls"] != 1.0 || e["busy"] != 0.0 ||
 			waiting["site"] != "http://a.example" || waiting["clock"] != "own" || waiting["seconds"].(float64) > 7 {
 			t.Errorf("%v", e)
 		}
@@ -59,7 +59,7 @@ func TestEventsTellOfARun(t *testing.T) {
 		t.Errorf("the summary is %s", out)
 	}
 	table := document(t, "docs/guide/running.md")
-	for _, e := range append(all, end, map[string]any{"text": ""}, map[string]any{"asking": ""}, map[string]any{"failed": 0}) {
+	for _, e := range append(all, end, map[string]any{"text": ""}, map[string]any{"asking": ""}, map[string]any{"failed_requests": 0}) {
 		for _, name := range slices.Sorted(maps.Keys(e)) {
 			if !strings.Contains(table, "`"+name+"`") {
 				t.Errorf("docs/guide/running.md does not name %s", name)

@@ -75,7 +75,7 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 	case crawler.StandsFailed:
 		return "failed every time, the last one" + at + ": " + x.Reason
 	case crawler.StandsScope:
-		why := inWords(x.Reason)
+		why := linksInWords(x.Reason)
 		if x.Refusal.Reason != "" {
 			why = refusalInWords(x.Refusal)
 		}

@@ -134,7 +134,7 @@ var formats = []format{
 			return s.WriteCDXJ(ctx, w)
 		},
 		func(f *os.File) (int64, error) { return export.CheckCDXJ(f) }},
-	{"wacz", true, true, "page",
+	{"wacz", true, true, "listed page",
 		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return s.WriteWACZ(ctx, w, wacz.Package{
 				Title: f.title, MainPageURL: f.main, Created: time.Now(), Software: "permesso " + crawler.Version,

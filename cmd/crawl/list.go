@@ -240,8 +240,9 @@ func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON
 	if asJSON {
 		return p.object(struct {
 			Site  frontier.Site            `json:"site,omitempty"` // none: in all
+			URLs  int                      `json:"urls"`           // the sum of the fates
 			Fates map[crawler.Standing]int `json:"fates"`
-		}{site, n})
+		}{site, sum(n), n})
 	}
 	var parts []string
 	for _, fate := range allFates() {
@@ -253,10 +254,11 @@ func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON
 	if name == "" {
 		name = "in all"
 	}
-	if parts == nil {
-		parts = []string{"none"}
+	text := plural(sum(n), "URL")
+	if parts != nil {
+		text += ": " + strings.Join(parts, ", ")
 	}
-	return p.say("%s: %s", name, strings.Join(parts, ", "))
+	return p.say("%s: %s", name, text)
 }
 
 // allFates are those that can be asked for, those of links last.

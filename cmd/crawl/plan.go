@@ -17,7 +17,7 @@ import (
 
 // A plan is what crawl check prints. The names of its fields are never changed.
 type plan struct {
-	Version int          `json:"version"` // of these fields: 1
+	Version int          `json:"version"` // of these fields: 2
 	OK      bool         `json:"ok"`      // each seed is allowed
 	Name    string       `json:"name"`
 	Dir     string       `json:"dir"`
@@ -39,7 +39,7 @@ type plan struct {
 
 // planResumed is what the crawl in the directory has come to.
 type planResumed struct {
-	Pages int `json:"pages"`
+	Pages int `json:"budget_pages"` // that count for limits: each once
 	Left  int `json:"left"`
 	Again int `json:"again,omitempty"` // to be fetched again
 }
@@ -87,7 +87,7 @@ func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &plan{Version: 1, OK: true, Name: opts.Identity.Token, Dir: opts.Dir, Resumes: was, Seeds: asked.Seeds, Sites: []planSite{}}
+	out := &plan{Version: 2, OK: true, Name: opts.Identity.Token, Dir: opts.Dir, Resumes: was, Seeds: asked.Seeds, Sites: []planSite{}}
 	for _, s := range opts.Settings() {
 		if s.Name == "revisit" {
 			out.Revisit = s.String()
@@ -200,7 +200,7 @@ func resumed(dir string) (*planResumed, error) {
 func (p *program) showPlan(plan *plan) error {
 	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", plural(plan.Seeds, "seed"), plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
 	if was := plan.Resumes; was != nil {
-		text := fmt.Sprintf("the crawl that is there goes on: %s fetched, %d left", plural(was.Pages, "page"), was.Left)
+		text := fmt.Sprintf("the crawl that is there goes on: %s, %d left", plural(was.Pages, "budget page"), was.Left)
 		if was.Again > 0 {
 			text += fmt.Sprintf(", %d to be fetched again", was.Again)
 		}

@@ -40,17 +40,16 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 	}
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	w.line("ended", "%s", strings.Replace(ending(s), sameCommand, cmp.Or(again, sameCommand), 1))
-	w.line("pages", "%d in this run, %d in the crawl (2xx); %s answered, %s, %d of them for robots.txt",
-		s.Pages, s.Frontier.Spent.Pages, plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
+	w.line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
+		s.Pages, plural(s.Frontier.Spent.Pages, "budget page"), plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
 	if s.Rescanned > 0 {
 		w.line("rescanned", "links of %s in the archive", plural(s.Rescanned, "page"))
 	}
 	changeLines(w, s.Changes, s.Unread)
 	w.line("sites", "%d", s.Sites)
 	w.line("bytes", "%s", size(s.Bytes))
-	w.counts("answers", s.Status)
-	w.words("not fetched", inOrder(s.Skips), inWords)
-	w.words("failed", inOrder(s.Errors), stageInWords)
+	answerLines(w, s.Status, s.Errors)
+	skipLines(w, s.SkippedURLs, s.SkippedLinks)
 	sitemapLines(w, s.Sitemaps)
 	if s.Retries > 0 {
 		w.line("tried again", "%s, after an answer or a failure that may pass", times(s.Retries))
@@ -77,10 +76,27 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 	}
 	w.line("look at", "%s", look)
 	w.line("report", "crawl report %s makes one page with pictures of it", dir)
-	if len(s.Skips) > 0 || s.Frontier.Entries > 0 {
+	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
 		w.line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
 	}
 	return w.err
+}
+
+// answerLines say what came of requests.
+func answerLines(w *lines, status map[int]int, errors map[string]int) {
+	if len(status) > 0 {
+		w.line("answers", "%d (%s)", sum(status), strings.Join(listed(status), ", "))
+	}
+	if len(errors) > 0 {
+		w.line("failed", "%s: %s", plural(sum(errors), "request"), inList(inOrder(errors), stageInWords))
+	}
+}
+
+// skipLines say which URLs were not fetched, and which links did not bring their URL into the
+// crawl.
+func skipLines(w *lines, urls, links map[crawler.Reason]int) {
+	w.words("not fetched", inOrder(urls), urlsInWords)
+	w.words("not followed", inOrder(links), linksInWords)
 }
 
 // sitemapLines say what came of the sitemaps, if any were named or read.
@@ -199,7 +215,7 @@ func hostName(site frontier.Site) string {
 // waiting says how much is left, and lists the sites that it belongs to.
 func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	const most = 10
-	w.words("left", inOrder(s.Left), inWords)
+	w.words("left", inOrder(s.Left), urlsInWords)
 	if again := againInWords(s.Frontier.Again, s.NextAgain, now); again != "" {
 		w.line("again", "%s", again)
 	}
@@ -305,7 +321,7 @@ func changeLines(w *lines, changes map[crawler.ChangeClass]int, unread int) {
 		}
 	}
 	if len(parts) > 0 {
-		w.line("changes", "%s", strings.Join(parts, ", "))
+		w.line("page changes", "%s", strings.Join(parts, ", "))
 	}
 	if unread > 0 {
 		w.line("unread", "%s of which the crawl before has something that cannot be read: crawl verify names it", plural(unread, "page"))
@@ -318,13 +334,18 @@ var changeWords = map[crawler.ChangeClass]string{
 
 // words prints counts, the largest first, each in words.
 func (l *lines) words(label string, counts []count, in func(string) string) {
+	if len(counts) > 0 {
+		l.line(label, "%s", inList(counts, in))
+	}
+}
+
+// inList are counts in words, with commas.
+func inList(counts []count, in func(string) string) string {
 	var parts []string
 	for _, c := range counts {
 		parts = append(parts, c.words(in))
 	}
-	if len(parts) > 0 {
-		l.line(label, "%s", strings.Join(parts, ", "))
-	}
+	return strings.Join(parts, ", ")
 }
 
 // A count is how many there are of something.
@@ -361,21 +382,6 @@ func times(n int) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-func (l *lines) counts(label string, m any) {
-	var parts []string
-	switch m := m.(type) {
-	case map[int]int:
-		parts = listed(m)
-	case map[string]int:
-		parts = listed(m)
-	case map[crawler.Reason]int:
-		parts = listed(m)
-	}
-	if len(parts) > 0 {
-		l.line(label, "%s", strings.Join(parts, ", "))
-	}
 }
 
 // listed are the entries of m as "key: n", by key.
@@ -461,7 +467,7 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		End         string                      `json:"end"`
 		Dir         string                      `json:"dir"`
 		Pages       int                         `json:"pages"`
-		CrawlPages  int                         `json:"crawl_pages"`
+		BudgetPages int                         `json:"budget_pages"`
 		Fetched     int                         `json:"fetched"`
 		Requests    int                         `json:"requests"`
 		Robots      int                         `json:"robots_requests"`
@@ -472,13 +478,14 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		NextAgain   time.Time                   `json:"next_again,omitzero"`
 		Status      map[int]int                 `json:"status,omitempty"`
 		Errors      map[string]int              `json:"errors,omitempty"`
-		Skips       map[crawler.Reason]int      `json:"skips,omitempty"`
+		SkipLinks   map[crawler.Reason]int      `json:"skipped_links,omitempty"`
+		SkipURLs    map[crawler.Reason]int      `json:"skipped_urls,omitempty"`
 		Early       int                         `json:"early_requests"`
 		LeastMargin float64                     `json:"least_margin_seconds"`
 		RetryAfter  int                         `json:"retry_after_obeyed"`
 		Left        map[crawler.Reason]int      `json:"left,omitempty"`
 		Waiting     []waiting                   `json:"waiting,omitempty"`
-		Changes     map[crawler.ChangeClass]int `json:"changes,omitempty"`
+		Changes     map[crawler.ChangeClass]int `json:"page_changes,omitempty"`
 		Unread      int                         `json:"unread,omitempty"`
 		Cut         int                         `json:"pages_with_links_cut,omitempty"`
 		Repeats     []repeat                    `json:"one_body,omitempty"`
@@ -486,6 +493,6 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		Sitemaps    any                         `json:"sitemaps,omitempty"`
 	}{
 		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries, s.Frontier.Again, s.NextAgain.UTC(),
-		s.Status, s.Errors, s.Skips, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps, sitemapsJSON(s.Sitemaps),
+		s.Status, s.Errors, s.SkippedLinks, s.SkippedURLs, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps, sitemapsJSON(s.Sitemaps),
 	}
 }

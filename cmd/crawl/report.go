@@ -133,11 +133,11 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	w.told("report", "%s (%s)", path, size(int64(text.Len())))
 	pages := plural(int(r.Pages), "page")
 	if r.NotModified > 0 {
-		pages += fmt.Sprintf(" (%d of them not modified)", r.NotModified)
+		pages += fmt.Sprintf(" (%d of them by a 304)", r.NotModified)
 	}
 	w.told("of", "%s of %s, %s", pages, plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
 	if r.Since != nil {
-		w.told("since", "%s: %s", r.Since.Was.Dir, plural(int(r.Since.Counts.Changes()), "change"))
+		w.told("since", "%s: %s", r.Since.Was.Dir, plural(int(r.Since.Counts.Changes()), "changed URL"))
 	}
 	w.told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, inSeconds(r.Polite.Margin()))
 	return w.err

@@ -209,7 +209,7 @@ type listedLast struct {
 	State string    `json:"state"` // over, going on, not over, made
 	End   string    `json:"end,omitempty"`
 	Time  time.Time `json:"time,omitzero"` // of its end
-	Pages int       `json:"pages"`
+	Pages int       `json:"budget_pages"`  // as limits count them: each once
 	Error string    `json:"error,omitempty"`
 }
 
@@ -315,7 +315,7 @@ func lastOf(n series.Snapshot, busy error) *listedLast {
 	case state.Over:
 		last.State = "over"
 	}
-	last.End, last.Time, last.Pages = string(state.Status.End), state.Status.Time.UTC(), state.Status.Crawl.Pages
+	last.End, last.Time, last.Pages = string(state.Status.End), state.Status.Time.UTC(), state.Status.Crawl.BudgetPages
 	if last.End == "" {
 		last.End = string(state.Status.State)
 	}
@@ -401,7 +401,7 @@ func (l *listedLast) words() string {
 	case string(crawler.StateNoRoom):
 		text, mend = "stopped for want of room on the disk", "make room, and "
 	}
-	text += ", " + plural(l.Pages, "page")
+	text += ", " + plural(l.Pages, "budget page")
 	if l.State == "not over" {
 		text += ": " + mend + "the next run goes on with it"
 	}

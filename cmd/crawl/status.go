@@ -152,9 +152,9 @@ func statusLines(w *lines, s crawler.Status) {
 	}
 	c := s.Crawl
 	been := c.Done + c.Again
-	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, plural(c.Known, "URL"), percent(been, c.Known), plural(c.Pages, "page"), size(c.Bytes))
+	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, plural(c.Known, "URL"), percent(been, c.Known), plural(c.BudgetPages, "budget page"), size(c.Bytes))
 	siteLines(w, s)
-	w.words("left", inOrder(s.Left), inWords)
+	w.words("left", inOrder(s.Left), urlsInWords)
 	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
 		w.line("again", "%s", again)
 	}
@@ -181,7 +181,7 @@ func statusHead(s crawler.Status) string {
 	case crawler.StateEnded:
 		ended := crawler.Summary{End: s.End}
 		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
-		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.Pages, s.Crawl.Done, s.Run.Errors
+		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.BudgetPages, s.Crawl.Done, s.Run.Errors
 		end := ending(ended)
 		if isOver(s.Dir) {
 			end = strings.Replace(end, sameCommand, snapshotOver, 1)
@@ -215,9 +215,8 @@ func runLines(w *lines, s crawler.Status) {
 	w.line("pages", "%d in this run (2xx), %s%s", r.Pages, size(r.Bytes), rate)
 	w.line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
 	changeLines(w, r.Changes, r.Unread)
-	w.counts("answers", r.Status)
-	w.words("not fetched", inOrder(r.Skips), inWords)
-	w.words("failed", inOrder(r.Errors), stageInWords)
+	answerLines(w, r.Status, r.Errors)
+	skipLines(w, r.SkippedURLs, r.SkippedLinks)
 }
 
 // siteLines say who is asked, and who is waited for.

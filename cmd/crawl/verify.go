@@ -269,7 +269,7 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time
 		Sites     int        `json:"sites"`
 		Entries   int        `json:"entries"`
 		Snapshots int        `json:"snapshots"`
-		Pages     int        `json:"pages"`
+		Pages     int        `json:"page_lines"`
 		LogLines  int        `json:"log_lines"`
 		Records   int        `json:"warc_records"`
 		Purged    int        `json:"purged"`   // records that stand for others
@@ -326,9 +326,9 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 	if v.Problems > 0 {
 		said = plural(v.Problems, "problem")
 	}
-	return p.say("%s: %s in %s, %s of robots.txt, %s, %s of crawl.log, %s in WARC files: %s", dir,
-		plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots), plural(v.Pages, "page"),
-		plural(v.LogLines, "line"), plural(v.Records, "record"), said)
+	return p.say("%s: %s in %s, %s of robots.txt, %s of pages.jsonl, %s of crawl.log, %s in WARC files: %s", dir,
+		plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots),
+		plural(v.Pages, "line"), plural(v.LogLines, "line"), plural(v.Records, "record"), said)
 }
 
 func copies(n int) string {

@@ -79,21 +79,24 @@ func (v *view) answers() string {
 		parts = append(parts, "answers "+strings.Join(codes, ", "))
 	}
 	if n := sum(v.stats.Errors); n > 0 {
-		parts = append(parts, fmt.Sprintf("failed: %d", n))
+		parts = append(parts, plural(n, "request")+" failed")
 	}
 	return strings.Join(parts, "; ")
 }
 
-// kept says what was kept out, the commonest reasons first.
+// kept says what was kept out, URLs before links, the commonest reasons first.
 func (v *view) kept() string {
-	if len(v.stats.Skips) == 0 {
+	var parts []string
+	if urls := inList(inOrder(v.stats.SkippedURLs), urlsInWords); urls != "" {
+		parts = append(parts, urls)
+	}
+	if links := inList(inOrder(v.stats.SkippedLinks), linksInWords); links != "" {
+		parts = append(parts, links)
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	var parts []string
-	for _, c := range inOrder(v.stats.Skips) {
-		parts = append(parts, c.words(inWords))
-	}
-	return "kept out: " + strings.Join(parts, ", ")
+	return "kept out: " + strings.Join(parts, "; ")
 }
 
 // leastWait is shown: shorter ones are over before they are read.
@@ -154,13 +157,20 @@ func sparkline(figures []float64) string {
 	return b.String()
 }
 
-// reasonWords are the reasons for which a URL is not fetched, for people.
-var reasonWords = map[crawler.Reason]string{
-	crawler.SkipScope:             "links out of scope",
-	crawler.SkipDepth:             "links beyond --depth",
-	crawler.SkipFilter:            "links excluded by --include, --exclude or --exclude-from",
-	crawler.SkipNoFollow:          "links marked nofollow",
-	crawler.SkipRedirects:         "URLs redirected too often",
+// linkWords are the reasons for which a link does not bring its URL into the crawl, for people.
+var linkWords = map[crawler.Reason]string{
+	crawler.SkipScope:     "links out of scope",
+	crawler.SkipDepth:     "links beyond --depth",
+	crawler.SkipFilter:    "links excluded by --include, --exclude or --exclude-from",
+	crawler.SkipNoFollow:  "links marked nofollow",
+	crawler.SkipOptOut:    "links left alone by the opt-out list",
+	crawler.SkipRedirects: "redirects after too many others",
+	crawler.SkipTrap:      "links into traps",
+	crawler.SkipHook:      "links refused by the program",
+}
+
+// urlWords are the reasons for which a URL of the crawl is not fetched, for people.
+var urlWords = map[crawler.Reason]string{
 	crawler.SkipRobots:            "URLs forbidden by robots.txt",
 	crawler.SkipFailed:            "URLs failed every time",
 	crawler.SkipNarrowed:          "URLs put aside, as the scope is narrower now",
@@ -175,8 +185,12 @@ var reasonWords = map[crawler.Reason]string{
 	crawler.SkipQueued:            "URLs queued",
 }
 
-func inWords(reason string) string {
-	return cmp.Or(reasonWords[crawler.Reason(reason)], reason)
+func urlsInWords(reason string) string {
+	return cmp.Or(urlWords[crawler.Reason(reason)], "URLs "+reason)
+}
+
+func linksInWords(reason string) string {
+	return cmp.Or(linkWords[crawler.Reason(reason)], "links "+reason)
 }
 
 // stageWords say what became of a request that was not answered.
@@ -215,11 +229,14 @@ func (v *view) logfmt() string {
 	if n := s.Frontier.Again; n > 0 {
 		line += fmt.Sprintf(" again=%d", n)
 	}
-	if n := sum(s.Skips); n > 0 {
-		line += fmt.Sprintf(" skipped=%d", n)
+	if n := sum(s.SkippedURLs); n > 0 {
+		line += fmt.Sprintf(" skipped-urls=%d", n)
+	}
+	if n := sum(s.SkippedLinks); n > 0 {
+		line += fmt.Sprintf(" skipped-links=%d", n)
 	}
 	if n := sum(s.Errors); n > 0 {
-		line += fmt.Sprintf(" failed=%d", n)
+		line += fmt.Sprintf(" failed-requests=%d", n)
 	}
 	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)

@@ -28,7 +28,8 @@ func views() map[string]*view {
 	v.stats.Pages, v.stats.Requests, v.stats.Bytes = 2861, 2990, 697_900_000
 	v.stats.Status = map[int]int{200: 2861, 301: 40, 404: 7}
 	v.stats.Errors = map[string]int{"stale": 1}
-	v.stats.Skips = map[crawler.Reason]int{crawler.SkipScope: 19176, crawler.SkipRobots: 1, crawler.SkipNoFollow: 12}
+	v.stats.SkippedURLs = map[crawler.Reason]int{crawler.SkipRobots: 1}
+	v.stats.SkippedLinks = map[crawler.Reason]int{crawler.SkipScope: 19176, crawler.SkipNoFollow: 12}
 	v.stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, Out: 3}
 	all["busy"] = v
 	waiting := *v
@@ -170,8 +171,13 @@ func TestWrap(t *testing.T) {
 
 // Each reason and each stage has words, and they are those of one, too.
 func TestEveryReasonHasWords(t *testing.T) {
-	for _, r := range []crawler.Reason{crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipRedirects, crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipSiteDead, crawler.SkipRobotsUnreachable, crawler.SkipBudget, crawler.SkipLimit, crawler.SkipWaits, crawler.SkipQueued} {
-		if inWords(string(r)) == string(r) {
+	for _, r := range []crawler.Reason{crawler.SkipOptOut, crawler.SkipUse, crawler.SkipExcluded, crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipSiteDead, crawler.SkipRobotsUnreachable, crawler.SkipBudget, crawler.SkipLimit, crawler.SkipWaits, crawler.SkipQueued} {
+		if urlWords[r] == "" {
+			t.Errorf("%s has no words", r)
+		}
+	}
+	for _, r := range []crawler.Reason{crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipRedirects, crawler.SkipHook, crawler.SkipTrap} {
+		if linkWords[r] == "" {
 			t.Errorf("%s has no words", r)
 		}
 	}
@@ -180,12 +186,12 @@ func TestEveryReasonHasWords(t *testing.T) {
 			t.Errorf("%s has no words", s)
 		}
 	}
-	counts := inOrder(map[crawler.Reason]int{crawler.SkipScope: 1, crawler.SkipRobots: 7, "new": 7})
+	counts := inOrder(map[crawler.Reason]int{crawler.SkipScope: 1, crawler.SkipNoFollow: 7, "new": 7})
 	var got []string
 	for _, c := range counts {
-		got = append(got, c.words(inWords))
+		got = append(got, c.words(linksInWords))
 	}
-	if want := []string{"7 new", "7 URLs forbidden by robots.txt", "1 link out of scope"}; !slices.Equal(got, want) {
+	if want := []string{"7 links new", "7 links marked nofollow", "1 link out of scope"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -234,7 +240,10 @@ func TestWordsFitOne(t *testing.T) {
 	for stage := range stageWords {
 		see(string(stage), stageInWords)
 	}
-	for reason := range reasonWords {
-		see(string(reason), inWords)
+	for reason := range urlWords {
+		see(string(reason), urlsInWords)
+	}
+	for reason := range linkWords {
+		see(string(reason), linksInWords)
 	}
 }

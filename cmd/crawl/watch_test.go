@@ -59,8 +59,8 @@ func TestLinesForPrograms(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	want := []string{
-		`t=30s pages=4 rate=0.1/s bytes=\d+ requests=5 queued=6 busy=0 skipped=1 waiting=[56]\.\ds for=http://a.example asked-by=own`,
-		`t=1m0s pages=8 rate=0.1/s bytes=\d+ requests=9 queued=2 busy=0 skipped=1 waiting=3\.\ds for=http://a.example asked-by=own`,
+		`t=30s pages=4 rate=0.1/s bytes=\d+ requests=5 queued=6 busy=0 skipped-urls=1 waiting=[56]\.\ds for=http://a.example asked-by=own`,
+		`t=1m0s pages=8 rate=0.1/s bytes=\d+ requests=9 queued=2 busy=0 skipped-urls=1 waiting=3\.\ds for=http://a.example asked-by=own`,
 	}
 	for i, line := range lines[1:] {
 		if !regexp.MustCompile("^" + want[i] + "$").MatchString(line) {

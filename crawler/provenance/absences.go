@@ -76,21 +76,10 @@ func (w *writer) writeAbsences(out io.Writer) error {
 		return err
 	}
 	a.Source = SourceLastRun
-	for reason, n := range s.Run.Skips {
-		if beforeQueue(reason) {
-			a.Refused[string(reason)] += int64(n)
-		}
+	for reason, n := range s.Run.SkippedLinks {
+		a.SkippedLinks[string(reason)] += int64(n)
 	}
 	return nil
-}
-
-// beforeQueue reports whether a link can be refused for a reason before it enters a crawl.
-func beforeQueue(r crawler.Reason) bool {
-	switch r {
-	case crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipUse:
-		return false
-	}
-	return true
 }
 
 // entered counts a URL of the crawl, and writes a line if it has no answer.

@@ -121,14 +121,14 @@ func more(n int64, of string) string {
 	return fmt.Sprintf("\nAnd %d %ss more.\n", n, of)
 }
 
-// numbers is a table of names, the most frequent first; empty is what is said where there
-// are none.
-func numbers(what, empty string, m map[string]int64) string {
+// numbers is a table of names, the most frequent first, in a unit; empty is what is said where
+// there are none.
+func numbers(what, unit, empty string, m map[string]int64) string {
 	if len(m) == 0 {
 		return empty + "\n"
 	}
 	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
-	t := newTable(what, "how many")
+	t := newTable(what, unit)
 	for i, name := range names {
 		if i == mostRows {
 			return t.String() + more(int64(len(names)-i), "row")
@@ -140,8 +140,8 @@ func numbers(what, empty string, m map[string]int64) string {
 
 func (p *Provenance) typeFacts() string {
 	f := &p.Figures
-	text := numbers("media type of answers with 2xx, and of what was not modified", "No answer had a status of 2xx.", f.Types) + "\n" +
-		numbers("HTTP status", "There was no answer.", f.Statuses)
+	text := numbers("media type of answers with 2xx, and of what was not modified", "answers", "No answer had a status of 2xx.", f.Types) + "\n" +
+		numbers("HTTP status, robots.txt included", "answers", "There was no answer.", f.Statuses)
 	if f.Statuses["304"] > 0 {
 		text += "\nA 304 says that a page is as it was when it was fetched before: nothing was sent again. It is a page of this crawl, counted by the type that it has, and pages.jsonl has it with the status of then.\n"
 	}
@@ -160,8 +160,12 @@ func (p *Provenance) missingFacts() string {
 	if a.Source == "" {
 		return text + "Links that were refused before they entered the crawl were not counted.\n"
 	}
-	return text + "Links that were refused before they entered the crawl, as " + a.Source + " counts them:\n\n" +
-		numbers("why", "None.", a.Refused)
+	if a.Source == SourceLastRun {
+		return text + "Links that did not bring their URL into the crawl, each URL once for each page, as " + a.Source + " counts them:\n\n" +
+			numbers("why", "links", "None.", a.SkippedLinks)
+	}
+	return text + "URLs that pages link to and that never entered the crawl, each once, as " + a.Source + " has them:\n\n" +
+		numbers("why", "URLs", "None.", a.Refused)
 }
 
 func (p *Provenance) signalFacts() string {

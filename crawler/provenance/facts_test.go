@@ -166,7 +166,7 @@ func TestGoldenFacts(t *testing.T) {
 	many.Runs.All += 2
 	many.Robots, many.Purge = Robots{Copies: 2, Sites: 0}, &Purge{URLs: 2, Last: now}
 	many.Audit = Audit{Verdict: NotAudited, Why: "it was not asked for"}
-	many.Absences.Source, many.Absences.Refused = SourceLastRun, map[string]int64{"nofollow": 2}
+	many.Absences.Source, many.Absences.SkippedLinks = SourceLastRun, map[string]int64{"nofollow": 2}
 	many.Previous = &Previous{Dir: "before.crawl"}
 
 	var is strings.Builder

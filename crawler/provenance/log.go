@@ -101,12 +101,14 @@ func (r *logReader) request(l *crawllog.Line) error {
 	if failed {
 		count(f.Errors, plain(stage))
 	}
-	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
-		f.RobotsRequests++
-		return nil
-	}
 	if l.Status > 0 {
 		count(f.Statuses, strconv.Itoa(l.Status))
+	}
+	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
+		if _, other := l.Annotation("for"); !other { // a tdmrep.json, or a license
+			f.RobotsRequests++
+		}
+		return nil
 	}
 	kept, stands := l.Annotation("kept") // with a 304: the type of the page that stands for it
 	if (l.Status/100 == 2 || stands) && !failed {

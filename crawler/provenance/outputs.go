@@ -195,7 +195,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func Current(dir string, signed bool) bool {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	var p Provenance
-	if err != nil || json.Unmarshal(text, &p) != nil || p.Format != Format {
+	if err != nil || json.Unmarshal(text, &p) != nil || !reads(p.Format) {
 		return false
 	}
 	if _, err := os.Stat(filepath.Join(dir, SignatureFile)); signed && err != nil {

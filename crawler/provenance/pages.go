@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -18,7 +19,7 @@ func (w *writer) readPages() (err error) {
 	defer func() { err = errors.Join(err, before.close()) }()
 	_, err = storage.ReadPages(w.dir, func(p *storage.PageRecord) error {
 		f.Pages++
-		if before.take(p); p.Change != "" {
+		if before.take(p); p.Change != "" && (frontier.Entry{Hops: p.Hops}).Page() {
 			count(f.PageChanges, p.Change)
 		}
 		for is, n := range map[*int64]bool{&f.Truncated: p.Truncated != "", &f.NoIndex: p.NoIndex, &f.NoArchive: p.NoArchive, &f.Refused: p.Refused != ""} {

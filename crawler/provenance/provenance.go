@@ -8,10 +8,10 @@ import (
 )
 
 // Format names the form of a Provenance in JSON, and Version is its number. Both change
-// where a name changes, or its meaning; names may be added.
+// where a name changes, or its meaning; names may be added. Verify reads those of format 1, too.
 const (
-	Format  = "permesso-provenance/1"
-	Version = 1
+	Format  = "permesso-provenance/2"
+	Version = 2
 )
 
 // Names of the files in the directory of a crawl.
@@ -160,17 +160,18 @@ type Figures struct {
 	Bytes          int64            `json:"bytes"` // of bodies, as they came over the wire
 	Sites          int64            `json:"sites"` // that were asked
 	Hosts          int64            `json:"hosts"`
-	TopHosts       []Count          `json:"top_hosts"` // by requests
-	Statuses       map[string]int64 `json:"statuses"`  // of answers, but for robots.txt
-	Errors         map[string]int64 `json:"errors"`    // requests that failed, by stage
-	Types          map[string]int64 `json:"types"`     // of answers with 2xx, and of 304s for which an archived page stands, but for robots.txt, by media type
+	TopHosts       []Count          `json:"top_hosts"`    // by requests
+	Statuses       map[string]int64 `json:"statuses"`     // of all answers, robots.txt included
+	Errors         map[string]int64 `json:"errors"`       // requests that failed, by stage
+	Types          map[string]int64 `json:"types_of_2xx"` // of answers with 2xx, and of 304s for which an archived page stands, except robots.txt, by media type
 
-	HasPages bool             `json:"has_pages"` // pages.jsonl is there, of which what follows is
-	Pages    int64            `json:"pages"`     // lines
+	HasPages bool             `json:"has_pages"`  // pages.jsonl is there, of which what follows is
+	Pages    int64            `json:"page_lines"` // lines of pages.jsonl
 	Charsets map[string]int64 `json:"charsets"`
 	// Pages by what became of them since they were fetched before, in the crawl before
 	// this one, or in this one that fetches them again: by crawler.ChangeClass. Those of
-	// which that cannot be told are not among them.
+	// which that cannot be told are not among them, nor are sitemaps and what pages are
+	// shown with.
 	PageChanges map[string]int64 `json:"page_changes"`
 	// Answers with 404 or 410 where the crawl before had one without an error; nil where
 	// there is none, or where it cannot be read any more.
@@ -206,10 +207,11 @@ type Absences struct {
 	Fates   map[crawler.Standing]int64 `json:"fates"`   // of all that entered
 	File    string                     `json:"file"`
 
-	// Links to URLs that never entered the crawl. Source says what they were counted of:
-	// links.jsonl, each URL once; or the summary of the last run; or nothing.
-	Source  string           `json:"refused_source"`
-	Refused map[string]int64 `json:"refused"` // by reason
+	// Links that did not bring their URL into the crawl. Source says what they were counted of:
+	// links.jsonl, the summary of the last run, or nothing.
+	Source       string           `json:"refused_source"`
+	Refused      map[string]int64 `json:"refused_urls"`  // of links.jsonl: URLs that never entered the crawl, each once, by reason
+	SkippedLinks map[string]int64 `json:"skipped_links"` // of the last run: links, each URL once for each page, by reason
 }
 
 // What Absences.Source may be.

@@ -72,7 +72,7 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if err := json.Unmarshal(text, v.Provenance); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
-	if v.Provenance.Format != Format {
+	if !reads(v.Provenance.Format) {
 		return nil, fmt.Errorf("%s is of the form %q, and not %q: another version of the program reads it", path, v.Provenance.Format, Format)
 	}
 	if err := v.signature(dir, text, c.Key); err != nil {
@@ -82,12 +82,15 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	return v, v.files(ctx, dir)
 }
 
+// reads reports whether this version reads a format. In format 1 some figures have other names.
+func reads(format string) bool { return format == Format || format == "permesso-provenance/1" }
+
 // itself checks that text, of provenance.json, is what this program would write of what it
 // reads there, and that its digest of the settings is theirs. Another build may have other
-// fields, and is not held to the first.
+// fields, as another format has, and is not held to the first.
 func (v *Verified) itself(text []byte) {
 	p := v.Provenance
-	if reflect.DeepEqual(p.Writer, crawler.ThisBuild()) {
+	if p.Format == Format && reflect.DeepEqual(p.Writer, crawler.ThisBuild()) {
 		if again, err := encode(p, "  "); err != nil || !bytes.Equal(text, again) {
 			v.differs(File, "has lines that are not those that were written")
 		}

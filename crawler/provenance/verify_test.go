@@ -222,7 +222,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 
 // What cannot be read, or is of another form, is an error, and no difference.
 func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
-	for text, want := range map[string]string{"{": "cannot be read", `{"format":"permesso-provenance/2"}`: `of the form "permesso-provenance/2"`, "": "cannot be read"} {
+	for text, want := range map[string]string{"{": "cannot be read", `{"format":"permesso-provenance/3"}`: `of the form "permesso-provenance/3"`, "": "cannot be read"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, provenance.File), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -86,7 +86,7 @@ func TestAPageThatIsNotModifiedCountsAsAPage(t *testing.T) {
 		n += p.Pages
 	}
 	_, tree := pageOf(t, r)
-	if n != 5 || !strings.Contains(text(tree), "pages, 4 of them not modified") || !strings.Contains(text(tree), "not sent") {
+	if n != 5 || !strings.Contains(text(tree), "pages, 4 of them by a 304") || !strings.Contains(text(tree), "not sent") {
 		t.Errorf("%d pages over time; the page says %s", n, text(tree)[:400])
 	}
 }

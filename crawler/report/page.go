@@ -111,7 +111,7 @@ func (r *Report) figures() []figure {
 	}
 	pages := counted(r.Pages, "page")
 	if r.NotModified > 0 {
-		pages.Name += fmt.Sprintf(", %s of them not modified", grouped(r.NotModified))
+		pages.Name += fmt.Sprintf(", %s of them by a 304", grouped(r.NotModified))
 	}
 	return []figure{
 		pages, counted(r.Requests, "request"), counted(r.Sites, "site"), {"received", size(float64(r.Bytes)), ""},

@@ -229,7 +229,8 @@ func wholeSite(l *crawllog.Line) bool {
 	return whole
 }
 
-// isRobots reports whether a line is of a robots.txt.
+// isRobots reports whether a line is of a robots.txt, or of a tdmrep.json or a license, which
+// are fetched for the site like it (crawllog.Request.Use).
 func isRobots(l *crawllog.Line) bool {
 	return strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
 }
@@ -259,7 +260,7 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error
 			r.NotModified++
 		}
 	}
-	if !isRobots(l) {
+	if !isRobots(l) || q.Use {
 		return nil
 	}
 	r.RobotsRequests++

@@ -10,7 +10,7 @@ import (
 
 // Format names the form of a Report in JSON. It changes where a name changes, or its
 // meaning; names may be added.
-const Format = "permesso-report/1"
+const Format = "permesso-report/2"
 
 // A Report is what a crawl has done. Times are UTC; lengths of time are seconds.
 type Report struct {
@@ -34,7 +34,7 @@ type Report struct {
 	RobotsRequests int64 `json:"robots_requests"` // of them for robots.txt
 	Answers        int64 `json:"answers"`         // requests that were answered
 	Pages          int64 `json:"pages"`           // answers with a 2xx status, and 304s for which a page stands that is archived; but for robots.txt, sitemaps and what pages are shown with
-	NotModified    int64 `json:"not_modified"`    // of Pages, those 304s
+	NotModified    int64 `json:"pages_304"`       // of Pages, those 304s
 	Bytes          int64 `json:"bytes"`           // of bodies, as they came over the wire
 	Again          int64 `json:"again,omitempty"` // URLs that wait to be fetched again; not known of a crawl that runs
 	URLs           int64 `json:"urls"`            // that the log or the queue names, each once; robots.txt is none

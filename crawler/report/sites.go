@@ -139,7 +139,7 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	robots := isRobots(l)
 	s.requests++
 	s.bytes += max(0, l.Size)
-	if robots {
+	if robots && !q.Use {
 		s.ruled++
 	}
 	if isPage(l, q) {

@@ -23,7 +23,8 @@ func metrics(w io.Writer, s crawler.Stats) {
 	one("crawl_visits", "gauge", "Visits under way.", int64(s.Frontier.Out))
 	each(w, "crawl_responses_total", "Answers by HTTP status.", "status", s.Status)
 	each(w, "crawl_failures_total", "Requests that failed, by stage.", "stage", s.Errors)
-	each(w, "crawl_skipped_urls_total", "URLs that are not fetched, by reason.", "reason", s.Skips)
+	each(w, "crawl_skipped_links_total", "Links that are not followed, by reason.", "reason", s.SkippedLinks)
+	each(w, "crawl_skipped_urls_total", "URLs that ended without a page, by reason.", "reason", s.SkippedURLs)
 }
 
 func each[K cmp.Ordered](w io.Writer, name, help, label string, counts map[K]int) {
