@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// A Body reads what stands behind a head, without its transfer coding. It ends in io.EOF
-// where it is whole, and otherwise in io.ErrUnexpectedEOF, in an error that wraps
-// ErrProtocol, or in that of the connection.
+// A Body reads the content after a head, without its transfer coding. A complete body ends
+// with io.EOF, an incomplete one with io.ErrUnexpectedEOF, an error that wraps ErrProtocol,
+// or an error of the connection.
 type Body struct {
 	c    *Conn
 	done bool // it was read to its end
 	err  error
 
-	left    int64 // bytes to come, of the body or of a chunk; -1: up to the end of the connection
+	left    int64 // bytes to come, of the body or of a chunk; -1: until the connection ends
 	chunked bool
-	behind  bool  // the end of a chunk's content comes next, and then the next size
-	bare    bool  // the line of the size ended in LF alone: so may the content
-	excess  int64 // bytes that are no content, beyond those that small chunks need
+	behind  bool  // the line end after a chunk's content comes next, then the next size
+	bare    bool  // the line with the size ended in LF alone: then the content may, too
+	excess  int64 // bytes other than content, beyond those that small chunks need
 }
 
-// Close leaves the rest of the body where it is: the connection cannot be used again if
-// there is any.
+// Close does not read the rest of the body. If there is any, the connection cannot be used
+// again.
 func (*Body) Close() error { return nil }
 
-// frame finds out how the body is cut out of what comes (RFC 9112, section 6.3).
+// frame determines the length of the body (RFC 9112, section 6.3).
 func (c *Conn) frame(noBody bool) error {
 	resp, h := &c.resp, c.resp.Header
 	resp.keep = keeps(resp) && !resp.odd
@@ -42,7 +42,7 @@ func (c *Conn) frame(noBody bool) error {
 	if noBody || resp.Status/100 == 1 || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
 		return nil
 	}
-	if coded && current { // one of HTTP/1.0 does not know what it says
+	if coded && current { // HTTP/1.0 has no Transfer-Encoding
 		chunks, err := countChunked(coding)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (c *Conn) frame(noBody bool) error {
 	if err != nil {
 		return err
 	}
-	if length < 0 { // up to the end of the connection
+	if length < 0 { // until the connection ends
 		resp.keep, resp.Length, c.body = false, -1, Body{c: c, left: -1}
 		return nil
 	}
@@ -68,10 +68,11 @@ func (c *Conn) frame(noBody bool) error {
 	return nil
 }
 
-// isCurrent reports whether an answer is of HTTP/1.1.
+// isCurrent reports whether the version of an answer is HTTP/1.1.
 func (r *Response) isCurrent() bool { return r.Major == 1 && r.Minor >= 1 }
 
-// keeps reports whether a server wants to go on behind an answer (RFC 9112, section 9.3).
+// keeps reports whether a server keeps the connection open after an answer (RFC 9112, section
+// 9.3).
 func keeps(resp *Response) bool {
 	if resp.Status == http.StatusSwitchingProtocols {
 		return false
@@ -87,8 +88,9 @@ func keeps(resp *Response) bool {
 	return keeps && !closes
 }
 
-// countChunked is how often a Transfer-Encoding says chunked: often means once. No other
-// coding was asked for, but identity, which is none (RFC 2616, section 3.6).
+// countChunked returns how often a Transfer-Encoding says chunked; more than once means once.
+// It fails for any other coding, since none was asked for, except identity, which changes
+// nothing (RFC 2616, section 3.6).
 func countChunked(values []string) (n int, err error) {
 	for _, value := range values {
 		for coding := range strings.SplitSeq(value, ",") {
@@ -103,9 +105,9 @@ func countChunked(values []string) (n int, err error) {
 	return n, nil
 }
 
-// parseLength reads a Content-Length, which may be there more than once, but not with two
-// values (RFC 9110, section 8.6). One that is no number says nothing, as browsers read it: the
-// length is -1 then, as it is without any.
+// parseLength parses the Content-Length fields. More than one may occur, but not with
+// different values (RFC 9110, section 8.6). The length is -1 if there is none, or if a single
+// one is not a number, which browsers ignore.
 func parseLength(values []string) (int64, error) {
 	length := int64(-1)
 	if len(values) == 1 && !strings.Contains(values[0], ",") {
@@ -126,7 +128,7 @@ func parseLength(values []string) (int64, error) {
 	return length, nil
 }
 
-// parseInt reads digits, and nothing else.
+// parseInt parses a number that consists of digits only.
 func parseInt(s string, base int64) (n int64, ok bool) {
 	for i := range len(s) {
 		digit := int64(base)
@@ -144,7 +146,7 @@ func parseInt(s string, base int64) (n int64, ok bool) {
 	return n, s != ""
 }
 
-// Read implements io.Reader. Where it has content, it waits at most for the end of the
+// Read implements io.Reader. After it has read content, it waits at most for the end of the
 // trailer section.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
@@ -171,14 +173,15 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readContent reads what is left of a body or a chunk.
+// readContent reads from the rest of a body or a chunk.
 func (b *Body) readContent(p []byte) (int, error) {
 	n, err := b.c.read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, unexpected(err)
 }
 
-// read reads into p, by way of the buffer if p is small. An error comes alone.
+// read reads into p, through the buffer if p is small. It never returns bytes together with
+// an error.
 func (c *Conn) read(p []byte) (int, error) {
 	if c.r == c.w {
 		if len(p) >= len(*c.buf) {
@@ -204,8 +207,8 @@ var (
 	errChunkLine = errors.New("the line with the size of a chunk is longer than 4 KiB")
 )
 
-// readChunks reads content of chunks (RFC 9112, section 7.1), and the trailer section behind
-// the last one.
+// readChunks reads the content of chunks (RFC 9112, section 7.1), and the trailer section
+// after the last one.
 func (b *Body) readChunks(p []byte) (n int, err error) {
 	for n < len(p) {
 		if b.left == 0 {
@@ -236,8 +239,8 @@ func (b *Body) nextHasCome() bool {
 	return bytes.IndexByte(behind, '\n') >= 0
 }
 
-// nextChunk reads up to the content of the next chunk, or to the end of the body: then the
-// error is io.EOF.
+// nextChunk reads up to the content of the next chunk. The error is io.EOF at the end of the
+// body.
 func (b *Body) nextChunk() error {
 	if b.behind {
 		line, bare, err := b.c.line(2, errChunkEnd)
@@ -260,7 +263,7 @@ func (b *Body) nextChunk() error {
 	if !ok {
 		return malformed("%.40q is no size of a chunk", line)
 	}
-	// A size and line ends are fair, and so is as much as twice the content.
+	// Each chunk may have 16 bytes for its size and line ends, and in addition twice its content.
 	b.excess = max(0, b.excess+int64(len(line))-16-2*min(n, maxSize))
 	if b.excess > maxExcess {
 		return malformed("%w", errExcess)
@@ -271,9 +274,9 @@ func (b *Body) nextChunk() error {
 	return nil
 }
 
-// trailer reads the lines behind the last chunk up to an empty one. The body is whole
-// before them, so that nothing in them, and no end within, is an error; who says something
-// odd there is not asked again on this connection.
+// trailer reads the lines after the last chunk up to an empty one. The body is complete
+// before them, so a malformed line or a missing end is not an error; but the connection is
+// not used again after a malformed line.
 func (b *Body) trailer() error {
 	for size := 0; ; {
 		line, bare, err := b.c.line(maxTrailer-size, errTrailer)
@@ -295,8 +298,9 @@ func (b *Body) trailer() error {
 	}
 }
 
-// line reads a line of at most so many bytes, its end included, which is left off: CRLF, or
-// LF alone, which bare tells. It can be used until more is read.
+// line reads a line of at most that many bytes, with its end. It returns the line without its
+// end, which is CRLF, or LF alone if bare is set. The line is valid until more is read. The
+// error is long if the line is longer.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

@@ -1,11 +1,11 @@
-// Package http1 speaks HTTP/1.1 (RFC 9112) as a client: one request at a time over one
-// connection, on the goroutine of who asks. It starts none, has no lock and repeats
-// nothing. What a server sends has bounds, each of them with a name below.
+// Package http1 is a client of HTTP/1.1 (RFC 9112): it makes one request at a time over one
+// connection, on the goroutine of the caller. It starts no goroutine, has no lock and repeats
+// no request. The data that it reads from a server is limited; each limit has a name below.
 //
-// It reads what browsers and curl read, where that cannot be taken for something else:
-// lines that end in LF alone, status lines without a reason, folded fields, lines that are
-// no field, a length that is no number. Where two readers could see two different answers, it sees none, or gives the
-// connection up behind it.
+// It accepts what browsers and curl accept, if that has only one meaning: lines that end in
+// LF alone, status lines without a reason, folded fields, lines that are not fields, a length
+// that is not a number. If two readers could see two different answers, it returns an error
+// or does not use the connection after that answer.
 package http1
 
 import (
@@ -15,24 +15,26 @@ import (
 	"sync"
 )
 
-// Bounds of what is read of an answer. A body has none here: who reads it stops.
+// Limits of an answer. The caller limits the body: it stops reading.
 const (
-	MaxHead = 256 << 10 // bytes of the head, with those of the interim answers before it
+	MaxHead = 256 << 10 // bytes of the head, including the interim answers before it
 
-	maxInterim = 64       // interim answers before one that is final
-	maxSize    = 4 << 10  // bytes of the line with the size of a chunk, its extensions included
-	maxExcess  = 16 << 10 // bytes of chunks that are no content, beyond what small chunks need
+	maxInterim = 64       // interim answers before the final one
+	maxSize    = 4 << 10  // bytes of the line with the size of a chunk, including its extensions
+	maxExcess  = 16 << 10 // bytes of chunks other than content, beyond those that small chunks need
 	maxTrailer = 16 << 10 // bytes of the trailer section
-	maxNothing = 100      // reads in a row that bring nothing
+	maxNothing = 100      // reads in a row that return no byte
 )
 
-// Errors of an answer that cannot be read. A connection that fails has the errors of its
-// own, and io.ErrUnexpectedEOF where it ends too early.
+// Errors of an answer that cannot be read. A connection that fails returns its own errors,
+// and io.ErrUnexpectedEOF if it ends too early.
 var (
-	// ErrHeadSize is that of a head over MaxHead, or with too many interim answers.
+	// ErrHeadSize is the error of a head that is longer than MaxHead or has too many interim
+	// answers.
 	ErrHeadSize = errors.New("the head of the answer is longer than 256 KiB, or has more than 64 interim answers before it")
 
-	// ErrProtocol is that of an answer that is none by RFC 9112: all that say why wrap it.
+	// ErrProtocol is the error of an answer that violates RFC 9112. The returned errors wrap it
+	// and say why.
 	ErrProtocol = errors.New("no answer of HTTP/1.1")
 )
 
@@ -40,24 +42,25 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrProtocol, fmt.Errorf(format, args...))
 }
 
-// A Conn is the client's end of a connection. After Send comes Receive, then the body is
-// read, then End: in this order, by one goroutine at a time. It does not close what it is on.
+// A Conn is the client's end of a connection. Each exchange calls Send, then Receive, reads
+// the body, and calls End, in this order and on one goroutine at a time. A Conn does not
+// close the connection below it.
 type Conn struct {
 	on   io.ReadWriter
-	buf  *[]byte // what was read and not yet used is in (*buf)[r:w]; nil between two exchanges
+	buf  *[]byte // (*buf)[r:w] was read and not yet used; nil between two exchanges
 	r, w int
-	err  error // of the last read: it is told once all that came before is used
+	err  error // of the last read: returned after all bytes before it were used
 
-	head []byte // of the answer, as far as it came; in buf, until more is read
+	head []byte // of the answer, the part received; in buf until more is read
 	resp Response
 	body Body
 	one  [1]byte
 }
 
-// bufferSize is what most heads fit in, and the beginning of a page.
+// bufferSize is the size of a buffer in bytes: most heads and the beginning of a page fit in.
 const bufferSize = 8 << 10
 
-// maxPooled is the largest buffer that is kept.
+// maxPooled is the size in bytes of the largest buffer that is kept.
 const maxPooled = 32 << 10
 
 var buffers = sync.Pool{New: func() any {
@@ -65,16 +68,15 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// New returns a Conn over a connection on which nothing was said yet. Deadlines are the
-// matter of who made that.
+// New returns a Conn over a new connection. The caller sets the deadlines of the connection.
 func New(on io.ReadWriter) *Conn {
 	c := &Conn{on: on}
 	c.body.c = c
 	return c
 }
 
-// Send writes a request, as AppendRequest makes it. Where that fails, the server may have
-// answered all the same: Receive tells.
+// Send writes a request that AppendRequest made. If it fails, the server may have answered
+// all the same: the caller should call Receive.
 func (c *Conn) Send(request []byte) error {
 	c.begin()
 	_, err := c.on.Write(request)
@@ -90,9 +92,9 @@ func (c *Conn) begin() {
 	c.body = Body{c: c, done: true}
 }
 
-// End ends the exchange: what Receive and Head returned must not be used any more, but for
-// the fields. It reports whether another request may be sent: the answer was read to its
-// end, nothing came behind it, and neither side wants to close.
+// End ends the exchange. Afterwards nothing that Receive and Head returned may be used,
+// except the fields. End reports whether another request may be sent: the answer was read to
+// its end, no byte followed it, and neither side wants to close.
 func (c *Conn) End() (again bool) {
 	again = c.resp.keep && c.body.done && c.err == nil && c.r == c.w
 	if c.buf != nil && len(*c.buf) <= maxPooled {
@@ -103,10 +105,10 @@ func (c *Conn) End() (again bool) {
 	return again
 }
 
-// buffered is what was read and not yet used.
+// buffered returns the bytes that were read and not yet used.
 func (c *Conn) buffered() []byte { return (*c.buf)[c.r:c.w] }
 
-// fill reads at least one byte more into the buffer, which grows where it is full.
+// fill reads at least one more byte into the buffer, which grows if it is full.
 func (c *Conn) fill() error {
 	if c.err != nil {
 		return c.err
@@ -125,7 +127,7 @@ func (c *Conn) fill() error {
 	return err
 }
 
-// makeRoom moves what is not yet used to the front, or to a larger buffer.
+// makeRoom moves the unused bytes to the front, or to a larger buffer.
 func (c *Conn) makeRoom() {
 	to := *c.buf
 	if c.w-c.r > len(to)/2 {
@@ -136,7 +138,7 @@ func (c *Conn) makeRoom() {
 	*c.buf = to
 }
 
-// pull reads from the connection. Its error is kept for later where it brought something.
+// pull reads from the connection. If it returns bytes, it keeps an error for the next call.
 func (c *Conn) pull(p []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
@@ -154,7 +156,8 @@ func (c *Conn) pull(p []byte) (int, error) {
 	return 0, c.err
 }
 
-// unexpected is the end of a connection within an answer.
+// unexpected returns err, or io.ErrUnexpectedEOF for the end of the connection within an
+// answer.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -11,29 +11,30 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// A Response is an answer up to its body.
+// A Response is an answer without its body.
 type Response struct {
-	Major, Minor int // of its version
-	Status       int // from 100 on
+	Major, Minor int // of the version
+	Status       int // at least 100
 
-	// Header has the fields under their canonical names, without blanks around them, and
-	// with spaces for control characters (RFC 9110, section 5.5). Folded ones are one line;
-	// lines that are no field are left out, and so is what was said of how the body is cut
-	// into chunks, and of a length that did not count.
+	// Header has the fields under their canonical names, without white space around the values,
+	// and with a space for each control character (RFC 9110, section 5.5). Folded fields are one
+	// line. It lacks lines that are not fields, Transfer-Encoding, and a Content-Length that did
+	// not count.
 	Header http.Header
 
-	Length int64 // of the body, in bytes; -1: not known before its end
+	Length int64 // of the body in bytes; -1 if not known before its end
 	Body   *Body
 
-	keep bool // the server wants to go on
-	odd  bool // a line of the head was no field
+	keep bool // the server keeps the connection open
+	odd  bool // a line of the head was not a field
 }
 
-// Receive reads the answer up to its body; noBody says that it has none whatever it says,
-// as it is asked for with HEAD (RFC 9110, section 9.3.2). Interim answers are left out, but
-// for 101, which nobody asked for: it is an answer without a body, and the last one.
+// Receive reads the answer up to its body. noBody says that the answer has no body, even if
+// its header announces one, because the request was HEAD (RFC 9110, section 9.3.2). Interim
+// answers are skipped, except 101: no request asks for that, so it is the last answer of the
+// connection, without a body.
 //
-// The error is ErrHeadSize, one that wraps ErrProtocol, or that of the connection.
+// The error is ErrHeadSize, wraps ErrProtocol, or comes from the connection.
 func (c *Conn) Receive(noBody bool) (*Response, error) {
 	spent := 0
 	for interim := 0; ; interim++ {
@@ -65,11 +66,11 @@ func (c *Conn) Receive(noBody bool) (*Response, error) {
 	}
 }
 
-// Head is the head of the answer as it came, up to its empty line: of one that could not be
-// read, as far as that went. It can be used until the body is read, or End is called.
+// Head returns the head of the answer as received, up to its empty line, or the part received
+// if it could not be read. It is valid until the body is read or End is called.
 func (c *Conn) Head() []byte { return c.head }
 
-// readHead reads a head of at most so many bytes, and leaves what is behind it.
+// readHead reads a head of at most that many bytes, and nothing after it.
 func (c *Conn) readHead(most int) error {
 	c.head = nil
 	if err := c.skipEmptyLines(); err != nil {
@@ -79,7 +80,7 @@ func (c *Conn) readHead(most int) error {
 		b := c.buffered()
 		c.head = b[:min(len(b), most)]
 		if !checked && bytes.IndexByte(b[from:], '\n') >= 0 {
-			// Whoever speaks something else may never come to an empty line.
+			// A server of another protocol may never send an empty line.
 			if _, _, _, ok := parseStatus(firstLine(b)); !ok {
 				if end := HeadEnd(c.head, 0); end >= 0 {
 					c.head = b[:end]
@@ -102,7 +103,7 @@ func (c *Conn) readHead(most int) error {
 	}
 }
 
-// cutOff is the error of a head that ended within.
+// cutOff returns the error of a head that ended early.
 func (c *Conn) cutOff(err error) error {
 	switch b := c.buffered(); {
 	case err != io.EOF:
@@ -114,7 +115,7 @@ func (c *Conn) cutOff(err error) error {
 }
 
 // skipEmptyLines skips at most four bytes of line ends and spaces before an answer, as
-// browsers do: some servers send them after a body that they have counted wrongly.
+// browsers do: some servers send them after a body with a wrong length.
 func (c *Conn) skipEmptyLines() error {
 	for range 4 {
 		if c.r == c.w {
@@ -130,8 +131,8 @@ func (c *Conn) skipEmptyLines() error {
 	return nil
 }
 
-// HeadEnd is where a head ends that is at the front of b, behind its first empty line: -1
-// if that has not come yet. It is not looked for before from. Lines may end in LF alone
+// HeadEnd returns the length of the head at the start of b, including its first empty line,
+// or -1 if that has not come yet. It searches from the offset from. Lines may end in LF alone
 // (RFC 9112, section 2.2).
 func HeadEnd(b []byte, from int) int {
 	for {
@@ -149,15 +150,15 @@ func HeadEnd(b []byte, from int) int {
 	}
 }
 
-// firstLine is b up to its first line end.
+// firstLine returns b up to its first line end.
 func firstLine(b []byte) []byte {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// parseStatus reads a status line (RFC 9112, section 4). Its reason may be missing, and so
-// may the blank before that. A version above 1.1 is read as 1.1, with which the request was
-// sent (RFC 9110, section 2.5), and one without a minor number as 1.0, as browsers do.
+// parseStatus parses a status line (RFC 9112, section 4). The reason may be missing, with or
+// without the space before it. A version above 1.1 is read as 1.1, the version of the request
+// (RFC 9110, section 2.5), and one without a minor number as 1.0, as browsers do.
 func parseStatus(line []byte) (major, minor, status int, ok bool) {
 	if len(line) < 10 || !bytes.EqualFold(line[:5], []byte("HTTP/")) || !isDigit(line[5]) {
 		return 0, 0, 0, false
@@ -191,12 +192,12 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
-// maxShared is the longest head of which the fields are parts of one string: who keeps one
-// of them keeps all of it.
+// maxShared is the length in bytes of the longest head whose values are substrings of one
+// string: a caller that keeps one value keeps the whole head in memory.
 const maxShared = 4 << 10
 
-// parseFields reads the fields of a head, whose first line is left out. odd says that a line
-// was left out that is no field.
+// parseFields parses the fields of a head after its first line. odd says that it skipped a
+// line that is not a field.
 func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return nil, false, malformed("a zero byte in the head")
@@ -228,7 +229,7 @@ func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
 	return p.header, p.odd, nil
 }
 
-// lineEnd is where the line ends that begins at a place of b.
+// lineEnd returns the end of the line of b that begins at the offset at.
 func lineEnd(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -238,16 +239,17 @@ func lineEnd(b []byte, at int) int {
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 
-// fields are those of a head, line after line.
+// fields collects the fields of a head line by line.
 type fields struct {
 	header http.Header
-	room   []string // for the values
-	odd    bool     // a line was no field
+	room   []string // memory for the values
+	odd    bool     // a line was not a field
 }
 
-// add takes a line, folded or not. One without a colon is left out, as browsers do: programs
-// print into the head. So is what begins with a blank after the status line (RFC 9112, section
-// 2.2), unless another reader may take it to say where the body ends.
+// add adds a line, folded or not. It skips a line without a colon, as browsers do, since
+// programs print into the head. It also skips a line after the status line that begins with
+// white space (RFC 9112, section 2.2), unless another reader could take that for a field with
+// the length of the body.
 func (p *fields) add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	name = strings.TrimRight(name, " \t")
@@ -278,15 +280,15 @@ func (p *fields) add(line string) error {
 	return nil
 }
 
-// frames reports whether a field says where a body ends.
+// frames reports whether a field determines where the body ends.
 func frames(name string) bool {
 	return strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding")
 }
 
 func trim(s string) string { return strings.Trim(s, " \t\r\n") }
 
-// clean is a value without blanks around it, with a space for each place where it is folded
-// and for each other control character.
+// clean returns a value without white space around it, and with one space for each fold and
+// each other control character.
 func clean(value string) string {
 	value = trim(value)
 	for i := range len(value) {
@@ -297,8 +299,8 @@ func clean(value string) string {
 	return value
 }
 
-// hidden reports whether a value has a control character that is not where it is folded, or
-// ends: what cuts the body out of the answer must be the same to everybody.
+// hidden reports whether a value has a control character other than those of a fold or a line
+// end: all readers must agree where the body ends.
 func hidden(value string) bool {
 	for i := range len(value) {
 		switch {
@@ -312,7 +314,7 @@ func hidden(value string) bool {
 
 func isControl(b byte) bool { return b < ' ' && b != '\t' || b == 0x7f }
 
-// replaced is clean for a value of which the first control character is known.
+// replaced is clean for a value whose first control character is at the offset from.
 func replaced(value string, from int) string {
 	b := append(make([]byte, 0, len(value)), value[:from]...)
 	for i := from; i < len(value); i++ {

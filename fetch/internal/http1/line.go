@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// A Line is a connection that can be looked at without waiting: what TLS is spoken over, or
-// HTTP itself.
+// A Line is a connection that can be checked for data without waiting. TLS or HTTP runs over
+// it.
 type Line struct {
 	net.Conn
-	raw    syscall.RawConn // nil where the system cannot be asked
-	inside bool            // a pipe of package net
+	raw    syscall.RawConn // nil if the system cannot read without waiting
+	inside bool            // c is a pipe of package net
 
-	looking bool // reads do not wait
+	looking bool // Read does not wait
 	try     func(fd uintptr)
-	p       []byte // what try reads into, and what came of it
+	p       []byte // the buffer of try, and its results
 	n       int
 	err     error
 }
 
-// NewLine returns the line that is c.
+// NewLine returns a Line over c.
 func NewLine(c net.Conn) *Line {
 	l := &Line{Conn: c}
 	if at := c.LocalAddr(); at != nil {
 		l.inside = at.Network() == "pipe"
 	}
-	if tcp, ok := c.(*net.TCPConn); ok && canLook { // nobody else has a hand in what is read
+	if tcp, ok := c.(*net.TCPConn); ok && canLook { // no wrapper buffers what is read
 		if raw, err := tcp.SyscallConn(); err == nil {
 			l.raw, l.try = raw, l.readNow
 		}
@@ -45,7 +45,7 @@ func (l *Line) Read(p []byte) (int, error) {
 		return l.readSoon(p)
 	}
 	l.p, l.n, l.err = p, 0, nil
-	err := l.raw.Control(l.try) // Read of it would wait
+	err := l.raw.Control(l.try) // RawConn.Read would wait
 	l.p = nil
 	if err == nil {
 		err = l.err
@@ -53,12 +53,12 @@ func (l *Line) Read(p []byte) (int, error) {
 	return l.n, err
 }
 
-// soon is how long a look takes where the system cannot be asked.
+// soon is how long a check takes if the system cannot read without waiting.
 const soon = 50 * time.Microsecond
 
-// readSoon reads what is there, but for what takes long to be told of. A pipe says that its
-// other end is closed where it is given a deadline; who writes into it waits for a reader,
-// so that nothing is on its way.
+// readSoon reads the data that arrives within soon. A pipe is not read: setting a deadline
+// fails if its other end is closed, and a writer waits for a reader, so that no data is in
+// between.
 func (l *Line) readSoon(p []byte) (n int, err error) {
 	if err := l.Conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
 		return 0, err
@@ -75,8 +75,8 @@ func (l *Line) readSoon(p []byte) (n int, err error) {
 	return n, err
 }
 
-// errNothing is that of a look that sees nothing. It is one that crypto/tls does not take
-// for the end of the connection.
+// errNothing is the error of a check that finds no data. crypto/tls does not treat it as the
+// end of the connection.
 var errNothing error = nothing{}
 
 type nothing struct{}
@@ -86,8 +86,8 @@ func (nothing) Timeout() bool   { return true }
 func (nothing) Temporary() bool { return true }
 
 // Quiet reports whether a connection between two exchanges can be used for the next: it is
-// open, and the server said nothing that it was not asked. l is what c is on, or what the
-// TLS is on that c is on: what only TLS has to say, such as session tickets, is taken.
+// open, and the server has sent nothing that was not asked for. l is the connection below c,
+// or below the TLS that c uses: data for TLS alone, such as session tickets, is accepted.
 func (c *Conn) Quiet(l *Line) bool {
 	l.looking = true
 	n, err := c.on.Read(c.one[:])

@@ -2,7 +2,7 @@
 
 package http1
 
-// canLook: what a socket has is not told without waiting for a moment.
+// canLook is false, since the data of a socket cannot be read here without waiting.
 const canLook = false
 
 func (*Line) readNow(uintptr) {}

@@ -9,7 +9,7 @@ import (
 
 const canLook = true
 
-// readNow reads what is there. The sockets of package net never block.
+// readNow reads the data that has arrived. The sockets of package net never block.
 func (l *Line) readNow(fd uintptr) {
 	for {
 		n, err := syscall.Read(int(fd), l.p)

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// AppendRequest appends the head of a request without content (RFC 9112, sections 2.1 and
-// 3) to b: Host first, then User-Agent, then the other fields in the order of their names.
-// Nothing is escaped, rewritten or left out: what would not be one request is an error.
+// AppendRequest appends the head of a request without content (RFC 9112, sections 2.1 and 3)
+// to b: Host first, then User-Agent, then the other fields in the order of their names.
+// Nothing is escaped, rewritten or left out; it fails if a part would break the form of the
+// request.
 func AppendRequest(b []byte, method, target, host string, header http.Header) ([]byte, error) {
 	if !httpguts.ValidHeaderFieldName(method) {
 		return b, fmt.Errorf("the method %q is no token (RFC 9110, section 9.1)", method)
@@ -56,7 +57,7 @@ func appendFields(b []byte, name string, values []string) ([]byte, error) {
 	return b, nil
 }
 
-// visible reports whether s has neither blanks nor control characters.
+// visible reports whether s has neither white space nor control characters.
 func visible(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] == 0x7f {
