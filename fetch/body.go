@@ -9,31 +9,31 @@ import (
 	"sync"
 )
 
-// A body is what was read of an answer's content.
+// A body is the content of an answer as far as it was read.
 type body struct {
 	decoded []byte
-	wire    []byte  // as it came, content coding and all; only where asked for
-	n       int64   // bytes that came
+	wire    []byte  // with its content coding; only with Options.KeepWire
+	n       int64   // bytes that were received
 	cut     bool    // there was more
-	lent    *[]byte // what decoded is in, if it is lent
+	lent    *[]byte // the scratch buffer that holds decoded; nil if it is not lent
 	share   share   // of the memory for all bodies
 
-	plain, kept pile  // what becomes decoded and wire
-	raw         *pile // what came, where no decoder was free
-	windows     int64 // that its decoders take
+	plain, kept pile  // become decoded and wire
+	raw         *pile // the bytes as received, if no decoder was free
+	windows     int64 // large windows that its decoders need
 	later       func(src source) error
 }
 
-// A source reads a body from the wire: without the transfer coding, with the
-// content coding.
+// A source reads a body from the wire, without its transfer coding and with its content
+// coding.
 type source struct {
 	r    io.Reader
 	read func(int) // called after each read with the number of bytes
-	most int       // bytes at once; 0: no limit
-	end  int64     // bytes at all; 0: no limit
-	keep *pile     // nil: none is kept
+	most int       // bytes of one read; 0: no limit
+	end  int64     // bytes of the whole body; 0: no limit
+	keep *pile     // receives a copy of the bytes; nil: no copy
 	n    int64
-	err  error // that is not the end
+	err  error // other than io.EOF
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -58,15 +58,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads an answer's body, decoded, up to limit bytes. read is called
-// after each read from the wire with the number of bytes. The body can be used
-// after settle, which needs no connection any more.
+// readBody reads and decodes an answer's body, up to limit bytes. It calls read with the
+// number of bytes after each read from the wire. The body can be used after settle, which
+// needs no connection.
 func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, lend bool, read func(int)) (*body, error) {
 	return f.readAs(resp, budget, limit, lend, false, read)
 }
 
-// readRules is readBody for what permits or forbids: bytes that no decoder has read may
-// forbid, and are an error.
+// readRules is readBody for robots.txt and similar files. Bytes that no decoder has read are
+// an error: they may hold a rule that forbids.
 func (f *Fetcher) readRules(resp *http.Response, limit int64, read func(int)) (*body, error) {
 	return f.readAs(resp, nil, limit, false, true, read)
 }
@@ -84,8 +84,8 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 		b.n = src.n
 		return b, err
 	}
-	// A coding may also have more bytes on the wire than it stands for, without
-	// end: empty blocks, frames to be skipped.
+	// A coding can also have endless bytes on the wire that decode to nothing: empty blocks,
+	// frames to skip.
 	src.end = mostCoded(limit)
 	if !budget.window(codings...) {
 		b.raw, b.windows = &pile{share: &share{budget: budget, full: true}}, largeWindows(codings)
@@ -93,7 +93,7 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 			return f.decode(b, newDecoding(codings, f.decoders.get), src, limit, lend, false)
 		}
 		if err = b.raw.fill(&src, src.end-1); err == errLength {
-			b.raw.most = b.raw.size() // what was cut here ends no later when it is decoded
+			b.raw.most = b.raw.size() // a body that was cut here is cut at the same place when it is decoded
 		}
 		b.n = src.n
 		return b, err
@@ -107,17 +107,17 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	if whole {
 		d.beWhole()
 	}
-	// The coding may end before the transfer coding, or the stream, says that it
-	// does. Where that goes wrong it costs the connection only: a Content-Length
-	// that counts the decoded bytes is a common mistake.
+	// The coding may end before the transfer coding, or the stream, does. An error after that
+	// costs only the connection: a Content-Length that counts the decoded bytes is a common
+	// mistake.
 	return b, f.decode(b, d, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
 
-// mostCoded is how many bytes a body takes on the wire that has so many decoded, in bytes.
+// mostCoded returns how many bytes a body of limit decoded bytes may have on the wire.
 func mostCoded(limit int64) int64 { return limit + limit/16 + 64<<10 }
 
-// decode reads what src has. What comes after the end of the coding is read, too, if drained
-// is set.
+// decode reads and decodes src. If drained is set, it also reads the bytes after the end of
+// the coding.
 func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, drained bool) error {
 	defer func() {
 		for _, l := range d.layers {
@@ -143,9 +143,8 @@ func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, dr
 	return err
 }
 
-// settle brings the body into memory, and waits for room there if there was
-// none before. Until ctx ends nothing else ends the wait: no connection is held
-// any more.
+// settle brings the body into memory. It waits for room if there was none before; only the
+// end of ctx ends that wait. No connection is held meanwhile.
 func (b *body) settle(ctx context.Context, f *Fetcher) error {
 	err := b.decodeRaw(ctx)
 	if lerr := b.share.load(ctx, &b.plain, &b.kept); lerr != nil {
@@ -171,7 +170,7 @@ func (b *body) decodeRaw(ctx context.Context) error {
 	return b.later(source{r: b.raw.reader(), read: func(int) {}, end: b.raw.most})
 }
 
-// free gives back what the body holds. Nothing may use it any more.
+// free releases the memory and files of the body, which must not be used afterwards.
 func (b *body) free() {
 	b.plain.free()
 	b.kept.free()
@@ -181,8 +180,8 @@ func (b *body) free() {
 	b.share.release()
 }
 
-// Decode reads the body of an answer that was kept, and undoes its content
-// coding, as for one that is fetched: up to Options.MaxSize bytes.
+// Decode reads the body of an answer that was kept and undoes its content coding, up to
+// Options.MaxSize bytes, as for an answer that is fetched.
 func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 	b, err := f.readBody(resp, nil, f.opts.MaxSize, false, func(int) {})
 	return b.plain.b, err
@@ -190,7 +189,7 @@ func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 
 var errLength = errors.New("the body has too many bytes on the wire")
 
-// drain reads what stands behind a body's end.
+// drain reads the bytes after a body's end.
 func drain(src *source, limit int64) {
 	buf := make([]byte, 512)
 	for src.n <= limit {
@@ -200,19 +199,18 @@ func drain(src *source, limit int64) {
 	}
 }
 
-// scratch holds buffers to read bodies into: growing one for each body would
-// cost more than HTTP does.
+// scratch holds buffers for bodies: growing one for each body would cost more than HTTP does.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the largest buffer that is kept, and as much of each body as
-// needs no room in the budget of all.
+// maxScratch is the size in bytes of the largest buffer that is kept, and of the part of each
+// body that does not count in the budget.
 const maxScratch = 256 << 10
 
-// maxTrusted is how much memory is made ready because a server says so.
+// maxTrusted is the most bytes that are allocated because of a Content-Length.
 const maxTrusted = 4 << 20
 
-// read reads r up to limit bytes, of which there are expected, if that is not
-// negative. Where the body is lent its memory is that of the scratch buffer.
+// read reads r up to limit bytes. expected is their number, or negative if it is not known.
+// If lend is set, the body stays in the scratch buffer.
 func (b *body) read(r io.Reader, limit, expected int64, lend bool) error {
 	buf := scratch.Get().(*[]byte)
 	p := &b.plain

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A budget bounds the memory of all bodies, from their first byte until their
-// visit is done with them. It is safe for concurrent use; nil is no bound.
+// A budget bounds the memory of all bodies, from their first byte until their visit releases
+// them. It is safe for concurrent use; a nil budget has no bound.
 //
-// Nobody waits for it with a connection in hand, which would keep a server
-// waiting: a body that finds no room goes on in a temporary file, and is read
-// back when the server has done its part. And nobody waits with a part of it in
-// hand: any budget, however small, lets one body after the other through, in the
-// order in which they came.
+// No goroutine waits for the budget while it has a connection in use, since the server would
+// wait, too: a body without room is written to a temporary file, and read back after the
+// server has sent all. No goroutine waits while it holds a part of the budget: even a small
+// budget lets the bodies through one after another, in the order in which they came.
 type budget struct {
 	size    int64
 	room    *semaphore.Weighted // of size bytes
@@ -26,8 +25,8 @@ type budget struct {
 	dir     string              // of temporary files; empty: the system's
 }
 
-// maxWindows is how many bodies in br or zstd are decoded at once: what such a
-// decoder remembers takes up to 16 MiB, whatever becomes of the body.
+// maxWindows is how many br or zstd decoders run at once: the window of each takes up to 16
+// MiB, independent of the size of the body.
 const maxWindows = 4
 
 func newBudget(size int64, dir string) *budget {
@@ -47,8 +46,8 @@ func largeWindows(codings []string) (n int64) {
 	return n
 }
 
-// window reports whether a body with codings can be decoded at once;
-// then freeWindow follows.
+// window reports whether a body with codings can be decoded now. The caller must then call
+// freeWindow.
 func (b *budget) window(codings ...string) bool {
 	n := largeWindows(codings)
 	return b == nil || n == 0 || b.windows.TryAcquire(n)
@@ -60,16 +59,16 @@ func (b *budget) freeWindow(codings ...string) {
 	}
 }
 
-// A share is what one body has of a budget.
+// A share is the part of a budget that one body has.
 type share struct {
 	budget *budget
-	asked  int64 // bytes of memory, those that need no room included
+	asked  int64 // bytes of memory, including those that do not count in the budget
 	taken  int64 // of the budget
-	full   bool  // there was no room: the body is in files
+	full   bool  // the budget had no room: the body is in files
 }
 
-// grow reports whether there is room for n more bytes. Once there was none the
-// share is empty.
+// grow reports whether there is room for n more bytes. After it has returned false, the share
+// is empty.
 func (s *share) grow(n int64) bool {
 	if s.budget == nil {
 		return true
@@ -97,7 +96,7 @@ func (s *share) release() {
 	}
 }
 
-// load waits for the room of piles that found none, and reads them back.
+// load waits for room for the piles that are in files, and reads them back.
 func (s *share) load(ctx context.Context, piles ...*pile) error {
 	if !s.full {
 		return nil
@@ -124,7 +123,7 @@ func (s *share) load(ctx context.Context, piles ...*pile) error {
 	return nil
 }
 
-// A spoolError is one of the temporary files.
+// A spoolError is an error of a temporary file.
 type spoolError struct{ err error }
 
 func (e *spoolError) Error() string {
@@ -134,21 +133,21 @@ func (e *spoolError) Error() string {
 func (e *spoolError) Unwrap() error { return e.err }
 
 func isSpool(err error) bool {
-	if err == nil { // as after most bodies: the variable below costs memory
+	if err == nil { // the usual case: the variable below costs an allocation
 		return false
 	}
 	var spool *spoolError
 	return errors.As(err, &spool)
 }
 
-// A pile is bytes that come in: in memory, or in a file where there is no room.
+// A pile collects bytes in memory, or in a file if there is no room.
 type pile struct {
 	share *share
 	b     []byte
 	file  *os.File
 	n     int64  // bytes in file
-	page  []byte // between a reader and file
-	most  int64  // that fill was to take
+	page  []byte // buffer between a reader and file
+	most  int64  // bytes that fill was allowed to take
 }
 
 func (p *pile) size() int64 {
@@ -158,7 +157,7 @@ func (p *pile) size() int64 {
 	return int64(len(p.b))
 }
 
-// fill takes what r has, up to one byte more than limit.
+// fill reads r to its end, but at most limit+1 bytes.
 func (p *pile) fill(r io.Reader, limit int64) error {
 	p.most = limit + 1
 	for p.size() <= limit {
@@ -180,11 +179,11 @@ func (p *pile) fill(r io.Reader, limit int64) error {
 	return nil
 }
 
-// room is where the next bytes go, at most so many.
+// room returns the buffer for the next bytes, at most that many.
 func (p *pile) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {
-			grown := make([]byte, len(p.b), len(p.b)+int(step)) // append would take more than asked for
+			grown := make([]byte, len(p.b), len(p.b)+int(step)) // append would allocate more
 			copy(grown, p.b)
 			p.b = grown
 		}
@@ -204,7 +203,7 @@ func (p *pile) room(most int64) ([]byte, error) {
 	return to[:min(int64(len(to)), most)], nil
 }
 
-// took says that bytes were written to where room said.
+// took adds bytes, which were written to the buffer that room returned.
 func (p *pile) took(bytes []byte) error {
 	if p.file == nil {
 		p.b = p.b[:len(p.b)+len(bytes)]
@@ -218,7 +217,6 @@ func (p *pile) took(bytes []byte) error {
 	return nil
 }
 
-// append takes bytes.
 func (p *pile) append(bytes []byte) error {
 	for len(bytes) > 0 {
 		room, err := p.room(math.MaxInt64)
@@ -234,7 +232,7 @@ func (p *pile) append(bytes []byte) error {
 	return nil
 }
 
-// cut leaves the first n bytes.
+// cut keeps only the first n bytes.
 func (p *pile) cut(n int64) {
 	if p.file != nil {
 		p.n = n
@@ -243,8 +241,8 @@ func (p *pile) cut(n int64) {
 	}
 }
 
-// spill moves the pile to a file. Where names can be removed while they are in
-// use, the file has none.
+// spill moves the pile to a file. The name of the file is removed at once if the system can
+// remove names of open files.
 func (p *pile) spill() error {
 	if p.file != nil {
 		return nil
@@ -259,7 +257,7 @@ func (p *pile) spill() error {
 	return p.took(b)
 }
 
-// reader reads a pile that is in a file.
+// reader returns a reader of a pile that is in a file.
 func (p *pile) reader() io.Reader { return io.NewSectionReader(p.file, 0, p.n) }
 
 // load reads the pile back into memory.
@@ -279,7 +277,7 @@ func (p *pile) load() error {
 func (p *pile) free() {
 	if p.file != nil {
 		p.file.Close()
-		os.Remove(p.file.Name()) // where it could not be removed before
+		os.Remove(p.file.Name()) // if it could not be removed before
 		p.file, p.page = nil, nil
 	}
 }

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A page that is nothing but a captcha is a challenge, whoever made it, and
-// also where it comes with status 200. A page with a captcha in it is not: who
-// writes to a site, or logs in, is asked for one beside fields to be filled in
-// and text to be read.
+// A page that is nothing but a captcha is a challenge of any maker, even if it comes with
+// status 200. A page that also has text to read or other fields to fill in is not: forms for
+// comments and logins have captchas, too.
 const (
-	maxCaptcha     = 128 << 10 // bytes of such a page
+	maxCaptcha     = 128 << 10 // bytes of the page
 	maxCaptchaText = 600       // bytes of text on it, blanks folded
 	maxCaptchaWays = 5         // links on it
 )
 
-// widgets are the marks of captchas in pages: of a class, a script's address or
-// an attribute. Each is documented by its maker.
+// widgets are the marks of captchas in pages: a class, a script's address or an attribute.
+// Each is documented by its maker.
 var widgets = []string{
 	"g-recaptcha", "/recaptcha/api.js", "/recaptcha/enterprise.js", // developers.google.com/recaptcha
 	"h-captcha", "hcaptcha.com/1/api.js", // docs.hcaptcha.com
@@ -28,15 +27,14 @@ var widgets = []string{
 	"frc-captcha", "smart-captcha", "smartcaptcha.yandexcloud.net", "captcha.js", "arkoselabs.com", "geetest.com",
 }
 
-// makers are pieces of the widgets: nearly every page that is none has none of
-// them.
+// makers are substrings of the widgets. Nearly every page without a captcha has none of them.
 var makers = []string{"captcha", "turnstile", "arkoselabs", "geetest"}
 
-// isCaptcha reports whether an HTML page is nothing but a captcha: one in a
-// form, with nothing else to fill in and next to no text.
+// isCaptcha reports whether an HTML page is nothing but a captcha: it has a captcha and a
+// form, no other field to fill in, and hardly any text.
 func isCaptcha(body []byte) bool {
-	// The links first: of nearly every page the first few hundred bytes show that it is
-	// none, and to look for the makers in all of it took a sixth of a crawl's time.
+	// The links are checked first: the first few hundred bytes of nearly every page show that it
+	// has too many, and searching whole pages for the makers took a sixth of a crawl's time.
 	if len(body) > maxCaptcha || hasMany(body, "<a ", maxCaptchaWays) || !slices.ContainsFunc(makers, func(m string) bool { return bytes.Contains(body, []byte(m)) }) {
 		return false
 	}
@@ -44,7 +42,7 @@ func isCaptcha(body []byte) bool {
 		form, widget bool
 		text, ways   int
 	}
-	hidden := "" // the element whose text nobody sees
+	hidden := "" // the open element whose text is not shown
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for seen.text <= maxCaptchaText && seen.ways <= maxCaptchaWays {
 		kind := z.Next()
@@ -75,7 +73,7 @@ func isCaptcha(body []byte) bool {
 	return false
 }
 
-// hasMany reports whether mark stands in b more than n times.
+// hasMany reports whether b contains mark more than n times.
 func hasMany(b []byte, mark string, n int) bool {
 	for ; n >= 0; n-- {
 		i := bytes.Index(b, []byte(mark))
@@ -87,8 +85,8 @@ func hasMany(b []byte, mark string, n int) bool {
 	return true
 }
 
-// toFillIn reports whether an element waits for somebody's words: the answer to
-// the captcha itself does not count.
+// toFillIn reports whether an element waits for input of the user. The field for the answer
+// to the captcha does not count.
 func toFillIn(t html.Token) bool {
 	switch t.Data {
 	case "select":
@@ -128,8 +126,8 @@ func attribute(t html.Token, name string) string {
 	return ""
 }
 
-// leadsToCaptcha reports whether a redirect sends the client to a captcha and
-// wants it back at target afterwards.
+// leadsToCaptcha reports whether a redirect sends the client to a captcha that leads back to
+// target.
 func leadsToCaptcha(status int, location, target string) bool {
 	if status/100 != 3 || len(location) > 16<<10 {
 		return false

@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// A challenge is the mark of an answer that stands in a page's place and asks
-// for a browser, or a human: the bot defence of a content delivery network.
-// This crawler answers none of them. It takes them as what they are for it: a
-// request to slow down.
+// A challenge is the mark of an answer that is sent instead of a page and demands a browser
+// or a human: the bot defence of a content delivery network. This crawler solves none of
+// them. A challenge counts as a request to slow down.
 //
-// A mark is one that pages which are served do not carry: the fields by which
-// a network names itself (X-Iinfo, X-DataDome, Akamai-GRN ...) are on all its
-// answers and mean nothing. A field counts before a text.
+// A mark must not occur on pages that are served: the fields by which a network names itself
+// (X-Iinfo, X-DataDome, Akamai-GRN ...) are on all its answers and mean nothing. Fields are
+// checked before texts.
 type challenge struct {
 	network string
 	status  []int  // nil: any; some come with 200
 	field   string // of the header
 	value   string // of the field, in any letter case
 	text    string // in the body, if field is empty
-	most    int    // bytes of a body with the text; a page that only speaks of it is longer
+	most    int    // bytes of a body with the text; a page that only mentions it is longer
 }
 
 var challenges = []challenge{
@@ -35,9 +34,8 @@ var challenges = []challenge{
 	// seen with 403 and with 429.
 	{network: "Vercel", field: "X-Vercel-Mitigated", value: "challenge"},
 
-	// Before it had the field above. The script /cdn-cgi/challenge-platform/
-	// alone is on pages that are served, too.
-	// https://docs.rs/parse-book-source/0.5.0/parse_book_source/fetch/fn.is_challenge.html
+	// Before Cloudflare had the field above. The script /cdn-cgi/challenge-platform/ alone is on
+	// pages that are served, too.
 	{network: "Cloudflare", status: []int{403, 429, 503}, text: "_cf_chl_opt", most: 128 << 10},
 	// https://docs.datadome.co/reference/validate-request (401 and 403);
 	// https://github.com/daijro/camoufox/issues/173 shows a page.
@@ -54,14 +52,14 @@ var challenges = []challenge{
 	{network: "HUMAN", status: []int{403, 429}, text: "px-captcha", most: 64 << 10},
 }
 
-// longestChallenge is the longest body that is looked through.
+// longestChallenge is the length in bytes of the longest body that is searched.
 var longestChallenge = slices.MaxFunc(challenges, func(a, b challenge) int { return a.most - b.most }).most
 
-// someCaptcha is who a captcha is by that bears no network's mark.
+// someCaptcha names the network of a captcha without a network's mark.
 const someCaptcha = "A captcha"
 
-// challengeOf names the network whose challenge an answer to target is; empty
-// where it is none.
+// challengeOf returns the name of the network whose challenge an answer to a request for
+// target is, or "" if it is not a challenge.
 func challengeOf(status int, header http.Header, body []byte, target string) string {
 	if leadsToCaptcha(status, header.Get("Location"), target) {
 		return someCaptcha
@@ -93,8 +91,8 @@ func challengeOf(status int, header http.Header, body []byte, target string) str
 	return ""
 }
 
-// isMarkup reports whether a body may be a challenge page: HTML, JSON for
-// clients that want that, or of no declared type.
+// isMarkup reports whether a body of mediaType may be a challenge page: HTML, JSON or plain
+// text, or no declared type.
 func isMarkup(mediaType string) bool {
 	switch mediaType {
 	case "", "text/html", "application/xhtml+xml", "application/json", "text/plain":
@@ -105,7 +103,7 @@ func isMarkup(mediaType string) bool {
 
 // A ChallengeError says that an answer is a challenge for browsers.
 type ChallengeError struct {
-	Network string // whose defence it is
+	Network string // as in "Cloudflare"; "A captcha" if not known
 	Status  int
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// acceptEncoding is sent with every request whose header is not plain.
+// acceptEncoding is sent with every request except those with plain header fields.
 const acceptEncoding = "gzip, br, zstd"
 
 // maxWindow is the largest window of zstd as a content coding (RFC 9659,
 // section 3).
 const maxWindow = 8 << 20
 
-// maxCodings is how many codings of one body are undone, one after the other.
+// maxCodings is the most codings of one body that are undone.
 const maxCodings = 3
 
 // idleDecoders is how many decoders of one coding are kept for the next body.
@@ -31,13 +31,13 @@ const maxCodings = 3
 const idleDecoders = 2
 
 // codingsOf returns the content codings of an answer in the order in which they were applied
-// (RFC 9110, section 8.4); none if the body is as it is. Names that are not registered with
-// IANA are mistakes of servers, and left out. The error is that of a registered coding that
-// is not built in, or of too many.
+// (RFC 9110, section 8.4), none if the body is not encoded. Names that are not registered
+// with IANA are mistakes of servers and are ignored. The error says that a registered coding
+// is not built in, or that there are too many.
 func codingsOf(h http.Header) (codings []string, err error) {
 	for _, value := range h["Content-Encoding"] {
 		for name := range strings.SplitSeq(value, ",") {
-			name, _, _ = strings.Cut(name, ";") // it has no parameters
+			name, _, _ = strings.Cut(name, ";") // codings have no parameters
 			switch name = strings.ToLower(strings.TrimSpace(name)); name {
 			case "x-gzip": // RFC 9110, section 8.4.1.3
 				codings = append(codings, "gzip")
@@ -49,17 +49,17 @@ func codingsOf(h http.Header) (codings []string, err error) {
 		}
 	}
 	if len(codings) > maxCodings {
-		return nil, &decodeError{fmt.Errorf("Content-Encoding names %d codings, of which %d are undone", len(codings), maxCodings)}
+		return nil, &decodeError{fmt.Errorf("Content-Encoding names %d codings, more than %d", len(codings), maxCodings)}
 	}
 	return codings, nil
 }
 
-// A decoder undoes one content coding (RFC 9110, section 8.4.1), of one body after the other.
+// A decoder undoes one content coding (RFC 9110, section 8.4.1). It is used for many bodies.
 type decoder struct {
 	coding string
 	undo   resetReader
-	in     *bufio.Reader // what undo reads from, unless that reads ahead
-	from   io.Reader     // what undo, or in, reads from
+	in     *bufio.Reader // undo reads from it; nil if undo has a buffer itself
+	from   io.Reader     // undo or in reads from it
 }
 
 type resetReader interface {
@@ -77,13 +77,13 @@ func newDecoder(coding string) *decoder {
 	case "br":
 		d.undo = new(brotli.Reader)
 	default:
-		// Only options out of their bounds are an error.
+		// NewReader fails only if an option is out of bounds.
 		d.undo, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	}
 	return d
 }
 
-// begin starts on what from has.
+// begin starts decoding the bytes of from.
 func (d *decoder) begin(from io.Reader) {
 	if d.from = from; d.in != nil {
 		d.in.Reset(from)
@@ -92,7 +92,7 @@ func (d *decoder) begin(from io.Reader) {
 	d.reset(from)
 }
 
-// reset lets undo begin anew. Its error is that of the first Read, too.
+// reset restarts undo. The first Read returns the same error again.
 func (d *decoder) reset(from io.Reader) error {
 	err := d.undo.Reset(from)
 	if z, ok := d.undo.(*gzip.Reader); ok {
@@ -101,8 +101,8 @@ func (d *decoder) reset(from io.Reader) error {
 	return err
 }
 
-// member goes on with the next member of a gzip file (RFC 1952, section 2.2). The error is
-// io.EOF if none follows: other bytes after the end of a coding do not count.
+// member starts the next member of a gzip file (RFC 1952, section 2.2). The error is io.EOF
+// if none follows: other bytes after the end of a coding are ignored.
 func (d *decoder) member() error {
 	if d.coding != "gzip" {
 		return io.EOF
@@ -113,14 +113,16 @@ func (d *decoder) member() error {
 	return d.reset(d.in)
 }
 
-// gzipMagic is how each member of a gzip file begins, with its only method.
+// gzipMagic is the beginning of each member of a gzip file: the magic number and the only
+// method.
 const gzipMagic = "\x1f\x8b\x08"
 
-// errBehind is that of a body that has to be whole.
+// errBehind is the error of a body that must be whole and has more bytes.
 var errBehind = errors.New("the body has bytes after the end of its content coding")
 
-// next goes on after the end of what undo has read: with the next member of a gzip file
-// (RFC 1952, section 2.2). The error is io.EOF if there is nothing more.
+// next starts the next member of a gzip file (RFC 1952, section 2.2) after the end of the
+// current one. The error is io.EOF if there are no more bytes, and errBehind if they are not
+// a member.
 func (d *decoder) next() error {
 	if d.in == nil {
 		if n, err := io.ReadFull(d.from, make([]byte, 1)); n == 0 {
@@ -143,13 +145,13 @@ func (d *decoder) close() {
 	}
 }
 
-// An inflater undoes the coding deflate, which is the format of zlib (RFC 9110, section
-// 8.4.1.2; RFC 1950). What does not begin as that is taken for bare deflate data (RFC 1951),
-// which some servers send, and browsers read.
+// An inflater undoes the coding deflate, which is the zlib format (RFC 9110, section 8.4.1.2;
+// RFC 1950). A body that does not begin as zlib data does is read as bare deflate data (RFC
+// 1951), which some servers send and browsers accept.
 type inflater struct {
 	in   *bufio.Reader
-	from io.Reader     // zlib or raw: found out by the first Read
-	zlib io.ReadCloser // nil until it was needed
+	from io.Reader     // zlib or raw: the first Read decides
+	zlib io.ReadCloser // nil before the first use
 	raw  io.ReadCloser
 }
 
@@ -174,7 +176,7 @@ func (z *inflater) begin() error {
 	if len(head) == 0 {
 		return err
 	}
-	err = nil                                                                          // one byte and its end are for the decoder
+	err = nil                                                                          // the decoder reports that one byte is too short
 	if len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 { // RFC 1950, section 2.2
 		if z.zlib == nil {
 			z.zlib, err = zlib.NewReader(z.in)
@@ -193,14 +195,14 @@ func (z *inflater) begin() error {
 	return err
 }
 
-// A decoding is a body whose codings are undone, the last one that was applied first.
+// A decoding undoes the codings of a body, the last one applied first.
 type decoding struct {
 	src    source
 	layers []*guarded // in the order in which they are undone
 	whole  bool       // see beWhole
 }
 
-// newDecoding returns a decoding with a decoder of each coding, which get returns.
+// newDecoding returns a decoding; get returns a decoder for each coding.
 func newDecoding(codings []string, get func(string) *decoder) *decoding {
 	d := &decoding{}
 	for i := len(codings) - 1; i >= 0; i-- {
@@ -209,8 +211,8 @@ func newDecoding(codings []string, get func(string) *decoder) *decoding {
 	return d
 }
 
-// begin starts on src. What one coding stands for that is not the last has the bound of what
-// comes over the wire.
+// begin starts decoding src. The output of each coding except the last has the same limit as
+// the bytes on the wire.
 func (d *decoding) begin(src source) io.Reader {
 	d.src = src
 	var from io.Reader = &d.src
@@ -224,16 +226,16 @@ func (d *decoding) begin(src source) io.Reader {
 	return from
 }
 
-// expect says that the Content-Length is length; negative if there is none. That it counts the
-// decoded bytes is a common mistake: more is not waited for then.
+// expect tells the decoding the Content-Length, which is negative if there is none. Some
+// servers count the decoded bytes: no more than length are waited for then.
 func (d *decoding) expect(length int64) {
 	if len(d.layers) == 1 {
 		d.layers[0].length = length
 	}
 }
 
-// beWhole says that the body ends where the source does: bytes after the end of a coding, or
-// too many on the wire, are an error.
+// beWhole makes it an error if bytes follow the end of a coding, or if too many bytes are on
+// the wire.
 func (d *decoding) beWhole() {
 	d.whole = true
 	for _, l := range d.layers {
@@ -241,7 +243,7 @@ func (d *decoding) beWhole() {
 	}
 }
 
-// cut reports whether err is that of a bound, where the body is taken as far as that.
+// cut reports whether err comes from a limit, so that the part of the body before it is used.
 func (d *decoding) cut(err error) bool {
 	if err == nil || d.whole {
 		return false
@@ -257,16 +259,16 @@ func (d *decoding) cut(err error) bool {
 	return false
 }
 
-// empty reports whether nothing came: an empty body is not compressed.
+// empty reports whether no byte was received: an empty body is not compressed.
 func (d *decoding) empty() bool { return d.src.err == nil && d.src.n == 0 }
 
-// blame turns an error of the last decoder into whose fault it is: an end that comes too
-// early is the connection's.
+// blame returns an error of the last decoder as a *decodeError, or as it is if the connection
+// is at fault: it ended too early.
 func (d *decoding) blame(err error) error {
 	if d.src.err != nil {
 		return d.src.err
 	}
-	for _, l := range d.layers { // a decoder says in its own words what the one before it said
+	for _, l := range d.layers { // a later decoder may replace the error of an earlier one
 		if l.err != nil && l.err != io.EOF {
 			err = l.err
 			break
@@ -278,9 +280,9 @@ func (d *decoding) blame(err error) error {
 	return &decodeError{err}
 }
 
-// decoders are those that no body uses. It is safe for concurrent use.
+// decoders keeps the decoders that no body uses. It is safe for concurrent use.
 type decoders struct {
-	mu   sync.Mutex // guards idle: visits take and give back side by side
+	mu   sync.Mutex // guards idle: visits run concurrently
 	idle map[string][]*decoder
 }
 
@@ -326,38 +328,38 @@ func (p *decoders) close() {
 // decodeError is an error of the coding, not of the connection.
 type decodeError struct{ error }
 
-// Unwrap returns what the decoder said.
+// Unwrap returns the decoder's error.
 func (e *decodeError) Unwrap() error { return e.error }
 
-// The bomb guard: a body may have any size up to the cap as long as it is
-// small, or comes from a fair number of bytes. Pages compress to a tenth, logs
-// and tables of numbers seldom below a fiftieth.
+// A decompression bomb is a body that is large and has a high ratio of decoded bytes to
+// received bytes. Pages compress to a tenth of their size, logs and tables of numbers seldom
+// to less than a fiftieth.
 const (
-	freeBytes = 4 << 20 // decoded bytes that need no bytes of the wire
-	maxRatio  = 100     // decoded bytes for each one of the wire, beyond that
+	freeBytes = 4 << 20 // decoded bytes that are allowed with any ratio
+	maxRatio  = 100     // decoded bytes for each byte on the wire, after freeBytes
 )
 
-// ErrBomb ends a body of more than 4 MiB that has a hundred times as many decoded bytes
-// as came over the wire.
+// ErrBomb is the error of a body of more than 4 MiB with more than a hundred decoded bytes
+// for each byte on the wire.
 var ErrBomb = errors.New("the body grows like a decompression bomb")
 
-// A guarded decoder ends a bomb early.
+// A guarded is a decoder that stops early if the body is a decompression bomb.
 type guarded struct {
 	*decoder
 	src    *source // of the whole body
-	n      int64   // bytes that it has decoded
-	most   int64   // bound of n; 0: none
+	n      int64   // bytes decoded so far
+	most   int64   // limit of n; 0: no limit
 	whole  bool    // see decoding.beWhole
 	length int64   // see decoding.expect
-	err    error   // that ended it; io.EOF for its end
+	err    error   // the error that ended it; io.EOF at its end
 }
 
 // Read implements io.Reader.
 func (g *guarded) Read(p []byte) (n int, err error) {
-	if g.err != nil { // a reader may have overlooked it, beside bytes
+	if g.err != nil { // a reader may ignore an error that is returned with bytes
 		return 0, g.err
 	}
-	// A decoder fills what it is given: in small portions it is stopped in time.
+	// A decoder fills the buffer that it gets; with small buffers it can be stopped in time.
 	n, err = g.undo.Read(p[:min(len(p), 64<<10)])
 	g.n += int64(n)
 	switch {
@@ -372,8 +374,8 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// end is what comes after the end of the coding: io.EOF, an error, or nil if there is more. A
-// decoder may take an error of what it reads from for the end.
+// end handles the end of the coding. It returns io.EOF, an error, or nil if more follows. A
+// decoder may take an error of its reader for the end.
 func (g *guarded) end() error {
 	if before, ok := g.from.(*guarded); ok && before.err != nil && before.err != io.EOF {
 		return before.err

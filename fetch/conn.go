@@ -15,22 +15,22 @@ import (
 
 const (
 	maxHeaderBytes = http1.MaxHead
-	idleTime       = 30 * time.Second // a connection that is not used is closed
+	idleTime       = 30 * time.Second // then an unused connection is closed
 )
 
-// conn is the one connection of a host. It speaks HTTP/1.1 by itself, and leaves HTTP/2 to
-// net/http.
+// A conn is the one connection of a host. It speaks HTTP/1.1 itself and uses net/http for
+// HTTP/2.
 type conn struct {
 	*dialing
 	h1   *http1.Conn // nil for HTTP/2
-	over *timed      // what h1 is on
+	over *timed      // the connection below h1
 	h2   *http.ClientConn
 
-	request  []byte        // the last of h1; used again
-	response http.Response // to that
-	unsent   bool          // not all of the request could be sent
+	request  []byte        // the last request of h1; the buffer is reused
+	response http.Response // to request
+	unsent   bool          // the request could not be sent as a whole
 
-	used                  time.Time // when the last answer had come; the server closes what is idle for long
+	used                  time.Time // when the last answer ended; servers close idle connections
 	tlsVersion, tlsCipher string
 }
 
@@ -41,7 +41,7 @@ func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
 		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
 		secure: site.Scheme() == "https", only1: h.only1, onTLS: func() { w.enter(phaseTLS) },
 	}
-	defer func() { d.onTLS = nil }() // it knows the exchange, and the connection outlives that
+	defer func() { d.onTLS = nil }() // it refers to the exchange, and the connection lives longer
 	raw, err := d.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (c *conn) speakH1(over net.Conn) {
 	c.h1 = http1.New(c.over)
 }
 
-// ask makes one request on the connection and notes in x what is known when the answer's
-// header is there. finish has to follow.
+// ask makes one request on the connection and records in x the data that is known when the
+// header of the answer has been read. The caller must call finish afterwards.
 func (c *conn) ask(w *watch, a ask, x *Exchange) (resp *http.Response, err error) {
 	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
 	if c.h2 != nil {
@@ -105,16 +105,16 @@ func (c *conn) askH2(w *watch, a ask, x *Exchange) (*http.Response, error) {
 	return resp, err
 }
 
-// beginning is how much of an answer that cannot be read is kept where nobody wants its
-// head: what it said counts all the same.
+// beginning is how many bytes of an unreadable head are kept if Options.KeepWire is not set:
+// its status and fields count all the same.
 const beginning = 4 << 10
 
 // maxRequest is the largest buffer for requests that a connection keeps.
 const maxRequest = 4 << 10
 
-// errUnasked is that of a kept connection on which the server speaks without taking the
-// request.
-var errUnasked = fmt.Errorf("the server spoke before it was asked again: %w", net.ErrClosed)
+// errUnasked is the error of a kept connection on which the server sends bytes without having
+// received the request.
+var errUnasked = fmt.Errorf("the server sent data before the next request: %w", net.ErrClosed)
 
 func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
 	if err := c.write(a); err != nil {
@@ -127,13 +127,13 @@ func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
 			x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 		}
 	}
-	c.unsent = c.h1.Send(c.request) != nil // there may be an answer all the same
+	c.unsent = c.h1.Send(c.request) != nil // the server may have answered all the same
 	got, err := c.h1.Receive(a.head)
 	head := c.h1.Head()
 	if keep {
 		x.ResponseHead = bytes.Clone(head)
 	}
-	if c.unsent && x.Reused && len(head) > 0 { // it was said to nobody
+	if c.unsent && x.Reused && len(head) > 0 { // it answers no request
 		x.ResponseHead, head, err = nil, nil, errUnasked
 	}
 	if err != nil {
@@ -149,11 +149,11 @@ func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
 	return &c.response, nil
 }
 
-// write makes the request for a: its target goes out as it was written, a proxy gets the
-// absolute form (RFC 9112, section 3.2.2).
+// write makes the request for a in c.request. Its target is sent as it was written; a proxy
+// gets the absolute form (RFC 9112, section 3.2.2).
 func (c *conn) write(a ask) (err error) {
 	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
-	if c.absolute() || strings.HasPrefix(target, "//") { // which may be taken for an authority
+	if c.absolute() || strings.HasPrefix(target, "//") { // could be read as an authority
 		target = a.url.Scheme() + "://" + authority + target
 	}
 	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
@@ -164,8 +164,8 @@ func (c *conn) write(a ask) (err error) {
 	return err
 }
 
-// finish ends the exchange that ask began, whatever came of it. It reports whether there
-// may be another one on the connection.
+// finish ends the exchange that ask began, even if that failed. It reports whether the
+// connection can be used for another one.
 func (c *conn) finish() bool {
 	if c.h2 != nil {
 		return true
@@ -178,8 +178,7 @@ func (c *conn) finish() bool {
 	return c.over.end() && again && !c.unsent
 }
 
-// usable reports whether a request may be sent on a connection that was kept: nothing has
-// been yet, so that looking is no try.
+// usable reports whether a kept connection can take a request. It sends nothing.
 func (c *conn) usable() bool {
 	if c.h2 != nil {
 		return c.h2.Available() > 0
@@ -195,8 +194,7 @@ func (c *conn) close() {
 	c.over.Close()
 }
 
-// protocol is an answer's protocol by the name that TLS negotiates it under
-// (RFC 7301, section 6).
+// protocol returns the name of an answer's protocol in TLS negotiation (RFC 7301, section 6).
 func protocol(resp *http.Response) string {
 	switch {
 	case resp.ProtoMajor == 2:
@@ -207,7 +205,7 @@ func protocol(resp *http.Response) string {
 	return "http/1.0"
 }
 
-// kept returns the connection if it can still be used.
+// kept returns the kept connection, or nil if there is none that can be used.
 func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil
@@ -219,15 +217,15 @@ func (h *host) kept() *conn {
 	return h.conn
 }
 
-// What a site may do to its connections.
+// Limits of the connections that a site may lose.
 const (
-	maxLost    = 3 // kept ones in a row that died under a request, until none is kept any more
-	maxRefused = 2 // requests in a row that were refused on new ones, and cost nothing
+	maxLost    = 3 // kept connections in a row that closed during a request; then none is kept any more
+	maxRefused = 2 // requests in a row that were refused on new connections without being counted as a failure
 )
 
-// lost takes note of a request that was not processed. On a kept connection
-// that costs nothing. On a new one it does when it happens again: such a site
-// would be asked for ever.
+// lost counts a request that was not processed. On a kept connection that has no consequence.
+// On a new one it becomes a failure after maxRefused requests: otherwise the requests to such
+// a site would never end.
 func (h *host) lost(x *Exchange) {
 	if x.Err.Stage != StageStale {
 		return
@@ -241,9 +239,8 @@ func (h *host) lost(x *Exchange) {
 	}
 }
 
-// answered takes note of an answer, and reports whether the connection may be
-// kept: a server that closes each one under its second request is asked once on
-// each.
+// answered counts an answer and reports whether the connection may be kept: to a server that
+// closes each connection at its second request, only one request is sent on each.
 func (h *host) answered(x *Exchange) bool {
 	h.refused = 0
 	if x.Reused {

@@ -6,15 +6,15 @@ import (
 )
 
 // Decode undoes the content codings of a body that was kept, or that another program has
-// fetched, without a Fetcher: gzip, deflate, br and zstd, by the names that Content-Encoding
-// has for them (RFC 9110, section 8.4.1; RFC 9659), at most three of them in a row, separated
-// by commas. Names that are not registered are left out; a body with no other is left as it
-// is. Memory is bounded by the window of each coding, 8 MiB for zstd and 16 for br, and a
-// decompression bomb ends with ErrBomb. The caller bounds how much is read in all.
+// fetched, without a Fetcher. codings has the names of Content-Encoding (RFC 9110, section
+// 8.4.1; RFC 9659) separated by commas: gzip, deflate, br and zstd, at most three of them.
+// Names that are not registered are ignored; a body without other codings is not changed.
+// Memory is bounded by the window of each coding, 8 MiB for zstd and 16 MiB for br, and a
+// decompression bomb ends with ErrBomb. The caller limits how much is read in all.
 //
-// The error is that of a registered coding that is not known here, or of more than three; an
-// error of Read says what is wrong with the body, and is io.ErrUnexpectedEOF for one that was
-// cut. Close must be called, and does not close r.
+// Decode fails if a registered coding is not built in, or if there are more than three. An
+// error of Read says what is wrong with the body; it is io.ErrUnexpectedEOF if the body was
+// cut. The caller must call Close, which does not close r.
 func Decode(codings string, r io.Reader) (io.ReadCloser, error) {
 	names, err := codingsOf(http.Header{"Content-Encoding": {codings}})
 	if err != nil {
@@ -28,7 +28,7 @@ func Decode(codings string, r io.Reader) (io.ReadCloser, error) {
 	return d, nil
 }
 
-// decoded is a body that is read without a Fetcher.
+// A decoded is a body that is decoded without a Fetcher.
 type decoded struct {
 	*decoding
 	out io.Reader

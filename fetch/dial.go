@@ -12,21 +12,21 @@ import (
 
 type dialKey struct{}
 
-// A dialing is one connection on its way.
+// A dialing opens one connection.
 type dialing struct {
 	opts   *Options
 	to     endpoint
 	target string // host and port of the site
 	secure bool   // the site speaks TLS
 	only1  bool   // HTTP/2 is not offered
-	onTLS  func() // called when the way to the site stands
+	onTLS  func() // called before the TLS handshake with the site
 
-	line *http1.Line // all goes over it
+	line *http1.Line // all bytes pass through it
 }
 
-// newTransport makes what speaks HTTP/2 over connections that stand and have agreed on it:
-// the one in the context, and no other. It pools nothing, follows nothing and repeats
-// nothing.
+// newTransport returns a transport that speaks HTTP/2 over the connection in the context,
+// which has negotiated that, and over no other. It pools no connections, follows no redirects
+// and repeats no requests.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -35,12 +35,12 @@ func newTransport() *http.Transport {
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		// What a server may send before anybody reads it.
+		// The most bytes that a server may send before they are read.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 512 << 10, MaxReceiveBufferPerConnection: 1 << 20},
 	}
 }
 
-// dial opens the way to the site: to its address, or through a proxy.
+// dial opens a connection to the site: to its address, or through a proxy.
 func (d *dialing) dial(ctx context.Context) (net.Conn, error) {
 	if d.to.proxy != nil {
 		return d.dialProxy(ctx)
@@ -48,7 +48,7 @@ func (d *dialing) dial(ctx context.Context) (net.Conn, error) {
 	return d.connect(ctx)
 }
 
-// connect opens a connection to the address, of the site or of the proxy.
+// connect opens a connection to the address of the site or of the proxy.
 func (d *dialing) connect(ctx context.Context) (net.Conn, error) {
 	c, err := d.opts.Network.DialContext(ctx, "tcp", d.to.addr.String())
 	if err != nil {
@@ -58,9 +58,9 @@ func (d *dialing) connect(ctx context.Context) (net.Conn, error) {
 	return d.line, nil
 }
 
-// dialTLS makes the connection to a site that is spoken to over TLS out of what leads there.
+// dialTLS makes the TLS handshake with the site over raw, and closes raw if that fails.
 func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) {
-	host, _, _ := net.SplitHostPort(d.target) // connect has joined them
+	host, _, _ := net.SplitHostPort(d.target) // net.JoinHostPort made it
 	d.onTLS()
 	protocols := []string{"h2", "http/1.1"}
 	if d.only1 {
@@ -74,8 +74,8 @@ func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) 
 	return c, nil
 }
 
-// absolute reports whether requests have the absolute form (RFC 9112, section
-// 3.2.2): those without TLS that a proxy forwards.
+// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2), as
+// those without TLS through a proxy that forwards them.
 func (d *dialing) absolute() bool {
 	return !d.secure && d.to.proxy != nil && !isSOCKS(d.to.proxy)
 }

@@ -12,16 +12,15 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A ConnectTo sends the connections meant for one host and port to another, as
-// curl's option of that name: so that a test or staging server can stand for
-// any host. Empty parts match everything, or change nothing.
+// A ConnectTo redirects the connections for one host and port to another, like curl's option
+// of that name, so that a test or staging server can replace any host. An empty Host or Port
+// matches any; an empty ToHost or ToPort changes nothing.
 type ConnectTo struct {
 	Host, Port     string // of the URL
-	ToHost, ToPort string // that is connected to
+	ToHost, ToPort string // of the connection
 }
 
-// ParseConnectTo reads HOST1:PORT1:HOST2:PORT2; IPv6 addresses stand in
-// brackets.
+// ParseConnectTo parses HOST1:PORT1:HOST2:PORT2; IPv6 addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
 	var parts []string
 	rest := s
@@ -45,7 +44,7 @@ func ParseConnectTo(s string) (ConnectTo, error) {
 	return c, nil
 }
 
-// Check reports a port that is none.
+// Check returns an error if a port is not a number from 1 to 65535.
 func (c ConnectTo) Check() error {
 	for _, port := range []string{c.Port, c.ToPort} {
 		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
@@ -55,7 +54,7 @@ func (c ConnectTo) Check() error {
 	return nil
 }
 
-// String returns c as ParseConnectTo takes it.
+// String returns c in the form that ParseConnectTo reads.
 func (c ConnectTo) String() string {
 	return bracket(c.Host) + ":" + c.Port + ":" + bracket(c.ToHost) + ":" + c.ToPort
 }
@@ -71,18 +70,18 @@ func unbracket(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// An endpoint is an address that may be dialled for a site. It comes only from
-// resolve, so that nothing is dialled that was not checked.
+// An endpoint is an address that may be dialled for a site. Only resolve makes endpoints, so
+// that every dialled address was checked.
 type endpoint struct {
 	addr   netip.AddrPort
-	site   netip.Addr // of the site; the zero Addr where only its proxy knows it
-	public bool       // the site is, or may be, at a public address, which it may share with others
-	name   string     // that was resolved to addr
-	proxy  *url.URL   // at addr; nil if the site itself is
+	site   netip.Addr // address of the site; the zero Addr if only its proxy knows it
+	public bool       // the site has, or may have, a public address, which others may share
+	name   string     // the name that was resolved to addr
+	proxy  *url.URL   // the proxy at addr; nil if the site is at addr
 }
 
-// resolve finds where site is served. The addresses that are refused are left
-// out; if that leaves none, the error says so.
+// resolve returns the addresses of site that may be dialled. If all are refused, the error is
+// an *AddressError.
 func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, error) {
 	host, port, named := f.connectTo(site)
 	if host == site.Host() && port == site.Port() {
@@ -112,8 +111,8 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 	return eps, nil
 }
 
-// connectTo is the host and the port that stand for a site, and whether the
-// host is one that Options.ConnectTo names.
+// connectTo returns the host and the port to connect to for a site, and whether
+// Options.ConnectTo names the host.
 func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named bool) {
 	host, port = site.Host(), site.Port()
 	for _, c := range f.opts.ConnectTo {
@@ -132,11 +131,11 @@ func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named
 	return host, port, named
 }
 
-// An AddressError is returned for a host that is served at private addresses
-// only, which a crawl talks to only where its operator allows it.
+// An AddressError is returned for a host that has only private addresses, unless
+// Options.AllowPrivate is set.
 type AddressError struct {
 	Host string
-	Addr netip.Addr // the zero Addr for a local name behind a proxy
+	Addr netip.Addr // the zero Addr for a local name that is reached through a proxy
 }
 
 func (e *AddressError) Error() string {
@@ -148,9 +147,8 @@ func (e *AddressError) Error() string {
 
 var guard = ssrf.New(ssrf.WithAnyPort())
 
-// Public reports whether a is an address of the public Internet by the IANA
-// special-purpose registries: not private, loopback, link-local, shared, or
-// another network's gateway.
+// Public reports whether a is an address of the public Internet by the IANA special-purpose
+// registries: not private, loopback, link-local, shared, or a gateway of another network.
 func Public(a netip.Addr) bool {
 	return a.IsValid() && a.Zone() == "" && guard.SafeAddr(a.Unmap()) == nil
 }

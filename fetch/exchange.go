@@ -8,62 +8,62 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An Exchange is one request and its answer, or what came of it instead.
+// An Exchange is one request with its answer, or with the error instead.
 type Exchange struct {
 	URL    frontier.URL
-	Robots bool // it asked for what has to be known before a page is asked for: robots.txt, tdmrep.json, or a license
-	Mining bool // of these it was no robots.txt
-	Head   bool // with HEAD: the answer has no body, and the fields about it are of the one that GET would bring
+	Robots bool // the request was for a robots.txt, a tdmrep.json or a license, which are read before a page is fetched
+	Mining bool // the request was for a tdmrep.json or a license
+	Head   bool // the method was HEAD: the answer has no body, and its header describes the body that GET would bring
 	Via    string
 
 	RequestHeader http.Header
 	Status        int    // 0 if there was no answer
 	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
-	Body          []byte // decoded; at most the cap; of one that broke off, as far as it came
-	Truncated     string // why Body is not the whole: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
-	WireBytes     int64  // of the content as it came
+	Body          []byte // decoded, up to the limit; of a body that broke off, the part that was received
+	Truncated     string // why Body is incomplete; empty if it is not: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
+	WireBytes     int64  // size of the content on the wire
 
-	// Wire is the content with its content coding, without the transfer coding
-	// (RFC 9112, section 7): what WARC keeps behind ResponseHead. Where there is
-	// no content coding it is Body itself. It ends where Body was cut; bytes
-	// that a server puts behind the end of a content coding are not waited for.
+	// Wire is the content with its content coding, without the transfer coding (RFC 9112, section
+	// 7), which a WARC file stores after ResponseHead. Without a content coding it is Body
+	// itself. It ends where Body was cut; bytes that a server sends after the end of a content
+	// coding are not waited for.
 	Wire []byte // with Options.KeepWire
 
-	// Request line, status line and fields, with the empty line behind them,
-	// with Options.KeepWire: as they were on the wire, in order and letter case
-	// (interim answers left out, credentials for a proxy, too). Where Proto is
-	// "h2" they are written anew in the form of HTTP/1.1, in the order of the
-	// names. A head that broke off is as long as it came.
+	// RequestHead and ResponseHead are the request or status line and the fields, up to the empty
+	// line, with Options.KeepWire. They are the bytes on the wire, in order and letter case,
+	// without interim answers and without credentials for a proxy. If Proto is "h2", they are
+	// written in the form of HTTP/1.1, in the order of the names. A head that broke off is as
+	// long as the part received.
 	RequestHead, ResponseHead []byte
 
-	Addr   netip.AddrPort // that was talked to; invalid behind a proxy, which alone knows
-	Proxy  string         // that was used, without credentials, as in "http://proxy.example:3128"
+	Addr   netip.AddrPort // address of the server; invalid with a proxy, since only the proxy knows it
+	Proxy  string         // the proxy used, without credentials, as in "http://proxy.example:3128"
 	Reused bool           // a kept connection was used
 
 	TLSVersion string // as crypto/tls names it: "TLS 1.3"; empty without TLS
 	TLSCipher  string // by its IANA name: "TLS_AES_128_GCM_SHA256"
 
-	Started   time.Time // from here on bytes may have been sent
+	Started   time.Time // no byte was sent before
 	FirstByte time.Time // of the answer; zero if there was none
 	Ended     time.Time
 
-	Asked frontier.Pause // that was to be kept before Started
+	Asked frontier.Pause // the pause that had to pass before Started
 
-	// Err says why there is no answer, or not the whole of one with a 2xx status; nil for the
-	// last try of a page that broke off, which is taken as far as it came. With any other
-	// status a body that is broken sets Truncated alone: the answer means the same without.
+	// Err says why there is no answer, or why the body of an answer with a 2xx status is
+	// incomplete. It is nil for the last try of a page that broke off, whose received part is
+	// used. With any other status a broken body only sets Truncated: the answer means the same
+	// without its body.
 	Err *Error
 
-	lent   *[]byte // that Body is in
-	share  share   // that Body has of the budget
-	broken []byte  // head of an answer that could not be read; nil if it could
+	lent   *[]byte // the scratch buffer that holds Body
+	share  share   // the part of the budget that Body has
+	broken []byte  // head of an answer that could not be parsed; nil if it could
 }
 
-// Release says that the visit is done with the exchange, whose body no longer
-// counts in Options.BodyBudget. With Options.Lend it also gives the memory of
-// Body, and of Wire where that is the same, back to the Fetcher: nothing may use
-// them any more.
+// Release ends the use of the exchange: its body no longer counts in Options.BodyBudget. With
+// Options.Lend it also returns the memory of Body, and of Wire if that is the same, to the
+// Fetcher: neither may be used afterwards.
 func (x *Exchange) Release() {
 	x.share.release()
 	if x.lent != nil {
@@ -73,13 +73,13 @@ func (x *Exchange) Release() {
 	}
 }
 
-// request is the exchange as the clocks see it.
+// request returns the times and the size of the exchange for the clocks.
 func (x *Exchange) request() *frontier.Request {
 	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended, Bytes: x.WireBytes}
 }
 
-// Trouble says whose fault it is that the exchange did not bring what was
-// asked for. What the answer says counts before what became of the rest of it.
+// Trouble returns whose fault it is that the exchange did not fetch its URL. The status of
+// the answer counts before an error in the rest of it.
 func (x *Exchange) Trouble() frontier.Trouble {
 	status, _ := x.answer()
 	switch {
@@ -95,14 +95,14 @@ func (x *Exchange) Trouble() frontier.Trouble {
 	return frontier.NoTrouble
 }
 
-// incomplete reports whether an answer with a 2xx status has lost the end of its body, and
-// some of that came.
+// incomplete reports whether the body of an answer with a 2xx status broke off after its
+// first bytes.
 func (x *Exchange) incomplete() bool {
 	return x.Err != nil && x.Err.Stage.ofBody() && x.Status/100 == 2 && len(x.Body) > 0
 }
 
-// answer is what the server said, in a head that could not be read as a whole,
-// too. The status is 0 if it said nothing.
+// answer returns the status and header of the answer, as far as they can be read if the head
+// as a whole cannot. The status is 0 if there is none.
 func (x *Exchange) answer() (int, http.Header) {
 	if x.Status == 0 && x.broken != nil {
 		return readHead(x.broken)
@@ -110,9 +110,9 @@ func (x *Exchange) answer() (int, http.Header) {
 	return x.Status, x.Header
 }
 
-// RetryAfter returns when the site may be asked again by its Retry-After fields,
-// whatever the status (RFC 9110, section 10.2.3, names three, and others have
-// it, too): the latest counts. It returns the zero time if there are none.
+// RetryAfter returns the time before which the site must not be asked again by its
+// Retry-After fields, or the zero time if there are none. Any status may have them (RFC 9110,
+// section 10.2.3, names three); the latest time counts.
 func (x *Exchange) RetryAfter() (latest time.Time) {
 	_, header := x.answer()
 	for _, value := range header["Retry-After"] {

@@ -13,22 +13,22 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Stage names where an exchange failed. The names are stable: they stand in
-// logs and fates.
+// A Stage names the point at which an exchange failed. The names are stable: logs and fates
+// contain them.
 type Stage string
 
-// The stages of a failure, in the order in which an exchange comes to them.
+// The stages of a failure, in the order in which an exchange reaches them.
 const (
 	StageDNS            Stage = "dns"
 	StageDNSTimeout     Stage = "dns-timeout"
 	StageAddress        Stage = "address" // not a public address
-	StageProxy          Stage = "proxy"   // no way through it
+	StageProxy          Stage = "proxy"   // no connection through the proxy
 	StageConnect        Stage = "connect"
 	StageConnectTimeout Stage = "connect-timeout"
 	StageTLS            Stage = "tls"
 	StageTLSTimeout     Stage = "tls-timeout"
-	StageStale          Stage = "stale" // not processed: a kept connection was closed under the request, or the server says so (RFC 9113, section 8.7)
-	StageCalm           Stage = "calm"  // the server broke it off and asks for rest: ENHANCE_YOUR_CALM (RFC 9113, section 7)
+	StageStale          Stage = "stale" // not processed: a kept connection was closed during the request, or the server says so (RFC 9113, section 8.7)
+	StageCalm           Stage = "calm"  // the server ended it to get fewer requests: ENHANCE_YOUR_CALM (RFC 9113, section 7)
 	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
 	StageProtocol       Stage = "protocol"    // no HTTP answer
@@ -37,8 +37,8 @@ const (
 	StageTruncated      Stage = "truncated"   // the connection broke within the body
 	StageBodyTimeout    Stage = "body-timeout"
 	StageTotalTimeout   Stage = "total-timeout"
-	StageChallenge      Stage = "challenge" // a whole answer, but one that asks for a browser
-	StageStopped        Stage = "stopped"   // by us
+	StageChallenge      Stage = "challenge" // the answer is complete, but a bot-challenge page
+	StageStopped        Stage = "stopped"   // by the crawler
 )
 
 // An Error says which exchange failed, at which stage, and why.
@@ -52,8 +52,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %v", e.URL, e.Stage
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// noConnection reports whether the site could not be reached at all, which
-// counts against the site and not against the page.
+// noConnection reports whether the site could not be reached at all, which counts as the
+// site's failure and not the page's.
 func (s Stage) noConnection() bool {
 	switch s {
 	case StageDNS, StageDNSTimeout, StageConnect, StageConnectTimeout, StageTLS, StageTLSTimeout, StageReset, StageProxy:
@@ -62,8 +62,8 @@ func (s Stage) noConnection() bool {
 	return false
 }
 
-// ofBody reports whether a failure at a stage leaves the status and the header of an answer
-// that has them as they are: only its body is broken, or does not end.
+// ofBody reports whether a failure at this stage concerns the body alone: the status and the
+// header of the answer are complete.
 func (s Stage) ofBody() bool {
 	switch s {
 	case StageEncoding, StageTruncated, StageBodyTimeout, StageTotalTimeout:
@@ -72,7 +72,7 @@ func (s Stage) ofBody() bool {
 	return false
 }
 
-// trouble is whose fault a failure at a stage is.
+// trouble returns whose fault a failure at this stage is.
 func (s Stage) trouble() frontier.Trouble {
 	switch {
 	case s.noConnection():
@@ -87,8 +87,8 @@ func (s Stage) trouble() frontier.Trouble {
 	return frontier.PageTrouble
 }
 
-// truncation is the word of WARC-Truncated (WARC 1.1, section 5.13) for an
-// answer that failed at a stage after its header.
+// truncation returns the value of WARC-Truncated (WARC 1.1, section 5.13) for an answer that
+// failed at stage s after its header.
 func truncation(s Stage) string {
 	switch s {
 	case StageBodyTimeout, StageTotalTimeout:
@@ -99,7 +99,7 @@ func truncation(s Stage) string {
 	return "unspecified"
 }
 
-// phase is how far an exchange has come.
+// A phase is the part of an exchange that is under way.
 type phase uint8
 
 const (
@@ -110,15 +110,15 @@ const (
 	phaseBody
 )
 
-// errPhase and errTotal are the causes with which our own time-outs cancel.
+// errPhase and errTotal are the causes with which the crawler's own time-outs cancel.
 var (
 	errPhase = errors.New("nothing happened within the time-out")
 	errTotal = errors.New("not done within the total time-out")
 )
 
-// stageOf classifies an error by why the exchange was ended, nil if it was not, by the
-// phase it came in and by what it says. kept is whether it is that of a kept connection on
-// which nothing came back.
+// stageOf returns the stage of an error. cause says why the exchange was ended, and is nil if
+// it was not; at is the phase of the error; kept says that the connection was a kept one on
+// which no byte was received.
 func stageOf(cause error, at phase, kept bool, err error) Stage {
 	var address *AddressError
 	var proxy *ProxyError
@@ -187,8 +187,8 @@ func isHeaderSize(err error) bool {
 	return errors.Is(err, http1.ErrHeadSize) || strings.Contains(err.Error(), "header list larger than")
 }
 
-// isBroken reports whether err says that the connection ended, rather than
-// that what came over it made no sense.
+// isBroken reports whether err says that the connection ended, rather than that the bytes
+// received made no sense.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return true
@@ -197,8 +197,8 @@ func isBroken(err error) bool {
 	return errors.As(err, &op)
 }
 
-// A streamError has the fields of that of net/http's HTTP/2, which errors.As
-// fills in by their names.
+// A streamError has the fields of the stream error of net/http's HTTP/2; errors.As fills them
+// in by their names.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -218,17 +218,17 @@ const (
 	textUnprocessedFirst = "received GOAWAY from server ErrCode:"
 )
 
-// isCalm reports whether a server ended a stream or the connection because it
-// is asked too much.
+// isCalm reports whether a server ended a stream or the connection because it gets too many
+// requests.
 func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanceYourCalm) }
 
-// wantsHTTP11 reports whether a server ended a stream or the connection because it wants to be
-// asked by HTTP/1.1.
+// wantsHTTP11 reports whether a server ended a stream or the connection because it wants
+// HTTP/1.1.
 func wantsHTTP11(err error) bool { return isCode(err, codeHTTP11Required, nameHTTP11Required) }
 
-// isCode reports whether a server ended a stream or the connection with an error code. Of a
-// connection only the text of the error says so; where a GOAWAY leaves out a stream that is
-// not the first, not even that.
+// isCode reports whether a server ended a stream or the connection with an error code. For a
+// connection only the text of the error has the code, and not even that if a GOAWAY leaves
+// out a stream other than the first.
 func isCode(err error, code uint32, name string) bool {
 	var stream streamError
 	if errors.As(err, &stream) {
@@ -238,8 +238,8 @@ func isCode(err error, code uint32, name string) bool {
 	return strings.Contains(text, "ErrCode:"+name) || strings.Contains(text, "ErrCode="+name+",")
 }
 
-// isUnprocessed reports whether a server says that it did nothing about a
-// request (RFC 9113, section 8.7).
+// isUnprocessed reports whether a server says that it did not process a request (RFC 9113,
+// section 8.7).
 func isUnprocessed(err error) bool {
 	var stream streamError
 	if errors.As(err, &stream) {

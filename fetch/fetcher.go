@@ -16,133 +16,130 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// DefaultMaxSize is Options.MaxSize where that is 0.
+// DefaultMaxSize is the default of Options.MaxSize, in bytes.
 const DefaultMaxSize = 16 << 20
 
-// Options of a Fetcher. Policy.Token and UserAgent are required, the rest has
-// polite defaults.
+// Options are the settings of a Fetcher. Policy.Token and UserAgent are required, the rest
+// has polite defaults.
 type Options struct {
-	Policy  robots.Policy  // how robots.txt is read, and for whom
-	Purpose robots.Purpose // what pages are for: one for which robots.txt, a license that it names, or tdmrep.json refuses that is not asked for; empty: not declared
+	Policy  robots.Policy  // how robots.txt is read, and for which product token
+	Purpose robots.Purpose // the declared use of the pages; a page is not fetched if robots.txt, a license that it names, or tdmrep.json refuses that use; empty: not declared
 
-	// OptOut says why a URL is not to be asked for, nor the robots.txt of its site for
-	// it; "": it may be. It is asked before anything else. An error of it is one of
-	// Get. nil: there is none.
+	// OptOut returns why u must not be requested, nor the robots.txt of its site for it; "" if it
+	// may be. It is called before all other checks. Get returns its error. nil: no URL is opted
+	// out.
 	OptOut func(frontier.URL) (why string, err error)
 
-	// Site says what holds for one site alone: asked before that is asked for anything,
-	// and again when the Fetcher has forgotten the site. It must be safe for concurrent
-	// use. An error of it is one of Get. nil: all sites are alike.
+	// Site returns the settings of one site. It is called before the first request to the site,
+	// and again after the Fetcher has forgotten the site. It must be safe for concurrent use.
+	// Get returns its error. nil: all sites have the same settings.
 	Site func(frontier.Site) (SiteOptions, error)
 
 	UserAgent string // header field; must hold the product token
 	From      string // header field (RFC 9110, section 10.1.2); may be empty
 
-	// Header holds further fields for every request, robots.txt included, such
-	// as Accept-Language. ParseHeader says which fields are refused. An Accept
-	// counts for pages only.
+	// Header holds further fields for every request, robots.txt included, such as
+	// Accept-Language. ParseHeader says which fields are refused. An Accept is sent for pages
+	// only.
 	Header http.Header
 
 	Network      Network        // nil: Direct
 	Snapshots    Snapshots      // nil: in memory
 	RootCAs      *x509.CertPool // nil: the system's
-	ConnectTo    []ConnectTo    // the first that matches counts
-	AllowPrivate bool           // talk to private addresses, too
+	ConnectTo    []ConnectTo    // the first that matches is used
+	AllowPrivate bool           // connect to private addresses, too
 
-	// Proxy names the proxy of a site; nil: none is used, whatever the
-	// environment says. What ConnectTo matches is connected to directly. The
-	// proxy may have any address. Only it knows those of the sites, which count as
-	// public: the clocks of hosts hold, those of addresses do not, and only the
-	// addresses and local names that a URL itself holds are refused as not public.
+	// Proxy returns the proxy of a site; nil: no proxy is used, even if the environment names
+	// one. Sites that ConnectTo matches are connected to directly. The proxy may have any
+	// address. Only it knows the addresses of the sites, which count as public: the clocks of
+	// hosts apply, those of addresses do not, and only addresses and local names in the URL
+	// itself are refused as not public.
 	Proxy ProxyFunc
 
-	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause of a body; 0: 30 s
+	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause within a body; 0: 30 s
 	MaxSize int64         // bytes of a decoded body; 0: DefaultMaxSize
 
-	// Bandwidth is the most that the bodies of all sites together take, in
-	// bytes per second as they come over the wire; 0: no limit. Time spent
-	// waiting for it counts as no site's. A server may lose patience all the
-	// same.
+	// Bandwidth is the most bytes per second that the bodies of all sites together may take, as
+	// counted on the wire; 0: no limit. The time spent waiting for it does not count in the
+	// time-outs of a site. A server may still close a connection that it finds too slow.
 	Bandwidth int64
 
-	// KeepWire captures each exchange as an archive wants it (WARC 1.1, section
-	// 6.3 and 6.4): Exchange.RequestHead, ResponseHead and Wire. It costs a copy
-	// of the bodies that come with a content coding.
+	// KeepWire records each exchange as an archive stores it (WARC 1.1, section 6.3 and 6.4):
+	// Exchange.RequestHead, ResponseHead and Wire. It costs a copy of the bodies that have a
+	// content coding.
 	KeepWire bool
 
-	// Lend lets the bodies of pages be given back by Release: it saves to make
-	// and clear memory for each. Exchanges then share the fields of their requests,
-	// too, which nobody may change.
+	// Lend reuses the memory of the bodies of pages after Release, which saves allocating and
+	// clearing memory for each. Exchanges then also share the header fields of their requests,
+	// which must not be changed.
 	Lend bool
 
-	// BodyBudget is how many bytes the bodies of pages have in memory, all visits
-	// together and from their first byte to Result.Release; 0: no bound. A body
-	// for which there is no room is read into a file of TempDir, and waits
-	// there; one body always finds room, whatever its size. The first 256 KiB
-	// of a body do not count, nor does a robots.txt.
+	// BodyBudget is the most bytes of memory that the bodies of pages take in all visits
+	// together, from their first byte to Result.Release; 0: no limit. A body without room is
+	// read into a file of TempDir and waits there; one body always gets room, even if it is
+	// larger than the budget. The first 256 KiB of a body do not count, nor does a robots.txt.
 	BodyBudget int64
 	TempDir    string // empty: the system's
 
-	MaxHosts int // per-host fetchers kept in memory, beside those at work; 0: 4096. They are fewer where the robots.txt of their sites are large
+	MaxHosts int // per-host fetchers kept in memory, without those in use; 0: 4096. Fewer are kept if the robots.txt of their sites are large
 	MaxIdle  int // kept connections; 0: 1024
 	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
 
 	maxRules int // set in tests
 }
 
-// Snapshots keeps the robots.txt of each site, and the license documents that these name,
-// for longer than memory does.
+// Snapshots stores the robots.txt of each site, and the license documents that they name, for
+// longer than the Fetcher keeps them in memory.
 type Snapshots interface {
-	// Snapshot returns the last snapshot of site, nil if there is none.
+	// Snapshot returns the last snapshot of site, or nil if there is none.
 	Snapshot(site frontier.Site) (*robots.Snapshot, error)
 	// PutSnapshot adds a snapshot, which must not be changed afterwards.
 	PutSnapshot(site frontier.Site, s *robots.Snapshot) error
-	// License returns the last snapshot of the license document at u, nil if there is none.
+	// License returns the last snapshot of the license document at u, or nil if there is none.
 	License(u frontier.URL) (*robots.Snapshot, error)
 	// PutLicense adds a snapshot, which must not be changed afterwards.
 	PutLicense(u frontier.URL, s *robots.Snapshot) error
 }
 
-// A Fetcher holds a per-host fetcher for each site that was talked to lately.
-// It is safe for concurrent use; for one site the frontier's turns see to it
-// that there is one visit at a time.
+// A Fetcher holds a per-host fetcher for each site that was visited lately. It is safe for
+// concurrent use. The frontier's turns ensure that each site has one visit at a time.
 type Fetcher struct {
 	opts      Options
 	transport *http.Transport
 	decoders  decoders
 	bodies    *budget // nil for no bound
-	mines     bool    // Options.Purpose makes use of mining
-	licensed  bool    // Options.Purpose makes a use of which licenses speak
+	mines     bool    // Options.Purpose includes text and data mining
+	licensed  bool    // Options.Purpose includes a use that licenses can refuse
 	licenses  *licenses
 	throttle  *throttle // nil for no limit
 	names     *names
 
-	usual       *settings // of sites that have none of their own
+	usual       *settings // of sites without settings of their own
 	plainHeader http.Header
 
-	// mu guards what follows, and the lists that a host is in. The host itself is its
-	// visit's; without one trim may close its connection, with mu held, so that no
+	// mu guards the fields below and the lists that a host is in. A host itself belongs to its
+	// visit. If it has no visit, trim may close its connection while it holds mu, so that no
 	// visit begins meanwhile.
 	mu     sync.Mutex
 	sites  map[frontier.Site]*listed // all hosts that are remembered
-	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest at the back
-	open   list.List                 // of the hosts that no visit uses, those with a kept connection, in the same order: their number is bounded by itself
-	rules  int                       // bytes of robots.txt that hosts in unused have
+	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest unused at the back
+	open   list.List                 // *listed of hosts that no visit uses and that have a kept connection, in the same order; it has its own limit
+	rules  int                       // bytes of robots.txt of the hosts in unused
 }
 
-// maxRules is how many bytes of robots.txt unused hosts have in memory: each may
-// have two copies of 500 KiB, and what was made of them.
+// maxRules is how many bytes of robots.txt unused hosts may have in memory: each may have two
+// copies of 500 KiB and their parsed forms.
 const maxRules = 32 << 20
 
-// A listed is a host, and its place in the lists of the Fetcher.
+// A listed is a host with its elements in the lists of the Fetcher.
 type listed struct {
 	host   *host
-	unused *list.Element // in unused; nil while a visit has the host, or only the host knows its chain
+	unused *list.Element // in unused; nil while a visit uses the host, or while the host has a chain, which is stored nowhere else
 	open   *list.Element // in open
 	rules  int           // of the host, in Fetcher.rules
 }
 
-// New makes a Fetcher.
+// New returns a Fetcher with the given options. It fails if they are invalid.
 func New(opts Options) (*Fetcher, error) {
 	for _, token := range append([]string{opts.Policy.Token}, opts.Policy.Aliases...) {
 		if err := opts.Policy.Dialect.CheckToken(token); err != nil {
@@ -164,7 +161,7 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.Snapshots == nil {
 		opts.Snapshots = NewMemorySnapshots()
 	}
-	// What is added to them, or multiplied, stays a number.
+	// The limits leave room to add to the values and to multiply them.
 	opts.Timeout = min(positive(opts.Timeout, 30*time.Second), math.MaxInt64/16)
 	opts.MaxSize = min(positive(opts.MaxSize, DefaultMaxSize), math.MaxInt64/2)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
@@ -191,28 +188,27 @@ func positive[T ~int | ~int64](n, def T) T {
 	return n
 }
 
-// Get visits the site of turn: it makes at most one request by the turn's own
-// right, and says what the turn came to. It does not finish the turn. An error
-// is one of the Snapshots, of this machine (out of open files), of a proxy that
-// refuses the credentials (*ProxyError), or a misuse, never the site's. The
-// Result may hold an exchange all the same, of which the outcome tells.
+// Get visits the site of turn: it makes at most one request to the site and returns the
+// outcome to pass to Turn.Finish. It does not finish the turn. An error comes from the
+// Snapshots, from this machine (too many open files), from a proxy that refuses the
+// credentials (*ProxyError), or from a misuse, never from the site. The Result may contain an
+// exchange in spite of an error, and its outcome then includes that exchange.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page of which a copy is at hand: the server is asked
-// to send it only if it has changed (RFC 9110, section 13.1). Otherwise the
-// page is an Exchange with status 304 and no body, which a server may also
-// answer on its own.
+// Revalidate is Get for a page of which the caller has a copy: the server is asked to send
+// the page only if it has changed (RFC 9110, section 13.1). If it has not, the Exchange has
+// status 304 and no body. A server may also send that status without having been asked.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.giveBack(h)
 	return h.get(ctx, turn, copy)
 }
 
-// Longest is how long one request may take until [frontier.Turn.Received] is called, if so
-// many visits are under way at once: the time-outs, and the wait of one read of each visit
-// for [Options.Bandwidth], up to an hour. A site is reserved for as long.
+// Longest returns how long one request may take until it calls [frontier.Turn.Received], if
+// that many visits are under way at once: the time-outs, and the wait of one read of each
+// visit for [Options.Bandwidth], up to an hour. A site is reserved for as long.
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {
@@ -236,8 +232,7 @@ func (f *Fetcher) Close() {
 	f.decoders.close()
 }
 
-// host takes the per-host fetcher of site. The right to the site is the right
-// to its host.
+// host returns the per-host fetcher of site for the visit that has the right to the site.
 func (f *Fetcher) host(site frontier.Site) *host {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -250,7 +245,7 @@ func (f *Fetcher) host(site frontier.Site) *host {
 	return l.host
 }
 
-// unlist takes a host out of the lists. It requires that mu is held.
+// unlist removes a host from the lists. The caller must hold mu.
 func (f *Fetcher) unlist(l *listed) {
 	if l.unused != nil {
 		f.unused.Remove(l.unused)
@@ -262,13 +257,13 @@ func (f *Fetcher) unlist(l *listed) {
 	l.unused, l.open, l.rules = nil, nil, 0
 }
 
-// giveBack gives a host back, before the right to its site is given back.
+// giveBack ends the use of a host. It is called before the right to its site is released.
 func (f *Fetcher) giveBack(h *host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
 	if h.chain != nil || h.miningWay != nil {
-		h.unload() // nobody else knows the chain, but the rules can be had again
+		h.unload() // the chain is stored nowhere else; the rules can be loaded again
 	} else {
 		l.unused, l.rules = f.unused.PushFront(l), h.rulesSize()
 		f.rules += l.rules
@@ -279,8 +274,8 @@ func (f *Fetcher) giveBack(h *host) {
 	f.trim(time.Now())
 }
 
-// trim closes connections that are too many or were idle for too long, and
-// forgets the hosts that are too many, or have too much.
+// trim closes connections that are too many or idle for too long, and forgets hosts if there
+// are too many or their rules take too much memory.
 func (f *Fetcher) trim(now time.Time) {
 	for e := f.open.Back(); e != nil; e = f.open.Back() {
 		l := e.Value.(*listed)

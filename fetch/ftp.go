@@ -16,8 +16,8 @@ import (
 	"github.com/jlaffaye/ftp"
 )
 
-// Replies of an FTP server (RFC 959, section 4.2) in terms of HTTP, so that
-// what follows has one language.
+// statusOfReply returns the HTTP status that corresponds to a reply of an FTP server (RFC
+// 959, section 4.2).
 func statusOfReply(code int) int {
 	switch {
 	case code == ftp.StatusNotLoggedIn, code == ftp.StatusStorNeedAccount:
@@ -30,9 +30,9 @@ func statusOfReply(code int) int {
 
 var errControl = errors.New("the path has control characters, which FTP commands cannot hold")
 
-// retrieve asks an FTP server for a file: anonymous, passive, read-only (RFC
-// 1635). Whatever address the server names for the data, only the one that the
-// turn is bound to is dialled.
+// retrieve fetches a file from an FTP server: anonymous, passive, read-only (RFC 1635). The
+// data connection goes to the address that the turn is bound to, even if the server names
+// another one.
 func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a ask) error {
 	file, _, _ := strings.Cut(a.url.Target(), "?")
 	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
@@ -92,8 +92,8 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 	return h.take(ctx, w, x, b, err)
 }
 
-// An ftpSession opens the connections of one exchange, and closes them with it: the
-// next one of the site opens its own.
+// An ftpSession opens the connections of one exchange and closes them at its end: the next
+// exchange of the site opens its own.
 type ftpSession struct {
 	ctx     context.Context
 	network Network
@@ -103,7 +103,7 @@ type ftpSession struct {
 }
 
 func (s *ftpSession) dial(network, address string) (net.Conn, error) {
-	_, port, _ := net.SplitHostPort(address) // the client has joined them
+	_, port, _ := net.SplitHostPort(address) // net.JoinHostPort made it
 	c, err := s.network.DialContext(s.ctx, network, net.JoinHostPort(s.to.addr.Addr().String(), port))
 	if err != nil {
 		return nil, err
@@ -124,18 +124,18 @@ func (s *ftpSession) close() {
 	}
 }
 
-// maxReply is the most that is read of what a server says to one command: the
-// client keeps it all. The data have the bound of a body.
+// maxReply is the most bytes that are read of the reply to one command, since the client
+// keeps it all in memory. The data connection has the limit of a body.
 const maxReply = 64 << 10
 
 var errReply = errors.New("the server's reply is longer than 64 KiB")
 
-// ftpConn has the remote address in the form that the client insists on.
+// An ftpConn is a connection with the type of remote address that the client requires.
 type ftpConn struct {
 	net.Conn
 	remote *net.TCPAddr
-	most   int // bytes of one reply
-	read   int // since the last command
+	most   int // limit of the bytes of one reply
+	read   int // bytes read since the last command
 }
 
 func (c *ftpConn) RemoteAddr() net.Addr { return c.remote }
@@ -147,7 +147,7 @@ func (c *ftpConn) Write(p []byte) (int, error) {
 
 func (c *ftpConn) Read(p []byte) (int, error) {
 	if c.read >= c.most {
-		c.Conn.Close() // the client would say good-bye, and wait for what is said to that
+		c.Conn.Close() // else the client would send QUIT and wait for the reply
 		return 0, errReply
 	}
 	n, err := c.Conn.Read(p)

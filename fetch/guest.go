@@ -9,20 +9,18 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// rulesTarget may be asked of every site, whatever its rules are (RFC 9309,
+// rulesTarget may be requested from every site, whether its rules allow it or not (RFC 9309,
 // section 2.2.2).
 const rulesTarget = "/robots.txt"
 
-// askOther asks another site for a, to which the robots.txt of this one
-// redirects.
+// askOther sends a to another site, to which the robots.txt of this one redirects.
 //
-// Anybody may redirect his robots.txt anywhere. Any other target than
-// /robots.txt is therefore asked for only if the robots.txt of the site that it
-// leads to allows it, as for a page; otherwise the redirect leads nowhere, and
-// robots.txt is unreachable. RFC 9309, section 2.3.1.2, does not speak of it;
-// Google takes a chain with a disallowed URL for a missing robots.txt
-// (https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt),
-// which would open this site. Redirects within one site are its own matter.
+// A site can redirect its robots.txt to any URL. A target other than /robots.txt is therefore
+// requested only if the robots.txt of the target's site allows it, as for a page; otherwise
+// the redirect fails and robots.txt is unreachable. RFC 9309, section 2.3.1.2, does not cover
+// this; Google treats a chain with a disallowed URL as a missing robots.txt
+// (https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt), which
+// would open this site. Redirects within one site are not checked.
 func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Result) (x *Exchange, failure string, err error) {
 	hop, err := turn.Hop(a.url.Site())
 	if errors.Is(err, frontier.ErrExcluded) {
@@ -40,7 +38,7 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Re
 		access, err = other.admits(ctx, hop, a.url, res, &end)
 	}
 	switch {
-	case access == robots.Defer: // also where err is set
+	case access == robots.Defer: // also if err is set
 	case access == robots.Disallow:
 		x, failure = &Exchange{URL: a.url, Status: h.chain.status, Ended: time.Now()}, failRedirect
 	default:
@@ -55,10 +53,10 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Re
 	return x, failure, errors.Join(err, ferr)
 }
 
-// admits says whether a guest may ask for u by the robots.txt of this site.
-// Where that has to be asked first, doing so is the hop's one request, and
-// robots.Defer says that the guest has to come again. What cannot be known is
-// forbidden.
+// admits returns whether the robots.txt of this site allows a request for u on behalf of
+// another site. If that robots.txt has to be fetched first, the hop's one request does so,
+// and the result is robots.Defer: the other site has to try again. A u whose rules cannot be
+// known is disallowed.
 func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) (robots.Access, error) {
 	if err := h.load(); err != nil {
 		return robots.Defer, err
@@ -92,8 +90,8 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	return robots.Defer, nil // the next hop asks for u
 }
 
-// busyFor is when a site asks again for the right of another one that is in use:
-// nothing tells it when that ends.
+// busyFor is the pause before a site tries again to get the right to another one that is in
+// use: it is not told when that use ends.
 const busyFor = time.Second
 
 // later is notYet for the right of another site.

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ownFields are those that Options.Header may not hold, and what to do
-// instead.
+// ownFields are the fields that Options.Header may not hold, each with the reason.
 var ownFields = map[string]string{
 	"Host":       "it is the host of each URL",
 	"User-Agent": "it is made from the name and the contact of the crawler, so that site owners know whom to ask",
@@ -47,14 +46,14 @@ var ownFields = map[string]string{
 const (
 	perConnection = "it concerns the connection, not the page (RFC 9110, section 7.6.1)"
 	noBody        = "requests have no content"
-	onlyWhole     = "pages are asked for as a whole; what changed since is asked for by the crawler itself"
+	onlyWhole     = "pages are always requested whole; the crawler sends its own conditions"
 	secret        = "every site of the crawl would get it; this crawler logs in nowhere"
-	disguise      = "it would say that somebody else asks"
+	disguise      = "it would name another client"
 )
 
-// ParseHeader reads header fields, each written "Name: value". It refuses what
-// RFC 9110 does not permit, and the fields that this package sends itself or
-// that would change what a request is.
+// ParseHeader parses header fields, each written "Name: value". It returns an error for
+// fields that RFC 9110 does not permit, that this package sends itself, or that would change
+// the meaning of a request.
 func ParseHeader(lines []string) (http.Header, error) {
 	h := http.Header{}
 	for _, line := range lines {
@@ -76,8 +75,7 @@ func cutField(line string) (name, value string, ok bool) {
 	return "", "", false
 }
 
-// CheckHeader says what is wrong with header fields for Options.Header, as
-// ParseHeader does.
+// CheckHeader returns an error if Options.Header may not hold h, as ParseHeader does.
 func CheckHeader(h http.Header) error {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
@@ -95,20 +93,20 @@ func CheckHeader(h http.Header) error {
 	return nil
 }
 
-// Validators tell which copy of a page its caller has (RFC 9110, section 8.8):
-// the fields ETag and Last-Modified as they came with it. Either may be empty.
+// Validators identify the copy of a page that the caller has (RFC 9110, section 8.8): the
+// fields ETag and Last-Modified of that copy. Either may be empty.
 type Validators struct {
 	ETag, LastModified string
 }
 
-// maxValidator is the longest validator that is sent, in bytes: some servers
-// give whole tokens as ETag, and refuse them as too long.
+// maxValidator is the longest validator that is sent, in bytes: some servers send whole
+// tokens as ETag, and refuse them later as too long.
 const maxValidator = 1 << 10
 
-// condition returns header, or a copy that asks only for what has changed
-// since. If-None-Match goes before If-Modified-Since for a server that knows
-// both (RFC 9110, section 13.2.2). An ETag of "*" is none: as a condition it would hold
-// of no page that there is (section 13.1.2).
+// condition returns header, or a copy with conditions that ask for the page only if it has
+// changed. Servers that know both evaluate If-None-Match before If-Modified-Since (RFC 9110,
+// section 13.2.2). An ETag of "*" is ignored: as a condition it would be false for every
+// existing page (section 13.1.2).
 func (v Validators) condition(header http.Header) http.Header {
 	etag, modified := sendable(v.ETag) && v.ETag != "*", sendable(v.LastModified)
 	if !etag && !modified {

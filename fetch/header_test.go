@@ -22,7 +22,7 @@ func TestParseHeader(t *testing.T) {
 		"host: x": "host of each URL", "User-Agent: x": "the name and the contact", "From: x": "the contact", "accept-encoding: x": "coding",
 		"Connection: close": "connection", "TE: trailers": "connection", "Content-Length: 1": "no content",
 		"Range: bytes=0-1": "whole", "If-None-Match: x": "whole", "Cookie: a=b": "every site", "Authorization: x": "every site",
-		"Proxy-Authorization: x": "host of the proxy", "X-Forwarded-For: 1.2.3.4": "somebody else",
+		"Proxy-Authorization: x": "host of the proxy", "X-Forwarded-For: 1.2.3.4": "another client",
 	} {
 		if _, err := ParseHeader([]string{line}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", line, err, want)

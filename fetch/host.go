@@ -16,70 +16,69 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A host is the per-host fetcher of one site. Whoever has the right to the
-// site, by its turn or by a hop, has the host to himself: it needs no lock. Between
-// two visits only the Fetcher touches it, to close its connection or forget it.
+// A host is the per-host fetcher of one site. It has no lock: only the visit that has the
+// right to the site, by its turn or by a hop, uses it. Between two visits only the Fetcher
+// uses it, to close its connection or to forget it.
 type host struct {
 	fetcher  *Fetcher
 	site     frontier.Site
 	settings *settings // nil before settle
 
-	// conn is the one connection to the site: kept between visits, nil where the last
-	// was closed. exchange opens it and drop alone closes it, so that no answer is
-	// read from one whose last answer was not read to its end.
+	// conn is the one connection to the site. It is kept between visits, and nil after it was
+	// closed. exchange opens it and only drop closes it, so that no answer is read from a
+	// connection whose last answer was not read to its end.
 	conn     *conn
-	only1    bool // the site wants to be asked by HTTP/1.1 (RFC 9113, section 7)
-	lostKept int  // kept connections in a row that died under a request
-	refused  int  // requests in a row that were not processed on a new one
+	only1    bool // the site wants HTTP/1.1 (RFC 9113, section 7)
+	lostKept int  // kept connections in a row that closed during a request
+	refused  int  // requests in a row that were not processed on a new connection
 
-	// failed are addresses to which connecting failed; never all that are known:
-	// endpoint clears it then. avoid alone adds to it.
+	// failed are the addresses to which connecting failed. Only avoid adds to it. It never
+	// contains all known addresses: endpoint clears it then.
 	failed []netip.Addr
 
-	// What is known of robots.txt. loaded says that snapshot was looked up: before
-	// that nil means nothing, then that robots.txt was never asked. Who changes
-	// snapshot clears group, which is compiled from it when it is needed.
+	// The rules of the site. snapshot is nil before loaded is set, and afterwards if robots.txt
+	// was never fetched. Code that changes snapshot must clear group, which is compiled from it
+	// when it is needed.
 	loaded   bool
 	snapshot *robots.Snapshot
 	group    *robots.Group
-	mining   *robots.TDMRep // of snapshot.Mining, made when it is needed
+	mining   *robots.TDMRep // parsed from snapshot.Mining when it is needed
 
-	// licenses are the documents that namedBy, a group of robots.txt, names.
+	// licenses are the license documents that namedBy, a group of robots.txt, names.
 	licenses []frontier.URL
 	namedBy  *robots.Group
 
-	// chain is the redirects of a robots.txt that is being fetched, over several
-	// turns: nothing else is asked of the site while it is set, and the Fetcher does
-	// not forget the host, as nobody else knows it.
+	// chain is the redirects of a robots.txt that is being fetched, over several turns. While it
+	// is set, the site gets no other request, and the Fetcher does not forget the host: the
+	// chain is stored nowhere else.
 	chain *chain
 
-	// miningWay is the same of a tdmrep.json; it never leaves the site.
+	// miningWay is the same for a tdmrep.json; it never leaves the site.
 	miningWay *chain
 }
 
-// A Result is what a visit to a site came to.
+// A Result is the result of a visit to a site.
 type Result struct {
 	Exchanges []*Exchange      // every request that was made, robots.txt included, in order
-	Page      *Exchange        // of these, the entry's own, if the server answered it
-	Verdict   robots.Verdict   // on the entry; Defer where robots.txt had to be asked first
+	Page      *Exchange        // the entry's own exchange, one of Exchanges; nil if the server did not answer it
+	Verdict   robots.Verdict   // on the entry; Defer if robots.txt had to be fetched first
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
-	Rules     *robots.Group    // what it tells this crawler; nil where it had to be asked first
-	Mining    *robots.TDMRep   // what the site's tdmrep.json says; nil where that was not asked for
-	Licenses  robots.Licenses  // what the license documents say that robots.txt names, where they were asked for
-	Outcome   frontier.Outcome // for the turn; a page's links are missing
+	Rules     *robots.Group    // its rules for this crawler; nil if it had to be fetched first
+	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if that was not fetched
+	Licenses  robots.Licenses  // the terms of the license documents that robots.txt names, if they were fetched
+	Outcome   frontier.Outcome // to pass to Turn.Finish; the links of a page are not in it
 }
 
-// Release releases all exchanges. It must be called where Options.BodyBudget is
-// set, once nothing more is made of them; their bodies may be used on, unless
-// they are lent.
+// Release releases all exchanges. It must be called after their use if Options.BodyBudget is
+// set; their bodies may still be used, unless Options.Lend is set.
 func (r *Result) Release() {
 	for _, x := range r.Exchanges {
 		x.Release()
 	}
 }
 
-// get makes the turn's one request: for robots.txt, if the copy at hand is
-// stale, else for the entry, if the rules allow it.
+// get makes the turn's one request: for robots.txt if the copy at hand is stale, otherwise
+// for the entry if the rules allow it.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
@@ -127,7 +126,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	return res, err
 }
 
-// optedOut says why u is not to be asked for; "" if it may be.
+// optedOut returns why u must not be requested, or "" if it may be.
 func (f *Fetcher) optedOut(u frontier.URL) (why string, err error) {
 	if f.opts.OptOut == nil {
 		return "", nil
@@ -135,8 +134,8 @@ func (f *Fetcher) optedOut(u frontier.URL) (why string, err error) {
 	return f.opts.OptOut(u)
 }
 
-// refuses reports whether the rules in force refuse the purpose for u, and by what.
-// It never allows anything: it is asked only about what they allow.
+// refuses reports whether the rules in force refuse the purpose for u, and by which
+// statement. It is called only for a u that the rules allow.
 func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 	if h.fetcher.opts.Purpose == "" {
 		return by, false
@@ -144,14 +143,14 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 	return h.group.Signals(u.Target()).Refuses(h.fetcher.opts.Purpose)
 }
 
-// fresh reports whether the copy of robots.txt at hand still counts. One that
-// was fetched after the last request to the site counts for the next, even if
-// the wait before that is longer than its life (RFC 9309, section 2.4, asks for
-// a copy of at most 24 hours): that of a pause, in another run, too, and in this
-// run that for the turn for which it was fetched. A site with a Crawl-delay of
-// days, or one of many for which a crawl has little time, would be asked for
-// nothing but its robots.txt otherwise. Of a site that was never asked, as far as is
-// known, the copy is another crawl's, which has used it.
+// fresh reports whether the copy of robots.txt at hand may still be used. A copy that was
+// fetched after the last request to the site is used for the next one, even if the wait
+// before it is longer than the life of the copy (RFC 9309, section 2.4, says at most 24
+// hours). The wait may be a pause, also one over several runs, or in this run the wait for
+// the turn for which the copy was fetched. Otherwise a site with a Crawl-delay of days, or
+// one of many sites of a crawl with little time, would only ever get requests for its
+// robots.txt. If the site is not known to have been requested before, the copy comes from
+// another crawl, which has used it.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
@@ -166,8 +165,8 @@ func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	return now.Before(s.Expires(h.settings.policy))
 }
 
-// add keeps an exchange for robots.txt, and tells the clocks of the site that
-// was asked. A name without a public address was not asked.
+// add records an exchange for robots.txt, and the request in the outcome for the clocks of
+// that site. A name without a public address got no request.
 func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	if x.Err != nil && x.Err.Stage == StageAddress {
 		return
@@ -176,7 +175,7 @@ func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 }
 
-// concludePage turns the entry's exchange into an outcome.
+// concludePage sets the outcome of the entry's exchange.
 func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	o := &res.Outcome
 	o.Fate = frontier.Fate{Code: frontier.Failed, Status: x.Status, Rules: h.snapshot.Fetched}
@@ -192,7 +191,8 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	res.Exchanges = append(res.Exchanges, x)
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
-		// The last try: the page is what came of it. The site still rests as after a failure.
+		// The last try: the part that was received is the page. The site still rests as after a
+		// failure.
 		x.Err, res.Page = nil, x
 		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
 		return
@@ -211,7 +211,7 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	}
 }
 
-// because names the rule that forbids.
+// because returns the rule that forbids, as text.
 func because(v robots.Verdict) string {
 	if v.Rule.Line == 0 {
 		return v.Reason.String()
@@ -219,7 +219,8 @@ func because(v robots.Verdict) string {
 	return "line " + strconv.Itoa(v.Rule.Line) + ": Disallow: " + v.Rule.Pattern
 }
 
-// notYet makes an outcome of a right that could not be had.
+// notYet sets the outcome of a turn that did not get a right yet, and returns any other
+// error.
 func notYet(err error, o *frontier.Outcome) error {
 	var wait *frontier.NotYet
 	if errors.As(err, &wait) {
@@ -229,7 +230,7 @@ func notYet(err error, o *frontier.Outcome) error {
 	return err
 }
 
-// load looks up what is known of the site's robots.txt, and what holds for it alone.
+// load loads the settings of the site and its last snapshot, unless they are loaded.
 func (h *host) load() error {
 	if err := h.settle(); err != nil || h.loaded {
 		return err
@@ -242,13 +243,13 @@ func (h *host) load() error {
 	return nil
 }
 
-// unload forgets what load has looked up.
+// unload forgets the data that load has loaded.
 func (h *host) unload() {
 	h.loaded, h.snapshot, h.group, h.mining = false, nil, nil, nil
 	h.licenses, h.namedBy = nil, nil
 }
 
-// rulesSize is how many bytes of robots.txt, and of tdmrep.json, the host has in memory.
+// rulesSize returns how many bytes of robots.txt and tdmrep.json the host has in memory.
 func (h *host) rulesSize() int {
 	n := 0
 	add := func(s *robots.Snapshot) {
@@ -266,13 +267,13 @@ func (h *host) rulesSize() int {
 	return n
 }
 
-// verdict answers for a URL of this site.
+// verdict returns the verdict of robots.txt on a URL of this site.
 func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
 	return h.groupAt(now).Match(u.Target())
 }
 
-// groupAt is the group in force. It is kept, but where an old copy is in force
-// for want of a new one: that may grow too old between two requests.
+// groupAt returns the group in force. It is kept, except if an old copy is in force because
+// there is no new one: that copy may become too old between two requests.
 func (h *host) groupAt(now time.Time) *robots.Group {
 	if h.group == nil || h.snapshot.Copy != nil {
 		h.group = h.snapshot.Group(h.settings.policy, now)
@@ -280,7 +281,8 @@ func (h *host) groupAt(now time.Time) *robots.Group {
 	return h.group
 }
 
-// gap is what the group in force asks, the longer of its two ways to say it.
+// gap returns the pause that the group in force demands: the longer one of Crawl-delay and
+// Request-rate.
 func (h *host) gap(now time.Time) *frontier.Gap {
 	group := h.groupAt(now)
 	var gap frontier.Gap
@@ -293,23 +295,22 @@ func (h *host) gap(now time.Time) *frontier.Gap {
 	return &gap
 }
 
-// ask is what is to be asked of a site.
+// An ask is a request to make.
 type ask struct {
 	url    frontier.URL
 	robots bool
-	head   bool  // by HEAD
+	head   bool  // use the method HEAD
 	limit  int64 // of the decoded body, in bytes
 	header http.Header
-	turn   *frontier.Turn // by whose right; set by exchange
+	turn   *frontier.Turn // the turn or hop with the right to the site; set by exchange
 }
 
-// exchange makes one request by the right of turn. The error is a
-// *frontier.NotYet, before anything was sent; what goes wrong afterwards
-// stands in the Exchange.
+// exchange makes one request by the right of turn. If the error is a *frontier.NotYet,
+// nothing was sent. Later failures are recorded in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header}
 	if !h.fetcher.opts.Lend {
-		x.RequestHeader = a.header.Clone() // whoever is given x may change it
+		x.RequestHeader = a.header.Clone() // the receiver of x may change it
 	}
 	a.turn = turn
 	x.Asked = turn.Asked()
@@ -360,7 +361,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 	return h.talk(ctx, w, x, a, c)
 }
 
-// talk asks over c, and makes the answer that of x.
+// talk sends a over c and records the answer in x.
 func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
 	resp, err := c.ask(w, a, x)
@@ -387,7 +388,8 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) 
 	return x, h.take(ctx, w, x, b, err)
 }
 
-// notConnected says what became of an exchange that has no connection.
+// notConnected records in x why there is no connection. Failures that are not the site's are
+// returned as an error.
 func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exchange, error) {
 	switch {
 	case TooManyOpen(err): // not the site's fault
@@ -399,13 +401,13 @@ func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exc
 	return x, h.fail(x, w, err)
 }
 
-// Bounds of a body that tells nothing beyond the status and the header of its answer.
+// Limits of a body that does not change the meaning of its answer.
 const (
 	maxRedirectBody = 64 << 10        // bytes, of the redirect of a robots.txt
-	needlessWait    = 5 * time.Second // until its end: one that never ends would take the time-out of a body
+	needlessWait    = 5 * time.Second // until its end: a body that never ends would take the whole time-out
 )
 
-// bodyLimit returns the most bytes that are read of an answer's body, decoded.
+// bodyLimit returns the most decoded bytes that are read of an answer's body.
 func (a *ask) bodyLimit(status int) int64 {
 	if a.robots && status/100 == 3 {
 		return min(a.limit, maxRedirectBody)
@@ -420,7 +422,7 @@ func (a *ask) needless(resp *http.Response) bool {
 	return status/100 == 3 && resp.Header.Get("Location") != "" || a.robots && status/100 != 2
 }
 
-// read reads the body of an answer.
+// read reads the body of the answer resp.
 func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	w.enter(phaseBody)
 	if a.head {
@@ -434,7 +436,7 @@ func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	resp.Body = h.metered(a, resp.Body)
 	var b *body
 	var err error
-	if a.robots { // without a budget of memory: such a visit may have several
+	if a.robots { // without a budget of memory: a visit may hold several
 		b, err = h.fetcher.readRules(resp, limit, h.progress(w))
 	} else {
 		b, err = h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
@@ -442,9 +444,9 @@ func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
 	return b, a.endOf(b, resp.Body, resp.StatusCode, err)
 }
 
-// take makes b the body of x. err is what went wrong with it on its way.
+// take makes b the body of x. err is the error of reading b.
 func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err error) error {
-	w.pause() // from here on nothing is waited for that the site could do
+	w.pause() // from here on the exchange does not wait for the site
 	x.Ended, x.WireBytes = time.Now(), b.n
 	ended := x.Ended
 	if err != nil && !isSpool(err) {
@@ -473,7 +475,7 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	}
 	seen := x.Body
 	if x.Err != nil {
-		seen = nil // the length of a body tells a challenge from a page that speaks of one
+		seen = nil // a page that mentions a challenge differs from one by its length
 	}
 	if network := challengeOf(x.Status, x.Header, seen, x.URL.Target()); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
@@ -481,7 +483,7 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	return nil
 }
 
-// progress is what happens after each read of a body.
+// progress returns the function to call after each read of a body.
 func (h *host) progress(w *watch) func(int) {
 	t := h.fetcher.throttle
 	if t == nil {
@@ -490,8 +492,8 @@ func (h *host) progress(w *watch) func(int) {
 	return func(n int) { t.pay(w, n) }
 }
 
-// endpoint is the address to connect to: the first one, for as long as
-// connecting does not fail; then the others take turns.
+// endpoint returns the address to connect to: the first one as long as connecting succeeds,
+// then the others in turn.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 	eps, err := h.fetcher.resolve(ctx, h.site)
 	if err != nil {
@@ -506,17 +508,17 @@ func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 	return eps[0], nil
 }
 
-// avoid notes that connecting to ep failed. Its name is looked up again: the
-// answer at hand may be out of date.
+// avoid records that connecting to ep failed, so that the name is looked up again: its
+// addresses may be out of date.
 func (h *host) avoid(ep endpoint) {
-	if len(h.failed) == 16 { // the name gives others each time
+	if len(h.failed) == 16 { // the name resolves to new addresses each time
 		h.failed = h.failed[:0]
 	}
 	h.failed = append(h.failed, ep.addr.Addr())
 	h.fetcher.names.forget(ep.name)
 }
 
-// fail records why an exchange failed. It returns nil: the Exchange says it.
+// fail records in x why the exchange failed. It always returns nil.
 func (h *host) fail(x *Exchange, w *watch, err error) error {
 	x.Ended = time.Now()
 	stage := stageOf(w.why(), w.at, x.Reused && len(x.broken) == 0, err)

@@ -10,49 +10,48 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Bounds of the copies of license documents in memory, together.
+// Limits of all copies of license documents in memory together.
 const (
 	maxLicenseCopies = 4096
 	maxLicenseBytes  = 32 << 20
 )
 
-// maxLicenseDomains is how many domains are remembered with the requests for licenses that
-// were made there. When there are more, all counts begin again.
+// maxLicenseDomains is how many domains have a count of the license requests made to them.
+// Beyond that all counts restart at 0.
 const maxLicenseDomains = 1 << 16
 
-// licenses are the copies of the license documents that sites name: one for each URL,
-// however many sites name it. What is forgotten here stands in the Snapshots.
+// licenses keeps the copies of the license documents that sites name: one for each URL, even
+// if many sites name it. Copies that are dropped here are still in the Snapshots.
 type licenses struct {
 	store  Snapshots
 	policy robots.Policy
 
-	mu    sync.Mutex // guards what follows: all visits look here
+	mu    sync.Mutex // guards the fields below, which all visits use
 	known map[string]*list.Element
-	used  list.List // of *license, the one that nobody has looked at for the longest at the back
+	used  list.List // of *license, the longest unused at the back
 	size  int
-	asked map[string]int // by registrable domain: requests for licenses that other sites name
+	asked map[string]int // requests for licenses that other sites name, by registrable domain
 }
 
 func newLicenses(store Snapshots, policy robots.Policy) *licenses {
 	return &licenses{store: store, policy: policy, known: map[string]*list.Element{}}
 }
 
-// A license is what is known of one document. It is not changed, but for when.
+// A license is the state of one document. Only its times change.
 type license struct {
 	key     string
-	fetched time.Time // when the last attempt ended; zero: there was none
+	fetched time.Time // end of the last attempt; zero if there was none
 	expires time.Time
-	known   bool         // that attempt told what the document says, where it is, or that there is none
-	next    frontier.URL // where it redirects
-	terms   *robots.RSL  // of the last good copy; nil: there is none, or it was too long
-	size    int          // in memory, in bytes, about
+	known   bool         // that attempt fetched the document or a redirect, or found that there is none
+	next    frontier.URL // target of its redirect
+	terms   *robots.RSL  // of the last good copy; nil if there is none, or if it was too long
+	size    int          // approximate bytes in memory
 
-	wanted time.Time // since when its site could not be asked for it; zero: it could
-	closed time.Time // until then its site is not asked for it: its robots.txt forbids that
+	wanted time.Time // since when it could not be requested from its site; zero if it could
+	closed time.Time // until then it is not requested, since the robots.txt of its site forbids that
 }
 
-// at returns what is known of the document at u, of the Snapshots if nobody has asked
-// lately.
+// at returns the state of the document at u, from the Snapshots if it is not in memory.
 func (l *licenses) at(u frontier.URL) (license, error) {
 	key := u.Key()
 	if one, ok := l.look(key); ok {
@@ -65,7 +64,7 @@ func (l *licenses) at(u frontier.URL) (license, error) {
 	one := l.read(key, u, s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.known[key]; e != nil { // somebody was faster, and may have put one since
+	if e := l.known[key]; e != nil { // another visit was faster and may have stored a newer copy
 		return *e.Value.(*license), nil
 	}
 	l.add(one)
@@ -83,7 +82,7 @@ func (l *licenses) look(key string) (license, bool) {
 	return *e.Value.(*license), true
 }
 
-// put keeps what came of asking for u. Whoever puts has the right to the site of u.
+// put stores the result of a request for u. The caller must have the right to the site of u.
 func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	before, err := l.store.License(u)
 	if err != nil {
@@ -100,7 +99,7 @@ func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	return nil
 }
 
-// read reads a copy; nil: there is none.
+// read returns the state of the document with the copy s, which is nil if there is none.
 func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license {
 	one := &license{key: key, size: 512 + len(key)}
 	if s == nil {
@@ -114,12 +113,12 @@ func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license
 	}
 	if good := s.Good(); good != nil && !good.Cut {
 		one.terms = robots.ParseRSL(good.Body)
-		one.size += 8 * len(good.Body) // which is what the shortest elements come to
+		one.size += 8 * len(good.Body) // as with the shortest elements
 	}
 	return one
 }
 
-// add requires that mu is held.
+// add adds one, and drops the longest unused beyond the limits. The caller must hold mu.
 func (l *licenses) add(one *license) {
 	if e := l.known[one.key]; e != nil {
 		l.forget(e)
@@ -131,14 +130,14 @@ func (l *licenses) add(one *license) {
 	}
 }
 
-// forget requires that mu is held.
+// forget drops one copy. The caller must hold mu.
 func (l *licenses) forget(e *list.Element) {
 	one := l.used.Remove(e).(*license)
 	l.size -= one.size
 	delete(l.known, one.key)
 }
 
-// spend counts a request to a site for a license that another site names.
+// spend counts a request to site for a license that another site names.
 func (l *licenses) spend(site frontier.Site) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,14 +147,14 @@ func (l *licenses) spend(site frontier.Site) {
 	l.asked[strings.Clone(site.Domain())]++
 }
 
-// spent reports whether no more such requests are made to a site.
+// spent reports whether site gets no more such requests.
 func (l *licenses) spent(site frontier.Site) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked[site.Domain()] >= maxLicenseRequests
 }
 
-// change lets f note something about what is known of u, if that is still in memory.
+// change calls f with the state of u, if that is in memory.
 func (l *licenses) change(u frontier.URL, f func(*license)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,18 +15,19 @@ const (
 	// with a copy of its own.
 	maxLicenseRedirects = 2
 
-	// maxLicenseRequests is how many requests a run makes to the sites of one registrable
-	// domain for licenses that other sites name, robots.txt included: anybody may name
-	// documents of anybody.
+	// maxLicenseRequests is how many requests a run makes to the sites of one registrable domain
+	// for licenses that other sites name, robots.txt included: any site may name documents of
+	// any other.
 	maxLicenseRequests = 64
 
-	// licensePatience is how long sites wait for another one that cannot be asked for
-	// their license: then their pages are asked for as if nothing was said.
+	// licensePatience is how long sites wait while another site cannot be asked for their
+	// license. Then their pages are fetched as if there was no license.
 	licensePatience = time.Hour
-	failedPatience  = time.Minute // where that has failed before
+	failedPatience  = time.Minute // if a request for it has failed before
 )
 
-// named are the documents that the robots.txt in force names, as far as they are read.
+// named returns the documents that the robots.txt in force names, at most
+// robots.MaxLicensesRead of them.
 func (h *host) named() []frontier.URL {
 	if h.namedBy == h.group {
 		return h.licenses
@@ -45,9 +46,9 @@ func (h *host) named() []frontier.URL {
 	return h.licenses
 }
 
-// askLicenses asks for the first license document that is named, lacking, and may be asked
-// for. done says that the turn ends with that: its entry is offered again. It is where the
-// crawl declares what pages are for. Nobody waits for longer than licensePatience.
+// askLicenses requests the first license document that is named, missing or stale, and
+// allowed. It does so only if the crawl declares a purpose. done says that the turn ends with
+// that: its entry is offered again. No site waits for longer than licensePatience.
 func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	if !h.fetcher.licensed || len(h.named()) == 0 {
 		return false, nil
@@ -68,9 +69,9 @@ func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result
 	return false, nil
 }
 
-// lacksLicense follows a document from copy to copy, and returns the URL for which there is
-// none that counts. A copy lives as long as that of a robots.txt would, and in any case for
-// the entry that it was asked for.
+// lacksLicense follows the redirects of a document from copy to copy, and returns the first
+// URL without a copy that counts. A copy is valid for as long as that of a robots.txt would
+// be, and in any case for the entry that it was fetched for.
 func (h *host) lacksLicense(turn *frontier.Turn, u frontier.URL, now time.Time) (at frontier.URL, lacks bool, err error) {
 	for range 1 + maxLicenseRedirects {
 		l, err := h.fetcher.licenses.at(u)
@@ -103,7 +104,7 @@ func (l *license) counts(turn *frontier.Turn, now time.Time) bool {
 	return own || now.Before(l.expires)
 }
 
-// askLicense asks for u, by the turn itself or as a guest of another site.
+// askLicense requests u by the turn itself, or by a hop if it is on another site.
 func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
 	if u.Site() != h.site {
 		return h.askLicenseOf(ctx, turn, u, res)
@@ -121,7 +122,7 @@ func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.U
 	return true, h.fetcher.keepLicense(u, x)
 }
 
-// askLicenseOf asks another site for u, if its robots.txt allows that.
+// askLicenseOf requests u from another site, if the robots.txt of that site allows it.
 func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
 	hop, err := turn.Hop(u.Site())
 	if errors.Is(err, frontier.ErrExcluded) {
@@ -158,8 +159,8 @@ func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier
 	return h.licenseLater(u, nil, res)
 }
 
-// closeLicense notes that the robots.txt of this site does not let it be asked for u, until
-// that has to be asked for again.
+// closeLicense records that the robots.txt of this site forbids the request for u, until that
+// robots.txt expires, but for at least licensePatience.
 func (h *host) closeLicense(u frontier.URL) {
 	until := time.Now().Add(licensePatience)
 	if end := h.snapshot.Expires(h.settings.policy); end.After(until) {
@@ -168,8 +169,8 @@ func (h *host) closeLicense(u frontier.URL) {
 	h.fetcher.licenses.change(u, func(l *license) { l.closed = until })
 }
 
-// serveLicense asks this site for u by the right of a guest, unless another guest has done
-// so since the guest of turn has looked.
+// serveLicense requests u from this site by the right of hop, unless a hop from another site
+// has done so since the site of turn has checked.
 func (h *host) serveLicense(ctx context.Context, turn, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) error {
 	if l, err := h.fetcher.licenses.at(u); err != nil || l.counts(turn, time.Now()) {
 		return err
@@ -196,7 +197,7 @@ func (h *host) exchangeLicense(ctx context.Context, turn *frontier.Turn, u front
 	return x, err
 }
 
-// keepLicense keeps what came of asking for u, and where that leads.
+// keepLicense stores the result of a request for u, and the target of its redirect.
 func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {
 		return nil
@@ -210,8 +211,8 @@ func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	return f.licenses.put(u, s)
 }
 
-// licenseLater says whether the turn ends because another site cannot be asked for u yet:
-// res says until when. The error is that of having asked for the right.
+// licenseLater returns whether the turn ends because another site cannot be asked for u yet;
+// res says until when. err is the error of getting the right to that site.
 func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, _ error) {
 	if err != nil {
 		return false, err
@@ -234,9 +235,9 @@ func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, 
 	return wait, nil
 }
 
-// terms are the documents of the site that could be had; of one that has moved the copy
-// from before counts where its new place fails. One that was never asked for because of
-// maxLicenseRequests permits nothing.
+// terms returns the terms of the site's license documents that could be fetched. If a
+// document has moved and its new place fails, the copy from before counts. A document that
+// was never requested because of maxLicenseRequests permits nothing.
 func (h *host) terms() (all robots.Licenses, err error) {
 	if !h.fetcher.licensed {
 		return nil, nil

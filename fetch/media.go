@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A MediaType is what the Content-Type fields of an answer say.
+// A MediaType is the meaning of the Content-Type fields of an answer.
 type MediaType struct {
 	Type    string // lower case, without parameters; empty if there is none
-	Charset string // as it is written; empty if there is none
+	Charset string // as written; empty if there is none
 }
 
-// String is the field that says the same without ambiguity.
+// String returns m as an unambiguous Content-Type field.
 func (m MediaType) String() string {
 	if m.Charset == "" {
 		return m.Type
@@ -19,10 +19,9 @@ func (m MediaType) String() string {
 	return mime.FormatMediaType(m.Type, map[string]string{"charset": m.Charset})
 }
 
-// ParseMediaType reads Content-Type fields as browsers do ("extract a MIME
-// type" in section 3.2 of the Fetch standard): of a list the last type that is
-// one counts, with the charset of an earlier one of the same type if it has
-// none of its own.
+// ParseMediaType parses Content-Type fields as browsers do ("extract a MIME type" in section
+// 3.2 of the Fetch standard): the last valid type of a list counts. If it has no charset, it
+// gets that of an earlier one of the same type.
 func ParseMediaType(fields []string) MediaType {
 	if len(fields) == 1 {
 		if m, ok := plainMediaType(fields[0]); ok {
@@ -45,8 +44,8 @@ func ParseMediaType(fields []string) MediaType {
 	return found
 }
 
-// plainMediaType reads a field as most servers write it, for which there is
-// nothing to parse.
+// plainMediaType reads a field in the form that most servers send, and reports whether it has
+// that form. It saves the full parser.
 func plainMediaType(field string) (MediaType, bool) {
 	t, charset, more := strings.Cut(field, "; charset=")
 	major, minor, ok := strings.Cut(t, "/")
@@ -54,8 +53,8 @@ func plainMediaType(field string) (MediaType, bool) {
 	return MediaType{t, charset}, ok
 }
 
-// parseOne reads one type (MIME Sniffing, section 4.4): of a parameter that
-// stands twice the first counts, and what is none is skipped.
+// parseOne parses one type (MIME Sniffing, section 4.4): the first of repeated parameters
+// counts, and malformed ones are skipped.
 func parseOne(s string) (MediaType, bool) {
 	parts := splitQuoted(s, ';')
 	essence := strings.ToLower(strings.Trim(parts[0], blanks))
@@ -84,8 +83,8 @@ func parseOne(s string) (MediaType, bool) {
 // blanks is the white space of HTTP.
 const blanks = " \t\r\n"
 
-// splitQuoted splits s where sep stands outside of a quoted string, of which
-// the end may be missing.
+// splitQuoted splits s at each sep outside of quoted strings. The closing quote may be
+// missing.
 func splitQuoted(s string, sep byte) []string {
 	var parts []string
 	start, quoted := 0, false
@@ -103,7 +102,7 @@ func splitQuoted(s string, sep byte) []string {
 	return append(parts, s[start:])
 }
 
-// unquote reads the quoted string at the start of s (RFC 9110, section 5.6.4).
+// unquote returns the value of the quoted string at the start of s (RFC 9110, section 5.6.4).
 func unquote(s string) string {
 	var b strings.Builder
 	for i := 1; i < len(s) && s[i] != '"'; i++ {

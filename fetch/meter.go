@@ -8,18 +8,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A meter counts the bytes of an answer while it is read, and ends it when a budget of
-// bytes is spent, of the crawl or of the site. By what it counts the frontier knows that
-// the answer is still read, which may take hours where all share a small bandwidth.
+// A meter counts the bytes of an answer while it is read, and ends it when the budget of
+// bytes of the crawl or of the site is spent. Its counts tell the frontier that the answer is
+// still being read, which may take hours if all share a small bandwidth.
 type meter struct {
 	io.ReadCloser
 	turn  *frontier.Turn
 	left  int64
-	spent bool // the answer was ended
+	spent bool // the meter has ended the answer
 }
 
-// metered returns body with the meter of the turn, or body itself if there is no budget,
-// of bytes or of bandwidth.
+// metered returns body with a meter of the turn, or body itself if neither bytes nor
+// bandwidth are limited.
 func (h *host) metered(a ask, body io.ReadCloser) io.ReadCloser {
 	left := a.turn.Received(0)
 	if left == math.MaxInt64 && h.fetcher.throttle == nil {
@@ -28,7 +28,7 @@ func (h *host) metered(a ask, body io.ReadCloser) io.ReadCloser {
 	return &meter{ReadCloser: body, turn: a.turn, left: left}
 }
 
-// Read reads little at once: what other visits read meanwhile is known only after it.
+// Read reads at most a portion, since bytes read by other visits are known only afterwards.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.left == 0 {
 		m.spent = true
@@ -39,13 +39,12 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errSpent ends an answer that is of no use in part.
+// errSpent is the error of an answer that was cut by its budget and is useless in part.
 var errSpent = errors.New("a budget of bytes is spent")
 
-// endOf is the error of an answer that was read into b, and was perhaps ended by its
-// meter. A page is then cut. A robots.txt would lack what it forbids, and a page of which
-// nothing came would count as fetched: both are stopped, and asked for again when the
-// budgets allow it.
+// endOf returns the error of an answer that was read into b, after its meter may have ended
+// it. A page is then cut. A robots.txt would lack rules, and a page without a byte would
+// count as fetched: both are stopped, and requested again when the budgets allow it.
 func (a *ask) endOf(b *body, from io.Reader, status int, err error) error {
 	m, ok := from.(*meter)
 	if !ok || !m.spent || isSpool(err) {

@@ -9,17 +9,17 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// maxMiningAge is how long it counts that the tdmrep.json of a site leads elsewhere.
-// Redirects to another site are not followed: what that says of this one is not known to
-// be meant, and of one site http and https each have a file.
+// maxMiningAge is how long the redirect of a tdmrep.json to another site is valid. Such
+// redirects are not followed: a file of another site may not be meant for this one, and the
+// http and https sites of one host have a file each.
 const maxMiningAge = 24 * time.Hour
 
 // maxMiningRedirects is how many redirects of a tdmrep.json are followed.
 const maxMiningRedirects = 5
 
-// consult asks what else the owner says about the use of pages, beside robots.txt, which
-// allows the entry. done says that the turn ends here: with a question for that, or with a
-// refusal.
+// consult checks the statements about the use of pages outside robots.txt, after robots.txt
+// has allowed the entry. done says that the turn ends here: with a request for such a
+// statement, or because one refuses.
 func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	entry := turn.Entry().URL
 	refuse := func(by robots.Statement) (bool, error) {
@@ -49,10 +49,10 @@ func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (d
 	return false, nil
 }
 
-// lacksMining reports whether the tdmrep.json of the site has to be asked for, before a
-// page is. It is where the crawl mines, and as a page is: robots.txt must allow it. Its
-// copy lives as long as that of a robots.txt would, and in any case for the entry that it
-// was asked for.
+// lacksMining reports whether the tdmrep.json of the site has to be fetched before a page,
+// and its URL. That is so only if the crawl mines and robots.txt allows that URL. A copy is
+// valid for as long as that of a robots.txt would be, and in any case for the entry that it
+// was fetched for.
 func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bool, error) {
 	if !h.fetcher.mines || h.site.Scheme() == "ftp" {
 		return frontier.URL{}, false, nil
@@ -72,13 +72,13 @@ func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bo
 	}
 	may, err := h.mayBeAsked(u, now)
 	if !may {
-		h.miningWay = nil // the rules have changed on its way
+		h.miningWay = nil // the rules have changed since the redirect
 	}
 	return u, may, err
 }
 
-// mayBeAsked reports whether robots.txt, and who is to be left alone, let this site be
-// asked for u.
+// mayBeAsked reports whether robots.txt and Options.OptOut allow a request for u to this
+// site.
 func (h *host) mayBeAsked(u frontier.URL, now time.Time) (bool, error) {
 	why, err := h.fetcher.optedOut(u)
 	return why == "" && err == nil && h.verdict(u, now).Access == robots.Allow, err
@@ -91,8 +91,8 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 	return s.Expires(h.fetcher.opts.Policy)
 }
 
-// askMining asks for tdmrep.json, which is the turn's one request. The entry of the turn
-// stays undecided; whatever the answer is, it does not close the site.
+// askMining requests tdmrep.json, which is the turn's one request. The entry of the turn
+// stays undecided; no answer closes the site.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
 	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
 	x, err := h.exchange(ctx, turn, ask{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
@@ -122,8 +122,8 @@ func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.UR
 	return nil
 }
 
-// followMining reports whether the answer to the question for tdmrep.json leads on, to
-// where the next turn asks: on this site, as robots.txt allows it.
+// followMining reports whether the answer for tdmrep.json is a redirect that the next turn
+// follows: within this site, and only if robots.txt allows it.
 func (h *host) followMining(x *Exchange) (bool, error) {
 	way := h.miningWay
 	if h.miningWay = nil; x.Err != nil {
@@ -142,7 +142,7 @@ func (h *host) followMining(x *Exchange) (bool, error) {
 	return may, err
 }
 
-// copyOf are the validators of the last good copy, if that came from u.
+// copyOf returns the validators of the last good copy, if that came from u.
 func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	good := s.Good()
 	if good == nil || u.String() != cmp.Or(good.Final, good.URL) {
@@ -151,8 +151,8 @@ func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	return Validators{good.Header.ETag, good.Header.LastModified}
 }
 
-// saidBy makes a snapshot of what is to be known beside robots.txt. An error page says
-// nothing.
+// saidBy makes a snapshot of a tdmrep.json or a license document. The body of an error page
+// is not kept.
 func saidBy(x *Exchange) *robots.Snapshot {
 	s := &robots.Snapshot{
 		URL: x.URL.String(), Fetched: x.Ended, Status: x.Status, Cut: x.Truncated == "length",
@@ -168,7 +168,7 @@ func saidBy(x *Exchange) *robots.Snapshot {
 	return s
 }
 
-// miningRules are what the site says about mining; nil where nobody has asked.
+// miningRules returns the rules of the site's tdmrep.json, or nil if that was not requested.
 func (h *host) miningRules() *robots.TDMRep {
 	if !h.fetcher.mines || h.snapshot.Mining == nil {
 		return nil
@@ -182,7 +182,8 @@ func (h *host) miningRules() *robots.TDMRep {
 	return h.mining
 }
 
-// refusesMining reports whether the site refuses the purpose for u, and by what.
+// refusesMining reports whether the site's tdmrep.json refuses the purpose for u, and by
+// which statement.
 func (h *host) refusesMining(u frontier.URL) (by robots.Statement, refused bool) {
 	rules := h.miningRules()
 	if rules == nil {

@@ -10,27 +10,26 @@ import (
 	"time"
 )
 
-// How long an answer of the resolver counts. The resolver tells no time to
-// live; five minutes is what short-lived records of the large content delivery
-// networks come to, and RFC 2308, section 5 takes five minutes for the most
-// that a negative answer without one should be kept. A look-up that failed in
-// another way is not kept at all.
+// How long an answer of the resolver is kept. The resolver does not return a time to live;
+// five minutes is typical for short-lived records of the large content delivery networks, and
+// RFC 2308, section 5, names five minutes as the limit for a negative answer without one. A
+// look-up that failed in another way is not kept.
 const (
 	keepName   = 5 * time.Minute
 	keepNoName = time.Minute
 )
 
-// names remembers what host names resolve to, for all sites together. One
-// look-up is in flight for a name at any time. It is safe for concurrent use.
+// names caches the addresses of host names for all sites together. Each name has at most one
+// look-up under way. It is safe for concurrent use.
 //
-// Addresses are kept as the resolver gave them: whether one may be dialled is
-// decided each time.
+// Addresses are kept as the resolver returned them: whether one may be dialled is checked
+// each time.
 type names struct {
 	network Network
-	most    int // names that are kept
+	most    int // the most names that are kept
 
-	// mu guards what follows, and each name until it is done. It is not held while
-	// the resolver is asked: who wants the same name waits for that answer.
+	// mu guards the fields below, and each name until it is done. It is not held during a
+	// look-up: other callers for the same name wait for done.
 	mu     sync.Mutex
 	known  map[string]*name
 	recent list.List // *name with an answer, the longest unused at the back
@@ -40,11 +39,11 @@ type name struct {
 	host  string
 	addrs []netip.Addr
 	err   error
-	until time.Time // the answer counts
+	until time.Time // end of the answer's validity
 	place *list.Element
 
 	done   chan struct{} // closed with the answer
-	asking int           // who wait for it
+	asking int           // callers that wait for it
 	cancel context.CancelFunc
 }
 
@@ -67,7 +66,8 @@ func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 }
 
-// ask returns the answer that counts, or the one that is under way.
+// ask returns the valid answer, or the look-up that is under way, which it starts if there is
+// none.
 func (c *names) ask(ctx context.Context, host string) *name {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,11 +84,11 @@ func (c *names) ask(ctx context.Context, host string) *name {
 		c.remove(n)
 	}
 	n = &name{host: host, done: make(chan struct{}), asking: 1}
-	// Whoever asked first may leave before the others.
+	// The first caller may give up before the others.
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	c.known[host] = n
-	// The look-up of those who wait for it. It ends with the resolver's
-	// answer, or is cancelled when the last of them leaves.
+	// This goroutine ends with the resolver's answer, or is cancelled when its last caller gives
+	// up.
 	go c.resolve(ctx, n)
 	return n
 }
@@ -104,7 +104,7 @@ func (c *names) resolve(ctx context.Context, n *name) {
 	defer close(n.done)
 	n.addrs, n.err = addrs, err
 	if c.known[n.host] != n {
-		return // nobody waits, or it was forgotten meanwhile
+		return // no caller waits any more, or the name was forgotten
 	}
 	keep := keepName
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *names) resolve(ctx context.Context, n *name) {
 	}
 }
 
-// leave says that one does not wait any more.
+// leave says that a caller has given up.
 func (c *names) leave(n *name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *names) leave(n *name) {
 	}
 }
 
-// forget drops what is known of host, so that the next one asks anew.
+// forget drops the answer for host, so that the next caller looks it up again.
 func (c *names) forget(host string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func (c *names) forget(host string) {
 	}
 }
 
-// remove requires that mu is held.
+// remove drops an answer. The caller must hold mu.
 func (c *names) remove(n *name) {
 	c.recent.Remove(n.place)
 	delete(c.known, n.host)

@@ -6,19 +6,18 @@ import (
 	"net/netip"
 )
 
-// A Network resolves names and opens connections. The zero Direct is the real
-// one; crawltest has one in memory. It must be safe for concurrent use.
+// A Network resolves names and opens connections. Direct is the real one; crawltest has one
+// in memory. A Network must be safe for concurrent use.
 type Network interface {
 	// LookupNetIP resolves a host name as net.Resolver does; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-	// DialContext connects as net.Dialer does; address is always an address
-	// and a port, never a name. The connection must have deadlines: they end
-	// what a server does not.
+	// DialContext connects as net.Dialer does; address is always an IP address and a port, never
+	// a name. The connection must support deadlines, which end the wait for a silent server.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Direct is the network of this machine.
+// Direct is the network of this machine. Its zero value is ready to use.
 type Direct struct {
 	Resolver net.Resolver
 	Dialer   net.Dialer

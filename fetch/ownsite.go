@@ -8,20 +8,20 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// SiteOptions hold for one site alone. The zero value is a site like all others.
+// SiteOptions are the settings of one site. The zero value changes nothing.
 type SiteOptions struct {
-	AllowForbidden bool        // as Policy.AllowForbidden, for its robots.txt
-	Header         http.Header // further fields, beside those of Options.Header or in their place; the same are refused
+	AllowForbidden bool        // like Policy.AllowForbidden, for the site's robots.txt
+	Header         http.Header // further fields, which replace those of the same name in Options.Header; the same names are refused
 }
 
-// settings are what holds for the requests to a site. They are never changed.
+// settings are the rules for the requests to a site. They never change.
 type settings struct {
 	policy      robots.Policy
 	page, rules http.Header
 }
 
-// settingsOf are those of site. The error is one of Options.Site, or says which field
-// of a header is refused.
+// settingsOf returns the settings of site. The error is that of Options.Site, or says which
+// header field is refused.
 func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	if f.opts.Site == nil {
 		return f.usual, nil
@@ -42,8 +42,8 @@ func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	return &s, nil
 }
 
-// headers are those of requests for pages and for robots.txt, with further fields: the
-// later ones count. An Accept is for pages only.
+// headers returns the headers of requests for pages and for robots.txt, with further fields:
+// later ones replace earlier ones. An Accept is used for pages only.
 func (f *Fetcher) headers(further ...http.Header) (page, rules http.Header) {
 	page, rules = f.plainHeader.Clone(), f.plainHeader.Clone()
 	page.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
@@ -59,7 +59,7 @@ func (f *Fetcher) headers(further ...http.Header) (page, rules http.Header) {
 	return page, rules
 }
 
-// settle finds out what holds for the site, before it is asked for anything.
+// settle sets the settings of the site before its first request.
 func (h *host) settle() (err error) {
 	if h.settings == nil {
 		h.settings, err = h.fetcher.settingsOf(h.site)

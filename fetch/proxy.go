@@ -20,14 +20,13 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// A ProxyFunc names the proxy for a URL, or nil for none. It must be safe for
-// concurrent use. What httpproxy.Config makes of the environment has its form.
+// A ProxyFunc returns the proxy for a URL, or nil for none. It must be safe for concurrent
+// use. httpproxy.Config.ProxyFunc returns such a function for the environment.
 type ProxyFunc = func(*url.URL) (*url.URL, error)
 
-// ParseProxy reads the URL of a proxy for all sites: http://HOST:PORT,
-// https://HOST:PORT or socks5://HOST:PORT, each with USER:PASSWORD@ before the
-// host if the proxy wants it. socks5h is the same as socks5: the proxy
-// resolves names, in any case.
+// ParseProxy parses the URL of a proxy for all sites: http://HOST:PORT, https://HOST:PORT or
+// socks5://HOST:PORT, each with USER:PASSWORD@ before the host if the proxy requires it.
+// socks5h is the same as socks5: the proxy resolves the names in any case.
 func ParseProxy(raw string) (ProxyFunc, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -40,9 +39,9 @@ func ParseProxy(raw string) (ProxyFunc, error) {
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
 }
 
-// EnvironmentProxy is what HTTP_PROXY, HTTPS_PROXY and NO_PROXY ask for now. They
-// must make sense, and name a proxy: otherwise sites would silently be connected
-// to directly.
+// EnvironmentProxy returns the proxies of HTTP_PROXY, HTTPS_PROXY and NO_PROXY as they are
+// now. It fails if they are invalid or name no proxy: otherwise sites would silently be
+// connected to directly.
 func EnvironmentProxy() (ProxyFunc, error) {
 	env := httpproxy.FromEnvironment()
 	if env.HTTPProxy == "" && env.HTTPSProxy == "" {
@@ -96,16 +95,16 @@ func proxyPort(u *url.URL) uint16 {
 	return 1080 // RFC 1928, section 3
 }
 
-// proxyName is u without what is secret.
+// proxyName returns u without user and password.
 func proxyName(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(int(proxyPort(u))))
 }
 
-// A ProxyError says that the way through a proxy could not be had, or that the
-// proxy could not reach the site: the two cannot be told apart for sure.
+// A ProxyError says that there is no connection through a proxy, or that the proxy could not
+// reach the site: the two cannot be told apart reliably.
 type ProxyError struct {
 	Proxy  string // without user and password
-	Status int    // with which the proxy answered; 0 if it did not
+	Status int    // of the proxy's answer; 0 if there was none
 	Err    error
 }
 
@@ -119,17 +118,17 @@ func (e *ProxyError) Error() string {
 	return fmt.Sprintf("the proxy %s: %v", e.Proxy, e.Err)
 }
 
-// Unwrap returns what went wrong with the proxy's connection.
+// Unwrap returns the error of the connection to the proxy.
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// refusedByProxy reports whether a proxy wants other credentials: no site's
-// fault, and no later request would do better.
+// refusedByProxy reports whether a proxy requires other credentials. That is not the fault of
+// the site, and later requests would fail, too.
 func refusedByProxy(err error) bool {
 	var p *ProxyError
 	return errors.As(err, &p) && p.Status == http.StatusProxyAuthRequired
 }
 
-// proxyFor is the proxy of a site; nil where it is connected to directly.
+// proxyFor returns the proxy of a site, or nil if it is connected to directly.
 func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 	if f.opts.Proxy == nil {
 		return nil, nil
@@ -150,9 +149,9 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 	return u, nil
 }
 
-// throughProxy finds where the proxy of a site is. Its operator named it, so
-// that it may have any address. Only the proxy knows the address of the site, which
-// counts as public; one that the URL itself names is checked here.
+// throughProxy returns the addresses of the proxy of a site. The user named it, so it may
+// have any address. Only the proxy knows the address of the site, which counts as public; an
+// address in the URL itself is checked here.
 func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.URL) ([]endpoint, error) {
 	if host := site.Host(); !f.opts.AllowPrivate {
 		a, err := netip.ParseAddr(host)
@@ -171,8 +170,8 @@ func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.U
 	return eps, nil
 }
 
-// dialProxy opens a connection that leads to the site: a tunnel, or for
-// requests without TLS the one to the proxy that forwards them.
+// dialProxy opens a connection that leads to the site: a tunnel, or for requests without TLS
+// the connection to the proxy that forwards them.
 func (d *dialing) dialProxy(ctx context.Context) (net.Conn, error) {
 	u := d.to.proxy
 	c, err := d.connectProxy(ctx, u)
@@ -212,7 +211,7 @@ func (d *dialing) connectProxy(ctx context.Context, u *url.URL) (net.Conn, error
 	return c, nil
 }
 
-// tunnel asks a proxy for a way to the site (RFC 9110, section 9.3.6).
+// tunnel asks a proxy for a tunnel to the site (RFC 9110, section 9.3.6).
 func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
@@ -237,8 +236,8 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	return nil
 }
 
-// proxyAuth is the value of Proxy-Authorization (RFC 7617), empty if there
-// is no proxy, or its URL has no user.
+// proxyAuth returns the value of Proxy-Authorization (RFC 7617), or "" if there is no proxy
+// or its URL has no user.
 func proxyAuth(u *url.URL) string {
 	if u == nil || u.User == nil {
 		return ""
@@ -247,8 +246,7 @@ func proxyAuth(u *url.URL) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 }
 
-// dialSOCKS opens a tunnel through a SOCKS5 proxy (RFC 1928), which gets the
-// site's name.
+// dialSOCKS opens a tunnel through a SOCKS5 proxy (RFC 1928), which resolves the site's name.
 func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
 	var auth *proxy.Auth
 	if u.User != nil {
@@ -262,7 +260,7 @@ func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return s.(proxy.ContextDialer).DialContext(ctx, "tcp", d.target)
 }
 
-// forward connects to the proxy, as x/net/proxy wants it.
+// forward is the dialer that x/net/proxy uses to connect to the proxy.
 type forward struct{ dialing *dialing }
 
 func (f forward) Dial(network, address string) (net.Conn, error) {
@@ -273,8 +271,8 @@ func (f forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	return f.dialing.connect(ctx)
 }
 
-// isLocalName reports whether a name means the machine that resolves it (RFC
-// 6761, section 6.3).
+// isLocalName reports whether a name means the machine that resolves it (RFC 6761, section
+// 6.3).
 func isLocalName(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// readHead reads what it can of a head: the status, 0 if there is none, and the
-// fields that are whole lines with a name.
+// readHead reads as much as possible of a head: the status, or 0 if there is none, and the
+// fields that are complete lines with a name.
 func readHead(head []byte) (int, http.Header) {
 	header := http.Header{}
 	status := 0
@@ -47,8 +47,8 @@ func withoutField(head []byte, name string) []byte {
 	return kept
 }
 
-// requestHead is a request in the form of HTTP/1.1, for protocols that have
-// another one on the wire. Fields stand in the order of their names.
+// requestHead returns a request in the form of HTTP/1.1, for protocols with another form on
+// the wire. The fields are in the order of their names.
 func requestHead(req *http.Request, target string) []byte {
 	return appendHeader([]byte(req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"), req.Header)
 }

@@ -6,26 +6,26 @@ import (
 	"unicode"
 )
 
-// Bounds of Retry-After.
+// Limits of Retry-After.
 const (
 	maxRetryAfter  = 29 * 365 * 24 * time.Hour
 	maxRetryValue  = 1 << 10 // bytes of a field that are read
 	latestTimeZone = 12 * time.Hour
 )
 
-// ParseRetryAfter reads a Retry-After field that came with an answer at now
-// (RFC 9110, section 10.2.3). It is the zero time where the field says nothing,
-// or a time in the past. More than 29 years count as 29 years.
+// ParseRetryAfter parses a Retry-After field of an answer that came at now (RFC 9110, section
+// 10.2.3). It returns the zero time if the field is malformed or names a time in the past.
+// More than 29 years count as 29 years.
 //
-// It is read leniently, since what is meant is always a wish for rest: seconds
-// may have a fraction or a unit, dates another form, an offset, or the name of a
-// zone. Of a list, and where a date leaves a choice, the latest counts.
+// The field always asks for a pause, so it is parsed leniently: seconds may have a fraction
+// or a unit, dates may have another form, an offset, or the name of a zone. The latest time
+// counts in a list, and if a date is ambiguous.
 func ParseRetryAfter(value string, now time.Time) time.Time {
 	var latest time.Time
 	rest := value[:min(len(value), maxRetryValue)]
 	for rest != "" {
 		item, after, _ := strings.Cut(rest, ",")
-		rest = after // behind a weekday comes its date
+		rest = after // the comma may be that after a weekday
 		item, _, _ = strings.Cut(item, ";")
 		item = strings.Trim(item, " \t\"'")
 		t, ok := parseDate(item)
@@ -51,7 +51,7 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// units are those that are written behind a number, seconds without one.
+// units are the units that may follow a number. Without one it counts seconds.
 var units = map[string]time.Duration{
 	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
 	"ms": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
@@ -60,7 +60,7 @@ var units = map[string]time.Duration{
 	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 }
 
-// parseDelay reads a number of seconds, or of another unit behind it.
+// parseDelay parses a number of seconds, or of the unit after it.
 func parseDelay(s string) (time.Duration, bool) {
 	end := 0
 	for end < len(s) && ('0' <= s[end] && s[end] <= '9' || s[end] == '.') {
@@ -81,21 +81,21 @@ func parseDelay(s string) (time.Duration, bool) {
 	return time.Duration(min(n, float64(maxRetryAfter/unit)) * float64(unit)), true
 }
 
-// dateForms are those of dates without the weekday and the name of a zone.
+// dateForms are the forms of dates, without the weekday and the name of a zone.
 var dateForms = []string{
 	"2 Jan 2006 15:04:05", "2-Jan-2006 15:04:05", "2-Jan-06 15:04:05", "2 Jan 06 15:04:05", "2 January 2006 15:04:05",
 	"Jan _2 15:04:05 2006", "2 Jan 2006 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
-// zones are names with one meaning, as hours from UTC (RFC 5322, section 4.3,
-// and what servers are set to).
+// zones are the zone names with one meaning, as hours from UTC (RFC 5322, section 4.3, and
+// zones that servers are often set to).
 var zones = map[string]time.Duration{
 	"GMT": 0, "UTC": 0, "UT": 0, "Z": 0, "WET": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "WEST": 1, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
 }
 
-// parseDate reads a date in the forms of RFC 9110, section 5.6.7, of RFC 5322
-// and of ISO 8601. One without a zone is in UTC.
+// parseDate parses a date in the forms of RFC 9110, section 5.6.7, of RFC 5322 and of ISO
+// 8601. A date without a zone is in UTC.
 func parseDate(s string) (time.Time, bool) {
 	if day, rest, ok := strings.Cut(s, " "); ok && isWeekday(day) {
 		s = strings.TrimSpace(rest)
@@ -111,7 +111,7 @@ func parseDate(s string) (time.Time, bool) {
 		}
 	}
 	end := strings.LastIndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) + 1
-	west := latestTimeZone // of a zone that is not known, the latest that it may be
+	west := latestTimeZone // for an unknown zone the latest possible
 	if hours, known := zones[strings.ToUpper(s[end:])]; known {
 		west = -hours * time.Hour
 	}

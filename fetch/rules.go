@@ -12,33 +12,33 @@ import (
 
 // Failures of a robots.txt that are not failures of an exchange.
 const (
-	failRedirect = "redirect" // too many, a loop, to nowhere, or to where it must not lead
+	failRedirect = "redirect" // too many, a loop, an invalid target, or one that must not be requested
 )
 
-// A chain is a robots.txt, or a tdmrep.json, on its way: the redirects so far. It outlives the
-// turn, because every request needs a turn, or a hop, of its own.
+// A chain is the redirects so far of a robots.txt or a tdmrep.json that is being fetched. It
+// lasts for several turns, because every request needs a turn or a hop of its own.
 type chain struct {
-	at     frontier.URL // to be asked next
+	at     frontier.URL // the next URL to request
 	seen   map[string]bool
-	plain  bool // asked again with plain header fields
+	plain  bool // the request was repeated with plain header fields
 	status int  // of the last redirect
 }
 
 func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]bool{at.Key(): true}} }
 
-// A purpose is what a robots.txt is asked for.
+// A purpose is the reason for a request for robots.txt.
 type purpose struct {
-	url frontier.URL // whose verdict is wanted
+	url frontier.URL // needs a verdict
 
-	// The robots.txt of another site leads to url. No redirects to further
-	// sites are followed then: chains that wait for chains may wait in a ring.
+	// The robots.txt of another site redirects to url. Redirects to further sites are then not
+	// followed: chains that wait for chains could wait in a ring.
 	guest bool
 }
 
-// refresh asks for robots.txt. The entry of the turn stays undecided.
+// refresh fetches robots.txt. The entry of the turn stays undecided.
 func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
-		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // a site is the beginning of a URL
+		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // cannot fail: a site is the beginning of a URL
 		h.chain = newChain(at)
 	}
 	res := Result{Snapshot: h.snapshot, Outcome: frontier.Outcome{Again: true}}
@@ -47,7 +47,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		own := c.at.Site() == h.site
 		switch {
 		case own && res.Outcome.Request != nil:
-			return res, nil // the turn's one request is made: the next turn goes on
+			return res, nil // the turn's one request is made: the next turn continues
 		case !own && to.guest:
 			h.chain = nil
 			return res, nil
@@ -75,9 +75,9 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 	}
 }
 
-// askRules asks for the chain's next URL: by the turn itself, or as a guest of
-// another site. There is no exchange where a right could not be had. Where a
-// failure says that the URL must not be asked for, the exchange only names it.
+// askRules requests the chain's next URL: by the turn itself, or by a hop to another site. x
+// is nil if the right to that site could not be had. If failure says that the URL must not be
+// requested, x only names it.
 func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (x *Exchange, failure string, err error) {
 	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
 		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
@@ -94,8 +94,8 @@ func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (
 	return x, "", nil
 }
 
-// follow moves the chain behind an answer that is not the end of it. failure
-// says why it ends without one.
+// follow moves the chain past an answer that is not its end. failure says why the chain ends
+// without one.
 func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	if x.Err != nil {
 		return string(x.Err.Stage), false
@@ -111,12 +111,12 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	return c.move(x, frontier.MaxRedirects)
 }
 
-// move is follow for an answer that does not mean that the question was wrong. At most
-// that many redirects in a row are followed.
+// move is follow for answers other than one that refuses the form of the request. It follows
+// at most that many redirects in a row.
 func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	switch x.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-	case http.StatusMultipleChoices: // leads on where it names a choice (RFC 9110, section 15.4.1)
+	case http.StatusMultipleChoices: // a redirect if it names a choice (RFC 9110, section 15.4.1)
 		if x.Header.Get("Location") == "" {
 			return "", false
 		}
@@ -129,7 +129,7 @@ func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	case location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > most:
 		return failRedirect, false
 	case next.Site().Scheme() == "ftp" && c.at.Site().Scheme() != "ftp":
-		// A web site has no use for it, and FTP would talk to whom it names.
+		// A web site has no use for it, and an FTP client would connect to the host that it names.
 		return failRedirect, false
 	}
 	c.at, c.status = next, x.Status
@@ -137,8 +137,7 @@ func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	return "", true
 }
 
-// conclude makes a snapshot of the chain's end, and takes the verdict on u from
-// it.
+// conclude makes a snapshot of the chain's end, and takes the verdict on u from that.
 func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result) error {
 	at, _ := robots.Locate(string(h.site) + rulesTarget)
 	s := &robots.Snapshot{
@@ -174,9 +173,9 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 	return nil
 }
 
-// rulesHeader is the header of a request for robots.txt: conditional, where
-// the copy at hand came from the same URL. Its fields are those of the site that is
-// asked.
+// rulesHeader returns the header of a request for robots.txt with the fields of asked, the
+// settings of the site that is asked. It is conditional if the copy at hand came from the
+// same URL.
 func (h *host) rulesHeader(asked *settings) http.Header {
 	if h.chain.plain {
 		return h.fetcher.plainHeader

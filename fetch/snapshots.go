@@ -7,9 +7,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// MemorySnapshots keeps snapshots as long as the process lives.
+// MemorySnapshots stores snapshots in memory.
 type MemorySnapshots struct {
-	mu       sync.Mutex // guards what follows: each site has one visit, all of them one map
+	mu       sync.Mutex // guards the maps, which the visits of all sites share
 	last     map[frontier.Site]*robots.Snapshot
 	licenses map[string]*robots.Snapshot // by key
 }

@@ -8,21 +8,21 @@ import (
 	"net/http"
 )
 
-// ErrStored is what an error of Stored wraps where the kept answer cannot be read: the
-// page has to be asked for once more, without Validators.
+// ErrStored is wrapped by an error of Stored if the kept answer cannot be read: the page has
+// to be fetched once more, without Validators.
 var ErrStored = errors.New("fetch: the copy of a page cannot be read")
 
-// Stored is the answer that x, the page of a Result with status 304, stands for: kept is
-// the one that the copy at hand came with, its header brought up to date, and its body as
-// it was sent. That is read to its end, decoded and cut as any other, and counts in
-// Options.BodyBudget until x is released: x has no body of its own. The caller closes the
+// Stored returns the page that x, an answer with status 304, confirms. kept is the earlier
+// answer, with its header brought up to date and its body as it was sent. Stored reads that
+// body to its end, decodes it and cuts it like any other. Its memory counts in
+// Options.BodyBudget until x is released; x has no body of its own. The caller must close the
 // body of kept.
 //
-// The error wraps ErrStored, or is that of ctx, or of a temporary file.
+// The error wraps ErrStored, or is the error of ctx or of a temporary file.
 func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) (*Exchange, error) {
 	b, err := f.readBody(kept, f.bodies, f.opts.MaxSize, f.opts.Lend, func(int) {})
 	if err == nil && !b.cut {
-		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // its checksum stands behind it
+		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // its checksum is at the end
 	}
 	if err == nil {
 		err = b.settle(ctx, f)
@@ -45,7 +45,7 @@ func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) 
 	return &stored, nil
 }
 
-// readOut reads what is left of a body, of which there may be so many bytes.
+// readOut reads the rest of a body, of at most that many bytes.
 func readOut(r io.Reader, most int64) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	if err == nil && n > most {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// TooManyOpen reports whether an error says that this process, or this machine,
-// has as many files and connections open as it may.
+// TooManyOpen reports whether err says that this process, or this machine, has reached its
+// limit of open files and connections.
 func TooManyOpen(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

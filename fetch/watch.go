@@ -14,28 +14,28 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// totalTimeouts is how many time-outs of a phase a whole exchange may take: a
-// server that sends a byte now and then must come to an end, too.
+// totalTimeouts is how many time-outs of a phase a whole exchange may take: even one with a
+// server that sends a byte now and then must end.
 const totalTimeouts = 4
 
-// A watch ends an exchange whose current phase, or whole, takes too long. It belongs to
+// A watch ends an exchange if its current phase, or the whole, takes too long. It belongs to
 // the goroutine of the exchange.
 //
-// Over a connection that has deadlines these are its means, and nothing is made for them.
-// What wants a context gets one, and a timer that ends it: set for whichever ends first.
+// On a connection with deadlines it sets these, which costs nothing more. Code that needs a
+// context gets one, with a timer for the earlier of the two ends.
 type watch struct {
 	parent  context.Context
 	timeout time.Duration
 	at      phase
-	until   time.Time // the phase
-	ends    time.Time // the whole
+	until   time.Time // end of the phase
+	ends    time.Time // end of the exchange
 	paused  time.Time
 	cause   error // errPhase or errTotal, once a deadline was missed
 
-	ctx    context.Context // nil: nobody wanted it yet
+	ctx    context.Context // nil: not needed yet
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // nil where deadlines do
-	last   atomic.Bool // timer is set for the end of the whole
+	timer  *time.Timer // nil if deadlines are used
+	last   atomic.Bool // until is the end of the exchange
 }
 
 func newWatch(ctx context.Context, timeout time.Duration) *watch {
@@ -44,7 +44,7 @@ func newWatch(ctx context.Context, timeout time.Duration) *watch {
 	return w
 }
 
-// context ends where the exchange is to end.
+// context returns a context that is cancelled at the end of the phase or of the exchange.
 func (w *watch) context() context.Context {
 	if w.ctx == nil {
 		w.ctx, w.cancel = context.WithCancelCause(w.parent)
@@ -63,7 +63,7 @@ func (w *watch) expire() {
 	}
 }
 
-// enter says that a phase begins, or goes on.
+// enter starts the time-out of a phase, or starts it anew.
 func (w *watch) enter(p phase) {
 	w.at = p
 	w.set()
@@ -80,7 +80,7 @@ func (w *watch) set() {
 	}
 }
 
-// within says that the whole is to end in d, if not before.
+// within limits the rest of the exchange to d.
 func (w *watch) within(d time.Duration) {
 	if end := time.Now().Add(d); end.Before(w.ends) {
 		w.ends = end
@@ -102,7 +102,7 @@ func (w *watch) resume() {
 	w.set()
 }
 
-// byDeadlines leaves the time-outs to the deadlines of a connection.
+// byDeadlines stops the timer, since the deadlines of a connection replace it.
 func (w *watch) byDeadlines() {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -110,7 +110,7 @@ func (w *watch) byDeadlines() {
 	}
 }
 
-// missed is what err, of a connection with the deadlines of w, stands for.
+// missed returns the error that err, of a connection with the deadlines of w, means.
 func (w *watch) missed(err error) error {
 	if err == nil || err == io.EOF || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -126,7 +126,7 @@ func (w *watch) missed(err error) error {
 	return w.cause
 }
 
-// ended is why the exchange was ended from outside: nil if it was not.
+// ended returns why the parent context was cancelled, or nil if it was not.
 func (w *watch) ended() error {
 	if w.parent.Err() == nil {
 		return nil
@@ -134,7 +134,7 @@ func (w *watch) ended() error {
 	return context.Cause(w.parent)
 }
 
-// why is why the exchange is at its end before its time: nil if it is not.
+// why returns why the exchange was ended early, or nil if it was not.
 func (w *watch) why() error {
 	if w.cause != nil {
 		return w.cause
@@ -154,7 +154,7 @@ func (w *watch) stop() {
 	}
 }
 
-// timed is a connection whose reads and writes end when those of the exchange do that is
+// A timed is a connection whose reads and writes have the deadlines of the exchange that is
 // under way.
 type timed struct {
 	net.Conn
@@ -169,23 +169,23 @@ func newTimed(c net.Conn) *timed {
 	return t
 }
 
-// begin says that an exchange begins.
+// begin starts an exchange.
 func (t *timed) begin(w *watch) {
 	w.byDeadlines()
 	t.watch, t.stop = w, context.AfterFunc(w.parent, t.past)
 }
 
-// end says that it is over, and reports whether there may be another one: the end of its
-// context does not reach into that.
+// end ends the exchange. It reports whether there may be another one: past was not called,
+// and will not be.
 func (t *timed) end() bool {
 	t.watch = nil
 	return t.stop()
 }
 
-// Read implements net.Conn. Where the context of the exchange ends behind the look at it,
-// past comes behind the deadline that is set here. It is that of writes, too: TLS answers a
-// change of keys while it reads (RFC 8446, section 4.6.3). A pipe whose other end is closed
-// takes no deadline, but may have something to read.
+// Read implements net.Conn. If the context of the exchange ends after the check for it, past
+// runs after the deadline that is set here. The deadline is also that of writes, since TLS
+// answers a change of keys while it reads (RFC 8446, section 4.6.3). A pipe with a closed
+// other end takes no deadline, but may have something to read.
 func (t *timed) Read(p []byte) (int, error) {
 	if t.watch == nil {
 		return t.Conn.Read(p)
@@ -200,8 +200,8 @@ func (t *timed) Read(p []byte) (int, error) {
 	return n, t.watch.missed(err)
 }
 
-// Write implements net.Conn, as Read does. It gives up at half of the time: a server that
-// answers before it has read the request is read then.
+// Write implements net.Conn, as Read does. It gives up after half of the time, so that the
+// answer of a server that does not read the whole request can be read.
 func (t *timed) Write(p []byte) (int, error) {
 	half := time.Now().Add(t.watch.timeout / 2)
 	if half.After(t.watch.until) {
@@ -216,13 +216,13 @@ func (t *timed) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// wireURL makes net/http send the target as it was written: net/url would
-// refuse or rewrite some that servers use.
+// wireURL returns the URL that makes net/http send the target as it was written: net/url
+// would refuse or rewrite some that servers use.
 func wireURL(u frontier.URL) *url.URL {
 	w := &url.URL{Scheme: u.Scheme(), Host: u.Site().Authority(), Opaque: u.Target()}
 	if strings.HasPrefix(w.Opaque, "//") {
-		// A target that starts with two slashes would be read as an
-		// authority; the absolute form (RFC 9112, section 3.2.2) cannot be.
+		// A target that starts with two slashes would be read as an authority; the absolute form (RFC
+		// 9112, section 3.2.2) is unambiguous.
 		w.Opaque = "//" + w.Host + w.Opaque
 	}
 	return w
