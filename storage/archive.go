@@ -15,23 +15,23 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Names of the archive in a crawl's directory.
+// File names of the archive in a crawl's directory.
 const (
 	ArchiveDir  = "warc"
 	IndexFile   = "index.cdxj"
-	indexPart   = "index.part" // the lines of IndexFile, as they came
-	openSuffix  = ".open"      // of a WARC file that still grows
+	indexPart   = "index.part" // the lines of IndexFile, unsorted, in the order of the records
+	openSuffix  = ".open"      // of a WARC file that is still being written
 	archiveFile = ".warc.gz"
 )
 
-// Archive is how WARC files are written. Software and the like are those of
+// Archive configures how WARC files are written. Software and the fields like it go into
 // the warcinfo record at the beginning of each file.
 type Archive struct {
 	Info    warc.Info
-	MaxSize int64 // bytes of a file, after which the next is begun; 0: 1 GiB
+	MaxSize int64 // size in bytes after which the next file is begun; 0: 1 GiB
 }
 
-// Archived says where the record of an answer stands.
+// Archived says where the record of an answer was written.
 type Archived struct {
 	File           string // in ArchiveDir
 	Offset, Length int64  // bytes
@@ -48,8 +48,8 @@ func (e *ArchiveError) Error() string { return fmt.Sprintf("archive %s: %v", e.U
 
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// encode makes the records of x. If it cannot make all of them, it makes that of
-// the response alone.
+// encode returns the records of x. If it cannot encode all of them, it encodes the response
+// alone.
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {
@@ -66,14 +66,16 @@ func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, err
 
 var archiveBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the largest buffer that is kept for another record.
+// maxScratch is the largest buffer that is reused for another record, in bytes.
 const maxScratch = 1 << 20
 
-// smallPayload bytes are not worth a revisit record.
+// smallPayload is the size in bytes up to which a payload is stored again instead of
+// writing a revisit record.
 const smallPayload = 64
 
-// repeats makes x a revisit, if its payload is known: in this archive, or as that of
-// what v may repeat. It returns the digest by which it is to be known otherwise.
+// repeats turns x into a revisit if its payload is known from this archive, or from an
+// earlier crawl as v says. Otherwise it returns the digest under which the payload is to be
+// recorded.
 func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
@@ -96,9 +98,9 @@ func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	return "", nil
 }
 
-// repeated is the answer in a crawl before this one that x, with a payload of that digest,
-// repeats; nil if it repeats none. It is one that is whole: the only copy of a body is
-// never one that cannot be read.
+// repeated returns the answer of an earlier crawl that has the same payload digest as x, or
+// nil if there is none. The answer has been read and checked: a revisit never refers to a
+// body that cannot be read.
 func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	b := v.Before
 	if b == nil || x != v.Answer || b.Digest != digest || b.Truncated {
@@ -110,8 +112,8 @@ func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	return &state.Payload{Date: b.OfDate, URL: b.OfURL}
 }
 
-// archive is the WARC files that a run writes: one that grows, and those that
-// are full but not yet committed.
+// An archive holds the WARC files that a run writes: the one that is being written, and
+// those that are full but not yet committed.
 type archive struct {
 	opts    Archive
 	dir     string
@@ -119,13 +121,13 @@ type archive struct {
 	encoder *warc.Encoder
 	disk    disk.Disk
 
-	// With outputs.moment held; the committer alone takes files out.
+	// Guarded by outputs.moment. Only the committer removes files.
 	serial int
-	files  []*namedOutput // not finished: the last one grows, the others are full
-	began  bool           // one of them was, since the directory was synced
+	files  []*namedOutput // not finished: the last one is being written, the others are full
+	began  bool           // a file was created since the directory was last synced
 }
 
-// maxPrefix leaves room for the rest of a name: file systems take 255 bytes.
+// maxPrefix leaves room for the rest of a name: file systems allow 255 bytes.
 const maxPrefix = 200
 
 func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive, error) {
@@ -148,14 +150,14 @@ func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive,
 		}
 		return '_'
 	}, a.prefix)
-	if n := len(a.prefix); n > maxPrefix { // its end is the time
+	if n := len(a.prefix); n > maxPrefix { // keep the end of the prefix: it has the time
 		a.prefix = a.prefix[:maxPrefix/2] + a.prefix[n-maxPrefix/2:]
 	}
 	return a, os.MkdirAll(a.dir, 0o755)
 }
 
-// append adds whole records and says in which file, and where. It requires that
-// outputs.moment is held.
+// append adds whole records and returns the name of their file and their offset in it, in
+// bytes. The caller holds outputs.moment.
 func (a *archive) append(records []byte) (file string, at int64, err error) {
 	if n := len(a.files); n == 0 || a.files[n-1].length() >= a.opts.MaxSize {
 		if err := a.begin(); err != nil {
@@ -167,7 +169,7 @@ func (a *archive) append(records []byte) (file string, at int64, err error) {
 	return filepath.Base(f.name), at, err
 }
 
-// begin opens the next file. It requires that outputs.moment is held.
+// begin creates the next file. The caller holds outputs.moment.
 func (a *archive) begin() error {
 	name := ""
 	for {
@@ -200,14 +202,14 @@ func (a *archive) begin() error {
 	return nil
 }
 
-// A warcFile is one in the directory of a crawl.
+// A warcFile is a WARC file in the directory of a crawl.
 type warcFile struct {
 	name  string // without openSuffix
 	path  string
-	grows bool // it has openSuffix
+	grows bool // it has openSuffix: it is still being written
 }
 
-// warcFiles are those of the crawl in dir, by name.
+// warcFiles returns the WARC files of the crawl in dir, sorted by name.
 func warcFiles(dir string) (all []warcFile, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, ArchiveDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -222,8 +224,8 @@ func warcFiles(dir string) (all []warcFile, err error) {
 	return all, err
 }
 
-// ArchiveFiles are the paths of the WARC files of the crawl in dir that do not
-// grow, in the order in which they were begun. The error is one of the file system.
+// ArchiveFiles returns the paths of the finished WARC files of the crawl in dir, in the
+// order in which they were begun. It fails only if the directory cannot be read.
 func ArchiveFiles(dir string) (paths []string, err error) {
 	all, err := warcFiles(dir)
 	for _, f := range all {
@@ -236,7 +238,7 @@ func ArchiveFiles(dir string) (paths []string, err error) {
 
 func archiveKey(name string) string { return ArchiveDir + "/" + name }
 
-// finish gives files their names, which are committed as they are.
+// finish renames full files to their final names; their contents are committed already.
 func (a *archive) finish(full []*namedOutput) error {
 	var errs []error
 	for _, f := range full {
@@ -247,12 +249,12 @@ func (a *archive) finish(full []*namedOutput) error {
 		}
 		errs = append(errs, err)
 	}
-	// A name that is lost in a power cut would be that of a file nobody knows.
+	// Without the sync a power cut could lose the new name of a committed file.
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// close gives what still grows its end and its name: what was not committed is
-// cut off, so that the archive can be read, whatever ended the run.
+// close truncates the files that are still being written to what was committed and renames
+// them, so that the archive can be read however the run ended.
 func (a *archive) close(committed state.Marks) error {
 	var errs []error
 	for _, f := range a.files {
@@ -271,16 +273,16 @@ func (a *archive) close(committed state.Marks) error {
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// abandon closes what still grows, and leaves it to the next run to find out
-// what counts.
+// abandon closes the files that are still being written and leaves them to the next run,
+// which truncates them to what was committed.
 func (a *archive) abandon() {
 	for _, f := range a.files {
 		f.file.Close()
 	}
 }
 
-// recoverArchive gives the files that an earlier run left open their ends and
-// names: they are cut to what was committed.
+// recoverArchive truncates the files that an earlier run left open to what was committed,
+// and renames them.
 func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	for key, m := range known {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")
@@ -309,7 +311,7 @@ func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 			}
 		}
 	}
-	// Of the others nothing was committed.
+	// Nothing of the other open files was committed.
 	left, err := warcFiles(dir)
 	for _, f := range left {
 		if f.grows {
@@ -322,7 +324,7 @@ func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	return err
 }
 
-// openExisting is openOutput for a file that must be there.
+// openExisting is like openOutput, for a file that must exist.
 func openExisting(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -16,40 +16,42 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Capture is the last answer to a URL that a crawl has archived. It holds no file open, and
-// of its record at most 32 KiB in memory, until Release. It is for one goroutine at a time.
+// A Capture is the last archived answer to a URL. It holds no file open, and at most 32 KiB
+// of its record in memory, until Release. It must not be used by several goroutines at
+// once.
 type Capture struct {
 	URL  string
 	Date time.Time // when its request began
 
-	// Status and Header are those of the answer. Where the server has said that nothing
-	// has changed, they are those of the answer that this repeats, its header brought up
-	// to date (RFC 9111, section 3.2). Header has the content coding that the body has.
+	// Status and Header are those of the answer. If the server has said that nothing has
+	// changed (304), they are those of the repeated answer, with its header updated (RFC
+	// 9111, section 3.2). Header has the content coding of the body.
 	Status int
 	Header http.Header
 
 	Digest    string // of the payload, with its content coding, as in WARC-Payload-Digest
 	Truncated bool   // the payload is not the whole body
 
-	// OfURL and OfDate name the record that has the body: what WARC-Refers-To-Target-URI
-	// and WARC-Refers-To-Date of a record that repeats this one are to say.
+	// OfURL and OfDate name the record that has the body: the values of
+	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date for a revisit record of this
+	// answer.
 	OfURL  string
 	OfDate time.Time
 
-	// TextDigest is what was noted beside the answer of the text that readers saw of it, by
-	// the Content-Type of Header: empty where nothing was, and as long as the body was not
-	// read to its end.
+	// TextDigest is the digest of the visible text that was recorded with the answer, read
+	// by the Content-Type of Header. It is empty if none was recorded, or if the body was
+	// not read to its end.
 	TextDigest string
 
 	body    excerpt // the record that has the body
-	repeats bool    // the answer has a record of its own, without it
+	repeats bool    // the answer has a record of its own, without the body
 	checked bool    // Check has read it
-	damage  error   // and this is what is wrong
+	damage  error   // the result of Check
 }
 
-// Capture is the answer to u whose record is at a place in the archive of this crawl, and
-// whose body is in the one at another; nil where that is no answer of a server that speaks
-// HTTP. Both were written by PutVisit. The error is as that of Past.Capture.
+// Capture returns the answer to u whose record is at place answer of the archive of this
+// crawl, and whose body is in the record at place body; nil if the record is not an HTTP
+// response. PutVisit has written both. It fails as Past.Capture does.
 func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, error) {
 	in := func(p frontier.Place) place {
 		return place{path: filepath.Join(db.Dir(), ArchiveDir, filepath.Base(p.File)), offset: p.Offset}
@@ -57,14 +59,14 @@ func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, er
 	return captureAt(in(answer), u.String(), func(url string, at time.Time) (*original, error) {
 		o, err := originalAt(in(body), url)
 		if err == nil && !o.date.Equal(at) {
-			err = &warc.Error{Offset: body.Offset, Err: fmt.Errorf("%s: the record is of %s, and one of %s is repeated", body.File, o.date, at)}
+			err = &warc.Error{Offset: body.Offset, Err: fmt.Errorf("%s: the record is of %s, but the revisit record refers to %s", body.File, o.date, at)}
 		}
 		return o, err
 	})
 }
 
-// captureAt is the capture whose record is at a place; find finds the record that it may
-// repeat.
+// captureAt returns the capture whose record is at a place. It calls find for the record
+// that a revisit repeats.
 func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	rec, err := openPlace(at, url)
 	if errors.Is(err, ErrPurged) {
@@ -76,7 +78,7 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	defer rec.close()
 	switch rec.Type {
 	case warc.Response, warc.Revisit:
-	default: // of a server that speaks no HTTP
+	default: // a server that does not speak HTTP
 		return nil, nil
 	}
 	resp, err := rec.Response()
@@ -101,7 +103,7 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 // findOriginal finds the record of an answer that another one repeats.
 type findOriginal func(url string, at time.Time) (*original, error)
 
-// follow finds the record that has the body of a capture, which repeats it.
+// follow finds the record that has the body of c, which is a revisit.
 func (c *Capture) follow(rec *warc.Record, find findOriginal) error {
 	url, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	at, err := time.Parse(time.RFC3339Nano, date)
@@ -124,22 +126,22 @@ func (c *Capture) follow(rec *warc.Record, find findOriginal) error {
 	return nil
 }
 
-// ErrPurged is what an error about an answer wraps that a Purge has taken out.
-var ErrPurged = errors.New("what was captured was purged")
+// ErrPurged is wrapped by errors about an answer that a Purge has removed.
+var ErrPurged = errors.New("the capture was purged")
 
-// An original is what a record says that others repeat.
+// An original is a record that revisit records refer to.
 type original struct {
 	date      time.Time
 	status    int
 	header    http.Header
 	digest    string
 	truncated bool
-	repeats   bool // and that is none of its own: see the error
+	repeats   bool // it is a revisit itself, which is an error
 	body      excerpt
 }
 
-// originalAt reads the head of an answer that others repeat. Of a record that is none there
-// is the date, with the error.
+// originalAt reads the header of an answer that others repeat. If the record is not a
+// response, it returns the date of the record with the error.
 func originalAt(at place, url string) (*original, error) {
 	rec, err := openPlace(at, url)
 	if err != nil {
@@ -159,13 +161,13 @@ func originalAt(at place, url string) (*original, error) {
 	return o, nil
 }
 
-// Place is where the record that has the body begins: the path of its WARC file, which may
-// be that of another crawl, and the offset there, in bytes.
+// Place returns where the record that has the body begins: the path of its WARC file, which
+// may belong to another crawl, and the offset there, in bytes.
 func (c *Capture) Place() (path string, offset int64) { return c.body.path, c.body.offset }
 
-// Open is the answer with its body, as it was sent but for the transfer coding; the caller
-// closes it. The body ends with an error where the record is damaged: nothing of it should
-// be taken for whole before it has ended.
+// Open returns the answer with its body, as it was sent except for the transfer coding; the
+// caller closes it. Reading the body fails at its end if the record is damaged: do not rely
+// on any of it before io.EOF.
 func (c *Capture) Open() (*http.Response, error) {
 	rec, err := c.body.open(c.OfURL)
 	if err != nil {
@@ -182,12 +184,11 @@ func (c *Capture) Open() (*http.Response, error) {
 	return resp, nil
 }
 
-// Release lets go of what the capture has in memory of its record: it is read from the file
-// again where it is opened once more.
+// Release frees the memory that holds the record. Opening the capture again reads the file.
 func (c *Capture) Release() { c.body.bytes = nil }
 
-// Check reads the body, and compares its digest. What it has found it says again when it is
-// called once more. The error is as that of Past.Capture.
+// Check reads the body and compares its digest. Later calls return the result of the first.
+// It fails as Past.Capture does.
 func (c *Capture) Check() error {
 	if !c.checked {
 		c.checked, c.damage = true, c.check()
@@ -213,12 +214,12 @@ func (c *Capture) check() error {
 
 func sha1Digest(sum []byte) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum) }
 
-// A wholeBody is a body in a record, whose checksum stands behind it.
+// A wholeBody is a body in a record, followed by the checksum.
 type wholeBody struct {
 	from io.ReadCloser
 	rec  *placedRecord
 	of   *Capture
-	end  error // that was met
+	end  error // the error at the end of the body
 }
 
 func (b *wholeBody) Read(p []byte) (int, error) {
@@ -227,7 +228,7 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.from.Read(p)
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		// Servers count wrongly: where the record ends, the body does.
+		// A Content-Length can be wrong: the body ends where the record ends.
 		err = io.EOF
 		if _, bad := b.rec.Record.Close(); bad != nil {
 			err = fmt.Errorf("%s: %w", b.of.body.path, bad)
@@ -244,12 +245,12 @@ func (b *wholeBody) Close() error {
 	return b.rec.close()
 }
 
-// FieldTextDigest is the field of a metadata record that has the digest of what readers see
-// of a page: "sha256:" and hexadecimal digits.
+// FieldTextDigest is the field of a metadata record with the digest of the visible text of
+// a page: "sha256:" and hexadecimal digits.
 const FieldTextDigest = "textDigest"
 
-// textDigest is what was noted of the text of the answer whose record has been read, behind
-// it and its request; empty where nothing was, or where that cannot be read.
+// textDigest returns the text digest in the metadata record that follows the answer and its
+// request; empty if there is none, or if it cannot be read.
 func (r *placedRecord) textDigest() string {
 	for range 2 {
 		rec, err := r.reader.Next()

@@ -21,19 +21,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// What an indexer has made, in two files that have not their names yet.
+// A madeIndex is the result of an indexer: two files that are not renamed to their final
+// names yet.
 type madeIndex struct {
 	part, sorted state.Mark
 	lines        int64
 }
 
-// A marksPutter keeps what the files are: the state of a crawl.
+// A marksPutter stores the marks of the files: the state of a crawl.
 type marksPutter interface {
 	PutMarks(growing state.Marks, index state.IndexMarks) error
 }
 
-// recoverIndex makes index.part again where a run is to append to it, and it is
-// not there. Whether it is what it was is looked at when it is sorted.
+// recoverIndex makes index.part again if it is missing and a run needs to append to it. Its
+// contents are checked when it is sorted.
 func (s *outputs) recoverIndex(known state.Marks) error {
 	m := known[indexPart]
 	if m.Length == 0 && !m.Lost {
@@ -45,8 +46,8 @@ func (s *outputs) recoverIndex(known state.Marks) error {
 	return s.remakeIndex(known)
 }
 
-// writeIndex makes index.cdxj, unless it is that of all that was archived. What
-// is not in index.part as it was written is read in the WARC files.
+// writeIndex makes index.cdxj, unless it already covers everything archived. If index.part
+// is not as it was written, the WARC files are read.
 func (s *outputs) writeIndex(committed state.Marks) error {
 	part := committed[indexPart]
 	if part.Length == 0 && !part.Lost {
@@ -101,8 +102,8 @@ func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 	return writeSorted(s.dir, sorter, s.disk)
 }
 
-// remakeIndex makes both files again. What cannot be read of the archive is left
-// out: Verify names it.
+// remakeIndex makes both files again. Records that cannot be read are left out; Verify
+// reports them.
 func (s *outputs) remakeIndex(known state.Marks) error {
 	x := &indexer{dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
 	made, err := x.make()
@@ -113,17 +114,17 @@ func (s *outputs) remakeIndex(known state.Marks) error {
 	return x.commit(s.state, made)
 }
 
-// Indexed is what MakeIndex has done.
+// Indexed is the result of MakeIndex.
 type Indexed struct {
 	Lines int64    // of the index
-	Moved []string // names of WARC files that are not there, whose lines were taken over
+	Moved []string // names of missing WARC files, whose lines were copied from the old index
 }
 
-// MakeIndex makes index.cdxj again, of the WARC files of the crawl in dir, with
-// index.part that a later run appends to. Lines about files that are not in the
-// directory are taken over from the index that is there. What cannot be read is
-// given to problem and left out. It needs no more memory for a large archive than
-// for a small one. Without a state file the WARC files alone are indexed.
+// MakeIndex rebuilds index.cdxj from the WARC files of the crawl in dir, and index.part, to
+// which a later run appends. Lines about files that are not in the directory are copied
+// from the existing index. Each record that cannot be read is passed to problem and left
+// out. The memory needed does not depend on the size of the archive. Without a state file
+// only the WARC files are indexed.
 //
 // The error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a
 // *PurgeError, or one of the file system.
@@ -161,8 +162,8 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	return Indexed{made.lines, slices.Sorted(maps.Keys(x.gone))}, err
 }
 
-// commit gives the new files their names. A kill in between leaves a state that
-// says that they are to be made again.
+// commit renames the new files to their final names. After a kill in between, the state
+// says that they must be made again.
 func (x *indexer) commit(to marksPutter, made madeIndex) error {
 	put := func(m state.Mark) error {
 		x.marks[indexPart] = m
@@ -180,25 +181,24 @@ func (x *indexer) commit(to marksPutter, made madeIndex) error {
 	return put(made.part)
 }
 
-// unchanged reports whether the state knows both files as they were made again. Then it is left
-// as it is: its digest is part of the provenance.
+// unchanged reports whether the new files are those that the state has marks of. Then the
+// state is left as it is: its digest is part of the provenance.
 func (x *indexer) unchanged(made madeIndex) bool {
 	part := x.marks[indexPart]
 	return !part.Lost && part.Same(made.part) && x.index.Part.Same(made.part) && x.index.Index.Same(made.sorted)
 }
 
-// An indexer makes index.part and index.cdxj again, of the WARC files. What it
-// knows of those that are not in the directory any more it takes from the index
-// that is there.
+// An indexer makes index.part and index.cdxj again from the WARC files. Lines about WARC
+// files that are not in the directory any more are copied from the existing index.
 type indexer struct {
 	dir     string
 	disk    disk.Disk
-	marks   state.Marks      // of WARC files that grow: what counts of them
-	index   state.IndexMarks // of index.cdxj, as the state has it
-	problem func(error)      // is told what cannot be read, and is left out
+	marks   state.Marks      // committed lengths of unfinished WARC files
+	index   state.IndexMarks // of index.cdxj, as committed
+	problem func(error)      // called for each record that cannot be read; the record is left out
 
 	present map[string]bool // WARC files, by name
-	gone    map[string]bool // those that are not there
+	gone    map[string]bool // WARC files that are missing
 	sorter  *cdxj.Sorter
 	part    *bufio.Writer
 }
@@ -212,7 +212,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 		return made, err
 	}
 	defer func() {
-		if err != nil { // they may be what fills the disk
+		if err != nil { // remove them: they may be what fills the disk
 			_ = removeNew(x.dir, indexPart)
 			_ = removeNew(x.dir, IndexFile)
 		}
@@ -236,7 +236,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 	return made, err
 }
 
-// files indexes the WARC files that are there.
+// files indexes the WARC files of the directory.
 func (x *indexer) files() error {
 	x.present, x.gone = map[string]bool{}, map[string]bool{}
 	files, err := warcFiles(x.dir)
@@ -256,7 +256,7 @@ func (x *indexer) files() error {
 	return nil
 }
 
-// file indexes what counts of a file.
+// file indexes the first length bytes of f.
 func (x *indexer) file(f warcFile, length int64) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -282,7 +282,7 @@ func (x *indexer) add(line []byte) error {
 	return x.sorter.AddLine(line)
 }
 
-// moved takes over the lines of WARC files that are not there, once each.
+// moved copies the lines of missing WARC files, once each.
 func (x *indexer) moved() (err error) {
 	known := cdxj.NewSorter(x.dir, 0)
 	defer func() { err = errors.Join(err, known.Close()) }()
@@ -302,7 +302,7 @@ func (x *indexer) moved() (err error) {
 	return err
 }
 
-// known reads an index that is there, as far as it can be read.
+// known reads an existing index up to its first damaged line.
 func (x *indexer) known(name string, to *cdxj.Sorter) error {
 	f, err := os.Open(filepath.Join(x.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -322,7 +322,7 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 			return err
 		}
 		if err != nil || reader.Torn() || len(line) >= cdxj.MaxLine {
-			continue // none that was written here
+			continue // not written by this package
 		}
 		if e, err := cdxj.Parse(string(line)); err == nil && !x.present[e.Filename] {
 			x.gone[e.Filename] = true
@@ -333,7 +333,8 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 	}
 }
 
-// A lineWriter is called with each whole line that is written to it, with its end.
+// A lineWriter calls a function with each whole line that is written to it, with its
+// newline.
 type lineWriter struct {
 	each func(line []byte) error
 	rest []byte

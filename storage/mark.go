@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A marking reader or writer makes the mark of what passes it.
+// A marking computes the mark of what is read or written through it.
 type marking struct {
 	r io.Reader
 	w io.Writer
@@ -18,7 +18,7 @@ type marking struct {
 	sha *digest.Digest // nil: the mark has no SHA-256
 }
 
-// mark returns that of what has passed.
+// mark returns the mark of what has passed so far.
 func (m *marking) mark() state.Mark {
 	now := m.Mark
 	now.SHA256 = m.sha.State()
@@ -39,8 +39,8 @@ func (m *marking) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// split takes the files of the archive out of marks. Those are only compared by
-// Verify from then on: who has the files elsewhere can go on with the crawl.
+// split separates the marks of finished archive files from the others. A run does not check
+// the finished files, only Verify does: a crawl can go on after they were moved elsewhere.
 func split(known state.Marks) (growing, finished state.Marks) {
 	growing, finished = state.Marks{}, state.Marks{}
 	for name, m := range known {
@@ -54,9 +54,9 @@ func split(known state.Marks) (growing, finished state.Marks) {
 	return growing, finished
 }
 
-// wholeLine checks that what counts of a file ends where a line does: all that a
-// run can look at before it appends, whatever the length. The error is a
-// *DamagedError.
+// wholeLine checks that the committed part of a file ends with a line, the only check
+// before a run appends that does not depend on the length. It returns a *DamagedError if
+// not.
 func wholeLine(path string, m state.Mark) error {
 	if m.Length == 0 {
 		return nil

@@ -9,14 +9,14 @@ import (
 
 const newSuffix = ".new"
 
-// newName is where the next version of a file of a crawl is written: beside the file, or
-// beside the file that a symbolic link of this name leads to.
+// newName returns where the next version of a file of a crawl is written: beside the file,
+// or beside the target if the file is a symbolic link.
 func newName(dir, name string) (string, error) {
 	path, err := outfile.ResolveRegular(filepath.Join(dir, name))
 	return path + newSuffix, err
 }
 
-// createNew begins the next version of a file of a crawl.
+// createNew creates the next version of a file of a crawl.
 func createNew(dir, name string) (*os.File, error) {
 	path, err := newName(dir, name)
 	if err != nil {
@@ -25,7 +25,7 @@ func createNew(dir, name string) (*os.File, error) {
 	return os.Create(path)
 }
 
-// removeNew removes the next version of a file, if it was begun.
+// removeNew removes the next version of a file, if it exists.
 func removeNew(dir, name string) error {
 	path, err := newName(dir, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func removeNew(dir, name string) error {
 	return os.Remove(path)
 }
 
-// rename gives the next version of a file its name.
+// rename renames the next version of a file to its final name.
 func rename(dir, name string) error {
 	path, err := newName(dir, name)
 	if err != nil {

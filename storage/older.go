@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// olderThan are the crawls in which the bodies of a crawl may stand, besides its own: those
-// beside it, and those that it, and they, knew as the one before.
+// olderThan returns the crawls that may have the bodies of revisit records of the crawl in
+// dir, besides itself: the crawls beside it, and their chains of previous crawls.
 func olderThan(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil
 	}
 	parent := filepath.Dir(dir)
-	around, _ := fs.Glob(os.DirFS(parent), "*/"+IndexFile) // the name of parent may have characters that a pattern has
+	around, _ := fs.Glob(os.DirFS(parent), "*/"+IndexFile) // parent may contain characters that have a meaning in a pattern
 	slices.Sort(around)
 	slices.Reverse(around)
 	for _, index := range around {
@@ -32,7 +32,7 @@ func olderThan(dir string) (all []string) {
 	return all
 }
 
-// chainOf is a crawl, the one that it knew as the one before, and so on.
+// chainOf returns a crawl, its previous crawl, and so on.
 func chainOf(dir string) []string {
 	chain := []string{dir}
 	for before := Previous(dir); before != "" && !slices.Contains(chain, before); before = Previous(before) {
@@ -41,9 +41,9 @@ func chainOf(dir string) []string {
 	return chain
 }
 
-// LocatePrevious is where the crawl is that the one in dir has known as the one before it, at
-// previous: there, or, where both were moved, beside dir under the same name. ok is false
-// where it is in neither place; the path is previous then.
+// LocatePrevious returns where the previous crawl of the one in dir is: at previous, or, if
+// both were moved, beside dir under the same name. If it is in neither place, ok is false
+// and path is previous.
 func LocatePrevious(dir, previous string) (path string, ok bool) {
 	if _, err := os.Stat(previous); err == nil {
 		return previous, true
@@ -53,7 +53,7 @@ func LocatePrevious(dir, previous string) (path string, ok bool) {
 		return previous, false
 	}
 	beside := filepath.Join(filepath.Dir(whole), filepath.Base(previous))
-	if beside == whole { // crawls of one name, in directories of their own
+	if beside == whole { // crawls of the same name, in directories of their own
 		return previous, false
 	}
 	if _, err := os.Stat(beside); err != nil {
@@ -62,11 +62,11 @@ func LocatePrevious(dir, previous string) (path string, ok bool) {
 	return beside, true
 }
 
-// keyPrevious is the value of the state that names the crawl before.
+// keyPrevious is the key of the path of the previous crawl, in the state.
 const keyPrevious = "previous"
 
-// PutPrevious notes which crawl is the one before this: what revisit records here refer to
-// is there, or in the one before that.
+// PutPrevious records dir as the previous crawl: revisit records refer to answers in it, or
+// in its own previous crawls.
 func (db *DB) PutPrevious(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -75,8 +75,8 @@ func (db *DB) PutPrevious(dir string) error {
 	return db.Put(keyPrevious, dir)
 }
 
-// Previous is the crawl that the one in dir knew as the one before; "" where it knew
-// none, or that cannot be read. It need not be there: see LocatePrevious.
+// Previous returns the path that the crawl in dir has recorded as its previous crawl; "" if
+// there is none, or if it cannot be read. The path need not exist: see LocatePrevious.
 func Previous(dir string) string {
 	r, err := openPurging(dir)
 	if err != nil {
@@ -91,8 +91,9 @@ func Previous(dir string) string {
 	return filepath.Clean(before)
 }
 
-// Behind are the crawls beside the one in dir that know it as the one before, or as one
-// before that: they may repeat bodies that are here alone. One that runs is none of them.
+// Behind returns the crawls beside the one in dir that name it as their previous crawl,
+// directly or through others: they may have revisit records whose bodies are only here. A
+// crawl that is running is not included.
 func Behind(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

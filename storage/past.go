@@ -17,20 +17,21 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Past is what an ended crawl has archived: the memory of the one behind it. It changes
-// nothing, and holds no file open between two calls: so many captures of so large a crawl
-// can be looked up as one likes. Its methods are safe for concurrent use.
+// A Past looks up archived answers of an ended crawl, for the crawl that follows it. It
+// changes nothing and holds no file open between two calls, so any number of captures can
+// be looked up in a crawl of any size. Its methods are safe for concurrent use.
 //
 // A capture that repeats an earlier one (a revisit record) is followed to the body: in the
-// same crawl, in the crawl that this one knew as the one before it, and so on, and in the
-// crawls beside it in its directory, the last by name first.
+// same crawl, in its previous crawl, and so on, and in the crawls beside it in its
+// directory, the last by name first.
 type Past struct {
 	dir   string
-	older func() []string // directories beside dir, in which bodies may stand
+	older func() []string // directories besides dir that may have bodies
 }
 
-// OpenPast looks at the crawl in dir. The error is an *InUseError where a process runs it,
-// one that wraps ErrNoCrawl where there is none, or one of the file system.
+// OpenPast opens the crawl in dir. It fails with an *InUseError if a process runs the
+// crawl, with an error that wraps ErrNoCrawl if there is none, or with an error of the file
+// system.
 func OpenPast(dir string) (*Past, error) {
 	if run, held := state.Holder(dir); held {
 		return nil, &InUseError{Dir: dir, Run: run}
@@ -47,25 +48,25 @@ func OpenPast(dir string) (*Past, error) {
 	return p, nil
 }
 
-// PastOf is OpenPast of a crawl that may be running: nothing is looked at yet.
+// PastOf is like OpenPast, for a crawl that may be running: it reads nothing yet.
 func PastOf(dir string) *Past {
 	return &Past{dir, sync.OnceValue(func() []string { return olderThan(dir) })}
 }
 
-// Dir is the directory of the crawl.
+// Dir returns the directory of the crawl.
 func (p *Past) Dir() string { return p.dir }
 
-// Remembers reports whether there is an archive with an index: without one no capture is
+// Remembers reports whether there is an archive with an index; without one no capture is
 // found.
 func (p *Past) Remembers() bool {
 	info, err := os.Stat(filepath.Join(p.dir, IndexFile))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Capture is the last capture of u; nil if there is none, or if a Purge has taken out what
-// has its body. The error says that the index, or a record, cannot be read, or that the one
-// with the body is nowhere: a *warc.Error, one of the file system, or another. Whether the
-// body can be read is not known yet.
+// Capture returns the last capture of u, or nil if there is none, or if a Purge has removed
+// its body. It fails if the index or a record cannot be read, or if the record with the
+// body is missing, with a *warc.Error, an error of the file system, or another. It does not
+// check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := lastLine(p.dir, u.String())
 	if err != nil || e == nil {
@@ -74,16 +75,16 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	return captureAt(placeOf(p.dir, e), u.String(), p.find)
 }
 
-// Original is the answer that a revisit record in the archive of the crawl repeats, be it
-// there or in a crawl before it. The error is as that of Capture, and wraps ErrPurged
-// where that answer was purged.
+// Original returns the answer that rec, a revisit record in the archive of the crawl,
+// repeats, from there or from an earlier crawl. It fails as Capture does, and wraps
+// ErrPurged if that answer was purged.
 func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
 	return c, c.follow(rec, p.find)
 }
 
-// find looks for the record of an answer, in this crawl and in those beside it. The error
-// is that of the first record that is damaged, or says that there is none.
+// find looks for the record of an answer, in this crawl and in those beside it. It returns
+// the error of the first damaged record, or an error that says that there is none.
 func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
@@ -103,8 +104,8 @@ func (p *Past) find(url string, at time.Time) (*original, error) {
 	return nil, bad
 }
 
-// purged is the error about a URL whose captures a Purge has taken out of this crawl, or
-// of one beside it; nil where none has, or where that cannot be told.
+// purged returns the error about a URL whose captures a Purge has removed from this crawl,
+// or from one beside it; nil if there is no such purge, or if that is unknown.
 func (p *Past) purged(url string) error {
 	u, err := frontier.ParseURL(url)
 	if err != nil {
@@ -129,8 +130,8 @@ func fateIn(dir string, u frontier.URL) (frontier.Fate, error) {
 	return fate, errors.Join(err, r.Close())
 }
 
-// lastLine is the last line about a URL in the index of a crawl; nil if there is none, also
-// where there is no index.
+// lastLine returns the last line about a URL in the index of a crawl; nil if there is none,
+// or if there is no index.
 func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	err = eachLine(dir, url, func(e *cdxj.Entry) {
 		if last == nil || after(e, last) {
@@ -143,9 +144,9 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	return last, err
 }
 
-// answerOf is the answer of a time, which a line has to the second, in the index of a crawl;
-// nil if there is none. Where it cannot be told whether a record is that, it is, and the
-// error says so.
+// answerOf returns the answer of a time in the index of a crawl; nil if there is none.
+// Lines have times to the second. If a record of that second cannot be read, its error is
+// returned.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry
 	second := at.UTC().Truncate(time.Second)
@@ -165,8 +166,8 @@ func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	return o, err
 }
 
-// eachLine goes through the lines about a URL in the index of a crawl, of which there are
-// none where that is missing. The error is that of the first one that cannot be read.
+// eachLine calls line for the lines about a URL in the index of a crawl; a missing index
+// has none. It returns the error of the first line that cannot be read.
 func eachLine(dir, url string, line func(*cdxj.Entry)) error {
 	index, err := disk.OpenRegular(filepath.Join(dir, IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +191,7 @@ func eachLine(dir, url string, line func(*cdxj.Entry)) error {
 	return err
 }
 
-// after reports whether a line is of a later answer than another.
+// after reports whether a is about a later answer than b.
 func after(a, b *cdxj.Entry) bool {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Offset, b.Offset)) > 0
 }

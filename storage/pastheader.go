@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// notUpdated are the fields of a 304 that say nothing of the answer that is kept: those of
-// the connection (RFC 9111, section 3.1), and those about how the content was sent, which
-// the kept one was in its own way (section 3.2).
+// notUpdated lists the fields of a 304 that do not replace those of the stored answer:
+// those of the connection (RFC 9111, section 3.1), and those about how the content was
+// sent, which for the stored answer was sent in its own way (section 3.2).
 var notUpdated = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true, "Transfer-Encoding": true,
 	"Upgrade": true, "Proxy-Authenticate": true, "Proxy-Authentication-Info": true, "Proxy-Authorization": true,
@@ -17,16 +17,16 @@ var notUpdated = map[string]bool{
 	"Content-Digest": true, "Repr-Digest": true, "Digest": true,
 }
 
-// UpdatedHeader is the header of an answer that is kept, brought up to date by that of a
-// 304: its fields replace those of the same name (RFC 9110, section 15.4.5; RFC 9111,
-// section 3.2), but for those of the connection, and those about the content, which is the
-// kept one. Neither is changed.
+// UpdatedHeader returns the header of a stored answer, updated by that of a 304: its fields
+// replace those of the same name (RFC 9110, section 15.4.5; RFC 9111, section 3.2), except
+// those of the connection and those about the content, which is the stored one. Neither
+// argument is changed.
 func UpdatedHeader(kept, by http.Header) http.Header {
 	h := kept.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
-	var named []string // fields of the connection alone
+	var named []string // fields of the connection only, named in Connection
 	for _, value := range by["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
 			named = append(named, http.CanonicalHeaderKey(strings.TrimSpace(name)))
@@ -40,7 +40,7 @@ func UpdatedHeader(kept, by http.Header) http.Header {
 	return h
 }
 
-// plainHeader is a header without the field by which a record says how its body came.
+// plainHeader returns h without the field in which a record says how its body was sent.
 func plainHeader(h http.Header) http.Header {
 	const original = "X-Archive-Orig-Transfer-Encoding"
 	if h[original] == nil {

@@ -19,31 +19,30 @@ type place struct {
 	length int64 // of the record as it is stored, in bytes; 0: not known
 }
 
-// An excerpt is a place with the bytes that stand there: who opens a record several times
-// reads it from the disk once, if it is no long one.
+// An excerpt is a place and the bytes found there: a short record that is opened several
+// times is read from the disk once.
 type excerpt struct {
 	place
 	bytes []byte
 }
 
-// How much of an archive an excerpt has, in bytes: each visit that is under way may hold one.
+// How many bytes of an archive an excerpt holds; each running visit may hold one.
 const (
 	maxExcerpt = 32 << 10
-	behind     = 2 << 10 // a record of known length: for the request and the metadata of the same answer
+	behind     = 2 << 10 // after a record of known length: for the request and the metadata of the same answer
 )
 
-// A placedRecord is a record that is read where it stands.
+// A placedRecord is a record that is open for reading at its place.
 type placedRecord struct {
 	*warc.Record
 	excerpt
-	reader *warc.Reader // nil once it was closed
+	reader *warc.Reader // nil after close
 	from   *placedBytes
 }
 
 var recordReaders = sync.Pool{New: func() any { return new(warc.Reader) }}
 
-// openPlace reads what stands at a place, and opens the record there, which is to be of a
-// URL.
+// openPlace reads from at and opens the record there. It fails if the record is not of url.
 func openPlace(at place, url string) (*placedRecord, error) {
 	e := excerpt{place: at}
 	if at.length > maxExcerpt {
@@ -59,12 +58,12 @@ func openPlace(at place, url string) (*placedRecord, error) {
 		size = min(size, at.length+behind)
 	}
 	e.bytes = make([]byte, size)
-	n, _ := file.ReadAt(e.bytes, at.offset) // what is wrong is told by who reads on there
+	n, _ := file.ReadAt(e.bytes, at.offset) // reading on there reports the error
 	e.bytes = e.bytes[:n]
 	return e.open(url)
 }
 
-// open reads the header of the record, which is to be of a URL. Who calls it closes the
+// open reads the header of the record and fails if it is not of url. The caller closes the
 // record.
 func (e excerpt) open(url string) (*placedRecord, error) {
 	r := &placedRecord{excerpt: e, from: &placedBytes{place: e.place, rest: e.bytes}, reader: recordReaders.Get().(*warc.Reader)}
@@ -87,7 +86,7 @@ func (e excerpt) open(url string) (*placedRecord, error) {
 	return r, nil
 }
 
-// close is called once nothing of the record is read any more; a second time does nothing.
+// close releases the record after reading. A second call does nothing.
 func (r *placedRecord) close() error {
 	if r.reader == nil {
 		return nil
@@ -98,8 +97,8 @@ func (r *placedRecord) close() error {
 	return r.from.close()
 }
 
-// placedBytes reads a WARC file from a place on: first what is in memory, and then the
-// file, which is opened only for that.
+// placedBytes reads a WARC file from a place on: first the bytes in memory, then the file,
+// which it opens only if needed.
 type placedBytes struct {
 	place
 	rest []byte
@@ -130,8 +129,8 @@ func (b *placedBytes) close() error {
 	return b.file.Close()
 }
 
-// OpenArchive opens a WARC file of a crawl, which may still be growing: then it has
-// another name than its records are known by.
+// OpenArchive opens a WARC file of a crawl. A file that is still being written has another
+// name than the one in its records; it is found, too.
 func OpenArchive(path string) (*os.File, error) {
 	file, err := disk.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
