@@ -9,24 +9,24 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
 
-// ErrNotAlone is returned by DB.Apply where something else was put.
+// ErrNotAlone is returned by DB.Apply if something else was put.
 var ErrNotAlone = state.ErrNotAlone
 
-// An InUseError says that another process holds the state of a crawl: the one in
-// Dir; Run says which, and is nil if that is not known.
+// An InUseError says that another process holds the state of the crawl in Dir. Run
+// describes that process; it is nil if that is not known.
 type InUseError = state.InUseError
 
-// A DamagedError says that the file at Path, of a crawl, is not what was written;
-// it unwraps to what is wrong. Nothing was changed.
+// A DamagedError says that the file at Path, of a crawl, is not what was written; it
+// unwraps to the cause. Nothing was changed.
 type DamagedError = state.DamagedError
 
-// A VersionError says that the state file at Path was written by a version with
-// another layout: Have, where this one reads layout Can.
+// A VersionError says that the state file at Path has another layout, Have, than the one
+// that this version reads, Can.
 type VersionError = state.VersionError
 
 // A NotBegunError says that the crawl in Dir has not begun: the run that made the directory
-// was killed, or found the disk full, before it could ask for anything. There is nothing to
-// read in it and nothing is lost; Open begins the crawl. It is an ErrNoCrawl.
+// was killed, or found the disk full, before its first request. There is nothing to read in
+// it and nothing is lost; Open begins the crawl. It matches ErrNoCrawl.
 type NotBegunError struct{ Dir string }
 
 func (e *NotBegunError) Error() string {
@@ -36,7 +36,7 @@ func (e *NotBegunError) Error() string {
 // Is reports whether target is ErrNoCrawl.
 func (e *NotBegunError) Is(target error) bool { return target == ErrNoCrawl }
 
-// DiskFull reports whether an error says that there is no more room: on the disk,
-// within the quota of the user, or within the size that a file may have. A commit
-// that failed so is not on disk.
+// DiskFull reports whether err means that there is no more room: on the disk, within the
+// quota of the user, or within the size that a file may have. A commit that failed with it
+// is not on disk.
 func DiskFull(err error) bool { return state.DiskFull(err) }

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// Names of the files of a crawl's directory.
+// File names in a crawl's directory.
 const (
 	StateFile = state.File
 	RunFile   = state.RunFile
@@ -27,58 +27,58 @@ type Options struct {
 	NoPages bool          // write no pages.jsonl
 	Links   bool          // write links.jsonl
 	Archive *Archive      // write WARC files; nil: none
-	Gather  time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
-	Bounds  Bounds        // what may wait for a commit
+	Gather  time.Duration // how long a group waits for more work; 0: 20 ms, negative: not at all
+	Bounds  Bounds        // how much may wait for a commit
 
-	// SyncDelay is added to each sync of the state file, for measuring what a
-	// slower disk would do.
+	// SyncDelay is added to each sync of the state file, to measure the effect of a slower
+	// disk.
 	SyncDelay time.Duration
 
-	// Admit is called with what the crawl keeps about itself, once it is known that it can be
-	// opened and before anything is written. An error refuses that: Open returns it, and
-	// has changed nothing. nil: any crawl is opened.
+	// Admit is called with the values of the crawl after all checks of Open and before
+	// anything is written. If it returns an error, Open returns that error and has changed
+	// nothing. nil: every crawl is opened.
 	Admit func(Values) error
 
-	Seed uint64 // of the fingerprints of a new crawl; 0: a random one. Files that are to be the same have the same
-	Log  Log    // is told of each group of what was put before it is committed; nil: nobody is
+	Seed uint64 // of the fingerprints of a new crawl; 0: random. The same seed gives the same files
+	Log  Log    // called with each group before it is committed; nil: no log
 
-	asIs   bool // write what earlier runs have written, and nothing else
+	asIs   bool // write only the outputs that earlier runs have written
 	disk   disk.Disk
-	limits *state.Limits     // nil: usual; for tests
-	fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
+	limits *state.Limits     // nil: the defaults; for tests
+	fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// A Log is told of each group of what was put before it is committed. It keeps groups
-// elsewhere: DB.Apply brings the state of another directory to the same. Only one
-// goroutine calls it, so its calls follow each other.
+// A Log receives each group before it is committed. It copies groups elsewhere: DB.Apply
+// replays them in another directory. It is called by one goroutine at a time.
 type Log interface {
-	// Append adds a group behind the one at position after, 0 for the first, and
-	// returns its own position, which is larger. The group is committed together with
-	// that position. An error refuses it: nothing of it is committed, nothing can be
-	// committed any more, and everybody is told the error. Group must not be kept.
+	// Append adds a group after the one at position after, 0 for the first, and returns its
+	// own position, which is larger. The position is committed with the group. If Append
+	// returns an error, neither this group nor a later one is committed, and all callers
+	// get the error. Append must not keep group.
 	Append(after uint64, group []byte) (position uint64, err error)
 }
 
-// Bounds say how much may wait for a commit before whoever submits more waits,
-// too. 0 stands for a bound that costs no speed; with smaller ones a crawl takes
-// less memory, and longer.
+// Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
+// 0 means a default that costs no speed; with smaller bounds a crawl takes less memory, and
+// longer.
 type Bounds struct {
-	Queue int // things that were put
-	Links int // in them
-	Bytes int // of completions in them
+	Queue int // number of operations
+	Links int // number of links in them
+	Bytes int // size of their completions
 }
 
-// A DB is the directory of one crawl, held by this process. Its methods are
-// safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
+// A DB is the directory of one crawl, held by this process. Its methods are safe for
+// concurrent use. It implements frontier.Backlog and fetch.Snapshots.
 //
-// Its locks are taken in this order, any of them left out:
+// Locks are taken in this order; any of them may be skipped:
 //
 //	large    held while one large page is made into a line and appended
 //	         (those of the state, in package state)
 //	moment   of outputs: held to append, and to note how long all files are
 //
-// The locks of one output and of the log come last. Nobody who puts something into
-// the state holds moment: he may have to wait for the committer, which takes it.
+// The locks of an output and of the log come last. A goroutine must not hold moment while
+// it puts something into the state: it may have to wait for the committer, which takes
+// moment.
 type DB struct {
 	dir     string
 	state   *state.DB
@@ -86,8 +86,8 @@ type DB struct {
 	large   sync.Mutex
 }
 
-// Open opens the crawl in dir, or makes it. The error is an *InUseError, a
-// *DamagedError, a *VersionError, a *PurgeError, or one of the file system.
+// Open opens the crawl in dir, or creates it. It fails with an *InUseError, a
+// *DamagedError, a *VersionError, a *PurgeError, or an error of the file system.
 func Open(dir string, opts Options) (*DB, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // it may have begun meanwhile
+	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // a purge or a repair may have begun meanwhile
 		return nil, errors.Join(err, st.Abandon())
 	}
 	db := &DB{dir: dir, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
@@ -126,8 +126,8 @@ func Open(dir string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// begin makes the files what the state says of them, and lets it go on. Nothing is written
-// before all is checked. asked says that Options.Admit was called.
+// begin truncates the files to what the state says of them, and starts the state. It writes
+// nothing before everything is checked. asked says whether Options.Admit was called.
 func (db *DB) begin(opts *Options, asked bool) error {
 	begun := db.state.Begun()
 	known := db.state.Marks()
@@ -161,16 +161,16 @@ func (db *DB) begin(opts *Options, asked bool) error {
 	return db.state.Begin(db.outputs, growing, finished)
 }
 
-// Values are what a crawl keeps about itself: those of a DB, or of a Reader.
+// Values reads the values that a crawl stores about itself, from a DB or a Reader.
 type Values interface {
-	// Get reads what was Put. It reports whether there is anything.
+	// Get reads a value that was Put. It reports whether there is one.
 	Get(key string, value any) (ok bool, err error)
-	// Each calls f with the rest of every key that begins with prefix and that was Put,
-	// until f returns an error: that is returned.
+	// Each calls f for every key that begins with prefix and that was Put, with the part
+	// after prefix, until f returns an error. It returns that error.
 	Each(prefix string, f func(rest string) error) error
 }
 
-// noValues are those of a crawl that has not begun.
+// noValues is the Values of a crawl that has not begun.
 type noValues struct{}
 
 func (noValues) Get(string, any) (bool, error)              { return false, nil }
@@ -183,7 +183,7 @@ func (o *Options) admit(was Values) error {
 	return o.Admit(was)
 }
 
-// takeOver asks for the outputs that there are.
+// takeOver requests the outputs that already exist.
 func (o *Options) takeOver(known state.Marks) {
 	o.NoPages, o.Links = known[PagesFile].Length == 0, known[LinksFile].Length > 0
 	if known[indexPart].Length > 0 || known[indexPart].Lost {
@@ -191,42 +191,40 @@ func (o *Options) takeOver(known state.Marks) {
 	}
 }
 
-// Unclean reports whether the last process that held the crawl did not end by
-// itself.
+// Unclean reports whether the last process that held the crawl did not close it.
 func (db *DB) Unclean() bool { return db.state.Begun().Unclean }
 
-// Restarted is when the crawl was last opened after an unclean end; zero if it
-// never was.
+// Restarted returns when the crawl was last opened after an unclean end, or the zero time
+// if it never was.
 func (db *DB) Restarted() time.Time { return db.state.Begun().Restarted }
 
-// LastCommit is when the crawl was last committed before it was opened, by the
-// clock of then: that ran ahead, if it is later than now.
+// LastCommit returns when the crawl was last committed before it was opened, by the clock
+// at that time. If it is later than now, the clock was wrong.
 func (db *DB) LastCommit() time.Time { return db.state.Begun().Committed }
 
-// Dir is the directory of the crawl.
+// Dir returns the directory of the crawl.
 func (db *DB) Dir() string { return db.dir }
 
-// Log is the crawl's log of requests. What was written to it is on disk before a
-// completion that is submitted later is acknowledged. Close closes it.
+// Log returns the crawl's log of requests. A line that was written to it is on disk before
+// a completion submitted later is acknowledged. Close closes it.
 func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 
-// LostLog is how many bytes of the log were on disk when the crawl was last
-// committed and are gone since: somebody has removed or cut it.
+// LostLog returns how many committed bytes of the log are missing: the file was removed or
+// truncated by another program since the last commit.
 func (db *DB) LostLog() int64 { return db.outputs.lostLog }
 
-// Hasten says that the run ends: from now on nobody waits for room. Who has
-// something in hand gives it and can go; the next commit, or Close, takes it. What
-// is in memory then has no bound but what those who call have in hand.
+// Hasten tells the DB that the run is ending: submitting no longer blocks, and the next
+// commit, or Close, stores what was submitted. From then on only the callers limit how much
+// is in memory.
 func (db *DB) Hasten() { db.state.Hasten() }
 
-// Close commits what is left and releases the directory. A second Close returns
-// ErrClosed.
+// Close commits what is left and releases the directory. A second call returns ErrClosed.
 func (db *DB) Close() error { return db.state.Close() }
 
-// begun reports whether a run has begun the crawl in dir, or another process holds it. It is
-// false where the state file is missing, was not written whole, or has no bucket: a run was
-// killed, or found the disk full, before it began, and nothing was asked of any site. Where
-// outputs lie beside such a file, it was another one: that is damage.
+// begun reports whether a run has begun the crawl in dir, or another process holds it. It
+// is false if the state file is missing, was not written completely, or has no bucket: a
+// run was killed, or found the disk full, before its first request. Outputs beside such a
+// file belong to another state file: that is damage.
 func begun(dir string) bool {
 	if _, held := state.Holder(dir); held {
 		return true
@@ -235,8 +233,8 @@ func begun(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist) && !state.Empty(dir) || Remains(dir) != ""
 }
 
-// NotBegun returns a *NotBegunError if a run has made the state file in dir and has not begun
-// the crawl, and nil otherwise, also where there is no such file.
+// NotBegun returns a *NotBegunError if a run has made the state file in dir and has not
+// begun the crawl; otherwise nil, also if there is no such file.
 func NotBegun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); err != nil || begun(dir) {
 		return nil
@@ -244,8 +242,8 @@ func NotBegun(dir string) error {
 	return &NotBegunError{Dir: dir}
 }
 
-// orphaned refuses to make a new crawl beside the outputs of an old one, or of
-// somebody else: they would be cut to what the new one has written, to nothing.
+// orphaned refuses to create a crawl beside outputs of another state file: they would be
+// truncated to the length that the new crawl has written, which is 0.
 func orphaned(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, StateFile)); err == nil && info.Size() > 0 {
 		return nil
@@ -261,9 +259,9 @@ func remains(dir string) error {
 	return &DamagedError{Path: path, Err: errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
 }
 
-// Remains names an output of a crawl in dir, empty if there is none.
+// Remains returns the path of an output of a crawl in dir, or "" if there is none.
 func Remains(dir string) string {
-	// The name of dir may have characters in it that a pattern has.
+	// dir may contain characters that have a meaning in a pattern.
 	names, _ := fs.Glob(os.DirFS(dir), ArchiveDir+"/*"+archiveFile+"*")
 	for _, name := range append(names, PagesFile, LinksFile, indexPart, LogFile) {
 		path := filepath.Join(dir, filepath.FromSlash(name))

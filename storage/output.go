@@ -13,40 +13,40 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// An output is a file that grows by whole records. What is appended is in
-// memory until flush, and counts only once its mark is committed.
+// An output is a file that grows by whole records. Appended records are in memory until
+// flush; they are discarded after a crash unless their mark is committed.
 type output struct {
 	file *os.File
 	disk disk.Disk
 
-	// mu guards what follows, and the end of the file: append writes them, of any
-	// visit, and the committer in flush. What is in buf or behind the committed mark
-	// is lost at a crash, so nobody is told that it is there before the commit. The
-	// sync is done without mu.
+	// mu guards the fields below and the end of the file: append writes both, for any
+	// visit, and so does the committer in flush. Records in buf or after the committed mark
+	// are lost in a crash, so nothing is acknowledged before the commit. Syncing does not
+	// hold mu.
 	mu    sync.Mutex
 	buf   []byte
 	dirty bool           // something was appended since the last flush
 	now   state.Mark     // of the file and buf, without its SHA-256
-	sha   *digest.Digest // that; nil if it is not known
-	err   error          // of the first write that failed: every later one fails with it
+	sha   *digest.Digest // that SHA-256; nil if it is not known
+	err   error          // of the first write that failed: later ones return it
 }
 
-// A namedOutput is one of which the state keeps the mark, under its name.
+// A namedOutput is an output whose mark the state keeps under its name.
 type namedOutput struct {
 	name string // in the directory of the crawl
 	*output
 }
 
-// openOutput opens the file at path, made if need be, and cuts what was never
-// committed.
+// openOutput opens the file at path and truncates it to the committed length. If nothing
+// was committed, it creates the file.
 func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	flags, length := os.O_RDWR|os.O_CREATE, committed.Length
 	if length > 0 {
-		flags = os.O_RDWR // what is missing is not made up for by an empty file
+		flags = os.O_RDWR // a missing file must not be replaced by an empty one
 	}
 	f, err := os.OpenFile(path, flags, 0o644)
 	if errors.Is(err, fs.ErrNotExist) && length > 0 {
-		return nil, &DamagedError{Path: path, Err: fmt.Errorf("it is missing, of which %d bytes were written", length)}
+		return nil, &DamagedError{Path: path, Err: fmt.Errorf("it is missing; %d bytes of it were written", length)}
 	}
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error)
 	return &output{file: f, disk: d, now: committed, sha: digest.Resume(committed.SHA256, length)}, nil
 }
 
-// cutTail cuts the file at path to length. One that is missing or shorter is left
-// for Verify to name.
+// cutTail truncates the file at path to length. A file that is missing or shorter is left
+// for Verify to report.
 func cutTail(path string, length int64, d disk.Disk) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= length {
@@ -82,11 +82,11 @@ func cutTail(path string, length int64, d disk.Disk) error {
 	return errors.Join(f.Truncate(length), d.Sync(f), f.Close())
 }
 
-// maxBuffer is what may be in memory until a flush. What is more is written
-// early, and committed no earlier.
+// maxBuffer is how many bytes are kept in memory until a flush. A larger buffer is written
+// early, but committed no earlier.
 const maxBuffer = 1 << 20
 
-// append adds a record, of which parts are the text, and says where it stands.
+// append adds a record, made of parts, and returns its offset in bytes.
 func (o *output) append(parts ...[]byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,7 +104,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	for _, p := range parts {
 		if size <= maxBuffer {
 			o.buf = append(o.buf, p...)
-		} else if o.err == nil { // as it is: a copy would be as large
+		} else if o.err == nil { // without a copy, which would be as large
 			_, o.err = o.file.Write(p)
 			err = o.err
 		}
@@ -112,7 +112,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	return at, err
 }
 
-// mark is that of the file with what was appended.
+// mark returns the mark of the file including buf.
 func (o *output) mark() state.Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,14 +121,14 @@ func (o *output) mark() state.Mark {
 	return now
 }
 
-// length is how long the file is with what was appended.
+// length returns the length of the file including buf, in bytes.
 func (o *output) length() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.now.Length
 }
 
-// write requires that mu is held.
+// write writes buf to the file. The caller holds mu.
 func (o *output) write() error {
 	if len(o.buf) == 0 || o.err != nil {
 		return o.err

@@ -14,35 +14,34 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// outputs are the files that a run writes beside the state. They implement
-// state.Outputs. Which there are is settled by open and not changed before close,
-// so that visits and the committer read it without a lock; what an output holds is
-// guarded by the output itself, and its files of the archive by moment.
+// outputs holds the files that a run writes beside the state. It implements state.Outputs.
+// open decides which files there are; that does not change before close, so visits and the
+// committer read the fields without a lock. Each output guards its own contents; moment
+// guards the archive's files.
 type outputs struct {
 	dir   string
 	disk  disk.Disk
 	state *state.DB
-	made  state.IndexMarks // index.cdxj as it was made last. Open and Close alone use it
+	made  state.IndexMarks // the last index.cdxj; used only by Open and Close
 
-	// Held to append what one visit writes, and to note the marks of all files:
-	// a commit holds all of a visit or nothing, and the lines of a page stand in
-	// the same order everywhere. Nobody waits for the disk with it held, but for
-	// what is more than fits a buffer.
+	// moment is held to append what one visit writes, and to read the marks of all files: a
+	// commit holds all of a visit or nothing, and the lines of a page are in the same order
+	// in all files. It is not held while waiting for the disk, except if more is appended
+	// than fits a buffer.
 	moment sync.Mutex
 
-	lines   []*namedOutput // those below that are written
-	pages   *output        // nil if it is not written
-	links   *output        // the same
-	indexed *output        // the same: lines of the index, not sorted
-	archive *archive       // nil if none is written
+	lines   []*namedOutput // those below that are not nil
+	pages   *output        // nil if not written
+	links   *output        // nil if not written
+	indexed *output        // lines of the index, not sorted; nil if not written
+	archive *archive       // nil if not written
 	log     *crawllog.Writer
-	lostLog int64 // bytes that were committed, and were gone at open: log is never cut
+	lostLog int64 // committed bytes that were missing at open; the log itself is never truncated
 }
 
-// open opens the files that opts asks for, which checkFiles has looked at, and cuts them to
-// their marks.
-// After an unclean end those that are not written any more are cut, too: nobody
-// else would.
+// open opens the files that opts requests, which checkFiles has checked, and truncates them
+// to their marks. After an unclean end it also truncates the files that are not written any
+// more: nothing else would.
 func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err error) {
 	dir := s.dir
 	for _, o := range []struct {
@@ -80,8 +79,8 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 	return nil
 }
 
-// put appends what a visit writes, and says in the records where they stand. What is said
-// of that in the line of a page is between head and tail.
+// put appends the output of a visit and sets in the records where each was written. The
+// line of a page consists of head, the place of its answer, and tail.
 func (s *outputs) put(records []*record, page *PageRecord, head, tail, links []byte) error {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -107,8 +106,7 @@ func (s *outputs) put(records []*record, page *PageRecord, head, tail, links []b
 	return err
 }
 
-// archived appends a record, and its line of the index. It requires that moment
-// is held.
+// archived appends a record and its line of the index. The caller holds moment.
 func (s *outputs) archived(r *record) error {
 	f, at, err := s.archive.append(r.raw)
 	if err != nil {
@@ -126,8 +124,7 @@ func (s *outputs) archived(r *record) error {
 	return err
 }
 
-// Flush implements state.Outputs: it brings all files to disk as they are at one
-// moment.
+// Flush implements state.Outputs: it writes and syncs all files as of one moment.
 func (s *outputs) Flush() (state.Moment, error) {
 	s.moment.Lock()
 	files, newName := s.lines, false
@@ -153,7 +150,7 @@ func (s *outputs) Flush() (state.Moment, error) {
 		}
 	}
 	if newName {
-		// A length must not outlast the file it is of.
+		// The directory must be synced too: a committed length needs its file.
 		if err := s.disk.SyncDir(s.archive.dir); err != nil {
 			return now, err
 		}
@@ -161,8 +158,8 @@ func (s *outputs) Flush() (state.Moment, error) {
 	return now, s.log.Sync(s.disk.SyncData)
 }
 
-// Finish implements state.Outputs: it gives files of the archive that are committed
-// whole their names.
+// Finish implements state.Outputs: it renames committed full files of the archive to their
+// final names.
 func (s *outputs) Finish(names []string) error {
 	s.moment.Lock()
 	a := s.archive
@@ -177,8 +174,8 @@ func (s *outputs) Finish(names []string) error {
 	return nil
 }
 
-// Close implements state.Outputs: it gives the archive its ends and its index, and
-// closes the files.
+// Close implements state.Outputs: it finishes the archive, writes its index, and closes the
+// files.
 func (s *outputs) Close(end state.End) (last state.Last, err error) {
 	if s.archive != nil {
 		if end.Unknown {
@@ -195,7 +192,7 @@ func (s *outputs) Close(end state.End) (last state.Last, err error) {
 	return last, errors.Join(err, s.closeLines())
 }
 
-// closeLines closes the files but for those of the archive.
+// closeLines closes the files except those of the archive.
 func (s *outputs) closeLines() error {
 	var errs []error
 	for _, o := range s.lines {

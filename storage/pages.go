@@ -11,42 +11,42 @@ import (
 // given another meaning; new ones may be added.
 type PageRecord struct {
 	URL        string        `json:"url"`                   // as requested
-	Method     string        `json:"method,omitempty"`      // HEAD where only the header was asked for; empty: GET
+	Method     string        `json:"method,omitempty"`      // HEAD if only the header was requested; empty: GET
 	Time       time.Time     `json:"time"`                  // start of the request, UTC
 	Status     int           `json:"status"`                // HTTP status
 	Type       string        `json:"type,omitempty"`        // media type, lower case, without parameters
-	Charset    string        `json:"charset,omitempty"`     // that Body was decoded from
+	Charset    string        `json:"charset,omitempty"`     // from which Body was decoded
 	Size       int64         `json:"size"`                  // bytes of the decoded body
 	Digest     string        `json:"digest,omitempty"`      // "sha1:" and base 32, of the decoded body
-	Change     string        `json:"change,omitempty"`      // what became of it since the crawl before: new, modified, same-text or not-modified
-	TextDigest string        `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of what readers see of it
-	Truncated  string        `json:"truncated,omitempty"`   // why the body is not the whole, as in WARC-Truncated
+	Change     string        `json:"change,omitempty"`      // since the crawl before: new, modified, same-text or not-modified
+	TextDigest string        `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
+	Truncated  string        `json:"truncated,omitempty"`   // why the body is incomplete, as in WARC-Truncated
 	Title      string        `json:"title,omitempty"`       // of an HTML page
-	Location   string        `json:"location,omitempty"`    // where a redirect leads
-	Links      int           `json:"links"`                 // found on the page, in scope or not
-	LinksCut   bool          `json:"linkscut,omitempty"`    // there were more links than are taken
+	Location   string        `json:"location,omitempty"`    // target of a redirect
+	Links      int           `json:"links"`                 // number of links on the page, in scope or not
+	LinksCut   bool          `json:"linkscut,omitempty"`    // the page has more links than the limit
 	Depth      int           `json:"depth"`                 // links from the seed
 	Hops       string        `json:"hops,omitempty"`        // path from the seed in Heritrix's letters
 	Via        string        `json:"via,omitempty"`         // the page it was found on
 	Tag        string        `json:"tag,omitempty"`         // of the seed
 	Robots     time.Time     `json:"robots,omitzero"`       // when the robots.txt in force was fetched
-	Rule       string        `json:"rule,omitempty"`        // the rule that allows it, with its line, if one does
+	Rule       string        `json:"rule,omitempty"`        // the rule that allows it, with its line, if there is one
 	NoIndex    bool          `json:"noindex,omitempty"`     // the page asks not to be indexed
 	NoArchive  bool          `json:"noarchive,omitempty"`   // the page asks not to be shown from an archive
-	Usage      []UsageRecord `json:"usage,omitempty"`       // what was said about its use, by use
-	License    []string      `json:"license,omitempty"`     // where terms of use stand: License lines of robots.txt, and Link fields with rel=license
-	TDMPolicy  []string      `json:"tdmpolicy,omitempty"`   // where terms of text and data mining stand
-	Refused    string        `json:"refused,omitempty"`     // the statement that refuses the purpose of the crawl, or wants a license: of the page nothing else is kept
-	Canonical  string        `json:"canonical,omitempty"`   // link rel=canonical of its head or header: the URL that it calls its own
-	OpenGraph  string        `json:"ogurl,omitempty"`       // og:url: the URL that it is shared under
-	WARC       string        `json:"warc,omitempty"`        // name of the file in warc/ that the answer is in
+	Usage      []UsageRecord `json:"usage,omitempty"`       // statements about its use, by use
+	License    []string      `json:"license,omitempty"`     // URLs of terms of use: License lines of robots.txt, and Link fields with rel=license
+	TDMPolicy  []string      `json:"tdmpolicy,omitempty"`   // URLs of policies of text and data mining
+	Refused    string        `json:"refused,omitempty"`     // the statement that refuses the purpose of the crawl, or requires a license: nothing else of the page is kept
+	Canonical  string        `json:"canonical,omitempty"`   // link rel=canonical of its head or header
+	OpenGraph  string        `json:"ogurl,omitempty"`       // og:url
+	WARC       string        `json:"warc,omitempty"`        // name of the file in warc/ that has the answer
 	Offset     int64         `json:"offset,omitempty"`      // of its record there, bytes
 	Length     int64         `json:"length,omitempty"`      // of the record as it is stored, bytes
-	Body       Text          `json:"body,omitempty"`        // of a text, as UTF-8, where bodies are kept
-	Base64     []byte        `json:"base64,omitempty"`      // of anything else, where bodies are kept
+	Body       Text          `json:"body,omitempty"`        // of a text, as UTF-8, if bodies are kept
+	Base64     []byte        `json:"base64,omitempty"`      // of other types, if bodies are kept
 }
 
-// Text is a JSON string that is not copied before it is encoded.
+// Text is a JSON string that is encoded without being copied.
 type Text []byte
 
 // MarshalText implements encoding.TextMarshaler.
@@ -58,8 +58,8 @@ func (t *Text) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// head is the line of p up to where its answer stands, which is known late, or up to its
-// body, which takes long to encode, where the answer has no place that is filled in.
+// head returns the line of p up to the place of its answer, which is known late; without a
+// place, up to its body, which takes long to encode.
 func (p *PageRecord) head(placed bool) ([]byte, error) {
 	bare := *p
 	bare.Body, bare.Base64 = nil, nil
@@ -70,8 +70,8 @@ func (p *PageRecord) head(placed bool) ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("}\n")), err
 }
 
-// place is the part of the line of p that says where its answer stands. The name of the
-// file is one of newArchive, in which there is nothing to escape.
+// place returns the part of the line of p that says where its answer is. newArchive has
+// made the name of the file, so nothing in it needs escaping.
 func (p *PageRecord) place() []byte {
 	b := make([]byte, 0, len(p.WARC)+80)
 	b = append(b, `,"warc":"`...)
@@ -86,7 +86,7 @@ func (p *PageRecord) place() []byte {
 	return b
 }
 
-// tail is the end of the line of p, from its body on.
+// tail returns the rest of the line of p, beginning with its body.
 func (p *PageRecord) tail() ([]byte, error) {
 	if len(p.Body)+len(p.Base64) == 0 {
 		return []byte("}\n"), nil
@@ -110,7 +110,7 @@ func jsonLine(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// largeBody is the size from which records are encoded one after the other.
+// largeBody is the size in bytes from which records are encoded one at a time.
 const largeBody = 1 << 20
 
 // A LinkRecord is one line of links.jsonl, an edge of the link graph. Its fields
@@ -121,8 +121,8 @@ type LinkRecord struct {
 	Hop   string `json:"hop"`             // Heritrix's letter
 	Where string `json:"where,omitempty"` // element and attribute, as "a/href"
 	Rel   string `json:"rel,omitempty"`   // as written
-	Lang  string `json:"lang,omitempty"`  // of what it leads to: hreflang, as written
-	Text  string `json:"text,omitempty"`  // what readers see of it, blanks folded
+	Lang  string `json:"lang,omitempty"`  // hreflang, as written
+	Text  string `json:"text,omitempty"`  // its visible text, white space folded
 }
 
 func linkLines(links []LinkRecord) ([]byte, error) {

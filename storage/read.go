@@ -10,10 +10,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
 )
 
-// ReadPages calls f with each line of pages.jsonl in the directory of a crawl, which may
-// run; what f is given has no body, and is valid until it returns. other is how many lines
-// are none of a page: damaged ones, and a last one that is not whole. It stops at the first
-// error of f. The error is fs.ErrNotExist where the crawl writes no pages.
+// ReadPages calls f with each line of pages.jsonl in the directory of a crawl, which may be
+// running. The record has no body, and is valid until f returns. other is the number of
+// lines that are not records of a page: damaged ones, and an incomplete last one. ReadPages
+// returns the first error of f, and fs.ErrNotExist if the crawl writes no pages.
 func ReadPages(dir string, f func(*PageRecord) error) (other int64, err error) {
 	return readLines(filepath.Join(dir, PagesFile), lines.NewPageReader, func(line []byte) (bool, error) {
 		var p PageRecord
@@ -24,7 +24,7 @@ func ReadPages(dir string, f func(*PageRecord) error) (other int64, err error) {
 	})
 }
 
-// ReadLinks is ReadPages of links.jsonl.
+// ReadLinks is like ReadPages, for links.jsonl.
 func ReadLinks(dir string, f func(*LinkRecord) error) (other int64, err error) {
 	return readLines(filepath.Join(dir, LinksFile), lines.NewReader, func(line []byte) (bool, error) {
 		var l LinkRecord
@@ -35,7 +35,7 @@ func ReadLinks(dir string, f func(*LinkRecord) error) (other int64, err error) {
 	})
 }
 
-// readLines calls f with each line of a file, and counts those that f says are none.
+// readLines calls f with each line of a file, and counts those for which ok is false.
 func readLines(path string, reader func(io.Reader) *lines.Reader, f func(line []byte) (ok bool, err error)) (other int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {

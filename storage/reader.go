@@ -10,19 +10,19 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A Reader reads the state of a crawl that nobody runs, and changes nothing. Of one
-// that was killed it says what is committed. Several may read at once, in any process;
-// as long as one does, the crawl cannot be opened to go on. Its methods are safe for
-// concurrent use, but for Close, and return ErrClosed after it.
+// A Reader reads the state of a crawl that is not running, and changes nothing. If the
+// crawl was killed, it reads what was committed. Any number of processes may read at once;
+// while one does, the crawl cannot be opened to resume. The methods are safe for concurrent
+// use, except Close, and return ErrClosed after it.
 type Reader struct {
 	dir   string
 	state *state.Reader
 }
 
-// OpenReader opens the state of the crawl in dir. The error is an *InUseError if a
-// process runs the crawl (bbolt then lets no other process read it), a *NotBegunError, a
-// *DamagedError, a *VersionError, a *PurgeError if a purge has begun and not ended, since
-// half of what it takes out is then still told, or one of the file system.
+// OpenReader opens the state of the crawl in dir. It fails with an *InUseError if a process
+// runs the crawl (bbolt then lets no other process read it), a *NotBegunError, a
+// *DamagedError, a *VersionError, a *PurgeError if a purge was interrupted, since half of
+// what it removes would still be read, or an error of the file system.
 func OpenReader(dir string) (*Reader, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func OpenReader(dir string) (*Reader, error) {
 	return r, nil
 }
 
-// openPurging is OpenReader of a crawl that a purge may have left unfinished.
+// openPurging is like OpenReader, but ignores an interrupted purge.
 func openPurging(dir string) (*Reader, error) {
 	if err := NotBegun(dir); err != nil {
 		return nil, err
@@ -49,80 +49,79 @@ func openPurging(dir string) (*Reader, error) {
 	return &Reader{dir, r}, nil
 }
 
-// Dir is the directory of the crawl.
+// Dir returns the directory of the crawl.
 func (r *Reader) Dir() string { return r.dir }
 
-// Close lets others run the crawl.
+// Close releases the crawl: it can be resumed.
 func (r *Reader) Close() error { return r.state.Close() }
 
-// Unclean reports whether the last process that held the crawl did not end by
-// itself.
+// Unclean reports whether the last process that held the crawl did not close it.
 func (r *Reader) Unclean() bool { return r.state.Begun().Unclean }
 
-// LastCommit is when the crawl was last committed, by the clock of then.
+// LastCommit returns when the crawl was last committed, by the clock at that time.
 func (r *Reader) LastCommit() time.Time { return r.state.Begun().Committed }
 
-// LogMark is how many bytes of crawl.log were on disk when the crawl was last committed, and
-// their CRC-32C (RFC 3720, appendix B.4); 0 bytes if the crawl has no log.
+// LogMark returns how many bytes of crawl.log were on disk when the crawl was last
+// committed, and their CRC-32C (RFC 3720, appendix B.4); 0 bytes if the crawl has no log.
 func (r *Reader) LogMark() (length int64, sum uint32) {
 	m := r.state.Marks()[LogFile]
 	return m.Length, m.Sum
 }
 
-// Sites calls f for every site that the crawl knows, until f returns an error: that is
-// returned. What is called in f must not call a method here.
+// Sites calls f for every site that the crawl knows, until f returns an error, which Sites
+// returns. f must not call a method of Reader.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.state.Sites(f) }
 
-// State is what is known of one site: only the name of one that is not known.
+// State returns what is known of one site; for an unknown site only its name is set.
 func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.state.State(site) }
 
-// Common calls f for every clock that is common to several sites, as Sites does.
+// Common calls f for every clock that several sites share, as Sites does.
 func (r *Reader) Common(f func(frontier.CommonClock) error) error { return r.state.Common(f) }
 
-// Fate says how the crawl's entry for u ended, as DB.Fate does.
+// Fate returns how the crawl's entry for u ended, as DB.Fate does.
 func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	return r.state.Fate(u)
 }
 
-// Entry is the crawl's entry for u, as DB.Entry says it.
+// Entry returns the crawl's entry for u, as DB.Entry does.
 func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.state.Entry(u) }
 
-// Entries are all entries of site, as DB.Entries says them.
+// Entries iterates over all entries of site, as DB.Entries does.
 func (r *Reader) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.state.Entries(site) }
 
-// Names are the sites that have entries, as DB.Names says them.
+// Names iterates over the sites that have entries, as DB.Names does.
 func (r *Reader) Names() iter.Seq2[frontier.Site, error] { return r.state.Names() }
 
-// Ahead is how many entries come before k, as DB.Ahead says it.
+// Ahead returns how many entries are fetched before k, as DB.Ahead does.
 func (r *Reader) Ahead(k Kept) (int, error) { return r.state.Ahead(k) }
 
-// Queued are the entries of site that have not ended, as DB.Queued says them.
+// Queued iterates over the entries of site that have not ended, as DB.Queued does.
 func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.state.Queued(site)
 }
 
-// Aside reports whether entries are put aside (frontier.Code.Aside): the next run may queue
-// them again.
+// Aside reports whether there are entries with a fate for which frontier.Code.Aside is
+// true: the next run may queue them again.
 func (r *Reader) Aside() (bool, error) { return r.state.Aside() }
 
-// Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
-// order of their times: which one was in force when.
+// Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts
+// to fetch one, in order of time.
 func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return r.state.Snapshots(site)
 }
 
-// Snapshot is the last copy of a site's robots.txt, or try to get one, that was put; nil if
-// there is none.
+// Snapshot returns the last copy of a site's robots.txt, or failed attempt to fetch one,
+// that was put; nil if there is none.
 func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return r.state.Snapshot(site)
 }
 
-// Get reads what was Put. It reports whether there is anything.
+// Get reads a value that was Put. It reports whether there is one.
 func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.state.Get(key, value) }
 
-// Each calls f with the rest of every key that begins with prefix and that was Put,
-// until f returns an error: that is returned.
+// Each calls f for every key that begins with prefix and that was Put, with the part after
+// prefix, until f returns an error. It returns that error.
 func (r *Reader) Each(prefix string, f func(rest string) error) error { return r.state.Each(prefix, f) }
 
-// Position is that of the last group, as DB.Position says it.
+// Position returns the position of the last group, as DB.Position does.
 func (r *Reader) Position() uint64 { return r.state.Position() }

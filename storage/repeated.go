@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// referred is a key of an answer that other records may repeat. It is known for an answer
-// that was purged, too, and says nothing of it.
+// referred returns the key of an answer that other records may repeat. The key does not
+// reveal the URL: it is kept for purged answers, too.
 func referred(url string, date time.Time) string {
 	sum := sha256.Sum256(strconv.AppendInt(append([]byte(url), ' '), date.UnixMicro(), 10))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])

@@ -2,16 +2,16 @@ package storage
 
 import "strings"
 
-// A UsageRecord is what was said about one use of a page, in a line of
-// pages.jsonl. Its fields are never renamed or given another meaning.
+// A UsageRecord is a statement about one use of a page, in a line of pages.jsonl. Its
+// fields are never renamed or given another meaning.
 type UsageRecord struct {
 	Use     string `json:"use"`     // search, ai-train, ai-input, tdm, archive; more may come
 	Granted bool   `json:"granted"` // false: refused
 	By      string `json:"by"`      // the statement that decides, with its source
 }
 
-// String is the record as a field of a WARC metadata record: "ai-train=n by line
-// 5: Content-Signal: ai-train=no".
+// String formats the record as a field of a WARC metadata record: "ai-train=n by line 5:
+// Content-Signal: ai-train=no".
 func (u UsageRecord) String() string {
 	if u.Granted {
 		return u.Use + "=y by " + u.By
@@ -19,7 +19,7 @@ func (u UsageRecord) String() string {
 	return u.Use + "=n by " + u.By
 }
 
-// ParseUsage reads what String has made; ok is false for anything else.
+// ParseUsage parses the result of String; ok is false for any other text.
 func ParseUsage(s string) (u UsageRecord, ok bool) {
 	said, by, ok := strings.Cut(s, " by ")
 	use, value, is := strings.Cut(said, "=")

@@ -9,28 +9,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Visit is what one visit writes to the outputs. It is committed as a whole or
-// not at all: a line of pages.jsonl never speaks of a record that is not there.
+// A Visit is the output of one visit. It is committed as a whole or not at all: a line of
+// pages.jsonl never refers to a record that is missing.
 type Visit struct {
-	Exchanges []*warc.Exchange // to be archived, in the order in which they were made
-	Answer    *warc.Exchange   // the one of them that the entry was asked for, which Page is about
-	Page      *PageRecord      // nil: no page came of it. Where its answer stands is filled in
-	Links     []LinkRecord     // that are on the page
-	Before    *Capture         // of the URL of Answer, in a crawl before this one: what it may repeat; nil: nothing
+	Exchanges []*warc.Exchange // to be archived, in the order of the requests
+	Answer    *warc.Exchange   // the one of them that answers the entry's URL; Page is about it
+	Page      *PageRecord      // nil: no page. The place of its answer is filled in
+	Links     []LinkRecord     // found on the page
+	Before    *Capture         // an earlier crawl's capture of the URL of Answer, which Answer may repeat; nil: none
 
-	Unread error // set by PutVisit: why Answer, which repeats Before, was written whole all the same
+	Unread error // set by PutVisit: why Answer, though it repeats Before, was written with its body
 
-	Place   frontier.Place // set by PutVisit: where the record of Answer is; it holds once the visit is committed
-	Repeats bool           // set by PutVisit: that record has no body, which another one has
+	Place   frontier.Place // set by PutVisit: where the record of Answer is; valid after the visit is committed
+	Repeats bool           // set by PutVisit: that record has no body; it refers to another
 }
 
-// PutVisit writes a visit, before its completion is submitted. What no output is
-// written for is passed over. An answer whose payload was archived before, by this
-// crawl or as Before, becomes a revisit record (WARC 1.1, section 6.7).
+// PutVisit writes a visit, before its completion is submitted. Parts for which the crawl
+// has no output are skipped. An answer whose payload was archived before, by this crawl or
+// as Before, becomes a revisit record (WARC 1.1, section 6.7).
 //
-// An exchange that cannot be written as WARC records is refused: it is left out,
-// and everything else is written. What Page says of its place holds once the
-// visit is committed.
+// An exchange that cannot be written as WARC records is returned in refused; everything
+// else is written. The place that Page names is valid after the visit is committed.
 func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	var records []*record
 	if db.outputs.archive != nil {
@@ -53,7 +52,7 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 		if r.digest == "" || r.at.Revisit {
 			continue
 		}
-		// Behind the record: no commit holds the payload without it.
+		// The payload comes after the record: no commit holds it without the record.
 		if err := db.state.PutPayload(r.digest, state.Payload{Date: r.x.Date, URL: r.x.URL}); err != nil {
 			return refused, err
 		}
@@ -61,10 +60,10 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	return refused, nil
 }
 
-// KeepsPages reports whether Visit.Page is written: otherwise none need be made.
+// KeepsPages reports whether Visit.Page is written: otherwise it need not be set.
 func (db *DB) KeepsPages() bool { return db.outputs.pages != nil }
 
-// records makes the records of a visit.
+// records encodes the records of a visit.
 func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {
 		digest, err := db.repeats(x, v)
@@ -82,7 +81,7 @@ func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err err
 	return all, refused, nil
 }
 
-// write appends a visit to the outputs. It holds none of the locks afterwards.
+// write appends a visit to the outputs. It holds no lock when it returns.
 func (db *DB) write(records []*record, v *Visit) error {
 	var head, tail, links []byte
 	var err error
@@ -110,12 +109,12 @@ func (db *DB) write(records []*record, v *Visit) error {
 // A record is an exchange on its way into the archive.
 type record struct {
 	x      *warc.Exchange
-	buf    *[]byte // of raw
+	buf    *[]byte // the buffer of raw
 	raw    []byte  // all its WARC records
 	first  warc.Placed
-	entry  *cdxj.Entry // in the index; nil: none
-	text   []byte      // of its line there
-	digest string      // by which its payload is to be known; empty: it is not
+	entry  *cdxj.Entry // its entry in the index; nil: none
+	text   []byte      // the line of entry
+	digest string      // under which its payload is recorded; empty: it is not
 	ofPage bool
 	at     Archived
 }
@@ -128,7 +127,7 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 		r.entry, err = cdxj.EntryOf(&r.first, "")
 	}
 	if err == nil {
-		_, err = r.line() // what is wrong with it is wrong now, too
+		_, err = r.line() // report its errors now
 	}
 	if err != nil {
 		r.release()
@@ -137,8 +136,8 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 	return r, nil
 }
 
-// line is the record's line of the index, once it is known where it stands; nil for a
-// record that the index leaves out. It is valid until it is asked for again.
+// line returns the record's line of the index, after its place is known; nil if the index
+// does not list the record. It is valid until the next call.
 func (r *record) line() (line []byte, err error) {
 	if r.entry == nil {
 		return nil, nil
@@ -148,8 +147,7 @@ func (r *record) line() (line []byte, err error) {
 	return r.text, err
 }
 
-// release gives the memory of a record back; a large one is left to the collector, so
-// that one large page does not make every buffer as large.
+// release reuses the memory of a record; large buffers are left to the garbage collector.
 func (r *record) release() {
 	if cap(r.raw) <= maxScratch && r.raw != nil {
 		*r.buf = r.raw

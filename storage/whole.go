@@ -11,9 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// checkFiles compares the files of a crawl with what the state knows of them, as far as
-// their lengths and ends tell. Open calls it before it writes anything: a crawl that is
-// refused stays as it is.
+// checkFiles compares the lengths and ends of the files of a crawl with their marks. Open
+// calls it before it writes anything: a crawl that is refused is unchanged.
 func checkFiles(dir string, known state.Marks, opts *Options, unclean bool) error {
 	for _, o := range []struct {
 		name string
@@ -45,16 +44,16 @@ func checkFiles(dir string, known state.Marks, opts *Options, unclean bool) erro
 	return canWrite(filepath.Join(dir, LogFile))
 }
 
-// checkOutput compares the length of the file at path with its mark. A run that ended by
-// itself leaves nothing after the mark: what is there was added by something else, and the
-// lines before it may have moved.
+// checkOutput compares the length of the file at path with its mark. A run that ended
+// cleanly leaves nothing after the mark: bytes there were added by something else, and the
+// lines before them may have moved.
 func checkOutput(path string, m state.Mark, unclean bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && m.Length == 0:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return &DamagedError{Path: path, Err: fmt.Errorf("it is missing, of which %d bytes were written", m.Length)}
+		return &DamagedError{Path: path, Err: fmt.Errorf("it is missing; %d bytes of it were written", m.Length)}
 	case err != nil:
 		return err
 	case info.Size() < m.Length, info.Size() > m.Length && !unclean && info.Mode().IsRegular():
@@ -63,8 +62,8 @@ func checkOutput(path string, m state.Mark, unclean bool) error {
 	return canWrite(path)
 }
 
-// checkArchived looks for a WARC file that grew when the state was last committed, under
-// either of its names.
+// checkArchived checks a WARC file that was unfinished at the last commit, under either of
+// its names.
 func checkArchived(path string, m state.Mark) error {
 	info, err := os.Stat(path + openSuffix)
 	switch {
@@ -81,7 +80,7 @@ func checkArchived(path string, m state.Mark) error {
 	return canWrite(path + openSuffix)
 }
 
-// canWrite returns the error of opening the file at path to write, nil if there is none.
+// canWrite returns the error of opening the file at path for writing; nil if there is none.
 func canWrite(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -7,17 +7,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A Written says what a crawl has written into one of its files, as the state notes it.
+// A Written says how much of one of its files a crawl has written, as the state records it.
 type Written struct {
 	Length int64
 	CRC32C uint32 // of the first Length bytes
-	SHA256 []byte // of the same bytes; nil if the state has none, as one of an older version
-	Grows  bool   // the last run did not end by itself: the file may have more bytes, which are not known
+	SHA256 []byte // of the same bytes; nil if the state has none, such as one of an older version
+	Grows  bool   // the last run did not close the crawl: the file may have more bytes, which are unknown
 }
 
-// Written returns what the crawl has written, by the name of the file in its directory: with
-// slashes, and for a WARC file that still grows without its further suffix. Files that the
-// state does not know, as the state itself, are missing.
+// Written returns what the crawl has written, by the name of the file in its directory,
+// with slashes; an unfinished WARC file is listed without its further suffix. Files without
+// a mark in the state, such as the state file itself, are missing.
 func (r *Reader) Written() (map[string]Written, error) {
 	files, err := r.state.Files()
 	if err != nil {
@@ -40,8 +40,8 @@ func (r *Reader) Written() (map[string]Written, error) {
 	return all, nil
 }
 
-// OutputName returns the name by which Written knows the file with the given name in the
-// directory of a crawl.
+// OutputName returns the key in Written of the file with the given name in the directory of
+// a crawl.
 func OutputName(name string) string {
 	if strings.HasPrefix(filepath.ToSlash(name), ArchiveDir+"/") {
 		name = strings.TrimSuffix(name, openSuffix)
