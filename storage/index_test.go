@@ -244,8 +244,8 @@ func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 		"the same": {func(state.Marks, *state.IndexMarks) {}, nil, nil},
 		"being made": {func(known state.Marks, _ *state.IndexMarks) { known[indexPart] = state.Mark{Lost: true} },
 			[]string{indexPart, IndexFile}, []string{indexPart + " was being made again, and is not whole"}},
-		"of less":  {func(_ state.Marks, made *state.IndexMarks) { made.Part.Length-- }, nil, []string{IndexFile + " is not of all that was archived"}},
-		"of other": {func(_ state.Marks, made *state.IndexMarks) { made.Part.Sum++ }, nil, []string{IndexFile + " is not of all that was archived"}},
+		"of less":  {func(_ state.Marks, made *state.IndexMarks) { made.Part.Length-- }, nil, []string{IndexFile + " does not cover everything that was archived"}},
+		"of other": {func(_ state.Marks, made *state.IndexMarks) { made.Part.Sum++ }, nil, []string{IndexFile + " does not cover everything that was archived"}},
 		"gone":     {func(state.Marks, *state.IndexMarks) {}, []string{IndexFile}, []string{IndexFile + " is missing"}},
 	} {
 		dir := indexed(t)

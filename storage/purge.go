@@ -15,24 +15,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A Purge takes out of a crawl what was captured of some URLs: records of the WARC
-// files, lines of pages.jsonl, of links.jsonl (links that were found there) and of the
-// index. In the place of each record stands one that says so, as long as it was, so that
-// all others are where they were. The fate of these URLs is frontier.OptedOut then.
+// A Purge removes the captures of some URLs from a crawl: records of the WARC files, lines
+// of pages.jsonl, of links.jsonl (links that were found there) and of the index. Each
+// removed record is replaced by one of the same length that says so, so that all others
+// keep their offsets. The fate of these URLs becomes frontier.OptedOut.
 //
-// What stays: crawl.log and the copies of robots.txt, which prove how the site was
-// asked, and the URLs themselves, in the state and where other pages link to them.
+// crawl.log and the copies of robots.txt stay, which prove how the crawler behaved, and so
+// do the URLs themselves, in the state and where other pages link to them.
 type Purge struct {
-	Places  []string                // what Why goes by, for who finishes a purge that was broken off
-	Why     func(url string) string // why what is about a URL is taken out; "" if it stays
-	Time    time.Time               // that is noted
-	Problem func(error)             // told of what cannot be read, and so may hold something still; nil: nobody is
+	Places  []string                // the rules that Why applies, stored so that an interrupted purge can be finished
+	Why     func(url string) string // why the captures of url are removed; "" to keep them
+	Time    time.Time               // recorded as the time of the purge
+	Problem func(error)             // called for what cannot be read, and so may still have captures; may be nil
 
 	disk disk.Disk
-	step func() // called between all that changes something, in tests; nil: nobody is
+	step func() // called after each change, in tests; may be nil
 }
 
-// Taken is what a Purge takes out of the files.
+// Taken counts what a Purge removes from the files.
 type Taken struct {
 	Records, RecordBytes int64 // of WARC files, as stored
 	Pages, PageBytes     int64 // lines of pages.jsonl
@@ -47,19 +47,20 @@ func (t *Taken) add(o Taken) {
 	t.Captures += o.Captures
 }
 
-// Purged is what a Purge has done. Of one that finishes another only Entries is known.
+// Purged is the result of a Purge. If it finished an interrupted one, only Entries is
+// known.
 type Purged struct {
 	Taken
-	By       map[string]Taken // by what Purge.Why says
-	Entries  int              // URLs whose fate says so now; 0 by Plan
+	By       map[string]Taken // by the value of Purge.Why
+	Entries  int              // URLs whose fate was changed; 0 by Plan
 	Problems int
 
-	// Bodiless is how many records stay whose body goes, since they repeat an answer that
-	// goes, by the host of their URL.
+	// Bodiless is the number of records that stay without a body, since they repeat an
+	// answer that is removed, by the host of their URL.
 	Bodiless map[string]int64
 
-	// Moved is how many captures are in WARC files that are not in the directory, by
-	// their names: they are still in them.
+	// Moved is the number of captures that stay in WARC files outside the directory, by the
+	// names of these files.
 	Moved map[string]int64
 }
 
@@ -73,15 +74,15 @@ func (p *Purged) take(why string, t Taken) {
 	p.add(t)
 }
 
-// None reports whether there is nothing to take out.
+// None reports whether there is nothing to remove.
 func (p *Purged) None() bool {
 	return p.Taken == Taken{} && p.Entries == 0
 }
 
-// purgedDetail is how the Detail of the fate of a URL begins whose captures are gone.
+// purgedDetail is the prefix of the fate's Detail of a URL whose captures were purged.
 const purgedDetail = "purged: "
 
-// PurgedFate reports whether f is that of a URL whose captures a Purge has taken out, at
+// PurgedFate reports whether f is the fate of a URL whose captures a Purge has removed, at
 // f.Time, and why.
 func PurgedFate(f frontier.Fate) (why string, ok bool) {
 	if f.Code != frontier.OptedOut {
@@ -97,9 +98,9 @@ func (p *Purge) problem(done *Purged, format string, args ...any) {
 	}
 }
 
-// Plan says what Run would take out, and changes nothing. The error is an *InUseError
-// while a process runs the crawl, a *NotBegunError, a *PurgeError where a purge was broken
-// off, a *DamagedError, a *VersionError, or one of the file system.
+// Plan returns what Run would remove, and changes nothing. It fails with an *InUseError
+// while a process runs the crawl, a *NotBegunError, a *PurgeError if a purge was
+// interrupted, a *DamagedError, a *VersionError, or an error of the file system.
 func (p *Purge) Plan(dir string) (done Purged, err error) {
 	if err := errors.Join(notPurging(dir), NotBegun(dir)); err != nil {
 		return done, err
@@ -117,11 +118,11 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 	return done, f.find()
 }
 
-// Run takes it out. A kill at any time leaves a crawl that cannot go on until Run is
-// called again, with the Places of UnfinishedPurge: it finishes what was begun. The
-// errors are those of Plan; after one of the file system Run may be called again.
+// Run removes the captures. After a kill the crawl cannot be resumed until Run was called
+// again, with the Places of UnfinishedPurge: it finishes the purge. Run fails as Plan does;
+// after an error of the file system it may be called again.
 //
-// A crawl that was killed is given its end first, as the next run would.
+// Run first finishes a crawl that was killed, as the next run would.
 func (p *Purge) Run(dir string) (done Purged, err error) {
 	if err := NotBegun(dir); err != nil {
 		return done, err
@@ -139,7 +140,7 @@ func (p *Purge) Run(dir string) (done Purged, err error) {
 	}
 	defer func() { err = errors.Join(err, outline.Close()) }()
 	files, err := outline.Files()
-	if errors.Is(err, state.ErrUnsettled) { // somebody has run it meanwhile
+	if errors.Is(err, state.ErrUnsettled) { // another process has run it meanwhile
 		err = &InUseError{Dir: dir}
 	}
 	if err != nil {
@@ -161,15 +162,15 @@ func (p *Purge) Run(dir string) (done Purged, err error) {
 	return done, p.apply(dir, broken.Time, outline, files, &done)
 }
 
-// stepped says that something was changed.
+// stepped calls step after a change.
 func (p *Purge) stepped() {
 	if p.step != nil {
 		p.step()
 	}
 }
 
-// settle gives a crawl that was killed its end: its files are cut, its journal is merged,
-// and its log says so.
+// settle finishes a crawl that was killed: it truncates the files, merges the journal, and
+// logs the end.
 func (p *Purge) settle(dir string) error {
 	r, err := state.OpenReader(dir)
 	if err != nil {
@@ -187,7 +188,7 @@ func (p *Purge) settle(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-// note writes down what is to be taken out.
+// note writes a purgeFile with what is to be removed.
 func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	w, err := newPurgeWriter(dir, p.disk, purgeHead{p.Time, p.Places})
 	if err != nil {
@@ -200,7 +201,7 @@ func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	return w.finish(purgeEnd{End: true, Wrong: f.wrong})
 }
 
-// apply does what was noted. To do it again changes nothing.
+// apply does what the purgeFile says. Repeating it changes nothing.
 func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files state.Files, done *Purged) error {
 	a := purger{Purge: p, dir: dir, began: began, files: files}
 	_, end, err := readPurge(dir, a.fill)
@@ -218,7 +219,7 @@ func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files
 	p.stepped()
 	done.Entries, err = outline.PurgeEntries(func(u frontier.URL, f frontier.Fate) (frontier.Fate, bool) {
 		if f.Status == 0 && f.Answer == (frontier.Place{}) {
-			return f, false // nothing was answered
+			return f, false // there is no answer
 		}
 		why := p.Why(u.String())
 		return frontier.Fate{Code: frontier.OptedOut, Detail: purgedDetail + why, Time: began}, why != ""

@@ -15,20 +15,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A purger does what a purgeFile says.
+// A purger carries out a purgeFile.
 type purger struct {
 	*Purge
 	dir     string
 	began   time.Time   // of purgeHead
-	files   state.Files // as they are to be
+	files   state.Files // as they will be
 	wrong   []string    // of purgeEnd
 	changed []string    // WARC files, in their order
 
 	file *os.File // of changed, the last one
 }
 
-// fill puts a record that says that it was purged in the place of another. The same is
-// written every time.
+// fill replaces a record by one that says that it was purged. It writes the same bytes each
+// time.
 func (a *purger) fill(r *purgeRecord) error {
 	if n := len(a.changed); n == 0 || a.changed[n-1] != r.File {
 		if err := a.filled(); err != nil {
@@ -48,7 +48,7 @@ func (a *purger) fill(r *purgeRecord) error {
 	return err
 }
 
-// filled brings the last file to disk.
+// filled syncs and closes the last file.
 func (a *purger) filled() error {
 	if a.file == nil {
 		return nil
@@ -58,7 +58,7 @@ func (a *purger) filled() error {
 	return err
 }
 
-// outputs brings all files to what they are to be, and their marks.
+// outputs rewrites all files and their marks.
 func (a *purger) outputs() error {
 	for _, name := range a.changed {
 		if err := a.archive(name); err != nil {
@@ -79,7 +79,7 @@ func (a *purger) outputs() error {
 	return a.disk.SyncDir(a.dir)
 }
 
-// archive makes the mark of a WARC file.
+// archive returns the new mark of a WARC file.
 func (a *purger) archive(name string) error {
 	key := archiveKey(name)
 	for _, known := range []state.Marks{a.files.Finished, a.files.Growing} {
@@ -101,8 +101,8 @@ func (a *purger) archive(name string) error {
 	return nil
 }
 
-// honest is a mark that does not fit a file that did not fit before: Verify goes on to
-// say that it is not what was written.
+// honest returns a mark that does not match if the file did not match before: Verify still
+// reports that it is not what was written.
 func (a *purger) honest(name string, m state.Mark) state.Mark {
 	if slices.Contains(a.wrong, name) {
 		m.Sum, m.SHA256 = ^m.Sum, ""
@@ -110,7 +110,7 @@ func (a *purger) honest(name string, m state.Mark) state.Mark {
 	return m
 }
 
-// lines writes an output again, without the lines that go.
+// lines rewrites an output without the removed lines.
 func (a *purger) lines(name string) error {
 	path := filepath.Join(a.dir, name)
 	in, err := os.Open(path)
@@ -139,7 +139,7 @@ func (a *purger) lines(name string) error {
 	return nil
 }
 
-// filter makes a new file of an output, and says what it is.
+// filter writes the new file of an output and returns its mark.
 func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	out, err := createNew(a.dir, name)
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	filter := lineFilter{name: name, why: a.Why, unreadable: func(int64, error) {}}
 	err = filter.copy(to, in)
 	if err = errors.Join(err, a.disk.Sync(out), out.Close()); err != nil {
-		err = errors.Join(err, os.Remove(out.Name())) // it may be what fills the disk
+		err = errors.Join(err, os.Remove(out.Name())) // the new file may be what fills the disk
 	}
 	return to.mark(), err
 }

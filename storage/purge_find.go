@@ -13,19 +13,19 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A finder looks for what a Purge takes out.
+// A finder looks for what a Purge removes.
 type finder struct {
 	*Purge
 	dir     string
 	marks   state.Files
 	done    *Purged
-	record  func(*purgeRecord) error // told of each record; nil: nobody is
-	wrong   []string                 // files that are not what was written
+	record  func(*purgeRecord) error // called with each record; may be nil
+	wrong   []string                 // files that do not match their marks
 	present map[string]bool          // WARC files, by name
-	gone    map[string]bool          // answers that go, by RepeatedAnswer
+	gone    map[string]bool          // answers that are removed, by RepeatedAnswer
 
-	// Records that stay and repeat an answer of a URL whose captures go: how many, by
-	// RepeatedAnswer and by the host of their own URL.
+	// Records that stay and repeat an answer of a URL whose captures are removed: how many,
+	// by RepeatedAnswer and by the host of their own URL.
 	repeats map[string]map[string]int64
 }
 
@@ -50,8 +50,8 @@ func (f *finder) find() error {
 	return nil
 }
 
-// bodiless counts the records that stay and lose their body. They are counted after all
-// files are read: an answer may be in a later file than a record that repeats it.
+// bodiless counts the records that stay and lose their body. It runs after all files are
+// read: an answer may be in a later file than a record that repeats it.
 func (f *finder) bodiless() {
 	for answer, hosts := range f.repeats {
 		if !f.gone[answer] {
@@ -66,7 +66,7 @@ func (f *finder) bodiless() {
 	}
 }
 
-// stays notes what a record that stays repeats.
+// stays notes which answer a record that stays repeats.
 func (f *finder) stays(r *warc.Record) {
 	answer := RepeatedAnswer(r)
 	if answer == "" || f.Why(r.Header.Get(warc.FieldRefersToURI)) == "" {
@@ -82,14 +82,16 @@ func (f *finder) stays(r *warc.Record) {
 	f.repeats[answer][host]++
 }
 
-// check notes that a file is not what was written: nor must it seem to be so later.
+// check notes that a file does not match its mark: it must not match after the purge
+// either.
 func (f *finder) check(name string, is, want state.Mark) {
 	if !is.Same(want) && !want.Lost {
 		f.wrong = append(f.wrong, name)
 	}
 }
 
-// records looks at those of a WARC file: up to what counts, while it grows.
+// records reads the records of a WARC file, of an unfinished one up to the committed
+// length.
 func (f *finder) records(w warcFile) error {
 	key := archiveKey(w.name)
 	want, known := f.marks.Finished[key]
@@ -139,7 +141,7 @@ func (f *finder) records(w warcFile) error {
 	return nil
 }
 
-// purged is what is noted of a record that goes; nil for one that stays.
+// purged returns the line of the purgeFile about a record, or nil if the record stays.
 func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRecord, error) {
 	url := r.TargetURI()
 	if url == "" || f.Why(url) == "" {
@@ -170,10 +172,10 @@ func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRe
 // Values of warc.FieldPurged.
 const (
 	purgedRecord = "record"
-	purgedAnswer = "answer " // with what revisit records that repeat it are known by
+	purgedAnswer = "answer " // followed by the key of RepeatedAnswer
 )
 
-// lines looks at those of an output.
+// lines reads the lines of an output.
 func (f *finder) lines(name string) error {
 	path := filepath.Join(f.dir, name)
 	file, err := os.Open(path)
@@ -212,7 +214,7 @@ func (f *finder) lines(name string) error {
 	return nil
 }
 
-// moved counts captures that are in files which are not here.
+// moved counts captures in files that are missing.
 func (f *finder) moved(file string) {
 	if f.present[file] {
 		return
@@ -223,5 +225,5 @@ func (f *finder) moved(file string) {
 	f.done.Moved[file]++
 }
 
-// purgedLines are the outputs of which lines go.
+// purgedLines are the outputs from which lines are removed.
 var purgedLines = []string{PagesFile, LinksFile, indexPart, IndexFile}

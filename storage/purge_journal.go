@@ -15,14 +15,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
 )
 
-// purgeFile says what a purge takes out, while it does: one object a line, of which the
-// first is a purgeHead, the last a purgeEnd, and all others are of places or records. It
-// has its name once all of it is on disk.
+// purgeFile lists what a purge removes, while it runs: one JSON object a line. The first is
+// a purgeHead, the last a purgeEnd, the others are places and records. It is renamed to
+// this name after all of it is on disk.
 const purgeFile = "purge.jsonl"
 
 type purgeHead struct {
 	Time   time.Time `json:"time"`
-	Places []string  `json:"-"` // each has a line of its own: there may be many
+	Places []string  `json:"-"` // one line for each: there may be many
 }
 
 type purgePlace struct {
@@ -40,7 +40,7 @@ type purgeRecord struct {
 
 type purgeEnd struct {
 	End   bool     `json:"end"`
-	Wrong []string `json:"wrong,omitempty"` // files that were not what was written, before
+	Wrong []string `json:"wrong,omitempty"` // files that did not match their marks before the purge
 }
 
 // A purgeWriter writes a purgeFile.
@@ -69,7 +69,7 @@ func newPurgeWriter(dir string, d disk.Disk, head purgeHead) (*purgeWriter, erro
 	return w, nil
 }
 
-// finish gives the file its name: from then on the purge is to be finished.
+// finish renames the file to purgeFile: from then on the purge must be finished.
 func (w *purgeWriter) finish(end purgeEnd) error {
 	err := w.enc.Encode(end)
 	if err == nil {
@@ -84,13 +84,13 @@ func (w *purgeWriter) finish(end purgeEnd) error {
 	return errors.Join(rename(w.dir, purgeFile), w.disk.SyncDir(w.dir))
 }
 
-// abandon takes the file away.
+// abandon removes the file.
 func (w *purgeWriter) abandon() error {
 	return errors.Join(w.file.Close(), os.Remove(w.file.Name()))
 }
 
-// readPurge reads a purgeFile, and calls f with each record. The error wraps
-// fs.ErrNotExist where there is none, and is a *DamagedError where it has no end.
+// readPurge reads a purgeFile, and calls f with each record. The error wraps fs.ErrNotExist
+// if there is no such file, and is a *DamagedError if its end is missing.
 func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purgeEnd, err error) {
 	path := filepath.Join(dir, purgeFile)
 	file, err := disk.OpenRegular(path)
@@ -112,7 +112,7 @@ func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purg
 		switch {
 		case err != nil:
 		case end.End:
-			err = errors.New("a line stands behind the end")
+			err = errors.New("there is a line after the end")
 		case n == 1:
 			err = json.Unmarshal(line, &head)
 		default:
@@ -138,8 +138,8 @@ func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purg
 	return head, end, nil
 }
 
-// A PurgeError says that a purge of the crawl in Dir, which began at Time, was broken
-// off. The crawl cannot go on before it is finished (Purge.Run).
+// A PurgeError says that a purge of the crawl in Dir, which began at Time, was interrupted.
+// The crawl cannot be resumed before it is finished (Purge.Run).
 type PurgeError struct {
 	Dir    string
 	Time   time.Time
@@ -147,11 +147,11 @@ type PurgeError struct {
 }
 
 func (e *PurgeError) Error() string {
-	return fmt.Sprintf("%s: a purge that began at %s was broken off, and is to be finished first", e.Dir, e.Time.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s: a purge that began at %s was interrupted and must be finished first", e.Dir, e.Time.UTC().Format(time.RFC3339))
 }
 
-// UnfinishedPurge is the purge of the crawl in dir that was broken off; nil if none was.
-// The error is a *DamagedError, or one of the file system.
+// UnfinishedPurge returns the interrupted purge of the crawl in dir; nil if there is none.
+// It fails with a *DamagedError, or an error of the file system.
 func UnfinishedPurge(dir string) (*PurgeError, error) {
 	head, _, err := readPurge(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func UnfinishedPurge(dir string) (*PurgeError, error) {
 	return &PurgeError{dir, head.Time, head.Places}, nil
 }
 
-// notPurging is the error for who would go on with a crawl.
+// notPurging returns the *PurgeError of an unfinished purge, or nil.
 func notPurging(dir string) error {
 	broken, err := UnfinishedPurge(dir)
 	if err == nil && broken != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// A lineFilter copies an output without the lines that are about some URLs. A line may
-// be as long as it likes: it is judged by its beginning.
+// A lineFilter copies an output without the lines that are about some URLs. Lines may be of
+// any length: only their beginning is parsed.
 type lineFilter struct {
 	name       string
 	why        func(url string) string
-	unreadable func(n int64, err error)               // told of lines of which nobody knows what they are about; they stay
-	dropped    func(why, warcFile string, size int64) // told of each line that goes, of an index with its file; nil: nobody is
+	unreadable func(n int64, err error)               // called for lines whose URL cannot be read; they stay
+	dropped    func(why, warcFile string, size int64) // called for each removed line, with its WARC file if it is of an index; may be nil
 }
 
-// lineStart is how much of a line is looked at, in bytes: more than any URL takes.
+// lineStart is how many bytes of a line are parsed: more than any URL takes.
 const lineStart = 1 << 20
 
 func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
@@ -52,7 +52,7 @@ func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
 	}
 }
 
-// drop says why the n-th line goes, which begins with start; "" if it stays.
+// drop returns why the n-th line is removed, which begins with start; "" if it stays.
 func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	url, file, err := lineURL(f.name, start)
 	if err != nil {
@@ -62,8 +62,8 @@ func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	return f.why(url), file
 }
 
-// lineURL is what a line of an output is about, by its beginning: the page, or, in an
-// index, the capture, with the WARC file that it is in.
+// lineURL returns the URL at the beginning of a line of an output: that of the page, or, in
+// an index, that of the capture, with its WARC file.
 func lineURL(name string, start []byte) (url, file string, err error) {
 	switch name {
 	case indexPart, IndexFile:
@@ -80,12 +80,12 @@ func lineURL(name string, start []byte) (url, file string, err error) {
 	return url, "", err
 }
 
-// firstMember is the text of the member with which an object begins, or, where that is
-// another one, which nobody has written here, of the first one with its name.
+// firstMember returns the value of the first member of an object with this name. In the
+// lines that this package writes it is the first member of all.
 func firstMember(start []byte, name string) (string, error) {
 	in := json.NewDecoder(bytes.NewReader(start))
 	if t, err := in.Token(); err != nil || t != json.Delim('{') {
-		return "", errors.Join(errors.New("it is no object"), err)
+		return "", errors.Join(errors.New("it is not a JSON object"), err)
 	}
 	for {
 		key, err := in.Token()

@@ -17,72 +17,72 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// Names in the directory of a crawl that is repaired.
+// File names of a repair in the directory of a crawl.
 const (
-	repairStage = "repair.new"    // what the crawl is to be, while it is made: nothing is changed yet
-	repairReady = "repair"        // the same, whole: a repair that was broken off goes on from it
-	repairPlan  = "repair.json"   // in both of them
-	DamagedDir  = "damaged-"      // and a time: where the files of before are kept
-	damagedForm = "20060102T1504" // of that time
+	repairStage = "repair.new"    // the new files, while they are made: the crawl is not changed yet
+	repairReady = "repair"        // the same, complete: an interrupted repair continues from it
+	repairPlan  = "repair.json"   // in both directories
+	DamagedDir  = "damaged-"      // followed by a time: the directory with the old files
+	damagedForm = "20060102T1504" // format of that time
 )
 
-// RepairOptions say how a crawl is repaired. The zero value is valid.
+// RepairOptions configure a Repair. The zero value is valid.
 type RepairOptions struct {
-	Moved bool      // WARC files that are missing were moved away on purpose: what is in them is not lost
-	Temp  string    // directory for temporary files, as Check has it
-	Time  time.Time // that is noted; zero: now
-	// Writer returns what makes lines again that are lost, by what the crawl keeps about itself;
-	// nil: a page whose line is lost is fetched again. It is crawler.ArchiveWriter.
+	Moved bool      // missing WARC files were moved away on purpose: their records are not lost
+	Temp  string    // directory for temporary files, see Check.Temp
+	Time  time.Time // recorded as the time of the repair; zero: now
+	// Writer returns a function that rebuilds lost lines, given the values of the crawl;
+	// nil: a page whose line is lost is fetched again. crawler.ArchiveWriter is one.
 	Writer func(Values) (Writer, error)
-	Beside []string // files that tell of the crawl as it was, and are put aside with it if anything changes
+	Beside []string // files derived from the crawl, which are put aside with the old files if anything changes
 }
 
-// A Repair is what a damaged crawl can be again, made beside it. Until Commit nothing of the
-// crawl is changed. As long as the Repair is open, no process can run the crawl.
+// A Repair is a mended copy of a damaged crawl, made beside it. Until Commit nothing of the
+// crawl is changed. While the Repair is open, no process can run the crawl.
 type Repair struct {
-	Sound    bool     // nothing is wrong, and nothing is to be done
-	Restored bool     // all files become what was written: what was made of the crawl stays true, as Beside
-	Problems int      // that Verify has found
-	Mended   []string // what was made as it was written, a sentence each
-	Lost     []string // what is lost, a sentence each
-	Again    int      // URLs that a run fetches again, because their page or its answer is lost
-	Examples []string // of them
-	Left     []string // problems that stay
-	Changed  []string // files that differ from those of before
-	Aside    string   // directory with those of before, once Commit has returned
+	Sound    bool     // nothing is wrong, and there is nothing to do
+	Restored bool     // all files become what was written: the files Beside stay true
+	Problems int      // number of problems that Verify has found
+	Mended   []string // one sentence for each file or part that was restored
+	Lost     []string // one sentence for each loss
+	Again    int      // number of URLs that a run fetches again, because their page or its answer is lost
+	Examples []string // some of these URLs
+	Left     []string // problems that remain
+	Changed  []string // files that differ from the old ones
+	Aside    string   // directory with the old files, set by Commit
 
 	dir   string
 	stage string
 	opts  RepairOptions
 	lock  *os.File
 	marks state.Files
-	was   state.Files // marks, as the state had them
-	gone  []string    // WARC files that are only put aside
-	// unmarked is how many pages of a crawl that was killed are after the mark of pages.jsonl:
-	// a run fetches them again.
+	was   state.Files // marks from the state, before the repair
+	gone  []string    // WARC files that are put aside without replacement
+	// unmarked is the number of pages of a killed crawl that are after the mark of
+	// pages.jsonl: a run fetches them again.
 	unmarked int64
 	note     repairNote
 }
 
-// keyRepaired is the value of the state that says what repairs have found lost.
+// keyRepaired is the key of the repairNote in the state.
 const keyRepaired = "repaired"
 
-// A repairNote is what later readers must know of repairs.
+// A repairNote records what repairs have found lost, for later readers.
 type repairNote struct {
 	Time    time.Time `json:"time"`
-	Answers []string  `json:"answers,omitempty"` // that records repeat, and that are lost: as referred
+	Answers []string  `json:"answers,omitempty"` // lost answers that records repeat: keys of referred
 	Log     bool      `json:"log,omitempty"`     // lines of crawl.log are lost
 }
 
-// A RepairError says that a repair of the crawl in Dir was broken off while it replaced
+// A RepairError says that a repair of the crawl in Dir was interrupted while it replaced
 // files. NewRepair finishes it.
 type RepairError struct{ Dir string }
 
 func (e *RepairError) Error() string {
-	return e.Dir + ": a repair was broken off while it replaced files, and is to be finished first"
+	return e.Dir + ": a repair was interrupted while it replaced files and must be finished first"
 }
 
-// notRepairing is the error for a crawl some of whose files are replaced.
+// notRepairing returns the *RepairError of a repair that was interrupted, or nil.
 func notRepairing(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, repairReady, repairPlan)); err == nil {
 		return &RepairError{dir}
@@ -90,8 +90,8 @@ func notRepairing(dir string) error {
 	return nil
 }
 
-// FinishRepair finishes a repair of the crawl in dir that was broken off while it replaced
-// files, and says where those of before are; empty if none was.
+// FinishRepair finishes a repair of the crawl in dir that was interrupted while it replaced
+// files, and returns the directory with the old files; "" if there was no such repair.
 func FinishRepair(dir string) (aside string, err error) {
 	if notRepairing(dir) == nil {
 		return "", nil
@@ -100,20 +100,20 @@ func FinishRepair(dir string) (aside string, err error) {
 	switch r.lock, err = state.Hold(dir); {
 	case err == nil:
 		defer r.lock.Close()
-	case !errors.Is(err, fs.ErrNotExist): // it may be the file that is replaced
+	case !errors.Is(err, fs.ErrNotExist): // the state file may be the file that is being replaced
 		return "", err
 	}
 	err = r.swap()
 	return r.Aside, err
 }
 
-// NewRepair looks at the crawl in dir, and makes beside it what it can be again. It needs room
-// for a copy of the crawl, without WARC files that are not damaged. The caller ends it with
-// Commit or Discard.
+// NewRepair checks the crawl in dir and makes a mended copy beside it. It needs room for a
+// copy of the crawl without its undamaged WARC files. The caller ends it with Commit or
+// Discard.
 //
-// The error is an *InUseError, a *NotBegunError, a *VersionError, a *PurgeError, a
-// *RepairError, a *DamagedError for a state file that cannot be repaired, one of the file
-// system, or wraps ErrNoCrawl. Then nothing was changed.
+// It fails with an *InUseError, a *NotBegunError, a *VersionError, a *PurgeError, a
+// *RepairError, a *DamagedError if the state file cannot be repaired, an error that wraps
+// ErrNoCrawl, or one of the file system. Then nothing was changed.
 func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 	if err := errors.Join(notRepairing(dir), notPurging(dir), NotBegun(dir)); err != nil {
 		return nil, err
@@ -131,9 +131,10 @@ func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 	return r, nil
 }
 
-// prepare looks at the crawl, and makes what it can be again.
+// prepare checks the crawl and fills the stage.
 func (r *Repair) prepare() error {
-	// What a kill has left. A directory that is ready has no plan any more here: see swap.
+	// Remove what a kill has left. A repairReady directory has no plan any more here: see
+	// swap.
 	if err := errors.Join(os.RemoveAll(r.stage), os.RemoveAll(filepath.Join(r.dir, repairReady))); err != nil {
 		return err
 	}
@@ -156,14 +157,14 @@ func (r *Repair) prepare() error {
 	return r.make()
 }
 
-// mendable reports whether an error is about damage.
+// mendable reports whether err is about damage.
 func mendable(err error) bool {
 	var damaged *DamagedError
 	var version *VersionError
 	return errors.As(err, &damaged) || errors.As(err, &version)
 }
 
-// hold keeps all processes from running the crawl.
+// hold prevents all processes from running the crawl.
 func (r *Repair) hold() error {
 	f, err := state.Hold(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,13 +177,13 @@ func (r *Repair) hold() error {
 	return err
 }
 
-// onlyFiles is the error of a crawl whose state is lost.
+// onlyFiles returns the error about a crawl whose state is lost.
 func (r *Repair) onlyFiles() error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: errors.New("nothing of it can be saved: the queue, the clocks of sites and the copies of robots.txt are lost, which no other file has. " +
 		"What the other files hold stays readable: the archive, pages and links can be exported, and no run can go on with them")}
 }
 
-// Discard takes what was made away. Nothing of the crawl was changed.
+// Discard removes the copy. The crawl is unchanged.
 func (r *Repair) Discard() error {
 	err := os.RemoveAll(filepath.Join(r.dir, repairStage))
 	if r.lock != nil {
@@ -192,7 +193,7 @@ func (r *Repair) Discard() error {
 	return err
 }
 
-// Replace has Commit give a file of the crawl, by its name with slashes, another text. how is a
+// Replace makes Commit replace a file of the crawl, named with slashes, by text. how is a
 // sentence for Mended.
 func (r *Repair) Replace(name string, text []byte, how string) error {
 	path := filepath.Join(r.stage, filepath.FromSlash(name))
@@ -207,7 +208,7 @@ func (r *Repair) Replace(name string, text []byte, how string) error {
 	return nil
 }
 
-// PutAside has Commit put a file aside. why is a sentence for Lost.
+// PutAside makes Commit put files aside. why is a sentence for Lost.
 func (r *Repair) PutAside(why string, names ...string) error {
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
 		return err
@@ -217,16 +218,15 @@ func (r *Repair) PutAside(why string, names ...string) error {
 	return nil
 }
 
-// A repairSwap says which files are replaced, by their names with slashes.
+// A repairSwap lists the files that are replaced, by their names with slashes.
 type repairSwap struct {
-	Aside string   `json:"aside"` // name of the directory with those of before
+	Aside string   `json:"aside"` // name of the directory with the old files
 	Files []string `json:"files"`
-	Gone  []string `json:"gone"` // that are only put aside
+	Gone  []string `json:"gone"` // that are put aside without replacement
 }
 
-// Commit replaces the files of the crawl that are to differ, and keeps those of before in
-// Aside, until the user deletes them. A kill on the way leaves a crawl that no run goes
-// on with before FinishRepair has finished it.
+// Commit replaces the files that differ, and keeps the old ones in Aside until the user
+// deletes them. After a kill the crawl cannot be resumed before FinishRepair was called.
 func (r *Repair) Commit() error {
 	if r.Sound {
 		return r.Discard()
@@ -269,7 +269,7 @@ func (r *Repair) Commit() error {
 	return err
 }
 
-// swap replaces the files that the plan names. To do it again changes nothing.
+// swap replaces the files that the plan names. Repeating it changes nothing.
 func (r *Repair) swap() error {
 	ready := filepath.Join(r.dir, repairReady)
 	text, err := os.ReadFile(filepath.Join(ready, repairPlan))
@@ -295,19 +295,19 @@ func (r *Repair) swap() error {
 	if err := errors.Join(SyncDir(r.dir), SyncDir(r.Aside)); err != nil {
 		return err
 	}
-	// Without its plan the directory is one that was never ready.
+	// Remove the plan first: a directory without it is not a repair that is ready.
 	if err := os.Remove(filepath.Join(ready, repairPlan)); err != nil {
 		return err
 	}
 	return os.RemoveAll(ready)
 }
 
-// replace puts a file aside, and the new one, unless it is gone, in its place.
+// replace puts a file aside and, unless gone, moves the new one to its place.
 func (r *Repair) replace(ready, name string, gone bool) error {
 	is, was, to := filepath.Join(r.dir, name), filepath.Join(r.Aside, name), filepath.Join(ready, name)
 	_, err := os.Lstat(to)
 	if !gone && errors.Is(err, fs.ErrNotExist) {
-		return nil // that was done before a kill
+		return nil // done before a kill
 	}
 	if _, err := os.Lstat(was); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Rename(is, was); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -329,7 +329,7 @@ func writeSynced(path string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// copyTo makes a file of the crawl one of the stage.
+// copyTo copies a file of the crawl into the stage.
 func (r *Repair) copyTo(name string) error {
 	from, err := disk.OpenRegular(filepath.Join(r.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -341,7 +341,7 @@ func (r *Repair) copyTo(name string) error {
 	defer from.Close()
 	path := filepath.Join(r.stage, name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // a link is not written through
+		return err // do not write through a link
 	}
 	to, err := os.Create(path)
 	if err != nil {
@@ -351,7 +351,7 @@ func (r *Repair) copyTo(name string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// linkTo is copyTo of a WARC file, which costs no room where the file system has links.
+// linkTo is copyTo for a WARC file; it needs no room on a file system with hard links.
 func (r *Repair) linkTo(name string) error {
 	is, err := filepath.EvalSymlinks(filepath.Join(r.dir, name))
 	if err != nil {
@@ -363,7 +363,7 @@ func (r *Repair) linkTo(name string) error {
 	return r.copyTo(name)
 }
 
-// own makes a WARC file of the stage one that may be written to.
+// own replaces a linked WARC file of the stage by a copy, which may be changed.
 func (r *Repair) own(name string) error {
 	is, err := os.Stat(filepath.Join(r.dir, name))
 	if err != nil {
@@ -375,7 +375,7 @@ func (r *Repair) own(name string) error {
 	return nil
 }
 
-// differing are the files of the stage that are not those of the crawl.
+// differing returns the files of the stage that differ from those of the crawl.
 func (r *Repair) differing() (names []string, err error) {
 	err = filepath.WalkDir(r.stage, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -441,5 +441,5 @@ func (r *Repair) lost(format string, args ...any) {
 	r.Lost = append(r.Lost, fmt.Sprintf(format, args...))
 }
 
-// inCrawl is the text of an error about the stage, as one about the crawl.
+// inCrawl returns the text of an error about the stage with the path of the crawl.
 func (r *Repair) inCrawl(err error) string { return strings.ReplaceAll(err.Error(), r.stage, r.dir) }

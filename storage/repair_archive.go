@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// archive mends the WARC files.
+// archive repairs the WARC files.
 func (r *Repair) archive() error {
 	files, err := warcFiles(r.dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Repair) archive() error {
 			if err := r.own(name); err != nil {
 				return err
 			}
-			// Open gives it its end and its name, and the one of before is put aside.
+			// Open truncates and renames it; the old file is put aside.
 			r.gone = append(r.gone, filepath.ToSlash(name))
 		}
 		now, err := r.warc(name, want)
@@ -62,7 +62,7 @@ func (r *Repair) archive() error {
 	for _, known := range []state.Marks{r.marks.Finished, r.marks.Growing} {
 		for key, m := range known {
 			if strings.HasPrefix(key, ArchiveDir+"/") && m.Length > 0 && !present[key] && !r.opts.Moved {
-				r.lost("%s is missing, of which %d bytes were written", key, m.Length)
+				r.lost("%s is missing; %d bytes of it were written", key, m.Length)
 				known[key], changed = state.Mark{}, true
 			}
 		}
@@ -78,8 +78,8 @@ func (r *Repair) archive() error {
 	return nil
 }
 
-// forgetIndex has the index made again of the archive alone. Lines about files that were
-// moved away are taken over from what is there.
+// forgetIndex makes the index be rebuilt from the archive only. Lines about files that were
+// moved away are copied from the existing index.
 func (r *Repair) forgetIndex() error {
 	r.marks.Growing[indexPart] = state.Mark{Lost: true}
 	if r.opts.Moved {
@@ -96,11 +96,11 @@ func (r *Repair) forgetIndex() error {
 // A gap is a part of a WARC file in which no record can be read.
 type gap struct {
 	at, end int64
-	next    int64 // end of the record that follows; 0 if none does
+	next    int64 // end of the record that follows; 0 if there is none
 }
 
-// warc mends one WARC file: a bit that flipped is turned back; a record that cannot be read
-// is replaced by one that says so, as long as it was, so that all others are where they were.
+// warc repairs one WARC file: it corrects a flipped bit, and replaces a record that cannot
+// be read by one of the same length that says so, so that all others keep their offsets.
 func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	path := filepath.Join(r.stage, name)
 	is, size, gaps, err := readWARC(path, want.Length)
@@ -109,7 +109,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 			if err = r.own(name); err == nil {
 				err = os.Truncate(path, want.Length)
 			}
-			r.mended("%s: %d bytes behind its end are put aside", filepath.ToSlash(name), size-want.Length)
+			r.mended("%s: %d bytes after its end are put aside", filepath.ToSlash(name), size-want.Length)
 		}
 		return want, err
 	}
@@ -138,7 +138,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 			}
 		}
 	}
-	if size > want.Length { // what stands behind the end may be what has to be in front of it
+	if size > want.Length { // the bytes after the end may belong before it
 		if is, _, gaps, err = readWARC(path, size); err != nil {
 			return want, err
 		}
@@ -151,7 +151,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	}
 	for _, g := range gaps {
 		if g.next > 0 && r.filler(path, g).Fill(io.Discard, g.end-g.at) != nil {
-			g.end = g.next // a gap this small has no room for a record: the next record goes with it
+			g.end = g.next // too small for a record: replace the next record, too
 		}
 		r.lost("%s: %d bytes at byte %d cannot be read", filepath.ToSlash(name), g.end-g.at, g.at)
 		if g.end >= is.Length {
@@ -177,8 +177,8 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	return now.Mark, err
 }
 
-// cutOut takes the gaps out of a WARC file if what is left is the file as it was written:
-// then something was put between its records.
+// cutOut removes the gaps of a WARC file if the rest is the file as it was written: then
+// bytes were inserted between its records.
 func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	if len(gaps) == 0 {
 		return false, nil
@@ -212,7 +212,7 @@ func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	return true, os.Rename(path+newSuffix, path)
 }
 
-// fill puts a record into a gap that says that one was lost.
+// fill writes a record into a gap that says that one was lost.
 func (r *Repair) fill(path string, g gap) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -222,7 +222,7 @@ func (r *Repair) fill(path string, g gap) error {
 	return errors.Join(r.filler(path, g).Fill(io.NewOffsetWriter(f, g.at), g.end-g.at), f.Sync())
 }
 
-// filler is the record that is put into a gap.
+// filler returns the record that fill writes.
 func (r *Repair) filler(path string, g gap) *warc.Purged {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", filepath.Base(path), g.at, r.opts.Time.UnixNano()))
 	id := hex.EncodeToString(sum[:16])
@@ -248,7 +248,7 @@ func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap,
 	}
 	marked := &marking{r: io.LimitReader(f, length)}
 	in := warc.NewReader(marked)
-	var at int64 // where the last record that was read ends
+	var at int64 // end of the last record that was read
 	for {
 		rec, err := in.Next()
 		if err == io.EOF {

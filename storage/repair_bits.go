@@ -10,20 +10,21 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// aFlip is one bit of a file that is not what was written.
+// aFlip is one bit of a file that differs from what was written.
 type aFlip struct {
 	at  int64 // byte
 	bit byte  // as a mask
 }
 
-// findFlip looks for the one bit of a file that has to change to give the file its mark, in the
-// bytes from low on, less than high. It reports false if no bit does, or more than one.
+// findFlip looks for the one bit of a file that has to change for the file to match its
+// mark, at offsets from low to less than high. It returns false if there is no such bit, or
+// more than one.
 //
 // A CRC is linear: the difference of two sums is that of the bytes that differ, carried
-// through all that follows. So the difference is carried back, byte by byte, until it is that
-// of one bit. With CRC-32C the place is the only one in files of less than 256 MiB. A file
-// with other damage has such a place by chance: once in 2^32/(8*length) times. So the
-// caller gives bounds, or checks what became of the file.
+// through all that follows. So findFlip carries the difference back, byte by byte, until it
+// is that of one bit. With CRC-32C the position is unique in files of less than 256 MiB. A
+// file with other damage has such a position by chance, once in 2^32/(8*length) times. So
+// the caller gives bounds, or checks the changed file.
 func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +40,7 @@ func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bo
 	if diff == 0 {
 		return found, false, nil
 	}
-	var before [256]uint32 // by the first byte of a sum, the index that gives it
+	var before [256]uint32 // maps the first byte of a sum to the index that gives it
 	for i := range 256 {
 		before[castagnoli[i]>>24] = uint32(i)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// make makes the stage: first each file by itself, then what they say of each other.
+// make fills the stage: it repairs each file, then makes the files agree.
 func (r *Repair) make() (err error) {
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (r *Repair) make() (err error) {
 		return err
 	}
 	if r.Restored {
-		r.gone = nil // a run gives these files their ends
+		r.gone = nil // the next run truncates and renames these files
 	} else {
 		for _, step := range []func() error{r.noteFiles, r.settle, r.fit} {
 			if err := step(); err != nil {
@@ -54,7 +54,7 @@ func (r *Repair) make() (err error) {
 	if _, err := left.Verify(r.stage); err != nil {
 		return err
 	}
-	if len(r.Left) > 0 && r.unmarked > 0 { // other files speak of what the state does not know
+	if len(r.Left) > 0 && r.unmarked > 0 { // other files refer to URLs that the state does not know
 		return r.olderError("seems to be", r.unmarked)
 	}
 	if err := os.Remove(filepath.Join(r.stage, RunFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func (r *Repair) make() (err error) {
 	return err
 }
 
-// files mends each file by itself, and notes what it is now.
+// files repairs each file by itself and stores its new mark.
 func (r *Repair) files() (err error) {
 	n, err := state.MendFlips(r.stage)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Repair) files() (err error) {
 		return err
 	}
 	unclean, err := r.known(outline)
-	if err = errors.Join(err, outline.Close()); err != nil { // others read it meanwhile
+	if err = errors.Join(err, outline.Close()); err != nil { // it must be closed before others read the state
 		return err
 	}
 	if err := r.older(unclean); err != nil {
@@ -107,7 +107,7 @@ func (r *Repair) files() (err error) {
 			var l LinkRecord
 			err := json.Unmarshal(line, &l)
 			if err == nil && (l.From == "" || l.To == "") {
-				err = errors.New("a link without its two ends")
+				err = errors.New("a link without both URLs")
 			}
 			return err
 		}},
@@ -127,7 +127,7 @@ func (r *Repair) files() (err error) {
 	return nil
 }
 
-// noteFiles writes into the state what the files are now.
+// noteFiles writes the new marks into the state.
 func (r *Repair) noteFiles() error {
 	outline, err := state.OpenOutline(r.stage)
 	if err != nil {
@@ -136,15 +136,15 @@ func (r *Repair) noteFiles() error {
 	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note), outline.Close())
 }
 
-// restored makes the index again, and reports whether all files are as they were written then,
-// and fit: the state, and what was made of the crawl, need not change.
+// restored rebuilds the index and reports whether all files are then as they were written,
+// and agree: the state, and the files derived from the crawl, need not change.
 func (r *Repair) restored() (bool, error) {
 	if len(r.Lost) > 0 || !sameMarks(r.marks.Growing, r.was.Growing) || !sameMarks(r.marks.Finished, r.was.Finished) {
 		return false, nil
 	}
 	if part := r.was.Growing[indexPart]; part.Length > 0 && (r.marks.Growing[indexPart].Lost || r.marks.Index != r.was.Index) {
-		// Lines about files that are not in the directory are not taken over: they may be of
-		// another crawl.
+		// Lines about files that are not in the directory are not copied: they may belong
+		// to another crawl.
 		if err := r.forgetIndex(); err != nil {
 			return false, err
 		}
@@ -164,7 +164,7 @@ func (r *Repair) restored() (bool, error) {
 	return fits && err == nil, err
 }
 
-// sameMarks reports whether files are the same, without the index.
+// sameMarks reports whether the marks are the same, except those of the index.
 func sameMarks(is, was state.Marks) bool {
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was))) {
 		if a := is[name]; !a.Same(was[name]) && !a.Lost {
@@ -174,8 +174,7 @@ func sameMarks(is, was state.Marks) bool {
 	return true
 }
 
-// known reads what the state says of the files, and whether the last run did not end by
-// itself.
+// known reads the marks from the state, and whether the last run did not close it.
 func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
 	if r.marks, err = o.All(); err != nil {
 		return false, err
@@ -188,8 +187,9 @@ func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
 	return o.Unclean()
 }
 
-// older refuses a state that is older than pages.jsonl: to cut that would lose pages. After a
-// kill the pages after the mark may never have been acknowledged: they are only counted.
+// older refuses a state that is older than pages.jsonl: truncating that file would lose
+// pages. After a kill the pages after the mark may never have been acknowledged: they are
+// only counted.
 func (r *Repair) older(unclean bool) error {
 	_, err := os.Stat(filepath.Join(r.dir, RunFile))
 	killed := unclean && err == nil
@@ -207,7 +207,7 @@ func (r *Repair) older(unclean bool) error {
 	}
 	prefix := marking{r: io.LimitReader(f, want.Length)}
 	if _, err := io.Copy(io.Discard, &prefix); err != nil || !prefix.Same(want) {
-		return err // it is pages.jsonl that is not as it was
+		return err // pages.jsonl is damaged, not old
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -238,12 +238,12 @@ func (r *Repair) older(unclean bool) error {
 	return r.olderError("is", more)
 }
 
-// olderError is the error of a state that is older than pages.jsonl, or may be.
+// olderError returns the error about a state that is, or may be, older than pages.jsonl.
 func (r *Repair) olderError(is string, more int64) error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it %s older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", is, PagesFile, more, StateFile)}
 }
 
-// sumOf is the checksum of a file of the stage.
+// sumOf returns the checksum of a file of the stage.
 func (r *Repair) sumOf(name string) uint32 {
 	f, err := os.Open(filepath.Join(r.stage, name))
 	if err != nil {
@@ -251,16 +251,16 @@ func (r *Repair) sumOf(name string) uint32 {
 	}
 	defer f.Close()
 	m := marking{r: f}
-	_, _ = io.Copy(io.Discard, &m) // what cannot be read has another sum
+	_, _ = io.Copy(io.Discard, &m) // a file that cannot be read gets another sum
 	return m.Sum
 }
 
-// lines mends an output of lines: a bit that flipped is turned back; otherwise lines that are
-// none are left out, and what is there is taken for what was written.
+// lines repairs an output of lines: it corrects a flipped bit; otherwise it leaves out
+// invalid lines and takes the rest for what was written.
 func (r *Repair) lines(name string, check func(line []byte) error) error {
 	path, want := filepath.Join(r.stage, name), r.marks.Growing[name]
 	if want.Lost {
-		return nil // the index, which is made again
+		return nil // the index is rebuilt
 	}
 	is, size, bad, err := r.lineMark(name, want, check)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -279,7 +279,7 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 			r.mended("%s, which was missing: %d lines are made again of the archive: it is as it was written", name, made)
 			return err
 		}
-		r.lost("%s is missing, of which %d bytes were written", name, want.Length)
+		r.lost("%s is missing; %d bytes of it were written", name, want.Length)
 		r.noLine(name)
 		r.marks.Growing[name] = state.Mark{Part: want.Part}
 		return nil
@@ -289,7 +289,7 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 	}
 	if is.Same(want) {
 		if size > want.Length && name != LogFile {
-			r.mended("%s: %d bytes behind its end are put aside", name, size-want.Length)
+			r.mended("%s: %d bytes after its end are put aside", name, size-want.Length)
 			return os.Truncate(path, want.Length)
 		}
 		if name == LogFile && size > want.Length {
@@ -329,7 +329,7 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 		return err
 	}
 	if now.Same(want) {
-		r.mended("%s: %d lines that were none are left out: it is as it was written", name, dropped)
+		r.mended("%s: %d invalid lines are left out: it is as it was written", name, dropped)
 		return nil
 	}
 	if made, ok, err := r.rewritten(name, want); err != nil || ok {
@@ -337,7 +337,7 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 		return err
 	}
 	r.noLine(name)
-	r.lost("%s: it is not what was written; %d lines of it are none and are left out", name, dropped)
+	r.lost("%s: it is not what was written; %d lines of it are invalid and are left out", name, dropped)
 	now.Part = want.Part
 	r.marks.Growing[name] = now
 	return nil
@@ -350,7 +350,7 @@ func (r *Repair) noLine(name string) {
 	}
 }
 
-// logTail leaves out lines behind the end of crawl.log that are none.
+// logTail leaves out invalid lines after the committed end of crawl.log.
 func (r *Repair) logTail(path string, want state.Mark) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -376,13 +376,14 @@ func (r *Repair) logTail(path string, want state.Mark) error {
 	return os.WriteFile(path, append(raw[:want.Length:want.Length], tail...), 0o644)
 }
 
-// A badLines says how many lines of a file are none, and where they begin and end.
+// A badLines counts the invalid lines of a file; low is where the first begins, high where
+// the last ends.
 type badLines struct {
 	n         int
 	low, high int64
 }
 
-// lineMark reads what counts of an output of lines.
+// lineMark reads the committed part of an output of lines.
 func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error) (is state.Mark, size int64, bad badLines, err error) {
 	f, err := os.Open(filepath.Join(r.stage, name))
 	if err != nil {
@@ -408,8 +409,8 @@ func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error
 	return counts.Mark, info.Size(), bad, err
 }
 
-// eachLineOf calls f with each line, without its end, and how long it is with that. A line
-// that is too long comes without its text.
+// eachLineOf calls f with each line, without its newline, and its length with the newline.
+// A line that is too long comes without its text.
 func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) error {
 	var line []byte
 	var buf [64 << 10]byte
@@ -434,7 +435,7 @@ func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) e
 			}
 		}
 		if err == io.EOF {
-			if n > 0 { // a line without an end does not count
+			if n > 0 { // a line without a newline is ignored
 				long = true
 				return end()
 			}
@@ -446,8 +447,8 @@ func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) e
 	}
 }
 
-// keepLines writes an output again with the lines that are some, each page and each line of
-// the log once.
+// keepLines rewrites an output with its valid lines; duplicate lines are kept only in
+// links.jsonl.
 func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, now state.Mark, err error) {
 	path := filepath.Join(r.stage, name)
 	from, err := os.Open(path)
@@ -467,7 +468,7 @@ func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, 
 			dropped++
 			return nil
 		}
-		if name != LinksFile { // a page may have two links that are the same
+		if name != LinksFile { // a page may have two identical links
 			sum := sha256.Sum256(line)
 			key := [16]byte(sum[:16])
 			if known[key] {

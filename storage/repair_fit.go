@@ -13,17 +13,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// findings are what a verifier finds that a Repair makes fit.
+// findings collects what a verifier finds and a Repair corrects.
 type findings struct {
-	again    map[string]bool // URLs that are fetched again
-	unplaced map[int64]bool  // lines of pages.jsonl whose answer is not where they say
-	links    map[string]bool // pages whose links are not all there
-	answers  []string        // that are repeated, or known by their payload, and lost: as referred
-	payloads map[string]bool // URLs of them
+	again    map[string]bool // URLs to fetch again
+	unplaced map[int64]bool  // lines of pages.jsonl whose place has no such answer
+	links    map[string]bool // pages some of whose links are missing
+	answers  []string        // lost answers that are repeated, or known by their payload: keys of referred
+	payloads map[string]bool // URLs of these answers
 }
 
-// settle gives the stage the end of a run: files are cut, the journal is merged, and the index
-// is made again where it has to be.
+// settle finishes the stage as a run does: it truncates the files, merges the journal, and
+// rebuilds the index if needed.
 func (r *Repair) settle() error {
 	db, err := Open(r.stage, Options{asIs: true})
 	if err != nil {
@@ -33,8 +33,8 @@ func (r *Repair) settle() error {
 	return errors.Join(err, db.Close())
 }
 
-// fit makes the files of the stage fit each other. What is taken out may be what others
-// have spoken of, so it is done until nothing is found any more.
+// fit makes the files of the stage agree. Removing one thing may leave others without it,
+// so fit repeats until Verify finds nothing, at most four times.
 func (r *Repair) fit() error {
 	again := map[string]bool{}
 	for range 4 {
@@ -62,7 +62,7 @@ func (r *Repair) fit() error {
 // lostDetail is the detail of the fate of a URL whose page is lost.
 const lostDetail = "damaged: its page or its answer was lost, and is fetched again"
 
-// apply changes the stage by what was found, and notes in again which URLs are fetched again.
+// apply corrects the stage by f, and adds the URLs that are fetched again to again.
 func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 	outline, err := state.OpenOutline(r.stage)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 			return err
 		}
 	}
-	if len(f.links) > 0 { // what counts them is not about all of the crawl any more
+	if len(f.links) > 0 { // its mark does not cover the whole crawl any more
 		m := r.marks.Growing[LinksFile]
 		m.Part = true
 		r.marks.Growing[LinksFile] = m
@@ -110,7 +110,7 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note))
 }
 
-// unplace takes the places of answers that are lost out of lines of pages.jsonl.
+// unplace removes the places of lost answers from lines of pages.jsonl.
 func (r *Repair) unplace(lost map[int64]bool) error {
 	path := filepath.Join(r.stage, PagesFile)
 	from, err := os.Open(path)
@@ -151,7 +151,7 @@ func (r *Repair) unplace(lost map[int64]bool) error {
 	return os.Rename(path+newSuffix, path)
 }
 
-// Below, what a verifier tells of findings; of a nil one nothing is noted.
+// A verifier calls these methods; on a nil findings they do nothing.
 
 func (f *findings) fetchAgain(url string) {
 	if f != nil {
@@ -180,11 +180,11 @@ func (f *findings) lostAnswer(url string, key string) {
 	}
 }
 
-// repaired notes what repairs have found lost.
+// repaired reads what earlier repairs have found lost.
 func (v *verifier) repaired() error {
 	r, err := openPurging(v.dir)
 	if err != nil {
-		return nil // readState says it
+		return nil // readState reports it
 	}
 	var note repairNote
 	_, err = r.Get(keyRepaired, &note)

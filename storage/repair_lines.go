@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// An Answered is an answer in the archive of a crawl. Its Status and Header are those of the
-// page that was made of it.
+// An Answered is an answer in the archive of a crawl. Its Status and Header are those of
+// the page that was made from it.
 type Answered struct {
 	*Capture
 	Head      bool         // it was requested with HEAD
@@ -24,15 +24,15 @@ type Answered struct {
 	Fields    []warc.Field // of its metadata record
 }
 
-// A Writer makes again what a crawl has written of an answer: the line of pages.jsonl, without
-// the place of the answer, and the lines of links.jsonl. There are two pages if it cannot be
-// told which one was written, and none if the crawl has written none, or if that cannot be
-// told. The error is about the answer, and is passed over.
+// A Writer rebuilds what a crawl has written about an answer: the line of pages.jsonl,
+// without the place of the answer, and the lines of links.jsonl. It returns two pages if it
+// cannot know which one was written, and none if the crawl has written none, or if that is
+// unknown. An error is about this answer only: the answer is skipped.
 type Writer func(*Answered) ([]*PageRecord, []LinkRecord, error)
 
-// rewritten makes pages.jsonl or links.jsonl again, of the lines that can be read and of the
-// archive. It reports whether the file is as it was written then, by its mark: otherwise it is
-// left as it is, as a line that is made again may differ from the one that was lost.
+// rewritten rebuilds pages.jsonl or links.jsonl from the lines that can be read and from
+// the archive. It reports whether the result is the file as it was written, by its mark.
+// Otherwise the file is unchanged, as a rebuilt line may differ from the lost one.
 func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err error) {
 	if r.opts.Writer == nil || name != PagesFile && name != LinksFile || want.Length == 0 {
 		return 0, false, nil
@@ -69,11 +69,11 @@ func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err
 	return 0, false, nil
 }
 
-// writer is that of the settings in the state; nil if these cannot be read.
+// writer returns the Writer for the settings in the state; nil if these cannot be read.
 func (r *Repair) writer() (Writer, error) {
 	reader, err := openPurging(r.stage)
 	if err != nil {
-		return nil, nil // what is wrong with it is found later
+		return nil, nil // later checks report the error
 	}
 	write, err := r.opts.Writer(reader)
 	if cerr := reader.Close(); cerr != nil {
@@ -85,26 +85,26 @@ func (r *Repair) writer() (Writer, error) {
 	return write, nil
 }
 
-// A rewriter takes the answers of an archive in their order, in which their lines were
-// written, too.
+// A rewriter writes the lines of the answers of an archive, in the order of the records,
+// which is that of the lines, too.
 type rewriter struct {
 	write Writer
 	lines *placed // of pages.jsonl; nil: links.jsonl is written
 	files []*rewrittenFile
 }
 
-// candidates is how many files are made. The first two keep lines that can be read, though it
-// is not known whether these are what was written; the last two make all again. Of two pages
-// the even ones have the first.
+// candidates is how many versions of the file are made. The first two keep lines that can
+// be read, though these may not be what was written; the last two rebuild all lines. If
+// there are two pages for an answer, the even versions have the first.
 const candidates = 4
 
-// A rewrittenFile is one that may be what was lost.
+// A rewrittenFile is one version of the file that was lost.
 type rewrittenFile struct {
 	path string
 	file *os.File
 	buf  *bufio.Writer
 	mark *marking
-	made int // lines that were made again
+	made int // number of lines that were rebuilt
 }
 
 func (w *rewriter) begin(path string) error {
@@ -119,7 +119,7 @@ func (w *rewriter) begin(path string) error {
 
 func (f *rewrittenFile) finish() error { return errors.Join(f.buf.Flush(), f.file.Sync()) }
 
-// discard removes the files that did not become another one.
+// discard closes all versions and removes those that were not renamed.
 func (w *rewriter) discard() (err error) {
 	for _, f := range w.files {
 		err = errors.Join(err, f.file.Close())
@@ -173,13 +173,14 @@ func (w *rewriter) answer(a *Answered, at warc.Placed, file string) error {
 	return nil
 }
 
-// A placed is the lines of a pages.jsonl, by the places of their answers.
+// A placed finds the lines of a pages.jsonl by the places of their answers.
 type placed struct {
 	file  *os.File
 	lines map[string]placedLine
 }
 
-// A placedLine is a line, and those after it without a place.
+// A placedLine is the position of a line, and the length of the lines after it that have no
+// place.
 type placedLine struct{ at, length, after int64 }
 
 func placedLines(path string) (*placed, error) {
@@ -188,7 +189,7 @@ func placedLines(path string) (*placed, error) {
 		return nil, err
 	}
 	p := &placed{file: f, lines: map[string]placedLine{}}
-	at, last := int64(0), captureKey("", 0) // that of lines before the first with a place
+	at, last := int64(0), captureKey("", 0) // key of the lines before the first with a place
 	err = eachLineOf(f, func(line []byte, n int64, _ bool) error {
 		var r PageRecord
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -217,7 +218,7 @@ func placedLines(path string) (*placed, error) {
 
 func (p *placed) close() error { return p.file.Close() }
 
-// at reads the line of an answer, and those after it that have no place.
+// at returns the line of an answer, and the lines after it that have no place.
 func (p *placed) at(file string, offset int64) (line, after []byte, err error) {
 	l, ok := p.lines[captureKey(file, offset)]
 	if !ok {
@@ -230,7 +231,7 @@ func (p *placed) at(file string, offset int64) (line, after []byte, err error) {
 	return text[:l.length:l.length], text[l.length:], nil
 }
 
-// answers gives the answers of the staged archive to w.
+// answers calls w for each answer of the staged archive.
 func (r *Repair) answers(w *rewriter) error {
 	files, err := warcFiles(r.stage)
 	if err != nil {
@@ -247,7 +248,7 @@ func (r *Repair) answers(w *rewriter) error {
 			}
 		}
 	}
-	found := map[string]place{} // answers that others repeat
+	found := map[string]place{} // answers that revisit records refer to
 	past := PastOf(r.dir)
 	find := func(url string, at time.Time) (*original, error) {
 		if p, ok := found[referred(url, at)]; ok {
@@ -267,7 +268,8 @@ func (r *Repair) answers(w *rewriter) error {
 	return nil
 }
 
-// answersOf gives the answers in a WARC file to w: each is followed by its metadata record.
+// answersOf calls w for the answers in a WARC file; each answer is followed by its metadata
+// record.
 func answersOf(f warcFile, length int64, found map[string]place, find findOriginal, w *rewriter) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -288,7 +290,7 @@ func answersOf(f warcFile, length int64, found map[string]place, find findOrigin
 				case warc.Response, warc.Revisit:
 					id, truncated = rec.ID, rec.Header.Get(warc.FieldTruncated)
 					if rec.Type == warc.Revisit {
-						truncated = "" // it says that its body is elsewhere
+						truncated = "" // the truncation only says that the body is elsewhere
 					}
 					answer, err = rec.Placed()
 					if err == nil && rec.Type == warc.Response {

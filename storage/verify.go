@@ -10,50 +10,49 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// Verified is what Verify has looked at.
+// Verified is the result of Verify.
 type Verified struct {
 	Sites, Entries, Snapshots int
 	Pages, LogLines           int
 	Records                   int // of WARC files
-	Purged                    int // of them, that stand in the place of one that was purged
-	LostRecords               int // of them, that stand in the place of one that could not be read, and was lost
+	Purged                    int // of them, that replace a purged record
+	LostRecords               int // of them, that replace a record that could not be read
 	Bodiless                  int // of them, that repeat an answer that was purged
-	Away                      int // of them, that repeat an answer of an earlier crawl that is not at hand: each is a problem, too
+	Away                      int // of them, that repeat an answer of an earlier crawl that cannot be found: each is a problem, too
 	Problems                  int
-	Unclean                   bool     // a run did not end by itself: what the next one cuts was not looked at
+	Unclean                   bool     // a run did not close the crawl: bytes that the next run truncates were not read
 	Moved                     []string // names of WARC files that are missing, with Check.Moved
 }
 
-// Verify is the Verify of a Check whose problems go to problem.
+// Verify calls the Verify method of a Check that passes problems to problem.
 func Verify(dir string, problem func(error)) (Verified, error) {
 	return Check{Problem: problem}.Verify(dir)
 }
 
-// A Check says how a crawl is verified.
+// A Check configures a verification.
 type Check struct {
-	Problem func(error) // called with each thing that is wrong
-	// Moved says that WARC files that are missing were moved away on purpose:
-	// they are listed in Verified and are no problem.
+	Problem func(error) // called with each problem
+	// Moved says that missing WARC files were moved away on purpose: they are listed in
+	// Verified and are not problems.
 	Moved bool
-	Temp  string // directory for temporary files, some 300 bytes for each URL; "" is the system's
+	Temp  string // directory for temporary files, some 300 bytes for each URL; "": the system's
 
-	beside   string    // the crawl whose neighbours may have bodies that are repeated; "": this one
-	findings *findings // told of what a Repair makes fit; nil: nothing is told
+	beside   string    // the crawl beside which to look for the bodies of revisit records; "": this one
+	findings *findings // records what a Repair corrects; may be nil
 }
 
-// Verify reads everything that the crawl in dir consists of, changes nothing,
-// and calls Problem with each thing that is not as it was written, or that does
-// not fit the rest: the checksums in the state and those of the outputs, and what
-// each file says of a URL or an answer against what the others say. Of a crawl
-// that was killed it looks at what the next run does not cut. It needs 16 bytes of
-// memory for each URL of the largest site. A purge that was broken off is the only
-// problem, a *PurgeError, until it is finished.
+// Verify reads all files of the crawl in dir, changes nothing, and calls Problem with each
+// thing that is not as it was written, or that contradicts the rest: it compares the
+// checksums in the state with the outputs, and what each file says of a URL or an answer
+// with what the others say. In a crawl that was killed it ignores what the next run
+// truncates. It needs 16 bytes of memory for each URL of the largest site. If a purge was
+// interrupted, Verify reports only that, as a *PurgeError.
 //
-// The error is an *InUseError, a *VersionError, a *DamagedError for a state file
-// of which nothing can be read, one of the file system, or is ErrNoCrawl, as a
-// *NotBegunError is. A
-// state file that is damaged in a certain way makes bbolt panic in a goroutine of its own, which
-// ends the process: who must go on calls Verify in a child process.
+// It fails with an *InUseError, a *VersionError, a *DamagedError if nothing of the state
+// file can be read, an error of the file system, or one that matches ErrNoCrawl, as a
+// *NotBegunError does. Some kinds of damage to a state file make bbolt panic in a goroutine
+// of its own, which ends the process: a caller that must go on runs Verify in a child
+// process.
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir}
 	if err := notRepairing(dir); err != nil {
@@ -71,7 +70,7 @@ func (c Check) Verify(dir string) (Verified, error) {
 		return v.done, err
 	}
 	if err := notPurging(dir); err != nil {
-		v.problem("%w", err) // until it is finished nothing fits the rest
+		v.problem("%w", err) // the files do not agree before it is finished
 		return v.done, nil
 	}
 	if err := errors.Join(v.repaired(), v.outputs()); err != nil {
@@ -89,14 +88,14 @@ type verifier struct {
 	Check
 	dir     string
 	done    Verified
-	state   state.Checked // what the state file says
+	state   state.Checked // the contents of the state file
 	facts   *facts
-	past    *Past           // crawls before this one; nil until one is asked for
-	crawled bool            // crawl.log says that a run began
-	indexed bool            // index.cdxj is there, and of this state
+	past    *Past           // earlier crawls; nil until needed
+	crawled bool            // crawl.log has the beginning of a run
+	indexed bool            // index.cdxj exists, and covers this state
 	present map[string]bool // WARC files, by name
-	absent  map[string]int  // captures that are in others
-	logLost bool            // a repair has found lines of crawl.log lost
+	absent  map[string]int  // captures in missing WARC files
+	logLost bool            // a repair has found that lines of crawl.log are lost
 }
 
 // whole reports whether every run has written an output.
@@ -112,22 +111,22 @@ func (v *verifier) problem(format string, args ...any) {
 	}
 }
 
-// An IndexError is a problem of the index alone, which MakeIndex mends.
+// An IndexError is a problem of the index only, which MakeIndex repairs.
 type IndexError struct{ Err error }
 
 func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An AwayError is a problem of no file of the crawl: a record repeats an answer of an earlier
-// one that is not at hand, or of which that cannot be read.
+// An AwayError is not about a file of the crawl: a record repeats an answer of an earlier
+// crawl that cannot be found, or whose record cannot be read.
 type AwayError struct{ Err error }
 
 func (e *AwayError) Error() string { return e.Err.Error() }
 
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// problemOf tells a problem of a file; one of the index can be mended, and says so.
+// problemOf reports a problem of a file; if it is an index, as an IndexError.
 func (v *verifier) problemOf(file, format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if file == IndexFile || file == indexPart {
@@ -136,8 +135,7 @@ func (v *verifier) problemOf(file, format string, args ...any) {
 	v.problem("%w", err)
 }
 
-// readState checks the state file by itself, and notes what the outputs must have
-// because it says so.
+// readState checks the state file by itself, and collects what it says of the outputs.
 func (v *verifier) readState() error {
 	read, err := state.Check{
 		Problem: func(err error) { v.problem("%w", err) },

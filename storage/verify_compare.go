@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// What is said of one thing, by source.
+// said is what is said of one thing, by source.
 type said map[source][]fact
 
 func (s said) has(from source) bool { return len(s[from]) > 0 }
 
-// says reports whether one of the facts from there has the value.
+// says reports whether one of the facts from this source has the value.
 func (s said) says(from source, value string) bool {
 	for _, f := range s[from] {
 		if f.value == value {
@@ -25,13 +25,13 @@ func (s said) says(from source, value string) bool {
 	return false
 }
 
-// wrong is a problem of a line of a file of the crawl.
+// wrong reports a problem of a line of a file of the crawl.
 func (v *verifier) wrong(file string, f fact, format string, args ...any) {
 	v.problemOf(file, "%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
 }
 
-// compareURL compares what is said of a URL, in a crawl that package crawler has
-// made: others may keep state and outputs for purposes of their own.
+// compareURL compares what is said of a URL, in a crawl that package crawler has made:
+// other programs may keep state and outputs that need not agree.
 func (v *verifier) compareURL(url string, s said) {
 	if !v.crawled {
 		return
@@ -74,10 +74,11 @@ func (v *verifier) compareFetched(url string, s said) {
 		}
 	}
 	v.findings.fetchAgain(url)
-	v.problem("%s: %s was fetched (%s), and %s has no page that is that", StateFile, url, fetched, PagesFile)
+	v.problem("%s: %s was fetched (%s), and %s has no such page", StateFile, url, fetched, PagesFile)
 }
 
-// compareLinks counts: each line of a page stands for so many lines of its links.
+// compareLinks compares the number of links in the line of a page with its lines in
+// links.jsonl.
 func (v *verifier) compareLinks(url string, s said) {
 	if !v.whole(PagesFile) || !v.whole(LinksFile) {
 		return
@@ -113,7 +114,7 @@ func (v *verifier) compareCapture(at string, s said) {
 	for _, f := range s[ofPage] {
 		if !strings.HasPrefix(f.value+" ", record+" ") {
 			v.findings.lostPlaces([]fact{f})
-			v.wrong(PagesFile, f, "the answer at %s is another one", there)
+			v.wrong(PagesFile, f, "the answer at %s is a different one", there)
 		}
 	}
 	for _, f := range s[ofAnswer] {
@@ -126,8 +127,8 @@ func (v *verifier) compareCapture(at string, s said) {
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 
-// compareLine compares the lines of an index that are about a record; want is empty
-// for one that no index lists.
+// compareLine compares the lines of an index about a record; want is empty for a record
+// that belongs in no index.
 func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
 	if len(lines) == 0 && must && want != "" {
 		v.problemOf(file, "%s has no line for %s", filepath.Join(v.dir, file), there)
@@ -135,14 +136,14 @@ func (v *verifier) compareLine(file string, lines []fact, must bool, want, there
 	for i, f := range lines {
 		switch {
 		case f.value != want:
-			v.wrong(file, f, "it does not say what stands at %s", there)
+			v.wrong(file, f, "it does not match the record at %s", there)
 		case i > 0:
-			v.wrong(file, f, "it is there twice")
+			v.wrong(file, f, "it is a duplicate")
 		}
 	}
 }
 
-// compareAbsent is about a place at which no record is.
+// compareAbsent reports facts about a place that has no record.
 func (v *verifier) compareAbsent(name, there string, s said) {
 	if v.present[name] || !v.Moved {
 		v.findings.lostPlaces(s[ofPage])
@@ -168,8 +169,8 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 	}
 }
 
-// compareReferred looks for the answer that others repeat. It may be in a file
-// that was moved away, be purged, or be in a crawl before this one.
+// compareReferred looks for the answer that others repeat. It may be in a file that was
+// moved away, be purged, or be in an earlier crawl.
 func (v *verifier) compareReferred(key string, s said) {
 	if !s.has(ofRecord) && (len(v.absent) == 0 || !v.Moved) {
 		for _, f := range s[ofPayload] {
@@ -192,8 +193,8 @@ func (v *verifier) compareReferred(key string, s said) {
 	}
 	for _, f := range repeated {
 		url, _, name := repeats(f)
-		err := fmt.Errorf("%s, byte %d: it repeats an answer of %s that is not in the archive, nor in a crawl before this one that is at hand: bring back the one that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
-		if !s.has(ofPayload) { // which says that it was here
+		err := fmt.Errorf("%s, byte %d: it repeats an answer of %s that is neither in the archive nor in an earlier crawl that can be found: bring back the crawl that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
+		if !s.has(ofPayload) { // the state says that it was in this archive
 			v.done.Away++
 			err = &AwayError{err}
 		}
@@ -204,7 +205,7 @@ func (v *verifier) compareReferred(key string, s said) {
 	}
 }
 
-// before looks for an answer in the archive of a crawl before this one.
+// before looks for an answer in the archives of earlier crawls.
 func (v *verifier) before(url string, at time.Time) error {
 	if v.past == nil {
 		v.past = PastOf(v.dir)

@@ -16,18 +16,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A fact is what one file says of something that others speak of, too: of a
-// URL, of an answer in the archive, or of one that another refers to. All facts
-// are sorted by what they are about, in files where memory does not do, and
-// compared in one pass.
+// A fact is what one file says of something that other files mention, too: of a URL, of an
+// answer in the archive, or of an answer that another refers to. All facts are sorted by
+// their key, in files if they do not fit into memory, and compared in one pass.
 type fact struct {
 	key   string
 	from  source
-	at    int64 // where it stands: line, or byte
+	at    int64 // position: line number, or byte offset
 	value string
 }
 
-// A source is where a fact comes from.
+// A source is the file that a fact comes from.
 type source byte
 
 const (
@@ -39,13 +38,12 @@ const (
 	ofLog     source = 'c' // crawl.log
 	ofIndex   source = 'i' // index.cdxj
 	ofPart    source = 'p' // index.part
-	ofRecord  source = 'a' // a WARC file: sorts before the next
-	ofPurged  source = 'b' // a WARC file, of an answer that was purged: so does this
+	ofRecord  source = 'a' // a WARC file: sorts before ofRevisit
+	ofPurged  source = 'b' // a WARC file, of an answer that was purged: sorts before ofRevisit
 	ofRevisit source = 'v' // a WARC file, of what a revisit record refers to
 )
 
-// What a key is about. Captures come first: then it is known which files are
-// missing.
+// Prefixes of keys. Captures sort first: after them it is known which files are missing.
 const (
 	aboutCapture  = "A "
 	aboutReferred = "R "
@@ -60,7 +58,7 @@ func captureKey(file string, offset int64) string {
 
 func referredKey(url string, date time.Time) string { return aboutReferred + referred(url, date) }
 
-// facts are sorted as lines.
+// facts sorts facts as lines.
 type facts struct {
 	sorter *cdxj.Sorter
 	line   []byte
@@ -74,7 +72,7 @@ func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, f
 
 func (f *facts) close() { f.sorter.Close() }
 
-// know notes a fact. What is too long to be sorted is cut: it is compared as far.
+// know adds a fact. A fact that is too long to be sorted is cut, and compared up to there.
 func (v *verifier) know(key string, from source, at int64, value string) {
 	f := v.facts
 	const most = 256 << 10
@@ -88,7 +86,7 @@ func (v *verifier) know(key string, from source, at int64, value string) {
 	}
 }
 
-// appendPlain appends s without what separates facts, which damage may bring in.
+// appendPlain appends s without the separators of facts, which damage may contain.
 func appendPlain(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, '\n') >= 0 {
 		s = strings.NewReplacer("\x00", " ", "\n", " ").Replace(s)
@@ -103,7 +101,7 @@ func parseFact(line []byte) (f fact) {
 	return f
 }
 
-// The values of facts.
+// Values of facts:
 
 func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
 	if f.Answer != (frontier.Place{}) {
@@ -134,8 +132,8 @@ func logFact(l *crawllog.Line) string {
 	return strconv.FormatInt(start.UnixMicro(), 10)
 }
 
-// recordFact begins as the placeFact of a page whose answer it is. What came over
-// FTP has a status only there.
+// recordFact returns a value that begins with the placeFact of the page whose answer it is.
+// An answer over FTP has a status only in the placeFact.
 func recordFact(p *warc.Placed, line []byte) string {
 	status := ""
 	if p.Status != 0 {
@@ -144,18 +142,19 @@ func recordFact(p *warc.Placed, line []byte) string {
 	return fmt.Sprintf("%d %d %s%s\t%s", p.Length, p.Date.UnixMicro(), p.URL, status, line)
 }
 
-// revisitFact is what a revisit record in a file says of the answer that it repeats.
+// revisitFact returns the value of a fact about the answer that a revisit record in a file
+// repeats.
 func revisitFact(url string, date time.Time, name string) string {
 	return fmt.Sprintf("%d %s %s", date.UnixMicro(), name, url)
 }
 
-// repeats reads a revisitFact.
+// repeats parses a revisitFact.
 func repeats(f fact) (url string, date time.Time, name string) {
 	name, url, _ = strings.Cut(afterWord(f.value), " ")
 	return url, time.UnixMicro(firstNumber(f.value)), name
 }
 
-// compare goes through all facts.
+// compare compares all facts.
 func (v *verifier) compare() error {
 	if v.facts.err != nil {
 		return v.facts.err
@@ -176,8 +175,7 @@ func (v *verifier) compare() error {
 	return nil
 }
 
-// A comparer is given the facts in order, and compares those that are about one
-// thing.
+// A comparer receives the facts in order, and compares those with the same key.
 type comparer struct {
 	v   *verifier
 	all []fact
@@ -188,7 +186,7 @@ func (c *comparer) add(line []byte) error {
 	if len(c.all) > 0 && c.all[0].key != f.key {
 		c.group()
 	}
-	// A page that is shown for everything that is not found has millions.
+	// An answer that a site gives for every missing page has millions of revisit records.
 	answered := len(c.v.absent) > 0
 	if len(c.all) > 0 && f.from == ofRevisit {
 		answered = answered || c.all[0].from == ofRecord || c.all[0].from == ofPurged

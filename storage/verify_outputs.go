@@ -57,7 +57,7 @@ func (v *verifier) links() error {
 			return err
 		}
 		if l.From == "" || l.To == "" {
-			return errors.New("a link without its two ends")
+			return errors.New("a link without both URLs")
 		}
 		if l.From != from {
 			flush()
@@ -72,7 +72,7 @@ func (v *verifier) links() error {
 	return err
 }
 
-// log reads crawl.log. It is never cut: what a kill left counts, too.
+// log reads crawl.log. It is never truncated: lines after a kill belong to it, too.
 func (v *verifier) log() error {
 	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
@@ -89,7 +89,7 @@ func (v *verifier) log() error {
 	})
 }
 
-// index reads index.cdxj, unless the next run has to make it anew.
+// index reads index.cdxj, unless the next run has to rebuild it.
 func (v *verifier) index() error {
 	if v.done.Unclean {
 		return nil
@@ -104,13 +104,13 @@ func (v *verifier) index() error {
 		return nil
 	}
 	if !v.state.Index.Part.Same(part) {
-		v.problemOf(IndexFile, "%s is not of all that was archived", path)
+		v.problemOf(IndexFile, "%s does not cover everything that was archived", path)
 	}
 	v.indexed = true
 	return v.lines(IndexFile, v.state.Index.Index, v.indexLine(ofIndex, new([]byte)))
 }
 
-// indexLine notes lines of an index, which come in order where before is given.
+// indexLine collects lines of an index; if before is not nil, they must be sorted.
 func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) error {
 	return func(n int64, line []byte) error {
 		e, err := cdxj.Parse(string(line))
@@ -128,7 +128,7 @@ func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) er
 	}
 }
 
-// archive reads the WARC files, those that still grow up to what was committed.
+// archive reads the WARC files, unfinished ones up to the committed length.
 func (v *verifier) archive() error {
 	v.present, v.absent = map[string]bool{}, map[string]int{}
 	files, err := warcFiles(v.dir)
@@ -142,7 +142,7 @@ func (v *verifier) archive() error {
 			m, ok = v.state.Growing[archiveKey(f.name)]
 		}
 		if !ok && f.grows && v.done.Unclean {
-			continue // it was begun and never committed: the next run takes it away
+			continue // nothing of it was committed: the next run removes it
 		}
 		v.present[f.name] = true
 		if !ok {
@@ -160,7 +160,7 @@ func (v *verifier) archive() error {
 	return errors.Join(errs...)
 }
 
-// records reads a WARC file: up to what counts, while it grows.
+// records reads a WARC file, an unfinished one up to the committed length.
 func (v *verifier) records(f warcFile, want state.Mark) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -197,7 +197,7 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 	return nil
 }
 
-// compareMark compares a file with what was written.
+// compareMark compares a file with its mark.
 func (v *verifier) compareMark(path string, is, want state.Mark) {
 	switch {
 	case is.Length != want.Length:
@@ -227,7 +227,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 		}
 		return wrong
 	}
-	if p.Head { // no index lists it, and nothing repeats it
+	if p.Head { // no index lists it, and no record repeats it
 		v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
 		return wrong
 	}
@@ -241,7 +241,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	}
 	said := p
 	if r.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) {
-		said.Status = 0 // the page has that of the answer which this repeats
+		said.Status = 0 // the page has the status of the answer that this one repeats
 	}
 	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&said, bytes.TrimSuffix(line, []byte("\n"))))
 	if p.Type != warc.Revisit {
@@ -257,14 +257,14 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	return wrong
 }
 
-// lines checks the lines of a file: those that count, and of the log those too
-// that came later. The lines of a file that nobody writes any more are whole.
+// lines checks the committed lines of a file; in the log also later ones. A file that is
+// not written any more must end with a whole line.
 func (v *verifier) lines(name string, want state.Mark, check func(n int64, line []byte) error) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if want.Length > 0 {
-			v.problemOf(name, "%s is missing, of which %d bytes were written", path, want.Length)
+			v.problemOf(name, "%s is missing; %d bytes of it were written", path, want.Length)
 		}
 		return nil
 	}
@@ -288,7 +288,7 @@ func (v *verifier) lines(name string, want state.Mark, check func(n int64, line 
 	for n := int64(1); ; n++ {
 		line, err := reader.Next()
 		if err == io.EOF || later && reader.Torn() {
-			break // of the log, a torn last line
+			break // an incomplete last line of the log
 		}
 		if err != nil && err != lines.ErrLong {
 			return err

@@ -85,7 +85,7 @@ func TestFactsAreCompared(t *testing.T) {
 		"another request":        {but(fetched, ofLog, log("8")), nil, []string{"/c/pages.jsonl:3: " + u + " has no line in crawl.log for the request"}},
 		"the second request":     {but(fetched, ofLog, log("8"), log("7")), nil, nil},
 		"no request":             {but(fetched, ofLog), nil, []string{"/c/pages.jsonl:3: " + u + " has no line in crawl.log", "state.db: " + u + " was fetched, and crawl.log has no line"}},
-		"another page":           {but(fetched, ofPage, page("2 7 200 e")), nil, []string{"state.db: " + u + " was fetched (200 d), and pages.jsonl has no page"}},
+		"another page":           {but(fetched, ofPage, page("2 7 200 e")), nil, []string{"state.db: " + u + " was fetched (200 d), and pages.jsonl has no such page"}},
 		"a second page":          {but(fetched, ofPage, page("0 7 200 e"), page("2 7 200 d")), nil, nil},
 		"pages in part":          {but(fetched, ofPage, page("3 7 200 e")), part, nil},
 		"links in part":          {but(fetched, ofLinks), func(v *verifier) { v.state.Growing[LinksFile] = state.Mark{Part: true} }, nil},
@@ -96,25 +96,25 @@ func TestFactsAreCompared(t *testing.T) {
 		"links of no page":       {[]fact{links("1"), fate("")}, nil, []string{"/c/links.jsonl:5: " + u + " has 1 links here, and 0 by pages.jsonl"}},
 		"links in two":           {but(but(fetched, ofLinks, links("1"), links("3")), ofPage, page("2 7 200 d"), page("2 7 200 d")), nil, nil},
 		"an answer":              {kept, nil, nil},
-		"another answer":         {but(kept, ofPage, at(ofPage, "9 8 "+u+" 200")), nil, []string{"/c/pages.jsonl:6: the answer at " + there + " is another one"}},
+		"another answer":         {but(kept, ofPage, at(ofPage, "9 8 "+u+" 200")), nil, []string{"/c/pages.jsonl:6: the answer at " + there + " is a different one"}},
 		"an answer without":      {but(kept, ofRecord, at(ofRecord, "9 7 "+u+"\tline")), nil, nil},
-		"a longer URL":           {but(but(kept, ofRecord, at(ofRecord, "9 7 "+u+"\tline")), ofPage, at(ofPage, "9 7 "+u+"x 200")), nil, []string{"is another one"}},
+		"a longer URL":           {but(but(kept, ofRecord, at(ofRecord, "9 7 "+u+"\tline")), ofPage, at(ofPage, "9 7 "+u+"x 200")), nil, []string{"is a different one"}},
 		"another's answer":       {but(kept, ofAnswer, at(ofAnswer, "other")), nil, []string{"state.db: the answer at " + there + " is not that of other"}},
 		"an answer of nothing":   {[]fact{at(ofRecord, "9 7\tline"), at(ofAnswer, u), at(ofPart, "line"), at(ofIndex, "line")}, nil, []string{"is not that of " + u}},
 		"not in the part":        {but(kept, ofPart), nil, []string{"/c/index.part has no line for " + there}},
 		"no part":                {but(kept, ofPart), func(v *verifier) { delete(v.state.Growing, indexPart) }, nil},
 		"not in the index":       {but(kept, ofIndex), nil, []string{"/c/index.cdxj has no line for " + there}},
 		"no index":               {but(kept, ofIndex), func(v *verifier) { v.indexed = false }, nil},
-		"another line":           {but(kept, ofIndex, at(ofIndex, "lime")), nil, []string{"/c/index.cdxj:6: it does not say what stands at " + there}},
+		"another line":           {but(kept, ofIndex, at(ofIndex, "lime")), nil, []string{"/c/index.cdxj:6: it does not match the record at " + there}},
 		"an answer to HEAD":      {[]fact{at(ofRecord, "9 7 "+u+" 200\t"), at(ofPage, "9 7 "+u+" 200"), at(ofAnswer, u)}, nil, nil},
-		"HEAD in the index":      {[]fact{at(ofRecord, "9 7 "+u+" 200\t"), at(ofIndex, "line")}, nil, []string{"/c/index.cdxj:6: it does not say what stands at " + there}},
-		"a line twice":           {but(kept, ofPart, at(ofPart, "line"), at(ofPart, "line")), nil, []string{"/c/index.part:6: it is there twice"}},
+		"HEAD in the index":      {[]fact{at(ofRecord, "9 7 "+u+" 200\t"), at(ofIndex, "line")}, nil, []string{"/c/index.cdxj:6: it does not match the record at " + there}},
+		"a line twice":           {but(kept, ofPart, at(ofPart, "line"), at(ofPart, "line")), nil, []string{"/c/index.part:6: it is a duplicate"}},
 		"no record":              {but(kept, ofRecord), nil, []string{"/c/index.cdxj:6: there is no answer at " + there, "/c/index.part:6: there is no answer at " + there, "/c/pages.jsonl:6: there is no answer at " + there, "state.db: the answer of " + u + " is not at " + there}},
 		"no file":                {but(kept, ofRecord), absent, []string{"/c/warc/x.warc.gz is missing, with 1 answers in it"}},
 		"a file that was moved":  {but(kept, ofRecord), func(v *verifier) { absent(v); v.Moved = true }, nil},
 		"a repeated answer":      {[]fact{{answer, ofRecord, 1, "x.warc.gz"}, {answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}, {answer, ofPayload, 0, u}}, nil, nil},
 		"repeats what is purged": {[]fact{{answer, ofPurged, 1, ""}, {answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, nil},
-		"repeats nothing":        {[]fact{{answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is not in the archive, nor in a crawl before this one that is at hand: bring back the one that has it"}},
+		"repeats nothing":        {[]fact{{answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u + " that is neither in the archive nor in an earlier crawl that can be found: bring back the crawl that has it"}},
 		"repeats what was here":  {[]fact{{answer, ofRevisit, 6, revisitFact(u, time.Unix(1, 0), "y.warc.gz")}, {answer, ofPayload, 0, u}}, nil, []string{"/c/warc/y.warc.gz, byte 6: it repeats an answer of " + u, "state.db: an answer of " + u + " was archived"}},
 		"a first that is gone":   {[]fact{{answer, ofPayload, 0, u}}, nil, []string{"state.db: an answer of " + u + " was archived, and is not"}},
 		"gone with its file":     {[]fact{{answer, ofPayload, 0, u}}, func(v *verifier) { v.absent["x.warc.gz"] = 3; v.Moved = true }, nil},
@@ -304,7 +304,7 @@ func TestFilesBecomeFacts(t *testing.T) {
 		t.Errorf("facts\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	wantProblems := []string{
-		"/pages.jsonl:2: json", "/links.jsonl:5: unexpected end", "/links.jsonl:6: a link without its two ends", "/links.jsonl:7: a link without its two ends",
+		"/pages.jsonl:2: json", "/links.jsonl:5: unexpected end", "/links.jsonl:6: a link without both URLs", "/links.jsonl:7: a link without both URLs",
 		"/index.part:3: CDXJ", "/crawl.log:3: crawl.log: 1 fields", "/index.cdxj:2: the line sorts before the one above it",
 	}
 	if !slices.EqualFunc(problems, wantProblems, strings.HasPrefix) || v.done.Problems != len(problems) {
@@ -358,7 +358,7 @@ func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 			t.Errorf("runs %v: %q, %v, want %d problems", c.runs, got, err, c.want)
 		}
 		for _, problem := range got {
-			if !strings.Contains(problem, "and pages.jsonl has no page that is that") {
+			if !strings.Contains(problem, "and pages.jsonl has no such page") {
 				t.Errorf("runs %v: %s", c.runs, problem)
 			}
 		}
@@ -393,7 +393,7 @@ func TestAPageIsThatOfItsAnswer(t *testing.T) {
 		if _, err := Verify(db.Dir(), func(err error) { got = append(got, err.Error()) }); err != nil {
 			t.Error(err)
 		}
-		if c.good != (len(got) == 0) || len(got) > 1 || len(got) == 1 && !strings.HasSuffix(got[0], "is another one") {
+		if c.good != (len(got) == 0) || len(got) > 1 || len(got) == 1 && !strings.HasSuffix(got[0], "is a different one") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -465,15 +465,15 @@ func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 		spoil func([]byte) []byte
 		want  []string
 	}{
-		{PagesFile, gone, []string{PagesFile + " is missing, of which"}},
+		{PagesFile, gone, []string{PagesFile + " is missing; "}},
 		{PagesFile, appended, []string{PagesFile + " is", "bytes long where"}},
 		{PagesFile, first, []string{PagesFile + ":1: ", "bytes are not those that were written"}},
-		{LinksFile, gone, []string{LinksFile + " is missing, of which"}},
+		{LinksFile, gone, []string{LinksFile + " is missing; "}},
 		{LinksFile, first, []string{LinksFile + ":1: ", "bytes are not those that were written"}},
-		{LinksFile, nowhere, []string{LinksFile + ":1: a link without its two ends"}},
-		{LogFile, gone, []string{LogFile + " is missing, of which"}},
+		{LinksFile, nowhere, []string{LinksFile + ":1: a link without both URLs"}},
+		{LogFile, gone, []string{LogFile + " is missing; "}},
 		{LogFile, first, []string{"bytes are not those that were written"}},
-		{indexPart, gone, []string{indexPart + " is missing, of which", indexPart + " has no line for"}},
+		{indexPart, gone, []string{indexPart + " is missing; ", indexPart + " has no line for"}},
 		{indexPart, first, []string{"bytes are not those that were written"}},
 		{IndexFile, gone, []string{IndexFile + " is missing"}},
 		{IndexFile, upsideDown, []string{"the line sorts before the one above it"}},

@@ -143,7 +143,7 @@ func (w *writer) missing(name string, of storage.Written, earlier map[string]Out
 		}
 	}
 	return Output{}, &storage.DamagedError{
-		Path: filepath.Join(w.dir, filepath.FromSlash(name)), Err: fmt.Errorf("it is missing, of which %d bytes were written", of.Length),
+		Path: filepath.Join(w.dir, filepath.FromSlash(name)), Err: fmt.Errorf("it is missing; %d bytes of it were written", of.Length),
 	}
 }
 
