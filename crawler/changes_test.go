@@ -116,7 +116,7 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 		{"alias of no token", func(o *crawler.Options) { o.Aliases = []string{"goodbot", "old bot"} }, "Aliases", ""},
 		{"alias of another robot", func(o *crawler.Options) { o.Aliases = []string{"Googlebot"} }, "Aliases", `"Googlebot" is the name of `},
 		{"alias", func(o *crawler.Options) { o.Aliases = []string{"goodbot"} }, "", ""},
-		{"no purpose", func(o *crawler.Options) { o.Purpose = "spam" }, "Purpose", `"spam" is none of ["archive" `},
+		{"no purpose", func(o *crawler.Options) { o.Purpose = "spam" }, "Purpose", `"spam" is not one of ["archive" `},
 		{"purpose", func(o *crawler.Options) { o.Purpose = robots.PurposeLinkCheck }, "", ""},
 		{"rescan of nothing", func(o *crawler.Options) { o.Rescan = true }, "Rescan", "needs the archive in a Dir"},
 		{"rescan", func(o *crawler.Options) { o.Rescan, o.Dir = true, "x" }, "", ""},

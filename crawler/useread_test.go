@@ -23,9 +23,9 @@ func TestDocumentsAboutUseThatCannotBeReadAreTold(t *testing.T) {
 		{"both", `[{"location": "/x", "tdm-reservation": 1}]`, rsl, ""},
 		{"neither", "", "", ""},
 		{"a page", "<html><p>not found</p>", "<html><p>terms</p>", ""},
-		{"half a tdmrep.json", `[{"location": "/x", "tdm-res`, rsl, `url=http://a.example/.well-known/tdmrep.json reason="it is no JSON"`},
+		{"half a tdmrep.json", `[{"location": "/x", "tdm-res`, rsl, `url=http://a.example/.well-known/tdmrep.json reason="it is not JSON"`},
 		{"half a license", `[]`, rsl[:60], `url=http://a.example/license.xml reason="XML syntax error on line 1: unexpected EOF"`},
-		{"a text", "", "All rights reserved.", `url=http://a.example/license.xml reason="it is no RSL document"`},
+		{"a text", "", "All rights reserved.", `url=http://a.example/license.xml reason="it is not an RSL document"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -3,10 +3,10 @@ package robots
 import "strings"
 
 // LicenseChallenge reads the WWW-Authenticate fields of an answer, one element for each
-// field line (RFC 9110, section 11.6.1), and reports whether one of their challenges is
-// License: the answer is given to who has bought a license and shows a token of it (RSL
-// 1.0, Crawler Authorization Protocol). code is its error parameter, such as
-// "invalid_request"; empty without one, and where it is no such word.
+// field line (RFC 9110, section 11.6.1), and reports whether one of their challenges has
+// the scheme License: the server wants the token of a bought license (RSL 1.0, Crawler
+// Authorization Protocol). code is the error parameter of the challenge, such as
+// "invalid_request"; it is empty if there is none or if it is not a valid error code.
 func LicenseChallenge(values []string) (code string, asked bool) {
 	for _, value := range values {
 		ours := false
@@ -15,7 +15,7 @@ func LicenseChallenge(values []string) (code string, asked bool) {
 			element, value = nextElement(value)
 			scheme, parameter, _ := strings.Cut(element, " ")
 			parameter = trim(parameter)
-			if !strings.Contains(scheme, "=") && !strings.HasPrefix(parameter, "=") { // or it belongs to the scheme before
+			if !strings.Contains(scheme, "=") && !strings.HasPrefix(parameter, "=") { // otherwise it is a parameter of the scheme before
 				ours = equalFold(scheme, "License")
 				asked = asked || ours
 				element = parameter
@@ -29,8 +29,8 @@ func LicenseChallenge(values []string) (code string, asked bool) {
 	return code, asked
 }
 
-// nextElement takes one element from the beginning of a list, and returns what is behind
-// its comma. One in quotes ends none.
+// nextElement returns the first element of a list and the text after its comma. A comma
+// in quotes does not end an element.
 func nextElement(list string) (element, rest string) {
 	quoted := false
 	for i := 0; i < len(list); i++ {
@@ -46,10 +46,11 @@ func nextElement(list string) (element, rest string) {
 	return trim(list), ""
 }
 
-// maxErrorCode is how long an error code may be that is told of.
+// maxErrorCode is the length, in octets, up to which an error code is returned.
 const maxErrorCode = 64
 
-// errorCode is the word of an error parameter (RFC 6750, section 3); empty if it is none.
+// errorCode returns the code in an error parameter (RFC 6750, section 3), or "" if text
+// is too long or not a code.
 func errorCode(text string) string {
 	text = strings.Trim(trim(text), `"`)
 	if len(text) > maxErrorCode {

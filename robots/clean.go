@@ -2,17 +2,17 @@ package robots
 
 import "strings"
 
-// Bounds of a Cleaner: Yandex takes lines of 500 characters, and a file may have
-// thousands of them, each of which costs time for every URL.
+// Bounds of a Cleaner: Yandex takes lines of 500 characters. A file may have
+// thousands of lines, and each costs time for every URL.
 const (
 	maxCleanLine  = 500
 	maxCleanPaths = 32
 )
 
-// A Cleaner is what the Clean-param lines of a file come to: by Yandex's text
-// (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs that differ
-// only in these parameters have one page. It is immutable and safe for concurrent use;
-// the nil Cleaner changes nothing.
+// A Cleaner removes the query parameters that the Clean-param lines of a file name. By
+// Yandex's text (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs
+// that differ only in these parameters have the same page. A Cleaner is immutable and safe
+// for concurrent use; the nil Cleaner changes nothing.
 type Cleaner struct{ rules []cleanRule }
 
 type cleanRule struct {
@@ -20,9 +20,9 @@ type cleanRule struct {
 	params map[string]bool
 }
 
-// Cleaner makes a Cleaner of the Clean-param lines, in whatever group they stand; nil
-// if there are none. A line longer than 500 characters counts for nothing, nor does one
-// with another path than the first 32.
+// Cleaner returns a Cleaner for the Clean-param lines of all groups, or nil if there are
+// none. It ignores lines longer than 500 characters, and lines whose path is not among the
+// first 32 paths.
 func (f *File) Cleaner() *Cleaner {
 	var c *Cleaner
 	at := map[string]int{}
@@ -49,8 +49,8 @@ func (f *File) Cleaner() *Cleaner {
 	return c
 }
 
-// cleanPath cuts the beginning of a path at its stars. Its first piece is where a path
-// must begin.
+// cleanPath splits the path of a Clean-param line at its stars. A target must begin with
+// the first piece.
 func cleanPath(path string) []string {
 	if path[0] != '/' && path[0] != '*' {
 		path = "/" + path
@@ -58,9 +58,9 @@ func cleanPath(path string) []string {
 	return strings.Split(path, "*")
 }
 
-// Clean takes the parameters that do not change the page out of the query of target,
-// a path with its query. Their names are compared as they are written, case and all;
-// what is left stays in its order.
+// Clean returns target, a path with its query, without the parameters that do not change
+// the page. Names are compared exactly, with their case; the other parameters keep their
+// order.
 func (c *Cleaner) Clean(target string) string {
 	path, query, has := strings.Cut(target, "?")
 	if c == nil || !has {
@@ -81,7 +81,7 @@ func (c *Cleaner) Clean(target string) string {
 	return path + "?" + left
 }
 
-// matches reports whether path begins as the rule says.
+// matches reports whether the pattern of the rule matches the beginning of path.
 func (r *cleanRule) matches(path string) bool {
 	rest, ok := strings.CutPrefix(path, r.path[0])
 	for _, piece := range r.path[1:] {

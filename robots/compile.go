@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ruleSet holds compiled rules in two parts, each arranged so that the first
-// hit is the answer.
+// ruleSet holds compiled rules in two parts, each sorted so that the first
+// match decides.
 type ruleSet struct {
 	dialect  Dialect
 	literals []literal // sorted by text
@@ -24,7 +24,7 @@ type ruleSet struct {
 //	32      1 for Allow: at equal length allow wins
 //	31..0   the earlier line wins
 //
-// In dialect Koster1996 only the last part counts: first match (3.2.2).
+// In dialect Koster1996 only bits 31..0 are set: the first match decides (3.2.2).
 type rank uint64
 
 func newRank(length int, allow bool, index int) rank {
@@ -40,7 +40,7 @@ func (r rank) allow() bool { return r&(1<<32) != 0 }
 // index returns the place of the rule in the table of lines.
 func (r rank) index() int { return int(^uint32(r)) }
 
-// literal is a rule without wildcards: it matches what begins with text.
+// literal is a rule without wildcards: it matches targets that begin with text.
 type literal struct {
 	text string
 	rank rank
@@ -49,7 +49,7 @@ type literal struct {
 }
 
 // wildcard is a rule with "*" or a final "$": its segments match from left to
-// right with anything in between. A ruleSet has them by falling rank.
+// right with any octets between them. A ruleSet sorts them by falling rank.
 type wildcard struct {
 	rank     rank
 	first    int32 // segments[first:last]; the first is anchored to the start
@@ -57,7 +57,7 @@ type wildcard struct {
 	anchored bool // the last segment is anchored to the end
 }
 
-// keyOf returns the eight octets of a path behind its first slash as a number
+// keyOf returns the eight octets after the first slash of a path, as a number
 // that sorts like them.
 func keyOf(path string) uint64 {
 	if len(path) >= 9 {
@@ -108,8 +108,8 @@ func (b *builder) build(d Dialect) ruleSet {
 	return set
 }
 
-// appendSegments cuts a pattern at its stars. Empty segments match everywhere
-// and are left out, but for the first and the last, which anchor.
+// appendSegments splits a pattern at its stars. Empty segments match everywhere
+// and are left out, except the first and the last, which anchor the pattern.
 func appendSegments(segs []string, text string) []string {
 	seg, text, more := strings.Cut(text, "*")
 	segs = append(segs, seg)
@@ -122,7 +122,7 @@ func appendSegments(segs []string, text string) []string {
 	return segs
 }
 
-// addLiterals sorts the literals and ties each to its longest prefix.
+// addLiterals sorts the literals and links each to its longest prefix.
 func (s *ruleSet) addLiterals(patterns []pattern) {
 	type item struct {
 		key   uint64
@@ -159,7 +159,7 @@ func (s *ruleSet) addLiterals(patterns []pattern) {
 		if l.up >= 0 {
 			up := &s.literals[l.up]
 			if up.text == l.text && up.rank.allow() == l.rank.allow() {
-				// Said twice: the earlier line has the higher rank.
+				// The same rule twice: the earlier line has the higher rank.
 				up.rank = max(up.rank, l.rank)
 				up.best = max(up.best, l.best)
 				continue

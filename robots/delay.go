@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxDelay bounds what a file may ask for, far beyond any crawl, so that sums
-// of delays stay clear of the limits of time.Duration.
+// maxDelay bounds the delays of a file, so that sums of delays do not overflow
+// time.Duration. It is longer than any crawl.
 const maxDelay = 100 * 365 * 24 * time.Hour
 
 // Window is a part of each day, in UTC, as minutes after midnight. A window
@@ -28,8 +28,9 @@ func (w Window) Contains(t time.Time) bool {
 	return d >= start || d <= end
 }
 
-// obey takes a record that asks for slowness.
-func (g *Group) obey(k kind, value string) {
+// addDelay adds a Crawl-delay, Request-rate or Visit-time record. A value that
+// cannot be read is ignored.
+func (g *Group) addDelay(k kind, value string) {
 	switch k {
 	case delayLine:
 		if d, ok := parseDelay(value); ok {
@@ -46,26 +47,26 @@ func (g *Group) obey(k kind, value string) {
 	}
 }
 
-// CrawlDelay returns the least time that the file wants to pass between two
-// requests, and whether it says so. Of several the largest counts. It is never
+// CrawlDelay returns the least time between two requests that the file sets,
+// and whether it sets one. Of several delays the largest counts. It is never
 // negative and at most a hundred years.
 //
 // Crawl-delay is no part of RFC 9309 (2.2.4 lets crawlers interpret such
 // records), and Google's page says that Google ignores it.
 func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay }
 
-// RequestRate returns the time between two requests that a Request-rate
-// record comes to: "1/5" and "12/1m" both say five seconds. Of several the
-// largest counts; a part of the day for which a rate is meant is not
-// regarded.
+// RequestRate returns the time between two requests that the Request-rate
+// records set, and whether there is one: "1/5" and "12/1m" both mean five
+// seconds. Of several the largest counts; a part of the day after a rate is
+// ignored.
 func (g *Group) RequestRate() (gap time.Duration, ok bool) { return g.gap, g.hasGap }
 
-// VisitTime returns the parts of the day, in UTC, in which the file wants to
-// be visited, and whether it names any.
+// VisitTime returns the parts of the day, in UTC, in which the file permits
+// visits, and whether it names any.
 func (g *Group) VisitTime() ([]Window, bool) { return slices.Clone(g.windows), len(g.windows) > 0 }
 
 // NextVisit returns the first time, at or after now, at which VisitTime
-// permits a visit: now itself if the file names no window.
+// permits a visit, or now if the file names no window.
 func (g *Group) NextVisit(now time.Time) time.Time {
 	var next time.Time
 	for _, w := range g.windows {
@@ -87,9 +88,9 @@ func (g *Group) NextVisit(now time.Time) time.Time {
 	return next
 }
 
-// parseDelay reads the number of seconds that value begins with. A unit may
-// follow: s, m or h in the usual spellings. Anything else that follows is
-// ignored, and so is a value that does not begin with a number.
+// parseDelay returns the delay that value begins with: a number of seconds, or
+// a number and a unit (s, m or h in the usual spellings). It ignores the rest,
+// and reports false if value does not begin with a number.
 func parseDelay(value string) (time.Duration, bool) {
 	n, rest, ok := leadingNumber(value)
 	if !ok {
@@ -106,7 +107,8 @@ func seconds(n, unit float64) time.Duration {
 	return time.Duration(d)
 }
 
-// unit returns the seconds of the unit that s begins with, 1 for any other.
+// unit returns the length in seconds of the unit that s begins with, or 1 if it
+// begins with none of these units.
 func unit(s string) float64 {
 	s = trim(s)
 	n := 0
@@ -128,8 +130,8 @@ func unit(s string) float64 {
 }
 
 // leadingNumber reads a decimal number without a sign. A comma counts as the
-// decimal point, but before exactly three digits it may set off thousands,
-// and of two readings the slower is taken.
+// decimal point, except before exactly three digits: there it may separate
+// thousands, and the reading that gives the longer delay is taken.
 func leadingNumber(s string) (n float64, rest string, ok bool) {
 	i, digits, point := 0, 0, false
 	buf := make([]byte, 0, 32)
@@ -154,7 +156,7 @@ loop:
 		buf = append(buf, s[i:i+e]...)
 		i += e
 	}
-	// A number out of range comes back as infinity, with an error.
+	// For a number out of range ParseFloat returns infinity and an error.
 	n, _ = strconv.ParseFloat(string(buf), 64)
 	return n, s[i:], true
 }
@@ -183,7 +185,7 @@ func exponent(s string) int {
 }
 
 // parseRate reads "requests/period", for example "1/5", "30/1m" or
-// "1/10s 0600-0845".
+// "1/10s 0600-0845", and returns the time between two requests.
 func parseRate(value string) (time.Duration, bool) {
 	n, rest, ok := leadingNumber(value)
 	rest = trim(rest)
@@ -218,7 +220,7 @@ func parseWindow(value string) (Window, bool) {
 	return Window{start, end}, ok
 }
 
-// clock reads a time of day as minutes after midnight; 2400 is the end.
+// clock reads a time of day as minutes after midnight; 2400 is the end of the day.
 func clock(s string) (minutes int, rest string, ok bool) {
 	h := countDigits(s)
 	var hh, mm string

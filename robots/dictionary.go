@@ -2,9 +2,9 @@ package robots
 
 import "strings"
 
-// parseDictionary reads a dictionary in the form of RFC 9651, 4.2.2, and
-// calls visit for each member with its key and, if its value is a token, the
-// token. It reports whether the whole of s is a dictionary.
+// parseDictionary reads a dictionary (RFC 9651, 4.2.2) and calls visit for each
+// member with its key and, if its value is a token, the token. It reports
+// whether the whole of s is a dictionary.
 func parseDictionary(s string, visit func(key, token string)) bool {
 	p := fieldParser{s: strings.Trim(s, " ")}
 	for p.s != "" {
@@ -103,7 +103,7 @@ func (p *fieldParser) member() (token string, ok bool) {
 	}
 }
 
-// item reads a bare item. Only a token is returned.
+// item reads a bare item. It returns "" for an item that is not a token.
 func (p *fieldParser) item() (token string, ok bool) {
 	if p.s == "" {
 		return "", false

@@ -13,23 +13,23 @@ const (
 	maxProbes  = 50000
 )
 
-// nobody is a product token that no file names, so that the "*" groups count
-// for it.
-const nobody = "zqxjzqxj"
+// unnamedToken is a product token that no file names, so that the "*" groups
+// apply to it.
+const unnamedToken = "zqxjzqxj"
 
-// Differences returns the rules at which a reader by dialect d decides
-// otherwise than RFC 9309 has it, in file order: each as a Problem with the code
-// "read-otherwise". It asks both, for each group, about the paths that the
-// rules name; that none is found does not prove that there is none. The work is
-// bounded: of a very long file the beginning is compared.
+// Differences returns the rules for which dialect d gives another verdict than
+// RFC 9309, in file order: each as a Problem with the code "read-otherwise". It
+// compares both, for each group, on the paths that the rules name; an empty
+// result does not prove that there is no difference. The work is bounded: of a
+// very long file only the beginning is compared.
 func (f *File) Differences(d Dialect) []Problem {
 	if f.utf16 || d == RFC9309 {
 		return nil
 	}
 	c := comparison{
-		rfc:   parse([]byte(f.text), f.robotsURL(), RFC9309, f.cut),
-		other: parse([]byte(f.text), f.robotsURL(), d, f.cut),
-		said:  map[int32]bool{},
+		rfc:      parse([]byte(f.text), f.robotsURL(), RFC9309, f.cut),
+		other:    parse([]byte(f.text), f.robotsURL(), d, f.cut),
+		reported: map[int32]bool{},
 	}
 	for _, token := range c.rfc.tokens() {
 		c.compare(token)
@@ -47,9 +47,9 @@ func (f *File) robotsURL() string {
 	return f.site + robotsPath[1:]
 }
 
-// tokens returns the names in the User-agent lines of f, and nobody.
+// tokens returns unnamedToken and the names in the User-agent lines of f.
 func (f *File) tokens() []string {
-	list, seen := []string{nobody}, map[string]bool{}
+	list, seen := []string{unnamedToken}, map[string]bool{}
 	for i := range f.entries {
 		e := &f.entries[i]
 		token := strings.ToLower(tokenOf(f.value(e)))
@@ -61,29 +61,29 @@ func (f *File) tokens() []string {
 	return list
 }
 
-// comparison is of one file, read in two ways.
+// comparison compares one file, parsed in two dialects.
 type comparison struct {
 	rfc, other *File
 	list       []Problem
-	said       map[int32]bool // lines with a problem
+	reported   map[int32]bool // lines with a problem
 	probes     int
 }
 
-// compare asks both readers about what the rules for a crawler name.
+// compare compares the verdicts of both dialects for one crawler.
 func (c *comparison) compare(token string) {
 	g, h := c.rfc.Group(token), c.other.Group(token)
 	for _, file := range [...]*File{c.rfc, c.other} {
 		for i := range file.entries {
 			e := &file.entries[i]
 			rule := e.kind == allowLine || e.kind == disallowLine
-			if !rule || c.said[e.line] || e.start == e.end || c.probes > maxProbes || len(c.list) >= maxProblems {
+			if !rule || c.reported[e.line] || e.start == e.end || c.probes > maxProbes || len(c.list) >= maxProblems {
 				continue
 			}
 			for _, target := range probes(file.value(e)) {
 				c.probes++
-				was, is := g.Match(target), h.Match(target)
-				if was.Access != is.Access && (was.Rule.Line == int(e.line) || is.Rule.Line == int(e.line)) {
-					c.report(file, e, target, was, is)
+				rfc, other := g.Match(target), h.Match(target)
+				if rfc.Access != other.Access && (rfc.Rule.Line == int(e.line) || other.Rule.Line == int(e.line)) {
+					c.report(file, e, target, rfc, other)
 					break
 				}
 			}
@@ -91,8 +91,8 @@ func (c *comparison) compare(token string) {
 	}
 }
 
-// probes returns targets that the value of a rule names: as it is written, in
-// normal form, and the directory.
+// probes returns the targets to compare for the value of a rule: the path as
+// written, the path in normal form, and its directory.
 func probes(value string) []string {
 	path := strings.ReplaceAll(strings.TrimSuffix(value, "$"), "*", "")
 	if target, err := Target(path); err == nil {
@@ -112,18 +112,18 @@ func probes(value string) []string {
 	return []string{string(wire), string(appendNormal(nil, path, false)), dir[:strings.LastIndexByte(dir, '/')+1]}
 }
 
-func (c *comparison) report(file *File, e *entry, target string, was, is Verdict) {
-	c.said[e.line] = true
+func (c *comparison) report(file *File, e *entry, target string, rfc, other Verdict) {
+	c.reported[e.line] = true
 	begin := strings.LastIndexAny(file.text[:e.start], "\r\n") + 1
-	hint := "such readers compare octets as they stand, and keys by their beginning"
+	hint := "such readers compare octets as written, and keys by their beginning"
 	if c.other.dialect == Koster1996 {
 		hint = "such readers take the first rule that matches, know no wildcards, and end a group at a blank line"
 	}
 	c.list = append(c.list, Problem{int(e.line), int(e.start) - begin + 1, "read-otherwise",
-		fmt.Sprintf("%s: %s is %s, by RFC 9309 it is %s", c.other.dialect, clip(target), because(is), because(was)), hint})
+		fmt.Sprintf("%s: %s is %s, by RFC 9309 it is %s", c.other.dialect, clip(target), because(other), because(rfc)), hint})
 }
 
-// because says what a verdict is, and by which line.
+// because returns the access of a verdict and the line or the reason for it.
 func because(v Verdict) string {
 	by := v.Reason.String()
 	if v.Rule.Line > 0 {

@@ -71,7 +71,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 // Who is asked for: each name once, and one that no file has.
 func TestReadersOfDifferences(t *testing.T) {
 	f := Parse([]byte("User-agent: Wren/1\nUser-agent: *\nUser-agent: lark\nAllow: finch\nUser-agent: wren\nSitemap: heron\nUser-agent: 7\n"), RFC9309)
-	if got := strings.Join(f.tokens(), " "); got != nobody+" wren lark" {
+	if got := strings.Join(f.tokens(), " "); got != unnamedToken+" wren lark" {
 		t.Errorf("%q", got)
 	}
 	var b strings.Builder

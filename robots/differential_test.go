@@ -95,12 +95,12 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 	}
 
 	var rules []*entry
-	f.walk(&g.who, func(e *entry, _ int) {
+	f.walk(&g.sel, func(e *entry, _ int) {
 		if e.kind == allowLine || e.kind == disallowLine {
 			rules = append(rules, e)
 		}
 	})
-	found(emptyOwn, !g.who.star && !slices.ContainsFunc(rules, func(e *entry) bool { return f.value(e) != "" }))
+	found(emptyOwn, !g.sel.star && !slices.ContainsFunc(rules, func(e *entry) bool { return f.value(e) != "" }))
 	matching := map[bool][]string{}
 	for _, e := range rules {
 		value := f.value(e)

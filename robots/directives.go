@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Directives is what a page says about itself in X-Robots-Tag header fields
-// and in meta elements. The zero value means that nothing was said.
+// Directives holds the directives of a page, from X-Robots-Tag header fields and
+// from meta elements. The zero value has none.
 //
 // Directives never change whether a URL may be requested: a crawler reads them
-// after it has the page, and obeys them in what it does next.
+// with the page, and follows them in its use of the page and of its links.
 type Directives struct {
 	NoIndex      bool // noindex, none
 	NoFollow     bool // nofollow, none
@@ -22,17 +22,16 @@ type Directives struct {
 	NoAI         bool
 	NoImageAI    bool
 
-	UnavailableAfter time.Time // in UTC; zero if not said
+	UnavailableAfter time.Time // in UTC; zero if not set
 	MaxSnippet       Limit     // characters
 	MaxVideoPreview  Limit     // seconds
-	MaxImagePreview  string    // "none", "standard" or "large"; "" if not said
+	MaxImagePreview  string    // "none", "standard" or "large"; "" if not set
 }
 
-// Limit is a number that a page sets as an upper bound. The zero Limit means
-// that none was set.
+// Limit is an upper bound that a page sets. The zero Limit is not set.
 type Limit struct {
 	Set bool
-	N   int // -1: explicitly without a bound
+	N   int // -1: the page says that there is no bound
 }
 
 func (l Limit) merge(o Limit) Limit {
@@ -49,12 +48,11 @@ func (l Limit) merge(o Limit) Limit {
 // one element for each field line, for the crawler named token. Aliases are further names of
 // the same crawler.
 //
-// A robot's name and a colon in front of directives limit them, up to the
-// next name, to that robot; "unavailable_after: date" and the other
-// directives that take a value only look like a name. What is said for all
-// robots and for this one is summed, the most restrictive winning.
-// Unknown directives and those that permit something are ignored. (Google's
-// page on X-Robots-Tag; there is no RFC.)
+// A robot's name and a colon before directives limit them, up to the next name,
+// to that robot; "unavailable_after: date" and the other directives that take a
+// value are not names. The directives for all robots and those for this one are
+// merged: the most restrictive counts. Unknown directives and those that permit
+// something are ignored. (Google's page on X-Robots-Tag; there is no RFC.)
 func HeaderDirectives(token string, values []string, aliases ...string) Directives {
 	var d Directives
 	for _, v := range values {
@@ -64,8 +62,8 @@ func HeaderDirectives(token string, values []string, aliases ...string) Directiv
 }
 
 // MetaDirectives reads the content of a meta element for the crawler named
-// token, or by an alias. The name is "robots", a token, or a list of these separated by commas,
-// in any case of ASCII letters. Other names give the zero value.
+// token or by an alias. The name is "robots", a token, or a list of these separated by commas,
+// in any case of ASCII letters. For other names it returns the zero value.
 func MetaDirectives(token, name, content string, aliases ...string) Directives {
 	for one := range strings.SplitSeq(name, ",") {
 		if one = trim(one); equalFold(one, "robots") || isNameOf(one, token, aliases) {
@@ -76,7 +74,7 @@ func MetaDirectives(token, name, content string, aliases ...string) Directives {
 }
 
 // RelNoFollow reports whether the value of a rel attribute, a list of words
-// separated by white space, has "nofollow" in it.
+// separated by white space, contains "nofollow".
 func RelNoFollow(rel string) bool {
 	for word := range strings.FieldsSeq(rel) {
 		if equalFold(word, "nofollow") {
@@ -86,7 +84,7 @@ func RelNoFollow(rel string) bool {
 	return false
 }
 
-// Merge returns what d and o say together: the most restrictive wins.
+// Merge returns the directives of d and o together: of two the more restrictive counts.
 func (d Directives) Merge(o Directives) Directives {
 	d.NoIndex = d.NoIndex || o.NoIndex
 	d.NoFollow = d.NoFollow || o.NoFollow
@@ -117,11 +115,11 @@ func previewSize(name string) int {
 	return 2
 }
 
-// IsZero reports whether nothing was said.
+// IsZero reports whether there are no directives.
 func (d Directives) IsZero() bool { return d == Directives{} }
 
 // String returns the directives as the content of a meta element, in a fixed
-// order; "" if nothing was said.
+// order, or "" if there are none.
 func (d Directives) String() string {
 	var list []string
 	for _, f := range [...]struct {
@@ -148,8 +146,8 @@ func (d Directives) String() string {
 	return strings.Join(list, ", ")
 }
 
-// parseDirectives reads a list of directives. If named is true, robots' names
-// may stand in it.
+// parseDirectives reads a list of directives. If named is true, the list may
+// contain robots' names.
 func parseDirectives(token string, aliases []string, list string, named bool) Directives {
 	var d Directives
 	ours := true
@@ -188,8 +186,8 @@ func takesValue(name string) bool {
 		equalFold(name, "max-image-preview") || equalFold(name, "max-video-preview")
 }
 
-// add takes one item of a list. Items are separated by commas, but owners also
-// write blanks and semicolons.
+// add adds the directives of one item of a list. Items are separated by commas,
+// but owners also write blanks and semicolons.
 func (d *Directives) add(item string) {
 	name, arg, valued := strings.Cut(item, ":")
 	if valued {
@@ -245,8 +243,8 @@ func (d *Directives) addValue(name, arg string) {
 	}
 }
 
-// pageTime reads the date of unavailable_after, for which owners use every
-// common form (RFC 822, RFC 850, ISO 8601). Without a zone it is in UTC.
+// pageTime reads the date of unavailable_after. Owners use every common form
+// (RFC 822, RFC 850, ISO 8601). A date without a zone is in UTC.
 func pageTime(s string) (time.Time, bool) {
 	s = trim(s)
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
@@ -272,7 +270,7 @@ func pageTime(s string) (time.Time, bool) {
 }
 
 // zone returns the offset of a zone of RFC 822 in hours. time.Parse knows the
-// names of other zones than UTC only where it runs in them.
+// names of zones other than UTC only if the machine is set to them.
 func zone(name string) (hours int, ok bool) {
 	switch strings.ToUpper(name) {
 	case "GMT", "UTC", "UT", "Z":

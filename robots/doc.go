@@ -1,91 +1,91 @@
-// Package robots reads robots.txt files: it tells whether a crawler may request
-// a URL, which line of the file says so, how fast the site wants to be asked,
-// and what a page says about itself. It is pure: no network, no files, no
-// goroutines, and time is an argument.
+// Package robots reads robots.txt files. It reports whether a crawler may
+// request a URL, which line of the file decides, which delay the site sets, and
+// which directives a page has. It uses no network, files or goroutines, and time
+// is an argument.
 //
-// For a file at hand, parse it, take the group of your crawler and ask:
+// For a file that you have, parse it, take the group of your crawler and match:
 //
 //	g := robots.Parse(body, robots.RFC9309).Group("examplebot")
 //	v := g.MatchURL("https://example.org/private/page?x=1")
 //	if v.Allowed() { ... }
 //
-// Whoever fetches robots.txt keeps a Snapshot of each attempt instead. It covers
-// every outcome (a file, none, a refusal, a time-out), and its Group answers
-// for all of them alike:
+// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead. It
+// covers every outcome (a file, no file, a refusal, a time-out), and its Group
+// returns a group for each of them:
 //
-//	next := attempt.After(held)     // 304, failures and good copies are its business
+//	next := attempt.After(held)     // handles 304, failures and good copies
 //	g := next.Group(policy, now)    // the rules in force at now
-//	next.Expires(policy)            // when to ask again
+//	next.Expires(policy)            // when to request robots.txt again
 //
-// A Verdict has three answers: Allow, Disallow and Defer. Defer is the zero
-// value and means that nobody knows yet: robots.txt is unreachable and there is
-// no copy to go by. What is no target, and a URL of another site, is disallowed,
-// and the zero Group, File and Snapshot defer.
+// The Access of a Verdict is Allow, Disallow or Defer. Defer is the zero value
+// and means that it is not known yet: robots.txt is unreachable and there is no
+// recent copy. A string that is not a target, and a URL of another site, is
+// disallowed. The groups of the zero File and Snapshot, and the zero Group, defer.
 //
-// What a site says about the use of its pages never changes a verdict. It is read
-// from the group and from each answer, and the most restrictive statement decides:
+// The statements of a site about the use of its pages never change a verdict. They
+// are in the group and in each answer, and the most restrictive one decides:
 //
 //	s := g.Signals("/private/page?x=1").Merge(answer.Signals())
 //	stance, by := s.Of(robots.UseAITrain)                // Unstated, Granted or Refused
 //	by, refused := s.Refuses(robots.PurposeSearch)
 //
-// Two files of a site speak of uses, too, for who fetches them: ParseTDMRep reads its
-// tdmrep.json, and ParseRSL the terms that a License line names. Their Signals are merged
+// Two other files of a site may contain such statements: ParseTDMRep parses its
+// tdmrep.json, and ParseRSL the terms that a License line names. Merge their Signals
 // with the others.
 //
 // # Texts
 //
-// RFC 9309 is the law here, and dialect RFC9309 the default. Where the RFC is
-// silent or leaves a choice (MAY, SHOULD), the reading that blocks more is
-// taken, and what is unclear never allows:
+// The default dialect, RFC9309, follows RFC 9309. If the RFC does not define a
+// case or leaves a choice (MAY, SHOULD), the reading that blocks more is taken,
+// and an unclear line never allows:
 //
-//   - Misspelt keys, a missing colon, a missing leading slash and bytes that
-//     are not UTF-8 count in a User-agent or Disallow line. An Allow counts
-//     only if it is beyond doubt. Of a line that a limit or a NUL byte cuts,
-//     only a Disallow counts.
-//   - A Disallow that stands in the value of another record counts for the
-//     crawlers named before it: "User-agent: * Disallow: /" lost a line end.
-//   - A Disallow also matches a query in which reserved octets are escaped that
-//     the rule has plain, or the other way round; an Allow does not.
-//   - 401, 402, 403 and 451 close the site unless Policy.AllowForbidden is set;
-//     an unreachable robots.txt never opens it.
+//   - A User-agent or Disallow line counts even with a misspelt key, without
+//     its colon or leading slash, or with bytes that are not UTF-8. An Allow
+//     counts only if it has none of these faults. If a limit or a NUL byte cuts
+//     a line, it counts only if it is a Disallow.
+//   - A Disallow in the value of another record counts for the crawlers named
+//     before it: "User-agent: * Disallow: /" lost a line end.
+//   - A Disallow also matches a query if reserved octets are escaped only in
+//     the query or only in the rule; an Allow does not.
+//   - After 401, 402, 403 and 451 nothing is allowed unless
+//     Policy.AllowForbidden is set; an unreachable robots.txt never allows.
 //   - Of several delays the longest counts.
 //
-// Dialect Google decides byte for byte what the google/robotstxt library
-// decides, quirks included. Dialect Koster1996 is the draft of November 1996,
-// "A Method for Robots Exclusion", and what "HTTP: The Definitive Guide"
-// describes: first match, no wildcards, records separated by blank lines.
+// Dialect Google gives the same verdicts as the google/robotstxt library, byte
+// for byte. Dialect Koster1996 is the draft of November 1996, "A Method for
+// Robots Exclusion", as "HTTP: The Definitive Guide" describes it: first match,
+// no wildcards, records separated by blank lines.
 //
 // # Normal form
 //
 // In dialect RFC9309 rules and URLs are compared octet by octet in one normal
 // form (RFC 9309, 2.2.2; RFC 3986, 6.2.2). Escaped unreserved octets are
-// decoded, once. Other escapes keep their place with upper-case digits, so %2F
-// is no slash. Octets that cannot stand in a URL are escaped. A "%" without two
+// decoded, once. Other escapes are kept, with upper-case digits, so %2F is not a
+// slash. Octets that a URL cannot contain are escaped. A "%" without two
 // hexadecimal digits is an ordinary octet. A "*" or "$" of a URL becomes %2A or
-// %24, which is how a rule names them (2.2.3). Dot segments of a URL are
+// %24, the form in which a rule contains them (2.2.3). Dot segments of a URL are
 // removed after decoding. The length of a rule, which decides between rules, is
-// that of its normal form, wildcards included.
+// that of its normal form with its wildcards.
 //
 // # Invariants
 //
-//   - Parse never fails, and nothing panics, whatever the input.
-//   - File, Group and Verdict are immutable; everything here is safe for
-//     concurrent use, as long as nobody changes a Snapshot that is shared.
+//   - Parse never fails, and no input causes a panic.
+//   - File, Group and Verdict are immutable; all types are safe for concurrent
+//     use, except that a Snapshot must not be changed while it is shared.
 //   - Match takes time linear in the length of the rules and the target, and
 //     allocates nothing unless the target is long and not in normal form.
 //   - Parse and Group allocate a small multiple of the size of the file; the
-//     number of allocations does not depend on what other crawlers are told.
+//     number of allocations does not depend on the rules of other crawlers.
 //   - A later version may add fields, methods, problem codes and known tokens.
-//     It changes a verdict only to come closer to the texts.
+//     It changes a verdict only to follow the specifications more closely.
 //
 // # Speed
 //
-// Medians of seven runs beside github.com/temoto/robotstxt v1.1.2, both in one
-// process on two busy virtual cores (go test -bench). Permesso brings every
-// target into normal form, which temoto does not; temoto compiles the rules of
-// all crawlers, permesso those of one. "Real files" are 4,231 from the web, with
-// four questions to each; the other cases are written out in bench_test.go.
+// Medians of seven runs, compared with github.com/temoto/robotstxt v1.1.2, both in
+// one process on two busy virtual cores (go test -bench). Permesso normalises
+// every target, temoto does not; temoto compiles the rules of all crawlers,
+// permesso those of one. "Real files" are 4,231 files from the web, with four
+// targets each; the other cases are in bench_test.go.
 //
 //	match                          permesso      temoto   ratio
 //	real files                       320 ns    1,300 ns       4
@@ -103,36 +103,36 @@
 //
 // # Map
 //
-//	dialect.go      the texts to read by
+//	dialect.go      the dialects
 //	token.go        product tokens, and comparing ASCII without case
 //	known.go        tokens of well-known robots and browsers
 //	lines.go        where lines end
-//	keys.go         what a key means, misspelt ones included
+//	keys.go         the kinds of keys, including misspelt ones
 //	parse.go        File: text, limits, and the table of lines
-//	joined.go       records on the line of another
-//	group.go        which lines concern a crawler
-//	pattern.go      rules in the form in which they are compared
+//	joined.go       records in the value of another
+//	group.go        Group: the lines that concern a crawler
+//	pattern.go      rules in normal form
 //	normal.go       the normal forms of the dialects
-//	compile.go      ranks, and rules arranged for matching
+//	compile.go      ranks, and rules compiled for matching
 //	match.go        Match
-//	filter.go       leaving out wildcards that cannot match
+//	filter.go       skipping wildcards that cannot match
 //	verdict.go      Verdict, Rule, Reason
 //	delay.go        Crawl-delay, Request-rate, Visit-time
 //	records.go      Sitemap, Host, Clean-param, License, Noindex
-//	clean.go        what Clean-param lines take out of a query
+//	clean.go        Cleaner: removes query parameters
 //	preferences.go  Content-Usage and Content-Signal
-//	signals.go      Signals: what all statements about use come to
-//	purpose.go      which uses a crawl makes
+//	signals.go      Signals: all statements about use
+//	purpose.go      Purpose: the uses that a crawl makes
 //	dictionary.go   the dictionaries of RFC 9651
-//	snapshot.go     Snapshot: every outcome of asking for robots.txt
-//	expires.go      how long an outcome is kept
+//	snapshot.go     Snapshot: every outcome of a request for robots.txt
+//	expires.go      how long an outcome is used
 //	target.go       Locate and Target: from a URL to its file and its path
 //	directives.go   X-Robots-Tag and meta elements
 //	tdm.go          reservations of text and data mining
-//	tdmrep.go       those of tdmrep.json
+//	tdmrep.go       reservations in tdmrep.json
 //	rsl.go          license documents (RSL)
-//	licenses.go     what those of a site say together
+//	licenses.go     Licenses: the license documents of a site
 //	lint.go         Problems: lines, keys and values
 //	lint_rules.go   Problems: names and rules
-//	differences.go  what readers by another text decide otherwise
+//	differences.go  rules that another dialect reads differently
 package robots

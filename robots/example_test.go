@@ -68,11 +68,11 @@ func ExampleFile_Problems() {
 		fmt.Println("   ", p.Hint)
 	}
 	// Output:
-	// 2:1: "Dissallow" is not how Disallow is spelt; not every crawler understands it (misspelt-key)
+	// 2:1: "Dissallow" is a misspelling of Disallow; not every crawler understands it (misspelt-key)
 	//     write Disallow
-	// 3:11: the path does not begin with a slash; crawlers that know better add the slash, others ignore the line (no-slash)
+	// 3:11: the path does not begin with a slash; some crawlers add the slash, others ignore the line (no-slash)
 	//     write /b
-	// 4:14: "soon" is no number of seconds (bad-delay)
+	// 4:14: "soon" is not a number of seconds (bad-delay)
 	//     write for example "10" or "0.5"
 }
 

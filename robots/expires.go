@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// How long an answer is kept (RFC 9309, 2.4), and how soon a site that could
-// not be reached is asked again.
+// How long an answer is used (RFC 9309, 2.4), and when robots.txt is requested
+// again after a failure.
 const (
 	minKeep    = 5 * time.Minute
 	maxKeep    = 24 * time.Hour
 	koster1996 = 7 * 24 * time.Hour  // the draft of 1996, 3.4
-	maxKoster  = 30 * 24 * time.Hour // no Expires binds longer than this
+	maxKoster  = 30 * 24 * time.Hour // the longest lifetime that Expires can set
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 )
 
-// Expires returns when robots.txt has to be asked for again. The time of a
-// zero Snapshot is the zero time, that is: now.
+// Expires returns the time at which robots.txt has to be requested again. For a
+// nil or zero Snapshot it returns the zero time, which means now.
 //
-//   - 2xx: after Cache-Control: max-age, or Expires if that is absent, but
-//     not before 5 minutes and not after 24 hours; 24 hours if the answer
-//     says nothing (RFC 9309, 2.4). In dialect Koster1996 it is 7 days if the
-//     answer says nothing, and at most 30 days (3.4).
-//   - Other answers that tell what the site permits: 24 hours.
-//   - Unreachable: after 1 minute, doubling with each failure in a row to 1
-//     hour, and not before Retry-After, however late that is.
+//   - 2xx: after the max-age of Cache-Control, or Expires if that is absent,
+//     at least 5 minutes and at most 24 hours; 24 hours if the answer has
+//     neither (RFC 9309, 2.4). In dialect Koster1996 it is 7 days if the
+//     answer has neither, and at most 30 days (3.4).
+//   - Other answers for which Reachable is true: 24 hours.
+//   - Unreachable: after 1 minute, doubled with each failure in a row up to 1
+//     hour, but never before Retry-After.
 func (s *Snapshot) Expires(p Policy) time.Time {
 	if s == nil || s.Fetched.IsZero() {
 		return time.Time{}
@@ -63,7 +63,7 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	if !ok {
 		return minKeep // "0" and the like mean: expired (RFC 9111, 5.3)
 	}
-	// The server's own clock is the one that Expires goes by.
+	// Expires is a time of the server's own clock, and Date is that clock.
 	from, ok := httpTime(s.Header.Date)
 	if !ok {
 		from = s.Fetched
@@ -72,7 +72,7 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 }
 
 // maxAge returns the lifetime that a Cache-Control field sets, and whether it
-// does. Of several the shortest counts, and one that cannot be read is zero.
+// sets one. Of several the shortest counts; one that cannot be read is zero.
 func maxAge(field string) (age time.Duration, ok bool) {
 	for directive := range strings.SplitSeq(field, ",") {
 		name, arg, _ := strings.Cut(directive, "=")

@@ -2,16 +2,16 @@ package robots
 
 import "time"
 
-// Group is what a file tells one crawler: the rules and delays of all groups
-// that name it, or of the "*" groups if none does, compiled. It is immutable
-// and safe for concurrent use. The zero Group knows nothing, and defers.
+// Group holds the compiled rules and the delays of a file for one crawler: those
+// of all groups that name it, or of the "*" groups if no group does. It is
+// immutable and safe for concurrent use. The zero Group defers.
 type Group struct {
 	file *File
-	site string // as in File; known to groups without a file, too
-	who  selection
+	site string // as in File; also set in groups without a file
+	sel  selection
 	line int // of the first agent line that selects the group; 0 if none
 
-	fixed *Verdict // the answer to everything, where no file decides
+	fixed *Verdict // the verdict for every target if no file decides; else nil
 	rules ruleSet
 
 	delay    time.Duration
@@ -20,7 +20,7 @@ type Group struct {
 	hasGap   bool
 	windows  []Window
 	others   []int32  // the other records of the group, in the table of lines
-	licenses []string // the first License lines that concern the crawler; shared, and never changed
+	licenses []string // the first License lines that concern the crawler; shared, read only
 }
 
 // selection says which agent lines count.
@@ -33,29 +33,29 @@ type selection struct {
 }
 
 // Group compiles the rules for the crawler whose product token is token.
-// Aliases are further names of the same crawler, for example one that it had
-// before: the groups of all names count together.
+// Aliases are further names of the same crawler, for example an earlier name:
+// the groups of all names are combined.
 //
-// A group applies if a User-agent line of it names the crawler, whatever the
-// case of ASCII letters; several such groups are combined; if there is none,
-// the groups for "*" are (RFC 9309, 2.2.1). A group of its own, even without
-// a rule, keeps a crawler from falling back to "*". The value in the file is
-// cut at the first octet that a token cannot have, so "bot/1.2" names bot.
+// A group applies if one of its User-agent lines names the crawler; the case of
+// ASCII letters does not matter. If several groups apply, they are combined; if
+// none does, the groups for "*" are (RFC 9309, 2.2.1). A group that names the
+// crawler, even one without a rule, replaces the "*" groups. The value in the
+// file is cut at the first octet that a token cannot have: "bot/1.2" names bot.
 //
-// In dialect Koster1996 the first record that has the name counts alone, and
-// a name may contain the other as a substring.
+// In dialect Koster1996 only the first record with the name applies, and either
+// name may be a substring of the other.
 //
-// A token that Dialect.CheckToken refuses is named by no group. The zero File,
-// which nobody parsed, has the zero Group for everybody.
+// No group names a token that Dialect.CheckToken refuses. For the zero File,
+// which was not parsed, Group returns the zero Group.
 func (f *File) Group(token string, aliases ...string) *Group {
 	if f.entries == nil {
 		return &Group{}
 	}
-	g := &Group{file: f, site: f.site, who: selection{token: token, aliases: aliases}}
+	g := &Group{file: f, site: f.site, sel: selection{token: token, aliases: aliases}}
 	if f.dialect == Koster1996 {
-		f.selectRecord(&g.who)
+		f.selectRecord(&g.sel)
 	} else {
-		g.who.star = !f.names(&g.who)
+		g.sel.star = !f.names(&g.sel)
 	}
 	for i := range f.entries { // before the first group
 		if k := f.entries[i].kind; k == agentLine {
@@ -65,13 +65,13 @@ func (f *File) Group(token string, aliases ...string) *Group {
 		}
 	}
 	rules := 0
-	f.walk(&g.who, func(e *entry, _ int) {
+	f.walk(&g.sel, func(e *entry, _ int) {
 		if e.kind == allowLine || e.kind == disallowLine {
 			rules++
 		}
 	})
 	b := builder{patterns: make([]pattern, 0, rules)}
-	f.walk(&g.who, func(e *entry, i int) {
+	f.walk(&g.sel, func(e *entry, i int) {
 		switch e.kind {
 		case agentLine:
 			if g.line == 0 {
@@ -80,46 +80,47 @@ func (f *File) Group(token string, aliases ...string) *Group {
 		case allowLine, disallowLine:
 			b.add(f, e, i)
 		case delayLine, rateLine, visitLine:
-			g.obey(e.kind, f.value(e))
+			g.addDelay(e.kind, f.value(e))
 		case noindexLine, usageLine, signalLine:
 			g.others = append(g.others, int32(i))
 		}
 	})
 	g.rules = b.build(f.dialect)
-	g.licenses = f.licensesFor(&g.who)
+	g.licenses = f.licensesFor(&g.sel)
 	return g
 }
 
 // names reports whether any agent line names the crawler.
-func (f *File) names(who *selection) bool {
+func (f *File) names(sel *selection) bool {
 	for i := range f.entries {
-		if e := &f.entries[i]; e.kind == agentLine && e.flags&joinedLine == 0 && f.selects(who, e) {
+		if e := &f.entries[i]; e.kind == agentLine && e.flags&joinedLine == 0 && f.selects(sel, e) {
 			return true
 		}
 	}
 	return false
 }
 
-// selects reports whether an agent line stands for the crawler.
-func (f *File) selects(who *selection, e *entry) bool {
+// selects reports whether an agent line names the crawler, or is "*" if the "*"
+// groups apply.
+func (f *File) selects(sel *selection, e *entry) bool {
 	value := f.value(e)
 	if f.dialect == RFC9309 && e.flags&cutLine != 0 {
 		return false
 	}
 	if isStar(value) {
-		return who.star
+		return sel.star
 	}
-	if who.star && e.flags&joinedLine == 0 {
+	if sel.star && e.flags&joinedLine == 0 {
 		return false
 	}
 	value = tokenOf(value)
 	if value == "" {
 		return false
 	}
-	if equalFold(value, who.token) {
+	if equalFold(value, sel.token) {
 		return true
 	}
-	for _, a := range who.aliases {
+	for _, a := range sel.aliases {
 		if equalFold(value, a) {
 			return true
 		}
@@ -128,20 +129,19 @@ func (f *File) selects(who *selection, e *entry) bool {
 }
 
 // walk calls visit for each line that concerns the crawler, in file order:
-// the agent lines of its groups, their rules, and the other records that
-// stand in a group. Agent lines following each other head one group; only a
-// rule ends such a list, not a blank line, a comment or any other record (RFC
-// 9309, 2.1, 2.2.4). A record other than a rule counts for the crawlers
-// named so far.
-func (f *File) walk(who *selection, visit func(e *entry, i int)) {
+// the agent lines of its groups, their rules, and their other records. Agent
+// lines in a row begin one group; only a rule ends such a row, not a blank
+// line, a comment or any other record (RFC 9309, 2.1, 2.2.4). A record other
+// than a rule applies to the crawlers named so far in the group.
+func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 	if f.dialect == Koster1996 {
-		for i := who.first; i < who.last; i++ {
+		for i := sel.first; i < sel.last; i++ {
 			visit(&f.entries[i], i)
 		}
 		return
 	}
-	// in and ruled are about the lines as they stand. also and done hold for
-	// records in the value of another, too, which only add: see joined.go.
+	// in and ruled disregard joined records (see joined.go). also and done
+	// include them; joined records can only add rules.
 	in, ruled := false, false
 	also, done := false, false
 	for i := range f.entries {
@@ -155,7 +155,7 @@ func (f *File) walk(who *selection, visit func(e *entry, i int)) {
 			if done {
 				also, done = in && !joined, false
 			}
-			if f.selects(who, e) {
+			if f.selects(sel, e) {
 				in, also = in || !joined, true
 				visit(e, i)
 			}
@@ -173,16 +173,16 @@ func (f *File) walk(who *selection, visit func(e *entry, i int)) {
 	}
 }
 
-// selectRecord finds the record that dialect Koster1996 obeys: the first that
-// names the crawler, else the first for "*".
-func (f *File) selectRecord(who *selection) {
+// selectRecord finds the record that applies in dialect Koster1996: the first
+// that names the crawler, else the first for "*".
+func (f *File) selectRecord(sel *selection) {
 	first, ruled, own, star := -1, false, false, false
 	starFirst, starLast := 0, 0
 	end := func(i int) bool {
 		switch {
 		case first < 0:
 		case own:
-			who.first, who.last = first, i
+			sel.first, sel.last = first, i
 			return true
 		case star && starLast == 0:
 			starFirst, starLast = first, i
@@ -205,7 +205,7 @@ func (f *File) selectRecord(who *selection) {
 			}
 			if value := f.value(e); isStar(value) {
 				star = true
-			} else if f.namesKoster(who, value) {
+			} else if f.namesKoster(sel, value) {
 				own = true
 			}
 		case allowLine, disallowLine:
@@ -213,18 +213,18 @@ func (f *File) selectRecord(who *selection) {
 		}
 	}
 	if !end(len(f.entries)) {
-		who.first, who.last, who.star = starFirst, starLast, true
+		sel.first, sel.last, sel.star = starFirst, starLast, true
 	}
 }
 
-func (f *File) namesKoster(who *selection, value string) bool {
+func (f *File) namesKoster(sel *selection, value string) bool {
 	match := func(token string) bool {
 		return token != "" && value != "" && (containsFold(value, token) || containsFold(token, value))
 	}
-	if match(who.token) {
+	if match(sel.token) {
 		return true
 	}
-	for _, a := range who.aliases {
+	for _, a := range sel.aliases {
 		if match(a) {
 			return true
 		}
@@ -232,18 +232,18 @@ func (f *File) namesKoster(who *selection, value string) bool {
 	return false
 }
 
-// Line returns the line, counted from 1, on which the first group that
-// applies begins for this crawler; 0 if no group applies or no file decides.
+// Line returns the first User-agent line, counted from 1, that makes a group
+// apply to this crawler, or 0 if no group applies or no file decides.
 func (g *Group) Line() int { return g.line }
 
-// Names returns the values of the User-agent lines, as written and in file
-// order, that make the group apply; nil if no group applies.
+// Names returns the values of the User-agent lines that make the group apply,
+// as written and in file order, or nil if no group applies.
 func (g *Group) Names() []string {
 	if g.file == nil {
 		return nil
 	}
 	var names []string
-	g.file.walk(&g.who, func(e *entry, _ int) {
+	g.file.walk(&g.sel, func(e *entry, _ int) {
 		if e.kind == agentLine {
 			names = append(names, g.file.value(e))
 		}

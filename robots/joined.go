@@ -2,17 +2,17 @@ package robots
 
 import "strings"
 
-// A file that lost its line ends, in an editor or on its way, has its rules
-// where a value is expected: "User-agent: * Disallow: /". RFC 9309 knows no such
-// line, and read as it stands it opens the site. So a Disallow that stands in
-// the value of another record counts, for the crawlers named before it. It
-// takes nothing away: what such a line names falls back to "*" as before, and
-// an Allow in it does not count. A rule's own value is left alone, since a path
-// may hold anything.
+// If an editor or a transfer removed line ends, a value contains further
+// records: "User-agent: * Disallow: /". RFC 9309 does not describe such lines,
+// and read literally they open the site. So a Disallow in the value of another
+// record counts, for the crawlers named before it. Joined records only add
+// rules: a crawler that is named in one falls back to "*" as before, and an
+// Allow in one is ignored. The value of a rule is not searched, since a path
+// may contain anything.
 
-// joints are the keys that are looked for inside a value. Longer ones that end
-// in another come first.
-var joints = [...]struct {
+// joinedKeys are the keys that are searched for inside a value. A key that ends
+// in another comes before it.
+var joinedKeys = [...]struct {
 	name string
 	kind kind
 }{
@@ -20,10 +20,10 @@ var joints = [...]struct {
 	{"crawl-delay", delayLine}, {"sitemap", sitemapLine},
 }
 
-// joint finds the first of them, with its colon, in text[from:end], and returns
-// where the key and where its value begins; end and unknownLine if there is
-// none.
-func joint(text string, from, end int) (key, value int, k kind) {
+// findJoined finds the first joined key, with its colon, in text[from:end], and
+// returns where the key and its value begin. If there is none it returns end
+// twice, and unknownLine.
+func findJoined(text string, from, end int) (key, value int, k kind) {
 	for i := from; i < end; {
 		n := strings.IndexByte(text[i:end], ':')
 		if n < 0 {
@@ -31,7 +31,7 @@ func joint(text string, from, end int) (key, value int, k kind) {
 		}
 		i += n + 1
 		head := strings.TrimRight(text[from:i-1], " \t")
-		for _, j := range joints {
+		for _, j := range joinedKeys {
 			if at := len(head) - len(j.name); at >= 0 && equalFold(head[at:], j.name) {
 				return from + at, i, j.kind
 			}
@@ -40,10 +40,10 @@ func joint(text string, from, end int) (key, value int, k kind) {
 	return end, end, unknownLine
 }
 
-// addJoined adds what stands in the value of the last entry.
+// addJoined adds the records in the value of the last entry.
 func (f *File) addJoined() {
 	e := f.entries[len(f.entries)-1]
-	key, value, k := joint(f.text, int(e.start), int(e.end))
+	key, value, k := findJoined(f.text, int(e.start), int(e.end))
 	if k == unknownLine {
 		return
 	}
@@ -53,10 +53,10 @@ func (f *File) addJoined() {
 	if cut == 0 && key > int(e.start) && isSpace(f.text[key-1]) {
 		f.entries[len(f.entries)-1].end = head.end
 	} else if e.kind == agentLine {
-		f.entries = append(f.entries, head) // the whole value named somebody else
+		f.entries = append(f.entries, head) // the whole value was another name
 	}
 	for k != unknownLine {
-		next, nextValue, nextKind := joint(f.text, value, int(e.end))
+		next, nextValue, nextKind := findJoined(f.text, value, int(e.end))
 		p := entry{line: e.line, kind: k, flags: joinedLine}
 		p.start, p.end = f.span(value, next)
 		if nextKind == unknownLine {

@@ -1,11 +1,11 @@
 package robots
 
-// kind is what the key of a line says it is.
+// kind is the kind of a record, given by its key.
 type kind uint8
 
 const (
 	unknownLine kind = iota
-	blankLine        // kept for dialect Koster1996 only, where it ends a record
+	blankLine        // only in dialect Koster1996: it ends a record there
 	agentLine
 	allowLine
 	disallowLine
@@ -21,9 +21,10 @@ const (
 	licenseLine
 )
 
-// Misspellings seen in the wild that still count for User-agent and Disallow:
-// the union of the lists of google/robotstxt and crawler-commons. There is no
-// such list for Allow, because what is unclear must block more, never less.
+// isAgentTypo reports whether key is a misspelling of User-agent that counts.
+// The lists here and in isDisallowTypo are the union of those of
+// google/robotstxt and crawler-commons. There is no list for Allow: an unclear
+// line must never permit more.
 func isAgentTypo(key string) bool {
 	return hasPrefixFold(key, "user-agent") || hasPrefixFold(key, "useragent") ||
 		hasPrefixFold(key, "user agent") || hasPrefixFold(key, "user_agent") ||
@@ -54,8 +55,8 @@ func googleDisallow(key string) bool {
 		hasPrefixFold(key, "diasllow") || hasPrefixFold(key, "disallaw")
 }
 
-// keyKind classifies a key, already stripped of white space. exact is false
-// for a misspelling that is let pass.
+// keyKind returns the kind of a key without white space around it. exact is
+// false for an accepted misspelling.
 func keyKind(key string, d Dialect) (k kind, exact bool) {
 	switch key { // the usual spellings, which need no folding
 	case "":
@@ -97,7 +98,7 @@ func keyKind(key string, d Dialect) (k kind, exact bool) {
 	return otherKey(key)
 }
 
-// otherKey classifies the records that RFC 9309 leaves to others (2.2.4).
+// otherKey returns the kind of a key that RFC 9309 does not define (2.2.4).
 func otherKey(key string) (k kind, exact bool) {
 	switch lower(key[0]) {
 	case 's':

@@ -2,24 +2,23 @@ package robots
 
 import "strings"
 
-// KnownToken reports whether token is a name under which a well-known robot,
-// HTTP library or browser goes, and whose it is, so that a crawler can refuse
-// to pass for another. The case of ASCII letters does not matter.
+// KnownToken reports whether token is the name of a well-known robot, HTTP
+// library or browser, and returns its owner. A crawler can refuse a name that
+// is taken. The case of ASCII letters does not matter.
 //
-// The list is not complete, and a name that is not in it may still be taken.
-func KnownToken(token string) (who string, known bool) {
+// The list is not complete: a name that is not in it may still be taken.
+func KnownToken(token string) (owner string, known bool) {
 	for _, k := range knownTokens {
 		for name := range strings.FieldsSeq(k.tokens) {
 			if equalFold(token, name) {
-				return k.who, true
+				return k.owner, true
 			}
 		}
 	}
 	return "", false
 }
 
-// knownTokens is a constant table.
-var knownTokens = [...]struct{ who, tokens string }{
+var knownTokens = [...]struct{ owner, tokens string }{
 	// Search engines.
 	{"Google", "Googlebot Googlebot-Image Googlebot-News Googlebot-Video Googlebot-Mobile Storebot-Google Google-InspectionTool GoogleOther GoogleOther-Image GoogleOther-Video Google-Extended Google-CloudVertexBot Google-Safety Google-Read-Aloud Google-Site-Verification Google-NotebookLM Google-Firebase Google-Agent GoogleProducer Google-CWS FeedFetcher-Google APIs-Google AdsBot-Google AdsBot-Google-Mobile AdsBot-Google-Mobile-Apps Mediapartners-Google DuplexWeb-Google GoogleWeblight GoogleAssociationService Google-Adwords-Instant"},
 	{"Microsoft Bing", "Bingbot bingbot-media BingPreview msnbot msnbot-media adidxbot MicrosoftPreview BingVideoPreview"},
@@ -50,7 +49,7 @@ var knownTokens = [...]struct{ who, tokens string }{
 	{"Linguee", "Linguee Linguee-Bot LingueeBot"},
 	{"YaCy", "yacybot"},
 
-	// Models, assistants and their data.
+	// AI models and assistants, and crawlers that collect data for them.
 	{"OpenAI", "GPTBot ChatGPT-User OAI-SearchBot ChatGPT-Browser OAI-AdsBot"},
 	{"Anthropic", "ClaudeBot Claude-Web Claude-User Claude-SearchBot Claude-Code anthropic-ai"},
 	{"Perplexity", "PerplexityBot Perplexity-User"},
@@ -166,7 +165,7 @@ var knownTokens = [...]struct{ who, tokens string }{
 	{"Bluesky", "Bluesky Bluesky-Cardyb"},
 	{"Mastodon", "Mastodon"},
 
-	// Browsers and what every browser calls itself.
+	// Browsers, and the names that every browser sends.
 	{"a browser", "Mozilla Gecko AppleWebKit KHTML Chrome Chromium HeadlessChrome Safari Firefox Edge Edg EdgA EdgiOS Opera OPR MSIE Trident Vivaldi SamsungBrowser UCBrowser CriOS FxiOS Lynx Links ELinks NetSurf Konqueror SeaMonkey PaleMoon Netscape Dillo Epiphany PhantomJS Puppeteer Playwright Selenium"},
 
 	// HTTP libraries and programs.

@@ -10,7 +10,7 @@ func TestKnownTokensAreTokens(t *testing.T) {
 	for _, k := range knownTokens {
 		for name := range strings.FieldsSeq(k.tokens) {
 			if err := CheckToken(name); err != nil {
-				t.Errorf("%s: %v", k.who, err)
+				t.Errorf("%s: %v", k.owner, err)
 			}
 		}
 	}
@@ -28,13 +28,13 @@ func TestKnownToken(t *testing.T) {
 		"Mozilla":         "a browser",
 		"curl":            "an HTTP library or program",
 	} {
-		if who, known := KnownToken(token); !known || who != want {
-			t.Errorf("KnownToken(%q) = %q, %v, want %q", token, who, known, want)
+		if owner, known := KnownToken(token); !known || owner != want {
+			t.Errorf("KnownToken(%q) = %q, %v, want %q", token, owner, known, want)
 		}
 	}
 	for _, token := range []string{"", "wrenbot", "examplebot", "permesso", "Googlebo", "titlebot"} {
-		if who, known := KnownToken(token); known {
-			t.Errorf("KnownToken(%q) = %q", token, who)
+		if owner, known := KnownToken(token); known {
+			t.Errorf("KnownToken(%q) = %q", token, owner)
 		}
 	}
 }

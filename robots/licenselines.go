@@ -1,15 +1,15 @@
 package robots
 
-// maxLicenses is how many License lines are told of with each answer.
+// maxLicenses is the largest number of License lines in the Signals of an answer.
 const maxLicenses = 16
 
 // licensesFor returns the License lines that concern a crawler: those of its own groups,
 // or, if these have none, those of the whole file (RSL 1.0, section 4). A line before the
-// first group is one of the whole file. So is one after a group and a blank line: people
-// write it there as they write Sitemap, and RFC 9309 gives blank lines no meaning, so
-// that it may be meant for everybody. Any other line in the group of another crawler says
-// nothing about this one.
-func (f *File) licensesFor(who *selection) []string {
+// first group belongs to the whole file. So does a line after a group and a blank line:
+// owners write it there like a Sitemap line, and since RFC 9309 gives blank lines no
+// meaning, it may be meant for every crawler. Any other line in the group of another
+// crawler is ignored.
+func (f *File) licensesFor(sel *selection) []string {
 	var own, all []string
 	add := func(list *[]string, value string) {
 		if value = policyOf(value); value != "" && len(*list) < maxLicenses {
@@ -22,17 +22,17 @@ func (f *File) licensesFor(who *selection) []string {
 		}
 	}
 	grouped, ours, ruled := false, false, false
-	from, apart := uint32(0), false // where the last line ended, and whether a blank one came since the group
+	from, apart := uint32(0), false // the end of the last entry, and whether a blank line came after the group
 	for i := range f.entries {
 		e := &f.entries[i]
 		switch e.kind {
-		case blankLine: // which ends a record of dialect Koster1996
+		case blankLine: // only in dialect Koster1996: it ends a record
 			grouped, ours, ruled = false, false, false
 		case agentLine:
 			if ruled && e.flags&joinedLine == 0 {
 				ours, ruled = false, false
 			}
-			grouped, ours = true, ours || f.selects(who, e)
+			grouped, ours = true, ours || f.selects(sel, e)
 			from, apart = e.end, false
 		case allowLine, disallowLine:
 			ruled = ruled || e.flags&joinedLine == 0
@@ -41,7 +41,7 @@ func (f *File) licensesFor(who *selection) []string {
 			apart = apart || blankLineIn(f.text[from:e.start])
 			from = e.end
 			switch {
-			case f.dialect == Koster1996 && who.first <= i && i < who.last, f.dialect != Koster1996 && ours:
+			case f.dialect == Koster1996 && sel.first <= i && i < sel.last, f.dialect != Koster1996 && ours:
 				add(&own, f.value(e))
 			case !grouped || apart:
 				add(&all, f.value(e))
@@ -57,7 +57,7 @@ func (f *File) licensesFor(who *selection) []string {
 	return all
 }
 
-// blankLineIn reports whether a line in the midst of text is blank.
+// blankLineIn reports whether a line of text other than its first and last is blank.
 func blankLineIn(text string) bool {
 	lines := newLines(text)
 	for {

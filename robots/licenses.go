@@ -1,21 +1,21 @@
 package robots
 
-// MaxLicensesRead is how many of the documents that a robots.txt names are to be read: the
-// first ones.
+// MaxLicensesRead is how many of the license documents that a robots.txt names a crawler
+// reads: the first ones.
 const MaxLicensesRead = 8
 
-// A License is a document that a robots.txt or a page names, and what it says.
+// A License is a license document that a robots.txt or a page names.
 type License struct {
-	URL    string // that was named; empty if it is part of a page
-	Terms  *RSL   // nil if it was not read
-	Unread string // why it was not read and so refuses each use; empty if it was
+	URL    string // of the document; empty if it is part of a page
+	Terms  *RSL   // nil if the document was not read
+	Unread string // why the document was not read, in which case it refuses every use; empty if it was read
 }
 
-// Licenses are the documents of a site.
+// Licenses are the license documents of a site.
 type Licenses []License
 
-// Signals returns what they say together about the use of what url, a whole one, serves.
-// Each statement names its document.
+// Signals returns the statements of all documents about the use of the page at url, an
+// absolute URL. Each statement names its document.
 func (l Licenses) Signals(url string) Signals {
 	var all Signals
 	for i := range l {

@@ -2,8 +2,8 @@ package robots
 
 import "strings"
 
-// lines cuts a text at CR, LF or CRLF (RFC 9309, 2.2; the page of Google
-// names the same three). Nothing else ends a line.
+// lines splits a text at CR, LF or CRLF (RFC 9309, 2.2; Google's page names the
+// same three). Nothing else ends a line.
 type lines struct {
 	text   string
 	pos    int // where the next line begins
@@ -16,8 +16,8 @@ func newLines(text string) lines {
 	return lines{text: text, lf: find(text, 0, '\n'), cr: find(text, 0, '\r')}
 }
 
-// find returns the index of the first c at or after from, len(text) if there
-// is none.
+// find returns the index of the first c at or after from, or len(text) if there
+// is no c.
 func find(text string, from int, c byte) int {
 	if i := strings.IndexByte(text[from:], c); i >= 0 {
 		return from + i
@@ -25,8 +25,8 @@ func find(text string, from int, c byte) int {
 	return len(text)
 }
 
-// next returns the span of the next line without its end. Each byte is looked
-// at a constant number of times, whatever mixture of line ends there is.
+// next returns the span of the next line without its line end. It reads each
+// byte a constant number of times, even if the text mixes line ends.
 func (l *lines) next() (start, end int, ok bool) {
 	if l.done {
 		return 0, 0, false
@@ -50,14 +50,14 @@ func (l *lines) next() (start, end int, ok bool) {
 	return start, end, true
 }
 
-// finder finds the next of an octet that is rare in a text.
+// finder finds the next occurrence of an octet that is rare in a text.
 type finder struct {
 	c    byte
 	next int // the first c at or after the last start
 }
 
-// cut returns where the first c in text[start:end] is, end if there is none.
-// Starts must not fall.
+// cut returns the index of the first c in text[start:end], or end if there is
+// no c. start must not be smaller than in the call before.
 func (f *finder) cut(text string, start, end int) int {
 	if f.next < start {
 		f.next = find(text, start, f.c)

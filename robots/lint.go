@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Problem is something in a file that its owner would want to know.
+// Problem is a mistake in a file, or a line that its owner may not have meant.
 type Problem struct {
 	Line    int    // from 1; also 1 if it is about the whole file
 	Column  int    // in bytes, from 1; also 1 if it is about the whole line
 	Code    string // stable, for example "misspelt-key"
 	Message string // what is wrong
-	Hint    string // how to mend it; may be empty
+	Hint    string // how to correct it; may be empty
 }
 
 // String returns the problem as "line:column: message (code)".
@@ -26,38 +26,38 @@ func (p Problem) String() string {
 // maxProblems bounds what Problems returns.
 const maxProblems = 1000
 
-// Problems returns what is wrong with the file or not what its owner may have
-// meant, in file order, at most 1,000 problems. The codes are:
+// Problems returns the mistakes in the file and the lines that its owner may not
+// have meant, in file order, at most 1,000. The codes are:
 //
-//	file-too-long       what lies beyond MaxBytes is ignored
-//	line-too-long       what lies beyond MaxLine of a line is ignored
+//	file-too-long       the file is longer than MaxBytes, the rest is ignored
+//	line-too-long       a line is longer than MaxLine, its rest is ignored
 //	utf16               the file is not UTF-8, few crawlers read it
 //	not-utf8            a value is not UTF-8
 //	nul-byte            the rest of the line is ignored
 //	stray-mark          a byte order mark that is not at the beginning
 //	html                a page and not a robots.txt file
 //	unreadable-line     neither a key with a colon nor a comment
-//	unknown-key         a key that no text knows
+//	unknown-key         a key that no dialect knows
 //	misspelt-key        a misspelling, or a key that not every crawler accepts
 //	lines-joined        a record in the value of another: a line end is missing
-//	missing-colon       white space stands for the colon
+//	missing-colon       white space in place of the colon
 //	rule-outside        a rule before the first User-agent line
-//	empty-agent         a User-agent line that names nobody
+//	empty-agent         a User-agent line without a name
 //	bad-agent           a name that no product token can equal
 //	agent-repeated      several groups name the same crawler, and are combined
 //	agent-without-rule  a group that ends without a rule: everything is allowed
 //	no-slash            a path that does not begin with a slash
-//	absolute-url        a URL where a path is wanted
+//	absolute-url        a URL in place of a path
 //	blank-in-path       white space inside a path
 //	bad-escape          a per cent sign without two hexadecimal digits
 //	dot-segment         "/./" or "/../", which no URL has when it is requested
-//	cut-by-comment      a "#" right inside a value
+//	cut-by-comment      a "#" inside a value
 //	star-at-end         a final "*" does nothing
 //	star-repeated       "**" is the same as "*"
-//	dollar-inside       "$" that is not last stands for itself
+//	dollar-inside       a "$" that is not last matches a dollar sign
 //	duplicate-rule      the same rule again
 //	overruled           an Allow of the same path wins
-//	redundant           a shorter rule says the same
+//	redundant           a shorter rule has the same effect
 //	bad-delay           a Crawl-delay that is not a number
 //	long-delay          a Crawl-delay of more than a day
 //	bad-rate            a Request-rate that cannot be read
@@ -65,12 +65,12 @@ const maxProblems = 1000
 //	bad-sitemap         a Sitemap that is not an absolute URL
 //	bad-usage           a Content-Usage that is not a dictionary of preferences
 //	bad-signal          a Content-Signal without a statement
-//	bad-license         a License that names nothing
-//	many-licenses       the ninth License: neither it nor what comes after it is read
+//	bad-license         a License without a URL
+//	many-licenses       the ninth License: it and those after it are not read
 //	unsupported         a key that crawlers no longer obey
 //
-// The problems are those of RFC 9309, whatever the dialect of f: Differences
-// says what readers by another text make of it.
+// The problems are those of dialect RFC9309, even if f has another dialect:
+// Differences returns the rules that another dialect reads differently.
 func (f *File) Problems() []Problem {
 	if f.dialect != RFC9309 {
 		over, site := f.over, f.site
@@ -87,7 +87,7 @@ func (f *File) Problems() []Problem {
 	return l.list
 }
 
-// linter walks over a file once.
+// linter collects the problems of a file in one pass.
 type linter struct {
 	file *File
 	list []Problem
@@ -95,10 +95,10 @@ type linter struct {
 	line  int // the current one
 	begin int // where it begins in the text
 
-	agents int            // lines of the current list of agents
+	agents int            // User-agent lines at the beginning of the current group
 	last   int            // the line of the last of them
 	ruled  bool           // a rule has come after them
-	said   bool           // a rule outside was reported
+	early  bool           // rule-outside was reported
 	html   bool           // the file is a page
 	seen   map[string]int // line of each name
 	named  map[string]int // how many groups name it
@@ -106,7 +106,7 @@ type linter struct {
 	rules  []int          // of the current group, in the table of lines
 	ended  []lintGroup
 
-	licenses []string // up to the first that is one too many
+	licenses []string // the first MaxLicensesRead License values, and one more
 }
 
 // A lintGroup is a group that has more than one rule.
@@ -115,7 +115,7 @@ type lintGroup struct {
 	rules []int
 }
 
-// wholeLine stands for an offset where a problem is about all of a line.
+// wholeLine is the offset of a problem that concerns a whole line.
 const wholeLine = -1
 
 // report adds a problem at an offset of the text, or wholeLine.
@@ -145,8 +145,7 @@ func (l *linter) wholeFile() {
 	}
 }
 
-// lines walks over all lines, with the table of those that say something
-// beside it.
+// lines checks all lines, those with an entry in the table and the others.
 func (l *linter) lines() {
 	f, next := l.file, 0
 	for s := newLines(f.text); len(l.list) < maxProblems; {
@@ -173,7 +172,7 @@ func (l *linter) lines() {
 	l.endGroup()
 }
 
-// other looks at a line that says nothing.
+// other checks a line without an entry.
 func (l *linter) other(start, end int) {
 	text := l.file.text[start:end]
 	text, _, _ = strings.Cut(text, "#")
@@ -189,17 +188,17 @@ func (l *linter) other(start, end int) {
 	key = trim(key)
 	if !colon {
 		l.report(at, "unreadable-line", fmt.Sprintf("%s is neither a key with a colon nor a comment", quote(trim(text))),
-			`write "Key: value", or put "#" in front of a remark`)
+			`write "Key: value", or put "#" before a remark`)
 		return
 	}
 	hint := ""
 	if k := nearestKey(key); k != "" {
 		hint = "did you mean " + k + "?"
 	}
-	l.report(at, "unknown-key", quote(key)+" is no key that crawlers know; the line is ignored", hint)
+	l.report(at, "unknown-key", quote(key)+" is not a key that crawlers know; the line is ignored", hint)
 }
 
-// entry looks at a line that says something. End is where it ends.
+// entry checks entry i, on a line that ends at end.
 func (l *linter) entry(i, end int) {
 	f := l.file
 	e := &f.entries[i]
@@ -222,11 +221,11 @@ func (l *linter) entry(i, end int) {
 		l.delay(at, value)
 	case rateLine:
 		if _, ok := parseRate(value); !ok {
-			l.report(at, "bad-rate", quote(value)+" is no rate of requests", `write requests/seconds, for example "1/5"`)
+			l.report(at, "bad-rate", quote(value)+" is not a rate of requests", `write requests/seconds, for example "1/5"`)
 		}
 	case visitLine:
 		if _, ok := parseWindow(value); !ok {
-			l.report(at, "bad-window", quote(value)+" is no part of the day", `write it in UTC as "0600-0845"`)
+			l.report(at, "bad-window", quote(value)+" is not a part of the day", `write it in UTC as "0600-0845"`)
 		}
 	case sitemapLine:
 		l.sitemap(at, value)
@@ -247,7 +246,7 @@ func (l *linter) entry(i, end int) {
 	l.joined(i, end)
 }
 
-// joined looks for records in the value of entry i.
+// joined reports records in the value of entry i.
 func (l *linter) joined(i, end int) {
 	f := l.file
 	e := &f.entries[i]
@@ -258,11 +257,11 @@ func (l *linter) joined(i, end int) {
 	if next == i+1 {
 		return
 	}
-	at, _, _ := joint(f.text, int(e.start), end)
-	l.report(at, "lines-joined", quote(trim(f.text[at:end]))+" stands on the line of another record, few crawlers see it there", "put each record on a line of its own")
+	at, _, _ := findJoined(f.text, int(e.start), end)
+	l.report(at, "lines-joined", quote(trim(f.text[at:end]))+" is on the line of another record; few crawlers see it there", "put each record on a line of its own")
 }
 
-// key looks at how the key of e is written.
+// key checks the spelling of the key of e.
 func (l *linter) key(e *entry) {
 	key := l.keyText(e)
 	at := l.begin
@@ -277,7 +276,7 @@ func (l *linter) key(e *entry) {
 		l.report(at+len(key), "missing-colon", "the colon after "+quote(key)+" is missing", hint)
 	}
 	if e.flags&misspelt != 0 {
-		l.report(at, "misspelt-key", quote(key)+" is not how "+keyName(e.kind)+" is spelt; not every crawler understands it", "write "+keyName(e.kind))
+		l.report(at, "misspelt-key", quote(key)+" is a misspelling of "+keyName(e.kind)+"; not every crawler understands it", "write "+keyName(e.kind))
 	}
 }
 
@@ -294,7 +293,7 @@ func (l *linter) encoding(e *entry) {
 	for i := 0; i < len(value); {
 		r, n := utf8.DecodeRuneInString(value[i:])
 		if r == utf8.RuneError && n == 1 {
-			l.report(int(e.start)+i, "not-utf8", "the value is not in UTF-8, crawlers differ in what they make of it", "save the file as UTF-8, or write the octet as %"+strings.ToUpper(strconv.FormatUint(uint64(value[i]), 16)))
+			l.report(int(e.start)+i, "not-utf8", "the value is not in UTF-8, and crawlers read it differently", "save the file as UTF-8, or write the octet as %"+strings.ToUpper(strconv.FormatUint(uint64(value[i]), 16)))
 			return
 		}
 		i += n
@@ -305,17 +304,17 @@ func (l *linter) delay(at int, value string) {
 	d, ok := parseDelay(value)
 	switch {
 	case !ok:
-		l.report(at, "bad-delay", quote(value)+" is no number of seconds", `write for example "10" or "0.5"`)
+		l.report(at, "bad-delay", quote(value)+" is not a number of seconds", `write for example "10" or "0.5"`)
 	case d > maxKeep:
-		l.report(at, "long-delay", "at a delay of "+d.String()+" hardly anything can be crawled", `to keep a crawler out write "Disallow: /"`)
+		l.report(at, "long-delay", "at a delay of "+d.String()+" hardly anything can be crawled", `to exclude a crawler write "Disallow: /"`)
 	}
 }
 
 func (l *linter) sitemap(at int, value string) {
 	if value == "" {
-		l.report(wholeLine, "bad-sitemap", "the Sitemap line names nothing", "write an absolute URL")
+		l.report(wholeLine, "bad-sitemap", "the Sitemap line has no value", "write an absolute URL")
 	} else if _, err := Locate(value); err != nil {
-		l.report(at, "bad-sitemap", quote(value)+" is no absolute URL", "write it with https:// and the host")
+		l.report(at, "bad-sitemap", quote(value)+" is not an absolute URL", "write it with https:// and the host")
 	}
 }
 
@@ -326,7 +325,7 @@ func (l *linter) license(at int, value string) {
 	case len(l.licenses) > MaxLicensesRead || slices.Contains(l.licenses, value):
 	default:
 		if l.licenses = append(l.licenses, value); len(l.licenses) > MaxLicensesRead {
-			l.report(at, "many-licenses", "permesso reads the first "+strconv.Itoa(MaxLicensesRead)+" license documents, and none from here on", "say all of it in fewer documents")
+			l.report(at, "many-licenses", "permesso reads the first "+strconv.Itoa(MaxLicensesRead)+" license documents, not this one or later ones", "put the terms into fewer documents")
 		}
 	}
 }
@@ -351,7 +350,8 @@ var keyNames = [...]struct {
 	{signalLine, "Content-Signal"}, {licenseLine, "License"},
 }
 
-// nearestKey returns the known key that key is a slip of, "" if there is none.
+// nearestKey returns the known key that is most similar to key, or "" if no
+// key is similar.
 func nearestKey(key string) string {
 	if len(key) > 20 {
 		return ""
@@ -365,8 +365,8 @@ func nearestKey(key string) string {
 	return name
 }
 
-// distance is the number of octets to insert, delete, replace or swap with the
-// next in order to turn a into b.
+// distance returns the number of octets to insert, delete, replace or swap with
+// the next one to turn a into b.
 func distance(a, b string) int {
 	prev, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
@@ -389,7 +389,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// quote shows a piece of the file, not too much of it.
+// quote returns s, a piece of the file, in quotes and clipped.
 func quote(s string) string { return strconv.Quote(clip(s)) }
 
 func clip(s string) string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// agent looks at a User-agent line.
+// agent checks a User-agent line.
 func (l *linter) agent(e *entry) {
 	value, at := l.file.value(e), int(e.start)
 	if l.ruled {
@@ -15,7 +15,7 @@ func (l *linter) agent(e *entry) {
 	token := tokenOf(value)
 	switch {
 	case value == "":
-		l.report(wholeLine, "empty-agent", "the User-agent line names nobody", `write a crawler's product token, or "*" for all`)
+		l.report(wholeLine, "empty-agent", "the User-agent line names no crawler", `write a crawler's product token, or "*" for all`)
 		return
 	case isStar(value):
 		token = "*"
@@ -23,12 +23,12 @@ func (l *linter) agent(e *entry) {
 			l.report(at+1, "bad-agent", quote(value)+` is not "*" for every crawler`, `write "*" alone`)
 		}
 	case token == "":
-		l.report(at, "bad-agent", quote(value)+" can be no crawler's product token", "a token has letters, hyphens and underscores only")
+		l.report(at, "bad-agent", quote(value)+" cannot be a product token", "a token has letters, hyphens and underscores only")
 		return
 	case len(token) < len(value):
 		hint := "write " + token + " alone"
 		if c := value[len(token)]; isDigit(c) || c == '.' {
-			hint = "look up the product token that the crawler looks for"
+			hint = "look up the product token in the crawler's documentation"
 		}
 		l.report(at+len(token), "bad-agent", fmt.Sprintf("%s is read as %s: a product token has letters, hyphens and underscores only", quote(value), quote(token)), hint)
 	}
@@ -42,15 +42,15 @@ func (l *linter) agent(e *entry) {
 	}
 }
 
-// rule looks at one Allow or Disallow line.
+// rule checks an Allow or Disallow line.
 func (l *linter) rule(i int) {
 	f := l.file
 	e := &f.entries[i]
 	value, at := f.value(e), int(e.start)
 	if l.agents == 0 {
-		if !l.said {
-			l.report(wholeLine, "rule-outside", "a rule before the first User-agent line counts for nobody", `put a line such as "User-agent: *" in front of it`)
-			l.said = true
+		if !l.early {
+			l.report(wholeLine, "rule-outside", "a rule before the first User-agent line applies to no crawler", `put a line such as "User-agent: *" before it`)
+			l.early = true
 		}
 		return
 	}
@@ -64,25 +64,25 @@ func (l *linter) rule(i int) {
 }
 
 func (l *linter) path(e *entry, value string, at int) {
-	what := "crawlers that know better add the slash, others ignore the line"
+	what := "some crawlers add the slash, others ignore the line"
 	if e.kind == allowLine {
 		what = "the line is ignored"
 	}
 	switch {
 	case strings.Contains(value, "://") && value[0] != '/' && value[0] != '*':
-		l.report(at, "absolute-url", "a path is wanted, not a URL; most crawlers never match it", "write the path alone; each host has its own robots.txt")
+		l.report(at, "absolute-url", "the value is a URL, not a path; most crawlers never match it", "write only the path; each host has its own robots.txt")
 	case value[0] != '/' && value[0] != '*':
 		l.report(at, "no-slash", "the path does not begin with a slash; "+what, "write /"+clip(value))
 	}
 	if i := strings.IndexAny(value, " \t"); i >= 0 {
-		l.report(at+i, "blank-in-path", "no URL has a blank in it", "write %20 for a blank; put each path on a line of its own")
+		l.report(at+i, "blank-in-path", "a URL contains no blanks", "write %20 for a blank; put each path on a line of its own")
 	}
 	for i := 0; i < len(value); i++ {
 		if value[i] != '%' {
 			continue
 		}
 		if _, ok := escapeAt(value, i); !ok {
-			l.report(at+i, "bad-escape", `"%" is not followed by two hexadecimal digits`, `write %25 for a "%" that means itself`)
+			l.report(at+i, "bad-escape", `"%" is not followed by two hexadecimal digits`, `write %25 for a per cent sign`)
 			break
 		}
 	}
@@ -97,21 +97,21 @@ func (l *linter) path(e *entry, value string, at int) {
 func (l *linter) wildcards(value string, at int) {
 	n := len(value)
 	if i := strings.Index(value, "**"); i >= 0 {
-		l.report(at+i, "star-repeated", `"**" matches what "*" does`, `write "*" once`)
+		l.report(at+i, "star-repeated", `"**" matches the same as "*"`, `write "*" once`)
 	}
 	if n > 2 && value[n-1] == '*' && value[n-2] != '*' && value[n-2] != '$' {
-		l.report(at+n-1, "star-at-end", `a final "*" does nothing, every rule matches what begins with it`, "leave it out")
+		l.report(at+n-1, "star-at-end", `a final "*" has no effect: every rule matches all that begins with it`, "leave it out")
 	}
 	if i := strings.IndexByte(value, '$'); i >= 0 && i < n-1 {
-		l.report(at+i, "dollar-inside", `"$" marks the end only as the last character, here it stands for itself`, `write %24 if that is meant`)
+		l.report(at+i, "dollar-inside", `"$" marks the end only as the last character; here it matches a dollar sign`, `write %24 if that is meant`)
 	}
 }
 
-// endGroup looks at the rules of the group that ends.
+// endGroup ends the current group and keeps its rules for groups.
 func (l *linter) endGroup() {
 	if l.agents > 0 && !l.ruled {
 		l.line = l.last
-		l.report(wholeLine, "agent-without-rule", "the group has no rule, so everything is allowed to whom it names", `if that is meant, say so with "Disallow:"`)
+		l.report(wholeLine, "agent-without-rule", "the group has no rule, so everything is allowed to the crawlers it names", `if that is meant, write an empty "Disallow:"`)
 	}
 	if len(l.rules) > 1 {
 		l.ended = append(l.ended, lintGroup{l.names, l.rules})
@@ -119,9 +119,9 @@ func (l *linter) endGroup() {
 	l.agents, l.ruled, l.rules, l.names = 0, false, nil, nil
 }
 
-// groups compares the rules within each group. Where one of its names has
-// other groups, too, the rules of all of them count together: what looks
-// redundant in one may then make a difference.
+// groups compares the rules within each group. If one of its names has other
+// groups, too, the rules of all of them are combined: a rule that is redundant
+// in one group may then have an effect.
 func (l *linter) groups() {
 	for _, g := range l.ended {
 		alone := true
@@ -134,8 +134,8 @@ func (l *linter) groups() {
 	}
 }
 
-// compare reports rules of one group that make no difference; alone says that
-// no other group counts with it.
+// compare reports the rules of one group that have no effect. alone says that
+// the group is not combined with others.
 func (l *linter) compare(rules []int, alone bool) {
 	f := l.file
 	var b builder
@@ -167,8 +167,8 @@ func (l *linter) compare(rules []int, alone bool) {
 		return
 	}
 	set := b.build(RFC9309)
-	// Of the rules with wildcards only the first of each access can matter:
-	// they stand in the order in which they decide.
+	// The rules with wildcards are sorted by falling rank, so only the first of
+	// each access matters.
 	var first [2]*rank
 	for k := len(set.wilds) - 1; k >= 0; k-- {
 		r := &set.wilds[k].rank
@@ -194,9 +194,9 @@ func accessKey(text string, allow bool) string {
 }
 
 // redundant reports a literal that an Allow of the same text overrules, or that
-// says what the longest rule it begins with says already. No other rule may
-// come between the two: the longer of an Allow and a Disallow decides. opposite
-// is the first rule with a wildcard that says the contrary, nil if none does.
+// has the access of the longest other literal it begins with. It is needed if a
+// wildcard rule of the opposite access outranks that other literal: opposite is
+// the highest rank of these rules, nil if there are none.
 func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	f := l.file
 	lit := &set.literals[i]
@@ -219,7 +219,7 @@ func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 }
 
 // reportRule reports a problem of a rule that is not on the current line. It is
-// called when all lines were looked at.
+// called after all lines were checked.
 func (l *linter) reportRule(e *entry, code, message, hint string) {
 	l.line = int(e.line)
 	l.begin = strings.LastIndexAny(l.file.text[:e.start], "\r\n") + 1

@@ -150,8 +150,8 @@ func TestProblemsAreBounded(t *testing.T) {
 // What is said of a name depends on what follows the token.
 func TestHintsOfNames(t *testing.T) {
 	for value, want := range map[string]string{
-		"MJ12bot":      "look up the product token that the crawler looks for",
-		"wrenbot.news": "look up the product token that the crawler looks for",
+		"MJ12bot":      "look up the product token in the crawler's documentation",
+		"wrenbot.news": "look up the product token in the crawler's documentation",
 		"wrenbot/1.0":  "write wrenbot alone",
 		"wrenbot news": "write wrenbot alone",
 	} {

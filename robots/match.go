@@ -5,28 +5,28 @@ import (
 	"unsafe"
 )
 
-// stackTarget is the length of a target up to which its normal form, at worst
-// three times as long, fits into buffers on the stack.
+// stackTarget is the length of the longest target that is normalised in buffers
+// on the stack. The normal form is at most three times as long.
 const stackTarget = 500
 
-// Match returns the verdict for a target: the path and query of a URL as it
-// goes over the wire, as Target returns it. It needs time linear in the
+// Match returns the verdict for a target: the path and query of a URL as they
+// are sent in a request, as Target returns them. It needs time linear in the
 // length of the rules and of target, and does not allocate unless target is
 // unusually long and not in normal form.
 //
-// In dialect RFC9309 the longest matching rule decides, Allow where two are
-// equally long, and what no rule matches is allowed; /robots.txt always is
+// In dialect RFC9309 the longest matching rule decides, and Allow if two are
+// equally long. A target that no rule matches is allowed; /robots.txt always is
 // (RFC 9309, 2.2.2). "*" matches any octets and a final "$" the end (2.2.3).
 // Rule and target are compared in one normal form, see the package
-// documentation. For a Disallow rule the form that RFC 9309 gives in its table,
-// with the reserved octets of the query escaped, counts as the same.
+// documentation. A Disallow rule also matches if reserved octets of the query
+// are escaped on one side only, as in the table of RFC 9309.
 //
 // In dialect Koster1996 the first matching rule decides and only the path is
 // matched (3.2.2).
 //
-// A target begins with a slash. What does not, such as a whole URL or an empty
-// string, is disallowed with the reason NoTarget, whatever the rules are: use
-// MatchURL for a URL. The zero Group defers.
+// A target begins with a slash. Any other string, such as a whole URL or an
+// empty string, is disallowed with the reason NoTarget: use MatchURL for a URL.
+// The zero Group defers.
 func (g *Group) Match(target string) Verdict {
 	if target == "" || target[0] != '/' {
 		return Verdict{Access: Disallow, Reason: NoTarget}
@@ -50,11 +50,11 @@ func (g *Group) Match(target string) Verdict {
 	return g.matchRaw(target, make([]byte, 0, 3*len(target)), nil)
 }
 
-// MatchURL returns the verdict for a URL, or for a path and query: Match of what
-// Target makes of it. What Target refuses is disallowed with the reason
-// NoTarget. So is, with the reason OtherSite, a URL of another site than the
-// one whose robots.txt this is, as far as that is known: to ParseFor or to a
-// Snapshot. Sites are compared as Locate writes them.
+// MatchURL returns the verdict for a URL, or for a path and query: that of Match
+// for the result of Target. If Target returns an error, the URL is disallowed
+// with the reason NoTarget. A URL of another site than that of the robots.txt is
+// disallowed with the reason OtherSite, if the site is known (from ParseFor or a
+// Snapshot). Sites are compared in the form that Locate returns.
 func (g *Group) MatchURL(rawURL string) Verdict {
 	target, err := Target(rawURL)
 	if err != nil {
@@ -89,7 +89,8 @@ func (g *Group) matchFixed(target string) Verdict {
 	return *g.fixed
 }
 
-// matchRaw brings target into the form of the dialect. Buf has room for it.
+// matchRaw matches a target that may not be in the form of the dialect. buf has
+// capacity for the normal form.
 func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 	switch g.rules.dialect {
 	case Google:
@@ -112,7 +113,7 @@ func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 		return Verdict{Access: Allow, Reason: RobotsFile}
 	}
 	best := g.rules.match(view(buf), false)
-	// What the query escapes may be what a Disallow rule writes plainly.
+	// A Disallow rule may contain unescaped what the query has escaped.
 	if q := strings.IndexByte(view(buf), '?'); q >= 0 && strings.IndexByte(view(buf[q:]), '%') >= 0 {
 		if spare == nil {
 			spare = make([]byte, 0, len(buf))
@@ -125,10 +126,10 @@ func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 }
 
 // view returns b as a string without copying it. The string must not be used
-// after b is written again, nor kept.
+// after b is changed.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// verdict makes a verdict of the rank that decided; 0 means none.
+// verdict returns the verdict for the rank that decided; 0 means that no rule did.
 func (g *Group) verdict(best rank) Verdict {
 	if best == 0 {
 		if g.line == 0 {
@@ -148,8 +149,8 @@ func (g *Group) verdict(best rank) Verdict {
 	return v
 }
 
-// match returns the highest rank of the rules that match target, of the
-// Disallow rules only if asked; 0 if none does.
+// match returns the highest rank of the rules that match target, or 0 if none
+// does. If disallow is true, only Disallow rules are considered.
 func (s *ruleSet) match(target string, disallow bool) rank {
 	best := s.matchLiteral(target, disallow)
 	n := len(s.wilds)
@@ -187,12 +188,11 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 	return best
 }
 
-// longest returns the index of the longest literal that target begins with,
+// longest returns the index of the longest literal that target begins with, or
 // -1 if there is none.
 //
-// The last literal that sorts at or before target has every literal that
-// target begins with among its own prefixes, so their chain is all there is to
-// look at.
+// Every literal that target begins with is also a prefix of the last literal
+// that sorts at or before target, so the chain of that literal contains it.
 func (s *ruleSet) longest(target string) int32 {
 	key := keyOf(target)
 	lo, hi := 0, len(s.keys)
@@ -212,7 +212,8 @@ func (s *ruleSet) longest(target string) int32 {
 	if strings.HasPrefix(target, l.text) {
 		return i
 	}
-	// The two differ somewhere, so their common part is what counts.
+	// The literal differs from target after n octets: take its longest prefix
+	// of at most n octets.
 	n := 0
 	for n < len(l.text) && l.text[n] == target[n] {
 		n++
@@ -223,9 +224,9 @@ func (s *ruleSet) longest(target string) int32 {
 	return i
 }
 
-// matches reports whether w matches target. Each segment is taken where it is
-// found first, which leaves the most for the rest, so nothing is ever tried
-// twice.
+// matches reports whether w matches target. Each segment is matched at its first
+// occurrence, which leaves the most octets for the others, so there is no
+// backtracking.
 func (s *ruleSet) matches(w *wildcard, target string) bool {
 	segs := s.segments[w.first:w.last]
 	if !strings.HasPrefix(target, segs[0]) {

@@ -5,27 +5,27 @@ import (
 	"unicode/utf8"
 )
 
-// The normal form of dialect RFC9309, made by one function for rules and
-// URLs, so that octets can be compared (RFC 9309, 2.2.2; RFC 3986, 6.2.2):
+// The normal form of dialect RFC9309. One function makes it for rules and URLs,
+// so that octets can be compared (RFC 9309, 2.2.2; RFC 3986, 6.2.2):
 //
 //   - an escaped unreserved octet is decoded, once;
 //   - the hexadecimal digits of other escapes are upper-cased;
-//   - octets that cannot stand in a URL (blanks, controls, non-ASCII and
+//   - octets that a URL cannot contain (blanks, controls, non-ASCII and
 //     "<>\^`{|}) are escaped;
-//   - reserved octets stay as they are, so %2F is no slash;
+//   - reserved octets stay as they are, so %2F is not a slash;
 //   - a per cent sign without two hexadecimal digits is an ordinary octet;
-//   - "*" and "$" that mean themselves are escaped, so that %2A and %24 in a
-//     rule match them (2.2.3);
+//   - literal "*" and "$" are escaped, so that %2A and %24 in a rule match them
+//     (2.2.3);
 //   - in a URL, dot segments are removed after decoding: /a/%2e%2e/b is /b.
 
-// class says what normalisation does with an octet that is not escaped.
+// class says how normalisation treats an octet that is not escaped.
 type class uint8
 
 const (
 	plain    class = 0
-	escaped  class = 1 << iota // cannot stand in a URL as it is
-	special                    // "%" and "$": depends on what follows
-	star                       // "*": depends on whether it stands in a pattern
+	escaped  class = 1 << iota // not permitted in a URL
+	special                    // "%" and "$": depends on the octets after it
+	star                       // "*": depends on whether it is in a pattern
 	reserved                   // RFC 3986, 2.2
 	unreserved
 )
@@ -50,12 +50,12 @@ var classes = func() (t [256]class) {
 }()
 
 // isNormal reports whether s, a path and query, is in normal form already, as
-// most URLs are. It may report false for one that is.
+// most URLs are. It may return false for a URL that is in normal form.
 func isNormal(s string) bool {
 	return classesOf(s)&(escaped|special|star) == 0 && !strings.Contains(s, "/.")
 }
 
-// classesOf returns the classes of all octets of s.
+// classesOf returns the union of the classes of the octets of s.
 func classesOf(s string) class {
 	var seen class
 	for len(s) >= 8 {
@@ -82,7 +82,8 @@ func unhex(c byte) byte {
 	return lower(c) - 'a' + 10
 }
 
-// escapeAt reports whether a valid escape begins at s[i], and its octet.
+// escapeAt returns the octet of the escape that begins at s[i], and whether a
+// valid one begins there.
 func escapeAt(s string, i int) (c byte, ok bool) {
 	if i+2 < len(s) && s[i] == '%' && isHex(s[i+1]) && isHex(s[i+2]) {
 		return unhex(s[i+1])<<4 | unhex(s[i+2]), true
@@ -93,9 +94,9 @@ func escapeAt(s string, i int) (c byte, ok bool) {
 // appendNormal appends the normal form of s to dst. In a pattern "*" is a
 // wildcard and stays. Dot segments are left alone.
 func appendNormal(dst []byte, s string, pattern bool) []byte {
-	// An octet decoded right behind a literal per cent sign could become part
-	// of a new escape; such an octet stays escaped, so that the form is
-	// stable. loose counts the octets for which that can still happen.
+	// An octet decoded right after a literal per cent sign could become part
+	// of a new escape. Such an octet stays escaped, so that the form is
+	// stable. loose counts the following octets for which that can happen.
 	loose := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -145,9 +146,9 @@ func hasDots(s string) bool {
 	return false
 }
 
-// removeDots removes the dot segments of the path of s, in place, as RFC
-// 3986, 5.2.4, does. If whole is false, the last segment is left as it is:
-// a rule ends anywhere, and "/." begins "/.git".
+// removeDots removes the dot segments of the path of s, in place (RFC 3986,
+// 5.2.4). If whole is false, it leaves the last segment as it is: s is then a
+// rule, whose last segment may be incomplete, as "/." for "/.git".
 func removeDots(s []byte, whole bool) []byte {
 	end := 0
 	for end < len(s) && s[end] != '?' {
@@ -188,9 +189,9 @@ func removeDots(s []byte, whole bool) []byte {
 }
 
 // appendLoose appends s, a normal form, with the escaped reserved octets of
-// its query decoded, and reports whether that changed anything. RFC 9309's
-// table escapes ":" and "/" in a query where its text would keep them; this
-// is the form in which both spellings are one.
+// its query decoded, and reports whether any was decoded. The table of RFC 9309
+// escapes ":" and "/" in a query, although its text would keep them; in this
+// form both spellings are equal.
 func appendLoose(dst []byte, s string) (out []byte, changed bool) {
 	query := false
 	for i := 0; i < len(s); i++ {
@@ -212,8 +213,8 @@ func appendLoose(dst []byte, s string) (out []byte, changed bool) {
 	return dst, changed
 }
 
-// appendGoogle appends the form in which google/robotstxt keeps a pattern:
-// escapes upper-cased, non-ASCII octets escaped, nothing else.
+// appendGoogle appends s in the form in which google/robotstxt keeps a pattern:
+// escapes are upper-cased and non-ASCII octets are escaped.
 func appendGoogle(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if _, ok := escapeAt(s, i); ok {
@@ -228,9 +229,9 @@ func appendGoogle(dst []byte, s string) []byte {
 	return dst
 }
 
-// appendKoster appends the form in which the draft of 1996 compares paths:
-// every escape is decoded but that of the slash (3.2.2). A per cent sign that
-// means itself is kept as %25, lest it be taken for part of an escape.
+// appendKoster appends s in the form in which the draft of 1996 compares paths:
+// every escape is decoded except that of the slash (3.2.2). A literal per cent
+// sign becomes %25, so that it is not read as part of an escape.
 func appendKoster(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		o, ok := escapeAt(s, i)
@@ -250,8 +251,8 @@ func appendKoster(dst []byte, s string) []byte {
 	return dst
 }
 
-// appendLatin1 appends s with its bytes that are not UTF-8 read as ISO 8859-1. RFC
-// 9309, 2.2.2, permits to bridge such a mismatch.
+// appendLatin1 appends s with its bytes that are not UTF-8 decoded as ISO 8859-1. RFC
+// 9309, 2.2.2, lets crawlers resolve such a mismatch of encodings.
 func appendLatin1(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])

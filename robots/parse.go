@@ -3,34 +3,33 @@ package robots
 import "strings"
 
 const (
-	// MaxBytes is how much of a file is read: 500 KiB, the least that RFC
-	// 9309, 2.5, permits and what Google's page names. What lies beyond is
-	// ignored, the file still counts.
+	// MaxBytes is the number of bytes of a file that are read: 500 KiB, the
+	// smallest limit that RFC 9309, 2.5, permits and the limit on Google's
+	// page. The rest of a longer file is ignored.
 	MaxBytes = 512000
 
-	// MaxLine is how many bytes of a line are read, the limit of
+	// MaxLine is the number of bytes of a line that are read, the limit of
 	// google/robotstxt. In dialect RFC9309 a longer line counts only if it
-	// is a Disallow, which then blocks more than was written.
+	// is a Disallow, which then blocks more than its full path would.
 	MaxLine = 16663
 )
 
 // File is a parsed robots.txt. It is immutable and safe for concurrent use. The
-// zero File says nothing: its groups defer.
+// groups of the zero File defer.
 //
-// A File keeps the text and one table of the lines that say something; the
-// rules of a crawler are compiled by Group, so what other crawlers are told
-// costs nothing.
+// A File keeps the text and one table of the lines with a known key. Group
+// compiles the rules of one crawler; the rules of others are not compiled.
 type File struct {
 	text    string
 	site    string  // scheme://authority/ the file is for; "" if unknown
 	entries []entry // never nil in a file that was parsed
 	dialect Dialect
 	over    bool // the body was longer than MaxBytes
-	cut     bool // the text ends in a line that goes on beyond MaxBytes
+	cut     bool // the last line continues beyond MaxBytes
 	utf16   bool
 }
 
-// entry is a line that says something: its value is text[start:end].
+// entry is a line with a known key; its value is text[start:end].
 type entry struct {
 	start, end uint32
 	line       int32
@@ -41,25 +40,25 @@ type entry struct {
 type flag uint8
 
 const (
-	misspelt   flag = 1 << iota // the key is a misspelling that is let pass
-	noColon                     // white space stands for the colon
-	cutLine                     // the line goes on beyond a limit
-	cutNUL                      // the line goes on beyond a NUL byte
-	joinedLine                  // the record stands in the value of another
+	misspelt   flag = 1 << iota // the key is an accepted misspelling
+	noColon                     // white space in place of the colon
+	cutLine                     // the line continues beyond a limit
+	cutNUL                      // the line continues after a NUL byte
+	joinedLine                  // the record is in the value of another
 )
 
-// Parse reads a robots.txt file. It never fails: a line that cannot be read
-// is skipped, never the file (RFC 9309, 2.3.1.5). Body is copied.
+// Parse parses a robots.txt file. It never fails: it skips a line that cannot
+// be read, not the whole file (RFC 9309, 2.3.1.5). It copies body.
 //
-// Parse reads at most MaxBytes of body; dialect Google reads all of it, as
-// the library does, so limit what you pass there.
+// Parse reads at most MaxBytes of body. In dialect Google it reads all of body,
+// as the library does: limit its length before the call.
 func Parse(body []byte, d Dialect) *File {
 	return parse(body, "", d, false)
 }
 
-// ParseFor is Parse for a caller who knows where the file is from: robotsURL
-// is its URL, such as Locate returns. Relative Sitemap lines can then be
-// resolved, and rules written as absolute URLs count for their own site only.
+// ParseFor is like Parse for a file whose URL is known: robotsURL, in the form
+// that Locate returns. Relative Sitemap lines are then resolved, and rules
+// written as absolute URLs count for their own site only.
 func ParseFor(robotsURL string, body []byte, d Dialect) *File {
 	return parse(body, robotsURL, d, false)
 }
@@ -72,7 +71,7 @@ func parse(body []byte, robotsURL string, d Dialect, cut bool) *File {
 		}
 	}
 	if d != Google && len(body) > MaxBytes {
-		// A line that ends exactly at the limit is whole.
+		// A line that ends exactly at the limit is not cut.
 		f.over, f.cut = true, body[MaxBytes] != '\n' && body[MaxBytes] != '\r'
 		body = body[:MaxBytes]
 	}
@@ -81,15 +80,15 @@ func parse(body []byte, robotsURL string, d Dialect, cut bool) *File {
 	return f
 }
 
-// decode returns the text of body, and skips a byte order mark. RFC 9309
-// wants UTF-8 (2.3); in that dialect UTF-16 is read, too, with a mark or
-// without, since the owner's rules would be lost otherwise.
+// decode returns the text of body without a byte order mark. RFC 9309 requires
+// UTF-8 (2.3). Dialect RFC9309 also reads UTF-16, with or without a mark:
+// otherwise the owner's rules would be lost.
 func (f *File) decode(body []byte) string {
 	if unit, mark := utf16Of(body); unit != nil && f.dialect == RFC9309 {
 		f.utf16 = true
 		return decodeUTF16(body[mark:], unit)
 	}
-	// Pieces of a UTF-8 mark are skipped like the whole one.
+	// An incomplete UTF-8 mark is skipped, too.
 	const mark = "\xEF\xBB\xBF"
 	n := 0
 	for n < len(mark) && n < len(body) && body[n] == mark[n] {
@@ -105,8 +104,8 @@ type scanner struct {
 	nul, hash finder
 }
 
-// scan fills the table of lines. Every line that says something has a colon,
-// but for the rare one that lacks it, so one allocation is the rule.
+// scan fills the table of lines. Nearly every line with a known key has a colon,
+// so the table is usually allocated once.
 func (f *File) scan() {
 	f.entries = make([]entry, 0, min(strings.Count(f.text, ":"), len(f.text)/5)+1)
 	s := scanner{lines: newLines(f.text), file: f, nul: finder{0, -1}, hash: finder{'#', -1}}
@@ -130,7 +129,7 @@ func (f *File) scan() {
 			continue
 		}
 		if n := len(f.entries); e.kind == blankLine && (n == 0 || f.entries[n-1].kind == blankLine) {
-			continue // one blank line separates as well as many
+			continue // several blank lines are like one
 		}
 		f.entries = append(f.entries, e)
 		if f.dialect == RFC9309 && e.kind != allowLine && e.kind != disallowLine {
@@ -139,15 +138,15 @@ func (f *File) scan() {
 	}
 }
 
-// read reads text[start:end] into e, and reports whether it says something.
+// read reads text[start:end] into e, and reports whether the line has a known key.
 func (s *scanner) read(e *entry, start, end int) bool {
 	d, text := s.file.dialect, s.text
 	if d == Koster1996 && trim(text[start:end]) == "" {
 		e.kind = blankLine
 		return true
 	}
-	// A NUL ends a line as it ends a C string, which is what google/robotstxt
-	// has; a comment ends it anyway, and then nothing was lost.
+	// A NUL ends the line, since google/robotstxt keeps it in a C string. If a
+	// comment begins before the cut, no part of the value was lost.
 	if i := s.nul.cut(text, start, end); i < end {
 		end = i
 		e.flags |= cutNUL
@@ -185,8 +184,8 @@ func (s *scanner) read(e *entry, start, end int) bool {
 	return true
 }
 
-// twoWords returns where the blank stands in a line of exactly two words, and
-// -1 for any other line. People forget the colon.
+// twoWords returns the index of the first blank in a line of exactly two words,
+// or -1 for any other line. Owners forget the colon.
 func twoWords(s string) int {
 	sep := strings.IndexAny(s, " \t")
 	if sep < 0 || strings.ContainsAny(strings.TrimLeft(s[sep:], " \t"), " \t") {

@@ -8,8 +8,8 @@ import (
 // builder collects the rules of a group.
 type builder struct {
 	patterns []pattern
-	arena    []byte // the texts that are not in the file as they are
-	spare    []byte // for a value with its slash, and for a path without dots
+	arena    []byte // the texts that differ from the text of the file
+	spare    []byte // buffer for a value with its slash, and for a path without dot segments
 	latin1   []byte
 }
 
@@ -22,15 +22,16 @@ type pattern struct {
 	anchored   bool
 }
 
-// here returns the place in the arena where the next text begins.
+// here returns the offset in the arena at which the next text begins.
 func (b *builder) here() int32 { return int32(len(b.arena)) }
 
-// add takes the rule on line e. Rules that match nothing are left out.
+// add adds the rule of e. Rules that match nothing are left out.
 func (b *builder) add(f *File, e *entry, index int) {
 	value, allow := f.value(e), e.kind == allowLine
 	if value == "" {
-		// An empty pattern is the weakest of all and allows what is allowed
-		// anyway (RFC 9309, 2.2.2; the standard of 1994: allow all).
+		// An empty pattern has no effect: it has the lowest rank, and allows
+		// only what is allowed without it (RFC 9309, 2.2.2; the standard of
+		// 1994: allow all).
 		return
 	}
 	switch f.dialect {
@@ -43,8 +44,8 @@ func (b *builder) add(f *File, e *entry, index int) {
 	}
 }
 
-// addRFC takes a rule by RFC 9309. An Allow counts only if it is beyond doubt;
-// a Disallow counts in every reading that makes sense.
+// addRFC adds a rule by RFC 9309. An Allow counts only if it is unambiguous; a
+// Disallow counts in every plausible reading.
 func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index int) {
 	rooted := value[0] == '/' || value[0] == '*'
 	if allow {
@@ -65,7 +66,7 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 	}
 	p := b.patterns[i]
 	if p.text != "" {
-		return // nothing in it has another reading
+		return // the value is in normal form: it has no other reading
 	}
 	b.loosen(p)
 	if !utf8.ValidString(value) {
@@ -82,7 +83,7 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 // loosen adds p with the reserved octets of its query unescaped, if it has
 // escaped ones.
 func (b *builder) loosen(p pattern) {
-	text := view(b.arena[p.start:p.end]) // what is appended leaves it alone
+	text := view(b.arena[p.start:p.end]) // appending to the arena does not change it
 	q := strings.IndexByte(text, '?')
 	if q < 0 || strings.IndexByte(text[q:], '%') < 0 {
 		return
@@ -96,8 +97,8 @@ func (b *builder) loosen(p pattern) {
 	b.patterns = append(b.patterns, p)
 }
 
-// normal adds the pattern of value in the normal form of RFC 9309. If value is
-// not a piece of the file, it is copied.
+// normal adds the pattern of value in the normal form of RFC 9309. copied is
+// true if value is not a piece of the file: then its text goes into the arena.
 func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	p := pattern{}
 	body := value
@@ -123,9 +124,10 @@ func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	b.patterns = append(b.patterns, p)
 }
 
-// resolve removes the dot segments of a Disallow pattern, as they are removed
-// from every URL. It leaves alone what follows a wildcard, the last segment,
-// which may go on, and a pattern that would close the whole site.
+// resolve removes the dot segments of a Disallow pattern, since they are removed
+// from every URL. It does not change the part after a wildcard or the last
+// segment, which may be incomplete, nor a pattern that would then block the
+// whole site.
 func (b *builder) resolve(p *pattern) {
 	text := view(b.arena[p.start:p.end])
 	head, rest := text, ""
@@ -144,10 +146,10 @@ func (b *builder) resolve(p *pattern) {
 	p.end = b.here()
 }
 
-// ownPath makes a path of a Disallow value that begins with neither "/" nor
-// "*". An absolute URL counts for its own site, any other value had its slash
-// forgotten. Where the site of the file is not known, a URL of a whole site is
-// left out too: files in the wild name other sites in that way.
+// ownPath returns the path for a Disallow value that begins with neither "/" nor
+// "*". An absolute URL counts for its own site; any other value is a path whose
+// slash was forgotten. If the site of the file is not known, the URL of a whole
+// site does not count either, because real files name other sites in that way.
 func (b *builder) ownPath(f *File, value string) (path string, ok bool) {
 	i := strings.Index(value, "://")
 	if i <= 0 || strings.ContainsAny(value[:i], "/?*") {
@@ -170,10 +172,10 @@ func afterScheme(u string) string {
 	return rest
 }
 
-// addGoogle takes a rule as google/robotstxt does.
+// addGoogle adds a rule as google/robotstxt does.
 func (b *builder) addGoogle(value string, allow bool, index int) {
 	if value[0] != '/' && value[0] != '*' {
-		return // no path begins with anything else
+		return // it cannot match: every path begins with a slash
 	}
 	p := pattern{start: b.here()}
 	b.arena = appendGoogle(b.arena, value)
@@ -189,7 +191,7 @@ func (b *builder) addGoogle(value string, allow bool, index int) {
 	if !allow {
 		return
 	}
-	// Allow: /x/index.htm(l) stands for the directory too.
+	// Allow: /x/index.htm(l) also allows the directory /x/.
 	text := string(b.arena[p.start:p.end])
 	if i := strings.LastIndexByte(text, '/'); i >= 0 && strings.HasPrefix(text[i:], "/index.htm") {
 		q := pattern{start: p.start, end: p.start + int32(i) + 1, anchored: true, wild: true}
@@ -198,8 +200,8 @@ func (b *builder) addGoogle(value string, allow bool, index int) {
 	}
 }
 
-// addKoster takes a rule as the draft of 1996 does: no wildcards, and the
-// order of the lines is all that counts.
+// addKoster adds a rule by the draft of 1996: there are no wildcards, and only
+// the order of the lines counts.
 func (b *builder) addKoster(value string, index int) {
 	p := pattern{start: b.here(), rank: newRank(0, false, index)}
 	if value[0] != '/' {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Preferences is what a site says about the use of what it serves. It never
-// changes whether a URL may be requested. The zero value states nothing.
+// Preferences are the statements of a site about the use of its pages. They never
+// change whether a URL may be requested. The zero value states nothing.
 type Preferences []Preference
 
 // Preference is one statement.
@@ -16,9 +16,9 @@ type Preference struct {
 	Line    int    // of robots.txt; 0 for a header field
 }
 
-// Stated returns what is said about a use, and whether anything is. Of several
-// statements the most restrictive counts; what is not stated stays unknown.
-// "ai-train" (Content-Signal) and "train-ai" (Content-Usage) are one use.
+// Stated returns whether a use is granted, and whether any statement is about
+// it. Of several statements the most restrictive counts. "ai-train"
+// (Content-Signal) and "train-ai" (Content-Usage) are the same use.
 func (p Preferences) Stated(use string) (granted, stated bool) {
 	granted = true
 	for _, s := range p {
@@ -30,13 +30,13 @@ func (p Preferences) Stated(use string) (granted, stated bool) {
 	return granted && stated, stated
 }
 
-// Merge returns what p and o say together.
+// Merge returns the statements of p and o.
 func (p Preferences) Merge(o Preferences) Preferences {
 	return append(slices.Clip(p), o...)
 }
 
-// String returns the statements as a Content-Usage field would carry them, for
-// example "train-ai=n, search=y"; "" if there are none.
+// String returns the statements in the form of a Content-Usage field, for
+// example "train-ai=n, search=y", or "" if there are none.
 func (p Preferences) String() string {
 	var b strings.Builder
 	for i, s := range p {
@@ -64,21 +64,22 @@ func sameUse(a, b string) bool {
 }
 
 // HeaderPreferences reads the values of the Content-Usage fields of an answer,
-// one element for each field line, as draft-ietf-aipref-attach has them: one
-// dictionary of RFC 9651, of which nothing counts if any part cannot be read.
+// one element for each field line. Together they are one dictionary of RFC 9651
+// (draft-ietf-aipref-attach). If any part cannot be read, it returns nil.
 func HeaderPreferences(values []string) Preferences {
 	p, _ := parseUsage(strings.Join(values, ","), 0)
 	return p
 }
 
-// Preferences returns what the file says about the use of what target, a path
-// and query, serves: the Content-Usage lines (draft-ietf-aipref-attach) and
+// Preferences returns the statements of the file about the use of target, a path
+// and query: those of the Content-Usage lines (draft-ietf-aipref-attach) and
 // the Content-Signal lines of the group. A line may begin with a path pattern,
 // which is matched as in Allow and Disallow; a line without one is about
-// everything. Of the lines of each kind the longest pattern decides, and equally
-// long ones count together. A line before the first group belongs to each group.
+// every target. Of the lines of each kind the one with the longest pattern
+// decides, and equally long ones are combined. A line before the first group
+// belongs to each group.
 //
-// Nothing is said about what may not be requested: ask Match first.
+// The statements do not say whether target may be requested: call Match first.
 func (g *Group) Preferences(target string) Preferences {
 	var all Preferences
 	for _, k := range [...]kind{usageLine, signalLine} {
@@ -126,7 +127,7 @@ func cutPath(value string) (path, list string) {
 }
 
 // patternMatches reports whether a pattern in the form of RFC 9309 matches a
-// target, and the length that makes it more or less specific.
+// target, and returns the length of the pattern in normal form.
 func patternMatches(value, target string) (length int, ok bool) {
 	if value == "/" {
 		return 1, true
@@ -138,8 +139,8 @@ func patternMatches(value, target string) (length int, ok bool) {
 	return length, set.match(normalTarget(target), false) != 0
 }
 
-// normalTarget returns the normal form of a target in which rules of dialect
-// RFC9309 are matched.
+// normalTarget returns a target in the normal form of dialect RFC9309, with a
+// leading slash.
 func normalTarget(target string) string {
 	if target == "" || target[0] != '/' {
 		target = "/" + target
@@ -154,8 +155,8 @@ func normalTarget(target string) string {
 	return string(b)
 }
 
-// parseUsage reads a dictionary of preferences. Labels with a value other
-// than the tokens y and n state nothing.
+// parseUsage reads a dictionary of preferences, and reports whether it could be
+// read. Labels with a value other than the tokens y and n state nothing.
 func parseUsage(list string, line int) (Preferences, bool) {
 	type stated struct {
 		Preference
@@ -168,7 +169,7 @@ func parseUsage(list string, line int) (Preferences, bool) {
 	if !ok {
 		return nil, false
 	}
-	// A key that comes again replaces what it said before (RFC 9651, 4.2.2).
+	// A repeated key replaces the earlier one (RFC 9651, 4.2.2).
 	var p Preferences
 	later := make(map[string]bool, len(all))
 	for i := len(all) - 1; i >= 0; i-- {
@@ -184,14 +185,14 @@ func parseUsage(list string, line int) (Preferences, bool) {
 }
 
 // HeaderSignals reads the values of the Content-Signal fields of an answer, one element
-// for each field line. What cannot be read states nothing.
+// for each field line. An item that cannot be read is ignored.
 func HeaderSignals(values []string) Preferences {
 	return parseSignal(strings.Join(values, ","), 0)
 }
 
 // parseSignal reads "search=yes, ai-train=no" (contentsignals.org). Owners also separate
-// statements by semicolons, put values in quotes, and write the "n" of Content-Usage: that
-// counts if it refuses. What cannot be read states nothing.
+// statements by semicolons, put values in quotes, and write the "n" of Content-Usage: these
+// count if they refuse. An item that cannot be read is ignored.
 func parseSignal(list string, line int) Preferences {
 	var p Preferences
 	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {

@@ -5,37 +5,37 @@ import (
 	"slices"
 )
 
-// A Purpose is what a crawl is for, as who runs it declares. The empty Purpose
-// declares nothing, and nothing refuses it.
+// A Purpose is the purpose of a crawl, as its user declares it. No statement
+// refuses the empty Purpose.
 type Purpose string
 
 // The purposes.
 const (
 	PurposeArchive   Purpose = "archive"   // pages are kept, and shown again
 	PurposeResearch  Purpose = "research"  // pages are analysed
-	PurposeSearch    Purpose = "search"    // pages are found by it
-	PurposeLinkCheck Purpose = "linkcheck" // whether links lead anywhere: nothing of a page is used
+	PurposeSearch    Purpose = "search"    // pages are indexed
+	PurposeLinkCheck Purpose = "linkcheck" // links are tested; no content is used
 	PurposeAITrain   Purpose = "ai-train"  // models are trained with pages
-	PurposeAIInput   Purpose = "ai-input"  // models are given pages to answer from
+	PurposeAIInput   Purpose = "ai-input"  // models use pages to answer questions
 )
 
 var purposes = [...]Purpose{PurposeArchive, PurposeResearch, PurposeSearch, PurposeLinkCheck, PurposeAITrain, PurposeAIInput}
 
-// Purposes are all purposes that can be declared.
+// Purposes returns all purposes that can be declared.
 func Purposes() []Purpose { return slices.Clone(purposes[:]) }
 
-// Check reports whether p can be declared: a purpose that nobody knows would be
-// refused by nothing.
+// Check returns an error if p is not one of Purposes and not empty: no statement
+// would refuse an unknown purpose.
 func (p Purpose) Check() error {
 	if p == "" || slices.Contains(purposes[:], p) {
 		return nil
 	}
-	return fmt.Errorf("%q is none of %q", string(p), purposes)
+	return fmt.Errorf("%q is not one of %q", string(p), purposes)
 }
 
-// Uses are the uses that p makes of a page: a statement that refuses one of them
-// refuses the purpose. Who trains a model or answers with one mines texts and
-// data, too.
+// Uses returns the uses that p makes of a page: a statement that refuses one of
+// them refuses the purpose. Training a model, and answering with one, is also
+// text and data mining.
 func (p Purpose) Uses() []Use { return slices.Clone(p.uses()) }
 
 var (

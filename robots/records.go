@@ -29,23 +29,23 @@ func (f *File) Sitemaps() []string {
 	return values
 }
 
-// Hosts returns the values of the Host lines: the name under which the owner
-// of several mirrors wants the site to be known. Not part of RFC 9309.
+// Hosts returns the values of the Host lines: the preferred name of a site with
+// several mirrors. They are not part of RFC 9309.
 func (f *File) Hosts() []string { return f.values(hostLine, maxSitemaps) }
 
-// Licenses returns the values of all License lines (RSL 1.0), in whichever group
-// they are. Group.Signals has those that concern one crawler.
+// Licenses returns the values of the License lines (RSL 1.0) of all groups.
+// Group.Signals has those that concern one crawler.
 func (f *File) Licenses() []string { return f.values(licenseLine, maxSitemaps) }
 
-// CleanParam is a Clean-param line: parameters of the query that do not change
-// what a page says.
+// CleanParam is a Clean-param line: query parameters that do not change the
+// content of a page.
 type CleanParam struct {
 	Params []string
-	Path   string // where they do not: the beginning of the path, "/" by default
+	Path   string // the beginning of the paths to which the line applies; "/" by default
 }
 
-// CleanParams returns the Clean-param lines, for example "ref&sid /forum/". Not
-// part of RFC 9309.
+// CleanParams returns the Clean-param lines, for example "ref&sid /forum/". They
+// are not part of RFC 9309.
 func (f *File) CleanParams() []CleanParam {
 	var list []CleanParam
 	for _, v := range f.values(cleanParamLine, maxSitemaps) {
@@ -67,7 +67,7 @@ func (f *File) CleanParams() []CleanParam {
 }
 
 // Noindex returns the values of the group's Noindex lines: patterns of paths
-// that the owner wants to be left out of an index. It has no say in access.
+// that the owner does not want in an index. They do not change a verdict.
 func (g *Group) Noindex() []string {
 	var list []string
 	for _, i := range g.others {

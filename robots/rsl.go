@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds of an RSL document: what is longer cannot be read, and further scopes and licenses
+// Bounds of an RSL document: a longer document is not read, and further scopes and licenses
 // are left out.
 const (
 	MaxRSLBytes    = 256 << 10
@@ -20,36 +20,36 @@ const (
 
 const rslNamespace = "https://rslstandard.org/rsl"
 
-// An RSL is a document of license terms (Really Simple Licensing 1.0). The zero value says
-// nothing. It is safe for concurrent use. A license with a condition permits nothing: a
-// payment other than attribution, a license server, users, places, reporting, or what
-// this version of the format does not have. Who crawls may meet it, but a crawler cannot
-// know that.
+// An RSL is a document of license terms (Really Simple Licensing 1.0). The zero value states
+// nothing. An RSL is safe for concurrent use. A license with a condition grants nothing,
+// since a crawler cannot know whether its user meets the condition. Conditions are a payment
+// other than attribution, a license server, users, places, reporting, and elements that this
+// version of the format does not have.
 type RSL struct {
 	scopes []rslScope
 	err    error // see Err
 }
 
-// Err returns why the document could not be read and says nothing; nil if it could be.
+// Err returns why the document could not be read, or nil. An unread document states nothing.
 func (d *RSL) Err() error { return d.err }
 
-// rslScope is a content element: what is said about the URLs that it covers.
+// rslScope is a content element: the terms for the URLs that it covers.
 type rslScope struct {
 	url      string
-	site     string // as Locate has it; "" for any
+	site     string // in the form of Locate; "" for any
 	pattern  ruleSet
-	length   int  // of the pattern, which says how specific it is
-	server   bool // a license has to be got there, free or not (section 3.3)
+	length   int  // of the pattern in normal form; the longer is the more specific
+	server   bool // a license of its server is needed, free or not (section 3.3)
 	licenses []rslLicense
 }
 
-// rslLicense is a license element. Of several that a scope has each may be taken.
+// rslLicense is a license element. If a scope has several, the user may choose any.
 type rslLicense struct {
-	permits, prohibits []string // usage; nil where there is no such element
-	condition          string   // the first under which it is given; "" if it has none
+	permits, prohibits []string // usage; nil if there is no such element
+	condition          string   // the first condition; "" if there is none
 }
 
-// demand notes a condition.
+// demand sets the condition, unless there is one already.
 func (l *rslLicense) demand(condition string) {
 	if l.condition == "" {
 		l.condition = condition
@@ -58,19 +58,19 @@ func (l *rslLicense) demand(condition string) {
 
 var (
 	errTooLong = errors.New("it is too long")
-	errNotRSL  = errors.New("it is no RSL document")
-	errNotJSON = errors.New("it is no JSON")
+	errNotRSL  = errors.New("it is not an RSL document")
+	errNotJSON = errors.New("it is not JSON")
 )
 
-// ParseRSL reads an RSL document. It never fails: one that is no XML, or is longer than
-// MaxRSLBytes, says nothing. It may be in UTF-8, UTF-16 or an encoding that extends ASCII,
-// of which all but ASCII is read as ISO 8859-1. Its root may be another than rsl, such as a
-// feed: then what has the namespace of RSL counts.
+// ParseRSL parses an RSL document. It never fails: a document that is not XML, or is longer
+// than MaxRSLBytes, states nothing, see Err. The document may be in UTF-8, UTF-16 or an
+// encoding that extends ASCII; of the last, octets other than ASCII are read as ISO 8859-1.
+// If the root is not rsl but, for example, a feed, only elements in the namespace of RSL count.
 func ParseRSL(body []byte) *RSL { return parseRSL(body, false) }
 
-// ParseEmbeddedRSL reads an RSL document that is part of a page (RSL 1.0, section 4). What
-// it says of no URL is said of the page, and of a URL only the path counts: it may name the
-// page by another name of its site.
+// ParseEmbeddedRSL parses an RSL document that is part of a page (RSL 1.0, section 4). Terms
+// without a URL apply to the page. Of a URL only the path counts, since it may contain
+// another name of the site.
 func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
 
 func parseRSL(body []byte, embedded bool) *RSL {
@@ -100,14 +100,14 @@ type rslReader struct {
 	doc      RSL
 	rooted   bool
 	embedded bool
-	own      bool      // the root is rsl: elements without a namespace count, too
-	scope    *rslScope // that is open; nil if none is, or it is one too many
-	terms    *rslLicense
-	hears    string // the element whose text comes
-	text     []byte
+	own      bool        // the root is rsl: elements without a namespace count, too
+	scope    *rslScope   // the open content element; nil if there is none, or there are too many
+	terms    *rslLicense // the open license element; nil if there is none, or there are too many
+	element  string      // the open element whose text is collected; "" if none
+	text     []byte      // of element
 }
 
-// take takes one token; false says that this is no RSL document.
+// take reads one token. It returns false if this is not an RSL document.
 func (r *rslReader) take(token xml.Token) bool {
 	switch t := token.(type) {
 	case xml.StartElement:
@@ -119,7 +119,7 @@ func (r *rslReader) take(token xml.Token) bool {
 			r.start(t)
 		}
 	case xml.CharData:
-		if r.hears != "" {
+		if r.element != "" {
 			r.text = append(r.text, t...)
 		}
 	case xml.EndElement:
@@ -139,7 +139,7 @@ func (r *rslReader) start(t xml.StartElement) {
 	}
 	switch name := t.Name.Local; {
 	case name == "content":
-		if r.scope, r.terms, r.hears = nil, nil, ""; len(r.doc.scopes) < maxRSLScopes {
+		if r.scope, r.terms, r.element = nil, nil, ""; len(r.doc.scopes) < maxRSLScopes {
 			url := attr("url")
 			if r.embedded && url == "" {
 				url = "*"
@@ -162,14 +162,14 @@ func (r *rslReader) start(t xml.StartElement) {
 			r.terms.demand("for " + shown(strings.ToLower(of)) + "s it names")
 			return
 		}
-		r.hears, r.text = name, r.text[:0]
+		r.element, r.text = name, r.text[:0]
 	case name == "payment":
-		// Without a type it should be free; what is to be paid may follow all the same.
+		// A payment without a type should be free, but it may contain an amount.
 		if of := attr("type"); of != "" && !equalFold(of, "free") && !equalFold(of, "attribution") {
 			r.terms.demand("with payment")
 		}
 	case name == "amount":
-		r.hears, r.text = name, r.text[:0]
+		r.element, r.text = name, r.text[:0]
 	case name == "reporting":
 		r.terms.demand("with reporting")
 	case !slices.Contains(rslPlain[:], name):
@@ -181,39 +181,39 @@ func (r *rslReader) start(t xml.StartElement) {
 var rslPlain = [...]string{"standard", "custom", "accepts", "legal", "copyright", "terms", "schema", "alternate"}
 
 func (r *rslReader) end(name string) {
-	heard := string(r.text)
+	text := string(r.text)
 	switch name {
 	case "content":
 		r.scope, r.terms = nil, nil
 	case "license":
 		r.terms = nil
-	case r.hears:
+	case r.element:
 	default:
 		return
 	}
-	if r.terms != nil && r.hears == name {
+	if r.terms != nil && r.element == name {
 		switch name {
 		case "permits":
-			r.terms.permits = appendRSLWords(r.terms.permits, heard)
+			r.terms.permits = appendRSLWords(r.terms.permits, text)
 		case "prohibits":
-			r.terms.prohibits = appendRSLWords(r.terms.prohibits, heard)
+			r.terms.prohibits = appendRSLWords(r.terms.prohibits, text)
 		case "amount":
-			if n, err := strconv.ParseFloat(trim(heard), 64); err != nil || n != 0 {
+			if n, err := strconv.ParseFloat(trim(text), 64); err != nil || n != 0 {
 				r.terms.demand("with payment")
 			}
 		}
 	}
-	r.hears, r.text = "", r.text[:0]
+	r.element, r.text = "", r.text[:0]
 }
 
-// appendRSLWords appends the words of a list; what it returns is not nil.
+// appendRSLWords appends the words of text to list. It never returns nil.
 func appendRSLWords(list []string, text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c == ',' || c == ';' || c <= ' ' })
 	return append(append([]string{}, list...), words...)
 }
 
-// newRSLScope reads the url of a content element: a path pattern as in Allow and Disallow
-// (RFC 9309, section 2.2.3), or a whole URL with one.
+// newRSLScope parses the url of a content element: a path pattern as in Allow and Disallow
+// (RFC 9309, section 2.2.3), or an absolute URL with one.
 func newRSLScope(url string) (rslScope, bool) {
 	s := rslScope{url: url}
 	if i := strings.Index(url, "://"); i >= 0 {
@@ -237,8 +237,8 @@ func newRSLScope(url string) (rslScope, bool) {
 	return s, true
 }
 
-// rslUses are the words for each use, those of drafts, too. For mining and archives there
-// is none but "all".
+// rslUses are the words for each use, including those of drafts. The only word for mining
+// and archives is "all".
 var rslUses = map[Use][]string{
 	UseSearch:  {"search", "all"},
 	UseAITrain: {"ai-train", "train-ai", "ai-all", "all"},
@@ -247,16 +247,17 @@ var rslUses = map[Use][]string{
 	UseArchive: {"all"},
 }
 
-// Signals returns what the document says about the use of what url, a whole one, serves.
-// Of the scopes that cover it the most specific ones decide, and what any of them
-// prohibits stays so (section 3.1.1). A use is granted where a license permits it by its
-// word and without a condition, and refused where no license of the scope leaves it open.
+// Signals returns the statements of the document about the use of the page at url, an
+// absolute URL. Of the scopes that cover it the most specific ones decide, but a use that
+// any of them prohibits stays prohibited (section 3.1.1). A use is granted if a license
+// permits it by its word and without a condition, and refused if no license of the scope
+// leaves it open.
 func (d *RSL) Signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
 	for _, use := range uses {
 		for _, scope := range best {
-			stance, by, prohibited := scope.of(use)
+			stance, by, prohibited := scope.stance(use)
 			if stance != Unstated && (prohibited || scope.length == best[0].length) {
 				s.add(Statement{Use: use, Granted: stance == Granted, Field: "RSL", Value: by + " for " + shown(scope.url)})
 			}
@@ -265,7 +266,7 @@ func (d *RSL) Signals(url string) Signals {
 	return s
 }
 
-// covering are the scopes that cover a URL, the most specific one first.
+// covering returns the scopes that cover a URL, the most specific first.
 func (d *RSL) covering(url string) (all []*rslScope) {
 	if len(d.scopes) == 0 {
 		return nil
@@ -289,16 +290,16 @@ func (d *RSL) covering(url string) (all []*rslScope) {
 	return all
 }
 
-// of returns what the licenses of the scope say of a use, and how: each of them may be
-// taken. prohibited reports whether all of them prohibit it.
-func (s *rslScope) of(use Use) (stance Stance, by string, prohibited bool) {
+// stance returns the stance of the scope on a use, and the words that decide; the user
+// may choose any of its licenses. prohibited reports whether all licenses prohibit the use.
+func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 	if s.server {
 		return Refused, "permits use only with a license of its server", false
 	}
 	prohibited = true
 	open := len(s.licenses) == 0
 	for i := range s.licenses {
-		how, word := s.licenses[i].of(use)
+		how, word := s.licenses[i].stance(use)
 		switch prohibited = prohibited && how == rslProhibits; how {
 		case rslPermits:
 			return Granted, "permits " + word, false
@@ -310,7 +311,7 @@ func (s *rslScope) of(use Use) (stance Stance, by string, prohibited bool) {
 			}
 		case rslExcludes:
 			if by == "" {
-				by = "permits others alone"
+				by = "permits only other uses"
 			}
 		case rslConditional:
 			by = "permits " + word + " only " + s.licenses[i].condition
@@ -322,20 +323,20 @@ func (s *rslScope) of(use Use) (stance Stance, by string, prohibited bool) {
 	return Refused, by, prohibited
 }
 
-// rslStance is what one license says of a use.
+// rslStance is the stance of one license on a use.
 type rslStance uint8
 
 const (
 	rslOpen        rslStance = iota
-	rslSilent                // it permits others, and has no word for this one
+	rslSilent                // it permits other uses, and RSL has no word for this one
 	rslPermits               // by its word
-	rslConditional           // by its word, or as all that it does not prohibit, under a condition
-	rslExcludes              // it permits others (section 3.5)
+	rslConditional           // it permits the use by its word, or all that it does not prohibit, under a condition
+	rslExcludes              // it permits other uses (section 3.5)
 	rslProhibits
 )
 
-// of returns what the license says of a use, and by which word.
-func (l *rslLicense) of(use Use) (how rslStance, word string) {
+// stance returns the stance of the license on a use, and the word that decides.
+func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	if w := wordIn(l.prohibits, use); w != "" {
 		return rslProhibits, w
 	}
@@ -355,7 +356,7 @@ func (l *rslLicense) of(use Use) (how rslStance, word string) {
 	return rslOpen, ""
 }
 
-// wordIn returns the word for a use that is in the list; "" if there is none.
+// wordIn returns the first word for a use that is in list, or "" if there is none.
 func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {

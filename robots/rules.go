@@ -1,8 +1,8 @@
 package robots
 
-// Rules returns the rules of the group as they were written, in file order. Rules that
-// allow or forbid nothing, as an empty Disallow, are among them. A group that has one
-// answer for everything has none.
+// Rules returns the rules of the group as written, in file order, including rules that
+// match nothing, such as an empty Disallow. A group that was not made from a file has no
+// rules.
 func (g *Group) Rules() []Rule {
 	var rules []Rule
 	g.eachRule(func(e *entry, _ int) {
@@ -11,9 +11,9 @@ func (g *Group) Rules() []Rule {
 	return rules
 }
 
-// Only returns the group as if it had those of its rules alone that allow, or those
-// alone that forbid: to find the rule that lost against the one that decided. A group
-// that has one answer for everything has it still.
+// Only returns a copy of the group with only its Allow rules, or only its Disallow rules.
+// Use it to find the rule that would have decided without the opposite ones. A group that
+// was not made from a file keeps its verdict.
 func (g *Group) Only(allow bool) *Group {
 	only := *g
 	b := builder{}
@@ -30,7 +30,7 @@ func (g *Group) eachRule(f func(e *entry, i int)) {
 	if g.file == nil {
 		return
 	}
-	g.file.walk(&g.who, func(e *entry, i int) {
+	g.file.walk(&g.sel, func(e *entry, i int) {
 		if e.kind == allowLine || e.kind == disallowLine {
 			f(e, i)
 		}

@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// A Use is something that may be done with what a site serves. Each has one
-// name here, whatever a text calls it.
+// A Use is a use of the pages of a site. Each has one name here, although the
+// specifications use several.
 type Use string
 
-// The uses that the texts speak of.
+// The uses that the specifications name.
 const (
 	UseSearch  Use = "search"   // Content-Usage and Content-Signal: search; noindex
 	UseAITrain Use = "ai-train" // train-ai, ai-train; noai
-	UseAIInput Use = "ai-input" // ai-use, ai-input; noai; nosnippet, as Google's page on robots meta tags has it
+	UseAIInput Use = "ai-input" // ai-use, ai-input; noai; nosnippet, by Google's page on robots meta tags
 	UseTDM     Use = "tdm"      // text and data mining: tdm-reservation
 	UseArchive Use = "archive"  // noarchive, nocache
 )
 
 var uses = [...]Use{UseSearch, UseAITrain, UseAIInput, UseTDM, UseArchive}
 
-// Uses are all uses, in the order in which they are told.
+// Uses returns all uses, in the order of reports.
 func Uses() []Use { return slices.Clone(uses[:]) }
 
-// useOf is the use that a label of Content-Usage (draft-ietf-aipref-vocab) or
-// Content-Signal stands for; "" where it stands for none: such a label is to be
-// ignored.
+// useOf returns the use that a label of Content-Usage (draft-ietf-aipref-vocab) or
+// Content-Signal means, or "" for an unknown label, which is ignored.
 func useOf(label string) Use {
 	switch {
 	case equalFold(label, "search"):
@@ -40,11 +39,11 @@ func useOf(label string) Use {
 	return ""
 }
 
-// Stance is what was said about a use.
+// Stance says whether a use was granted or refused.
 type Stance uint8
 
-// The stances, from the least restrictive. What is not stated is unknown: neither
-// a permission nor a refusal.
+// The stances, the least restrictive first. Unstated is neither a permission nor a
+// refusal.
 const (
 	Unstated Stance = iota
 	Granted
@@ -64,14 +63,14 @@ func (s Stance) String() string {
 	return "Stance(" + strconv.Itoa(int(s)) + ")"
 }
 
-// A Statement is what one line, field or element says about one use.
+// A Statement grants or refuses one use. It comes from one line, field or element.
 type Statement struct {
 	Use     Use
 	Granted bool
-	Line    int    // of robots.txt; 0 for what came with the answer itself
-	Meta    bool   // in a meta element of the page; otherwise in the header
+	Line    int    // of robots.txt; 0 for a statement of the answer itself
+	Meta    bool   // the statement is in a meta element of the page, not in the header
 	Field   string // the name of the line, field or element
-	Value   string // the part of its value that says so
+	Value   string // the part of its value that makes the statement
 }
 
 // String returns the statement with its source: "line 5: Content-Signal:
@@ -89,22 +88,22 @@ func (s Statement) String() string {
 	}
 }
 
-// Signals are what was said about the use of one answer. The zero value says
-// nothing. They never change whether a URL may be requested: see Match.
+// Signals are the statements about the use of one answer. The zero value has none.
+// Signals never change whether a URL may be requested: see Match.
 type Signals struct {
 	Statements []Statement
 	Licenses   []string  // URLs of terms of use: License lines of robots.txt (RSL 1.0)
-	Policies   []string  // tdm-policy: where terms of mining stand
-	Copied     time.Time // when the robots.txt was fetched that some of this is from; zero if none is
+	Policies   []string  // tdm-policy: URLs of terms of mining
+	Copied     time.Time // when the robots.txt was fetched from which some statements are; zero if none are
 }
 
-// IsZero reports whether nothing was said.
+// IsZero reports whether there are no statements, licenses or policies.
 func (s Signals) IsZero() bool {
 	return len(s.Statements) == 0 && len(s.Licenses) == 0 && len(s.Policies) == 0
 }
 
-// Of returns what was said about a use, and the statement that decides: of
-// several the first of the most restrictive ones (draft-ietf-aipref-vocab,
+// Of returns the stance on a use, and the statement that decides: of several
+// the first of the most restrictive ones (draft-ietf-aipref-vocab,
 // "Combining Preferences").
 func (s Signals) Of(use Use) (Stance, Statement) {
 	stance, decides := Unstated, Statement{}
@@ -120,8 +119,8 @@ func (s Signals) Of(use Use) (Stance, Statement) {
 	return stance, decides
 }
 
-// Deciding returns, for each use that something was said about, the statement
-// that decides, in the order of Uses.
+// Deciding returns, for each use with a statement, the statement that decides,
+// in the order of Uses.
 func (s Signals) Deciding() []Statement {
 	var all []Statement
 	for _, use := range uses {
@@ -132,7 +131,7 @@ func (s Signals) Deciding() []Statement {
 	return all
 }
 
-// Refuses reports whether a use that p makes was refused, and by what.
+// Refuses reports whether a use that p makes was refused, and by which statement.
 func (s Signals) Refuses(p Purpose) (by Statement, refused bool) {
 	if len(s.Statements) == 0 {
 		return Statement{}, false
@@ -145,7 +144,7 @@ func (s Signals) Refuses(p Purpose) (by Statement, refused bool) {
 	return Statement{}, false
 }
 
-// Merge returns what s and o say together.
+// Merge returns the statements, licenses and policies of s and o.
 func (s Signals) Merge(o Signals) Signals {
 	s.Statements = append(slices.Clip(s.Statements), o.Statements...)
 	s.Licenses = append(slices.Clip(s.Licenses), o.Licenses...)
@@ -156,10 +155,9 @@ func (s Signals) Merge(o Signals) Signals {
 	return s
 }
 
-// Signals returns what the file says about the use of what target, a path and
-// query, serves: the statements of Preferences whose labels are known, Noindex
-// lines whose pattern matches, and the first 16 License lines that concern the
-// crawler.
+// Signals returns the statements of the file about the use of target, a path and
+// query: those of Preferences whose labels are known, the first Noindex line whose
+// pattern matches, and the first 16 License lines that concern the crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
 	if len(g.others) == 0 {
@@ -180,7 +178,7 @@ func (g *Group) Signals(target string) Signals {
 	return s
 }
 
-// preferences adds those whose labels are known.
+// preferences adds the preferences whose labels are known.
 func (s *Signals) preferences(k kind, all Preferences) {
 	name, yes, no := "Content-Usage", "=y", "=n"
 	if k == signalLine {
@@ -197,11 +195,10 @@ func (s *Signals) preferences(k kind, all Preferences) {
 	}
 }
 
-// maxShown is how much of a pattern is told of, in octets.
+// maxShown is the length, in octets, after which a pattern is cut.
 const maxShown = 256
 
-// shown is a pattern as a log and a record can hold it: text of one line, and of
-// bounded length.
+// shown returns a pattern for a log or a record: valid UTF-8 of bounded length.
 func shown(pattern string) string {
 	if len(pattern) > maxShown {
 		pattern = pattern[:maxShown] + "..."
@@ -209,8 +206,8 @@ func shown(pattern string) string {
 	return strings.ToValidUTF8(pattern, "\uFFFD")
 }
 
-// add adds what a line says, unless another of the name has said it: a file may
-// repeat itself many thousand times.
+// add adds a statement, unless the same use has the same stance from a field of the
+// same name: a file may repeat a statement many thousand times.
 func (s *Signals) add(one Statement) {
 	for i := range s.Statements {
 		if o := &s.Statements[i]; o.Use == one.Use && o.Granted == one.Granted && o.Field == one.Field {
@@ -220,18 +217,18 @@ func (s *Signals) add(one Statement) {
 	s.Statements = append(s.Statements, one)
 }
 
-// An Answer is what a server sent, as far as it speaks of uses.
+// An Answer holds the parts of a server's answer that can make statements.
 type Answer struct {
 	Token   string              // the product token, which X-Robots-Tag may name
 	Aliases []string            // further names of the same crawler
 	Time    time.Time           // of the answer, for unavailable_after
 	Type    string              // media type, in lower case: noimageai is about images
-	Header  map[string][]string // by canonical names, as http.Header has them
+	Header  map[string][]string // by canonical names, as in http.Header
 	Meta    Directives          // of the meta elements alone
 	TDM     TDM                 // of the meta elements alone
 }
 
-// Signals returns what the answer says about the use of it: Content-Usage
+// Signals returns the statements of the answer about its use: Content-Usage
 // (draft-ietf-aipref-attach), Content-Signal, X-Robots-Tag, tdm-reservation and
 // tdm-policy, in the header and in meta elements.
 func (a *Answer) Signals() Signals {
@@ -258,7 +255,7 @@ func (a *Answer) Signals() Signals {
 	return s
 }
 
-// directives adds the uses that directives refuse. None of them grants any.
+// directives adds the uses that d refuses. Directives never grant a use.
 func (s *Signals) directives(a *Answer, d Directives, from Statement) {
 	refuse := func(yes bool, value string, all ...Use) {
 		for _, use := range all {
@@ -278,7 +275,7 @@ func (s *Signals) directives(a *Answer, d Directives, from Statement) {
 	}
 }
 
-// mining adds what is said about text and data mining.
+// mining adds the statement and the policy about text and data mining.
 func (s *Signals) mining(d TDM, meta bool) {
 	one := Statement{Use: UseTDM, Meta: meta, Field: "tdm-reservation", Value: "1"}
 	switch d.Mining {

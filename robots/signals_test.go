@@ -144,7 +144,7 @@ func TestWhatRefusesAPurpose(t *testing.T) {
 			t.Errorf("%s has no uses", purpose)
 		}
 	}
-	if err := Purpose("spam").Check(); err == nil || !strings.Contains(err.Error(), `"spam" is none of ["archive" "research"`) {
+	if err := Purpose("spam").Check(); err == nil || !strings.Contains(err.Error(), `"spam" is not one of ["archive" "research"`) {
 		t.Error(err)
 	}
 }

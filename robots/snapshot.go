@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// maxCopyAge is how long a good copy stays in force while robots.txt cannot
-// be had: the 30 days of RFC 9309, 2.3.1.4.
+// maxCopyAge is how long a good copy is used while robots.txt is unreachable:
+// the 30 days of RFC 9309, 2.3.1.4.
 const maxCopyAge = 30 * 24 * time.Hour
 
-// Snapshot is what one attempt to get a site's robots.txt came to. It covers
-// every outcome, so that callers have no special case: Group gives the rules
-// in force, Expires the time to ask again.
+// Snapshot is the outcome of one attempt to fetch a site's robots.txt. It covers
+// every outcome, so callers need no special case: Group returns the rules in
+// force, Expires the time of the next request.
 //
-// A Snapshot is plain data: encode it as you like, and treat one that is
-// shared as immutable.
+// A Snapshot is plain data in any encoding. Do not change one that is shared.
 type Snapshot struct {
-	URL     string    // where it was asked: the URL that Locate returned
+	URL     string    // the URL that was requested, as Locate returned it
 	Final   string    // where redirects ended; "" if there were none
 	Fetched time.Time // when the attempt ended
 	Status  int       // the final HTTP status; 0 if there was no answer
 
-	// Failure names why there was no usable answer, "" if there was one. Any
-	// name will do; the usual ones are "dns", "connect", "tls", "timeout",
-	// "truncated" for a body that ended early, and "redirect" for a loop, too
-	// many hops or a location that cannot be followed, which dialect Google
-	// takes for "no robots.txt".
+	// Failure names why there was no usable answer; it is "" if there was
+	// one. Any name is permitted; the usual ones are "dns", "connect", "tls",
+	// "timeout", "truncated" for a body that ended early, and "redirect" for
+	// a loop, too many hops or a location that cannot be followed. Dialect
+	// Google treats "redirect" as "no robots.txt".
 	Failure string
 
 	Header Header
@@ -38,13 +37,13 @@ type Snapshot struct {
 	Since    time.Time // when the first of them ended; zero if reachable
 	Copy     *Snapshot // while unreachable: the last good copy, nil if none; it has no Copy itself
 
-	// Mining is the last attempt to get the site's tdmrep.json, folded with After as
-	// well; nil where nobody has asked for it. It has no Mining itself, and does not
-	// count for Group.
+	// Mining is the last attempt to fetch the site's tdmrep.json, also combined by
+	// After with earlier attempts; nil if there was no attempt. Its own Mining is
+	// nil. Group ignores it.
 	Mining *Snapshot
 }
 
-// Header holds the few header fields of an answer that matter.
+// Header holds the header fields of an answer that a Snapshot uses.
 type Header struct {
 	CacheControl string
 	Expires      string
@@ -56,14 +55,14 @@ type Header struct {
 	ObjectStore  string    // x-amz-request-id or x-guploader-uploadid, if present
 }
 
-// ReadHeader reads the fields of an answer to a request for robots.txt; get is the Get of
-// an http.Header, or one like it. RetryAfter is left out: it depends on the clock, and
-// package fetch reads it.
+// ReadHeader returns the Header of an answer to a request for robots.txt; get is the Get
+// method of an http.Header, or a function like it. It does not set RetryAfter, which
+// depends on the clock: package fetch sets it.
 func ReadHeader(get func(name string) string) Header {
 	h := Header{
 		CacheControl: get("Cache-Control"), Expires: get("Expires"), Date: get("Date"),
 		ETag: get("ETag"), LastModified: get("Last-Modified"), ContentType: get("Content-Type"),
-		// The large object stores mark their own answers by these.
+		// The large object stores set these fields in their own answers.
 		ObjectStore: get("X-Amz-Request-Id"),
 	}
 	if h.ObjectStore == "" {
@@ -72,20 +71,20 @@ func ReadHeader(get func(name string) string) Header {
 	return h
 }
 
-// Policy says by which text a site is read, and for whom.
+// Policy says in which dialect a file is read, and for which crawler.
 type Policy struct {
 	Dialect Dialect
 	Token   string   // the product token, see CheckToken
 	Aliases []string // further names of the same crawler
 
-	// AllowForbidden takes 401, 402, 403 and 451 for "no robots.txt", as RFC
-	// 9309, 2.3.1.3, permits. By default they close the site, as the draft
+	// AllowForbidden treats 401, 402, 403 and 451 as "no robots.txt", as RFC
+	// 9309, 2.3.1.3, permits. By default nothing is then allowed, as the draft
 	// of 1996 and "HTTP: The Definitive Guide" recommend. Dialect Google
-	// always reads them, and every other 4xx but 429, as "no robots.txt".
+	// always treats them, and every other 4xx except 429, as "no robots.txt".
 	AllowForbidden bool
 }
 
-// outcome is the row of the table of outcomes that a snapshot belongs to.
+// outcome is the kind of answer that a snapshot holds.
 type outcome uint8
 
 const (
@@ -115,8 +114,8 @@ func (s *Snapshot) outcome() outcome {
 	return unreachable
 }
 
-// outcomeIn is the outcome as the text of a dialect has it. Google's page counts
-// every 4xx but 429, and redirects that lead nowhere, as no robots.txt.
+// outcomeIn returns the outcome in a dialect. Google's page treats every 4xx except
+// 429, and redirects that cannot be followed, as no robots.txt.
 func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	o := s.outcome()
 	if d != Google || s == nil {
@@ -128,20 +127,19 @@ func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	return o
 }
 
-// objectMissing reports whether a 403 is how an object store that hides its
-// listing says 404: its own error document, with its own request header.
+// objectMissing reports whether a 403 comes from an object store that hides its
+// listing and means 404: the store's own error document, with its own header field.
 func (s *Snapshot) objectMissing() bool {
 	return s.Header.ObjectStore != "" && strings.Contains(string(s.Body), "<Code>AccessDenied</Code>")
 }
 
-// Reachable reports whether the attempt told what the site permits: its
-// rules, that it has none, or that it forbids to know them. A nil Snapshot is
-// not reachable.
+// Reachable reports whether the attempt got a decisive answer: rules, no
+// robots.txt, or a refusal of robots.txt. A nil Snapshot is not reachable.
 func (s *Snapshot) Reachable() bool { return s.outcome() != unreachable }
 
-// Good returns the snapshot whose Body is the last that the site served with
-// success: s itself, its Copy or nil. Its ETag and LastModified are the ones
-// for a conditional request.
+// Good returns the snapshot with the last Body that the site served with a 2xx
+// status: s itself, its Copy, or nil. Use its ETag and LastModified for a
+// conditional request.
 func (s *Snapshot) Good() *Snapshot {
 	switch {
 	case s == nil:
@@ -152,15 +150,15 @@ func (s *Snapshot) Good() *Snapshot {
 	return s.Copy
 }
 
-// After folds a new attempt s onto prev, the snapshot held before (nil if
-// there was none), and returns the snapshot to hold from now on. Neither
-// argument is changed.
+// After combines a new attempt s with prev, the snapshot kept before (nil if
+// there was none), and returns the snapshot to keep from now on. It changes
+// neither.
 //
 //   - 304 renews the good copy of prev; without one it counts as unreachable.
-//   - An unreachable attempt keeps the good copy and is counted.
-//   - Any other attempt stands for itself.
+//   - An unreachable attempt keeps the good copy of prev and is counted in Failures.
+//   - Any other attempt replaces prev.
 //
-// Mining is that of prev.
+// The Mining of the result is that of prev.
 func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	good := prev.Good()
 	if s.Status == 304 && s.Failure == "" && good != nil {
@@ -191,8 +189,7 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	return &n
 }
 
-// renewed returns h with the fields of a 304 in place of the old ones (RFC
-// 9111, 3.2).
+// renewed returns h with the fields that a 304 sets (RFC 9111, 3.2).
 func (h Header) renewed(by Header) Header {
 	for _, f := range [...]struct{ old, new *string }{
 		{&h.CacheControl, &by.CacheControl},
@@ -221,16 +218,15 @@ func (s *Snapshot) since() time.Time {
 //
 //   - 2xx: the rules of the file (RFC 9309, 2.3.1.1).
 //   - 404 and most of 4xx: everything is allowed (2.3.1.3).
-//   - 401, 402, 403, 451: nothing is allowed, see Policy.AllowForbidden. The
-//     answer with which an object store hides that a file is missing counts
-//     as 404.
-//   - 408, 421, 425: unreachable; in dialect Google as 404, and so are
-//     redirects that lead nowhere.
-//   - Anything else, 429 included, is unreachable (2.3.1.4): a good copy up to 30
-//     days old, and not from the future, stays in force, otherwise the verdict is Defer, until Expires. It is
-//     never an allow, except that dialect Google, after 30 days, goes by
-//     the last copy however old it is, or allows everything without one.
-//     Dialect Koster1996 defers in any case (3.1).
+//   - 401, 402, 403, 451: nothing is allowed, see Policy.AllowForbidden. A 403
+//     by which an object store hides that a file is missing counts as 404.
+//   - 408, 421, 425, and redirects that cannot be followed: unreachable; in
+//     dialect Google like 404.
+//   - Anything else, including 429: unreachable (2.3.1.4). A good copy that is up
+//     to 30 days old, and not dated in the future, stays in force; without one the
+//     verdict is Defer until Expires. Dialect Google uses the last copy at any
+//     age, and without a copy allows everything after 30 days. Dialect
+//     Koster1996 always defers (3.1).
 func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	switch s.outcomeIn(p.Dialect) {
 	case success:
@@ -246,7 +242,7 @@ func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	if s == nil {
 		return s.fixed(p, Verdict{Reason: Unreachable})
 	}
-	if c := s.Copy; c != nil && c.outcome() == success && p.Dialect != Koster1996 && (p.Dialect == Google || c.young(now)) {
+	if c := s.Copy; c != nil && c.outcome() == success && p.Dialect != Koster1996 && (p.Dialect == Google || c.recent(now)) {
 		return c.parsed(p)
 	}
 	if p.Dialect == Google && now.Sub(s.since()) > maxCopyAge {
@@ -255,9 +251,9 @@ func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	return s.fixed(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
 }
 
-// young reports whether a copy is not too old at now. Nobody knows how old one
-// is that a clock has dated which ran ahead.
-func (s *Snapshot) young(now time.Time) bool {
+// recent reports whether a copy is not too old at now. A copy that is dated in
+// the future is not recent: the clock was wrong, and its age is unknown.
+func (s *Snapshot) recent(now time.Time) bool {
 	age := now.Sub(s.Fetched)
 	return 0 <= age && age <= maxCopyAge
 }
@@ -267,8 +263,8 @@ func (s *Snapshot) parsed(p Policy) *Group {
 }
 
 // File returns the parsed Body. The Body of an answer other than 2xx is not a
-// robots.txt file: where there is none the File is empty, and where nobody knows,
-// or may know, it is the zero File, whose groups defer.
+// robots.txt file: if the site has no robots.txt, the File is empty; if robots.txt
+// is unreachable or forbidden, it is the zero File, whose groups defer.
 func (s *Snapshot) File(d Dialect) *File {
 	switch s.outcomeIn(d) {
 	case success:
@@ -279,7 +275,7 @@ func (s *Snapshot) File(d Dialect) *File {
 	return &File{dialect: d}
 }
 
-// fixed returns a group that has one answer for everything.
+// fixed returns a group with the verdict v for every target.
 func (s *Snapshot) fixed(p Policy, v Verdict) *Group {
 	g := &Group{fixed: &v, rules: ruleSet{dialect: p.Dialect}}
 	if s != nil {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// URLError reports a URL that robots.txt has nothing to say about.
+// URLError reports a URL to which robots.txt does not apply.
 type URLError struct {
 	URL  string
-	Want string // what was wanted instead
+	Want string // the expected form, such as "want a valid host name"
 }
 
-// Error says which URL it was and what is wanted.
+// Error returns the URL, cut to 200 bytes, and the expected form.
 func (e *URLError) Error() string {
 	u := e.URL
 	if len(u) > 200 {
@@ -24,16 +24,16 @@ func (e *URLError) Error() string {
 
 // Locate returns the URL of the robots.txt file that governs rawURL: the file
 // /robots.txt at the top of the same scheme, host and effective port (RFC
-// 9309, 2.3; the table of Google's page). Nothing else of rawURL matters, not
-// even whether its path is valid.
+// 9309, 2.3; the table of Google's page). It ignores the rest of rawURL, even
+// an invalid path.
 //
 // The scheme and the host are lower-cased, a default port (80 for http, 443
 // for https, 21 for ftp), user information and one trailing dot of the host
-// are dropped, an IP address is written in its canonical form. A name with
+// are removed, and an IPv6 address is written in its canonical form. A name with
 // non-ASCII letters is left as it is: convert it to its A-label before.
 //
-// The error of a relative URL, a URL without a host and one of another scheme
-// is a *URLError.
+// Locate returns a *URLError for a relative URL, a URL without a valid host, a
+// bad port, and a scheme other than http, https and ftp.
 func Locate(rawURL string) (string, error) {
 	scheme, authority, err := split(rawURL)
 	if err != nil {
@@ -76,7 +76,7 @@ func Locate(rawURL string) (string, error) {
 	return scheme + "://" + host + "/robots.txt", nil
 }
 
-// siteOf returns the site, with a slash behind it, of what Locate returns.
+// siteOf returns the site, with a final slash, of a URL that Locate returned.
 func siteOf(located string) string { return strings.TrimSuffix(located, robotsPath[1:]) }
 
 // split returns the lower-cased scheme and the authority of an absolute URL.
@@ -112,7 +112,7 @@ func defaultPort(scheme string) string {
 }
 
 // cleanHost lower-cases a host name and decodes its escapes (RFC 3986,
-// 6.2.2). It returns "" for what cannot be a name.
+// 6.2.2). It returns "" if host cannot be a name.
 func cleanHost(host string) string {
 	out := make([]byte, 0, len(host))
 	for i := 0; i < len(host); i++ {
@@ -133,13 +133,13 @@ func cleanHost(host string) string {
 	return name
 }
 
-// Target returns what Group.Match takes: the path and query of rawURL as it
-// goes over the wire, without the fragment. It takes the string apart by
-// itself, because net/url refuses URLs that servers answer, such as /100%zz.
+// Target returns the target of rawURL for Group.Match: its path and query as
+// they are sent in a request, without the fragment. It does not use net/url,
+// which refuses URLs that servers accept, such as /100%zz.
 //
 // A URL without a path has the path "/". A rawURL that begins with one slash
-// is a path already; with two, it is a URL without a scheme. Any other string
-// without "://" is a *URLError.
+// is a path already; with two, it is a URL without a scheme. For any other
+// string without "://" Target returns a *URLError.
 func Target(rawURL string) (string, error) {
 	s := rawURL
 	if i := strings.IndexByte(s, '#'); i >= 0 {

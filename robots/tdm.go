@@ -5,24 +5,23 @@ import (
 	"unicode/utf8"
 )
 
-// TDM is what an answer says about text and data mining in the fields
-// tdm-reservation and tdm-policy of its header, or in meta elements of these
+// TDM holds the statements of an answer about text and data mining, from the
+// header fields tdm-reservation and tdm-policy, or from meta elements of these
 // names (TDM Reservation Protocol, final report of a W3C Community Group). The
-// zero value says nothing.
+// zero value states nothing.
 //
-// The third way of that protocol is a file of the site: see TDMRep.
+// For the file that the protocol also defines, see TDMRep.
 type TDM struct {
 	Mining Stance // Refused: the rights are reserved (1); Granted: they are not (0)
-	Policy string // URL of the terms under which it may be done; "" if none
+	Policy string // URL of the terms for mining; "" if none
 }
 
-// maxPolicy is how long the URL of a policy may be, in octets.
+// maxPolicy is the length of the longest URL of a policy, in octets.
 const maxPolicy = 2048
 
 // HeaderTDM reads the values of the tdm-reservation and tdm-policy fields of an
-// answer, one element for each field line. A reservation with another value than
-// 0 or 1 is not set, as the protocol has it; of several the most restrictive
-// counts.
+// answer, one element for each field line. By the protocol, a reservation with a
+// value other than 0 or 1 is not set; of several the most restrictive counts.
 func HeaderTDM(reservation, policy []string) TDM {
 	var d TDM
 	for _, v := range reservation {
@@ -34,8 +33,8 @@ func HeaderTDM(reservation, policy []string) TDM {
 	return d
 }
 
-// MetaTDM reads the content of a meta element. One of another name gives the
-// zero value.
+// MetaTDM reads the content of a meta element. It returns the zero value for an
+// element of another name.
 func MetaTDM(name, content string) TDM {
 	switch name = trim(name); {
 	case equalFold(name, "tdm-reservation"):
@@ -46,8 +45,8 @@ func MetaTDM(name, content string) TDM {
 	return TDM{}
 }
 
-// Merge returns what d and o say together: a reservation wins, and so does the
-// policy that was named first.
+// Merge returns the more restrictive stance of d and o, and the policy of d, or
+// that of o if d has none.
 func (d TDM) Merge(o TDM) TDM {
 	d.Mining = max(d.Mining, o.Mining)
 	if d.Policy == "" {
@@ -56,7 +55,7 @@ func (d TDM) Merge(o TDM) TDM {
 	return d
 }
 
-// reservationOf reads one value. Fields that a proxy has joined are a list.
+// reservationOf reads one value, which may be a list: a proxy may join fields.
 func reservationOf(value string) Stance {
 	all, unclear := Unstated, false
 	for v := range strings.SplitSeq(value, ",") {
@@ -75,7 +74,7 @@ func reservationOf(value string) Stance {
 	return all
 }
 
-// policyOf is a value that can be a URL; "" for others.
+// policyOf returns value without white space at its ends, or "" if it cannot be a URL.
 func policyOf(value string) string {
 	value = trim(value)
 	if len(value) > maxPolicy || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }) {

@@ -6,37 +6,37 @@ import (
 	"strconv"
 )
 
-// TDMRepPath is where a site says what may be mined (TDM Reservation Protocol, final
+// TDMRepPath is the path of a site's tdmrep.json (TDM Reservation Protocol, final
 // report of a W3C Community Group, "TDM File on the Origin Server").
 const TDMRepPath = "/.well-known/tdmrep.json"
 
-// Bounds of a tdmrep.json: what is longer cannot be read, and further rules are left out.
+// Bounds of a tdmrep.json: a longer file is not read, and further rules are left out.
 const (
 	MaxTDMRepBytes = 64 << 10
 	maxTDMRules    = 1000
 )
 
-// A TDMRep is what the tdmrep.json of a site says. The zero value says nothing. It is
-// safe for concurrent use.
+// A TDMRep is a parsed tdmrep.json. The zero value states nothing. A TDMRep is safe for
+// concurrent use.
 type TDMRep struct {
 	rules []tdmRule
 	err   error // see Err
 }
 
-// Err returns why the file could not be read and says nothing; nil if it could be.
+// Err returns why the file could not be read, or nil. An unread file states nothing.
 func (f *TDMRep) Err() error { return f.err }
 
-// tdmRule is what is said about the targets that a location matches.
+// tdmRule holds the statements about the targets that a location matches.
 type tdmRule struct {
 	location string
 	pattern  ruleSet
 	tdm      TDM
 }
 
-// ParseTDMRep reads a tdmrep.json: an array of objects with location, tdm-reservation and
-// tdm-policy, or one of these objects. It never fails: a file that is no JSON, or longer
-// than MaxTDMRepBytes, says nothing, and so does an object without a location. The file
-// may be in UTF-8, UTF-16 or ISO 8859-1.
+// ParseTDMRep parses a tdmrep.json: an array of objects with location, tdm-reservation and
+// tdm-policy, or one of these objects. It never fails: a file that is not JSON, or longer
+// than MaxTDMRepBytes, states nothing, see Err. An object without a location is ignored.
+// The file may be in UTF-8, UTF-16 or ISO 8859-1.
 func ParseTDMRep(body []byte) *TDMRep {
 	f := &TDMRep{}
 	if len(body) > MaxTDMRepBytes {
@@ -72,7 +72,8 @@ func ParseTDMRep(body []byte) *TDMRep {
 	return f
 }
 
-// text is a string of JSON, or a number as it is written; "" for other values.
+// text returns the value of a JSON string, or a JSON number as written, or "" for other
+// values.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -84,9 +85,9 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// Match returns what is said about a target, a path and query, and the location that
-// says so: the first that matches, not the longest. Locations are patterns as in Allow and
-// Disallow (RFC 9309, section 2.2.3).
+// Match returns the statements about a target, a path and query, and the location that
+// they are for: the first location that matches, not the longest. Locations are patterns
+// as in Allow and Disallow (RFC 9309, section 2.2.3).
 func (f *TDMRep) Match(target string) (d TDM, location string) {
 	if len(f.rules) == 0 {
 		return TDM{}, ""
@@ -100,7 +101,7 @@ func (f *TDMRep) Match(target string) (d TDM, location string) {
 	return TDM{}, ""
 }
 
-// Signals returns what the file says about the use of what target serves.
+// Signals returns the statements of the file about the use of target, a path and query.
 func (f *TDMRep) Signals(target string) Signals {
 	var s Signals
 	d, location := f.Match(target)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// TokenError reports a product token that robots.txt groups cannot name.
+// TokenError reports a product token that no robots.txt group can name.
 type TokenError struct {
 	Token   string
-	Dialect Dialect // whose text it does not fit
+	Dialect Dialect // in which the token is not valid
 }
 
-// Error says what is wrong with the token and what is wanted.
+// Error returns the token, the first character that is not valid, and those that are.
 func (e *TokenError) Error() string {
 	if e.Token == "" {
 		return "robots: empty product token: want letters a-z A-Z, hyphens and underscores, such as \"examplebot\""
@@ -28,14 +28,14 @@ func (e *TokenError) Error() string {
 
 // CheckToken returns nil if token can name a crawler in a User-agent line,
 // and a *TokenError otherwise. A product token consists of the letters a-z
-// and A-Z, hyphens and underscores only (RFC 9309, 2.2.1). A digit would make
-// parsers that cut the value at the first other character look for another
-// crawler.
+// and A-Z, hyphens and underscores only (RFC 9309, 2.2.1). Parsers cut the value
+// at the first other character, so a token with a digit would be read as the
+// token of another crawler.
 func CheckToken(token string) error { return RFC9309.CheckToken(token) }
 
-// CheckToken is the function CheckToken for dialect d: that of 1996 takes a
-// token as HTTP/1.0 has it (draft of 1996, 3.3; RFC 1945, 2.2), digits included,
-// the others what RFC 9309 takes.
+// CheckToken is like the function CheckToken, for dialect d. Dialect Koster1996
+// accepts a token of HTTP/1.0, which may have digits (draft of 1996, 3.3; RFC
+// 1945, 2.2); the other dialects accept a token of RFC 9309.
 func (d Dialect) CheckToken(token string) error {
 	good := tokenOf(token)
 	if d == Koster1996 {
@@ -66,14 +66,14 @@ func tokenOf(s string) string {
 	return s[:i]
 }
 
-// isStar reports whether the value of a User-agent line stands for every
-// crawler: "*", alone or followed by white space and anything.
+// isStar reports whether the value of a User-agent line names every crawler:
+// "*", alone or followed by white space and any text.
 func isStar(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || isSpace(value[1]))
 }
 
-// The comparison of names folds ASCII letters only: strings.EqualFold would
-// take the Kelvin sign for a k.
+// equalFold reports whether a and b are equal, folding ASCII letters only:
+// for strings.EqualFold the Kelvin sign equals a k.
 func equalFold(a, b string) bool {
 	return len(a) == len(b) && hasPrefixFold(a, b)
 }
@@ -120,7 +120,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f' }
 
-// isSpace reports ASCII white space, line ends included.
+// isSpace reports whether c is ASCII white space, including line ends.
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 // trim strips ASCII white space from both ends.

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Access is the answer to "may I come in?".
+// Access says whether a URL may be requested.
 type Access uint8
 
 const (
-	// Defer means: not now, nobody knows yet. It is the zero value, so that a
-	// verdict that was never filled in is never a permission.
+	// Defer means that it is not known yet whether the URL may be requested.
+	// It is the zero value, so that an unset verdict is not a permission.
 	Defer Access = iota
 	// Allow means that the URL may be requested.
 	Allow
@@ -31,7 +31,7 @@ func (a Access) String() string {
 	return "Access(" + strconv.Itoa(int(a)) + ")"
 }
 
-// Reason says what a verdict rests on.
+// Reason says why a verdict was given.
 type Reason uint8
 
 const (
@@ -49,21 +49,21 @@ const (
 	Missing
 	// Forbidden: robots.txt was refused with 401, 402, 403 or 451.
 	Forbidden
-	// Unreachable: robots.txt could not be had, and there is no copy recent
-	// enough to go by (2.3.1.4).
+	// Unreachable: robots.txt could not be fetched, and there is no copy that
+	// is recent enough (2.3.1.4).
 	Unreachable
 	// LongUnreachable: robots.txt has been unreachable for more than 30 days
-	// and there is no copy. Only dialect Google allows on this ground.
+	// and there is no copy. Only dialect Google allows for this reason.
 	LongUnreachable
-	// NoTarget: what was asked about is neither a URL nor a path, so that no
-	// rule can be found for it.
+	// NoTarget: the argument is neither a URL nor a path, so no rule can be
+	// applied.
 	NoTarget
-	// OtherSite: the URL belongs to another site, about which this robots.txt
-	// says nothing (2.3).
+	// OtherSite: the URL belongs to another site, to which this robots.txt does
+	// not apply (2.3).
 	OtherSite
 )
 
-// String returns the reason in a few words, for people to read.
+// String returns a short description of the reason, for users.
 func (r Reason) String() string {
 	switch r {
 	case Unknown:
@@ -99,7 +99,7 @@ type Rule struct {
 	Line    int    // its line, from 1; 0 if there is no rule
 }
 
-// String returns the rule as a line of robots.txt, "" if there is none.
+// String returns the rule as a line of robots.txt, or "" if there is no rule.
 func (r Rule) String() string {
 	switch {
 	case r.Line == 0:
@@ -114,7 +114,7 @@ func (r Rule) String() string {
 type Verdict struct {
 	Access Access
 	Rule   Rule      // the rule that decided; Line 0 if no rule did
-	Until  time.Time // for Defer: when it makes sense to ask again
+	Until  time.Time // for Defer: when to request robots.txt again
 	Reason Reason
 }
 
