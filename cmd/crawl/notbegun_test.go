@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"hash/maphash"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,8 +106,10 @@ func readersOf(dir string) [][]string {
 	}
 }
 
-// contents is what the files below a directory hold, with their modes, by their paths; a
-// directory holds nothing.
+var contentsSeed = maphash.MakeSeed()
+
+// contents has the modes of the files below a directory, with their sizes and a checksum of
+// what they hold, by their paths.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -119,7 +123,7 @@ func contents(t *testing.T, root string) map[string]string {
 		}
 		if all[name] = info.Mode().String(); info.Mode().IsRegular() {
 			raw, err := os.ReadFile(path)
-			all[name] += " " + string(raw)
+			all[name] += fmt.Sprint(" ", len(raw), " ", maphash.Bytes(contentsSeed, raw))
 			return err
 		}
 		return nil
