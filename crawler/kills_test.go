@@ -20,7 +20,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
-	"github.com/permesso-crawler/permesso/internal/testtemp"
 	"go.uber.org/goleak"
 )
 
@@ -42,7 +41,7 @@ const (
 func TestMain(m *testing.M) {
 	asked, ok := os.LookupEnv(killedProgram)
 	if !ok {
-		goleak.VerifyTestMain(testtemp.M{M: m})
+		goleak.VerifyTestMain(m)
 	}
 	name, where, _ := strings.Cut(asked, "|")
 	dir, address, _ := strings.Cut(where, "|")

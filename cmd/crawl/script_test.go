@@ -23,12 +23,11 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/series"
-	"github.com/permesso-crawler/permesso/internal/testtemp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(testtemp.M{M: m}, map[string]func(){"crawl": main})
+	testscript.Main(m, map[string]func(){"crawl": main})
 }
 
 // The scripts are what a user types and sees. Each has a small web on loopback
