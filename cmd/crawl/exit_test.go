@@ -30,8 +30,8 @@ func TestExitCodesStandInTheDocuments(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Exit codes
 
-Each command of ` + "`crawl`" + ` ends with one of these, if it ends by itself. A code says what
-who has called it does next, so that scripts need not read what is printed.
+Each command of ` + "`crawl`" + ` exits with one of these codes, if it ends by itself. The code
+tells a script what to do next, so it need not parse the output.
 
 | code | what it means | what to do then |
 |---|---|---|

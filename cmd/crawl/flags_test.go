@@ -215,12 +215,12 @@ func settingsPage() string {
 
 Each is a flag of ` + "`crawl run`" + `, and most are a field of ` + "`crawler.Options`" + `, which a
 program sets itself or by text (` + "`Options.Settings`" + `). A duration is written as 500ms,
-10s or 1h30m; a size as 500kB, 16MiB or 1GB, or as a number of bytes. 0 takes a bound
-or a pause away, but for ` + "`--concurrency`, `--timeout`, `--max-size` and `--body-budget`" + `,
-which are never without.
+10s or 1h30m; a size as 500kB, 16MiB or 1GB, or as a number of bytes. 0 means no limit or no
+pause, except for ` + "`--concurrency`, `--timeout`, `--max-size` and `--body-budget`" + `,
+which always have one.
 
-*Tighter* is what asks less of sites. When a run goes on with another value than the
-last one, the difference is listed at its start, tighter or wider, and recorded in
+A *tighter* value demands less of sites. If a run has other settings than the last one, the
+changes are printed at its start, marked as tighter or wider, and recorded in
 ` + "`crawl.log`" + ` ([outputs](outputs.md#crawllog)).
 
 This page is made from the table of settings in crawler/settings.go and
