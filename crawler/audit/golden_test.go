@@ -105,7 +105,12 @@ func TestGoldenAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "audit.txt", append(told, r)...)
+	w.agents = w.agents[:1]
+	nothing, err := w.crawl(nil).Audit(audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "audit.txt", append(told, r, nothing)...)
 }
 
 // All that is said of a visitor, by the log of a server.

@@ -45,6 +45,7 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		"foreign": "combined format",
 		`192.0.2.1 - - [yesterday] "GET / HTTP/1.1" 200 12 "-" "bot"`:                         "its time",
 		`x [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "bot"`:                    "no address",
+		`x - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "bot"`:                  "no address",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1`:                          "no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" ok 12 "-" "bot"`:         "is no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without the name",
@@ -283,7 +284,7 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 2026-05-04T00:00:06.700Z -9998          - http://a.example/no L http://a.example/ unknown #003 - - - -
 2026-05-04T00:00:09.400Z   200       3000 http://a.example/no/2 L http://a.example/ text/html #002 20260504000009300+100 sha1:X - -
 `
-	v, err := Visitor{Agent: "heritrix", Host: "a.example", Robots: robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3"), robots.RFC9309)}.Heritrix("crawl.log", strings.NewReader(log))
+	v, err := Visitor{Agent: "heritrix", Host: "a.example", Robots: robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3"), robots.RFC9309)}.Heritrix("crawl.log", strings.NewReader(log+"odd\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +300,7 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 		"11: disallowed: http://a.example/no/2 is forbidden by robots.txt (line 2: Disallow: /no)",
 		"11: gap: http://a.example/no/2 began 2.62s after the end of line 9; asked are 3s (crawl-delay of robots.txt: 3s)",
 	}
-	if !slices.Equal(got, want) || v.Requests != 7 {
+	if !slices.Equal(got, want) || v.Requests != 7 || v.Unread != 1 {
 		t.Errorf("%d requests\n%s", v.Requests, strings.Join(got, "\n"))
 	}
 }
