@@ -19,6 +19,7 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`192.0.2.1 - J Doe [04/May/2026:05:02:01 +0200] "GET / HTTP/2.0" 200 - "http://x/\"" "a \"b\" \x41\\" "more" 0.1`: {addr: "192.0.2.1", target: "/", status: 200, agent: `a "b" A\`},
 		`A.example:80 2001:db8::1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 404 0 "-" "-"`:                        {host: "a.example", addr: "2001:db8::1", target: "/", status: 404, agent: "-"},
 		`a.example 192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET http://B.example:81/x HTTP/1.1" 301 0 "-" ""`:          {host: "b.example", addr: "192.0.2.1", target: "/x", status: 301},
+		`crawl-1.example.net 192.0.2.7 - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "-"`:                     {addr: "crawl-1.example.net", target: "/", status: 200, agent: "-"},
 		`crawl-1.example.net - - [04/May/2026:03:02:01 +0000] "\x16\x03\x01" 400 0 "-" "-"`:                               {addr: "crawl-1.example.net", status: 400, agent: "-"},
 		`203.0.113.9, 10.0.0.1 127.0.0.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:               {addr: "203.0.113.9", target: "/", status: 200, agent: "bot"},
 		`203.0.113.9 127.0.0.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 0 "-" "bot"`:                         {addr: "203.0.113.9", target: "/", status: 200, agent: "bot"},
