@@ -31,14 +31,14 @@ func rulesProbes() []probe {
 		return pages
 	}
 	return []probe{
-		{name: "unavailable", says: "robots.txt answers 503: no page is asked for", wait: quick, judge: noPage, pages: link("/a"),
+		{name: "unavailable", says: "robots.txt answers 503: no page is fetched", wait: quick, judge: noPage, pages: link("/a"),
 			serve: func(_ *visits, rw http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/robots.txt" {
 					rw.WriteHeader(http.StatusServiceUnavailable)
 				}
 				return r.URL.Path == "/robots.txt"
 			}},
-		{name: "broken", says: "robots.txt breaks off in its middle: no page is asked for", wait: quick, judge: noPage, pages: link("/a"),
+		{name: "broken", says: "robots.txt breaks off: no page is fetched", wait: quick, judge: noPage, pages: link("/a"),
 			serve: func(_ *visits, rw http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/robots.txt" {
 					breakOff(rw, "User-agent: *\n")
@@ -70,7 +70,7 @@ func rulesProbes() []probe {
 		{name: "longest", says: "the longest rule counts, not the first", wait: quick, rules: "User-agent: *\nAllow: /\nDisallow: /no\n", pages: link("/no", "/a"), judge: never("/no")},
 		{name: "escapes", says: "`/caf%C3%A9` forbids `/café`, `/%7Ejoe` forbids `/~joe`", wait: quick, rules: "User-agent: *\nDisallow: /caf%C3%A9\nDisallow: /%7Ejoe\n",
 			pages: link("/café", "/~joe", "/a"), judge: never("/caf%C3%A9", "/café", "/~joe", "/%7Ejoe")},
-		{name: "mark", says: "a byte order mark before the first line is none of it", wait: quick, rules: "\ufeffUser-agent: *\nDisallow: /no\n", pages: link("/no", "/a"), judge: never("/no")},
+		{name: "mark", says: "a byte order mark before the first line is skipped", wait: quick, rules: "\ufeffUser-agent: *\nDisallow: /no\n", pages: link("/no", "/a"), judge: never("/no")},
 		{name: "lines", says: "lines may end in CR alone", wait: quick, rules: "User-agent: *\rDisallow: /no\r", pages: link("/no", "/a"), judge: never("/no")},
 	}
 }
@@ -85,7 +85,7 @@ func paceProbes() []probe {
 			}},
 		{name: "retry-after", says: "a 429 with Retry-After: 5 is obeyed", wait: 25 * time.Second, pages: map[string]string{
 			"/": `<a href="/busy">x</a><a href="/busy?2">x</a><a href="/busy?3">x</a>`}, serve: busyFirst, judge: afterBusy},
-		{name: "cut", says: "a body that ends early is asked for again", wait: 45 * time.Second, pages: map[string]string{"/": `<a href="/cut">x</a>`},
+		{name: "cut", says: "a page whose body ends early is fetched again", wait: 45 * time.Second, pages: map[string]string{"/": `<a href="/cut">x</a>`},
 			serve: func(v *visits, rw http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/cut" {
 					rw.Header().Set("Content-Type", "text/html")
@@ -121,12 +121,12 @@ func paceProbes() []probe {
 // shownProbes ask for what pages are shown with.
 func shownProbes() []probe {
 	return []probe{
-		{name: "srcset", says: "each picture of a srcset is asked for", shown: true, wait: 2 * quick, pages: map[string]string{
+		{name: "srcset", says: "each image of a srcset is fetched", shown: true, wait: 2 * quick, pages: map[string]string{
 			"/": `<img src="/1.png" srcset="/2.png 2x, /3.png 3x"><picture><source srcset="/4.png 640w"></picture>`},
 			judge: foundAll("/1.png", "/2.png", "/3.png", "/4.png")},
 		{name: "comma", says: "a comma in a URL of a srcset does not end it", shown: true, wait: 2 * quick, pages: map[string]string{
 			"/": `<img srcset="/w_9,h_9/a.png 2x, /b.png">`}, judge: foundAll("/w_9,h_9/a.png", "/b.png")},
-		{name: "css", says: "what a style sheet names is asked for: another one, and pictures", shown: true, wait: 2 * quick, pages: map[string]string{
+		{name: "css", says: "style sheets and images that a style sheet names are fetched", shown: true, wait: 2 * quick, pages: map[string]string{
 			"/": `<link rel="stylesheet" href="/1.css">`}, serve: sheets, judge: foundAll("/1.css", "/2.css", "/1.png", "/2.png")},
 	}
 }
