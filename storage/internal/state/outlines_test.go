@@ -1,0 +1,85 @@
+package state
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// A state is a file that its owner writes and others read, and nobody runs.
+func TestTheStateIsNoProgram(t *testing.T) {
+	info, err := os.Stat(filepath.Join(filled(t), File))
+	if err != nil || info.Mode().Perm()&0o711 != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// Outlines say what is known of the files, and take what is known of them now.
+func TestOutlines(t *testing.T) {
+	dir := filled(t)
+	growing, index := Marks{"grows": {Length: 3}}, IndexMarks{Part: Mark{Length: 4}}
+	for _, want := range []Marks{{}, growing} {
+		o, err := OpenOutline(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(o.Marks, want) {
+			t.Errorf("%v, want %v", o.Marks, want)
+		}
+		if err := errors.Join(o.PutMarks(growing, index), o.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if done := checked(t, dir); !maps.Equal(done.Growing, growing) || done.Index != index {
+		t.Errorf("%+v", done)
+	}
+	for _, key := range [][]byte{keyOutputs, keyIndex} {
+		o, err := OpenOutline(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		occupied(t, o.bolt, bucketMeta, key)
+		if err := o.PutMarks(growing, index); !errors.Is(err, berrors.ErrIncompatibleValue) {
+			t.Errorf("%v", err)
+		}
+		o.Close()
+		dir = filled(t)
+	}
+}
+
+// A Dump says all there is, and what cannot be read.
+func TestDumps(t *testing.T) {
+	dir := rich(t)
+	lines := dump(t, dir)
+	for want, n := range map[string]int{
+		"site {Site:http://a.example ": 1, "site {Site:http://b.example ": 1, "entry http://a.example 65": 2, "entry http://a.example 72": 2,
+		"entry http://a.example 77": 1, "entry http://b.example 72": 1, "seen http://a.example ": 5, "seen http://b.example ": 1,
+		"aside http://a.example 00000003": 1, `value put k "v"`: 1, "common 6970203139": 1, "snapshots 687474": 3,
+		"payloads 00443214c74254b635cf84653a56d7c675be77df ": 1, "bodies ": 1, "journal ": 0,
+	} {
+		is := 0
+		for _, l := range lines {
+			if strings.HasPrefix(l, want) {
+				is++
+			}
+		}
+		if is != n {
+			t.Errorf("%d lines begin with %q, want %d", is, want, n)
+		}
+	}
+	if len(lines) != 22 {
+		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	edited(t, dir, spoilt(bucketStates))
+	if _, err := Dump(dir); !errors.Is(err, errChecksum) {
+		t.Errorf("of a damaged state: %v", err)
+	}
+	if _, err := Dump(filepath.Join(dir, "none")); err == nil {
+		t.Error("of no state: no error")
+	}
+}
