@@ -1,27 +1,21 @@
 package crawler_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/export"
 )
@@ -33,150 +27,6 @@ const (
 
 // weekly fetches each page once in 7 days.
 var weekly = revisit.Fixed{Every: 7 * days}
-
-// An endless crawl is one of pages that change, in virtual time.
-type endless struct {
-	t    *testing.T
-	web  *crawltest.Web
-	dir  string // empty: in memory
-	opts func(*crawler.Options)
-	sum  crawler.Summary
-	left []string
-
-	turn sync.Mutex // held while the world changes
-
-	mu   sync.Mutex
-	seen map[string][]string // by target: day, status and change of each visit
-}
-
-// inVirtualTime runs a test of an endless crawl; kept says that it has a directory.
-func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf)) {
-	dir := ""
-	if kept {
-		dir = t.TempDir()
-	}
-	synctest.Test(t, func(t *testing.T) {
-		w := crawltest.New(t)
-		e := &endless{t: t, web: w, dir: dir, seen: map[string][]string{}}
-		test(e, newShelf(w.Site("http://a.example")))
-		w.AssertPolite()
-		if dir != "" {
-			e.whole()
-		}
-	})
-}
-
-// whole looks whether all that a crawl has written fits together.
-func (e *endless) whole() {
-	e.t.Helper()
-	if _, err := storage.Verify(e.dir, func(err error) { e.t.Error(err) }); err != nil {
-		e.t.Error(err)
-	}
-	report, err := audit.Dir(e.dir, audit.Options{})
-	if err != nil || !report.Clean() || report.UnprovenLines > 0 {
-		e.t.Errorf("the audit says %+v, %v", report, err)
-	}
-	s, err := crawler.ReadStatus(e.dir)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	is, was := s.Crawl, e.sum.Frontier
-	if counted := figuresOf(e.t, e.dir); is != counted || is.Queued != was.Entries || is.Again != was.Again || is.Done != was.Done || !is.NextAgain.Equal(e.sum.NextAgain) {
-		e.t.Errorf("the status says %+v, at the end of the run it was %+v, next %v; counted are %+v", is, was, e.sum.NextAgain, counted)
-	}
-	left := 0
-	for _, n := range e.sum.Left {
-		left += n
-	}
-	if left != was.Entries || left != len(e.left) {
-		e.t.Errorf("%d are left, %v are told of, %d queued", left, e.left, was.Entries)
-	}
-}
-
-// figuresOf are the figures of a crawl, counted URL by URL.
-func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
-	t.Helper()
-	r, err := storage.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	err = r.Sites(func(st frontier.SiteState) error {
-		n.BudgetPages += st.Spent.Pages
-		n.Bytes += st.Spent.Bytes
-		return nil
-	})
-	for site, wrong := range r.Names() {
-		err = errors.Join(err, wrong)
-		for k, wrong := range r.Entries(site) {
-			err = errors.Join(err, wrong)
-			n.Known++
-			switch {
-			case k.Fate.Again():
-				if n.Again++; n.NextAgain.IsZero() || k.Fate.Until.Before(n.NextAgain) {
-					n.NextAgain = k.Fate.Until
-				}
-			case k.Fate.Ends():
-				n.Done++
-			default:
-				n.Queued++
-			}
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// run crawls for a time, while the world changes at moments from its start.
-func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.Duration]func()) {
-	e.t.Helper()
-	o := crawler.Options{
-		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir, MaxTime: long, Revisit: policy,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}
-	if e.opts != nil {
-		e.opts(&o)
-	}
-	c, err := crawler.New(o)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	begin := time.Now()
-	for _, at := range slices.Sorted(maps.Keys(world)) {
-		time.AfterFunc(at, func() {
-			e.turn.Lock()
-			defer e.turn.Unlock()
-			world[at]()
-		})
-	}
-	err = c.Run(e.t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		target := p.URL.Target()
-		e.seen[target] = append(e.seen[target], fmt.Sprintf("%d %d %s", int(time.Since(begin)/days), p.Status, p.Change()))
-		return nil
-	}))
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.sum, e.left = c.Summary(), nil
-	for s, err := range c.Left() {
-		if err != nil {
-			e.t.Error(err)
-		}
-		e.left = append(e.left, s.URL.Target())
-	}
-}
-
-// expect are the visits of a target.
-func (e *endless) expect(target, visits string) {
-	e.t.Helper()
-	if got := strings.Join(e.seen[target], ", "); got != visits {
-		e.t.Errorf("%s:\n %s, want\n %s", target, got, visits)
-	}
-}
 
 // A crawl that does not end asks for each page again when the policy says, with a
 // condition where its archive has the page, and tells what became of it.
@@ -231,28 +81,6 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 			})
 		})
 	}
-}
-
-// listedIn are how the URLs of a crawl stand, by target.
-func listedIn(t *testing.T, dir string) map[string]crawler.Listed {
-	t.Helper()
-	r, err := storage.OpenReader(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	a, err := crawler.NewAccount(r, dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]crawler.Listed{}
-	for l, err := range a.List("http://a.example") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[l.URL.Target()] = l
-	}
-	return all
 }
 
 // What was refused or has failed is asked for again, and what is fetched once stands as
@@ -384,37 +212,6 @@ func TestHistoryOutlivesARun(t *testing.T) {
 	})
 }
 
-// Policies differ in what they spend on pages that change often and on those that do not.
-func TestPoliciesOverMonths(t *testing.T) {
-	for text, want := range map[string]struct{ still, busy [2]int }{
-		"fixed:7d":        {[2]int{13, 13}, [2]int{13, 13}},
-		"adaptive:1d-28d": {[2]int{5, 9}, [2]int{60, 91}},
-		"rate:7d":         {[2]int{3, 11}, [2]int{4, 16}},
-		"hints:7d":        {[2]int{3, 11}, [2]int{4, 16}},
-	} {
-		t.Run(text, func(t *testing.T) {
-			inVirtualTime(t, true, func(e *endless, shelf *shelf) {
-				policy, err := revisit.Parse(text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				shelf.put("/", resource{body: filler + pages("/busy"), etag: `"1"`})
-				world := map[time.Duration]func(){}
-				for h := range 90 * 4 { // four times a day
-					world[time.Duration(h)*6*hours] = func() {
-						shelf.put("/busy", resource{body: fmt.Sprint(filler, h), etag: fmt.Sprintf("%q", fmt.Sprint(h))})
-					}
-				}
-				e.run(90*days, policy, world)
-				still, busy := len(e.seen["/"]), len(e.seen["/busy"])
-				if still < want.still[0] || still > want.still[1] || busy < want.busy[0] || busy > want.busy[1] {
-					t.Errorf("%d visits of what does not change, want %v; %d of what does, want %v", still, want.still, busy, want.busy)
-				}
-			})
-		})
-	}
-}
-
 // A body that many pages have is counted once for each, however often they are fetched.
 func TestAPageIsNoRepeatOfItself(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
@@ -460,61 +257,6 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 		}
 	})
 }
-
-// A policy that panics ends the crawl, and the page is fetched again by the next run.
-func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
-	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
-		shelf.put("/", resource{body: filler})
-		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir,
-			Revisit: revisit.PolicyFunc(func(revisit.Visit) time.Duration { panic("no") }), Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var panicked *crawler.PanicError
-		if err := c.Run(e.t.Context(), nil); !errors.As(err, &panicked) || panicked.Where != "Revisit" {
-			t.Fatalf("%v", err)
-		}
-		e.run(8*days, revisit.PolicyFunc(func(v revisit.Visit) time.Duration {
-			if v.Seen == 0 {
-				return 7 * days
-			}
-			return 0 // which is the longest
-		}), nil)
-		e.expect("/", "0 200 new, 7 200 not-modified")
-		if left := time.Until(listedIn(t, e.dir)["/"].Again); left < revisit.Longest-2*days {
-			t.Errorf("it waits for %v", left)
-		}
-	})
-}
-
-// A policy may panic, too, where it is asked whether a list is believed.
-func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
-	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
-		list := kindsOfLists["RSS"]
-		e.lists(shelf, list.kind, list.write)
-		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/list"}, Network: e.web, Dir: e.dir, Revisit: afraid{}, Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var panicked *crawler.PanicError
-		if err := c.Run(e.t.Context(), nil); !errors.As(err, &panicked) || panicked.Where != "Revisit" {
-			t.Fatalf("%v", err)
-		}
-		e.run(hours, closely{}, nil)
-		if len(e.seen) != 7 {
-			t.Errorf("seen are %v", e.seen)
-		}
-	})
-}
-
-// afraid panics when it is asked about a list.
-type afraid struct{ closely }
-
-func (afraid) Believes(string) (time.Duration, bool) { panic("no") }
 
 // A run that has a patience fetches what is due, and ends; the next one goes on.
 func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
@@ -622,27 +364,6 @@ func TestWhatIsOnlyLookedAtIsLookedAtAgain(t *testing.T) {
 		e.expect("/2", "0 200 , 7 200 , 14 404 ")
 		if shelf.requests("/2") != "---" || !slices.Equal(changed, []bool{false, false, false, false, false, true}) {
 			t.Errorf("it was asked for %s; changed: %v", shelf.requests("/2"), changed)
-		}
-	})
-}
-
-// A policy may tell pages apart.
-func TestAPolicyKnowsWhichPageItIs(t *testing.T) {
-	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
-		e.opts = func(o *crawler.Options) { o.Seeds = []string{"http://a.example/\tnews"} }
-		shelf.put("/", resource{body: filler + pages("/1"), etag: `"1"`})
-		shelf.put("/1", resource{body: filler + "1", etag: `"1"`})
-		e.run(50*hours, revisit.PolicyFunc(func(v revisit.Visit) time.Duration {
-			if v.URL == "http://a.example/" && v.Depth == 0 && v.Tag == "news" {
-				return 6 * hours
-			}
-			if v.URL != "http://a.example/1" || v.Depth != 1 || v.Tag != "news" {
-				t.Errorf("%+v", v)
-			}
-			return days
-		}), nil)
-		if front, article := len(e.seen["/"]), len(e.seen["/1"]); front != 9 || article != 3 {
-			t.Errorf("%d and %d visits", front, article)
 		}
 	})
 }

@@ -1,0 +1,192 @@
+package crawler_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// What a site asked for at the end of one crawl it has at the start of the next: its rest,
+// by the clock of the wall, and its robots.txt, for as long as that counts.
+func TestWhatASiteAskedForIsCarriedOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		between time.Duration
+		rest    time.Duration // from the start of the second crawl to its first request
+		robots  string        // requests for robots.txt in it, with a condition or without
+	}{
+		"at once":    {0, time.Hour, ""},
+		"in a while": {20 * time.Minute, 40 * time.Minute, ""},
+		"next week":  {7 * 24 * time.Hour, 0, "c"},
+	} {
+		bubble(t, func(s *series, shelf *shelf) {
+			rules := ""
+			s.web.Site("http://a.example").Func("/robots.txt", func(w http.ResponseWriter, req *http.Request) {
+				shelf.mu.Lock()
+				defer shelf.mu.Unlock()
+				if w.Header().Set("ETag", `"r"`); req.Header.Get("If-None-Match") != "" {
+					rules += "c"
+					w.WriteHeader(http.StatusNotModified)
+					return
+				}
+				rules += "-"
+				w.Write([]byte("User-agent: *\nDisallow: /no\n"))
+			})
+			shelf.put("/", resource{body: filler + pages("/no"), header: http.Header{"Retry-After": {"3600"}}})
+			s.crawl()
+			rules = ""
+			time.Sleep(c.between)
+			began := time.Now()
+			s.crawl(func(o *crawler.Options) { o.Patience = 2 * time.Hour })
+			var first time.Time
+			for _, r := range s.web.Log() {
+				if !r.Start.Before(began) {
+					first = r.Start
+					break
+				}
+			}
+			if got := first.Sub(began).Round(time.Minute); got != c.rest || rules != c.robots {
+				t.Errorf("%s: asked after %v, want %v; robots.txt %q, want %q", name, got, c.rest, rules, c.robots)
+			}
+			r, err := storage.OpenReader(s.dir(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			n := 0
+			for snapshot, err := range r.Snapshots("http://a.example") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n++; n == 1 && !snapshot.Fetched.Before(began.Add(-c.between)) {
+					t.Errorf("%s: the first copy is of %v", name, snapshot.Fetched)
+				}
+			}
+			if n != 1+len(c.robots) {
+				t.Errorf("%s: %d copies", name, n)
+			}
+		})
+	}
+}
+
+// A robots.txt of the crawl before that is old is asked for again before anything else, by
+// a run that goes on after a kill, too: the pause that it makes then is none of the site's.
+func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		killed := filepath.Join(s.root, "killed.crawl")
+		s.web.Site("http://a.example").Func("/robots.txt", func(w http.ResponseWriter, req *http.Request) {
+			if req.Header.Get("If-None-Match") != "" && s.n == 2 { // as a kill leaves it
+				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
+					t.Error(err)
+				}
+			}
+			w.Header().Set("ETag", `"r"`)
+			io.WriteString(w, "User-agent: *\nDisallow: /no\n")
+		})
+		shelf.put("/", resource{body: filler + pages("/1")})
+		shelf.put("/1", resource{body: filler + "1"})
+		s.crawl()
+		time.Sleep(7 * 24 * time.Hour)
+		s.crawl()
+		if err := os.Rename(killed, s.dir(3)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		s.crawl(func(o *crawler.Options) { o.Previous = s.dir(1) })
+		for _, r := range s.web.Log() {
+			if !r.Start.Before(began) {
+				if r.Target != "/robots.txt" {
+					t.Errorf("the first request of a run after a kill is for %s", r.Target)
+				}
+				return
+			}
+		}
+		t.Error("nothing was asked for after a kill")
+	})
+}
+
+// What a robots.txt of the crawl before asks counts for the first request after a kill, too,
+// though no answer of this crawl has told it to the clocks of the site.
+func TestACrawlDelayThatWasCarriedCountsAfterAKill(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		killed := filepath.Join(s.root, "killed.crawl")
+		site := s.web.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 20\n")
+		site.Func("/", func(w http.ResponseWriter, req *http.Request) {
+			if s.n == 2 { // as a kill leaves it
+				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		s.crawl()
+		time.Sleep(time.Hour)
+		s.crawl()
+		if err := os.Rename(killed, s.dir(3)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		began := time.Now()
+		s.crawl(func(o *crawler.Options) { o.Previous = s.dir(1) })
+		log := s.web.Log()
+		last := log[len(log)-1]
+		if after := last.Start.Sub(began); last.Target != "/" || after < 20*time.Second || after > 21*time.Second {
+			t.Errorf("%s was asked for %v after the restart, want 20s", last.Target, after)
+		}
+	})
+}
+
+// A crawl that goes on has what its own run has learned, not what the crawl before knew.
+func TestNothingIsCarriedIntoACrawlThatGoesOn(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler + pages("/1")})
+		shelf.put("/1", resource{body: filler + "1"})
+		s.crawl()
+		var carried []int
+		start := func(o *crawler.Options) { o.OnStart = func(st crawler.Start) { carried = append(carried, st.Carried) } }
+		s.crawl(start, func(o *crawler.Options) { o.Limit = 1 })
+		s.n--
+		s.crawl(start)
+		if fmt.Sprint(carried) != "[1 0]" || len(s.last) != 1 {
+			t.Errorf("carried %v, pages %v", carried, s.last)
+		}
+		log, err := os.ReadFile(filepath.Join(s.dir(2), storage.LogFile))
+		if err != nil || bytes.Count(log, []byte("carried:1")) != 1 {
+			t.Errorf("the log: %v\n%s", err, log)
+		}
+	})
+}
+
+// A crawl before whose state cannot be read costs its robots.txt and clocks, and is said;
+// one that somebody runs ends the crawl, before anything is asked.
+func TestAStateThatCannotBeReadCarriesNothing(t *testing.T) {
+	bubble(t, func(s *series, shelf *shelf) {
+		shelf.put("/", resource{body: filler, etag: `"1"`})
+		s.crawl()
+		state := filepath.Join(s.dir(1), storage.StateFile)
+		raw, err := os.ReadFile(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, damaged := range map[string][]byte{"zeros": make([]byte, len(raw)), "gone": nil} {
+			if err := os.WriteFile(state, damaged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if damaged == nil {
+				os.Remove(state)
+			}
+			before := s.web.Fetched("http://a.example/robots.txt")
+			s.crawl(func(o *crawler.Options) { o.Previous = s.dir(1) })
+			if p := s.last["/"]; !p.notModified || !strings.Contains(s.logs.String(), "asked for anew") || s.web.Fetched("http://a.example/robots.txt") != before+1 {
+				t.Errorf("%s: %+v, %s", name, p, s.logs.String())
+			}
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// An endless crawl is one of pages that change, in virtual time.
+type endless struct {
+	t    *testing.T
+	web  *crawltest.Web
+	dir  string // empty: in memory
+	opts func(*crawler.Options)
+	sum  crawler.Summary
+	left []string
+
+	turn sync.Mutex // held while the world changes
+
+	mu   sync.Mutex
+	seen map[string][]string // by target: day, status and change of each visit
+}
+
+// inVirtualTime runs a test of an endless crawl; kept says that it has a directory.
+func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf)) {
+	dir := ""
+	if kept {
+		dir = t.TempDir()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		e := &endless{t: t, web: w, dir: dir, seen: map[string][]string{}}
+		test(e, newShelf(w.Site("http://a.example")))
+		w.AssertPolite()
+		if dir != "" {
+			e.whole()
+		}
+	})
+}
+
+// whole looks whether all that a crawl has written fits together.
+func (e *endless) whole() {
+	e.t.Helper()
+	if _, err := storage.Verify(e.dir, func(err error) { e.t.Error(err) }); err != nil {
+		e.t.Error(err)
+	}
+	report, err := audit.Dir(e.dir, audit.Options{})
+	if err != nil || !report.Clean() || report.UnprovenLines > 0 {
+		e.t.Errorf("the audit says %+v, %v", report, err)
+	}
+	s, err := crawler.ReadStatus(e.dir)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	is, was := s.Crawl, e.sum.Frontier
+	if counted := figuresOf(e.t, e.dir); is != counted || is.Queued != was.Entries || is.Again != was.Again || is.Done != was.Done || !is.NextAgain.Equal(e.sum.NextAgain) {
+		e.t.Errorf("the status says %+v, at the end of the run it was %+v, next %v; counted are %+v", is, was, e.sum.NextAgain, counted)
+	}
+	left := 0
+	for _, n := range e.sum.Left {
+		left += n
+	}
+	if left != was.Entries || left != len(e.left) {
+		e.t.Errorf("%d are left, %v are told of, %d queued", left, e.left, was.Entries)
+	}
+}
+
+// figuresOf are the figures of a crawl, counted URL by URL.
+func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = r.Sites(func(st frontier.SiteState) error {
+		n.BudgetPages += st.Spent.Pages
+		n.Bytes += st.Spent.Bytes
+		return nil
+	})
+	for site, wrong := range r.Names() {
+		err = errors.Join(err, wrong)
+		for k, wrong := range r.Entries(site) {
+			err = errors.Join(err, wrong)
+			n.Known++
+			switch {
+			case k.Fate.Again():
+				if n.Again++; n.NextAgain.IsZero() || k.Fate.Until.Before(n.NextAgain) {
+					n.NextAgain = k.Fate.Until
+				}
+			case k.Fate.Ends():
+				n.Done++
+			default:
+				n.Queued++
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// run crawls for a time, while the world changes at moments from its start.
+func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.Duration]func()) {
+	e.t.Helper()
+	o := crawler.Options{
+		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir, MaxTime: long, Revisit: policy,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	if e.opts != nil {
+		e.opts(&o)
+	}
+	c, err := crawler.New(o)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	begin := time.Now()
+	for _, at := range slices.Sorted(maps.Keys(world)) {
+		time.AfterFunc(at, func() {
+			e.turn.Lock()
+			defer e.turn.Unlock()
+			world[at]()
+		})
+	}
+	err = c.Run(e.t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		target := p.URL.Target()
+		e.seen[target] = append(e.seen[target], fmt.Sprintf("%d %d %s", int(time.Since(begin)/days), p.Status, p.Change()))
+		return nil
+	}))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.sum, e.left = c.Summary(), nil
+	for s, err := range c.Left() {
+		if err != nil {
+			e.t.Error(err)
+		}
+		e.left = append(e.left, s.URL.Target())
+	}
+}
+
+// expect are the visits of a target.
+func (e *endless) expect(target, visits string) {
+	e.t.Helper()
+	if got := strings.Join(e.seen[target], ", "); got != visits {
+		e.t.Errorf("%s:\n %s, want\n %s", target, got, visits)
+	}
+}
+
+// listedIn are how the URLs of a crawl stand, by target.
+func listedIn(t *testing.T, dir string) map[string]crawler.Listed {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	a, err := crawler.NewAccount(r, dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]crawler.Listed{}
+	for l, err := range a.List("http://a.example") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[l.URL.Target()] = l
+	}
+	return all
+}

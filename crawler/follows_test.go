@@ -1,0 +1,133 @@
+package crawler_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// What the body follows is queued once it has come to its end, and what robots.txt or
+// the scope forbid is not fetched for that.
+func TestTheBodyOfPagesFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := crawltest.New(t), t.TempDir()
+		w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no").
+			Page("/", `<a href="/linked">x</a>`).Page("/linked", "").Page("/followed", "").Page("/later", "").Page("/no", "")
+		w.Site("http://b.example").Page("/", "")
+		var skipped []string
+		run := func(leave string) (got []string) {
+			c := newCrawl(t, w, func(o *crawler.Options) {
+				o.Dir = dir
+				o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.String()+" "+string(s.Reason)) }
+			}, "http://a.example/\tstart")
+			for p, err := range c.Pages(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				target := p.URL.Target()
+				got = append(got, target+" "+p.Entry.Tag)
+				if target == "/followed" {
+					if err := p.Follow("/later"); err != nil {
+						t.Error(err)
+					}
+				}
+				if target == "/" {
+					if err := errors.Join(p.FollowTag("followed", "mine"), p.Follow("/no"), p.Follow("http://b.example/")); err != nil {
+						t.Error(err)
+					}
+				}
+				if target == leave {
+					break
+				}
+			}
+			return got
+		}
+		if got := run("/followed"); !slices.Equal(got, []string{"/ start", "/linked start", "/followed mine"}) {
+			t.Errorf("the first run has %q", got)
+		}
+		if got := run(""); !slices.Equal(got, []string{"/followed mine", "/later mine"}) {
+			t.Errorf("the second run has %q", got)
+		}
+		if want := []string{"http://b.example/ out of scope", "http://a.example/no robots disallowed"}; !slices.Equal(skipped, want) {
+			t.Errorf("skipped %q, want %q", skipped, want)
+		}
+		w.AssertPolite()
+		w.AssertNeverFetched("http://a.example/no", "http://b.example/")
+		w.AssertFetched("http://a.example/", "http://a.example/linked", "http://a.example/later")
+	})
+}
+
+// A Scope that panics for what the body follows ends the crawl, with that page untaken.
+func TestAScopeThatPanicsForWhatTheBodyFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := shelves(t, 1, 5)
+		c := newCrawl(t, w, func(o *crawler.Options) {
+			o.Scope = crawler.ScopeFunc(func(e frontier.Entry) bool {
+				if e.URL.Target() == "/trap" {
+					panic("a trap")
+				}
+				return true
+			})
+		}, seedsOf(1)...)
+		var last error
+		n := 0
+		for p, err := range c.Pages(t.Context()) {
+			if last = err; err != nil {
+				continue
+			}
+			if n++; n == 2 {
+				if err := p.Follow("/trap"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		var panicked *crawler.PanicError
+		if !errors.As(last, &panicked) || n != 2 {
+			t.Errorf("%d pages, then %v", n, last)
+		}
+	})
+}
+
+// What the body follows is asked about as what a Handler follows is: Links gives it a
+// tag or refuses it, and a space without an end is left.
+func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/x/x/", "").Page("/item", "")
+		var skipped []string
+		c := newCrawl(t, w, func(o *crawler.Options) {
+			o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.Target()+" "+string(s.Reason)) }
+			o.Rewrite = crawler.StripTracking
+			o.Links = func(_ *crawler.Page, l *crawler.Link) bool {
+				l.Tag += " seen"
+				return l.URL.Target() != "/refused"
+			}
+		}, "http://a.example/x/x/")
+		var got []string
+		for p, err := range c.Pages(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, p.URL.Target()+" "+p.Entry.Tag); p.Entry.Depth == 0 {
+				err := errors.Join(p.FollowTag("/item?utm_source=x", "mine"), p.Follow("/refused"), p.Follow("x/"), p.Follow("x/"))
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if want := []string{"/x/x/ ", "/item mine seen"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if want := []string{"/refused refused by the program", "/x/x/x/ trap"}; !slices.Equal(skipped, want) {
+			t.Errorf("skipped %q, want %q", skipped, want)
+		}
+		if traps := c.Summary().Traps; len(traps) != 1 || traps[0].URLs != 1 {
+			t.Errorf("%+v", traps)
+		}
+	})
+}
