@@ -2,23 +2,23 @@ package frontier
 
 import "time"
 
-// Changes are what a list of pages, a sitemap or a feed, says of when they were changed.
+// Changes are the times of change of pages, from a sitemap or a feed.
 type Changes struct {
-	Told  time.Time     // when the list was read: no entry is due before, by what it says
-	Least time.Duration // nor this soon after it ended last
-	Pages []Change      // of several of one entry the latest counts
+	Told  time.Time     // when the list was read: the list makes no entry due before
+	Least time.Duration // the least time between the last end of an entry and its new Due
+	Pages []Change      // of several for one entry the latest counts
 }
 
-// A Change says when the page of an entry was changed last.
+// A Change is the time of the last change of an entry's page.
 type Change struct {
 	Site Site
 	Key  string // of the entry (Entry.Key)
 	Time time.Time
 }
 
-// Due is when an entry is due by a change of its page. ok is false where that changes
-// nothing: where it does not wait to be fetched again, was fetched since the change, or is
-// due no later by itself. So each change counts once, whether there was one or not.
+// Due returns when an entry is due because its page was changed. ok is false if the change
+// has no effect: if the entry does not wait to be fetched again, was fetched after the
+// change, or is already due by then. So each change counts once.
 func (c *Changes) Due(e *Entry, changed time.Time) (due time.Time, ok bool) {
 	if !e.Again() || !changed.After(e.Visits.Last.Time) {
 		return time.Time{}, false
@@ -29,7 +29,7 @@ func (c *Changes) Due(e *Entry, changed time.Time) (due time.Time, ok bool) {
 	return due, due.Before(e.Due)
 }
 
-// bySite are the changes of each site, by key.
+// bySite returns the latest time of change of each key, by site.
 func (c *Changes) bySite() map[Site]map[string]time.Time {
 	sites := map[Site]map[string]time.Time{}
 	for i := range c.Pages {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Clock is the name of what makes a site wait.
+// A Clock names a reason for which a site waits.
 type Clock string
 
-// The clocks of a site. The latest binds.
+// The clocks of a site. The one with the latest time decides.
 const (
 	NoClock         Clock = ""
-	OwnClock        Clock = "own"          // the delay the crawl was given, or has for the site
+	OwnClock        Clock = "own"          // the delay of the crawl, or its delay for the site
 	CrawlDelayClock Clock = "crawl-delay"  // robots.txt
 	RateClock       Clock = "request-rate" // robots.txt
 	VisitTimeClock  Clock = "visit-time"   // robots.txt
@@ -19,15 +19,15 @@ const (
 	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
 	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection
 	FailuresClock   Clock = "failures"     // several failures in a row: 5xx, cut bodies
-	RobotsClock     Clock = "robots"       // robots.txt cannot be asked again earlier
+	RobotsClock     Clock = "robots"       // robots.txt cannot be requested again earlier
 	IPClock         Clock = "ip"           // other sites of the same address
 	HostClock       Clock = "host"         // other services of the same host name
 	DomainClock     Clock = "domain"       // other sites of the same registrable domain
-	MachineClock    Clock = "machine"      // another process of this machine asks the site, or its address
+	MachineClock    Clock = "machine"      // another process of this machine uses the site, or its address
 	SiteClock       Clock = "site"         // the site that robots.txt redirects to
 	RestartClock    Clock = "restart"      // the delay, after an unclean end
-	RetryClock      Clock = "retry"        // nothing is left before a page that failed is due
-	AgainClock      Clock = "again"        // nothing is left before a page is due that is to be fetched again
+	RetryClock      Clock = "retry"        // the next entry is a retry
+	AgainClock      Clock = "again"        // the next entry is one to fetch again
 )
 
 // Bounds of the clocks.
@@ -37,42 +37,42 @@ const (
 	adaptiveCap    = time.Minute
 	firstBackOff   = 5 * time.Second
 	lastBackOff    = time.Hour
-	lastFailures   = time.Minute // longest pause for failures that ask for no rest
-	forgivenAfter  = 3           // good answers in a row that take back half of the strikes
+	lastFailures   = time.Minute // longest pause for failures of pages
+	forgivenAfter  = 3           // good answers in a row that halve the strikes
 	maxRefusals    = 6           // requests without any answer in a row until a site is given up
 	maxRobotsFails = 3           // failed attempts at robots.txt until it is given up
 )
 
-// Clocks is the politeness of one site: what a crawl keeps on disk so that a
-// restart is no less polite than going on. The zero value is a site that was
-// never asked. Requests move them by move; after that Due is only ever raised.
+// Clocks is the politeness state of one site. A crawl keeps it on disk, so that a
+// restart is as polite as a run without one. The zero value is a site without a
+// request. move sets Due after a request; everything else can only raise it.
 type Clocks struct {
 	Due      time.Time     // no request before
 	By       Clock         // the clock that set Due: the latest
-	Ended    time.Time     // end of the last response; zero if it was never asked
+	Ended    time.Time     // end of the last response; zero if there was no request
 	TTFB     time.Duration // decaying mean of the time to first byte
 	LastTTFB time.Duration
-	Gap      time.Duration // what robots.txt asks between two requests
+	Gap      time.Duration // between two requests, by robots.txt
 	GapBy    Clock
-	Strikes  int  // how often in a row, roughly, the site asked for rest
+	Strikes  int  // failures of the site (not of a page), halved after good answers
 	Refusals int  // requests without any answer in a row
 	Failures int  // requests in a row that failed in any way
 	Good     int  // good answers since the last failure or forgiveness
-	Public   bool // the last address asked was a public one
+	Public   bool // the address of the last request was public
 
-	RetryAfter time.Time // named by the last answer; zero if it named none
+	RetryAfter time.Time // of the last answer; zero if it had none
 }
 
-// A Request is one request as the clocks see it.
+// A Request holds the times and the size of one request.
 type Request struct {
-	Started   time.Time // from here on bytes may have been sent
-	FirstByte time.Time // of the answer's body or header; zero if there was none
+	Started   time.Time // no byte was sent before
+	FirstByte time.Time // of the answer's header or body; zero if there was none
 	Ended     time.Time
-	Bytes     int64 // of the answer, as they came over the wire
+	Bytes     int64 // of the answer, as transferred
 }
 
-// steady is the gap the site is asked to be left in peace for after any
-// request, and the clock that says so.
+// steady returns the pause after a request that did not fail, and the clock that sets
+// it.
 func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 	if c.Public {
 		own = max(own, PublicFloor)
@@ -89,12 +89,11 @@ func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 	return gap, by
 }
 
-// Steady is the pause after a request of a crawl that leaves at least own between two:
-// what the site asked for so far, but for what it asks after a failure; and the clock
-// that says so.
+// Steady returns the pause after a request that did not fail, if the delay of the crawl
+// is own, and the clock that sets it.
 func (c *Clocks) Steady(own time.Duration) (time.Duration, Clock) { return c.steady(own) }
 
-// move takes in what a request came to and sets Due.
+// move updates c after a request, and sets Due.
 func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Time, own time.Duration) {
 	c.Ended = r.Ended
 	if !r.FirstByte.IsZero() {
@@ -125,8 +124,8 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	c.Due, c.By = c.rest(site, own, trouble)
 }
 
-// rest is when the site may be asked again after a request that came to
-// trouble: counted from the end of the response.
+// rest returns when the next request is permitted after one that ended with trouble,
+// counted from the end of the response, and the clock that sets it.
 func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time, Clock) {
 	gap, by := c.steady(own)
 	rest := Clocks{Due: c.Ended.Add(gap), By: by}
@@ -141,9 +140,9 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 	return rest.Due, rest.By
 }
 
-// rested is until when the site rests after its last request, whatever
-// robots.txt says. Whether the last trouble was the page's or the site's is not
-// kept: the longer rest counts.
+// rested returns the end of the rest after the last request, without the clocks of
+// robots.txt. Whether the last trouble was that of the page or of the site is not kept:
+// the longer rest counts.
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	due, _ := c.rest(site, own, PageTrouble)
 	if c.Failures > 0 && c.Strikes > 0 {
@@ -152,7 +151,7 @@ func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 		}
 	}
 	if c.By == OwnClock && c.Due.After(due) {
-		due = c.Due // of a delay that was longer
+		due = c.Due // by an earlier, longer delay
 	}
 	return due
 }
@@ -164,8 +163,8 @@ func (c *Clocks) raise(t time.Time, by Clock) {
 	}
 }
 
-// asked is the pause that was asked of the next request: from the end of the
-// last response to Due.
+// asked returns the pause before the next request: from the end of the last response
+// to Due.
 func (c *Clocks) asked() time.Duration {
 	if c.Ended.IsZero() || c.Due.IsZero() {
 		return 0
@@ -173,9 +172,9 @@ func (c *Clocks) asked() time.Duration {
 	return max(0, c.Due.Sub(c.Ended))
 }
 
-// backOff doubles from 5 s to 1 h, with up to a quarter more, so that sites
-// that failed together are not asked together again. The extra part depends on
-// site and strikes alone: a function of its arguments can be tested.
+// backOff returns the rest after a number of strikes: 5 s, doubled with each strike up
+// to 1 h. Up to a quarter is added, so that sites that failed together do not become due
+// together. The added part depends only on site and strikes, so that it can be tested.
 func backOff(site Site, strikes int) time.Duration {
 	d := lastBackOff
 	if shift := strikes - 1; shift < 10 {

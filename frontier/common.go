@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The kinds of what several sites have in common.
+// The kinds of commons: properties that several sites can share.
 const (
 	byAddress = iota // a public address
 	byDomain         // a registrable domain
@@ -13,35 +13,34 @@ const (
 	kinds
 )
 
-// commons keeps the clocks of one kind of what several sites share: how many
-// turns are bound to one, and when the next may start. Shared hosting must not
-// be asked by a hundred of its sites at once.
+// commons keeps the clocks of all commons of one kind: how many turns are bound to
+// each, and when the next may start. Without them, a server with a hundred sites
+// would get a hundred requests at once.
 type commons struct {
 	clock Clock
-	gap   time.Duration      // between the starts that are promised to sites; negative: there is no such clock
+	gap   time.Duration      // between two promised starts; negative: there is no such clock
 	most  int                // turns at once
-	all   map[string]*common // by address, domain or host name; forget alone takes one out
-	sweep int                // forget is worth its while from so many on
+	all   map[string]*common // by address, domain or host name; only forget removes one
+	sweep int                // the length of all from which forget removes unused ones
 }
 
 // A common is one address, domain or host name.
 type common struct {
-	busy    int       // turns that are bound to it: enter adds one, leave takes it away
-	from    time.Time // what free is counted from: a start, or an end
+	busy    int       // turns that are bound to it: enter adds one, leave removes one
+	from    time.Time // the start or end from which free is counted
 	free    time.Time // no start before
-	next    time.Time // the first slot not given to a site
+	next    time.Time // the first start not promised to a site
 	waiting []*site   // parked until a turn here ends; in no other queue
 }
 
-// A part is what a site has of a common: which one, and the start that it was
-// promised there.
+// A part names the common of a site, and the start that the site was promised there.
 type part struct {
 	name  string // empty: none
 	start time.Time
 }
 
-// part is what s has of a common of a kind: of the address it was served at last, its
-// domain, its host.
+// part returns the part of s in the commons of a kind: its last address, its domain or
+// its host.
 func (f *Frontier) part(s *site, kind int) part {
 	p := part{start: s.work().starts[kind]}
 	switch {
@@ -55,7 +54,7 @@ func (f *Frontier) part(s *site, kind int) part {
 	return p
 }
 
-// promise notes the start that s was promised.
+// promise sets the start that s was promised.
 func (s *site) promise(kind int, start time.Time) {
 	if s.doing != nil || !start.IsZero() {
 		s.atWork().starts[kind] = start
@@ -66,8 +65,8 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
 
-// promise gives own a start, now or later: the next free one, or the one it was
-// promised before, put off where the pause has become longer since.
+// promise gives own a start, now or later: the next free one, or the one promised
+// before, postponed if the pause has become longer since.
 func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	if own.start.IsZero() {
 		own.start = now
@@ -81,8 +80,8 @@ func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	}
 }
 
-// admit says whether a site may be handed out for what is known of its part.
-// If not, the site is parked, or has a later start.
+// admit reports whether a site may be handed out now by its part. If not, the site is
+// parked, or has a later start.
 func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	if own.name == "" {
 		return true
@@ -97,7 +96,7 @@ func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	return !own.start.After(now)
 }
 
-// may says whether a turn may be bound to what own names.
+// may returns a *NotYet if a turn may not be bound to the common of own now.
 func (cs *commons) may(own *part, now time.Time) error {
 	if own.name == "" {
 		return nil
@@ -113,8 +112,7 @@ func (cs *commons) may(own *part, now time.Time) error {
 	return nil
 }
 
-// enter binds a turn that may be bound, and returns the pause that it had to
-// keep.
+// enter binds a turn after may permitted it, and returns the pause before it.
 func (cs *commons) enter(own *part) (p Pause) {
 	if own.name == "" {
 		return p
@@ -128,15 +126,15 @@ func (cs *commons) enter(own *part) (p Pause) {
 	return p
 }
 
-// hold lets nobody start before free, which is counted from a start or an end.
+// hold permits no start before free, which is counted from a start or an end.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
 	}
 }
 
-// leave ends a binding and returns the sites that waited for the place. All of
-// them: the first may turn out to have nothing left to ask.
+// leave ends a binding and returns all sites that waited for it: the first of them may
+// have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
@@ -146,13 +144,13 @@ func (cs *commons) leave(name string, now time.Time) []*site {
 	return waiting
 }
 
-// kept is the clock of a name, as a backlog keeps it.
+// kept returns the clock of a name in the form that a backlog keeps.
 func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets a clock that was kept, for as long as it would be in this run: not
-// at all where there is none now.
+// restore sets a clock that was kept. It lasts at most the gap of this run; if this
+// run has no such clock, it is not set.
 func (cs *commons) restore(name string, due, now time.Time) {
 	if due.After(now.Add(cs.gap)) { // kept by a clock that ran ahead
 		due = now.Add(cs.gap)
@@ -171,8 +169,8 @@ func (cs *commons) get(name string) *common {
 	return c
 }
 
-// forget drops what nobody waits for, when there is twice as much as after the
-// last time.
+// forget removes the commons that are not in use, if their number has doubled since the
+// last removal.
 func (cs *commons) forget(now time.Time) {
 	if len(cs.all) < cs.sweep {
 		return
@@ -185,8 +183,8 @@ func (cs *commons) forget(now time.Time) {
 	cs.sweep = max(1024, 2*len(cs.all))
 }
 
-// served names what a site has in common with others when it is served at addr.
-// It requires that mu is held.
+// served sets the address of a site, and whether it is public, which determine its
+// commons. It requires that mu is held.
 func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	if s.public() != public {
 		s.begun().public = public
@@ -202,8 +200,8 @@ func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	}
 }
 
-// bind takes the place of t in everything its site has in common with others,
-// if all of them let it start now. It requires that mu is held.
+// bind binds t to the commons of its site, after all of them permitted it. It requires
+// that mu is held.
 func (t *Turn) bind(now time.Time) {
 	f, s := t.frontier, t.site
 	for i := range f.commons {
@@ -217,8 +215,8 @@ func (t *Turn) bind(now time.Time) {
 	}
 }
 
-// unbind gives the places back and queues who waited for them. It requires that
-// mu is held, and that the clocks of the site have moved.
+// unbind ends the bindings of t and queues the sites that waited for them. It requires
+// that mu is held, and that the clocks of the site have moved.
 func (t *Turn) unbind(now time.Time) {
 	f := t.frontier
 	for i, name := range t.bound {
@@ -235,9 +233,9 @@ func (t *Turn) unbind(now time.Time) {
 	}
 }
 
-// keptCommon moves the clock of the domain, which counts from the end of a turn,
-// and returns the clocks that t moves, besides those of its site, and that are
-// not known from those of the sites. It requires that mu is held.
+// keptCommon moves the clock of the domain, which counts from the end of a turn, and
+// returns the clocks of the address and the domain for the backlog. It requires that mu
+// is held.
 func (t *Turn) keptCommon(now time.Time) []CommonClock {
 	var clocks []CommonClock
 	f := t.frontier

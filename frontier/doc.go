@@ -1,75 +1,79 @@
-// Package frontier knows which URL a crawl asks for next, and when it may.
+// Package frontier decides which URL a crawl requests next, and when it may.
 //
-// It is a pure room: it opens no connection and no file and starts no
-// goroutine. What it queues lives in a [Backlog]; what it owns is time.
+// It opens no connection and no file and starts no goroutine. A [Backlog] keeps
+// the queued entries; the frontier decides on time.
 //
 //   - A [URL] is identified by its Key and requested as it was written.
 //   - A [Site] (scheme, host, port) has one set of [Clocks].
-//   - A [Turn] is the sole right to talk to one site. At most one Turn per site
+//   - A [Turn] is the only right to talk to one site. At most one Turn per site
 //     is out, and none before the site is due. A Turn makes at most one
-//     request; what it came to is its [Outcome], given back with Finish.
-//   - Every clock only raises the delay; the latest binds, and the site
-//     remembers its name, so that "what are we waiting for?" has an answer.
-//   - An entry that leaves the frontier leaves with exactly one [Fate].
+//     request; Finish gives it back with its [Outcome].
+//   - A clock can only raise the delay; the latest decides, and the site keeps
+//     its name, so that a report can say what the site waits for.
+//   - Each entry that ends has exactly one [Fate].
 //
-// The life of an entry: Add puts it in the backlog, which drops what it has
+// The life of an entry: Add puts it in the backlog, which drops entries that it has
 // seen; Next hands it out in a Turn when its site is due; Finish moves the
-// clocks, frees the site and submits what became of the entry. With Hold that is left to
-// Done: who handles what was fetched later than that has the site go on, and the entry
-// queued for whoever comes after a kill. A run is over when nothing is in flight or held
-// and nothing falls due within the patience, or a limit is used up; with Options.Requisites limits of pages
-// alone leave nothing that pages are shown with behind. Add and Allow work while it runs,
-// and not after its end.
-// A frontier whose [Limits] are Open has none but Stop; Rest tells whoever is to
-// decide whether anything moves in it.
+// clocks, frees the site and submits the entry's fate. With Hold, Done submits the
+// fate: a caller can then handle the answer later, while the site continues. If the
+// process is killed before Done, the entry is still queued.
+//
+// A run ends when no turn is out, no entry is held and nothing falls due within the
+// patience, or when a limit is reached. With Options.Requisites, after a limit of pages
+// the images, scripts and style sheets of pages are still fetched. Add and Allow work
+// during a run, and not after its end. If [Limits].Open is set, only Stop ends the run;
+// Rest returns whether anything is under way.
 //
 // # Slow sites
 //
 // A slow site holds a turn for long. If [Limits] says how many turns are out at once, up to
-// half of these are kept back for quick sites, however many slow ones there are: one turn
-// more than the quick sites use on average, and no more than one for each of them.
+// half of these are kept back for quick sites, even if there are many slow ones: one turn
+// more than the quick sites use on average, and at most one for each of them.
 //
 //   - A site is quick if its last page took no longer than 3 s, from Next to Finish. A single
 //     slow page among quick ones does not count.
 //   - Sites without a page in this run share the other turns with slow sites,
-//     and go before them.
-//   - Nothing is kept back before the first visit of more than 3 s has ended, after 5 minutes
-//     without another one, and for sites that rest for more than a minute.
-//   - If there is one turn only, half of its time is kept back: for as long as a slow visit
-//     took, quick sites alone are asked.
+//     and come before them.
+//   - No turn is kept back before the first visit of more than 3 s has ended, after 5 minutes
+//     without another one, or for sites that rest for more than a minute.
+//   - If there is only one turn, half of its time is kept back: after a slow visit only
+//     quick sites are visited, for as long as that visit took.
 //
 // # Clocks that are wrong
 //
 // Within a run pauses are measured by the monotonic clock of the process (see
 // package time): a correction of the wall clock, of a second or of years, makes
-// none shorter or longer. What is kept between runs are times of the wall clock.
-// A site whose last answer lies in the future, or more than a year ago, was
-// asked under another clock, or its crawl was copied to a machine with another
-// one: its last pause, a Retry-After, too, counts from the start of the run.
-// A clock that was wrong by less than a year, and is put forward between two
-// runs, cannot be told from time that has passed.
+// no pause shorter or longer. The times kept between runs are of the wall clock.
+// If the last answer of a site lies in the future, or more than a year ago, the
+// clock was changed, or the crawl was copied to a machine with another clock: the
+// last pause of that site, or its Retry-After, then counts from the start of the
+// run. A clock that was wrong by less than a year, and is put forward between two
+// runs, cannot be distinguished from time that has passed.
 //
 // # After a crash
 //
-// Each site rests its full pause from the restart (Options.Restarted). Which sites
-// were being asked is not kept: it would cost a write before each request. A
-// process that is killed loses nothing by that, since the system closes its
-// connections and the servers learn of it at once. After a power cut, or where
-// the network went first, a server may still be busy with the last answer, for
-// as long as it tries to send; a request beside it is possible then, one for
-// each site, after the pause.
+// Each site rests its full pause from the restart (Options.Restarted). The sites
+// with a request in flight are not recorded: that would cost a write before each
+// request. After a kill this is harmless: the system closes the connections of the
+// process, and the servers learn of it at once. After a power cut, or if
+// the network failed first, a server may still be sending the last answer; one
+// further request to each site is then possible at the same time, after the pause.
 //
 // # Reading the source
 //
-// Start from Frontier.Next and Turn.Finish. wait.go says who keeps the time while
-// nothing is due, news.go what becomes of what the backlog tells, pace.go what
-// counts for all sites together, sitelimits.go what counts for one of them alone, quick.go
-// which turns are kept back from slow sites, requisites.go what is asked for once pages are
-// spent, steer.go what it is told while it runs, rest.go what is under way, and hold.go what
-// is done but for its end. url.go and site.go say what a URL is; clock.go computes when a
-// site is due, past.go keeps what it has come to, and kept.go says what is left of that
-// after a restart; work.go has what is going on with few sites at a time; queue.go,
-// common.go and shared.go hold what a site can wait for: its own time and another site's right, an
-// address, a registrable domain or a host name that it has in common with others, another
-// process. backlog.go is the seam to the disk, memory.go its counterpart in memory.
+// Start with Frontier.Next and Turn.Finish.
+//
+//   - wait.go: which goroutine waits for the timer; news.go: growths of the backlog
+//   - pace.go: limits of all sites together; sitelimits.go: limits of one site
+//   - quick.go: turns kept back for quick sites
+//   - requisites.go: requests after the limit of pages
+//   - steer.go: changes during a run; rest.go: what is under way; hold.go: held entries
+//   - url.go and site.go: URLs and sites
+//   - clock.go: when a site is due; past.go: the history of a site; kept.go: times
+//     that were kept over a restart
+//   - work.go: the state that only few sites have at a time
+//   - queue.go, common.go and shared.go: what a site can wait for: its own time, the turn
+//     of another site, an address, a registrable domain or a host name that it shares with
+//     others, another process
+//   - backlog.go: the interface to the disk; memory.go: its implementation in memory
 package frontier

@@ -5,29 +5,29 @@ import (
 	"fmt"
 )
 
-// Why Next hands out no more turns. ErrUnasked and ErrPatience are ErrEnd, too.
+// The errors of Next after the end of a run. ErrUnasked and ErrPatience wrap ErrEnd.
 var (
-	// ErrEnd by itself: every entry has ended.
-	ErrEnd = errors.New("frontier: nothing is left to ask for")
-	// ErrUnasked: all that is left belongs to sites that were given up, or that
+	// ErrEnd, not wrapped: every entry has ended.
+	ErrEnd = errors.New("frontier: nothing is left to request")
+	// ErrUnasked: all entries that are left belong to sites that were given up,
 	// have spent their budget, or were excluded.
-	ErrUnasked = fmt.Errorf("%w but of sites that were given up, were excluded, or have spent their budget", ErrEnd)
-	// ErrPatience: what is left waits for a clock, longer than the patience.
+	ErrUnasked = fmt.Errorf("%w except from sites that were given up, were excluded, or have spent their budget", ErrEnd)
+	// ErrPatience: all entries that are left wait longer than the patience.
 	ErrPatience = fmt.Errorf("%w within the patience", ErrEnd)
 
 	ErrLimit   = errors.New("frontier: the limit of the crawl is reached")
 	ErrStopped = errors.New("frontier: stopped")
 )
 
-// ending is why Next hands out no more turns. Neither is ever taken
-// back: who was told of an end has left, and nothing brings him back.
+// ending is the end of a run. Its fields are never reset: callers of Next stop after
+// an end.
 type ending struct {
-	broken bool  // the backlog has said that it cannot go on: nothing more will settle
+	broken bool  // the backlog has failed: no more Submits will settle
 	err    error // set once, by fail
 }
 
-// ended says which end it is where nothing is under way and nothing falls due.
-// It requires that mu is held.
+// ended returns the error for the end of a run in which nothing is under way and
+// nothing falls due. It requires that mu is held.
 func (f *Frontier) ended() error {
 	switch {
 	case f.closed:

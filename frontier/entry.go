@@ -22,28 +22,28 @@ const (
 // 15.4, leaves the bound to the client).
 const MaxRedirects = 10
 
-// An Entry is a queued URL and how it got there.
+// An Entry is a queued URL and how it was found.
 type Entry struct {
 	URL    URL
 	Via    string    // URL of the page it was found on; empty for a seed
 	Hops   string    // path of Hop letters from the seed; empty for a seed
-	Tag    string    // the seed's tag, inherited by all that is found from it
+	Tag    string    // the tag of the seed from which it was found
 	Depth  int       // number of L hops
 	Rank   uint8     // orders the entries of one site: lower first, then in the order in which they were found
-	Same   URL       // whose page it is taken for; zero for its own. See Key
-	Apart  bool      // it is one with no other, whatever they are taken for. See Key
-	Head   bool      // nothing but its header is wanted: it is asked for with HEAD (RFC 9110, section 9.3.2)
-	ByGet  bool      // of one with Head: its server refuses that method, so it is asked for with GET
-	Tries  int       // attempts so far that failed by the page's own fault
-	Due    time.Time // not to be asked before; zero where only the site's clocks count
-	Visits *Visits   // of one that was fetched and is to be fetched again; nil for others
-	ID     uint64    // the backlog's name for it within its site; zero until it was read
+	Same   URL       // the URL of the page that it is treated as; zero: its own. See Key
+	Apart  bool      // it is never treated as another page. See Key
+	Head   bool      // only its header is needed: it is requested with HEAD (RFC 9110, section 9.3.2)
+	ByGet  bool      // with Head: its server refuses HEAD, so it is requested with GET
+	Tries  int       // failed attempts so far
+	Due    time.Time // no request before; zero if only the site's clocks count
+	Visits *Visits   // of an entry that was fetched and will be fetched again; nil for others
+	ID     uint64    // the backlog's number for it within its site; zero until it was read
 }
 
-// Key is what no two entries of a backlog have in common: that of Same, if it is of the
-// same site, or else of URL. With Apart it is one that only entries with Apart and the
-// same URL have: what a page redirects to that is the same page by choice has to be asked
-// for all the same.
+// Key returns the key that identifies the entry in a backlog: that of Same, if it is of the
+// same site, or else of URL. Only entries with Apart and the same URL have a key with Apart:
+// if a page redirects to a URL that is treated as the page itself, that URL still has to be
+// requested.
 func (e *Entry) Key() string {
 	switch {
 	case e.Apart:
@@ -54,12 +54,11 @@ func (e *Entry) Key() string {
 	return e.Same.Key()
 }
 
-// apart is what no URL begins with.
+// apart is the beginning of keys with Apart. No URL begins with it.
 const apart = "="
 
-// Found is the entry of a URL found on e by hop. Its rank is that of its depth, but for a
-// Requisite, which has RequisiteRank. Of where one with Head redirects to, no more is wanted
-// than of itself.
+// Found returns the entry of a URL found on e by hop. Its rank is that of its depth, or
+// RequisiteRank for a Requisite. The target of a redirect has the Head of e.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
@@ -72,7 +71,7 @@ func (e Entry) Found(u URL, hop Hop) Entry {
 	return f
 }
 
-// Redirects is the number of redirects in a row that led to e.
+// Redirects returns the number of redirects in a row that led to e.
 func (e Entry) Redirects() int {
 	n := 0
 	for n < len(e.Hops) && e.Hops[len(e.Hops)-1-n] == byte(HopRedirect) {
@@ -81,35 +80,32 @@ func (e Entry) Redirects() int {
 	return n
 }
 
-// Embeds is how many E hops in a row, but for redirects, led to e: 1 for an image of
-// a page, 3 for a font that a style sheet names which another one imports.
+// Embeds returns how many E hops in a row led to e, not counting redirects: 1 for an
+// image of a page, 3 for a font of a style sheet that another style sheet imports.
 func (e Entry) Embeds() int {
 	run := e.Hops[len(strings.TrimRight(e.Hops, string([]byte{byte(HopEmbed), byte(HopRedirect)}))):]
 	return strings.Count(run, string(rune(HopEmbed)))
 }
 
-// Requisite reports whether e is what a page is shown with: its last hop is
-// HopEmbed, but for redirects.
+// Requisite reports whether e is a requisite: an image, script, style sheet or the like,
+// which is needed to show a page. Its last hop, not counting redirects, is HopEmbed.
 func (e Entry) Requisite() bool { return e.Embeds() > 0 }
 
-// Sitemap reports whether e was named as a sitemap, by robots.txt or by an index of
-// sitemaps: its last hop is HopManifest, but for redirects.
+// Sitemap reports whether e was named as a sitemap, by robots.txt or by a sitemap index:
+// its last hop, not counting redirects, is HopManifest.
 func (e Entry) Sitemap() bool {
 	return strings.HasSuffix(e.Hops[:len(e.Hops)-e.Redirects()], string(rune(HopManifest)))
 }
 
-// Page reports whether e counts as a page: it is neither what others are shown with
-// nor a list of them.
+// Page reports whether e counts as a page: it is neither a requisite nor a sitemap.
 func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 
-// FromSeed reports whether e is a seed or was reached from one by redirects
-// alone.
+// FromSeed reports whether e is a seed or was reached from one only by redirects.
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
 
-// RequisiteRank is the rank of what a page is shown with: it comes before the pages that
-// are found on it, and behind the seeds that were there before it.
+// RequisiteRank is the rank of requisites: they come before the pages that are found on
+// their page, and after the seeds queued before them.
 const RequisiteRank = 0
 
-// RankOf is the rank of an entry whose depth alone counts: what is near a seed comes
-// first.
+// RankOf returns the rank of an entry by its depth: entries near a seed come first.
 func RankOf(depth int) uint8 { return uint8(max(0, min(depth, math.MaxUint8))) }

@@ -65,5 +65,5 @@ func ExampleFrontier() {
 	}
 	// Output:
 	// https://example.org/ fetched <nil>
-	// frontier: nothing is left to ask for
+	// frontier: nothing is left to request
 }

@@ -12,46 +12,46 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options says how polite a frontier is. The zero value is. Patience, Rate, Limit
-// and MaxBytes are the Limits to begin with: Allow changes them.
+// Options are the settings of a frontier. The zero value is polite. Patience, Rate, Limit
+// and MaxBytes are the initial Limits: Allow changes them.
 type Options struct {
-	Delay       time.Duration // least pause of a site, from the end of a response; 0: DefaultDelay, -1: none
+	Delay       time.Duration // least pause of a site, after the end of a response; 0: DefaultDelay, -1: none
 	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, -1: no address clock
 	PerIP       int           // turns at once at a public address; 0: 2
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
 	Shared      Shared        // clocks of all crawls of this process or machine; nil: none
-	Lease       time.Duration // longest that a request takes, or goes on without a call of Received, for Shared; 0: DefaultLease
+	Lease       time.Duration // for Shared: the longest request, or the longest time between two calls of Received; 0: DefaultLease
 	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: endless
 	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
 	Limit       int           // pages of the whole crawl; 0: no limit
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
 	MaxSite     Spent         // the budget of one site; 0: no limit
 
-	// Requisites: once only pages are spent, of the crawl or of a site, what pages are shown
-	// with and is queued with RequisiteRank is asked for all the same.
+	// Requisites: after the limit of pages of the crawl or of a site, if no other limit is
+	// reached, the requisites of pages that have RequisiteRank are still requested.
 	Requisites bool
 
-	// Revisits: entries may be fetched again, see Outcome.Revisit. It has to be set for any
-	// backlog in which some wait for that. Once the pages are spent these are asked for all
-	// the same, as with Requisites, and a site that would be given up rests for a day.
+	// Revisits: entries may be fetched again, see Outcome.Revisit. It must be set for a
+	// backlog in which entries wait for that. These entries are requested even after the
+	// limit of pages, like Requisites, and a site that would be given up rests for a day.
 	Revisits bool
 
-	// Site says the limits of a site, before it is asked for anything. It is called by
-	// Next and Hop, with no lock held, and must be safe for concurrent use; who waits for
-	// it is one caller of these, while the other sites go on. What it says counts for as
-	// long as the site is in memory. An error ends the frontier, as one of the backlog
-	// does, and loses nothing. nil: all sites have the limits that stand here.
+	// Site returns the limits of a site, before the first request to it. Next and Hop call
+	// it with no lock held; it must be safe for concurrent use. Only one caller waits for
+	// it, while the other sites continue. The limits are used as long as the site is in
+	// memory. An error ends the frontier, like an error of the backlog, and loses no
+	// entry. nil: all sites have the limits given here.
 	Site func(Site) (SiteLimits, error)
 
 	ReadAhead int       // entries of a site that are kept in memory, at most 8; 0: 8
 	Restarted time.Time // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
-// belowNone reports whether d is negative and not -1, which means none: a calculation that
-// went wrong must not take a pause away.
+// belowNone reports whether d is negative and not -1, which means none: an error in a
+// calculation must not remove a pause.
 func belowNone(d time.Duration) bool { return d < 0 && d != -1 }
 
-// check names what is negative and must not be.
+// check returns an error that names the first field that must not be negative but is.
 func (o *Options) check() error {
 	for _, n := range []struct {
 		field string
@@ -93,42 +93,42 @@ func orDefault(d, def time.Duration) time.Duration {
 
 // A Frontier hands out turns. It is safe for concurrent use.
 //
-// Any number of workers call Next and Finish; nobody else is needed to keep
-// it going. One of the workers that wait in Next keeps the time for all.
+// Any number of workers call Next and Finish; no other goroutine is needed. One of
+// the workers that wait in Next waits for the timer on behalf of all.
 type Frontier struct {
-	opts    Options // with defaults; never changed. What Allow may change counts in pace alone
-	backlog Backlog // asked without mu, but by Hop
+	opts    Options // with defaults; never changed. The limits that Allow changes are in pace
+	backlog Backlog // called without mu, except by Hop
 	opened  time.Time
-	unasked *past // of sites that were never asked
+	unasked *past // of sites without a request
 
-	// mu guards all that follows, sites and commons included: who is out, who
-	// waits for whom, and what was spent change together or not at all. It is not
-	// held while the backlog reads or takes note, nor while anybody waits; but Hop
-	// asks it for the state of a site with mu held, so that nobody else brings that
-	// into memory meanwhile. A site that is out belongs to its turn: only that reads
-	// its entries and moves its clocks; the place of a site, and what is queued there,
-	// are anybody's.
+	// mu guards all fields below, and the fields of sites and commons, so that the
+	// places of sites, what they wait for and the sums change together. It is not
+	// held during Read and Submit of the backlog or while a goroutine waits. Hop calls
+	// State of the backlog with mu held, so that no other goroutine adds the same site
+	// to memory meanwhile. A site that is out belongs to its turn: only that turn reads
+	// its entries and moves its clocks. Any goroutine that holds mu may change the
+	// place of a site and what is queued there.
 	mu sync.Mutex
 
-	// sites are those with something queued, out, or not yet taken note of by
-	// the backlog; all others are left to it. learn and Hop bring one in, leave
-	// alone takes one out. Each is in the place that it says.
+	// sites are those that have queued entries, are out, or have completions that the
+	// backlog has not settled; the backlog keeps the others. Only learn and Hop add a
+	// site, and only leave removes one. site.place says in which queue a site is.
 	sites   map[Site]*site
-	commons [kinds]commons // what sites have in common, with the sites that are parked for it
+	commons [kinds]commons // addresses, domains and hosts, with the sites parked for them
 
-	keeper   // who keeps the time
-	queues   // which site is next
-	reserve  // what is kept back for quick sites
+	keeper   // the goroutine that waits for the timer
+	queues   // the order of sites
+	reserve  // turns kept back for quick sites
 	motion   // what is under way
-	holding  // what is done but for its end
-	pace     // what counts for all sites together
+	holding  // held entries
+	pace     // limits of all sites together
 	totals   // sums over all sites
-	steering // what was told meanwhile
-	ending   // why there is nothing more
+	steering // changes during the run
+	ending   // the end of the run
 }
 
-// New opens a frontier over what backlog holds. The error is one of backlog, or
-// says which of opts is not valid.
+// New returns a frontier for the entries of backlog. It fails if backlog is nil or
+// returns an error, or if a field of opts is not valid.
 func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if backlog == nil {
 		return nil, errors.New("frontier: there is no backlog: NewMemory() makes one")
@@ -159,8 +159,8 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if err != nil {
 		return f, err
 	}
-	// What the backlog had taken note of and not compared yet comes before the
-	// empty one: until it has settled nothing is at its end.
+	// The empty completion settles after all that was submitted to the backlog
+	// before; until then the run cannot end.
 	for _, c := range append(moved, Completion{}) {
 		f.submitted()
 		if err := backlog.Submit(c); err != nil {
@@ -170,10 +170,10 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	return f, nil
 }
 
-// maxAdd is how many entries are submitted at once.
+// maxAdd is the largest number of entries in one Completion of Add.
 const maxAdd = 1000
 
-// ErrNoURL is returned for an entry without a URL. Nothing is queued then.
+// ErrNoURL is returned for an entry without a URL. No entry of the call is queued then.
 var ErrNoURL = errors.New("frontier: an entry has no URL: ParseURL makes one")
 
 func checkEntries(entries []Entry) error {
@@ -185,11 +185,12 @@ func checkEntries(entries []Entry) error {
 	return nil
 }
 
-// Add queues entries that the backlog has not seen. It may be called while turns
-// are asked for: what it has queued is there before any end but ErrLimit and
-// ErrStopped. After an end it queues nothing, and the error is that end, as Next
-// returns it; of more than a thousand entries the first may be queued then.
-// Otherwise the error is ErrNoURL, or one of the backlog.
+// Add queues the entries that the backlog has not seen. It may be called during
+// calls of Next: no end other than ErrLimit and ErrStopped comes before the
+// entries it has queued. After an end it queues no entries and returns the error of
+// that end, as Next does; if an end comes during a call with more than 1,000
+// entries, the first of them may have been queued. Add also returns ErrNoURL, and
+// errors of the backlog.
 func (f *Frontier) Add(entries ...Entry) error {
 	if err := checkEntries(entries); err != nil {
 		return err
@@ -215,9 +216,10 @@ func (f *Frontier) Add(entries ...Entry) error {
 	return nil
 }
 
-// Next waits until a site is due and returns the turn for its next entry. It
-// returns ErrEnd or one of its kinds, ErrLimit, ErrStopped, the error of ctx, or
-// that of the backlog; after any but the error of ctx it never returns a turn again.
+// Next waits until a site is due and returns the turn for its next entry. It fails
+// with ErrEnd, ErrUnasked, ErrPatience, ErrLimit, ErrStopped, the error of ctx, or an
+// error of the backlog or of Options.Site. After any of these except the error of ctx
+// it never returns a turn again.
 func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -228,8 +230,8 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 		}
 		f.mu.Lock()
 		if !f.led {
-			// Otherwise the leader takes in the news: in the order in which
-			// they came.
+			// If there is a leader, it receives the growths, so that they are
+			// absorbed in their order.
 			select {
 			case g := <-f.backlog.Grown():
 				f.absorb(g)
@@ -237,7 +239,7 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			}
 		}
 		if s := f.unseen(); s != nil {
-			f.kickLocked() // there may be more of them, or something else to do
+			f.kickLocked() // there may be more unseen sites, or other work
 			f.mu.Unlock()
 			f.look(s)
 			continue
@@ -265,9 +267,9 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// Settle waits until the backlog has taken in everything that was submitted, so
-// that Stats and Each are exact, or until ctx ends. It may be called once no Next
-// is waiting any more.
+// Settle waits until the backlog has settled everything that was submitted, so
+// that Stats and Each are exact, or until ctx ends. It must not be called while a
+// Next is waiting.
 func (f *Frontier) Settle(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -290,8 +292,8 @@ func (f *Frontier) Stop() {
 	f.fail(ErrStopped)
 }
 
-// pick takes the first site that is due, or says how long there is none.
-// It requires that mu is held.
+// pick returns the first site that is due and marks it as out, or returns how long
+// no site is due. It requires that mu is held.
 func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
@@ -336,7 +338,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	return nil, wait, f.err
 }
 
-// admit marks s as out if what it shares with others is free, too.
+// admit marks s as out if everything that it shares with other sites is free.
 func (f *Frontier) admit(s *site, now time.Time) bool {
 	wants := s.work().wants
 	if o := wants; o != nil {
@@ -363,9 +365,9 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 	return true
 }
 
-// hand makes the turn of a site that was picked: nil if it had nothing to be
-// asked after all, or must not be by limits of its own, or ctx has ended since. The
-// site is out, so its entries are ours while the backlog is read without the lock.
+// hand returns the turn of a site that was picked, or nil if the site has no entry,
+// its own limits forbid a request, or ctx has ended since. The site is out, so no
+// other goroutine uses its entries while the backlog is read without the lock.
 func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s, unsure: !s.quick(), began: f.now()}
 	err := f.limit(s)
@@ -375,7 +377,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
-	shut := !s.page || f.shut(s) // it was picked for no page: now, too, it has the right to none
+	shut := !s.page || f.shut(s) // a site that was picked without the right to a page gets none now
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
 		err = f.read(s, shut)
@@ -387,7 +389,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	if err != nil || barred || i < 0 {
 		f.refund()
 		f.release(t, f.now())
-		f.kickLocked() // who keeps the time may have looked while the site was out
+		f.kickLocked() // the leader may have computed its wait while the site was out
 		return nil, err
 	}
 	w := s.atWork()
@@ -405,7 +407,8 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	return t, nil
 }
 
-// read takes entries of a site that is out from the backlog, which may be shut.
+// read reads entries of a site that is out from the backlog. shut says that pages are
+// not permitted.
 func (f *Frontier) read(s *site, shut bool) error {
 	if shut {
 		return f.readShown(s)
@@ -413,7 +416,7 @@ func (f *Frontier) read(s *site, shut bool) error {
 	return f.readAhead(s)
 }
 
-// room is how much of a place may be read into. It requires that mu is held.
+// room returns the part of all that may be filled by a read. It requires that mu is held.
 func (f *Frontier) room(all []Entry) []Entry {
 	if f.ahead > mostAhead {
 		return all[:1]
@@ -421,21 +424,21 @@ func (f *Frontier) room(all []Entry) []Entry {
 	return all[:f.opts.ReadAhead]
 }
 
-// readAhead takes entries of a site that is out from the backlog: first those
-// that did not fail yet, where these go first.
+// readAhead reads entries of a site that is out from the backlog. After a failure,
+// entries that have not failed yet come first.
 func (f *Frontier) readAhead(s *site) error {
 	now := f.now()
 	f.mu.Lock()
 	waiting, w := now, s.atWork()
 	if s.resting() && s.more {
-		waiting = time.Time{} // for none of those that wait
+		waiting = time.Time{} // read no entries that wait
 	} else if !w.retry.After(now) {
 		if w.kept.After(now) {
 			waiting = w.kept
 		}
 		w.retry = time.Time{}
 	}
-	// Set before reading: what grows meanwhile sets them anew.
+	// Set before the read: a growth during it sets it again.
 	s.more = false
 	var room [maxAhead]Entry
 	buf := f.room(room[:])
@@ -452,7 +455,7 @@ func (f *Frontier) readAhead(s *site) error {
 	return err
 }
 
-// adoptHeld moves the right to the site that s waited for into the turn.
+// adoptHeld gives the turn the right to the site for which its own site waited.
 func (t *Turn) adoptHeld() {
 	if w := t.site.work().wants; w != t.site {
 		t.held = w
@@ -468,8 +471,8 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 	return t
 }
 
-// release frees what t held and queues who waited for it. It requires that mu
-// is held, and lets go of it before anything is free.
+// release frees what t held and queues the sites that waited for it. It requires
+// that mu is held, and releases and retakes it before anything is free.
 func (f *Frontier) release(t *Turn, now time.Time) {
 	t.handOn()
 	if t.hop {
@@ -490,8 +493,8 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 	f.free(t.site)
 }
 
-// released is when another process may ask for what t has reserved: a host
-// knows nothing of the hours or the failing robots.txt of one of its sites.
+// released returns when another process may use what t has reserved. A host does not
+// wait for the visit time or the failing robots.txt of one of its sites.
 func (t *Turn) released() time.Time {
 	if t.requested && t.bound[byHost] != "" {
 		return t.rested
@@ -512,7 +515,7 @@ func (f *Frontier) free(s *site) {
 	f.queue(s)
 }
 
-// fail ends the handing out; the first reason stays.
+// fail ends the run. The first error is kept.
 func (f *Frontier) fail(err error) {
 	if f.err == nil {
 		f.err = err
@@ -520,8 +523,8 @@ func (f *Frontier) fail(err error) {
 	f.kickLocked()
 }
 
-// Entries that are read ahead: of one site, and until all sites are asked for
-// one at a time.
+// Bounds on the entries that are read ahead: of one site, and of all sites. Above
+// mostAhead entries are read one at a time.
 const (
 	maxAhead  = 8
 	mostAhead = 16 << 10

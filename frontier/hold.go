@@ -2,23 +2,22 @@ package frontier
 
 import "errors"
 
-// Here the end of an entry is apart from that of its turn: who handles what was
-// fetched somewhere else, and later, has the site go on meanwhile, and the entry
-// queued until it is handled. A process that is killed in between asks for it again.
+// A held entry ends after its turn: its answer is handled elsewhere, while the site
+// continues, and the entry stays queued until then. If the process is killed in
+// between, the next run requests the entry again.
 
-// ErrNotHeld is returned by Done for a turn whose entry Finish has not held, or that
-// was called before.
+// ErrNotHeld is returned by Done if Finish has not held the entry of the turn, or if
+// Done was called before.
 var ErrNotHeld = errors.New("frontier: the turn holds no entry: Finish was not called with Hold, or has queued the entry again, or Done was called before")
 
-// holding counts the entries that are held. Finish adds to it, Done and submitEnds take
-// away.
+// holding counts the held entries. Finish adds to it, Done and submitEnds subtract.
 type holding struct {
-	held      int           // whose Done was not called
-	heldPages int           // of those and of the ones that are to be submitted: will count for Spent.Pages
-	idle      chan struct{} // room for one word that all else is at rest
+	held      int           // entries whose Done was not called
+	heldPages int           // entries, held or not yet submitted, that will count for Spent.Pages
+	idle      chan struct{} // of capacity 1, see Idle
 }
 
-// A heldEnd is the end of an entry that was held, on its way to the backlog.
+// A heldEnd is the end of a held entry after Done, before it is submitted.
 type heldEnd struct {
 	entry Entry
 	fate  Fate
@@ -26,18 +25,19 @@ type heldEnd struct {
 	links []Entry
 }
 
-// Held reports whether Finish has held the entry, and Done was not called.
+// Held reports whether Finish has held the entry and Done was not called yet.
 func (t *Turn) Held() bool {
 	t.frontier.mu.Lock()
 	defer t.frontier.mu.Unlock()
 	return t.end.Code != Undecided
 }
 
-// Done ends the entry that Finish has held, with the fate that it returned then, and
-// queues links that were found on the page since: both or, after a kill, neither. It may
-// be called from any goroutine, also after an end of the frontier, and waits no longer
-// than Finish does. While another turn has the site, that one hands the end on when it
-// is given back. The error is ErrNotHeld, ErrNoURL, or one of the backlog.
+// Done ends the entry that Finish has held, with the fate that Finish returned, and
+// queues links that were found on the page since. After a kill the backlog has both or
+// neither. Done may be called from any goroutine, also after an end of the frontier, and
+// waits no longer than Finish does. If another turn has the site, the end is submitted
+// when that turn is given back. Done returns ErrNotHeld, ErrNoURL, or an error of the
+// backlog.
 func (t *Turn) Done(links ...Entry) error {
 	if err := checkEntries(links); err != nil {
 		return err
@@ -53,9 +53,10 @@ func (t *Turn) Done(links ...Entry) error {
 	t.end = Fate{}
 	f.held--
 	if s.place == placeOut {
-		return nil // and nothing is at its end before that turn is
+		return nil // the run cannot end before that turn does
 	}
-	// Nobody else may submit anything of the site meanwhile: its clocks would go back.
+	// No other goroutine may submit completions of the site meanwhile: its clocks would
+	// go back.
 	f.take(s)
 	f.closing++
 	err := f.submitEnds(s)
@@ -65,12 +66,12 @@ func (t *Turn) Done(links ...Entry) error {
 	return err
 }
 
-// Idle is told when nothing is left to be done, or may be done, before one of the
-// entries that are held is: who waits for more before he calls Done waits in vain. There
-// is one word for all who listen; it may be old.
+// Idle returns a channel that receives a value when only held entries are left, so that
+// no other turn comes before a call of Done. All receivers share one value, which may be
+// stale.
 func (f *Frontier) Idle() <-chan struct{} { return f.idle }
 
-// tellIdle requires that mu is held.
+// tellIdle sends on idle if only held entries are left. It requires that mu is held.
 func (f *Frontier) tellIdle() {
 	if f.held == 0 || !f.still() {
 		return
@@ -81,7 +82,7 @@ func (f *Frontier) tellIdle() {
 	}
 }
 
-// hold keeps back the end of the entry of t. It requires that mu is held.
+// hold keeps the end of the entry of t for Done. It requires that mu is held.
 func (t *Turn) hold(fate Fate) {
 	t.end = fate
 	t.frontier.held++
@@ -91,8 +92,8 @@ func (t *Turn) hold(fate Fate) {
 	}
 }
 
-// submitEnds submits the ends of s that were held. The site is out, and belongs to the
-// caller. It requires that mu is held, and lets go of it.
+// submitEnds submits the ends of s after Done. The site is out, and belongs to the
+// caller. It requires that mu is held, and releases and retakes it.
 func (f *Frontier) submitEnds(s *site) error {
 	for len(s.work().ends) > 0 {
 		w := s.atWork()
@@ -125,8 +126,8 @@ func (f *Frontier) submitEnds(s *site) error {
 	return nil
 }
 
-// handOn submits what was held of the sites that t has: what Done has left to it. It
-// requires that mu is held, and lets go of it.
+// handOn submits the ends that Done has left to the sites of t. It requires that mu is
+// held, and releases and retakes it.
 func (t *Turn) handOn() {
 	for again := true; again; {
 		again = false

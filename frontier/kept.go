@@ -2,23 +2,23 @@ package frontier
 
 import "time"
 
-// Here times that were kept meet the clock of now. They were read from a wall
-// clock that may have been wrong then, or may be wrong now; so it is the pauses
-// that count, not the years.
+// The functions of this file convert times from an earlier run. They were read from a
+// wall clock that may have been wrong then, or may be wrong now; so the pauses count,
+// not the dates.
 //
-// Within a run nothing of this is needed: what is computed from a time.Time of
-// this process is measured by its monotonic clock, which no correction of the
-// wall clock moves. live gives such a reading to times that come from elsewhere.
+// Within a run no conversion is needed: durations between times of this process are
+// measured by its monotonic clock, which no correction of the wall clock moves. live
+// adds a monotonic reading to other times.
 
 const (
-	// longSleep is so long that rather the clock is wrong than that a crawl has
-	// rested: the last pause of each site counts from now.
+	// longSleep is the time since the last answer of a site from which the clock is
+	// taken to be wrong: the last pause of the site then counts from now.
 	longSleep = 365 * 24 * time.Hour
-	// maxPause is the longest that anybody can ask for.
+	// maxPause is the longest pause that a server can cause.
 	maxPause = 365 * 24 * time.Hour
 )
 
-// live is t by the monotonic clock, no later than maxPause from now.
+// live returns t with a monotonic clock reading, at most maxPause from now.
 func live(t, now time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -26,11 +26,11 @@ func live(t, now time.Time) time.Time {
 	return now.Add(min(t.Sub(now), maxPause))
 }
 
-// meet brings clocks that were kept to the time of now, and reports whether they
-// had to be moved.
+// meet converts clocks from an earlier run, and reports whether their times had to be
+// moved.
 func (c *Clocks) meet(now time.Time) (moved bool) {
 	if c.Ended.IsZero() {
-		// It was never asked: what it waited for is said again.
+		// There was no request: the causes of waiting will set the clocks again.
 		c.Due, c.By, c.RetryAfter = time.Time{}, NoClock, time.Time{}
 		return false
 	}
@@ -45,9 +45,9 @@ func (c *Clocks) meet(now time.Time) (moved bool) {
 	return moved
 }
 
-// meetEntry says when the first of the entries that wait is due. None waits for
-// longer than maxRetryDelay, unless it is to be fetched again; what seems to was
-// queued by a clock that ran ahead, and has waited long enough.
+// meetEntry converts the earliest Due of the entries that wait. Entries wait at most
+// maxRetryDelay, or maxRevisit to be fetched again. A later Due was set by a clock that
+// was fast: that entry is due now.
 func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	most := maxRetryDelay
 	if f.opts.Revisits {
@@ -63,7 +63,7 @@ func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	}
 }
 
-// meetRestart is the last unclean start, as it counts now.
+// meetRestart converts the time of the last restart after a crash.
 func meetRestart(t, now time.Time) time.Time {
 	if t.After(now) {
 		return now

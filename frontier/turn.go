@@ -8,106 +8,107 @@ import (
 	"time"
 )
 
-// Trouble says whose fault it was that a request did not bring what was asked.
+// Trouble says how a request failed, and whether the page or the site is the cause.
 type Trouble uint8
 
-// The troubles. Each uses up a try of the entry, which then waits by itself. All
-// but PageTrouble make the site rest, too: after that other entries go first.
+// The troubles. Each uses up a try of the entry, which then waits for its next try.
+// All except PageTrouble make the site rest, too; after the rest other entries come
+// first.
 const (
 	NoTrouble      Trouble = iota
-	PageTrouble            // another 5xx, a body that stops or is cut
-	SiteTrouble            // 429 or 503: the site asks for rest
+	PageTrouble            // a 5xx other than 503, or an incomplete body
+	SiteTrouble            // 429 or 503: the site needs a rest
 	ConnectTrouble         // no connection, or it broke before an answer
 	SilenceTrouble         // a connection, but no answer in time
 )
 
-// MaxTries is how often a page is asked for that fails by its own fault.
+// MaxTries is the number of tries of an entry that fails by its own fault.
 const MaxTries = 3
 
-// MaxRests is how often an entry is asked for whose last try made its site ask
-// for rest or broke the connection: that may have been the site's fault.
+// MaxRests is the number of tries of an entry whose last try ended with SiteTrouble
+// or ConnectTrouble, which may be the fault of the site.
 const MaxRests = 6
 
-// A Turn is the sole right to talk to one site. While it is out no other Turn
-// of that site is. It makes at most one request and is given back by exactly
-// one call of Finish. A Turn belongs to one goroutine.
+// A Turn is the only right to talk to one site. While it is out, no other Turn of
+// that site is. It makes at most one request, and exactly one call of Finish gives
+// it back. A Turn belongs to one goroutine.
 type Turn struct {
 	frontier *Frontier
 	site     *site
 	entry    Entry
-	due      time.Time     // of the latest clock that this turn had to wait for
-	pause    Pause         // that it asked for
-	queued   time.Time     // until then the site was queued
-	first    time.Time     // the entry was handed out, the first time of those in a row
+	due      time.Time     // Due of the latest clock for which the turn had to wait
+	pause    Pause         // set by that clock
+	queued   time.Time     // the end of the time for which the site was queued
+	first    time.Time     // when the entry was handed out, the first time of several in a row
 	held     *site         // a site whose right came with this turn, for Hop
 	hop      bool          // made by Hop: has no entry
 	unsure   bool          // the site was not quick: see reserve
-	began    time.Time     // of a turn with an entry: its site was picked
-	bound    [kinds]string // to what the site has in common with others, by kind
-	reserved []string      // of Options.Shared: the host or site, and its domain
-	leased   time.Time     // when that was reserved or renewed
+	began    time.Time     // of a turn with an entry: when its site was picked
+	bound    [kinds]string // names of the commons to which the turn is bound, by kind
+	reserved []string      // in Options.Shared: the host or site, and its domain
+	leased   time.Time     // when they were reserved or renewed
 	received int64         // bytes of the answer that is being read
 	finished bool
-	end      Fate         // that Finish has held and Done has not seen to; Undecided: there is none
+	end      Fate         // held by Finish, for Done; Undecided: there is none
 	visit    visitOutcome // of the entry
 
-	requested bool      // Finish was told of a request
-	rested    time.Time // until when the site rests after it, whatever robots.txt says
+	requested bool      // the Outcome had a Request
+	rested    time.Time // the end of the rest after the request, without the clocks of robots.txt
 }
 
-// A Pause is what was asked of a turn before its request.
+// A Pause is the pause before the request of a turn.
 type Pause struct {
-	By    Clock // the clock that asked, the latest; NoClock where nothing was asked
+	By    Clock // the latest clock, which set the pause; NoClock if there was none
 	For   time.Duration
-	Since time.Time // from here on; zero: from the end of the site's last answer, in this run
+	Since time.Time // start of the pause; zero: the end of the site's last answer in this run
 }
 
-// An Outcome is what a turn came to.
+// An Outcome is the result of a turn, for Finish.
 type Outcome struct {
-	Request    *Request  // the one request that was made of the turn's site; nil moves no clock
+	Request    *Request  // the request to the turn's site; nil moves no clock
 	Trouble    Trouble   // of Request
-	RetryAfter time.Time // the site asked not to be asked before; more than a year counts as a year
-	Gap        *Gap      // that the robots.txt in force asks; nil leaves what is known
+	RetryAfter time.Time // by the site's Retry-After: no request before; at most a year from now
+	Gap        *Gap      // set by the robots.txt in force; nil keeps the last one
 
-	Again          bool      // the entry is undecided: offer it again when the site is due
+	Again          bool      // the entry is undecided: hand it out again when the site is due
 	ByGet          bool      // with Again: the server refuses HEAD for it; see Entry.ByGet
-	Defer          time.Time // with Again: the site is not to be asked before
-	DeferBy        Clock     // that says so; empty: RobotsClock
+	Defer          time.Time // with Again: no request to the site before
+	DeferBy        Clock     // that sets Defer; empty: RobotsClock
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
-	Gone           bool      // with Again: the site cannot be asked: its name does not exist, or it is not public
+	Gone           bool      // with Again: no request is possible: the name of the site does not exist, or it is not public
 
-	Fate Fate // otherwise: how the entry ends; with a Trouble, after the last try
-	// Revisit is until when the entry waits to be fetched again, where it ends and is not put
-	// aside. It needs Options.Revisits; more than ten years count as ten.
+	Fate Fate // without Again: the end of the entry; with a Trouble, its end after the last try
+	// Revisit is when the entry, if it ends and is not put aside, is due to be fetched again.
+	// It needs Options.Revisits; it is at most ten years from now.
 	Revisit time.Time
-	Body    Place   // with Revisit: where that is archived with its body
-	Changed bool    // with Revisit: what was fetched is not what it was the last time
+	Body    Place   // with Revisit: where the answer is archived with its body
+	Changed bool    // with Revisit: the page differs from the one fetched last
 	Links   []Entry // found on the page, in scope
-	// Changes are what the page says of when others were changed: those that wait to be
-	// fetched again may be due sooner by it. nil: nothing.
+	// Changes says when other pages were changed: entries that wait to be fetched again
+	// may become due earlier. nil: no changes.
 	Changes *Changes
-	Hold    bool // with a Fate that ends the entry: that is left to Turn.Done, and all else is done now
+	Hold    bool // with a Fate that ends the entry: leave its end to Turn.Done
 }
 
-// A Gap is the pause between two requests that a robots.txt asks; zero where it asks
+// A Gap is the pause between two requests that a robots.txt sets; zero if it sets
 // none.
 type Gap struct {
 	For time.Duration
 	By  Clock
 }
 
-// ErrFinished is returned by methods of a Turn that was given back.
+// ErrFinished is returned by the methods of a Turn after Finish.
 var ErrFinished = errors.New("frontier: turn is already finished")
 
-// ErrOutcome is returned by Finish for an Outcome that says neither how the entry
-// ends nor that it is to be offered again. The turn is still out then.
-var ErrOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: what becomes of the entry?")
+// ErrOutcome is returned by Finish for an Outcome with neither Again nor a Fate, so
+// that the entry neither ends nor is handed out again. The turn is still out then.
+var ErrOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: set one of them")
 
-// NotYet says that a right cannot be had at once. The turn makes no request
-// then and ends with Again; the frontier remembers what it waits for.
+// NotYet is the error of a turn that cannot make its request now. Finish it with
+// Again and without a request; the frontier keeps what its site waits for.
 type NotYet struct {
 	By    Clock
-	Until time.Time // zero where it is in use
+	Until time.Time // zero if the right is in use by another turn
 }
 
 func (e *NotYet) Error() string {
@@ -117,17 +118,17 @@ func (e *NotYet) Error() string {
 	return fmt.Sprintf("frontier: not yet: %s until %s", e.By, e.Until.Format(time.RFC3339Nano))
 }
 
-// Entry is the entry the turn is for. A turn made by Hop has none.
+// Entry returns the entry of the turn, or the zero Entry if Hop made the turn.
 func (t *Turn) Entry() Entry { return t.entry }
 
-// Site is the site the turn is the right to.
+// Site returns the site of the turn.
 func (t *Turn) Site() Site { return t.site.name }
 
-// Asked is the pause that was asked before this turn's request. What the site
-// has in common with others counts once Bind has returned.
+// Asked returns the pause before this turn's request. After Bind it includes the
+// clocks that the site shares with others.
 func (t *Turn) Asked() Pause { return t.pause }
 
-// stamp notes what the clocks of the site ask of t.
+// stamp sets the pause of t by the clocks of its site.
 func (t *Turn) stamp() {
 	c := t.site.clocks()
 	p := Pause{By: c.By, Since: t.site.since()}
@@ -145,23 +146,23 @@ func (t *Turn) stamp() {
 	t.due, t.pause = c.Due, p
 }
 
-// wait notes a pause that counts from another time than the last answer, if it
-// is the one that ends last.
+// wait sets the pause of t to p, which may count from another time than the last
+// answer, if p ends later than the pause so far.
 func (t *Turn) wait(p Pause) {
 	if due := p.Since.Add(p.For); p.By != NoClock && due.After(t.due) {
 		t.due, t.pause = due, p
 	}
 }
 
-// Rested is since when nothing was asked of the site: the end of its last
-// response, in an earlier run, too; zero where it was never asked.
+// Rested returns the end of the site's last response, in this or an earlier run, or
+// the zero time if there was no request.
 func (t *Turn) Rested() time.Time {
 	t.frontier.mu.Lock()
 	defer t.frontier.mu.Unlock()
 	return t.site.lastAsked()
 }
 
-// Due is when the site could be asked by all that was known of it.
+// Due returns the first time at which the request was possible by all known clocks.
 func (t *Turn) Due() time.Time {
 	if t.queued.After(t.due) {
 		return t.queued
@@ -169,17 +170,17 @@ func (t *Turn) Due() time.Time {
 	return t.due
 }
 
-// First is when the entry of the turn was handed out for the first time in this
-// run, if no other one of its site was since: what was asked of the site later
-// was asked for this entry. It is zero for a turn made by Hop.
+// First returns when the entry of the turn was first handed out in this run, since
+// the last other entry of its site: later requests to the site were made for this
+// entry. It is zero for a turn made by Hop.
 func (t *Turn) First() time.Time { return t.first }
 
-// Bind binds the turn to the one address that it will talk to, before any byte
-// is sent, connecting included. At a public address the clock of the address
-// counts, which others may share, and that of the host name, and the site's
-// delay has a floor. The zero Addr is an address that only a proxy knows: there is
-// no clock of it. The error is a *NotYet if one of these clocks, the registrable
-// domain or another crawl of Options.Shared does not let the turn go on yet.
+// Bind binds the turn to the address of its request. It must be called before the
+// connection is made. At a public address the clocks of the address and of the host
+// name apply, which other sites may share, and the site's delay is at least
+// PublicFloor. The zero Addr is for an address that only a proxy knows: it has no
+// clock. Bind returns a *NotYet if one of these clocks, that of the registrable
+// domain or another crawl of Options.Shared does not permit the request yet.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -203,10 +204,11 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
-// Pace says, before the request of the turn, what the robots.txt in force asks. A copy that
-// another crawl has fetched, or a run that was killed, may ask for more than was known when
-// the turn was handed out: the site rests that long from its last answer, and from an
-// unclean start, whose requests are not known. The error is a *NotYet until then.
+// Pace sets, before the request of the turn, the gap of the robots.txt in force. That of a
+// copy which another crawl, or a killed run, has fetched may be longer than the gap known
+// when the turn was handed out: the site then rests that long after its last answer, and
+// after a restart from a crash, before which requests are not known. Until then Pace
+// returns a *NotYet.
 func (t *Turn) Pace(gap Gap) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -227,17 +229,17 @@ func (t *Turn) Pace(gap Gap) error {
 	return nil
 }
 
-// Hop takes the right to another site, to which the turn's robots.txt
-// redirects, if that site is free and due, and never waits: two sites that
-// redirect to each other would wait for ever. The error is a *NotYet
-// otherwise, or ErrExcluded. The new turn has no entry; it is finished by its own Finish.
+// Hop returns a turn for another site, to which the turn's robots.txt redirects, if
+// that site is free and due. Otherwise it returns a *NotYet, or ErrExcluded. It never
+// waits: two sites that redirect to each other would wait for ever. The new turn has
+// no entry, and needs its own Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
 	f := t.frontier
 	o, err := t.reach(to)
 	if err != nil {
 		return nil, err
 	}
-	err = f.limit(o) // o is out meanwhile
+	err = f.limit(o) // o is out during the call
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
@@ -246,7 +248,7 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 		err = &NotYet{SiteClock, due}
 	}
 	if err != nil {
-		f.submitEnds(o) // Done has left them to whoever has the site
+		f.submitEnds(o) // Done leaves them to the turn that has the site
 		f.free(o)
 		f.kickLocked()
 		return nil, err
@@ -254,9 +256,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	return f.handHop(o, now), nil
 }
 
-// Forgo says that the turn goes on without the right to another site: its site does not
-// wait for one that Hop has refused, and one that came with the turn, and that Hop was not
-// asked for, is free for others.
+// Forgo gives up the right to another site. The turn's site no longer waits for a site
+// that Hop has refused, and a site that came with the turn and was not passed to Hop is
+// free for other turns.
 func (t *Turn) Forgo() {
 	f := t.frontier
 	f.mu.Lock()
@@ -273,7 +275,7 @@ func (t *Turn) Forgo() {
 	}
 }
 
-// reach takes the site to, if it can be had now.
+// reach marks the site to as out and returns it, if it is free and due.
 func (t *Turn) reach(to Site) (*site, error) {
 	f := t.frontier
 	f.mu.Lock()
@@ -283,7 +285,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 	}
 	now := f.now()
 	if f.sites[to] == nil {
-		// It has nothing queued; its clocks count all the same.
+		// The site has no queued entries; its clocks apply nevertheless.
 		st, err := f.backlog.State(to)
 		if err != nil {
 			return nil, err
@@ -311,11 +313,11 @@ func (t *Turn) reach(to Site) (*site, error) {
 	return o, nil
 }
 
-// Received counts n more bytes of the answer that the turn is reading, and returns how
-// many more may come until a budget of bytes is spent, of the crawl or of the site:
-// math.MaxInt64 if there is none. The answers to all turns that are out count. Finish
-// replaces what was counted by Request.Bytes. What the turn has reserved of Options.Shared
-// stays so for another Options.Lease.
+// Received counts n more bytes of the answer that the turn is reading. It returns how
+// many more bytes the budgets of the crawl and of the site permit, or math.MaxInt64 if
+// there is no budget. The answers of all turns that are out count. Finish replaces the
+// count by Request.Bytes. Received also renews the reservations of the turn in
+// Options.Shared for another Options.Lease.
 func (t *Turn) Received(n int64) (left int64) {
 	f := t.frontier
 	f.mu.Lock()
@@ -336,12 +338,14 @@ func (t *Turn) Received(n int64) (left int64) {
 	return max(left, 0)
 }
 
-// Finish gives the turn back and says what it came to. The clocks of the site
-// move at once; that they and the entry's fate are safe on disk is not waited
-// for. It returns what became of the entry: Undecided where it is to be
-// offered again, Waiting where it was queued for another try. With Hold any other
-// fate is one that Done is to give it: until then the entry is in hand, and queued
-// for whoever opens the backlog after this process.
+// Finish gives the turn back with its outcome. The clocks of the site move at once;
+// Finish does not wait until they and the entry's fate are on disk. It returns the
+// fate of the entry: Undecided if it will be handed out again, Waiting if it was
+// queued for another try. With Hold, Done submits any other fate: until then the
+// entry is held, and still queued in the backlog for a later process.
+//
+// Finish returns ErrFinished after the first call, ErrOutcome or ErrNoURL for an
+// outcome that is not valid, or an error of the backlog.
 func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f := t.frontier
 	f.mu.Lock()
@@ -361,7 +365,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		fate = t.decide(o, now)
 		f.visited(t, fate.Code != Undecided, now)
 	}
-	if fate.Code != Undecided && !fate.Waits() { // it does not come again
+	if fate.Code != Undecided && !fate.Waits() { // it is not handed out again
 		w := s.atWork()
 		w.asked, w.first = 0, time.Time{}
 	}
@@ -390,7 +394,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	f.mu.Unlock()
 
-	// The site stays out meanwhile, so that its completions are submitted in
+	// The site stays out during Submit, so that its completions are submitted in
 	// the order of its turns.
 	var err error
 	if news {
@@ -407,8 +411,8 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	return fate, err
 }
 
-// moveClocks moves the clocks of the site, adds up what the request has cost, and says
-// whether the site is given up. It requires that mu is held.
+// moveClocks moves the clocks of the site, adds the cost of the request to the sums, and
+// returns the fate of the site if it is given up. It requires that mu is held.
 func (t *Turn) moveClocks(o *Outcome, now time.Time) (given Fate) {
 	f, s := t.frontier, t.site
 	c := s.clocks()
@@ -435,7 +439,8 @@ func (t *Turn) moveClocks(o *Outcome, now time.Time) (given Fate) {
 	return given
 }
 
-// check refuses an outcome that cannot be one. It requires that mu is held.
+// check returns an error if o is not a valid outcome of the turn. It requires that mu
+// is held.
 func (t *Turn) check(o *Outcome) error {
 	switch {
 	case t.finished:
@@ -446,7 +451,8 @@ func (t *Turn) check(o *Outcome) error {
 	return checkEntries(o.Links)
 }
 
-// decide says what becomes of the entry. It requires that mu is held.
+// decide returns the fate of the entry, or Undecided after putting it back in front. It
+// requires that mu is held.
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	if o.Again {
 		t.entry.ByGet = t.entry.ByGet || o.ByGet
@@ -459,7 +465,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	fate.Time = now
 	if o.Trouble != NoTrouble {
 		t.entry.Tries++
-		if t.site.given() { // which is its own fault
+		if t.site.given() { // the fault of the site, not of the page
 			t.entry.Tries = 0
 		}
 		due, _ := t.site.ownDue()
@@ -467,7 +473,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 		pause := retryDelay(t.entry.Tries, rest)
 		if o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble {
 			most = MaxRests
-			if t.entry.Tries <= 1 { // the site says when
+			if t.entry.Tries <= 1 { // wait only as long as the site rests
 				pause = min(rest, maxRetryDelay)
 			}
 		}
@@ -475,7 +481,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 			return Fate{Code: Waiting, Detail: o.Fate.Detail, Time: now, Until: now.Add(pause)}
 		}
 	}
-	if fate.Code == Undecided { // as all tries were
+	if fate.Code == Undecided { // the last try failed without a fate
 		fate.Code = Failed
 	}
 	if t.frontier.opts.Revisits && !o.Revisit.IsZero() && !fate.Code.Aside() {
@@ -484,19 +490,18 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	return fate
 }
 
-// retryDelay is 15 s after the first failed try of a page and four times as
-// long after each further one; at least twice the rest that it brought its
-// site, so that what is spent waiting for one page is no more than half.
+// retryDelay returns how long a page waits after a failed try: 15 s after the first
+// and four times as long after each further one. It is at least twice the rest of the
+// site after the failure, so that one page causes at most half of the waiting time.
 func retryDelay(tries int, rest time.Duration) time.Duration {
 	return min(max(15*time.Second<<(2*max(0, tries-1)), 2*rest), maxRetryDelay)
 }
 
-// maxRetryDelay is the longest that a page waits by itself. Its site may wait
-// for longer.
+// maxRetryDelay is the longest delay of a retry. The site itself may wait longer.
 const maxRetryDelay = 24 * time.Hour
 
-// giveUp says why a site is not asked any more in this run; the zero Fate if
-// it still is. In a crawl that fetches again it rests instead.
+// giveUp returns the fate of a site that is given up for this run, or the zero Fate.
+// With Options.Revisits the site rests for deadRest instead.
 func (f *Frontier) giveUp(c *Clocks, o Outcome, now time.Time) (given Fate) {
 	switch {
 	case o.Gone || o.Request != nil && c.Refusals >= maxRefusals:
