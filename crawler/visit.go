@@ -33,7 +33,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
 		}}
-		return errors.Join(j.logVisit(desk, e, &res, nil), j.finish(turn, &res))
+		err := j.logVisit(desk, e, &res, nil)
+		_, ferr := j.finish(turn, &res)
+		return errors.Join(err, ferr)
 	}
 	before := j.recall(desk.db, e)
 	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
@@ -60,7 +62,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	if res.Page == nil {
 		err := j.store(desk.db, e, &res, nil, &before)
 		err = errors.Join(err, j.again(e, &res, nil, &before))
-		return errors.Join(j.logVisit(desk, e, &res, nil), err, j.finish(turn, &res))
+		err = errors.Join(j.logVisit(desk, e, &res, nil), err)
+		_, ferr := j.finish(turn, &res)
+		return errors.Join(err, ferr)
 	}
 	return j.visitPage(ctx, turn, desk, &res, answer, &before)
 }
@@ -127,8 +131,8 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	res.Outcome.Links = append(found, res.Outcome.Links...) // there are hardly ever sitemaps
 	decided = true
 	res.Outcome.Hold = page.held != nil
-	err = j.finish(turn, res)
-	if err == nil && res.Outcome.Trouble == frontier.NoTrouble {
+	fate, err := j.finish(turn, res)
+	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // of the last try counts what came
 		if page.change != "" && page.Entry.Page() {
 			j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
 		}
@@ -246,10 +250,10 @@ func (j *Job) look(p *Page) {
 	}
 }
 
-// finish gives the turn back, and counts.
-func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
+// finish gives the turn back, and counts. It returns the fate of the entry.
+func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate, err error) {
 	e := turn.Entry()
-	fate, err := turn.Finish(res.Outcome)
+	fate, err = turn.Finish(res.Outcome)
 	j.counts.visit(e, res, fate)
 	j.countFailedSitemap(e, fate)
 	err = errors.Join(err, j.visited(e, res, fate))
@@ -266,7 +270,7 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) error {
 	case frontier.OptedOut:
 		s.Reason = SkipOptOut
 	default:
-		return err
+		return fate, err
 	}
-	return errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
+	return fate, errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
 }
