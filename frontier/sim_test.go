@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -378,8 +379,10 @@ func simulated(t *testing.T) (urls []URL) {
 	return urls
 }
 
+var sims = flag.Int("sims", 20, "seeds of the simulation; .ci/run has more")
+
 func TestFrontierKeepsItsPromises(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts := Options{Delay: []time.Duration{-1, 50 * time.Millisecond, time.Second, 3 * time.Second}[seed%4], Patience: 24 * time.Hour}

@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-var sims = flag.Int("sims", 6, "seeds of each simulation")
+// Three seeds have each delay, and a purge of a crawl that was killed.
+var sims = flag.Int("sims", 3, "seeds of each simulation; .ci/run has more")
 
 // small are limits with which a few links make several rows, blocks and slices.
 func small(r *rand.Rand) *state.Limits {
