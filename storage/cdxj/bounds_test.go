@@ -212,7 +212,7 @@ func TestLongestLine(t *testing.T) {
 		t.Error(err)
 	}
 	err := s.AddLine(make([]byte, 1<<20+1))
-	if err == nil || !strings.Contains(err.Error(), "1048577 bytes, where 1048576 are the most") || s.Len() != 1 {
+	if err == nil || !strings.Contains(err.Error(), "1048577 bytes is longer than 1048576") || s.Len() != 1 {
 		t.Errorf("%v, %d lines", err, s.Len())
 	}
 	if err := s.Add(&Entry{}); err == nil || s.Len() != 1 {

@@ -4,12 +4,12 @@
 //
 //	com,example)/path?query 20300102030405 {"url": ..., "mime": ..., ...}
 //
-// The key is a [SURT], which sorts the hosts of a domain, and the pages of a
-// host, next to each other. The time is that of WARC-Date, to the second. Of
-// the object, status, length and offset are strings, as readers expect.
+// The key is a [SURT], which sorts the hosts of a domain, and the pages of a host, next to
+// each other. The time is that of WARC-Date, to the second. In the object, status, length and
+// offset are strings, as readers expect.
 //
-// [Index] makes the entries of a WARC file, and a [Sorter] puts the entries of
-// any number of files in order, with bounded memory.
+// [Index] makes the entries of a WARC file, and a [Sorter] sorts the entries of any number of
+// files in bounded memory.
 package cdxj
 
 import (
@@ -27,17 +27,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// SURT is the key of a URL: its host turned around, then its path and query,
-// all in lower case. A leading www., www2. and so on is left out, as are user
-// information, fragment and the scheme's own port; the parameters of the query
-// are sorted.
+// SURT returns the key of a URL: its host with the labels reversed, then its path and query,
+// all in lower case. A leading www., www2. and so on is left out, as are user information,
+// fragment and the scheme's default port; the parameters of the query are sorted.
 //
-// The rules are those by which ReplayWeb.page looks up a URL, so that an index
-// made here serves it. The surt library of Python, and with it pywb, goes
-// further: it takes a slash off the end of a path, and session IDs out.
+// The rules are those by which ReplayWeb.page looks up a URL, so that it can use this index.
+// The surt library of Python, and pywb with it, also removes a slash at the end of a path,
+// and session IDs.
 //
-// A URL that is not http or https, or not to be understood, is its own key.
-// White space in a key is escaped in any case.
+// A URL that is not http or https, or cannot be parsed, is its own key. White space in a key
+// is always escaped.
 func SURT(rawURL string) string {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -63,7 +62,7 @@ func SURT(rawURL string) string {
 	return escape(key)
 }
 
-// withoutWWW takes www and digits off the beginning of a host.
+// withoutWWW removes www and digits from the beginning of a host.
 func withoutWWW(rest string) string {
 	if len(rest) < 4 || !strings.EqualFold(rest[:3], "www") {
 		return rest
@@ -74,7 +73,7 @@ func withoutWWW(rest string) string {
 	return rest
 }
 
-// escape keeps a key one word.
+// escape escapes the white space in a key.
 func escape(s string) string {
 	if strings.IndexFunc(s, blank) < 0 {
 		return s
@@ -102,15 +101,15 @@ type Entry struct {
 
 	URL      string
 	MIME     string // without parameters; "warc/revisit" for a revisit
-	Status   int    // of HTTP; 0 where there is none
-	Digest   string // of the payload, with its algorithm
-	Length   int64  // of the record as it is stored, in bytes
+	Status   int    // of HTTP; 0 if there is none
+	Digest   string // of the payload, with the algorithm
+	Length   int64  // of the record as stored, in bytes
 	Offset   int64  // of the record in its file, in bytes
 	Filename string // of the WARC file, without directories
 }
 
-// Append adds the line to b, with its end. The members of the object are in the order of
-// the specification; mime, status and digest are left out where they are not known.
+// Append appends the line of e, with its end. The members of the object are in the order of
+// the specification; mime, status and digest are left out if they are not known.
 func (e *Entry) Append(b []byte) ([]byte, error) {
 	if e.Key == "" || strings.IndexFunc(e.Key, blank) >= 0 {
 		return b, fmt.Errorf("CDXJ: the key %q is empty or has white space in it: make it with SURT", e.Key)
@@ -139,7 +138,7 @@ func appendNumber(b []byte, n int64) []byte {
 	return append(strconv.AppendInt(append(b, '"'), n, 10), '"')
 }
 
-// appendString appends s as a JSON string. In nearly all there is nothing to escape.
+// appendString appends s as a JSON string. Nearly all strings need no escapes.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
@@ -155,13 +154,12 @@ func appendEscaped(b []byte, s string) []byte {
 	w := bytes.NewBuffer(b)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // of a string, into memory
+	_ = enc.Encode(s) // cannot fail for a string and a buffer
 	return bytes.TrimSuffix(w.Bytes(), []byte("\n"))
 }
 
-// Parse reads a line, with or without its end. Members that Entry does not
-// have are passed over. Numbers may stand for the strings status, length and
-// offset, as some writers have them.
+// Parse parses a line, with or without its end. It ignores members that Entry does not have.
+// Status, length and offset may also be numbers, as some writers have them.
 func Parse(line string) (*Entry, error) {
 	key, rest, _ := strings.Cut(line, " ")
 	stamp, object, ok := strings.Cut(rest, " ")
@@ -188,7 +186,7 @@ func Parse(line string) (*Entry, error) {
 	return e, nil
 }
 
-// A number is one with or without quotation marks. "" and "-" are 0.
+// A number is a JSON number or a string with one. "", "-" and null are 0.
 type number int64
 
 func (n *number) UnmarshalJSON(b []byte) error {
@@ -211,10 +209,10 @@ func clip(s string) string {
 	return s
 }
 
-// EntryOf makes the entry of a record in the file of that name. It is nil for a
-// record that an index does not list: only response, revisit and resource
-// records are captures, and answers to HEAD are none: a replay would show them as
-// empty pages, in place of those with a body. A record without a URL is an error.
+// EntryOf returns the entry of a record in the file filename, or nil for a record that an
+// index does not list. Only response, revisit and resource records are listed, and no answers
+// to HEAD: a replay would show them as empty pages instead of those with a body. A record
+// without a URL is an error.
 func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	mime := ""
 	switch {
@@ -236,8 +234,8 @@ func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	}, nil
 }
 
-// NewEntry makes the entry of a record that is read, with its block, of which
-// nothing may have been read before. It is nil where EntryOf says so.
+// NewEntry returns the entry of a record, or nil as EntryOf does. It reads the block of the
+// record, from which nothing may have been read before.
 func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
 	p, err := rec.Placed()
 	if err != nil {
@@ -246,9 +244,8 @@ func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
 	return EntryOf(&p, filename)
 }
 
-// mediaType is the first media type of a Content-Type field, lower case and
-// without parameters (MIME Sniffing, section 4.4); empty where it has not the
-// form of one.
+// mediaType returns the first media type of a Content-Type field, lower case and without
+// parameters (MIME Sniffing, section 4.4), or "" if it does not have the form of one.
 func mediaType(s string) string {
 	if i := strings.IndexAny(s, ";,"); i >= 0 {
 		s = s[:i]
@@ -261,20 +258,20 @@ func mediaType(s string) string {
 	return s
 }
 
-// maxMediaType is as long as a media type can be (RFC 6838, section 4.2).
+// maxMediaType is the length of the longest media type (RFC 6838, section 4.2).
 const maxMediaType = 127 + 1 + 127
 
-// notMediaType reports whether a character is neither of a token (RFC 9110,
-// section 5.6.2) nor the slash.
+// notMediaType reports whether a character is neither allowed in a token (RFC 9110, section
+// 5.6.2) nor the slash.
 func notMediaType(c rune) bool {
 	return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~/", c))
 }
 
-// Index calls f for each capture of a WARC file, in the file's order, and damaged
-// for each record that cannot be read: where that returns nil, Index goes on with
-// the next record that can be found. Without damaged it stops at the first one,
-// with a *warc.Error, as it does at the first error of either. A block that is no
-// HTTP message although it says so is listed without status and media type.
+// Index calls f for each capture of a WARC file, in the file's order, and damaged for each
+// record that cannot be read. If damaged returns nil, Index continues with the next record
+// that can be found. If damaged is nil, Index stops at the first unreadable record with a
+// *warc.Error. It also stops at the first error of f or damaged. A block that claims to be an
+// HTTP message but is not is listed without status and media type.
 func Index(r io.Reader, filename string, f func(*Entry) error, damaged func(*warc.Error) error) error {
 	in := warc.NewReader(r)
 	for {

@@ -9,11 +9,11 @@ import (
 	"iter"
 )
 
-// Find goes through the lines about one URL in an index of so many bytes, in their order:
-// those with its key, but for those of other URLs that share it. It reads some thirty
-// small pieces of a large index, and holds one line in memory. A line that is none is an
-// error; what stands behind it comes all the same. In a file whose lines are not in the
-// order of their bytes lines may be missed. r may be read by others at the same time.
+// Find returns the lines about one URL in an index of size bytes, in their order: those with
+// its key, except those of other URLs with the same key. It reads some thirty small pieces of
+// a large index, and holds one line in memory. A malformed line yields an error, and the
+// lines after it follow all the same. If the lines of the file are not sorted by their bytes,
+// some may be missed. Other goroutines may use r at the same time.
 func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		key := append([]byte(SURT(url)), ' ')
@@ -49,11 +49,11 @@ func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 	}
 }
 
-// findPiece is how much of an index is read at once, in bytes.
+// findPiece is how many bytes of an index are read at once.
 const findPiece = 4 << 10
 
-// firstLine is where a line begins, no further than one piece before the first that is not
-// less than the key, or where that begins.
+// firstLine returns the offset of a line that is not after the first line with the key or a
+// greater one, and at most one piece before it.
 func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	low, high := int64(0), size
 	buf := make([]byte, max(findPiece, len(key)))
@@ -80,8 +80,8 @@ func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	return low, nil
 }
 
-// lineAfter is where the first line behind from begins; end, or more, where none does
-// before that.
+// lineAfter returns the offset of the first line that begins after from, or end or more if
+// none begins before end.
 func lineAfter(r io.ReaderAt, from, end int64, buf []byte) (int64, error) {
 	for from < end {
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), end-from)], from)

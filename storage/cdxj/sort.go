@@ -8,27 +8,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/extsort"
 )
 
-// Bounds of a Sorter.
+// Limits of a Sorter.
 const (
-	// DefaultMemory is how many bytes of lines a Sorter holds before it
-	// writes them to a file.
+	// DefaultMemory is how many bytes of lines a Sorter holds in memory before it writes them to
+	// a file.
 	DefaultMemory = 16 << 20
-	// MaxLine bounds what one line may take, in bytes, with its end.
+	// MaxLine is the length of the longest line, in bytes, with its end.
 	MaxLine = 1 << 20
 )
 
-// A Sorter puts lines in the order of their bytes (that of LC_ALL=C sort). What
-// does not fit in memory goes to temporary files, in sorted runs, which are
-// merged at the end: a hundred million lines take some 25 GB of disk for a
-// while, and no more memory than a thousand. It is not safe for concurrent use.
+// A Sorter sorts lines by their bytes (as LC_ALL=C sort does). Lines that do not fit in
+// memory go to temporary files in sorted runs, which are merged at the end: a hundred million
+// lines take some 25 GB of disk meanwhile, and no more memory than a thousand. It is not safe
+// for concurrent use.
 type Sorter struct {
 	lines *extsort.Sorter
 	line  []byte
 }
 
-// NewSorter sorts with temporary files in dir ("" is the system's), and with
-// memory bytes of lines in memory at most, with 32 bytes for each (0 is
-// DefaultMemory). Close must be called.
+// NewSorter returns a Sorter with temporary files in dir ("" is the system's). It holds at
+// most memory bytes of lines in memory, counting 32 bytes more for each (0 is DefaultMemory).
+// The caller must call Close.
 func NewSorter(dir string, memory int) *Sorter {
 	if memory <= 0 {
 		memory = DefaultMemory
@@ -36,8 +36,8 @@ func NewSorter(dir string, memory int) *Sorter {
 	return &Sorter{lines: extsort.New(dir, memory)}
 }
 
-// Add takes an entry. Where a temporary file cannot be written, it was not taken,
-// and nothing else is lost: it can be added again.
+// Add adds an entry. If a temporary file cannot be written, the entry is not added, nothing
+// else is lost, and Add can be called again.
 func (s *Sorter) Add(e *Entry) error {
 	line, err := e.Append(s.line[:0])
 	s.line = line
@@ -47,18 +47,18 @@ func (s *Sorter) Add(e *Entry) error {
 	return s.AddLine(line)
 }
 
-// AddLine takes a line as Append makes it, with its end. It is copied.
+// AddLine adds a copy of a line in the form of Append, with its end.
 func (s *Sorter) AddLine(line []byte) error {
 	if len(line) > MaxLine {
-		return fmt.Errorf("CDXJ: a line of %d bytes, where %d are the most", len(line), MaxLine)
+		return fmt.Errorf("CDXJ: a line of %d bytes is longer than %d", len(line), MaxLine)
 	}
 	return s.lines.Add(line, nil)
 }
 
-// Len is how many lines were added.
+// Len returns how many lines were added.
 func (s *Sorter) Len() int64 { return s.lines.Len() }
 
-// WriteTo writes every line in order. It may be called any number of times.
+// WriteTo writes all lines in order. It may be called more than once.
 func (s *Sorter) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
 	out := bufio.NewWriterSize(c, 64<<10)
@@ -83,5 +83,5 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close frees memory and files. What WriteTo has not written is lost.
+// Close frees memory and files. Lines that WriteTo has not written are lost.
 func (s *Sorter) Close() error { return s.lines.Close() }

@@ -17,22 +17,22 @@ import (
 //	version 1: URL IP-address date content-type length
 //	version 2: URL IP-address date content-type status checksum location offset filename length
 //
-// Both may stand in one file, and URLs with spaces were written as they came: a
-// line is read from its end. Of a control character no URL was made: bytes before a
-// gzip member that stores its line as it is are no part of one.
+// One file may contain both versions, and URLs with spaces were written unescaped: a line is
+// parsed from its end. A URL has no control characters, so that the bytes before a gzip
+// member that stores its line uncompressed are not taken for a part of the URL.
 
-// arcDate is the form of its date.
+// arcDate is the form of the date in an ARC record.
 const arcDate = "20060102150405"
 
-// maxARCLine is the longest line of a record that is looked for.
+// maxARCLine is the longest line of a record, in bytes.
 const maxARCLine = 16 << 10
 
-// parseARC reads the line of a record. ok is false where it is none.
+// parseARC parses the line of a record. ok is false if it is not one.
 func parseARC(line string) (version string, h Header, ok bool) {
 	f := strings.Split(line, " ")
 	for _, v := range []struct {
 		version string
-		behind  int // fields behind the date, and it
+		behind  int // fields from the date on
 	}{{"ARC/1", 3}, {"ARC/2", 8}} {
 		at := len(f) - v.behind
 		if at < 2 || len(f[at]) != len(arcDate) {
@@ -60,8 +60,8 @@ func parseARC(line string) (version string, h Header, ok bool) {
 	return "", nil, false
 }
 
-// lineOfARC is the line of a record of an ARC file at the beginning of b, with
-// its end.
+// lineOfARC returns the line at the beginning of b with its end, and whether it is the line
+// of an ARC record.
 func lineOfARC(b []byte) ([]byte, bool) {
 	i := bytes.IndexByte(b[:min(len(b), maxARCLine)], '\n')
 	if i < 0 {
@@ -71,7 +71,7 @@ func lineOfARC(b []byte) ([]byte, bool) {
 	return b[:i+1], ok
 }
 
-// readARC is readHeader for what does not begin as a WARC record does.
+// readARC is readHeader for a record that does not begin as a WARC record does.
 func (r *Reader) readARC(rec *Record) error {
 	ahead, err := r.source().Peek(maxARCLine)
 	line, ok := lineOfARC(ahead)
@@ -83,12 +83,12 @@ func (r *Reader) readARC(rec *Record) error {
 	}
 	rec.Version, rec.Header, _ = parseARC(strings.TrimRight(string(line), "\r\n"))
 	r.arc, rec.arc = true, true
-	r.source().Discard(len(line)) // what was peeked at is there
+	r.source().Discard(len(line)) // cannot fail after Peek
 	return rec.mandatory()
 }
 
-// endARC reads what follows the block of an ARC record: a line end, or several,
-// or none at the end of the file.
+// endARC reads the line ends after the block of an ARC record: one or more, or none at the
+// end of the file.
 func (r *Reader) endARC() error {
 	in := r.source()
 	for n := 0; ; n++ {

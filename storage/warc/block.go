@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// isHTTP says whether the block is an HTTP message.
+// isHTTP reports whether the block is an HTTP message.
 func (rec *Record) isHTTP() bool {
 	t, _, _ := strings.Cut(rec.Header.Get(FieldContentType), ";")
 	return strings.EqualFold(strings.TrimSpace(t), "application/http")
 }
 
-// head reads the block up to the end of the HTTP head. What was read beyond is
-// the second part.
+// head reads the block up to the end of the HTTP head. rest is what was read after it.
 func (rec *Record) head() (head, rest []byte, err error) {
 	if !rec.isHTTP() {
 		return nil, nil, &Error{rec.Offset, fmt.Errorf("the block is of type %q, not application/http", clip(rec.Header.Get(FieldContentType)))}
@@ -45,14 +44,14 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 }
 
-// Head reports whether the record is of an answer to HEAD, by FieldMethod.
+// Head reports whether the record is an answer to HEAD, by FieldMethod.
 func (rec *Record) Head() bool { return rec.Header.Get(FieldMethod) == http.MethodHead }
 
-// Response reads the block as an HTTP response; nothing of it may have been
-// read before. The body is the payload: without its transfer coding, with its
-// content coding. Of a truncated record it may end in io.ErrUnexpectedEOF. An answer to
-// HEAD has none, whatever its header says. A head that net/http refuses is read as browsers
-// do, where that is clear.
+// Response reads the block as an HTTP response; no part of it may have been read before. The
+// body is the payload: without its transfer coding, with its content coding. In a truncated
+// record it may end with io.ErrUnexpectedEOF. An answer to HEAD has no body, even if its
+// header announces one. A head that net/http refuses is read as browsers do, if its meaning
+// is clear.
 func (rec *Record) Response() (*http.Response, error) {
 	head, rest, err := rec.head()
 	if err != nil {
@@ -70,7 +69,7 @@ func (rec *Record) Response() (*http.Response, error) {
 		return http.ReadResponse(bufio.NewReader(in), req)
 	}
 	resp, err := read(head)
-	if err != nil { // it went no further than the head
+	if err != nil { // only the head was read
 		resp, err = read(mended(head, rec.Head()))
 	}
 	if err != nil {
@@ -79,8 +78,8 @@ func (rec *Record) Response() (*http.Response, error) {
 	return resp, nil
 }
 
-// Fields reads a block of type application/warc-fields, as warcinfo and
-// metadata records have it, in its order. At most MaxHeader bytes are read.
+// Fields reads a block of type application/warc-fields, as in warcinfo and metadata records,
+// in its order. It reads at most MaxHeader bytes.
 func (rec *Record) Fields() ([]Field, error) {
 	b, err := io.ReadAll(io.LimitReader(rec, MaxHeader+1))
 	if err != nil {

@@ -4,28 +4,26 @@
 //
 // # Writing
 //
-// An [Encoder] turns one [Exchange] into records: the answer (response,
-// revisit or resource), the request, and a metadata record, tied together by
-// WARC-Concurrent-To (section 5.7). Each record is a gzip member of its own
-// (annex D), so that any of them can be read by its offset alone. The result is
-// a run of bytes that may stand anywhere in a file: many goroutines build such
-// runs at once, and whoever owns the file appends each run whole and adds the
-// file's length before it to the offsets in [Placed].
+// An [Encoder] turns one [Exchange] into records: the answer (response, revisit or resource),
+// the request, and a metadata record, linked by WARC-Concurrent-To (section 5.7). Each record
+// is a gzip member of its own (annex D), so that it can be read by its offset alone. The
+// result is a sequence of bytes that is valid at any place of a file: many goroutines can
+// make such sequences at once, and the owner of the file appends each as a whole and adds the
+// length of the file before it to the offsets in [Placed].
 //
-// A file begins with a warcinfo record, from [Encoder.AppendInfo]. The records
-// that follow name it where [Exchange.InfoID] is set.
+// A file begins with a warcinfo record, from [Encoder.AppendInfo]. The records that follow
+// name it if [Exchange.InfoID] is set.
 //
 // # Reading
 //
-// A [Reader] goes through a file, compressed or not, WARC 1.0 or 1.1, record by
-// record, with memory that does not depend on what it reads; [ReadAt] reads one
-// record by its offset. ARC files are read as if they were WARC files. What breaks the format is an [*Error] with the byte
-// offset of the record; [Reader.Skip] then goes on with the next one.
+// A [Reader] reads a file, compressed or not, WARC 1.0 or 1.1, record by record, in memory
+// that does not depend on the file; [ReadAt] reads one record by its offset. ARC files are
+// read as if they were WARC files. A violation of the format is an [*Error] with the offset
+// of the record in bytes; [Reader.Skip] then finds the next record.
 //
 // # Reading the source
 //
-// field.go has the named fields, http.go says how an HTTP message becomes a
-// block, encode.go makes the records of an exchange, record.go writes one, and short.go
-// compresses the short ones. read.go takes them apart, arc.go those of ARC files, and
-// verify.go computes their digests again.
+// field.go has the named fields, http.go makes blocks from HTTP messages, encode.go makes the
+// records of an exchange, record.go writes one, and short.go compresses short records.
+// read.go reads records, arc.go those of ARC files, and verify.go checks their digests.
 package warc

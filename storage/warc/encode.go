@@ -18,34 +18,35 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// DefaultLevel is the gzip level where none is given. No part of writing a page costs as
-// much as compression does: level 6 costs half as much again, for a tenth less, and level
-// 9 five times as much, for a tenth and two hundredths (docs/evidence/performance.md).
+// DefaultLevel is the gzip level if none is given. Compression is the most expensive part of
+// writing a page: level 6 takes half as much time again and saves a tenth of the size, and
+// level 9 takes five times as long and saves two hundredths more
+// (docs/evidence/performance.md).
 const DefaultLevel = gzip.BestSpeed
 
-// Options of an [Encoder]. The zero value is ready for use.
+// Options are the settings of an [Encoder]. The zero value is ready to use.
 type Options struct {
-	// Level is that of gzip, 1 to 9; 0 is DefaultLevel, at which short records share
-	// one Huffman code.
+	// Level is the gzip level, 1 to 9; 0 is DefaultLevel, at which short records share one
+	// Huffman code.
 	Level int
 	// Plain leaves the records uncompressed.
 	Plain bool
-	// Random gives the bytes that record IDs are made of; nil is crypto/rand.
-	// It must be safe for concurrent use if the Encoder is used so.
+	// Random is the source of the bytes of record IDs; nil is crypto/rand. It must be safe for
+	// concurrent use if the Encoder is used concurrently.
 	Random io.Reader
 }
 
-// An Encoder makes records. It is safe for concurrent use. It keeps gzip
-// writers for later use, and no record beyond the call that makes it.
+// An Encoder writes records. It is safe for concurrent use. It keeps gzip writers for later
+// use, but no records.
 type Encoder struct {
 	level  int
 	plain  bool
-	short  *shortCode // of short records; nil: they are compressed as all others
+	short  *shortCode // code for short records; nil: they are compressed like all others
 	random io.Reader
 	states sync.Pool // of *state
 }
 
-// NewEncoder returns an error for a level that gzip does not have.
+// NewEncoder returns an Encoder. It fails if gzip does not have the level.
 func NewEncoder(o Options) (*Encoder, error) {
 	if o.Level == 0 {
 		o.Level = DefaultLevel
@@ -63,16 +64,16 @@ func NewEncoder(o Options) (*Encoder, error) {
 	return e, nil
 }
 
-// NewID makes the ID of a record: a URI of the form urn:uuid:, without the
-// angle brackets that surround it in a header.
+// NewID returns a new record ID: a URI of the form urn:uuid:, without the angle brackets
+// around it in a header.
 func (e *Encoder) NewID() (string, error) { return newID(e.random) }
 
-// An Info is the block of a warcinfo record (section 6.2). Fields that are
-// empty are left out; format and conformsTo are always written.
+// An Info is the block of a warcinfo record (section 6.2). Empty fields are left out; format
+// and conformsTo are always written.
 type Info struct {
-	ID       string    // of the record; a new one if it is empty
-	Filename string    // of the file it stands in, for WARC-Filename
-	Date     time.Time // when the file was begun
+	ID       string    // of the record; if empty, a new one is made
+	Filename string    // of the file that contains it, for WARC-Filename
+	Date     time.Time // creation time of the file
 
 	Software  string // with its version
 	Robots    string // the policy, such as "RFC 9309"
@@ -84,65 +85,61 @@ type Info struct {
 	More      []Field
 }
 
-// conformsTo is what WARC 1.1 asks to be named by.
+// conformsTo is the URI by which WARC 1.1 wants to be named.
 const conformsTo = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 
-// A RevisitOf says what an answer repeats (section 6.7).
+// A RevisitOf names the earlier record that an answer repeats (section 6.7).
 type RevisitOf struct {
 	Profile Profile
-	// ID, URL and Date are of the earlier record: WARC-Refers-To,
-	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date. Readers find the
-	// payload by the latter two, so both should be given. They must lead to
-	// the record that has the payload, never to another revisit: a reader
-	// need not take two steps.
+	// ID, URL and Date are those of the earlier record: WARC-Refers-To, WARC-Refers-To-Target-URI
+	// and WARC-Refers-To-Date. Readers find the payload by the latter two, so both should be
+	// set. They must name the record with the payload, never another revisit: readers need not
+	// follow two steps.
 	ID   string
 	URL  string
 	Date time.Time
-	// PayloadDigest is that of the earlier record. With
-	// IdenticalPayloadDigest it may be left out if Exchange.Response has the
-	// body it is to be computed of.
+	// PayloadDigest is the payload digest of the earlier record. With IdenticalPayloadDigest it
+	// may be empty if Exchange.Response has the body to compute it from.
 	PayloadDigest string
 }
 
-// A File is the answer of a protocol without headers, as FTP (section 6.4.3).
+// A File is the answer of a protocol without headers, such as FTP (section 6.4.3).
 type File struct {
-	Type string // media type; application/octet-stream if it is not known
+	Type string // media type; empty: application/octet-stream
 	Body []byte
 }
 
-// An Exchange is one request and what came of it. The parts that are nil are
-// not written, and at least one must be given: a request that got no answer has
-// a Request and perhaps Metadata.
+// An Exchange is one request with its answer. Parts that are nil are not written, and at
+// least one must be set: a request without an answer has a Request and perhaps Metadata.
 type Exchange struct {
 	URL      string     // WARC-Target-URI: absolute, escaped, without white space
-	Date     time.Time  // WARC-Date of every record: when the request began (section 5.4)
-	IP       netip.Addr // that was talked to; the zero value is left out
-	InfoID   string     // the warcinfo record of the file, if it is to be named
+	Date     time.Time  // WARC-Date of every record: the start of the request (section 5.4)
+	IP       netip.Addr // of the server; the zero value is left out
+	InfoID   string     // of the file's warcinfo record; may be empty
 	Protocol []string   // such as "http/1.1" or "h2", and "tls/1.3"
 	Cipher   string     // TLS cipher suite by its IANA name
 
-	// Head says that the request was one with HEAD: Response has no body, whatever its
-	// header says, and its record no payload (RFC 9110, section 9.3.2) but FieldMethod.
+	// Head says that the method of the request was HEAD: Response has no body, even if its header
+	// announces one, and its record has FieldMethod and no payload (RFC 9110, section 9.3.2).
 	Head     bool
 	Response *HTTP
-	// Revisit makes the answer a revisit record, which has the head of
-	// Response and not its body.
+	// Revisit makes the answer a revisit record, which has the head of Response without the body.
 	Revisit *RevisitOf
-	// File is instead of Response.
+	// File replaces Response for protocols without headers.
 	File *File
-	// Truncated is why the answer's body is not the whole.
+	// Truncated says why the answer's body is incomplete.
 	Truncated Truncation
-	// PayloadType is what the payload was found to be by looking at it; never
-	// a copy of Content-Type (section 5.19).
+	// PayloadType is the media type that was detected in the payload; never a copy of
+	// Content-Type (section 5.19).
 	PayloadType string
-	// PayloadDigest is what PayloadDigest says of Response, if that was asked
-	// before; otherwise it is computed.
+	// PayloadDigest is the result of PayloadDigest for Response, if the caller has it already;
+	// otherwise it is computed.
 	PayloadDigest string
 
 	Request *HTTP
 
-	// Metadata is the block of the metadata record (section 6.6): via,
-	// hopsFromSeed, fetchTimeMs and whatever else is known.
+	// Metadata is the block of the metadata record (section 6.6): via, hopsFromSeed, fetchTimeMs
+	// and further fields.
 	Metadata []Field
 }
 
@@ -164,8 +161,8 @@ func (e *Encoder) WriteInfo(w io.Writer, i *Info) (Placed, error) {
 	return e.info(s, i)
 }
 
-// AppendExchange appends the records of x to b: the answer first, then the
-// request, then the metadata. On an error b comes back as it was.
+// AppendExchange appends the records of x to b: the answer first, then the request, then the
+// metadata. On an error it returns b unchanged.
 func (e *Encoder) AppendExchange(b []byte, x *Exchange) ([]byte, []Placed, error) {
 	s := e.state()
 	defer e.states.Put(s)
@@ -174,8 +171,8 @@ func (e *Encoder) AppendExchange(b []byte, x *Exchange) ([]byte, []Placed, error
 	return s.result(b, err), p, err
 }
 
-// WriteExchange writes the records of x as AppendExchange does. After an error
-// a part of them may have been written.
+// WriteExchange writes the records of x as AppendExchange does. An error may leave a part of
+// them written.
 func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 	s := e.state()
 	defer e.states.Put(s)
@@ -184,19 +181,19 @@ func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 	return e.exchange(s, x)
 }
 
-// A state is what one call needs.
+// A state holds the buffers of one call.
 type state struct {
 	zip      *gzip.Writer
-	out      io.Writer // nil to append to buf
+	out      io.Writer // nil: append to buf
 	buf      []byte
 	count    int64
 	head     []byte    // of the block
 	warc     []byte    // header of the record
 	text     []byte    // a block of fields
 	whole    []byte    // a short record
-	member   []byte    // that, compressed
+	member   []byte    // whole, compressed
 	date     time.Time // of dateText
-	dateText []byte    // as records have it
+	dateText []byte    // date in the form of records
 	sum      hash.Hash
 }
 
@@ -209,8 +206,8 @@ func (e *Encoder) state() *state {
 
 func (s *state) to(b []byte, w io.Writer) { s.buf, s.out, s.count = b, w, 0 }
 
-// result is what was appended to, or b itself after an error. The state no
-// longer holds it.
+// result returns the buffer that was appended to, or b after an error. The state no longer
+// refers to it.
 func (s *state) result(b []byte, err error) []byte {
 	done := s.buf
 	s.buf = nil
@@ -258,7 +255,7 @@ func (e *Encoder) info(s *state, i *Info) (Placed, error) {
 	return e.write(s, &r)
 }
 
-// appendFields writes application/warc-fields, leaving out what is empty.
+// appendFields appends application/warc-fields, without empty fields.
 func appendFields(b []byte, fields []Field) ([]byte, error) {
 	for _, f := range fields {
 		if f.Value == "" {
@@ -284,7 +281,7 @@ func (e *Encoder) exchange(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-// check refuses what no records can be made of.
+// check returns an error if no records can be made of x.
 func (x *Exchange) check() error {
 	switch {
 	case x.Response != nil && x.File != nil:
@@ -355,7 +352,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-// resource makes the record of a file, which has no head.
+// resource makes the record of x.File, which has no head.
 func (x *Exchange) resource() *record {
 	return &record{
 		Type: Resource, contentType: cmp.Or(x.File.Type, "application/octet-stream"), body: x.File.Body,

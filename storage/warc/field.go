@@ -22,8 +22,8 @@ const (
 	Continuation Type = "continuation"
 )
 
-// The named fields of section 5, and two that the community has agreed on
-// since: WARC-Protocol, which may repeat, and WARC-Cipher-Suite.
+// The named fields of section 5, and two that archives have agreed on since: WARC-Protocol,
+// which may repeat, and WARC-Cipher-Suite.
 const (
 	FieldType           = "WARC-Type"
 	FieldRecordID       = "WARC-Record-ID"
@@ -47,13 +47,13 @@ const (
 	FieldCipherSuite    = "WARC-Cipher-Suite"
 )
 
-// FieldMethod is a field of our own, as section 4 lets writers add them: the method of
-// the request, in the record of an answer to HEAD. Nothing else in that record tells
-// that it is no capture of the page: a replay would show an empty one.
+// FieldMethod is a field of this package, which section 4 permits: the method of the request,
+// in the record of an answer to HEAD. Nothing else in that record says that it is not a
+// capture of the page: a replay would show an empty page.
 const FieldMethod = "WARC-Request-Method"
 
-// A Truncation is the value of WARC-Truncated (section 5.15): why a block is
-// not the whole of what was sent. The zero value is: it is the whole.
+// A Truncation is the value of WARC-Truncated (section 5.15): why a block is incomplete. The
+// zero value means that it is complete.
 type Truncation string
 
 const (
@@ -68,23 +68,23 @@ const (
 type Profile string
 
 const (
-	// IdenticalPayloadDigest: the payload has a digest that was seen before
-	// (section 6.7.2).
+	// IdenticalPayloadDigest says that the payload has a digest that was seen before (section
+	// 6.7.2).
 	IdenticalPayloadDigest Profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-	// ServerNotModified: the server says that nothing has changed, as with
-	// status 304 (section 6.7.3).
+	// ServerNotModified says that the server reported no change, as with status 304 (section
+	// 6.7.3).
 	ServerNotModified Profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// A Field is a name with its value: of a record's header, or of a block of type
+// A Field is a name with a value, of a record's header or of a block of type
 // application/warc-fields.
 type Field struct{ Name, Value string }
 
 // A Header is a record's named fields in their order.
 type Header []Field
 
-// Get returns the first value of the field, "" where there is none. Names are
-// compared without regard to case (section 4).
+// Get returns the first value of the field, or "" if there is none. Names are compared
+// without regard to case (section 4).
 func (h Header) Get(name string) string {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -108,7 +108,7 @@ func (h Header) Values(name string) []string {
 // dateForm has the fraction of a second that WARC 1.1 permits (section 5.4).
 const dateForm = "2006-01-02T15:04:05.000000Z"
 
-// parseDate reads a WARC-Date of any precision that section 5.4 permits.
+// parseDate parses a WARC-Date of any precision that section 5.4 permits.
 func parseDate(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	for _, form := range []string{"2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"} {
@@ -123,7 +123,7 @@ func parseDate(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// newID makes a version 4 UUID (RFC 9562, section 5.4) as a URI.
+// newID returns a version 4 UUID (RFC 9562, section 5.4) as a URI.
 func newID(random io.Reader) (string, error) {
 	var u [16]byte
 	if _, err := io.ReadFull(random, u[:]); err != nil {
@@ -142,15 +142,15 @@ func newID(random io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// appendField adds a line, or says why name and value make none (section 4). The value is
-// all its parts, one behind the other.
+// appendField appends a line. The value is the concatenation of its parts. It fails if the
+// name or the value is invalid (section 4).
 func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	if !isToken(name) {
-		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ may stand in it", clip(name))
+		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ are allowed", clip(name))
 	}
 	for _, part := range value {
 		if i := strings.IndexFunc(part, control); i >= 0 {
-			// A copy of it: no other value need be on the heap.
+			// The copy keeps other values off the heap.
 			return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(strings.Clone(part)), part[i])
 		}
 	}
@@ -162,8 +162,8 @@ func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// isToken says whether s is a token as in RFC 9110, section 5.6.2, which is a
-// little narrower than WARC's.
+// isToken reports whether s is a token (RFC 9110, section 5.6.2), which is slightly narrower
+// than WARC's.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -179,7 +179,7 @@ func isToken(s string) bool {
 
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// clip keeps what goes into an error message short.
+// clip shortens s for an error message.
 func clip(s string) string {
 	if len(s) > 120 {
 		return s[:120] + "..."

@@ -10,67 +10,64 @@ import (
 	"strings"
 )
 
-// A Coding says what of an HTTP message's codings is still on its body.
+// A Coding says which of an HTTP message's codings its body still has.
 type Coding uint8
 
 const (
-	// AsSent: the body is what came over the wire, chunks included.
+	// AsSent says that the body has the bytes from the wire, chunks included.
 	AsSent Coding = iota
-	// Unchunked: the transfer codings are removed, the content codings are
-	// not. net/http gives bodies so where it is told not to decompress.
+	// Unchunked says that the transfer codings are removed, but not the content codings. net/http
+	// returns such bodies if it does not decompress.
 	Unchunked
-	// Decoded: the transfer and the content codings are removed.
+	// Decoded says that the transfer codings and the content codings are removed.
 	Decoded
 )
 
 // HTTP is a request or a response as a record's block: start line, header
 // fields, empty line, body (sections 6.3.2 and 6.5.2; RFC 9112, section 2.1).
 //
-// A header field that states a coding which Body no longer has would make
-// readers decode twice. Such a field is kept under another name, the one that
-// other crawlers use and replay software knows: Transfer-Encoding becomes
-// X-Archive-Orig-Transfer-Encoding, Content-Encoding becomes
-// X-Archive-Orig-Content-Encoding, Content-Length becomes
-// X-Archive-Orig-Content-Length, and a Content-Length that fits Body is added.
-// Where no coding was removed, every field stays as it was received. A status line in which
-// readers would not find the status, such as "HTTP/1.1 200OK", is written as it was meant,
-// and stands in a field X-Archive-Orig-Status-Line.
+// A header field that states a coding which Body no longer has would make readers decode
+// twice. Such a field is written under another name, which other crawlers use and replay
+// software knows: Transfer-Encoding becomes X-Archive-Orig-Transfer-Encoding,
+// Content-Encoding becomes X-Archive-Orig-Content-Encoding, Content-Length becomes
+// X-Archive-Orig-Content-Length, and a Content-Length that fits Body is added. If no coding
+// was removed, every field stays as it was received. A status line in which readers would not
+// find the status, such as "HTTP/1.1 200OK", is corrected, and the original is kept in a
+// field X-Archive-Orig-Status-Line.
 type HTTP struct {
-	// Head is the start line, the fields and the empty line, byte for byte as
-	// on the wire. Where it is not known, it is nil, and StartLine and Header
-	// stand for it.
+	// Head is the start line, the fields and the empty line, byte for byte as on the wire. If it
+	// is nil, they are made from StartLine and Header.
 	Head []byte
 
-	// StartLine is the status line or the request line, without line end: see
-	// StatusLine and RequestLine.
+	// StartLine is the status line or the request line, without line end: see StatusLine and
+	// RequestLine.
 	StartLine string
-	// Header is written in canonical form, sorted by name, a Host field first
-	// (RFC 9110, section 7.2). What net/http keeps elsewhere, such as
-	// Request.Host, must be put in by the caller.
+	// Header is written in canonical form, sorted by name, a Host field first (RFC 9110, section
+	// 7.2). The caller must add what net/http keeps elsewhere, such as Request.Host.
 	Header http.Header
 
 	Body   []byte
 	Coding Coding // of Body
 }
 
-// StatusLine is the first line of a response (RFC 9112, section 4). It says
-// HTTP/1.1 whatever the version was: messages of HTTP/2 and HTTP/3 have no text
-// form of their own, readers know no other, and WARC-Protocol tells the truth.
+// StatusLine returns the first line of a response (RFC 9112, section 4). The version is
+// always HTTP/1.1: messages of HTTP/2 and HTTP/3 have no text form, and readers know no other
+// version. WARC-Protocol has the true one.
 func StatusLine(status int) string {
-	if 100 <= status && status <= 999 { // each answer has one
+	if 100 <= status && status <= 999 { // true for every valid answer
 		return "HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status)
 	}
 	return fmt.Sprintf("HTTP/1.1 %03d %s", status, http.StatusText(status))
 }
 
-// RequestLine is the first line of a request (RFC 9112, section 3), with
-// HTTP/1.1 for the reason that StatusLine gives.
+// RequestLine returns the first line of a request (RFC 9112, section 3), with the version
+// HTTP/1.1 as in StatusLine.
 func RequestLine(method, target string) string {
 	return method + " " + target + " HTTP/1.1"
 }
 
-// renamed are the fields that state what Decoded has removed. The first of them
-// states what Unchunked has removed.
+// renamed are the fields that state the codings which Decoded has removed. Unchunked has
+// removed those of the first.
 var renamed = [...]string{"Transfer-Encoding", "Content-Encoding"}
 
 const (
@@ -115,7 +112,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 			b = append(b, value...)
 			for i, c := range b[from:] {
 				if c == '\r' || c == '\n' || c == 0 {
-					b[from+i] = ' ' // as RFC 9110, section 5.5, tells recipients
+					b[from+i] = ' ' // RFC 9110, section 5.5
 				}
 			}
 			b = append(b, "\r\n"...)
@@ -124,7 +121,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 	return m.finish(b, changed), nil
 }
 
-// appendRaw appends Head, with the fields renamed that must be.
+// appendRaw appends Head with the necessary fields renamed.
 func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	end := headEnd(m.Head)
 	if end != len(m.Head) {
@@ -152,9 +149,10 @@ func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	return m.finish(b, true), nil
 }
 
-// appendStatus appends the status line of a head that readers would not find the status in,
-// as it would have been written by a server that knows the rules, and a field with the one
-// that was received. rest is what is to follow: all of any other head.
+// appendStatus corrects the status line of a head if readers would not find the status in it:
+// it appends the line that a correct server would have sent, and a field with the line that
+// was received. rest is what the caller must append: the head after its status line, or all
+// of any other head.
 func appendStatus(b, head []byte) (_, rest []byte) {
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -191,7 +189,7 @@ func (m *HTTP) finish(b []byte, changed bool) []byte {
 	return append(b, "\r\n"...)
 }
 
-// removed names the fields that state a coding which Body no longer has.
+// removed returns the fields that state a coding which Body no longer has.
 func (m *HTTP) removed() []string {
 	return renamed[:min(int(m.Coding), len(renamed))]
 }
@@ -200,12 +198,12 @@ func (m *HTTP) isRemoved(name string) bool {
 	return slices.ContainsFunc(m.removed(), func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// stale says whether a field is no longer true once a coding was removed.
+// stale reports whether a field is wrong after a coding was removed.
 func (m *HTTP) stale(name string) bool {
 	return m.isRemoved(name) || strings.EqualFold(name, contentLength)
 }
 
-// chunked says whether Body is in chunks.
+// chunked reports whether Body is in chunks.
 func (m *HTTP) chunked() bool {
 	if m.Coding != AsSent {
 		return false
@@ -216,8 +214,8 @@ func (m *HTTP) chunked() bool {
 	return endsChunked(headField(m.Head, "Transfer-Encoding"))
 }
 
-// endsChunked says whether chunked is the last transfer coding, as it must be
-// (RFC 9112, section 6.1).
+// endsChunked reports whether chunked is the last transfer coding, as it must be (RFC 9112,
+// section 6.1).
 func endsChunked(value string) bool {
 	last := value[strings.LastIndexByte(value, ',')+1:]
 	return strings.EqualFold(strings.TrimSpace(last), "chunked")
@@ -235,8 +233,8 @@ func headField(head []byte, name string) string {
 	return found
 }
 
-// headEnd is where the body begins in b: after the first empty line. It is -1
-// where there is none. A line may end in a bare LF (RFC 9112, section 2.2).
+// headEnd returns the offset of the body in b, after the first empty line, or -1 if there is
+// none. A line may end in LF alone (RFC 9112, section 2.2).
 func headEnd(b []byte) int {
 	at := 0
 	for at < len(b) {

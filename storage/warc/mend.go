@@ -11,9 +11,9 @@ import (
 
 var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d(?:\.\d)?) +(\d{3})(?:[ \t](.*)|([A-Za-z].*))?$`)
 
-// mended is the head of an answer that net/http refuses, as it would have been written by
-// a server that knows the rules: a crawler may have read it all the same. Lines that are no
-// field are left out. An answer without a body has no framing.
+// mended returns the head of an answer that net/http refuses in the form that a correct
+// server would have sent: a crawler may have read it all the same. Lines that are not fields
+// are left out, and so are the fields that state a length if the answer has no body.
 func mended(head []byte, noBody bool) []byte {
 	var out []byte
 	for i, line := range unfolded(head) {
@@ -37,7 +37,8 @@ func mended(head []byte, noBody bool) []byte {
 	return append(out, "\r\n"...)
 }
 
-// mendedStatus is a status line in the form of RFC 9112, section 4; empty for other lines.
+// mendedStatus returns a status line in the form of RFC 9112, section 4, or "" for other
+// lines.
 func mendedStatus(line string) string {
 	m := statusLine.FindStringSubmatch(line)
 	if m == nil {
@@ -45,7 +46,7 @@ func mendedStatus(line string) string {
 	}
 	version := m[1]
 	switch {
-	case len(version) == 1, version < "1.0": // which are read as 1.0
+	case len(version) == 1, version < "1.0": // read as 1.0
 		version = "1.0"
 	case version > "1.1":
 		version = "1.1"
@@ -53,8 +54,8 @@ func mendedStatus(line string) string {
 	return "HTTP/" + version + " " + m[2] + " " + spaced(m[3]+m[4])
 }
 
-// unfolded is the lines of a head, without their ends and without the empty one. A line that
-// begins with a blank belongs to the one before (RFC 9112, section 5.2).
+// unfolded returns the lines of a head, without their ends and without the empty line. A line
+// that begins with white space continues the one before (RFC 9112, section 5.2).
 func unfolded(head []byte) []string {
 	var lines, parts []string
 	flush := func() {
@@ -76,7 +77,7 @@ func unfolded(head []byte) []string {
 	return lines
 }
 
-// spaced is a value with blanks for control characters (RFC 9110, section 5.5).
+// spaced returns a value with a space for each control character (RFC 9110, section 5.5).
 func spaced(value string) string {
 	b := []byte(value)
 	for i, c := range b {
@@ -87,8 +88,8 @@ func spaced(value string) string {
 	return strings.Trim(string(b), " \t")
 }
 
-// framing is the value of a field that says how long a body is, as net/http takes it; not
-// ok where it says nothing. Other fields stay as they are.
+// framing returns the value of a field that states the length of a body in the form that
+// net/http accepts. ok is false if the field is meaningless. Other fields are not changed.
 func framing(name, value string, noBody bool) (_ string, ok bool) {
 	var said []string
 	for one := range strings.SplitSeq(value, ",") {

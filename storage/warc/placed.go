@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// A Placed says where a record stands, and what an index says of it. It is the
-// same whether the record was just written or is read again.
+// A Placed is the position of a record and the data that an index needs. It is the same for a
+// record just written and for one that was read.
 type Placed struct {
 	Type   Type
 	ID     string // without angle brackets
 	URL    string // WARC-Target-URI
 	Date   time.Time
-	Offset int64 // bytes: from where the call began to write, or of the file that is read
-	Length int64 // bytes as stored: of the gzip member
-	// PayloadDigest is the value of WARC-Payload-Digest, "" without one.
+	Offset int64 // bytes: from the start of the write, or of the file that was read
+	Length int64 // bytes as stored: those of the gzip member
+	// PayloadDigest is the value of WARC-Payload-Digest, or "".
 	PayloadDigest string
-	// Status and ContentType are those of the HTTP response in the block, 0
-	// and "" where there is none. ContentType of any other record is that of
-	// its block.
+	// Status and ContentType are those of the HTTP response in the block, or 0 and "" if there is
+	// none. For other records, ContentType is that of the block.
 	Status      int
 	ContentType string
-	Head        bool // it answers HEAD, by FieldMethod: there is no payload
+	Head        bool // it is an answer to HEAD, by FieldMethod, without a payload
 }
 
-// Placed reads the record with its block, of which nothing may have been read
-// before but by Verify. The error is an *Error.
+// Placed reads the record with its block. Only Verify may have read from the block before.
+// The error is an *Error.
 func (rec *Record) Placed() (Placed, error) {
 	p := Placed{
 		Type: rec.Type, ID: rec.ID, URL: rec.TargetURI(), Date: rec.Date, Offset: rec.Offset,
@@ -49,8 +48,8 @@ func (rec *Record) Placed() (Placed, error) {
 	return p, err
 }
 
-// answer reads the status and the first Content-Type of the head of an HTTP
-// response. A value that is folded (RFC 9112, section 5.2) counts up to there.
+// answer returns the status and the first Content-Type of the head of an HTTP response. Of a
+// folded value (RFC 9112, section 5.2) it returns the first line.
 func answer(head []byte) (status int, contentType string) {
 	first, fields, _ := bytes.Cut(head, []byte("\n"))
 	if !bytes.HasPrefix(first, []byte("HTTP/")) || len(head) > MaxHead {

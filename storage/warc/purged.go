@@ -15,34 +15,33 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// FieldPurged is a field of our own, as section 4 lets writers add them: it is in the
-// record that stands in the place of one that was taken out of a file.
+// FieldPurged is a field of this package, which section 4 permits: it marks the record that
+// replaces one that was removed from a file.
 const FieldPurged = "WARC-Purged"
 
-// A Purged is what stands in the place of a record that was taken out of a file: a
-// metadata record (section 6.6) of blanks that is about no URL, so that no index lists
-// it.
+// A Purged replaces a record that was removed from a file: a metadata record (section 6.6) of
+// spaces, without a URL, so that no index lists it.
 type Purged struct {
-	ID   string    // of the record that stood there, without angle brackets
-	Date time.Time // when it was taken out
-	Was  string    // value of FieldPurged, some visible characters
+	ID   string    // of the record that was removed, without angle brackets
+	Date time.Time // when it was removed
+	Was  string    // value of FieldPurged: visible characters
 }
 
-// errNoRoom is that of a gap in which not even an empty record fits.
-var errNoRoom = errors.New("there is no room for a record that says that one was purged")
+// errNoRoom is the error of a gap in which not even an empty record fits.
+var errNoRoom = errors.New("the gap is too small for the record that marks a purged one")
 
 const (
 	maxStored = 1<<16 - 1 // bytes of a stored block (RFC 1951, section 3.2.4)
-	perStored = 5         // bytes before each
+	perStored = 5         // bytes before each stored block
 
 	// Header, extra field with an empty subfield, checksum and size of a gzip member
 	// (RFC 1952, section 2.3).
 	perMember = 10 + 2 + 4 + 8
 )
 
-// Fill writes a gzip member that is length bytes long, so that what stands behind it
-// in a file stays where it is. The same is written every time. A gap that is too small,
-// as none is that a record of an exchange leaves, is an error, and nothing is written.
+// Fill writes a gzip member of exactly length bytes, so that the records after it in the file
+// keep their offsets. It always writes the same bytes. If the gap is too small, it fails and
+// writes nothing; a gap that a record of an exchange leaves is large enough.
 func (p *Purged) Fill(w io.Writer, length int64) error {
 	blanks := length - perMember
 	for blanks >= 0 {
@@ -60,13 +59,14 @@ func (p *Purged) Fill(w io.Writer, length int64) error {
 
 func (p *Purged) header(blanks int64) []byte {
 	sum := sha1.New()
-	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither of them fails
+	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither can fail
 	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: sha1:%s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
 		FieldType, Metadata, FieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
 		FieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, FieldContentLength, blanks)
 }
 
-// pack is deflate's form of b, which ends at the end of a byte and is not the last block.
+// pack returns b compressed with deflate; the result ends at a byte boundary and is not the
+// last block.
 func pack(b []byte) []byte {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestCompression)
@@ -77,13 +77,14 @@ func pack(b []byte) []byte {
 		err = w.Flush()
 	}
 	if err != nil {
-		panic(err) // a buffer takes everything, and the level is one that there is
+		panic(err) // impossible: writes to a buffer do not fail, and the level is valid
 	}
 	return out.Bytes()
 }
 
-// writePurged writes a member with a header that was packed, and blanks, which are not:
-// so that its length can be told beforehand. The extra field is as long as it takes.
+// writePurged writes a member with the packed header, and blanks spaces that are stored
+// uncompressed, so that their length is known beforehand. extra is the length of the extra
+// field, which fills the rest.
 func writePurged(w io.Writer, header, packed []byte, blanks int64, extra int) error {
 	b := []byte{0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255}
 	b = binary.LittleEndian.AppendUint16(b, uint16(4+extra))
@@ -116,7 +117,7 @@ func writePurged(w io.Writer, header, packed []byte, blanks int64, extra int) er
 	return err
 }
 
-// spaces has no end.
+// spaces is an endless reader of spaces.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) { return copy(p, strings.Repeat(" ", len(p))), nil }

@@ -14,8 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Bounds on what a reader keeps in memory. A record that breaks one is an
-// error, and can be skipped.
+// Limits of the memory of a reader. A record over a limit is an error and can be skipped.
 const (
 	// MaxHeader is the longest header of a record, in bytes.
 	MaxHeader = 64 << 10
@@ -23,20 +22,19 @@ const (
 	MaxHead = 1 << 20
 )
 
-// Errors that an [*Error] wraps, besides those of gzip and of the reader
-// below.
+// Errors that an [*Error] wraps, besides those of gzip and of the underlying reader.
 var (
 	ErrVersion   = errors.New("the record does not begin with WARC/1.0 or WARC/1.1, nor as one of an ARC file: this is no WARC file, or the offset is not that of a record")
 	ErrHeader    = errors.New("the record's header is malformed")
 	ErrTooLong   = fmt.Errorf("the record's header is longer than %d bytes", MaxHeader)
-	ErrCut       = errors.New("the file ends within the record: it was cut; what stands before the record is whole")
+	ErrCut       = errors.New("the file ends within the record: it was cut; the records before it are whole")
 	ErrEnd       = errors.New("the block is not followed by two line ends (one in an ARC file): Content-Length is wrong; Skip looks for the next record")
 	ErrMember    = errors.New("the gzip member holds more than one record, so none can be read by its offset: compress each record on its own")
 	ErrDigest    = errors.New("the digest does not fit")
 	ErrAlgorithm = errors.New("the digest's algorithm is none of md5, sha1, sha256 and sha512")
 )
 
-// An Error says which record cannot be read, and why.
+// An Error says which record cannot be read and why.
 type Error struct {
 	Offset int64 // of the record in the file, in bytes
 	Err    error
@@ -48,10 +46,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Record is one record of a file that is being read. Its block is read by
-// Read, once, in order.
+// A Record is one record of a file that is being read. Read returns its block once, in order.
 type Record struct {
-	Version string // "1.0" or "1.1"; "ARC/1" or "ARC/2", whose Header has the fields of WARC that say the same
+	Version string // "1.0" or "1.1"; "ARC/1" or "ARC/2", whose Header has the corresponding WARC fields
 	Header  Header
 	Type    Type
 	ID      string // without angle brackets
@@ -62,8 +59,8 @@ type Record struct {
 	r      *Reader
 	arc    bool
 	left   int64
-	length int64  // as stored; 0 until the end was reached
-	start  []byte // of the block, once it was read: the head of its HTTP message
+	length int64  // as stored; 0 before the end is reached
+	start  []byte // start of the block after it was read: the head of its HTTP message
 	err    error
 }
 
@@ -76,14 +73,14 @@ type Reader struct {
 	member  *bufio.Reader // over zip
 	inside  bool          // the current record is a gzip member
 	arc     bool          // a record of an ARC file was read
-	before  uint32        // the last four bytes of a block that were read, in no member
+	before  uint32        // the last four bytes read of an uncompressed block
 	current *Record
-	err     error // that only Skip mends
+	err     error // stays until Skip is called
 	line    []byte
 	scratch []byte
 }
 
-// counter knows how far the underlying reader was read.
+// A counter counts the bytes that were read from r.
 type counter struct {
 	r io.Reader
 	n int64
@@ -95,16 +92,16 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader reads a file from its first byte.
+// NewReader returns a Reader of a file that r reads from its first byte.
 func NewReader(r io.Reader) *Reader {
 	rd := &Reader{count: counter{r: r}}
 	rd.in = bufio.NewReaderSize(&rd.count, MaxHeader)
 	return rd
 }
 
-// Reset has r read another file, in the memory that it has: from is at the first byte of a
-// record, which stands at offset bytes there. The records that r has read before are done
-// with. A new(Reader) can be used after Reset.
+// Reset makes r read another file and keeps its buffers: from is at the first byte of a
+// record with the given offset. Records that r has returned before can no longer be used. A
+// new(Reader) can be used after Reset.
 func (r *Reader) Reset(from io.Reader, offset int64) {
 	*r = Reader{count: counter{from, offset}, in: r.in, zip: r.zip, member: r.member, line: r.line, scratch: r.scratch}
 	if r.in == nil {
@@ -113,9 +110,8 @@ func (r *Reader) Reset(from io.Reader, offset int64) {
 	r.in.Reset(&r.count)
 }
 
-// ReadAt reads the record at offset bytes. An offset that is not that of a
-// record is ErrVersion or an error of gzip. Several goroutines may use one
-// io.ReaderAt so.
+// ReadAt reads the record at offset bytes. If no record begins there, the error is ErrVersion
+// or comes from gzip. Several goroutines may use one io.ReaderAt.
 func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	if offset < 0 {
 		return nil, &Error{offset, errors.New("an offset cannot be negative")}
@@ -129,12 +125,11 @@ func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	return rec, err
 }
 
-// offset is how many bytes of the file were consumed.
+// offset returns how many bytes of the file were consumed.
 func (r *Reader) offset() int64 { return r.count.n - int64(r.in.Buffered()) }
 
-// Next is the next record; what is left of the one before is skipped. At the
-// end of the file the error is io.EOF. Any other is an *Error, and stays until
-// Skip is called.
+// Next returns the next record and skips the rest of the one before. At the end of the file
+// the error is io.EOF. Any other error is an *Error, and stays until Skip is called.
 func (r *Reader) Next() (*Record, error) {
 	if r.current != nil && r.err == nil {
 		if _, err := r.current.Close(); err != nil {
@@ -176,7 +171,7 @@ func (r *Reader) fail(offset int64, err error) error {
 	return r.err
 }
 
-// cut says that a file ended too early in the words of this package.
+// cut returns ErrCut for the end of the file, and any other err unchanged.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return ErrCut
@@ -199,7 +194,7 @@ func (r *Reader) openMember() error {
 	return nil
 }
 
-// source is where the record's bytes come from.
+// source returns the reader of the record's bytes.
 func (r *Reader) source() *bufio.Reader {
 	if r.inside {
 		return r.member
@@ -226,7 +221,7 @@ func (r *Reader) readLine(left *int) ([]byte, error) {
 	}
 	line, ok := bytes.CutSuffix(r.line, []byte("\r\n"))
 	if !ok {
-		return nil, fmt.Errorf("%w: the line %q ends in LF where CRLF is wanted", ErrHeader, clip(string(r.line)))
+		return nil, fmt.Errorf("%w: the line %q ends in LF instead of CRLF", ErrHeader, clip(string(r.line)))
 	}
 	return line, nil
 }
@@ -275,7 +270,7 @@ func (r *Reader) readHeader(rec *Record) error {
 	return rec.mandatory()
 }
 
-// mandatory reads the four fields that every record has (section 5).
+// mandatory parses the four fields that every record has (section 5).
 func (rec *Record) mandatory() error {
 	for _, name := range [...]string{FieldType, FieldRecordID, FieldDate, FieldContentLength} {
 		if rec.arc && name == FieldRecordID {
@@ -303,7 +298,7 @@ func (rec *Record) mandatory() error {
 	return nil
 }
 
-// bare takes the angle brackets off a URI.
+// bare removes the angle brackets around a URI.
 func bare(s string) string {
 	if len(s) >= 2 && s[0] == '<' && s[len(s)-1] == '>' {
 		return s[1 : len(s)-1]
@@ -311,12 +306,12 @@ func bare(s string) string {
 	return s
 }
 
-// TargetURI is the value of WARC-Target-URI. The angle brackets that some
-// writers of WARC 1.0 put around it are taken off.
+// TargetURI returns the value of WARC-Target-URI, without the angle brackets that some
+// writers of WARC 1.0 put around it.
 func (rec *Record) TargetURI() string { return bare(rec.Header.Get(FieldTargetURI)) }
 
-// Read reads the block. It returns io.EOF at its end, and ErrCut in an *Error
-// where the file ends first.
+// Read reads the block. It returns io.EOF at its end, and ErrCut in an *Error if the file
+// ends first.
 func (rec *Record) Read(p []byte) (int, error) {
 	switch {
 	case rec.err != nil:
@@ -349,9 +344,9 @@ func (rec *Record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close skips what is left of the block, checks that the record ends as
-// it must, the checksum of its gzip member included, and returns its length as
-// it is stored, in bytes. More calls return the same.
+// Close skips the rest of the block, checks the end of the record, including the checksum of
+// its gzip member, and returns the length of the record as stored, in bytes. Further calls
+// return the same.
 func (rec *Record) Close() (int64, error) {
 	if rec.err != nil || rec.length > 0 {
 		return rec.length, rec.err
@@ -372,8 +367,7 @@ func (rec *Record) Close() (int64, error) {
 	return rec.length, nil
 }
 
-// drain copies in to out, which takes everything, with a buffer that all records
-// share.
+// drain copies in to out, whose writes cannot fail, with a buffer that all records share.
 func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	if r.scratch == nil {
 		r.scratch = make([]byte, 16<<10)
@@ -390,20 +384,20 @@ func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	}
 }
 
-// end reads what follows a block. What is not as it must be is left to Skip: the
-// next record may begin there.
+// end reads the end of a record. Bytes that do not belong there are left for Skip: the next
+// record may begin there.
 func (r *Reader) end() error {
 	b, err := r.source().Peek(len(recordEnd))
 	if err != nil {
 		if n := len(b); r.inside && err == io.EOF && !errors.Is(r.memberErr(), io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%w: %d bytes follow where 4 are wanted", ErrEnd, n)
+			return fmt.Errorf("%w: %d bytes follow instead of 4", ErrEnd, n)
 		}
 		return cut(err)
 	}
 	if !bytes.Equal(b, recordEnd) {
 		return fmt.Errorf("%w: %q follows", ErrEnd, b)
 	}
-	r.source().Discard(len(recordEnd)) // what was peeked at is there
+	r.source().Discard(len(recordEnd)) // cannot fail after Peek
 	if !r.inside {
 		return nil
 	}
@@ -417,8 +411,8 @@ func (r *Reader) end() error {
 	}
 }
 
-// memberErr reads the member once more at its end: a member that ended well
-// says io.EOF again, one that was cut does not.
+// memberErr reads the member once more at its end: the error is io.EOF again, unless the
+// member was cut.
 func (r *Reader) memberErr() error {
 	var b [1]byte
 	_, err := r.zip.Read(b[:])

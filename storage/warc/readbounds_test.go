@@ -210,7 +210,7 @@ func TestCloseAgain(t *testing.T) {
 		t.Error(n, err)
 	}
 	rec = first(t, zipped(strings.Replace(file, "Length: 5", "Length: 6", 1)))
-	if _, err := rec.Close(); !errors.Is(err, ErrEnd) || !said(err, 0, "3 bytes follow where 4 are wanted") {
+	if _, err := rec.Close(); !errors.Is(err, ErrEnd) || !said(err, 0, "3 bytes follow instead of 4") {
 		t.Error(err)
 	}
 	rec = first(t, zipped(strings.Replace(file, "Length: 5", "Length: 15", 1)))

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A record is about to be written.
+// A record is a record to write.
 type record struct {
 	Type         Type
 	id           string
@@ -25,13 +25,13 @@ type record struct {
 	contentType  string
 	payloadType  string
 	truncated    Truncation
-	head, body   []byte // the block is both
+	head, body   []byte // together the block
 	payload      bool   // body is a payload, which has a digest
 	chunked      bool   // body is in chunks
-	digest       string // of the payload, where it is known, or body is not it
+	digest       string // of the payload, if it is known or body is not the payload
 }
 
-// write compresses r as it goes: only the header is ever held.
+// write writes r. It compresses directly to the output and keeps only the header in memory.
 func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	p := Placed{Type: r.Type, ID: r.id, URL: r.url, Date: r.date, Offset: s.count, PayloadDigest: r.digest, ContentType: r.contentType}
 	if r.Type == Response || r.Type == Revisit {
@@ -61,7 +61,7 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	return p, err
 }
 
-// header makes the header of r, with the empty line behind it, from the digests of its
+// header returns the header of r, with the empty line after it and with the digests of its
 // block and of its payload. It is valid until the next record.
 func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	b := append(s.warc[:0], "WARC/1.1\r\n"...)
@@ -116,7 +116,7 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	return b, err
 }
 
-// compress writes parts as one gzip member, or as they are.
+// compress writes parts as one gzip member, or uncompressed if e.plain is set.
 func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	if member := e.asShort(s, parts); member != nil {
 		_, err := s.Write(member)
@@ -144,7 +144,8 @@ func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	return nil
 }
 
-// asShort is the record of these parts as a short one; nil where it is none.
+// asShort returns the record of these parts compressed with the code for short records, or
+// nil if it is too long or does not fit the code.
 func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 	size := 0
 	for _, part := range parts {
@@ -168,8 +169,8 @@ func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 // recordEnd follows every block (section 4).
 var recordEnd = []byte("\r\n\r\n")
 
-// payloadDigest is of the body without its transfer coding (section 6.3.2). If
-// the chunks break off, it is of what they hold up to there.
+// payloadDigest returns the digest of the body without its transfer coding (section 6.3.2).
+// If the chunks break off, it covers their content up to there.
 func (s *state) payloadDigest(body []byte, chunked bool) string {
 	s.sum.Reset()
 	if chunked {
@@ -180,14 +181,14 @@ func (s *state) payloadDigest(body []byte, chunked bool) string {
 	return s.labelled()
 }
 
-// PayloadDigest is the WARC-Payload-Digest that a record of m has: what to look
-// up before an answer is written whole or as a revisit.
+// PayloadDigest returns the WARC-Payload-Digest of a record of m. The caller can look it up
+// to decide whether an answer is written whole or as a revisit.
 func PayloadDigest(m *HTTP) string {
 	s := state{sum: sha1.New()}
 	return s.payloadDigest(m.Body, m.chunked())
 }
 
-// labelled is the sum in the form of section 5.8.
+// labelled returns the sum in the form of section 5.8.
 func (s *state) labelled() string {
 	const prefix = "sha1:"
 	var sum [sha1.Size]byte

@@ -6,26 +6,26 @@ import (
 	"math/bits"
 )
 
-// Most records are short: those of requests and metadata, a few hundred bytes of header
-// fields each. A compressor makes a Huffman code for each of them, which takes longer
-// than all else that it does to them, and writes that down before the text, in some 60 bytes.
-// But their letters are much the same: where the level is that of speed, one code, made
-// once for such fields, serves all of them. It has fewer different lengths than the best
-// code, so that 33 bytes say it, and that makes up for what it does worse.
+// Most records are short: requests and metadata with a few hundred bytes of header fields
+// each. A compressor makes a Huffman code for each of them, which takes longer than the rest
+// of its work, and writes the code before the text, in some 60 bytes. But the letters of
+// these records are much the same: at the fastest level, one code, made once for such fields,
+// is used for all of them. It has fewer different code lengths than the best code, so that it
+// takes 33 bytes, which makes up for the worse compression.
 
-// maxShort is the length of a record, in bytes, up to which it is short.
+// maxShort is the length of the longest short record, in bytes.
 const maxShort = 2 << 10
 
-// A run says that symbols up to last, from that of the run before on, have codes of so
-// many bits; 0: they have none.
+// A run says that the symbols after those of the run before, up to last, have codes of that
+// many bits; 0: they have no code.
 type run struct {
 	last int
 	bits uint8
 }
 
-// The code: of literals, the end and lengths of matches, of distances, and of the
-// lengths of all these (RFC 1951, sections 3.2.5 and 3.2.7). It is complete, as
-// decoders want it. Bytes that header fields do not have are not in it.
+// The code of literals, the end and the lengths of matches, of distances, and of the lengths
+// of all these (RFC 1951, sections 3.2.5 and 3.2.7). It is complete, as decoders require. It
+// lacks bytes that header fields do not have.
 var (
 	shortSymbols = []run{
 		{9, 0}, {'\n', 6}, {12, 0}, {'\r', 6}, {31, 0},
@@ -46,19 +46,20 @@ func expand(runs []run) (all []uint8) {
 	return all
 }
 
-// A huffman is the code of a symbol: its bits in the order in which they are written, the
-// first one lowest, with those that follow it where they are known, and how many.
+// A huffman is the code of a symbol with n bits, in the order in which they are written, the
+// first one lowest. It includes the bits that follow the symbol if they are known.
 type huffman struct {
 	code uint32
 	n    uint8
 }
 
-// then is h with n more bits behind it.
+// then returns h followed by n more bits.
 func (h huffman) then(more uint32, n int) huffman {
 	return huffman{h.code | more<<h.n, h.n + uint8(n)}
 }
 
-// huffmans gives symbols their codes by the lengths of these (RFC 1951, section 3.2.2).
+// huffmans returns the codes of symbols from the lengths of the codes (RFC 1951, section
+// 3.2.2).
 func huffmans(lengths []uint8) []huffman {
 	all := make([]huffman, len(lengths))
 	code := uint32(0)
@@ -81,10 +82,10 @@ const (
 
 // A shortCode compresses short records. It is safe for concurrent use.
 type shortCode struct {
-	begin     []huffman             // of a block, with the code in it
+	begin     []huffman             // beginning of a block, which contains the code
 	literals  [endOfBlock]huffman   // by byte
 	matches   [maxMatch + 1]huffman // by length
-	distances []huffman             // by symbol, without the bits that follow it
+	distances []huffman             // by symbol, without the bits that follow
 	end       huffman
 }
 
@@ -98,19 +99,19 @@ func newShortCode() *shortCode {
 		symbol, more, extra := spread(uint32(n-3), 3)
 		c.matches[n] = all[endOfBlock+1+symbol].then(more, extra)
 	}
-	c.matches[maxMatch] = all[len(all)-1] // which has a symbol of its own
+	c.matches[maxMatch] = all[len(all)-1] // it has a symbol of its own
 	return c
 }
 
-// spread finds the symbol of a length less 3, or of a distance less 1: with 3 or 2 as of,
-// there are 8 or 4 of them without a bit behind them, and then 4 or 2 with each number of
-// bits (RFC 1951, section 3.2.5).
+// spread returns the symbol of a length less 3, or of a distance less 1. With 3 or 2 as of, 8
+// or 4 symbols have no extra bits, and then 4 or 2 symbols each number of extra bits (RFC
+// 1951, section 3.2.5).
 func spread(v uint32, of int) (symbol int, more uint32, extra int) {
 	extra = max(0, bits.Len32(v)-of)
 	return extra<<(of-1) + int(v>>extra), v & (1<<extra - 1), extra
 }
 
-// beginning is the header of the only block, with the code (RFC 1951, section 3.2.7).
+// beginning returns the header of the only block, with the code (RFC 1951, section 3.2.7).
 func beginning(symbols, distances []uint8) []huffman {
 	order := [...]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 	lengths := expand(shortLengths)
@@ -136,9 +137,9 @@ func beginning(symbols, distances []uint8) []huffman {
 	return all
 }
 
-// appendRun writes that n symbols have codes of so many bits.
+// appendRun appends the statement that n symbols have codes of that many bits.
 func appendRun(all, codes []huffman, of uint8, n int) []huffman {
-	const before, zeros, manyZeros = 16, 17, 18 // repeat that 3 to 6 times, 3 to 10, 11 to 138
+	const before, zeros, manyZeros = 16, 17, 18 // repeat the last length 3 to 6 times, 0 3 to 10 times, 0 11 to 138 times
 	if of > 0 {
 		all, n = append(all, codes[of]), n-1
 	}
@@ -159,11 +160,11 @@ func appendRun(all, codes []huffman, of uint8, n int) []huffman {
 	return all
 }
 
-// bitWriter appends bits, the lowest of each first.
+// A bitWriter appends bits, the lowest of each code first.
 type bitWriter struct {
 	to   []byte
 	bits uint64
-	n    uint8 // of bits, less than 32
+	n    uint8 // number of bits, less than 32
 }
 
 func (w *bitWriter) write(h huffman) {
@@ -175,7 +176,7 @@ func (w *bitWriter) write(h huffman) {
 	}
 }
 
-// rest writes what is left, filled up to a whole byte.
+// rest appends the remaining bits, padded to a whole byte.
 func (w *bitWriter) rest() []byte {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.to = append(w.to, byte(w.bits))
@@ -184,9 +185,9 @@ func (w *bitWriter) rest() []byte {
 	return w.to
 }
 
-// append appends text, of maxShort bytes at most, as a gzip member (RFC 1952). It
-// reports false where that is not what the code is for: there is a byte in text that the
-// code has none for, or little was gained.
+// append appends text, of at most maxShort bytes, as a gzip member (RFC 1952). It reports
+// false if the code does not fit text: text has a byte without a code, or compression saved
+// little.
 func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 	from := len(to)
 	w := bitWriter{to: append(to, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff)} // deflate; no name, no time; fast; any system
@@ -202,11 +203,11 @@ func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 	return to, len(to)-from <= len(text)-len(text)/8
 }
 
-// compress writes each byte, or that it and those behind it are as those so far before
-// it, as soon as four of them are.
+// compress writes text as single bytes and as matches with earlier text, of at least four
+// bytes. It reports false if a byte has no code.
 func (c *shortCode) compress(w *bitWriter, text []byte) bool {
 	const tableBits = 10
-	var table [1 << tableBits]uint16 // where four bytes stood last, by their hash
+	var table [1 << tableBits]uint16 // last offset of four bytes, by their hash
 	at := func(word uint32) *uint16 { return &table[word*2654435761>>(32-tableBits)] }
 	for i := 0; i < len(text); {
 		n := 0
@@ -240,7 +241,8 @@ func (c *shortCode) compress(w *bitWriter, text []byte) bool {
 	return true
 }
 
-// alike counts the bytes in which a and b, the end of a, begin alike, maxMatch at most.
+// alike returns the length of the common beginning of a and b, at most maxMatch. b is the end
+// of a.
 func alike(a, b []byte) int {
 	n, most := minMatch, min(len(b), maxMatch)
 	for n < most && a[n] == b[n] {

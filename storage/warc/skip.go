@@ -9,10 +9,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Skip looks for the next record after one that could not be read: for a gzip
-// member that begins as a record does, or for a record that follows two line
-// ends. Next goes on there, with io.EOF if there is none. Skip returns how many
-// bytes it has passed over that belong to no record that was read.
+// Skip searches for the next record after one that could not be read: for a gzip member that
+// begins as a record does, or for a record that follows two line ends. Next then returns that
+// record, or io.EOF if there is none. Skip returns how many bytes it has skipped that belong
+// to no record that was read.
 func (r *Reader) Skip() (int64, error) {
 	if r.current != nil && r.err == nil {
 		if _, err := r.current.Close(); err == nil {
@@ -23,7 +23,7 @@ func (r *Reader) Skip() (int64, error) {
 	if e := (*Error)(nil); errors.As(r.err, &e) {
 		from = e.Offset
 	}
-	last := r.before // the four bytes before
+	last := r.before // the four bytes before ahead
 	for {
 		ahead, err := r.in.Peek(r.in.Size())
 		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
@@ -32,15 +32,15 @@ func (r *Reader) Skip() (int64, error) {
 		if len(ahead) == 0 {
 			break
 		}
-		// Only so much as leaves the beginning of a record in sight.
+		// Keep enough bytes to recognise the beginning of a record.
 		n := len(ahead)
 		if err == nil {
 			n = len(ahead) / 2
 		}
 		for i := range n {
-			// The record that failed may not be found again.
+			// The record that failed must not be found again.
 			if r.offset()+int64(i) > from && r.begins(ahead[i:], last) {
-				r.in.Discard(i) // what was peeked at is there
+				r.in.Discard(i) // cannot fail after Peek
 				r.err, r.current = nil, nil
 				return r.offset() - from, nil
 			}
@@ -52,7 +52,7 @@ func (r *Reader) Skip() (int64, error) {
 	return r.offset() - from, nil
 }
 
-// begins says whether a record begins at b.
+// begins reports whether a record begins at b; before are the four bytes before b.
 func (r *Reader) begins(b []byte, before uint32) bool {
 	const version = "WARC/1."
 	if before == 0x0d0a0d0a && bytes.HasPrefix(b, []byte(version)) {

@@ -18,11 +18,10 @@ import (
 	"strings"
 )
 
-// Verify reads the whole block, of which nothing may have been read before,
-// and computes its digests again: WARC-Block-Digest, and WARC-Payload-Digest
-// where the payload is in the block. The error is an *Error with ErrDigest
-// where one does not fit, and ErrAlgorithm where it cannot be computed; the
-// Reader can go on after both. A record without digests is fine.
+// Verify reads the whole block, from which nothing may have been read before, and checks its
+// digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The
+// error is an *Error with ErrDigest if a digest does not fit, and with ErrAlgorithm if it
+// cannot be computed; the Reader can continue after both. A record without digests is valid.
 func (rec *Record) Verify() error {
 	if rec.left != rec.Size {
 		return &Error{rec.Offset, errors.New("a part of the block was read: Verify must come first")}
@@ -55,7 +54,7 @@ func (rec *Record) Verify() error {
 		if err := rec.r.drain(payload, body); err != nil && rec.err != nil {
 			return rec.err
 		}
-		// What is left are trailers, or what follows a broken chunk.
+		// The rest is trailers, or the bytes after a broken chunk.
 	}
 	sink := io.Writer(block)
 	if payload != nil && !rec.isHTTP() {
@@ -77,8 +76,8 @@ func (rec *Record) Verify() error {
 	return nil
 }
 
-// hasPayload says whether the block contains the record's payload whole: that
-// of a revisit is elsewhere, that of a segment is only in part here.
+// hasPayload reports whether the block contains the whole payload of the record. A revisit
+// has its payload elsewhere, and a segment has only a part of it.
 func (rec *Record) hasPayload() bool {
 	if rec.Header.Get("WARC-Segment-Number") != "" {
 		return false
@@ -92,8 +91,8 @@ func (rec *Record) hasPayload() bool {
 	return false
 }
 
-// A digest compares a labelled digest (section 5.8) with what is written to
-// it. The nil one is content with everything.
+// A digest compares a labelled digest (section 5.8) with the bytes written to it. The nil
+// digest fits any bytes.
 type digest struct {
 	hash.Hash
 	want string
@@ -127,8 +126,8 @@ func (d *digest) Write(p []byte) (int, error) {
 
 func (d *digest) write(p []byte) { _, _ = d.Write(p) }
 
-// fits takes base 32 and base 16, of either case, and base 64 with either
-// alphabet: all are in use.
+// fits accepts base 32 and base 16 in either case, and base 64 with either alphabet: all are
+// in use.
 func (d *digest) fits() bool {
 	if d == nil {
 		return true
