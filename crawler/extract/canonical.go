@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// identity says whether a reference names the document itself.
+// An identity says whether a reference is a name of the document itself.
 type identity uint8
 
 const (
@@ -15,18 +15,18 @@ const (
 	openGraphURL
 )
 
-// isCanonical reports whether a link of these types, and of no other, names the URL
-// that its page is known by (RFC 6596). "canonical alternate" is another version of the
-// page, and no name of it.
+// isCanonical reports whether a rel has the type canonical and no other, and so names the URL
+// that its page is known by (RFC 6596). "canonical alternate" names another version of the
+// page.
 func isCanonical(rel string) bool { return strings.EqualFold(strings.Trim(rel, blanks), "canonical") }
 
-// alternates are the attributes that say what version of a page is linked to: who writes
-// them beside rel=canonical does not mean the page itself, and search engines do not take
-// it for that (Google Search Central, "How to specify a canonical URL").
+// alternates are the attributes that describe the version of a page that a link leads to:
+// with one of them, rel=canonical does not mean the page itself, and search engines ignore it
+// (Google Search Central, "How to specify a canonical URL").
 var alternates = [...]string{"hreflang", "lang", "media", "type"}
 
-// canonicalElement reports whether the link element that was read says what the URL of the
-// document is. One in the body does not: any text of a page might.
+// canonicalElement reports whether the link element that was read names the URL of the
+// document. One in the body does not: it may be in a text of other authors.
 func (s *scanner) canonicalElement(rel string) bool {
 	if s.body || s.within > 0 || !isCanonical(rel) || s.open.inTemplate() || strings.Trim(s.z.value(hrefName), blanks) == "" {
 		return false
@@ -39,9 +39,9 @@ func (s *scanner) canonicalElement(rel string) bool {
 	return true
 }
 
-// canonical takes u for the URL of the document, unless another one was named before: of
-// several that differ search engines take none (Google Search Central, "5 common mistakes
-// with rel=canonical"), and neither is a better guess.
+// canonical sets u as the URL of the document. If different ones are named, the document has
+// none: search engines ignore all of them (Google Search Central, "5 common mistakes with
+// rel=canonical"), and none of them is a better guess.
 func (d *Document) canonical(u frontier.URL) {
 	switch {
 	case d.disputed:

@@ -11,15 +11,14 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// Decode returns body as UTF-8 and the name of the encoding it was in. What
-// says so, in this order: a byte order mark, the zeros of UTF-16, the charset of
-// contentType, in HTML and XML a meta element wherever it stands, or the XML declaration
-// (HTML, sections 13.2.3.2 to 13.2.3.5), the whole being valid UTF-8, a guess from its
-// bytes, and windows-1252 as the last resort. A style sheet says it with @charset, and is
-// in UTF-8 otherwise (CSS Syntax Level 3, section 3.2). The XML declaration of a sitemap
-// counts before the charset of contentType: servers send one for all files, and sitemaps
-// are in UTF-8 (sitemaps.org). What is compressed with gzip is left as it is: such a
-// sitemap tells its encoding inside.
+// Decode returns body as UTF-8 and the name of its original encoding. That is determined by
+// the first of these that applies: a byte order mark; the zeros of UTF-16; the charset of
+// contentType; in HTML and XML, a meta element at any place, or the XML declaration (HTML,
+// sections 13.2.3.2 to 13.2.3.5); all of body being valid UTF-8; a guess from its bytes;
+// windows-1252. A style sheet names it in @charset, and is otherwise UTF-8 (CSS Syntax Level
+// 3, section 3.2). In a sitemap the XML declaration counts before the charset of contentType:
+// servers send one charset for all files, and sitemaps are in UTF-8 (sitemaps.org). Data
+// compressed with gzip is not changed: such a sitemap names its encoding inside.
 func Decode(body []byte, contentType string) ([]byte, string) {
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -28,13 +27,13 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 	return DecodeAs(body, mediaType, parameters["charset"])
 }
 
-// DecodeAs is Decode of a body whose Content-Type was read already: its media type, in
-// lower case and without parameters, and its charset; either may be empty.
+// DecodeAs is Decode for a Content-Type that was parsed already: its media type, in lower
+// case and without parameters, and its charset; either may be empty.
 func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	e, name := determine(body, mediaType, label)
 	out := body
 	if name == "utf-8" {
-		// It is as it stands.
+		// Nothing to decode.
 	} else if table, ok := singleByte(name); ok {
 		out = decodeBytes(table, body)
 	} else if decoded, err := e.NewDecoder().Bytes(body); err == nil {
@@ -43,9 +42,10 @@ func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
-// encodingOf is the encoding of a label (Encoding, section 4.2); nil if it has none.
+// encodingOf returns the encoding of a label and its name (Encoding, section 4.2), or nil if
+// it has none.
 func encodingOf(label string) (encoding.Encoding, string) {
-	if label == "utf-8" || label == "UTF-8" { // nothing has to be looked up, or made
+	if label == "utf-8" || label == "UTF-8" { // the common case, without a look-up
 		return encoding.Nop, "utf-8"
 	}
 	return charset.Lookup(label)
@@ -73,7 +73,7 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 		}
 		return encoding.Nop, "utf-8"
 	case strings.Contains(mediaType, "xml") && isFeed(rootName(body)):
-		// A meta element in a feed is of a page that it quotes.
+		// A meta element in a feed belongs to a page that it quotes.
 		if e, name := declaredEncoding(xmlEncoding(body)); e != nil {
 			return e, name
 		}
@@ -91,9 +91,9 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 	return charset.Lookup("windows-1252")
 }
 
-// unicodeOf is the encoding that the first bytes of a document tell: by a byte order mark,
-// or by the zeros between two ASCII characters, which text in another encoding does not
-// have (XML 1.0, appendix F). It is empty for other documents.
+// unicodeOf returns the encoding that the first bytes of a document show: by a byte order
+// mark, or by the zeros of two ASCII characters in UTF-16, which text in another encoding
+// does not have (XML 1.0, appendix F). It is empty for other documents.
 func unicodeOf(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
@@ -113,8 +113,7 @@ func unicodeOf(body []byte) string {
 
 func ascii(c byte) bool { return 0 < c && c < utf8.RuneSelf }
 
-// declared is the encoding that a meta element names, or an XML declaration;
-// nil if none does.
+// declared returns the encoding that a meta element or an XML declaration names, or nil.
 func declared(body []byte) (encoding.Encoding, string) {
 	for _, whole := range []bool{false, true} {
 		m := newMarkup(body, "text/html", false)
@@ -134,8 +133,8 @@ func declared(body []byte) (encoding.Encoding, string) {
 	return declaredEncoding(xmlEncoding(body))
 }
 
-// declaredEncoding is the encoding of a declaration that could be read without
-// knowing it (HTML, section 13.2.3.2): it is not UTF-16.
+// declaredEncoding returns the encoding of a declaration. Since the declaration could be read
+// as ASCII (HTML, section 13.2.3.2), UTF-16 means UTF-8.
 func declaredEncoding(label string) (encoding.Encoding, string) {
 	e, name := encodingOf(label)
 	switch name {
@@ -147,7 +146,7 @@ func declaredEncoding(label string) (encoding.Encoding, string) {
 	return e, name
 }
 
-// metaCharset is the label in the meta element that was read.
+// metaCharset returns the label in the meta element that was read.
 func metaCharset(z *tokenizer) string {
 	if z.has(charsetName) {
 		return z.value(charsetName)
@@ -180,7 +179,7 @@ func metaCharset(z *tokenizer) string {
 	}
 }
 
-// xmlEncoding is the label in the XML declaration that a document begins with.
+// xmlEncoding returns the label in the XML declaration at the start of a document.
 func xmlEncoding(body []byte) string {
 	rest, ok := bytes.CutPrefix(body, []byte("<?xml"))
 	if !ok {
@@ -198,8 +197,8 @@ func xmlEncoding(body []byte) string {
 	return label
 }
 
-// styleCharset is the label of the @charset that a style sheet begins with, which is no
-// rule but bytes in this very form.
+// styleCharset returns the label of the @charset at the start of a style sheet, which is not
+// a rule but a fixed sequence of bytes.
 func styleCharset(body []byte) string {
 	rest, ok := bytes.CutPrefix(body[:min(len(body), 1024)], []byte(`@charset "`))
 	if !ok {
@@ -212,8 +211,8 @@ func styleCharset(body []byte) string {
 	return string(label)
 }
 
-// isUTF8 reports whether body is UTF-8, but for a character that is cut off at
-// its end. What switches to other characters by escape sequences is not.
+// isUTF8 reports whether body is UTF-8, except for a character that is cut off at its end.
+// Text that switches characters with escape sequences is not.
 func isUTF8(body []byte) bool {
 	for i := max(0, len(body)-utf8.UTFMax+1); i < len(body); i++ {
 		if !utf8.FullRune(body[i:]) {
@@ -223,8 +222,8 @@ func isUTF8(body []byte) bool {
 	return utf8.Valid(body) && !bytes.Contains(body, []byte("\x1b$"))
 }
 
-// guess takes what the detector holds likeliest, unless next to nothing speaks
-// for it.
+// guess returns the encoding that the detector finds most likely, unless its confidence is
+// very low.
 func guess(body []byte) (encoding.Encoding, string) {
 	const enough, likely = 64 << 10, 10
 	r, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), enough)])

@@ -5,30 +5,29 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A collector makes the links of a document that is not HTML, within bounds.
+// A collector collects the links of a document that is not HTML, within limits.
 type collector struct {
 	doc             Document
-	size            int // bytes of the links
-	most, mostBytes int // of them
+	size            int // bytes of the URLs
+	most, mostBytes int // limits of links and of size
 }
 
-// found is a reference as it was written.
+// A found is a reference as written.
 type found struct {
 	raw, where, rel, lang string
 	hop                   frontier.Hop
 }
 
-// newCollector reads references relative to base, their queries in the encoding of
-// encode.
+// newCollector returns a collector of references relative to base, with queries in the
+// encoding of encode.
 func newCollector(base frontier.URL, encode func(string) string) collector {
 	return collector{doc: Document{base: base, encode: encode}, most: MaxLinks, mostBytes: maxLinkBytes}
 }
 
-// add takes a reference of the document. It returns false once no more are taken.
+// add adds a reference of the document. It returns false if no more are accepted.
 func (c *collector) add(f found) bool { return c.addTo(c.doc.base, f) }
 
-// addTo takes a reference that is relative to another base. What is no URL that can
-// be crawled is left out.
+// addTo adds a reference relative to another base. It ignores a URL that cannot be crawled.
 func (c *collector) addTo(base frontier.URL, f found) bool {
 	target, err := base.ResolveQuery(f.raw, c.doc.encode)
 	if err != nil {
@@ -38,7 +37,7 @@ func (c *collector) addTo(base frontier.URL, f found) bool {
 	return c.take(Link{URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel), said: lang, lang: uint8(len(lang))})
 }
 
-// take adds a link. It returns false once no more are taken.
+// take adds a link. It returns false if no more are accepted.
 func (c *collector) take(l Link) bool {
 	c.size += len(l.URL.String())
 	if len(c.doc.Links) == c.most || c.size > c.mostBytes {

@@ -8,11 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// CSS reads a style sheet in UTF-8 that was fetched from u. What it refers to is
-// found by the tokens of CSS Syntax Level 3: each url() and src(), the strings of
-// image-set(), and @import wherever a rule may begin, all with HopEmbed. In the
-// conditions of at-rules (@supports, @namespace) nothing is loaded. Queries are in
-// UTF-8 whatever the sheet was in (CSS Values Level 4, section 4.5).
+// CSS parses a style sheet in UTF-8 that was fetched from u. Its references are found by the
+// tokens of CSS Syntax Level 3: each url() and src(), the strings of image-set(), and @import
+// at the start of a rule, all with HopEmbed. The conditions of at-rules (@supports,
+// @namespace) load nothing. Queries are in UTF-8 even if the sheet was not (CSS Values Level
+// 4, section 4.5).
 func CSS(body []byte, u frontier.URL, _ Options) Document {
 	c := newCollector(u, nil)
 	for raw, kind := range styleRefs(string(body)) {
@@ -33,9 +33,9 @@ const (
 	importKind = "import"
 )
 
-// styleRefs yields what a style sheet, or the value of a style attribute, refers
-// to, without escapes, and its kind. References into the same document (url(#a)),
-// empty ones and data are none.
+// styleRefs yields the references of a style sheet, or of the value of a style attribute,
+// with escapes decoded, and their kinds. It leaves out empty references, data: URLs and
+// references into the same document (url(#a)).
 func styleRefs(css string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		s := styleScanner{css: css, fresh: true, yield: yield}
@@ -45,25 +45,25 @@ func styleRefs(css string) iter.Seq2[string, string] {
 	}
 }
 
-// A styleScanner is the tokenizer of CSS Syntax Level 3, section 4, but for what
-// tells no reference from another, with as much of the parser as says where a rule
-// begins (section 5.4).
+// A styleScanner is the tokenizer of CSS Syntax Level 3, section 4, except for what does not
+// matter to references, with the part of the parser that finds the start of a rule (section
+// 5.4).
 type styleScanner struct {
 	css     string
 	pos     int
-	open    []byte // brackets that are not closed, and imageSet
-	fresh   bool   // a rule may begin here
-	want    string // kind of the string that may come next
-	prelude bool   // inside what stands between an at-keyword and its block
-	depth   int    // of the at-keyword: len(open)
+	open    []byte // open brackets, and imageSet
+	fresh   bool   // a rule can begin here
+	want    string // kind of the reference that can come next
+	prelude bool   // between an at-keyword and its block
+	depth   int    // len(open) at the at-keyword
 	yield   func(string, string) bool
 	stopped bool
 }
 
-// imageSet stands in open for the bracket of a function whose strings are URLs.
+// imageSet is the entry in open for the bracket of a function whose strings are URLs.
 const imageSet = 'i'
 
-// next moves behind one token.
+// next moves past one token.
 func (s *styleScanner) next() {
 	c, rest := s.css[s.pos], s.css[s.pos:]
 	switch {
@@ -99,7 +99,7 @@ func (s *styleScanner) next() {
 	case s.startsName(s.pos):
 		s.identLike(want)
 	case decimal(c) || c == '#':
-		// A number takes its unit along, a hash its name: neither is a function.
+		// A number includes its unit, a hash its name: neither is a function.
 		s.pos = s.nameEnd(s.pos + 1)
 	default:
 		s.pos++
@@ -115,7 +115,7 @@ func (s *styleScanner) skipComment() {
 	}
 }
 
-// atKeyword begins a rule, where one may begin.
+// atKeyword handles an at-keyword, which begins a rule if fresh is set.
 func (s *styleScanner) atKeyword(name string, fresh bool) {
 	if !fresh {
 		return
@@ -135,7 +135,7 @@ func (s *styleScanner) push(bracket byte) {
 	s.open = append(s.open, bracket)
 }
 
-// pop closes what the bracket closes; one that closes nothing is a token like
+// pop closes the innermost bracket if this one matches it; otherwise it is a token like
 // others (section 5.4.8).
 func (s *styleScanner) pop(bracket byte) {
 	s.pos++
@@ -158,8 +158,8 @@ func (s *styleScanner) pop(bracket byte) {
 	}
 }
 
-// identLike takes a name and, if it is one, what makes it a function or a URL
-// (section 4.3.4). want is the kind of the reference that may come here.
+// identLike reads a name and, if a bracket follows, the start of a function or a URL (section
+// 4.3.4). want is the kind of the reference that can come here.
 func (s *styleScanner) identLike(want string) {
 	name := s.name()
 	if s.pos == len(s.css) || s.css[s.pos] != '(' {
@@ -187,7 +187,7 @@ func (s *styleScanner) identLike(want string) {
 	s.open = append(s.open, bracket)
 }
 
-// wanted is the kind of a URL that stands here; empty where nothing is loaded.
+// wanted returns the kind of a URL at this place, or "" if nothing is loaded from it.
 func (s *styleScanner) wanted(want string) string {
 	if want == "" && !s.prelude {
 		return urlKind
@@ -195,8 +195,7 @@ func (s *styleScanner) wanted(want string) string {
 	return want
 }
 
-// unquoted reads what stands in url() without quotes, and its bracket (section
-// 4.3.6).
+// unquoted reads the rest of url() without quotes, with its bracket (section 4.3.6).
 func (s *styleScanner) unquoted(want string) {
 	start, end := s.pos, -1
 	for s.pos < len(s.css) {
@@ -243,7 +242,7 @@ func (s *styleScanner) skipBadURL() {
 	}
 }
 
-// text reads a string (section 4.3.5); one that a line end cuts is none.
+// text reads a string (section 4.3.5). A string that contains a line end is invalid.
 func (s *styleScanner) text(want string) {
 	quote := s.css[s.pos]
 	s.pos++
@@ -263,7 +262,7 @@ func (s *styleScanner) text(want string) {
 	if n := len(s.open); want == "" && n > 0 && s.open[n-1] == imageSet {
 		want = s.wanted("")
 	}
-	// A backslash at the very end of the sheet is nothing in a string.
+	// A backslash at the very end of the sheet is ignored in a string.
 	raw := s.css[start:s.pos]
 	if s.pos < len(s.css) {
 		s.pos++
@@ -273,14 +272,14 @@ func (s *styleScanner) text(want string) {
 	s.found(want, raw)
 }
 
-// found yields a reference as it is written.
+// found yields a reference after decoding its escapes.
 func (s *styleScanner) found(kind, raw string) {
 	if kind == "" || s.stopped {
 		return
 	}
 	const data = "data:"
 	if start := strings.TrimLeft(raw, blanks); len(start) >= len(data) && strings.EqualFold(start[:len(data)], data) {
-		return // long ones cost nothing
+		return // before decoding, since it can be long
 	}
 	if strings.ContainsAny(raw, "\\\x00") {
 		raw = unescapeStyle(raw)
@@ -290,7 +289,7 @@ func (s *styleScanner) found(kind, raw string) {
 	}
 }
 
-// name reads a name (section 4.3.11) and what its escapes mean.
+// name reads a name (section 4.3.11) and decodes its escapes.
 func (s *styleScanner) name() string {
 	start := s.pos
 	s.pos = s.nameEnd(s.pos)
@@ -316,7 +315,7 @@ func (s *styleScanner) nameEnd(i int) int {
 	return i
 }
 
-// startsName reports whether a name begins at i (section 4.3.9).
+// startsName reports whether a name begins at offset i (section 4.3.9).
 func (s *styleScanner) startsName(i int) bool {
 	if i < len(s.css) && s.css[i] == '-' {
 		if i++; i < len(s.css) && s.css[i] == '-' {
@@ -326,13 +325,13 @@ func (s *styleScanner) startsName(i int) bool {
 	return i < len(s.css) && (styleNames[s.css[i]] && s.css[i] != '-' && !decimal(s.css[i]) || s.escapes(i))
 }
 
-// escapes reports whether an escape begins at i (section 4.3.8).
+// escapes reports whether an escape begins at offset i (section 4.3.8).
 func (s *styleScanner) escapes(i int) bool {
 	return s.css[i] == '\\' && (i+1 == len(s.css) || !isLineEnd(s.css[i+1]))
 }
 
-// escapeEnd is where the escape at i ends (section 4.3.7). Of a character that is
-// not ASCII the rest is left, which begins no token.
+// escapeEnd returns the end of the escape at offset i (section 4.3.7). It ends after the
+// first byte of a character that is not ASCII; the rest begins no token.
 func (s *styleScanner) escapeEnd(i int) int {
 	start := i + 1
 	for i = start; i < len(s.css) && i-start < 6 && hexadecimal(s.css[i]); i++ {
@@ -347,7 +346,7 @@ func (s *styleScanner) escapeEnd(i int) int {
 	return i
 }
 
-// unescapeStyle is what a name, a URL or a string means.
+// unescapeStyle decodes the escapes in a name, a URL or a string.
 func unescapeStyle(raw string) string {
 	var b strings.Builder
 	b.Grow(len(raw))
@@ -388,7 +387,7 @@ func unescapeStyle(raw string) string {
 	return b.String()
 }
 
-// lineEnd is behind the blank or line end at i; CR and LF are one.
+// lineEnd returns the offset after the white space or line end at i; CR LF is one line end.
 func lineEnd(s string, i int) int {
 	if strings.HasPrefix(s[i:], "\r\n") {
 		return i + 2
@@ -400,7 +399,7 @@ func isLineEnd(c byte) bool { return c == '\n' || c == '\r' || c == '\f' }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || isLineEnd(c) }
 
-// styleNames are the bytes that may stand in a name; a NUL is read as U+FFFD.
+// styleNames are the bytes that names may contain; a NUL is read as U+FFFD.
 var styleNames = func() (in [256]bool) {
 	for i := range in {
 		c := byte(i)

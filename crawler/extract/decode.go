@@ -7,14 +7,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// decodeText is what the text of a title means: it may hold references, and no
-// elements. A parser replaces a NUL.
+// decodeText decodes the text of a title: it may have character references, but no elements.
+// As in a parser, NUL becomes U+FFFD.
 func decodeText(raw []byte) string {
 	s := strings.ReplaceAll(string(raw), "\x00", "\ufffd")
 	return html.UnescapeString(s)
 }
 
-// plainValue reports whether the value of an attribute means what it is.
+// plainValue reports whether the value of an attribute needs no decoding.
 func plainValue(raw []byte) bool {
 	for _, c := range raw {
 		if c == '&' || c == '\r' || c == 0 {
@@ -24,8 +24,8 @@ func plainValue(raw []byte) bool {
 	return true
 }
 
-// decodeValue is what the value of an attribute means. An & that begins no reference
-// stands for itself: URLs in pages are full of them.
+// decodeValue decodes the value of an attribute. An & that does not begin a reference is
+// kept: many URLs in pages have it.
 func decodeValue(raw []byte) string {
 	s := string(raw)
 	if plainValue(raw) {
@@ -53,8 +53,7 @@ func decodeValue(raw []byte) string {
 	return b.String()
 }
 
-// referenceLen is the length of what looks like a character reference at the
-// start of s.
+// referenceLen returns the length of a possible character reference at the start of s.
 func referenceLen(s string) int {
 	i := 1
 	digit := alphanumeric
@@ -75,9 +74,9 @@ func referenceLen(s string) int {
 	return i
 }
 
-// decodeReference decodes what referenceLen found, followed by rest, as it is
-// read in an attribute (HTML, section 13.2.5.73): there ?a=1&copy=2 has no
-// copyright sign, and no name is cut short to one that is known.
+// decodeReference decodes s, which referenceLen has found, followed by rest, by the rules for
+// attributes (HTML, section 13.2.5.73): ?a=1&copy=2 has no copyright sign, and no name is
+// shortened to a known one.
 func decodeReference(s, rest string) string {
 	if s == "&amp;" {
 		return "&"

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A source is an attribute that holds a reference, or a list of images.
+// A source is an attribute with a reference, or with a list of images.
 type source struct {
 	from  name
 	where string
@@ -18,8 +18,8 @@ const (
 	shows = frontier.HopEmbed
 )
 
-// sourcesOf are those of each element of HTML that need no more than to be there,
-// in the order in which they are told.
+// sourcesOf are the sources of each HTML element that need no further check, in the order of
+// the found links.
 var sourcesOf = [tagCount][]source{
 	aTag:          {{hrefName, "a/href", leads}},
 	areaTag:       {{hrefName, "area/href", leads}},
@@ -61,8 +61,7 @@ var sourcesOf = [tagCount][]source{
 	thTag:    {{backgroundName, "th/background", shows}},
 }
 
-// foreign takes a tag of SVG or MathML: an SVG link leads somewhere, and its
-// images are shown.
+// foreign handles a tag of SVG or MathML: an SVG link is a link, and its images are embedded.
 func (s *scanner) foreign() {
 	if s.space == svgSpace {
 		switch s.z.tag {
@@ -90,7 +89,7 @@ func (s *scanner) foreign() {
 	}
 }
 
-// svg takes the reference of an element of SVG: href hides xlink:href (SVG 2,
+// svg adds the reference of an SVG element: href takes precedence over xlink:href (SVG 2,
 // section 16.1.6).
 func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 	from := hrefName
@@ -98,14 +97,14 @@ func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 		from, where = xlinkName, whereX
 	}
 	if hop == shows && strings.HasPrefix(strings.TrimLeft(s.z.value(from), blanks), "#") {
-		return // of the document itself
+		return // a part of the document itself
 	}
 	s.refer(&source{from, where, hop})
 }
 
 func (s *scanner) element(tag tag) {
 	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// Nothing is inside; in HTML the slash says nothing.
+		// The element is empty; in HTML the slash is ignored.
 		s.z.rawText = ""
 		if tag == titleTag {
 			return
@@ -166,7 +165,7 @@ func (s *scanner) element(tag tag) {
 	}
 }
 
-// isFolded reports whether the blanks of a text are folded beyond doubt.
+// isFolded reports whether the white space of a text is certainly folded.
 func isFolded(text string) bool {
 	last := byte(' ')
 	for i := range len(text) {
@@ -179,7 +178,7 @@ func isFolded(text string) bool {
 	return last != ' '
 }
 
-// late takes what scripts load late for an element of any kind.
+// late adds the references that scripts load late for an element of any kind.
 func (s *scanner) late() {
 	const late = 1<<dataBgName | 1<<dataBackgroundName
 	if s.z.set&late == 0 {
@@ -190,8 +189,8 @@ func (s *scanner) late() {
 	s.lateBackground(dataBackgroundName, name+"/data-background-image")
 }
 
-// lateBackground takes a URL, or what a script makes the background-image of the
-// element as it is: some want the one, some the other.
+// lateBackground adds a URL, or the URLs of a value of background-image: some scripts read
+// the one form, some the other.
 func (s *scanner) lateBackground(from name, where string) {
 	const function = "url("
 	if !s.z.has(from) {
@@ -209,11 +208,11 @@ func (s *scanner) lateBackground(from name, where string) {
 	}
 }
 
-// nameOfElement is the name of the tag that was read; "*" if that is no name of
-// HTML: a page may make up any.
+// nameOfElement returns the name of the tag that was read, or "*" if HTML has no such name:
+// pages can invent any.
 func (s *scanner) nameOfElement() string {
 	if s.z.tag == imgTag && s.space == htmlSpace {
-		return "img" // where image is written, too
+		return "img" // also for the tag image
 	}
 	if name := s.z.elementName().String(); name != "" {
 		return name
@@ -221,8 +220,8 @@ func (s *scanner) nameOfElement() string {
 	return "*"
 }
 
-// nested says what an object or embed element holds: a document, as a frame
-// does, or something that is shown.
+// nested returns the hop of an object or embed element: to a document, as in a frame, or to
+// an embedded resource.
 func (s *scanner) nested() frontier.Hop {
 	mediaType, _, _ := strings.Cut(s.z.value(typeName), ";")
 	if IsHTML(strings.ToLower(strings.Trim(mediaType, blanks))) {
@@ -231,9 +230,8 @@ func (s *scanner) nested() frontier.Hop {
 	return shows
 }
 
-// form takes the action of a form that is sent as a query. What a reader would
-// fill in is not known, and the query takes the place of the one in the action:
-// the page that answers it is the action without one.
+// form adds the action of a form that is sent as a query. The query that a user would fill in
+// is not known, and replaces the one of the action: the link is the action without a query.
 func (s *scanner) form() {
 	switch strings.ToLower(s.z.value(methodName)) {
 	case "post", "dialog":
@@ -263,17 +261,17 @@ func (s *scanner) linkElement() {
 	}
 }
 
-// linked reports whether a link leads to another document.
+// linked reports whether a link with this rel leads to another document.
 func linked(rel string) bool { return linkHop(rel) == leads }
 
-// shown reports whether a document needs what a link names to be shown.
+// shown reports whether a document embeds the target of a link with this rel.
 func shown(rel string) bool { return linkHop(rel) == shows }
 
-// linkHop says whether a link of these types leads to another document or to what
-// a document is made of; zero if to neither. By the link types of HTML (section
-// 4.6.7), of HTML 4 (section 6.12), those that generators of documentation write,
-// and of what IANA registers the names of other versions and parts of a document.
-// A shortlink is left out: it leads back to the page that has it.
+// linkHop returns the hop of a link with this rel, or zero if it is neither to another
+// document nor to an embedded resource. It knows the link types of HTML (section 4.6.7), of
+// HTML 4 (section 6.12), those of documentation generators, and those that IANA registers for
+// other versions and parts of a document. It leaves out shortlink, which leads back to the
+// same page.
 func linkHop(rel string) frontier.Hop {
 	var hop frontier.Hop
 	hint := false
@@ -299,7 +297,7 @@ func linkHop(rel string) frontier.Hop {
 	return hop
 }
 
-// refer notes the reference of the tag that was read, if it has it.
+// refer adds the reference in an attribute of the tag that was read, if the tag has it.
 func (s *scanner) refer(from *source) {
 	if !s.z.has(from.from) || from.hop == shows && !s.z.embeds {
 		return
@@ -325,7 +323,7 @@ func (s *scanner) refer(from *source) {
 	}
 }
 
-// describe keeps what the tag that was read says of where it leads.
+// describe adds the rel, the language and the text of the link that was read to r.
 func (s *scanner) describe(r *ref) {
 	r.rel.start = len(s.said)
 	s.said = appendValue(s.said, s.z.raw(relName))
@@ -341,8 +339,7 @@ func (s *scanner) describe(r *ref) {
 	r.said = uint16(len(s.said) - r.rel.end)
 }
 
-// addUTF8 is add for a reference whose query is in UTF-8, whatever the document is
-// in.
+// addUTF8 is add for a reference whose query is in UTF-8 even if the document is not.
 func (s *scanner) addUTF8(where string, hop frontier.Hop, raw string) bool {
 	n := len(s.refs)
 	ok := s.add(where, hop, raw)
@@ -352,7 +349,7 @@ func (s *scanner) addUTF8(where string, hop frontier.Hop, raw string) bool {
 	return ok
 }
 
-// add notes a reference, and reports whether there was room for it.
+// add adds a reference, and reports whether there was room for it.
 func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
 	if hop == shows && holdsData(raw) {
 		return true
@@ -366,8 +363,8 @@ func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
 	return true
 }
 
-// holdsData reports whether a reference holds what it refers to: such are long,
-// and there is nothing to keep of them.
+// holdsData reports whether a reference is a data: URL, which contains its target and is
+// often long.
 func holdsData[T []byte | string](raw T) bool {
 	const scheme = "data:"
 	return len(raw) >= len(scheme) && strings.EqualFold(string(raw[:len(scheme)]), scheme)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// queryEncoder is what frontier.URL.ResolveQuery needs for a document that was
-// in an encoding; nil for UTF-8, and for those whose queries are in UTF-8
-// (Encoding, section 4.3).
+// queryEncoder returns the function that frontier.URL.ResolveQuery needs for a document in
+// the encoding name, or nil for UTF-8 and for encodings whose queries are in UTF-8 (Encoding,
+// section 4.3).
 func queryEncoder(name string) func(string) string {
 	switch name {
 	case "", "utf-8", "utf-16be", "utf-16le", "replacement":
@@ -25,8 +25,8 @@ func queryEncoder(name string) func(string) string {
 	return func(query string) string { return encodeQuery(e, name, query) }
 }
 
-// encodeQuery writes a query in an encoding. What it lacks becomes a character
-// reference that is percent-encoded (WHATWG URL, section 1.3).
+// encodeQuery encodes a query. A character that the encoding lacks becomes a percent-encoded
+// character reference (WHATWG URL, section 1.3).
 func encodeQuery(e encoding.Encoding, name, query string) string {
 	query = strings.ToValidUTF8(query, "\ufffd")
 	if r := rewritten[name]; r != nil {
@@ -35,7 +35,7 @@ func encodeQuery(e encoding.Encoding, name, query string) string {
 	table, single := singleByte(name)
 	var out strings.Builder
 	encoder := e.NewEncoder()
-	// The states of ISO-2022-JP: what can be written is written at once.
+	// ISO-2022-JP has states: characters that can be encoded are encoded together.
 	start := 0
 	flush := func(end int) {
 		text, _ := encoder.String(query[start:end])
@@ -59,21 +59,21 @@ func encodeQuery(e encoding.Encoding, name, query string) string {
 	return out.String()
 }
 
-// decodesOnly reports whether an encoding is read with characters that begin
-// with this byte, but not written (Encoding, sections 11.1.2 and 12.1.2).
+// decodesOnly reports whether characters that begin with this byte are decoded but never
+// encoded (Encoding, sections 11.1.2 and 12.1.2).
 func decodesOnly(name string, lead byte) bool {
 	return name == "euc-jp" && lead == 0x8f || name == "big5" && 0x80 < lead && lead < 0xa1
 }
 
-// rewritten is what the encoders of Japanese write as something else (Encoding,
-// sections 12.1.2, 12.2.2 and 12.3.2).
+// rewritten are the replacements before encoding Japanese (Encoding, sections 12.1.2, 12.2.2
+// and 12.3.2).
 var rewritten = map[string]*strings.Replacer{
 	"euc-jp":      strings.NewReplacer("\u00a5", `\`, "\u203e", "~", "\u2212", "\uff0d"),
 	"shift_jis":   strings.NewReplacer("\u00a5", `\`, "\u203e", "~", "\u2212", "\uff0d"),
 	"iso-2022-jp": strings.NewReplacer(append(fullWidth(), "\u2212", "\uff0d")...),
 }
 
-// fullWidth are pairs of half-width katakana, from U+FF61 on, and full ones.
+// fullWidth returns pairs of half-width katakana, from U+FF61 on, and their full-width forms.
 func fullWidth() []string {
 	var pairs []string
 	half := '\uff61'
@@ -84,15 +84,15 @@ func fullWidth() []string {
 	return pairs
 }
 
-// singleByte is the table of an encoding of one byte a character.
+// singleByte returns the table of an encoding with one byte for each character.
 func singleByte(name string) (*charmap.Charmap, bool) {
 	e, _ := htmlindex.Get(name)
 	table, ok := e.(*charmap.Charmap)
 	return table, ok
 }
 
-// undefined reports whether a control character has no byte in the table. In the
-// tables of browsers it is the byte of its number.
+// undefined reports whether a control character has no byte in the table. Browsers use the
+// byte with its number.
 func undefined(table *charmap.Charmap, r rune) bool {
 	return 0x80 <= r && r < 0xa0 && table.DecodeByte(byte(r)) == utf8.RuneError
 }

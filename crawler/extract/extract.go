@@ -1,15 +1,15 @@
-// Package extract finds links and page directives in what a server sent. It is
-// pure: bytes in, findings out; it fetches nothing. Read takes a document of any kind
-// that names links, and each kind has its own reader: HTML, CSS, Feed, Sitemap; the
-// fields of an answer have LinkHeader.
+// Package extract finds links and page directives in the answers of servers. It works on
+// bytes alone and fetches nothing. Read parses a document of any kind with links. Each kind
+// has its own reader: HTML, CSS, Feed, Sitemap; LinkHeader reads the header fields of an
+// answer.
 //
 // Links of HTML are found in one pass over the tags, without a tree: a document that is
-// nested too deep for a parser loses no link. They are those of the tree that a
-// browser without scripts builds, which the tests hold against x/net/html; only
-// what names a link is decoded.
+// nested too deep for a parser loses no link. They are the links of the tree that a browser
+// without scripts builds, which the tests compare with x/net/html; only attributes with links
+// are decoded.
 //
-// HTML finds, always, with frontier.HopLink, where a document leads (numbers of
-// sections are of the HTML Standard):
+// HTML always finds with frontier.HopLink the targets of a document (the numbers of sections
+// are those of the HTML Standard):
 //
 //   - href of a and area (4.6.2), and of link by its rel (4.6.7);
 //   - href and xlink:href of a in SVG;
@@ -19,10 +19,9 @@
 //   - cite of blockquote, q, ins and del (4.4.4, 4.5.7, 4.7), longdesc of img,
 //     iframe and frame (16.2);
 //   - og:url of meta, and url in JSON-LD (scripts that are data blocks, 4.12.1);
-//   - action of form, where Options.Forms asks for it (4.10.3).
+//   - action of form, with Options.Forms (4.10.3).
 //
-// With Options.Embeds it finds with frontier.HopEmbed what a document is shown
-// with:
+// With Options.Embeds it finds with frontier.HopEmbed the parts of which a page is composed:
 //
 //   - src of img, source, script, video, audio, track, embed and of input with
 //     type=image, srcset of img and source, poster of video, data of object
@@ -37,19 +36,18 @@
 //     with XML documents);
 //   - background of body, table, thead, tbody, tfoot, tr, td and th (15.3);
 //   - og:image of meta, and url of an ImageObject in JSON-LD;
-//   - what scripts load late, by the attributes that lazysizes, lozad,
-//     vanilla-lazyload, jQuery's lazyload and the plugins of WordPress read:
-//     data-src, data-srcset, data-original, data-lazy-src, data-lazy-srcset and
-//     data-poster of the elements above, data-bg and data-background-image of any, a
-//     URL or url() as in a style sheet.
+//   - resources that scripts load late, by the attributes that lazysizes, lozad,
+//     vanilla-lazyload, jQuery's lazyload and the plugins of WordPress read: data-src,
+//     data-srcset, data-original, data-lazy-src, data-lazy-srcset and data-poster of the
+//     elements above, data-bg and data-background-image of any element, a URL or url() as in
+//     a style sheet.
 //
-// A document within srcdoc of iframe (4.8.5) is read as a part of the one that has it.
+// A document in the srcdoc of an iframe (4.8.5) is read as a part of the document around it.
 //
-// What noscript holds are elements, in the head and the body, as in a browser
-// without scripts (4.12.2), and so is what noframes holds. So are a frame outside of
-// a frameset, a part of a table outside of one, a second body, and a form in a form,
-// which a browser drops. Empty references and data: URLs of what is embedded are
-// none.
+// The content of noscript is read as elements, in the head and the body, as in a browser
+// without scripts (4.12.2), and so is that of noframes. Also read are elements that a browser
+// drops: a frame outside of a frameset, a part of a table outside of one, a second body, and
+// a form in a form. Empty references and data: URLs of embedded resources are left out.
 package extract
 
 import (
@@ -61,8 +59,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Link is a URL that a document refers to. Those of one document lie side by side in
-// memory: of one that is kept for long frontier.URL.Clone is to be.
+// A Link is a URL that a document refers to. The links of one document share memory: use
+// frontier.URL.Clone for a URL that is kept for long.
 type Link struct {
 	URL      frontier.URL
 	Where    string // element and attribute, as "a/href"
@@ -73,19 +71,19 @@ type Link struct {
 	lang     uint8
 }
 
-// Lang is the language of what the link leads to, as hreflang has it: "de", "en-GB", or
-// "x-default" for none of them; empty where nothing is said.
+// Lang returns the language of the link's target as in hreflang: "de", "en-GB", or
+// "x-default" for no particular one. It is empty if hreflang is missing.
 func (l Link) Lang() string { return l.said[:l.lang] }
 
-// Text is what readers see of an a or area element, at most 256 bytes, where Options.Text
-// asks for it.
+// Text returns the visible text of an a or area element, at most 256 bytes, if Options.Text
+// is set.
 func (l Link) Text() string { return l.said[l.lang:] }
 
-// maxLang is how long the tag of a language may be: the longest that RFC 5646, section
-// 4.4.1, speaks of has 35 characters.
+// maxLang is the longest language tag in bytes: the longest example in RFC 5646, section
+// 4.4.1, has 35 characters.
 const maxLang = 64
 
-// langOf is the tag that the value of hreflang has; empty if that cannot be one.
+// langOf returns the language tag in a value of hreflang, or "" if it is too long for one.
 func langOf(value string) string {
 	if value = strings.Trim(value, blanks); len(value) > maxLang {
 		return ""
@@ -93,7 +91,7 @@ func langOf(value string) string {
 	return value
 }
 
-// A Document is what one of the readers found.
+// A Document is the result of one of the readers.
 type Document struct {
 	Title      string            // of the first title element, blanks folded
 	Links      []Link            // in the order of the document
@@ -101,74 +99,74 @@ type Document struct {
 	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if there is none
 	Directives robots.Directives // meta elements that address robots, or the token
 	TDM        robots.TDM        // meta elements about text and data mining
-	Terms      []*robots.RSL     // license documents that stand in script elements, the first 16
+	Terms      []*robots.RSL     // license documents in script elements, the first 16
 	Licenses   []frontier.URL    // of license documents that link elements name, the first 16
-	Cut        bool              // there were more links than are taken
-	Sitemap    bool              // it is a sitemap, whose links are what it lists
+	Cut        bool              // the limits left out some links
+	Sitemap    bool              // it is a sitemap, and Links are its locations
 	Feed       bool              // it is a feed
-	Changes    []Change          // what a sitemap or a feed says of those it lists, where Options.Changes asks for it
-	Every      time.Duration     // how often a feed has something new, as it says; 0: it does not
+	Changes    []Change          // from a sitemap or a feed, with Options.Changes
+	Every      time.Duration     // how often a feed says that it changes; 0 if it does not say
 
-	disputed bool // several links rel=canonical differ: Canonical is none of them
+	disputed bool // several links rel=canonical differ: Canonical is zero
 	base     frontier.URL
 	encode   func(query string) string
 }
 
-// A Change says when something that is listed was changed last.
+// A Change is the time of the last change of a listed page.
 type Change struct {
-	URL  frontier.URL // of a page, or of a sitemap that an index names
-	Time time.Time    // midnight, in its zone, where only the day is said
+	URL  frontier.URL // of a page, or of a sitemap in an index
+	Time time.Time    // midnight in its zone if only the day is known
 }
 
-// Resolve reads a reference as the document's own: relative to its base
-// element, with a query in its encoding. The error is a *frontier.URLError.
+// Resolve resolves a reference as those in the document: relative to its base element, with a
+// query in its encoding. The error is a *frontier.URLError.
 func (d *Document) Resolve(ref string) (frontier.URL, error) {
 	return d.base.ResolveQuery(ref, d.encode)
 }
 
-// IsHTML reports whether a media type is one that HTML reads.
+// IsHTML reports whether HTML reads documents of a media type.
 func IsHTML(mediaType string) bool {
 	return mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
 
 const blanks = " \t\r\n\f"
 
-// Bounds of what is taken from one document. A page may be made to hold more
-// than a crawl can.
+// Limits of the links of one document. A page can be made to have more than a crawl can
+// store.
 const (
 	MaxLinks     = 20_000
 	maxLinkBytes = 4 << 20
 )
 
-// Options say what the readers look for.
+// Options are the settings of the readers.
 type Options struct {
 	Token   string   // product token that meta elements may address
 	Aliases []string // further names of the same crawler
-	Embeds  bool     // images, scripts and style sheets, too, with HopEmbed
-	Forms   bool     // the actions of forms that send nothing but a query
-	Text    bool     // the text of links, for Link.Text
-	// Changes asks for Document.Changes.
+	Embeds  bool     // find images, scripts and style sheets, too, with HopEmbed
+	Forms   bool     // find the actions of forms that only send a query
+	Text    bool     // set Link.Text
+	// Changes sets Document.Changes.
 	Changes bool
 
-	// Charset is the encoding that the document was in, as Decode names it:
-	// that of the queries in its links. Empty is UTF-8.
+	// Charset is the original encoding of the document, as Decode names it, which the queries of
+	// its links keep. Empty means UTF-8.
 	Charset string
 
-	Sitemap bool // Read takes for a sitemap what may be one, whatever its type
+	Sitemap bool // Read accepts sitemaps of any media type
 
-	Room []Link // memory that Document.Links may take; nil: its own
+	Room []Link // memory for Document.Links; nil: allocate it
 }
 
-// HTML reads a UTF-8 document that was fetched from u; mediaType says whether
-// it is XHTML. References of schemes that are not crawled are left out.
+// HTML parses a UTF-8 document that was fetched from u; mediaType says whether it is XHTML.
+// References with schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
 	s := scan(body, mediaType, opts, 0)
 	defer s.release()
 	return s.document(u, queryEncoder(opts.Charset))
 }
 
-// scan reads a document that stands within so many others. Who has taken what it found
-// releases it.
+// scan reads a document that is nested in the srcdoc of within others. The caller must
+// release the scanner after it has used the results.
 func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 	s := scanners.Get().(*scanner)
 	s.begin(body, mediaType, opts, within)
@@ -180,17 +178,17 @@ func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 	return s
 }
 
-// span is a part of scanner.text, or of scanner.said.
+// A span is a part of scanner.text or of scanner.said.
 type span struct{ start, end int }
 
-// ref is a reference before the base is known, which may come after it. What Link.Lang
-// and Link.Text have, said bytes, stands behind rel.
+// A ref is a reference before the base is known, which may come after it. The bytes of
+// Link.Lang and Link.Text, said in number, follow rel.
 type ref struct {
 	raw   span // in text
 	rel   span // in said
 	where string
 	hop   frontier.Hop
-	utf8  bool // its query is, whatever the document is in
+	utf8  bool // its query is in UTF-8, whatever the encoding of the document
 	names identity
 	lang  uint8
 	said  uint16
@@ -201,35 +199,35 @@ type scanner struct {
 	opts     Options
 	base     string
 	refs     []ref
-	within   int    // documents around this one, in whose srcdoc it stands
-	text     []byte // what refs are resolved from
-	said     []byte // what links keep of the document: one string for all
+	within   int    // how many documents contain this one in a srcdoc
+	text     []byte // the raw references of refs
+	said     []byte // texts that the links keep, in one string
 	found    Document
 	hasBase  bool
 	titled   bool
 	licenses []string // references of link elements to license documents
-	body     bool     // that of the document has begun
+	body     bool     // the body element has begun
 }
 
-// scanners are those that read nothing now: they are large.
+// scanners keeps unused scanners, which are large.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// Bounds of the memory that is kept for the next document.
+// Limits of the memory that is kept for the next document.
 const (
 	maxKeptRefs  = 1 << 10
 	maxKeptBytes = 64 << 10
 )
 
-// begin makes s read a document, whatever it has read before.
+// begin makes s read a document, and forget the one before.
 func (s *scanner) begin(body []byte, mediaType string, opts Options, within int) {
 	refs, text, said, stack := s.refs[:0], s.text[:0], s.said[:0], s.open.stack[:0]
 	*s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within, refs: refs, text: text, said: said}
 	s.open.stack = stack
 }
 
-// release gives s back. Nothing that it has found may lie in its memory.
+// release makes s reusable. Its results must not refer to its memory.
 func (s *scanner) release() {
-	clear(s.refs) // which name elements
+	clear(s.refs) // they refer to strings
 	s.begin(nil, "", Options{}, 0)
 	if cap(s.refs) > maxKeptRefs {
 		s.refs = nil
@@ -253,7 +251,7 @@ func (s *scanner) run() {
 	}
 }
 
-// room reports whether one more reference is taken.
+// room reports whether one more reference may be added.
 func (s *scanner) room() bool {
 	if len(s.refs) == MaxLinks {
 		s.found.Cut = true
@@ -262,7 +260,7 @@ func (s *scanner) room() bool {
 	return true
 }
 
-// appendValue appends what the value of an attribute means.
+// appendValue appends the decoded value of an attribute.
 func appendValue(to, raw []byte) []byte {
 	if plainValue(raw) {
 		return append(to, raw...)
@@ -270,7 +268,7 @@ func appendValue(to, raw []byte) []byte {
 	return append(to, decodeValue(raw)...)
 }
 
-// document resolves the references; encode is for their queries.
+// document returns the Document with its references resolved; encode is for their queries.
 func (s *scanner) document(u frontier.URL, encode func(string) string) Document {
 	base := u
 	if s.hasBase {

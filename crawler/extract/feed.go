@@ -7,19 +7,19 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Feed reads a feed in UTF-8 that was fetched from u: RSS 0.9 to 2.0, Atom (RFC 4287),
-// or JSON Feed, which the media type tells, or a brace at its beginning. xml:base
-// counts. Queries are in UTF-8 whatever the feed was in (RFC 3987, section 3.1).
+// Feed parses a feed in UTF-8 that was fetched from u: RSS 0.9 to 2.0, Atom (RFC 4287), or
+// JSON Feed, which is recognised by its media type or by a brace at its beginning. It applies
+// xml:base. Queries are in UTF-8 even if the feed was not (RFC 3987, section 3.1).
 //
-// Items, their comments and sources, authors and other pages of the feed are links. So
-// are enclosures: no browser loads one to show a feed, a reader offers it as pages
-// offer a recording. The pictures of a feed are with HopEmbed, where opts.Embeds asks
-// for them. What items hold as HTML is not looked into: it stands in their pages, too.
-// The address of the feed itself, hubs and what edits it lead to nothing to be read.
+// Items, their comments and sources, authors and other pages of the feed are links. So are
+// enclosures, as recordings linked from pages: showing a feed does not load them. The
+// pictures of a feed are found with HopEmbed if opts.Embeds is set. The HTML in items is not
+// read: the pages of the items contain it, too. The address of the feed itself, hubs and
+// editing addresses are left out, since they lead to no page.
 //
-// An item was changed when its updated (RFC 4287), modified or date_modified says, else
-// its pubDate or date. Every is the ttl of RSS 2.0, or what updatePeriod and
-// updateFrequency say (RDF Site Summary 1.0, module Syndication).
+// The time of an item's change is its updated (RFC 4287), modified or date_modified,
+// otherwise its pubDate or date. Every is the ttl of RSS 2.0, or is computed from
+// updatePeriod and updateFrequency (RDF Site Summary 1.0, module Syndication).
 func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document {
 	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, dates: dates{changes: opts.Changes}, of: "feed", base: u}
 	f.c.doc.Feed = true
@@ -32,7 +32,7 @@ func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document 
 	return f.c.document()
 }
 
-// isJSON reports whether a media type is one of JSON Feed (version 1.1, "Discovery").
+// isJSON reports whether JSON Feed has this media type (version 1.1, "Discovery").
 func isJSON(mediaType string) bool {
 	return mediaType == "application/feed+json" || mediaType == "application/json"
 }
@@ -40,14 +40,14 @@ func isJSON(mediaType string) bool {
 type feed struct {
 	c      collector
 	embeds bool
-	full   bool // no more links are taken
+	full   bool // no more links are accepted
 	dates
-	of string // what is described: the feed, an item
+	of string // the element described: "feed", "item" or "entry"
 
 	x      *xmlScanner
-	within string       // an image or a person that is described
-	heard  string       // the element whose text is listened to
-	base   frontier.URL // of that element
+	within string       // the image or person described
+	heard  string       // the element whose text is collected
+	base   frontier.URL // base of that element
 }
 
 func (f *feed) xml(x *xmlScanner) {
@@ -76,7 +76,7 @@ func (f *feed) start(name string) {
 	case "author", "contributor":
 		f.within = name
 	case "image":
-		// RSS 1.0 names it twice, iTunes puts it into an attribute.
+		// RSS 1.0 has two elements image, iTunes an attribute.
 		if f.within = name; f.x.attr("href") != "" {
 			f.embed(f.x.attr("href"), name)
 		}
@@ -122,8 +122,8 @@ func (f *feed) start(name string) {
 	}
 }
 
-// content takes what stands outside of an entry of Atom (RFC 4287, section 4.1.3.2),
-// or a medium (Media RSS).
+// content adds the external content of an entry of Atom (RFC 4287, section 4.1.3.2), or a
+// medium (Media RSS).
 func (f *feed) content() {
 	f.link(f.x.attr("src"), "content", "")
 	url := f.x.attr("url")
@@ -137,7 +137,7 @@ func (f *feed) content() {
 	}
 }
 
-// skip leaves out what may hold elements of HTML.
+// skip skips an element that may contain HTML.
 func (f *feed) skip() { f.x.skip("item", "entry", "channel", "feed", "rss", "rdf") }
 
 func (f *feed) end(name string) {
@@ -155,7 +155,7 @@ func (f *feed) listen(name string) {
 	f.x.listen()
 }
 
-// hear takes the text of the element that was listened to.
+// hear handles the text of the element that was collected.
 func (f *feed) hear() {
 	name := f.heard
 	if name == "" {
@@ -184,7 +184,7 @@ func (f *feed) hear() {
 	case "link", "uri":
 		f.link(text, name, "")
 	default:
-		// Elsewhere it may be a number or a name.
+		// The text may also be a number or a name.
 		if u, err := frontier.ParseURL(text); err == nil {
 			f.link(u.String(), name, "")
 		}
@@ -208,9 +208,9 @@ func (f *feed) add(r found) {
 	f.full = !f.c.addTo(f.base, r)
 }
 
-// ledTo reports whether a link of Atom leads to something to be read: by the types of
-// link elements, and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4;
-// RFC 5005, sections 3 and 4).
+// ledTo reports whether a link of Atom leads to a document: by the types of link elements,
+// and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4; RFC 5005, sections 3
+// and 4).
 func ledTo(rel string) bool {
 	rel = strings.ToLower(rel)
 	for _, registry := range []string{"http://www.iana.org/assignments/relation/", "http://www.iana.org/assignments/link-relations/"} {

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// dates are what a feed says about times: of an item when it was changed, and of the feed
-// how often there is something new.
+// dates are the times in a feed: when an item was changed, and how often the feed changes.
 type dates struct {
-	changes bool // those of items are asked for
-	item    bool // one has begun
-	first   int  // of its links
+	changes bool // collect those of items
+	item    bool // an item has begun
+	first   int  // index of its first link
 	changed time.Time
 
-	ttl       time.Duration // RSS 2.0: for how long the feed may be kept
+	ttl       time.Duration // RSS 2.0: how long the feed may be cached
 	period    time.Duration // syndication module of RSS 1.0: updatePeriod,
-	frequency uint64        // and how often in that: updateFrequency
+	frequency uint64        // and updateFrequency, the changes in that period
 }
 
 func (f *feed) beginItem() { f.item, f.first, f.changed = true, len(f.c.doc.Links), time.Time{} }
 
-// endItem notes when the pages of the item that ends were changed.
+// endItem records the change of the pages of the item that ends.
 func (f *feed) endItem() {
 	if !f.item {
 		return
@@ -38,17 +37,17 @@ func (f *feed) endItem() {
 	}
 }
 
-// itself reports whether a link of an item leads to the page that it is about.
+// itself reports whether a link of an item leads to the item's page.
 func (f *feed) itself(l *Link) bool {
 	switch l.Where {
 	case "item/link", "entry/link", "item/guid", "item/origlink", "entry/origlink":
 		return l.Rel == "" || strings.EqualFold(l.Rel, "alternate")
 	}
-	return l.Where == "item/url" && f.x == nil // of JSON; elsewhere it is that of a person
+	return l.Where == "item/url" && f.x == nil // in JSON; in XML it is the page of a person
 }
 
-// date takes a date of an item. When it was published counts where nothing says when it
-// was changed.
+// date handles a date of an item. The time of publication counts if no time of change is
+// known.
 func (f *feed) date(text string, changed bool) {
 	if f.item && (changed || f.changed.IsZero()) {
 		if t := parseDate(text); !t.IsZero() {
@@ -57,10 +56,10 @@ func (f *feed) date(text string, changed bool) {
 	}
 }
 
-// maxTTL is the longest, in minutes, that is one.
+// maxTTL is the longest ttl that is accepted, in minutes.
 const maxTTL = 366 * 24 * 60
 
-// rhythm takes what a feed says about how often there is something new.
+// rhythm handles an element about how often the feed changes.
 func (f *feed) rhythm(name, text string) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	switch name {
@@ -78,7 +77,7 @@ func (f *feed) rhythm(name, text string) {
 	}
 }
 
-// every is how often there is something new; 0 where the feed does not say.
+// every returns how often the feed changes, or 0 if it does not say.
 func (d *dates) every() time.Duration {
 	if d.ttl > 0 {
 		return d.ttl

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// maxJSONPath is how deep the links of a JSON Feed stand, with brackets.
+// maxJSONPath is the nesting depth of the links in a JSON Feed.
 const maxJSONPath = 6
 
-// jsonLevel is an object or an array that is open.
+// A jsonLevel is an open object or array.
 type jsonLevel struct {
-	key    string // of the value that comes, in an object
+	key    string // of the next value, in an object
 	object bool
-	keyed  bool // the key was read
+	keyed  bool // key was read
 }
 
-// json reads JSON Feed 1.1 token by token: one that is cut, or holds a value of another
-// type, loses nothing else.
+// json reads JSON Feed 1.1 token by token: if it is cut, or has a value of a wrong type, the
+// rest is still read.
 func (f *feed) json(body []byte) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -50,7 +50,7 @@ func (f *feed) json(body []byte) {
 			f.value(levels, t)
 		}
 		if last >= 0 {
-			levels[last].keyed = false // the next has its own
+			levels[last].keyed = false // the next value has its own key
 		}
 	}
 }
@@ -60,7 +60,7 @@ func isItem(levels []jsonLevel) bool {
 	return len(levels) == 3 && levels[0].object && levels[0].key == "items" && !levels[1].object && levels[2].object
 }
 
-// value takes a text by the keys that lead to it.
+// value handles a string by its path of keys.
 func (f *feed) value(levels []jsonLevel, text string) {
 	if len(levels) > maxJSONPath {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Bounds of what is read of one data block, and of how deep it is nested. Both
-// are far beyond what search engines read.
+// Limits of the bytes that are read of one data block, and of its nesting. Both are far above
+// those of search engines.
 const (
 	maxDataBytes = 256 << 10
 	maxDataDepth = 64
@@ -22,7 +22,7 @@ func isJSONLD(scriptType string) bool {
 	return strings.EqualFold(strings.Trim(mediaType, blanks), "application/ld+json")
 }
 
-// A dataKey is that of a member of an object.
+// A dataKey is the key of a member of an object.
 type dataKey uint8
 
 const (
@@ -32,35 +32,34 @@ const (
 	contextKey
 )
 
-// dataReader reads a data block as far as it takes to find the strings that are
-// values of url, or in a list that is. It goes on behind what a parser of JSON
-// refuses: blocks with a comma or a comment too many are common.
+// A dataReader reads a data block to find the strings that are values of url, or in a list
+// that is. It continues after errors that a JSON parser refuses: blocks with an extra comma
+// or comment are common.
 //
-// Values of @id are names of things, which need not lead anywhere; those of
-// @context are about the names themselves.
+// Values of @id identify things and need not be addresses; those of @context define names.
 type dataReader struct {
 	text  []byte
 	open  []dataValue
-	key   dataKey // of the value that comes next
+	key   dataKey // of the next value
 	found []dataURL
-	urls  []int // places in found of what the open objects have
+	urls  []int // indexes in found of the URLs of the open objects
 }
 
-// dataURL is a value of url.
+// A dataURL is a value of url.
 type dataURL struct {
 	raw string
 	hop frontier.Hop
 }
 
-// dataValue is an object or a list that is open.
+// A dataValue is an open object or list.
 type dataValue struct {
-	key   dataKey // that it is the value of
+	key   dataKey // whose value it is
 	list  bool
-	image bool // an object that describes an image: its url is the image
-	urls  int  // how many the objects around it have
+	image bool // an object that describes an image, whose url is the image
+	urls  int  // length of dataReader.urls at its start
 }
 
-// jsonLD takes the references of a data block.
+// jsonLD adds the references of a data block.
 func (s *scanner) jsonLD(text []byte) {
 	d := dataReader{text: text[:min(len(text), maxDataBytes)]}
 	for at := 0; at < len(d.text) && at >= 0; {
@@ -76,8 +75,8 @@ func (s *scanner) jsonLD(text []byte) {
 	}
 }
 
-// token reads what is at a place, and returns the place behind it; -1 where the
-// rest is not read.
+// token reads the token at the offset at. It returns the offset after it, or -1 if the rest
+// is not read.
 func (d *dataReader) token(at int) int {
 	switch d.text[at] {
 	case '{', '[':
@@ -108,7 +107,7 @@ func (d *dataReader) top() *dataValue {
 	return &d.open[len(d.open)-1]
 }
 
-// end closes what is open innermost.
+// end closes the innermost object or list.
 func (d *dataReader) end() {
 	d.key = otherKey
 	top := d.top()
@@ -158,7 +157,7 @@ func keyOf(raw []byte) dataKey {
 	return otherKey
 }
 
-// value takes a string that is no key.
+// value handles a string that is not a key.
 func (d *dataReader) value(raw []byte) {
 	if d.key != urlKey && d.key != typeKey {
 		return
@@ -187,7 +186,7 @@ func (d *dataReader) value(raw []byte) {
 	}
 }
 
-// stringValue is what a string in quotes means, if it means anything.
+// stringValue decodes a string in quotes, and reports whether it is valid.
 func stringValue(raw []byte) (string, bool) {
 	text := string(raw[1 : len(raw)-1])
 	if strings.IndexByte(text, '\\') < 0 {
@@ -196,7 +195,7 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd is where the quote stands that ends a string; -1 if none does.
+// stringEnd returns the offset of the quote that ends a string, or -1 if there is none.
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')

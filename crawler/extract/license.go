@@ -8,25 +8,25 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Bounds of what is kept of licenses, of one page each: how many, and how long a URL is.
+// Limits of the licenses of one page: how many, and how many bytes a URL has.
 const (
 	maxLicenses   = 16
 	maxLicenseURL = 2048
 )
 
-// isRSL reports whether a media type is that of license documents (RSL 1.0, section 4).
+// isRSL reports whether license documents have this media type (RSL 1.0, section 4).
 func isRSL(mediaType string) bool {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return strings.EqualFold(strings.Trim(mediaType, blanks), "application/rsl+xml")
 }
 
-// isLicense reports whether a link of these types leads to terms of use (HTML, section
+// isLicense reports whether a link with this rel leads to terms of use (HTML, section
 // 4.6.7.6).
 func isLicense(rel string) bool {
 	return slices.ContainsFunc(strings.Fields(rel), func(t string) bool { return strings.EqualFold(t, "license") })
 }
 
-// terms takes a license document that stands in the page.
+// terms adds a license document in the page itself.
 func (s *scanner) terms(text []byte) {
 	if len(s.found.Terms) < maxLicenses {
 		text = []byte(unwrapped(string(text)))
@@ -34,7 +34,8 @@ func (s *scanner) terms(text []byte) {
 	}
 }
 
-// unwrapped is a text without the comment or CDATA section that hides it from old readers.
+// unwrapped returns a text without the comment or CDATA section that hides it from old
+// browsers.
 func unwrapped(text string) string {
 	text = strings.Trim(text, blanks)
 	for _, wrap := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}} {
@@ -45,7 +46,7 @@ func unwrapped(text string) string {
 	return text
 }
 
-// licenseElement takes a link element that names a license document.
+// licenseElement adds the reference of a link element to a license document.
 func (s *scanner) licenseElement() {
 	if !s.z.has(relName) || !s.z.has(typeName) || !isRSL(s.z.value(typeName)) || !isLicense(s.z.value(relName)) {
 		return
@@ -55,7 +56,7 @@ func (s *scanner) licenseElement() {
 	}
 }
 
-// takeLicenses resolves what licenseElement has kept, once the base is known.
+// takeLicenses resolves the references of licenseElement after the base is known.
 func (d *Document) takeLicenses(raw []string) {
 	for _, href := range raw {
 		if u, err := d.Resolve(href); err == nil && len(u.String()) <= maxLicenseURL {
@@ -64,9 +65,9 @@ func (d *Document) takeLicenses(raw []string) {
 	}
 }
 
-// HeaderLicenses returns the URLs of terms of use that the Link fields of the answer that
-// u had name: the links with rel license (HTML, section 4.6.7.6), in their order, at most 16
-// of up to 2048 bytes. documents are those of them that are of the type of RSL documents.
+// HeaderLicenses returns the URLs of terms of use in the Link fields of the answer for u: the
+// links with rel license (HTML, section 4.6.7.6), in their order, at most 16, each of at most
+// 2048 bytes. documents are those with the media type of RSL documents.
 func HeaderLicenses(values []string, u frontier.URL) (licenses, documents []frontier.URL) {
 	for _, value := range values {
 		for value != "" && len(licenses) < maxLicenses {

@@ -7,18 +7,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// LinkHeader reads the Link fields of the answer that u had (RFC 8288, section 3, in
-// the lenient way of appendix B.2): those that lead on, as link elements with the same
-// rel do, and with opts.Embeds those that the page is shown with. A link whose anchor
-// is another page is about that one, and left out. References are relative to u, whatever
-// base the document has. Of more than MaxLinks the rest is left out.
+// LinkHeader parses the Link fields of the answer for u (RFC 8288, section 3, leniently as in
+// appendix B.2). It returns the links that link elements with the same rel would be, and with
+// opts.Embeds those to embedded resources. A link whose anchor is another page belongs to
+// that page and is left out. References are relative to u, even if the document has another
+// base. At most MaxLinks are returned.
 func LinkHeader(values []string, u frontier.URL, opts Options) []Link {
 	return linkHeader(values, u, opts).Links
 }
 
-// AddHeader adds what the Link fields of the answer say that the document came with:
-// their links, before its own, as LinkHeader reads them, and what they name the canonical
-// URL (RFC 6596). Where the document names another one, none is.
+// AddHeader adds the Link fields of the document's answer: their links before the document's
+// own, as LinkHeader returns them, and the canonical URL (RFC 6596). If the document names a
+// different one, Canonical becomes zero.
 func (d *Document) AddHeader(values []string, u frontier.URL, opts Options) {
 	header := linkHeader(values, u, opts)
 	d.Links = append(header.Links, d.Links...)
@@ -58,15 +58,15 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	return c.document()
 }
 
-// linkValue is one link of a field; a parameter counts where it is first named.
+// A linkValue is one link of a field. The first of repeated parameters counts.
 type linkValue struct {
 	target, anchor *string
 	rel, lang      string
 	mediaType      string
-	version        bool // it says which one of the page it leads to
+	version        bool // it describes a version of the page
 }
 
-// about reports whether the link starts from the page itself, or a part of it.
+// about reports whether the link starts from the page itself or from a part of it.
 func (l linkValue) about(u frontier.URL) bool {
 	if l.anchor == nil {
 		return true
@@ -77,8 +77,8 @@ func (l linkValue) about(u frontier.URL) bool {
 
 const fieldBlanks = " \t"
 
-// nextLinkValue takes one link from the beginning of a field, and returns what is
-// behind its comma. What does not begin like a link is none.
+// nextLinkValue parses one link at the beginning of a field, and returns the rest after its
+// comma. l.target is nil if the field does not begin like a link.
 func nextLinkValue(s string) (l linkValue, rest string) {
 	s = strings.TrimLeft(s, fieldBlanks+",")
 	if strings.HasPrefix(s, "<") {
@@ -112,8 +112,8 @@ func nextLinkValue(s string) (l linkValue, rest string) {
 	return l, strings.TrimPrefix(s, ",")
 }
 
-// nextParameter takes what stands up to the next semicolon or comma that no quotes
-// hold (appendix B.3). A name with an asterisk is another one: rel* is no rel.
+// nextParameter parses one parameter, up to the next semicolon or comma outside of quotes
+// (appendix B.3). A name with an asterisk is another name: rel* is not rel.
 func nextParameter(s string) (name, value, rest string) {
 	s = strings.TrimLeft(s, fieldBlanks+";")
 	end := strings.IndexAny(s, fieldBlanks+"=;,")
@@ -135,8 +135,8 @@ func nextParameter(s string) (name, value, rest string) {
 	return name, strings.TrimRight(s[:end], fieldBlanks), s[end:]
 }
 
-// quotedString is the text in quotes that s begins with, and what is behind them
-// (appendix B.4).
+// quotedString returns the quoted text at the beginning of s, and the rest after it (appendix
+// B.4).
 func quotedString(s string) (text, rest string) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

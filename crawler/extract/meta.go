@@ -7,8 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// meta takes a meta element: what it tells robots, where it sends readers, and
-// what the Open Graph protocol has it say of the page.
+// meta handles a meta element: directives for robots, a refresh, and Open Graph properties.
 func (s *scanner) meta() {
 	if s.z.has(nameName) {
 		if name := s.z.value(nameName); name != "" {
@@ -27,8 +26,8 @@ func (s *scanner) meta() {
 	}
 }
 
-// openGraph takes a meta element with a property (The Open Graph protocol, Basic
-// Metadata and Structured Properties).
+// openGraph handles a meta element with a property (The Open Graph protocol, Basic Metadata
+// and Structured Properties).
 func (s *scanner) openGraph() {
 	switch strings.ToLower(strings.Trim(s.z.value(propertyName), blanks)) {
 	case "og:url":
@@ -44,9 +43,8 @@ func (s *scanner) openGraph() {
 	}
 }
 
-// anchored reports whether a reference in metadata is absolute, or begins with
-// a slash. Those that do not are seldom meant as references: www.example.org is
-// no page of the directory.
+// anchored reports whether a reference in metadata is absolute, or begins with a slash. Other
+// values are seldom meant as references: www.example.org is not a page of the directory.
 func anchored(raw string) bool {
 	raw = strings.TrimLeft(raw, blanks)
 	if strings.HasPrefix(raw, "/") {
@@ -56,8 +54,8 @@ func anchored(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// refreshURL is the URL of a meta refresh (HTML, section 4.2.5.3): behind a
-// number, a separator, and "url=" with optional quotes.
+// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3): after a number, a
+// separator, and "url=" with optional quotes.
 func refreshURL(content string) (string, bool) {
 	s := strings.TrimLeft(content, blanks)
 	rest := strings.TrimLeft(s, "0123456789.")

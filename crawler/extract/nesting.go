@@ -6,20 +6,20 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// traits are what the rules for tags in the body of a document (HTML, section
-// 13.2.6.4.7) ask about an element.
+// traits are the properties of an element that matter to the rules for tags in the body of a
+// document (HTML, section 13.2.6.4.7).
 type traits uint16
 
 const (
 	special   traits = 1 << iota
-	void             // has no content
-	raw              // its content is text
+	void             // without content
+	raw              // with text as content
 	closesP          // ends a paragraph
-	block            // its end tag closes what is open within it
-	formats          // is opened again where others end within it
+	block            // its end tag closes the open elements in it
+	formats          // is opened again if elements around it end
 	heading          // h1 to h6
-	tablePart        // stands in tables only
-	scope            // what is open outside of it is out of reach
+	tablePart        // occurs only in tables
+	scope            // tags in it do not affect elements around it
 	breaks           // ends SVG and MathML
 )
 
@@ -55,8 +55,8 @@ var traitsOf = func() map[atom.Atom]traits {
 	return m
 }()
 
-// find is the place of the innermost open element of HTML with that name, -1
-// if one that ends the search is met before.
+// find returns the index of the innermost open HTML element with that name, or -1 if it finds
+// an element that ends the search first.
 func (o *openElements) find(name elementName, ends func(element) bool) int {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		e := o.stack[i]
@@ -70,7 +70,8 @@ func (o *openElements) find(name elementName, ends func(element) bool) int {
 	return -1
 }
 
-// What ends a search (HTML, section 13.2.4.2): scopes, and special elements.
+// The functions below report whether an element ends a search (HTML, section 13.2.4.2):
+// scopes, and special elements.
 func endsScope(e element) bool {
 	if e.space != htmlSpace {
 		return e.special()
@@ -90,7 +91,8 @@ func endsTableScope(e element) bool {
 	return e.space == htmlSpace && (e.name == atom.Table || e.name == atom.Template)
 }
 
-// close closes the element at i, if there is one, and all within it.
+// close closes the element at index i and all elements in it. It does nothing for a negative
+// i.
 func (o *openElements) close(i int) {
 	if i >= 0 {
 		o.stack = o.stack[:i]
@@ -151,7 +153,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 	o.push(element{name: name}, z)
 }
 
-// closeItem closes an item of a list where the next one begins.
+// closeItem closes an item of a list if the next one begins.
 func (o *openElements) closeItem(name elementName) {
 	if name != atom.Li && name != atom.Dd && name != atom.Dt {
 		return
@@ -172,12 +174,12 @@ func (o *openElements) closeItem(name elementName) {
 	}
 }
 
-// openSelect is the place of a select element in scope, or -1.
+// openSelect returns the index of a select element in scope, or -1.
 func (o *openElements) openSelect() int {
 	return o.find(atom.Select, endsScope)
 }
 
-// closeOption closes an option, and a group, where the next one begins.
+// closeOption closes an option, or a group of options, if the next one begins.
 func (o *openElements) closeOption(name elementName) {
 	switch {
 	case name != atom.Option && name != atom.Optgroup && name != atom.Hr:
@@ -188,7 +190,7 @@ func (o *openElements) closeOption(name elementName) {
 	}
 }
 
-// closeImplied closes what needs no end tag of its own.
+// closeImplied closes the innermost elements that need no end tag.
 func (o *openElements) closeImplied(butGroup bool) {
 	for o.top().space == htmlSpace {
 		switch o.top().name {
@@ -204,7 +206,7 @@ func (o *openElements) closeImplied(butGroup bool) {
 	}
 }
 
-// closeTable closes a table in which another begins outside of its cells.
+// closeTable closes a table if another begins in it outside of its cells.
 func (o *openElements) closeTable() {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		if o.stack[i].space != htmlSpace {
@@ -221,7 +223,7 @@ func (o *openElements) closeTable() {
 	o.lost = !o.whole
 }
 
-// startTablePart opens a part of a table where it belongs.
+// startTablePart opens a part of a table, with the missing elements around it.
 func (o *openElements) startTablePart(name elementName, z *tokenizer) {
 	at := len(o.stack) - 1
 	for at >= 0 && !endsTableScope(o.stack[at]) {
@@ -290,7 +292,7 @@ func (o *openElements) endHTML(name elementName) {
 	}
 }
 
-// reaches reports whether a search for what is not there ends within the stack.
+// reaches reports whether a search for a missing element ends within the stack.
 func (o *openElements) reaches(ends func(element) bool) bool {
 	return o.whole || slices.ContainsFunc(o.stack, ends)
 }
@@ -308,8 +310,8 @@ func (o *openElements) endHeading() {
 	}
 }
 
-// endForm takes the form alone from the stack: what is open within it stays so,
-// but for what ends by itself.
+// endForm removes only the form from the stack: the elements in it stay open, except those
+// that need no end tag.
 func (o *openElements) endForm() {
 	o.form = false
 	at := o.find(atom.Form, endsScope)
@@ -320,7 +322,7 @@ func (o *openElements) endForm() {
 	o.stack = slices.Delete(o.stack, at, at+1)
 }
 
-// endsFormatting is where the list of formatting elements has a marker.
+// endsFormatting reports whether the list of formatting elements has a marker at e.
 func endsFormatting(e element) bool {
 	if e.space != htmlSpace {
 		return false
@@ -332,8 +334,8 @@ func endsFormatting(e element) bool {
 	return false
 }
 
-// adopt ends a formatting element: what it holds is closed, but for a block in
-// it and what that holds (the adoption agency of HTML, section 13.2.6.4.7).
+// adopt ends a formatting element. It closes the elements in it, except a block and the
+// elements in that (the adoption agency of HTML, section 13.2.6.4.7).
 func (o *openElements) adopt(name elementName) {
 	for range 8 {
 		at := o.find(name, endsScope)

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// markup reads start tags, and knows what they belong to.
+// A markup reads start tags and finds their namespaces.
 type markup struct {
 	z     tokenizer
 	open  openElements
-	space space // of the element that was read
+	space space // of the tag that was read
 }
 
 func newMarkup(body []byte, mediaType string, embeds bool) markup {
@@ -20,8 +20,8 @@ func newMarkup(body []byte, mediaType string, embeds bool) markup {
 	}
 }
 
-// next reads the next start tag, and reports whether there is one. Where the
-// stack of open elements is lost, there is none.
+// next reads the next start tag, and reports whether there is one. There is none if the stack
+// of open elements is lost.
 func (m *markup) next() bool {
 	for !m.open.lost {
 		switch m.z.next() {
@@ -47,42 +47,41 @@ func (m *markup) next() bool {
 	return false
 }
 
-// openElements is the stack of open elements (HTML, section 13.2.4.2), as far
-// as it takes to know which tags belong to SVG or MathML: there no element's
-// content is raw text, a slash closes, and only an SVG link is a link.
+// An openElements is the stack of open elements (HTML, section 13.2.4.2), as far as it is
+// needed to know which tags belong to SVG or MathML: there no element has raw text, a slash
+// closes an element, and only an SVG link is a link.
 //
-// Outside of SVG and MathML the stack is empty and costs nothing. Rarely an end
-// tag inside reaches out, as </div> in <div><svg></div>; what it closes depends
-// on what was opened before. Then the stack is lost, and the document has to be
-// read once more with whole set, which keeps everything that is open. Formatting
-// elements that HTML opens again, because they were not closed by their own end
-// tag, are not.
+// Outside of SVG and MathML the stack is empty and costs nothing. Rarely an end tag inside
+// closes elements outside, such as </div> in <div><svg></div>; which ones depends on the tags
+// before. Then the stack is lost, and the document has to be read once more with whole set,
+// which keeps all open elements. Formatting elements that HTML opens again, because their own
+// end tag is missing, are not opened again here.
 type openElements struct {
 	whole bool
 	lost  bool
 	xml   bool // a slash closes every element
 
 	stack     []element
-	beyond    int  // open elements that found no place in stack
-	templates int  // that are open below the stack
-	form      bool // one was begun and not ended: another cannot begin
+	beyond    int  // open elements beyond maxOpen
+	templates int  // open templates below the stack
+	form      bool // a form is open: another cannot begin
 }
 
-// maxOpen bounds the stack, and with it what one tag may cost. It is the depth
-// at which browsers stop nesting.
+// maxOpen is the most elements in the stack, which limits the cost of one tag. Browsers stop
+// nesting at that depth.
 const maxOpen = 512
 
 type element struct {
 	name  elementName
 	space space
-	html  bool // annotation-xml that holds HTML
+	html  bool // annotation-xml with HTML content
 }
 
-// elementName is the atom of a name in lower case; of others a hash that is no
-// atom.
+// An elementName is the atom of a name in lower case, or for other names a hash that is not
+// an atom.
 type elementName = atom.Atom
 
-// space is the namespace of an element.
+// A space is the namespace of an element.
 type space uint8
 
 const (
@@ -91,14 +90,13 @@ const (
 	mathSpace
 )
 
-// tracks reports whether tags that have no links matter to the stack.
+// tracks reports whether tags without links matter to the stack.
 func (o *openElements) tracks() bool { return o.whole || len(o.stack) > 0 }
 
-// foreign reports whether what is open innermost belongs to SVG or MathML.
+// foreign reports whether the innermost open element belongs to SVG or MathML.
 func (o *openElements) foreign() bool { return o.top().space != htmlSpace }
 
-// inTemplate reports whether a template is open: what it holds is no part of
-// the document.
+// inTemplate reports whether a template is open: its content is not a part of the document.
 func (o *openElements) inTemplate() bool {
 	return o.templates > 0 || o.find(atom.Template, func(element) bool { return false }) >= 0
 }
@@ -110,7 +108,7 @@ func (o *openElements) top() element {
 	return o.stack[len(o.stack)-1]
 }
 
-// start takes the start tag that z has read, and says what it belongs to.
+// start handles the start tag that z has read, and returns its namespace.
 func (o *openElements) start(z *tokenizer) space {
 	name := z.elementName()
 	top := o.top()
@@ -136,7 +134,7 @@ func (o *openElements) start(z *tokenizer) space {
 	return htmlSpace
 }
 
-// push opens an element, unless its tag closes it.
+// push opens an element, unless its tag also closes it.
 func (o *openElements) push(e element, z *tokenizer) {
 	switch {
 	case (e.space != htmlSpace || o.xml) && z.selfClosing():
@@ -147,8 +145,8 @@ func (o *openElements) push(e element, z *tokenizer) {
 	}
 }
 
-// reads reports whether a start tag within e is one of HTML (HTML, section
-// 13.2.6, the tree construction dispatcher).
+// reads reports whether a start tag within e is an HTML tag (HTML, section 13.2.6, the tree
+// construction dispatcher).
 func (e element) reads(name elementName) bool {
 	switch {
 	case e.space == htmlSpace, e.holdsHTML():
@@ -193,7 +191,7 @@ func holdsHTML(z *tokenizer) bool {
 	return strings.EqualFold(encoding, "text/html") || strings.EqualFold(encoding, "application/xhtml+xml")
 }
 
-// end takes the end tag that z has read.
+// end handles the end tag that z has read.
 func (o *openElements) end(z *tokenizer) {
 	name := z.elementName()
 	switch {
@@ -227,7 +225,7 @@ func (o *openElements) endForeign(name elementName) {
 	o.endHTML(name)
 }
 
-// elementName is the name of the tag that was read.
+// elementName returns the name of the tag that was read.
 func (z *tokenizer) elementName() elementName {
 	name := z.buf[z.name.start:z.name.end]
 	lower := make([]byte, 0, 32)
@@ -247,8 +245,8 @@ func (z *tokenizer) elementName() elementName {
 	return elementName(hash | 1<<31)
 }
 
-// attribute is the value of an attribute of the start tag that was read, as
-// written; nil if it has none of that name.
+// attribute returns the value of an attribute of the start tag that was read, as written, or
+// nil if it has none of that name.
 func (z *tokenizer) attribute(name string) []byte {
 	end := z.pos
 	defer func() { z.pos = end }()

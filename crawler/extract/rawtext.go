@@ -2,8 +2,8 @@ package extract
 
 import "bytes"
 
-// readRawText moves to the end tag of the element whose content is text, or to
-// the end, and returns the text.
+// readRawText moves to the end tag of the element with raw text, or to the end of the input,
+// and returns the text.
 func (z *tokenizer) readRawText() []byte {
 	start := z.pos
 	element := z.rawText
@@ -38,8 +38,8 @@ func (z *tokenizer) atEndTag(element string) bool {
 	return len(rest) > n && rest[1] == '/' && equalLower(rest[2:n], []byte(element)) && endsName[rest[n]]
 }
 
-// skipScript moves to the end tag of a script. Inside "<!--" and "-->" a script
-// element of its own may stand (HTML, sections 13.2.5.15 to 13.2.5.31).
+// skipScript moves to the end tag of a script. Between "<!--" and "-->" a script may contain
+// a script element (HTML, sections 13.2.5.15 to 13.2.5.31).
 func (z *tokenizer) skipScript() {
 	const element = "script"
 	for {
@@ -63,10 +63,10 @@ func (z *tokenizer) skipScript() {
 	}
 }
 
-// skipEscapedScript is skipScript behind "<!--". It returns true at the end
-// tag, and false where the escape ends.
+// skipEscapedScript is skipScript after "<!--". It returns true at the end tag, and false at
+// the end of the escape.
 func (z *tokenizer) skipEscapedScript(element string) bool {
-	dashes, inner := 2, false // how many stand before pos; inside a script in the script
+	dashes, inner := 2, false // the number of dashes before pos; in a script in the script
 	for z.pos < len(z.buf) {
 		c := z.buf[z.pos]
 		switch {

@@ -10,14 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Read reads a document of any kind that names links, in UTF-8 as Decode returns it:
-// HTML, SVG, style sheets, feeds, and sitemaps. What an index of sitemaps names is with
-// frontier.HopManifest, and the pages that a sitemap names are links. The media type
-// says which kind it is, and the root element what XML is; a feed that is sent as HTML
-// is one (MIME Sniffing, section 7.3). False means that it is of none of these kinds.
+// Read parses a document of any kind with links, in UTF-8 as Decode returns it: HTML, SVG,
+// style sheets, feeds, and sitemaps. The locations of a sitemap index have
+// frontier.HopManifest, and those of a sitemap are links. The kind is determined by the media
+// type, and for XML by the root element; a feed that is sent as HTML is read as a feed (MIME
+// Sniffing, section 7.3). Read returns false if the document is of none of these kinds.
 //
-// A sitemap may be of any type, plain text and gzip too, where opts.Sitemap asks for
-// one, with as many locations as sitemaps.org lets it name.
+// With opts.Sitemap a sitemap may have any media type, plain text and gzip included, and as
+// many locations as sitemaps.org permits.
 func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	if opts.Sitemap {
 		if d, ok := readSitemap(body, u, opts); ok {
@@ -51,8 +51,8 @@ func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document
 	return Document{}, false
 }
 
-// Reads reports whether documents of a media type may name links that opts ask for,
-// without a look at one.
+// Reads reports whether documents of a media type may have links for opts, judging by the
+// type alone.
 func Reads(mediaType string, opts Options) bool {
 	switch {
 	case opts.Sitemap, IsHTML(mediaType):
@@ -67,14 +67,14 @@ func isFeed(root string) bool { return root == "rss" || root == "feed" || root =
 
 func isSitemap(root string) bool { return root == "urlset" || root == "sitemapindex" }
 
-// maxRootName is how much is read of one, prefix included.
+// maxRootName is how many bytes are read of a root name, prefix included.
 const maxRootName = 64
 
-// rootNames are those that say what a document is.
+// rootNames are the root names that determine the kind of a document.
 var rootNames = []string{"html", "rss", "feed", "rdf", "svg", "urlset", "sitemapindex"}
 
-// rootName is which of rootNames the first element in a document has, whatever its
-// prefix; empty if none, or if something else comes before it.
+// rootName returns which of rootNames the first element of a document has, with any prefix.
+// It is empty if it has another name, or if text comes before it.
 func rootName(body []byte) string {
 	for {
 		body = bytes.TrimLeft(body, blanks)
@@ -108,7 +108,7 @@ func rootName(body []byte) string {
 	}
 }
 
-// readSitemap makes a document of a sitemap; false if it is none.
+// readSitemap returns the document of a sitemap, or false if it is not one.
 func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	c := newCollector(u, nil)
 	c.most, c.mostBytes = MaxSitemapURLs, maxSitemapLinkBytes
@@ -138,7 +138,7 @@ func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	return d, true
 }
 
-// entry takes a location and what stands beside it.
+// entry adds the links of an entry. It returns false if no more are accepted.
 func (c *collector) entry(e SitemapEntry, opts Options) bool {
 	hop := frontier.HopLink
 	if e.Index {

@@ -15,19 +15,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): how many
-// locations it names, its bytes once decompressed, and the characters that each
-// location has less than.
+// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): its locations, its
+// bytes after decompression, and the characters of a location, which must have fewer.
 const (
 	MaxSitemapURLs      = 50_000
 	MaxSitemapBytes     = 50 << 20
 	MaxSitemapURLLength = 2_048
 )
 
-// maxSitemapLinkBytes is what the locations of one sitemap have in a Document.
+// maxSitemapLinkBytes is the most bytes that the locations of one sitemap have in a Document.
 const maxSitemapLinkBytes = 8 << 20
 
-// maxExtras is how many alternates, and how many embeds, one entry has at most.
+// maxExtras is the most alternates, and the most embeds, of one entry.
 const maxExtras = 1_000
 
 // Errors that a *SitemapError wraps.
@@ -38,11 +37,11 @@ var (
 	ErrSitemapURLLength = fmt.Errorf("locations of %d or more characters were left out: shorten them", MaxSitemapURLLength)
 )
 
-// A SitemapError says why not all of a sitemap was read.
+// A SitemapError says why a sitemap was not read completely.
 type SitemapError struct {
 	URL     frontier.URL // of the sitemap
-	Entries int          // that came before
-	Err     error        // one of those above, or what the reader or gzip returned; io.ErrUnexpectedEOF: it is cut
+	Entries int          // before the error
+	Err     error        // one of the errors above, or of the reader or gzip; io.ErrUnexpectedEOF: the sitemap is cut
 }
 
 func (e *SitemapError) Error() string {
@@ -51,30 +50,30 @@ func (e *SitemapError) Error() string {
 
 func (e *SitemapError) Unwrap() error { return e.Err }
 
-// A SitemapEntry is what a sitemap says of one location. Of alternates and of embeds
-// the first 1,000 are taken.
+// A SitemapEntry is the entry of a sitemap for one location. It has at most the first 1,000
+// alternates and embeds each.
 type SitemapEntry struct {
 	URL        frontier.URL
-	Index      bool      // it is another sitemap
-	LastMod    time.Time // zero where nothing is said that can be read
+	Index      bool      // the location is another sitemap
+	LastMod    time.Time // zero if missing or malformed
 	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or empty
-	Priority   float64   // from 0 to 1; 0.5 where nothing is said that can be read
+	Priority   float64   // from 0 to 1; 0.5 if missing or malformed
 	Alternates []Link    // xhtml:link: the page in other languages (Link.Lang), or for other devices
 	Embeds     []Link    // its images, and the files, players and thumbnails of its videos
 
 	where string
 }
 
-// Sitemap reads the sitemap that r sends, which was fetched from u: in XML, as text
-// with one URL a line, or RSS and Atom, whose items count (sitemaps.org, "Other
-// Sitemap formats"); compressed with gzip or not, which its first bytes tell, and in
-// the encoding that its byte order mark or XML declaration names, else in UTF-8.
+// Sitemap parses the sitemap in r, which was fetched from u: XML, text with one URL on each
+// line, or RSS and Atom, whose items are the locations (sitemaps.org, "Other Sitemap
+// formats"). It may be compressed with gzip, which its first bytes show. Its encoding is that
+// of its byte order mark or XML declaration, otherwise UTF-8.
 //
-// Entries come in their order, while r is read. An error is the last thing that is
-// yielded, a *SitemapError; what was taken before it holds. A date or a priority that
-// cannot be read is no error, nor is a location that is not crawled: it is left out.
-// Locations may lie anywhere: that a sitemap speaks for what is below its own
-// directory alone, unless a robots.txt names it, is for the caller to judge.
+// Entries are yielded in their order while r is read. If there is an error, it is the last
+// value yielded, a *SitemapError; the entries before it are valid. A malformed date or
+// priority is not an error, nor is a location that cannot be crawled: it is left out.
+// Locations may be anywhere: the caller must check whether the sitemap may list them. By the
+// protocol it may only list URLs below its own directory, unless a robots.txt names it.
 func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
 	return func(yield func(SitemapEntry, error) bool) {
 		s := sitemap{u: u, yield: yield}
@@ -87,25 +86,25 @@ func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
 	}
 }
 
-// sitemap is one that is read.
+// A sitemap is a sitemap that is being read.
 type sitemap struct {
 	u       frontier.URL
 	x       *xmlScanner
 	yield   func(SitemapEntry, error) bool
 	count   int
 	stopped bool
-	long    bool // a location was
+	long    bool // a location was too long
 
 	entry SitemapEntry
 	begun bool
-	index bool   // the root says that all are sitemaps
-	feed  bool   // it is RSS or Atom, where locations may be relative
-	root  string // its name
-	in    string // the extension whose elements come: "image", "video", "news"
-	of    string // the element whose text is heard
+	index bool   // it is a sitemap index
+	feed  bool   // it is RSS or Atom, with relative locations
+	root  string // name of the root element
+	in    string // the current extension: "image", "video", "news"
+	of    string // the element whose text is collected
 }
 
-// read takes what is in UTF-8.
+// read parses a sitemap in UTF-8.
 func (s *sitemap) read(in *bufio.Reader) {
 	var err error
 	switch firstByte(in) {
@@ -127,7 +126,8 @@ func (s *sitemap) read(in *bufio.Reader) {
 	}
 }
 
-// firstByte moves to the first that is no blank; 0 if there is none.
+// firstByte moves to the first byte that is not white space and returns it, or 0 if there is
+// none.
 func firstByte(in *bufio.Reader) byte {
 	for {
 		head, err := in.Peek(1)
@@ -148,7 +148,7 @@ func (s *sitemap) fail(err error) {
 	}
 }
 
-// lines reads a list of URLs. A line that is none counts for nothing, but one must be.
+// lines reads a list of URLs. It ignores lines that are not URLs, but at least one must be.
 func (s *sitemap) lines(in *bufio.Reader) error {
 	for !s.stopped {
 		line, err := in.ReadSlice('\n')
@@ -179,7 +179,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 	return nil
 }
 
-// xml reads the document by its root.
+// xml reads a document in XML, whose root decides its kind.
 func (s *sitemap) xml(in *bufio.Reader) error {
 	s.x = newXMLScanner(in, s.u)
 	if s.x.next() != xmlStart {
@@ -216,7 +216,7 @@ func (s *sitemap) xml(in *bufio.Reader) error {
 	return nil
 }
 
-// tag takes a tag of a sitemap in XML.
+// tag handles a tag of a sitemap in XML.
 func (s *sitemap) tag(token xmlToken) {
 	name := s.x.name
 	switch name {
@@ -251,7 +251,7 @@ func (s *sitemap) tag(token xmlToken) {
 	}
 }
 
-// feedTag takes a tag of RSS or Atom.
+// feedTag handles a tag of RSS or Atom.
 func (s *sitemap) feedTag(token xmlToken) {
 	name := s.x.name
 	switch name {
@@ -288,7 +288,7 @@ func (s *sitemap) listen(name string) {
 	s.x.listen()
 }
 
-// hear takes the text of the element that was listened to.
+// hear handles the text of the element that was collected.
 func (s *sitemap) hear() {
 	if s.of == "" {
 		return
@@ -301,7 +301,7 @@ func (s *sitemap) hear() {
 		return
 	}
 	if s.x.eof {
-		return // it may go on
+		return // the text may be cut
 	}
 	e := &s.entry
 	switch of {
@@ -333,7 +333,7 @@ func (s *sitemap) hear() {
 	}
 }
 
-// locate says where the entry is, if nothing did before.
+// locate sets the location of the entry, unless it has one.
 func (s *sitemap) locate(raw, where string) {
 	if !s.entry.URL.IsZero() || raw == "" || !s.short(raw) {
 		return
@@ -343,8 +343,8 @@ func (s *sitemap) locate(raw, where string) {
 	}
 }
 
-// resolve reads a location. Against the protocol it may be relative, if it begins with
-// a slash: what does not is as often a word.
+// resolve parses a location. Contrary to the protocol it may be relative if it begins with a
+// slash: other values are as often just a word.
 func (s *sitemap) resolve(raw string) (frontier.URL, error) {
 	if s.feed || strings.HasPrefix(raw, "/") {
 		return s.x.base().Resolve(raw)
@@ -360,7 +360,7 @@ func (s *sitemap) short(raw string) bool {
 	return false
 }
 
-// more adds what an entry has beside its location.
+// more adds an alternate or an embed to an entry.
 func (s *sitemap) more(to *[]Link, raw string, l Link) {
 	if !s.begun || raw == "" || len(*to) == maxExtras || !s.short(raw) {
 		return
@@ -376,7 +376,7 @@ func (s *sitemap) begin(index bool) {
 	s.entry = SitemapEntry{Index: index, Priority: 0.5}
 }
 
-// finish yields the entry that was read, if it is somewhere.
+// finish yields the entry that was read, if it has a location.
 func (s *sitemap) finish() {
 	begun := s.begun
 	s.begun, s.in = false, ""
@@ -391,8 +391,8 @@ func (s *sitemap) finish() {
 	s.stopped = !s.yield(s.entry, nil)
 }
 
-// parseDate reads the forms of the W3C note "Date and Time Formats", those of RSS (RFC
-// 822, section 5), and what is written in their place; zero if it is none.
+// parseDate parses the forms of the W3C note "Date and Time Formats", those of RSS (RFC 822,
+// section 5), and common variants. It returns the zero time for other texts.
 func parseDate(raw string) time.Time {
 	text := strings.ToUpper(raw)
 	if day, hours, ok := strings.Cut(text, " "); ok {

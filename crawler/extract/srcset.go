@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// imageCandidates are the URLs of a srcset attribute (HTML, section 4.8.4.2.1):
-// a list with commas, each behind blanks and before its descriptors. A URL may
-// hold commas, but not end with one.
+// imageCandidates returns the URLs of a srcset attribute (HTML, section 4.8.4.2.1): a list
+// with commas, where descriptors may follow each URL. A URL may contain commas, but not end
+// with one.
 func imageCandidates(list string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -33,8 +33,8 @@ func imageCandidates(list string) iter.Seq[string] {
 	}
 }
 
-// behindDescriptors is what follows the comma that ends a candidate; there may
-// be others in parentheses.
+// behindDescriptors returns the rest after the comma that ends a candidate; commas in
+// parentheses do not end it.
 func behindDescriptors(list string) string {
 	inside := false
 	for i := range len(list) {

@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// styleSheet takes the text of the style element whose tag was read. One of
-// another type than CSS is none (HTML, section 4.2.6).
+// styleSheet adds the references in the text of the style element whose tag was read, unless
+// its type is not CSS (HTML, section 4.2.6).
 func (s *scanner) styleSheet(css string) {
 	if kind := s.z.value(typeName); kind != "" && !strings.EqualFold(kind, "text/css") {
 		return
@@ -24,8 +24,8 @@ func (s *scanner) styleSheet(css string) {
 	}
 }
 
-// styleAttribute takes the style of the tag that was read. It holds declarations
-// and no rules (CSS Style Attributes, section 3), and what they refer to is in
+// styleAttribute adds the references in the style of the tag that was read. It has
+// declarations and no rules (CSS Style Attributes, section 3), so that all references are in
 // parentheses.
 func (s *scanner) styleAttribute() {
 	if !s.z.has(styleName) || !bytes.ContainsAny(s.z.raw(styleName), "(&") {
@@ -45,8 +45,8 @@ func (s *scanner) styleAttribute() {
 	}
 }
 
-// presentation takes the attributes of SVG that are properties of CSS and may name
-// another document (SVG 2, section 6.6).
+// presentation adds the references in attributes of SVG that are properties of CSS and can
+// name another document (SVG 2, section 6.6).
 func (s *scanner) presentation() {
 	if bytes.IndexByte(s.z.buf[s.z.attrs:s.z.pos], '(') < 0 {
 		return
@@ -60,8 +60,8 @@ func (s *scanner) presentation() {
 	}
 }
 
-// styleInstructions takes the style sheets that processing instructions before the
-// first element name (Associating Style Sheets with XML documents, section 4).
+// styleInstructions adds the style sheets in processing instructions before the first element
+// (Associating Style Sheets with XML documents, section 4).
 func (s *scanner) styleInstructions() {
 	const instruction = "<?xml-stylesheet"
 	for rest := s.z.buf; ; {
@@ -81,7 +81,7 @@ func (s *scanner) styleInstructions() {
 		}
 		rest = behind
 		if data, ok := bytes.CutPrefix(markup, []byte(instruction)); ok && len(data) > 0 && blank(data[0]) {
-			// Its data is written as attributes are.
+			// The data has the form of attributes.
 			z := tokenizer{buf: append(bytes.Clone(data), '>')}
 			z.pos = len(z.buf)
 			if raw := decodeValue(z.attribute("href")); raw != "" && raw[0] != '#' && !s.add("xml-stylesheet/href", frontier.HopEmbed, raw) {
@@ -91,8 +91,8 @@ func (s *scanner) styleInstructions() {
 	}
 }
 
-// foreignText is the text behind the tag that was read, in SVG, where it is markup:
-// up to the first tag or comment.
+// foreignText returns the text after a tag of SVG, where it is markup, up to the first tag or
+// comment.
 func (z *tokenizer) foreignText() string {
 	const cdata = "<![CDATA["
 	var text strings.Builder

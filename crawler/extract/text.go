@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of the text of a link, and of the markup that it is looked for in.
+// Limits of the text of a link, and of the markup that is searched for it, in bytes.
 const (
 	maxText       = 256
 	maxTextMarkup = 16 << 10
 )
 
-// keepText keeps the text of the a or area element whose tag was read: what readers see of the link, which for images is their alt. It ends
-// with the element, or where the next link begins.
+// keepText keeps the text of the a or area element whose tag was read: the visible text of
+// the link, and the alt of images. It ends with the element, or at the next link.
 func (s *scanner) keepText() {
 	var t foldedText
 	if s.z.tag == areaTag {
@@ -27,22 +27,22 @@ func (s *scanner) keepText() {
 	s.said = append(s.said, t.cut()...)
 }
 
-// foldedText is text in which any blanks are one, with none at its ends.
+// A foldedText is text with any white space folded into one space, and none at its ends.
 type foldedText struct {
 	text  []byte
-	blank bool // comes before what is added next
+	blank bool // a space comes before the next text
 }
 
-// read adds what stands behind the tag that z, a copy of the scanner's, has
-// read. In SVG no element's content is raw text.
+// read adds the text after the tag that z, a copy of the scanner's tokenizer, has read. In
+// SVG no element has raw text.
 func (t *foldedText) read(z tokenizer, foreign bool) {
 	z.buf = z.buf[:min(len(z.buf), z.pos+maxTextMarkup)]
-	z.buf = bytes.TrimRight(z.buf, "<") // it may begin a tag that is not seen
+	z.buf = bytes.TrimRight(z.buf, "<") // it may begin a tag that is cut off
 	svg := 0
 	if foreign {
 		svg = 1
 	}
-	hidden := false // the text is a style sheet or a script
+	hidden := false // in a style sheet or a script
 	for len(t.text) <= maxText {
 		from := z.pos
 		at := z.nextMarkup()
@@ -73,8 +73,8 @@ func (t *foldedText) read(z tokenizer, foreign bool) {
 	}
 }
 
-// nextMarkup moves behind the next "<" that is not text, and returns where it
-// stands; the length of the input, which does not end with one, if none does.
+// nextMarkup moves past the next "<" that begins markup and returns its offset, or the length
+// of the input if there is none. The input must not end with "<".
 func (z *tokenizer) nextMarkup() int {
 	for {
 		i := bytes.IndexByte(z.buf[z.pos:], '<')
@@ -89,8 +89,7 @@ func (z *tokenizer) nextMarkup() int {
 	}
 }
 
-// breaksLine reports whether what stands before and behind a tag are words of
-// their own.
+// breaksLine reports whether a tag separates the words before and after it.
 func breaksLine(name elementName) bool {
 	return name == atom.Br || name == atom.Table || traitsOf[name]&(closesP|tablePart) != 0
 }
@@ -115,7 +114,7 @@ func (t *foldedText) add(text string) {
 	}
 }
 
-// cut is the text up to its bound, whole characters of it.
+// cut returns the text up to its limit, without a partial character.
 func (t *foldedText) cut() []byte {
 	if len(t.text) <= maxText {
 		return t.text

@@ -2,29 +2,28 @@ package extract
 
 import "bytes"
 
-// A tokenizer finds the tags of an HTML document. It knows the states of HTML,
-// section 13.2.5, that decide where a tag begins and ends; everything between
-// tags it jumps over. A tag that is not complete
-// at the end of the input is no tag.
+// A tokenizer finds the tags of an HTML document. It implements the states of HTML, section
+// 13.2.5, that decide where a tag begins and ends, and skips everything between tags. A tag
+// that is incomplete at the end of the input is not a tag.
 type tokenizer struct {
 	buf []byte
-	pos int // of the first byte that was not read
+	pos int // offset of the first byte that was not read
 
-	// rawText is the element whose text holds no tags and comes next; empty
-	// if none does. The scanner clears it where the element is of SVG or XML.
+	// rawText is the element with raw text whose text comes next; empty if none. The scanner
+	// clears it for elements of SVG and for empty elements of XML.
 	rawText string
-	cdata   bool // CDATA sections may come, as in SVG and MathML
-	embeds  bool // what a document is shown with matters, too: that may stand in any tag
+	cdata   bool // CDATA sections are possible, as in SVG and MathML
+	embeds  bool // embedded resources matter, too, which any tag can have
 
-	// The tag that was read. Attributes are read of those that matter only.
+	// The tag that was read. Only attributes that matter are kept.
 	tag    tag
 	name   value
-	attrs  int // where its attributes begin
+	attrs  int // offset of its attributes
 	set    uint32
 	values [nameCount]value
 }
 
-// value is where a name, or the value of an attribute, stands as written.
+// A value is the position of a name, or of the value of an attribute as written.
 type value struct{ start, end int }
 
 type tokenKind uint8
@@ -37,7 +36,7 @@ const (
 
 type tag uint8
 
-// The tags that matter: those with links, and those whose content is no markup.
+// The tags that matter: those with links, and those with raw text.
 const (
 	otherTag tag = iota
 	aTag
@@ -57,14 +56,14 @@ const (
 	metaTag
 	objectTag
 	qTag
-	rawTag // textarea and its like
+	rawTag // textarea and similar elements
 	scriptTag
 	styleTag
 	svgTag
 	templateTag
 	titleTag
 
-	// Those that need not be looked into where embeds are not wanted.
+	// Tags that matter only if embeds is set.
 	audioTag
 	feImageTag
 	inputTag
@@ -82,7 +81,7 @@ const (
 	tagCount
 )
 
-// name is that of an attribute that matters.
+// A name is an attribute that matters.
 type name uint8
 
 const (
@@ -110,7 +109,7 @@ const (
 	altName
 	srcdocName
 
-	// Where scripts find what they load late.
+	// Attributes from which scripts load resources late.
 	dataSrcName
 	dataSrcsetName
 	dataOriginalName
@@ -122,7 +121,7 @@ const (
 	nameCount
 )
 
-// next moves behind the next tag. Comments and declarations count for nothing.
+// next moves past the next tag. It skips comments and declarations.
 func (z *tokenizer) next() tokenKind {
 	if z.rawText != "" {
 		z.readRawText()
@@ -139,7 +138,7 @@ func (z *tokenizer) next() tokenKind {
 	}
 }
 
-// readMarkup moves behind what a "<" begins, and reports whether it is a tag.
+// readMarkup moves past the markup that a "<" begins, and reports whether it is a tag.
 func (z *tokenizer) readMarkup() (kind tokenKind, ok bool) {
 	if z.pos == len(z.buf) {
 		return endOfInput, false
@@ -167,7 +166,7 @@ func (z *tokenizer) end() tokenKind {
 	return endOfInput
 }
 
-// skipPast moves behind the next c, or to the end.
+// skipPast moves past the next c, or to the end.
 func (z *tokenizer) skipPast(c byte) {
 	if i := bytes.IndexByte(z.buf[z.pos:], c); i >= 0 {
 		z.pos += i + 1
@@ -176,8 +175,7 @@ func (z *tokenizer) skipPast(c byte) {
 	}
 }
 
-// skipDeclaration moves behind a comment, a document type, or what is neither
-// and ends like one.
+// skipDeclaration moves past a comment, a document type, or a malformed declaration.
 func (z *tokenizer) skipDeclaration() {
 	const cdata = "[CDATA["
 	if z.cdata && bytes.HasPrefix(z.buf[z.pos:], []byte(cdata)) {
@@ -239,9 +237,8 @@ func (z *tokenizer) readStartTag() tokenKind {
 	return startTag
 }
 
-// readName reads the name of a tag; raw is set if the element's content is
-// text. What is for readers without scripts (noscript) and frames (noframes) is
-// for us.
+// readName reads the name of a tag; raw is set if the element has raw text. The elements
+// noscript and noframes have none, since this reader has neither scripts nor frames.
 func (z *tokenizer) readName() (t tag, raw string) {
 	start := z.pos
 	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
@@ -254,7 +251,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return otherTag, ""
 	}
 	for i, c := range z.buf[start:z.pos] {
-		lower[i] = c | 0x20 // there are letters only in the names that matter
+		lower[i] = c | 0x20 // the names that matter have only letters
 	}
 	switch string(lower[:n]) {
 	case "a":
@@ -341,7 +338,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	return otherTag, ""
 }
 
-// skipAttributes moves behind the end of a tag; it reports whether there is one.
+// skipAttributes moves past the end of a tag; it reports whether there is one.
 func (z *tokenizer) skipAttributes() bool {
 	for z.pos < len(z.buf) {
 		if z.buf[z.pos] == '>' {
@@ -354,8 +351,8 @@ func (z *tokenizer) skipAttributes() bool {
 	return false
 }
 
-// readAttributes is skipAttributes that keeps what matters. Of attributes with
-// the same name the first counts.
+// readAttributes is skipAttributes that keeps the attributes that matter. The first of
+// repeated attributes counts.
 func (z *tokenizer) readAttributes() bool {
 	z.set = 0
 	for z.pos < len(z.buf) {
@@ -453,12 +450,13 @@ func nameOf(key []byte) name {
 	return nameCount
 }
 
-// readAttribute reads an attribute, or a slash, which is one without a name.
+// readAttribute reads an attribute, or a slash, which is returned as an attribute without a
+// name.
 func (z *tokenizer) readAttribute() (key []byte, v value, quoted bool) {
 	buf, i := z.buf, z.pos
 	start := i
 	if buf[i] == '=' {
-		i++ // belongs to the name where it comes first
+		i++ // belongs to the name at its start
 	}
 	for i < len(buf) && !endsKey[buf[i]] {
 		i++
@@ -509,7 +507,7 @@ func (z *tokenizer) skipBlanks() {
 // has reports whether the tag has an attribute.
 func (z *tokenizer) has(n name) bool { return z.set&(1<<n) != 0 }
 
-// raw is the value of an attribute as written.
+// raw returns the value of an attribute as written, or nil if there is none.
 func (z *tokenizer) raw(n name) []byte {
 	if !z.has(n) {
 		return nil
@@ -518,18 +516,18 @@ func (z *tokenizer) raw(n name) []byte {
 	return z.buf[v.start:v.end]
 }
 
-// value is the value of an attribute; empty if there is none.
+// value returns the decoded value of an attribute, or "" if there is none.
 func (z *tokenizer) value(n name) string { return decodeValue(z.raw(n)) }
 
-// selfClosing reports whether the start tag that was read ends with a slash that
-// is no part of a value.
+// selfClosing reports whether the start tag that was read ends with a slash that is not part
+// of a value.
 func (z *tokenizer) selfClosing() bool {
 	end := z.pos
 	if z.buf[end-2] != '/' {
 		return false
 	}
 	defer func() { z.pos = end }()
-	value := 0 // where the last one ends that stood without quotes
+	value := 0 // end of the last value if it has no quotes
 	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
 		value = 0
 		if _, v, quoted := z.readAttribute(); !quoted {

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// TextDigest is the SHA-256 of what readers see of a page, as "sha256:" and hexadecimal
-// digits: two pages that say the same have the same digest, whatever their markup, their
-// addresses and their scripts are. body is UTF-8.
+// TextDigest returns the SHA-256 of the visible text of a page, as "sha256:" and hexadecimal
+// digits: two pages with the same text have the same digest, even if their markup, addresses
+// and scripts differ. body is UTF-8.
 //
-// Of HTML it is the text of the elements, its references read, any blanks one, and none at
-// the ends. Script, style, title, template, noscript, noframes, iframe and noembed elements
-// do not count, nor do comments, attributes and the style that hides something: no style is
-// computed. Text on both sides of a line break, or of an element that begins a line, are
-// words of their own. Of plain text it is the text with its blanks folded so, and of any
+// For HTML it covers the text of the elements, with decoded references, any white space
+// folded into one space, and none at the ends. It leaves out script, style, title, template,
+// noscript, noframes, iframe and noembed elements, comments and attributes. Text that a style
+// hides is included: no style is computed. A line break, or an element that begins a line,
+// separates words. For plain text it covers the text with folded white space, and for any
 // other media type the body itself.
 func TextDigest(body []byte, mediaType string) string {
 	t := visibleText{sum: sha256.New()}
@@ -35,21 +35,21 @@ func TextDigest(body []byte, mediaType string) string {
 	return "sha256:" + hex.EncodeToString(t.sum.Sum(nil))
 }
 
-// visibleText is text in which any blanks are one, on its way into a sum.
+// A visibleText computes the digest of text with any white space folded into one space.
 type visibleText struct {
 	sum   hash.Hash
 	buf   []byte
 	any   bool // something was written
-	blank bool // comes before what is added next
+	blank bool // a space comes before the next text
 }
 
-// unseen are the elements whose content is markup that readers do not see.
+// unseen reports whether the content of an element is markup that is not visible.
 func unseen(name elementName) bool {
 	return name == atom.Template || name == atom.Noscript || name == atom.Noframes
 }
 
-// unseenText reports whether readers see nothing of the text of an element: of the others
-// (textarea, xmp, plaintext) they do.
+// unseenText reports whether the raw text of an element is not visible. That of textarea, xmp
+// and plaintext is.
 func unseenText(name elementName) bool {
 	switch name {
 	case atom.Script, atom.Style, atom.Title, atom.Iframe, atom.Noembed:
@@ -58,12 +58,12 @@ func unseenText(name elementName) bool {
 	return false
 }
 
-// read adds what readers see of a document.
+// read adds the visible text of a document.
 func (t *visibleText) read(body []byte) {
-	z := tokenizer{buf: bytes.TrimRight(body, "<")} // a last "<" may begin a tag that is not seen
+	z := tokenizer{buf: bytes.TrimRight(body, "<")} // a last "<" may begin a tag that is cut off
 	svg := 0
-	var hidden elementName // the element that hides what comes
-	depth := 0             // how many of that name are open
+	var hidden elementName // the open element that is not visible
+	depth := 0             // open elements of that name
 	for z.pos < len(z.buf) {
 		from := z.pos
 		at := z.nextMarkup()
@@ -95,7 +95,7 @@ func (t *visibleText) read(body []byte) {
 		case kind == startTag && (unseen(name) || svg > 0 && unseenText(name)) && !z.selfClosed(svg > 0):
 			hidden, depth = name, 1
 		}
-		if svg > 0 { // there no element's content is raw text
+		if svg > 0 { // no element has raw text there
 			z.rawText = ""
 		}
 		if text := z.readRawText(); hidden == 0 && len(text) > 0 && !unseenText(name) {
@@ -105,7 +105,7 @@ func (t *visibleText) read(body []byte) {
 	t.flush()
 }
 
-// selfClosed reports whether a start tag is the whole element, which in HTML none is.
+// selfClosed reports whether a start tag is the whole element, which is never so in HTML.
 func (z *tokenizer) selfClosed(foreign bool) bool { return foreign && z.selfClosing() }
 
 // add adds a piece of text.
@@ -131,8 +131,8 @@ func (t *visibleText) add(text string) {
 	}
 }
 
-// blankAt is how many bytes a blank has that is at i; 0: there is none, nor within a
-// character.
+// blankAt returns the length of the white space character at i in bytes, or 0 if there is
+// none. It is 0 within a character.
 func blankAt(text string, i int) int {
 	switch c := text[i]; {
 	case c == ' ' || '\t' <= c && c <= '\r':

@@ -11,41 +11,41 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An xmlScanner finds the tags of a document in XML, and the text of some of its
-// elements, in bounded memory. It is lenient, because the documents that matter here
-// are written by hand and by string concatenation: there is nothing that it refuses,
-// names count in any case, an ampersand that begins no reference is one, and a
-// document need not be balanced. It declares no entities, and opens none.
+// An xmlScanner finds the tags of a document in XML, and the text of some of its elements, in
+// bounded memory. It is lenient, because these documents are often written by hand or by
+// string concatenation: it refuses nothing, compares names without regard to case, reads an
+// ampersand that begins no reference as such, and accepts unbalanced documents. It declares
+// no entities, and opens none.
 type xmlScanner struct {
 	r     *bufio.Reader
-	err   error // that the reader returned, but for io.EOF
+	err   error // error of the reader, except io.EOF
 	eof   bool
-	run   []byte // text that was not decoded
-	text  []byte // of the elements since listen
+	run   []byte // text before decoding
+	text  []byte // of the elements since the call of listen
 	hears bool
-	long  bool // text was longer than is kept
+	long  bool // text was longer than the limit
 	tag   []byte
 
 	// The tag that was read.
 	prefix, name string // in lower case
 	attrs        []xmlAttr
-	ended        bool // its end comes next: <x/>
-	again        bool // this end comes again
+	ended        bool // the tag is <x/>, its end comes next
+	again        bool // next returns the same end again
 
-	depth int // of the elements that are open
+	depth int // number of open elements
 	bases []xmlBase
 }
 
 type xmlAttr struct{ prefix, name, value string }
 
-// xmlBase is the base of what stands below an element with xml:base.
+// An xmlBase is the base for an element with xml:base and the elements in it.
 type xmlBase struct {
 	depth int
 	url   frontier.URL
 }
 
-// Bounds of what is kept of one text, one tag, and of bases inside others. The
-// longest URL fits, escaped.
+// Limits of one text and of one tag in bytes, and of nested bases. The longest URL fits, even
+// if it is escaped.
 const (
 	maxXMLText  = 8 * frontier.MaxURL
 	maxXMLBases = 64
@@ -59,12 +59,13 @@ const (
 	xmlEnd
 )
 
-// newXMLScanner reads a document in UTF-8 whose references are relative to base.
+// newXMLScanner returns a scanner of a document in UTF-8 whose references are relative to
+// base.
 func newXMLScanner(r io.Reader, base frontier.URL) *xmlScanner {
 	return &xmlScanner{r: bufio.NewReaderSize(r, bufferSize), bases: []xmlBase{{url: base}}}
 }
 
-// next moves behind the next tag.
+// next moves past the next tag.
 func (x *xmlScanner) next() xmlToken {
 	if x.ended {
 		x.ended = false
@@ -112,19 +113,19 @@ func (x *xmlScanner) next() xmlToken {
 
 func startsXMLName(c byte) bool { return letter(c) || c == '_' || c == ':' || c >= 0x80 }
 
-// listen keeps the text from here on.
+// listen starts to collect text.
 func (x *xmlScanner) listen() {
 	x.text, x.hears, x.long = x.text[:0], true, false
 }
 
-// heard is the text since listen, without blanks around it; false if there was more
-// than is kept.
+// heard returns the text since listen, without white space around it, or false if it was
+// longer than the limit.
 func (x *xmlScanner) heard() (string, bool) {
 	x.hears = false
 	return strings.Trim(string(x.text), blanks), !x.long
 }
 
-// readText moves behind the next '<'.
+// readText moves past the next '<'.
 func (x *xmlScanner) readText() {
 	for {
 		part, err := x.r.ReadSlice('<')
@@ -143,8 +144,8 @@ func (x *xmlScanner) readText() {
 	x.flush(true)
 }
 
-// flush takes the run of text, whose references count if it is not from a CDATA
-// section.
+// flush adds the run to the text. references says that it has references to decode, which a
+// CDATA section does not.
 func (x *xmlScanner) flush(references bool) {
 	if x.hears && len(x.run) > 0 {
 		if references {
@@ -156,7 +157,7 @@ func (x *xmlScanner) flush(references bool) {
 	x.run = x.run[:0]
 }
 
-// keep appends to the run of text.
+// keep appends to the run.
 func (x *xmlScanner) keep(part ...byte) {
 	if !x.hears || len(part) == 0 {
 		return
@@ -175,7 +176,7 @@ func (x *xmlScanner) stop(err error) {
 	}
 }
 
-// readByte is the next byte; false at the end.
+// readByte returns the next byte, or false at the end.
 func (x *xmlScanner) readByte() (byte, bool) {
 	c, err := x.r.ReadByte()
 	if err != nil {
@@ -185,7 +186,7 @@ func (x *xmlScanner) readByte() (byte, bool) {
 	return c, true
 }
 
-// skipPast moves behind end; what stands before it is kept, if it is text.
+// skipPast moves past end. If text is set, it keeps the bytes before end as text.
 func (x *xmlScanner) skipPast(end string, text bool) {
 	var last uint32
 	var want uint32
@@ -208,8 +209,8 @@ func (x *xmlScanner) skipPast(end string, text bool) {
 	}
 }
 
-// skipDoctype moves behind a declaration, which may hold others in brackets. None
-// counts: what an entity is declared as is never put in its place.
+// skipDoctype moves past a declaration, which may contain others in brackets. It ignores
+// them: entities are never replaced.
 func (x *xmlScanner) skipDoctype() {
 	inside, closed := false, false
 	for {
@@ -225,11 +226,11 @@ func (x *xmlScanner) skipDoctype() {
 	}
 }
 
-// readTag reads what stands between the brackets of a tag. A tag that is not
-// complete at the end of the input is none.
+// readTag reads a tag up to its closing bracket. It returns false if the tag is incomplete at
+// the end of the input.
 func (x *xmlScanner) readTag() bool {
 	x.tag = x.tag[:0]
-	quote, last := byte(0), byte(0) // the last that is no blank
+	quote, last := byte(0), byte(0) // the last byte that is not white space
 	for {
 		c, ok := x.readByte()
 		switch {
@@ -255,7 +256,7 @@ func (x *xmlScanner) readTag() bool {
 	}
 }
 
-// readName takes the name of the tag that was read.
+// readName parses the name of the tag that was read.
 func (x *xmlScanner) readName() {
 	end := bytes.IndexAny(x.tag, blanks+"/")
 	if end < 0 {
@@ -266,7 +267,7 @@ func (x *xmlScanner) readName() {
 	x.attrs = x.attrs[:0]
 }
 
-// xmlName is a name in lower case without its prefix, and the prefix.
+// xmlName returns the prefix of a name, and the name without it, both in lower case.
 func xmlName(raw []byte) (prefix, local string) {
 	name := strings.ToLower(string(raw))
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -275,7 +276,7 @@ func xmlName(raw []byte) (prefix, local string) {
 	return "", name
 }
 
-// readAttrs takes the attributes of the start tag that was read.
+// readAttrs parses the attributes of the start tag that was read.
 func (x *xmlScanner) readAttrs() {
 	const most = 64
 	rest := x.tag
@@ -313,7 +314,7 @@ func (x *xmlScanner) readAttrs() {
 	}
 }
 
-// attr is the value of an attribute, whatever its prefix.
+// attr returns the value of an attribute with any prefix, or "" if there is none.
 func (x *xmlScanner) attr(name string) string {
 	for _, a := range x.attrs {
 		if a.name == name {
@@ -344,11 +345,11 @@ func (x *xmlScanner) end() xmlToken {
 	return xmlEnd
 }
 
-// base is what a reference here is relative to (XML Base, section 4).
+// base returns the base for references at this place (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves behind the end of the element that was opened, but not past that of a
-// holder, which holds it.
+// skip moves past the end of the element that was opened, but not past the end of one of
+// holders around it.
 func (x *xmlScanner) skip(holders ...string) {
 	name, open, inside := x.name, 1, 0
 	for open > 0 {
