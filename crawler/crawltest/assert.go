@@ -18,27 +18,27 @@ import (
 type Request struct {
 	Site       frontier.Site
 	Method     string
-	Target     string // as it came: path and query
+	Target     string // as received: path and query
 	UserAgent  string
 	Header     http.Header
 	Start, End time.Time // as the server saw them; End is zero while it answers
 	Status     int       // 0 if the connection was broken
 	RetryAfter string
-	Body       []byte // of a robots.txt
+	Body       []byte // of a robots.txt only
 }
 
-// URL is what was asked for.
+// URL returns the URL of the request.
 func (r Request) URL() string { return string(r.Site) + r.Target }
 
-// Log is what was asked for so far, in the order in which it came.
+// Log returns the requests so far, in the order in which they came.
 func (w *Web) Log() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.log)
 }
 
-// Fetched is how often a URL was asked for, however it is written: HTTP://A.example is
-// http://a.example/. What is no URL fails the test.
+// Fetched returns how often a URL was requested. Any form of the URL counts: HTTP://A.example
+// is http://a.example/. It fails the test if url is not a URL.
 func (w *Web) Fetched(url string) int {
 	w.t.Helper()
 	u, err := frontier.ParseURL(url)
@@ -55,29 +55,28 @@ func (w *Web) Fetched(url string) int {
 	return n
 }
 
-// AssertFetched fails the test unless each URL was asked for exactly once.
+// AssertFetched fails the test unless each URL was requested exactly once.
 func (w *Web) AssertFetched(urls ...string) {
 	w.t.Helper()
 	for _, u := range urls {
 		if n := w.Fetched(u); n != 1 {
-			w.t.Errorf("%s was asked for %d times, want once", u, n)
+			w.t.Errorf("%s was requested %d times, want once", u, n)
 		}
 	}
 }
 
-// AssertNeverFetched fails the test if one of the URLs was asked for.
+// AssertNeverFetched fails the test if one of the URLs was requested.
 func (w *Web) AssertNeverFetched(urls ...string) {
 	w.t.Helper()
 	for _, u := range urls {
 		if n := w.Fetched(u); n != 0 {
-			w.t.Errorf("%s was asked for %d times, want never", u, n)
+			w.t.Errorf("%s was requested %d times, want never", u, n)
 		}
 	}
 }
 
-// AssertDelay fails the test if a site was asked again less than d after the
-// end of the answer before, or was not asked at all. origin is written as for Site; an
-// empty one stands for every site.
+// AssertDelay fails the test if a site got a request less than d after the end of the answer
+// before, or no request at all. origin is written as for Site; an empty one means every site.
 func (w *Web) AssertDelay(origin string, d time.Duration) {
 	w.t.Helper()
 	sites := w.bySite()
@@ -87,7 +86,7 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 	}
 	for site, reqs := range sites {
 		if len(reqs) == 0 {
-			w.t.Errorf("%s was never asked", site)
+			w.t.Errorf("%s was never requested", site)
 		}
 		for i := 1; i < len(reqs); i++ {
 			if gap := reqs[i].Start.Sub(reqs[i-1].End); gap < d {
@@ -105,8 +104,8 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 //     time that a Retry-After named;
 //   - requests under different names.
 //
-// A host name at public addresses has one clock, whatever the schemes and ports:
-// two requests at once, or too early, are seen there, too.
+// A host name at public addresses has one clock for all schemes and ports: AssertPolite also
+// reports requests to it that are simultaneous or too early.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {
@@ -127,7 +126,7 @@ func (w *Web) violations() []string {
 		found = append(found, hostViolations(reqs)...)
 	}
 	if len(names) > 1 {
-		found = append(found, fmt.Sprintf("requests came under %d names", len(names)))
+		found = append(found, fmt.Sprintf("requests have %d different names", len(names)))
 	}
 	slices.Sort(found)
 	return found
@@ -154,7 +153,7 @@ func siteViolations(reqs []Request) (found []string) {
 	return found
 }
 
-// hostViolations are those between two sites of one host.
+// hostViolations returns the violations between two sites of one host.
 func hostViolations(reqs []Request) (found []string) {
 	groups := map[frontier.Site]*robots.Group{}
 	for i, r := range reqs {
@@ -168,8 +167,7 @@ func hostViolations(reqs []Request) (found []string) {
 	return found
 }
 
-// early says why r should not have come so soon after prev, whose site has the
-// rules of group.
+// early returns why r came too soon after prev, whose site has the rules of group.
 func early(r, prev Request, group *robots.Group) (found []string) {
 	if prev.End.IsZero() || r.Start.Before(prev.End) {
 		found = append(found, r.violation("came while %s was being answered", prev.URL()))
@@ -189,7 +187,8 @@ func (r Request) violation(format string, args ...any) string {
 	return r.Start.Format(time.TimeOnly) + " " + r.URL() + " " + fmt.Sprintf(format, args...)
 }
 
-// rules are the rules after an answer to robots.txt: old where it is none.
+// rules returns the rules after the answer r to a request for robots.txt, or old if r changes
+// nothing.
 func rules(r Request, old *robots.Group) *robots.Group {
 	token, _, _ := strings.Cut(r.UserAgent, " ")
 	token, _, _ = strings.Cut(token, "/")
@@ -199,7 +198,7 @@ func rules(r Request, old *robots.Group) *robots.Group {
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
 		return robots.Parse([]byte("User-agent: *\nDisallow: /"), robots.RFC9309).Group(token)
 	case r.Status/100 == 4 && r.Status != http.StatusTooManyRequests,
-		// Where a redirect ends stands in another site's log.
+		// The target of a redirect is in another site's log.
 		r.Status/100 == 3 && r.Status != http.StatusNotModified:
 		return robots.Parse(nil, robots.RFC9309).Group(token)
 	}
@@ -214,8 +213,8 @@ func (w *Web) bySite() map[frontier.Site][]Request {
 	return sites
 }
 
-// byPublicHost leaves out hosts at private addresses, each of whose ports may be
-// another machine.
+// byPublicHost returns the requests by host. It leaves out hosts at private addresses, whose
+// ports may be different machines.
 func (w *Web) byPublicHost() map[string][]Request {
 	hosts := map[string][]Request{}
 	for _, r := range w.Log() {

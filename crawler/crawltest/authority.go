@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// authority signs the certificates of a web. Its certificates hold from before
-// the beginning of time in a testing/synctest bubble (the year 2000) on.
+// An authority signs the certificates of a web. They are valid from before the start of time
+// in a testing/synctest bubble (the year 2000) on.
 type authority struct {
 	pool *x509.CertPool
 
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 
-	// mu guards leafs: handshakes run side by side, and a host has one certificate.
+	// mu guards leafs: handshakes run concurrently, and a host has one certificate.
 	mu    sync.Mutex
 	leafs map[string]*tls.Certificate
 }
@@ -52,7 +52,8 @@ func newAuthority() *authority {
 	return a
 }
 
-// config is that of a server of hosts of which http2 says whether they speak HTTP/2.
+// config returns the TLS configuration of a server. http2 reports whether a host speaks
+// HTTP/2.
 func (a *authority) config(http2 func(host string) bool) *tls.Config {
 	one := &tls.Config{
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return a.leaf(hello.ServerName) },

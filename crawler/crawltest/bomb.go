@@ -12,9 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bomb answers target with size bytes of zeros, encoded by each coding in turn as
-// Content-Encoding names them (RFC 9110, section 8.4): "gzip", "br" or "zstd"; by gzip
-// where none is given.
+// Bomb answers target with size bytes of zeros, encoded by each coding in turn: "gzip", "br"
+// or "zstd", as in Content-Encoding (RFC 9110, section 8.4). Without codings it uses gzip.
 func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 	s.web.t.Helper()
 	if len(codings) == 0 {
@@ -22,7 +21,7 @@ func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 	}
 	for _, c := range codings {
 		if encoders[c] == nil {
-			s.web.t.Fatalf("crawltest: the coding %q is none of gzip, br and zstd", c)
+			s.web.t.Fatalf("crawltest: the coding %q is not one of gzip, br and zstd", c)
 		}
 		if _, err := encoders[c](io.Discard); err != nil {
 			s.web.t.Fatalf("crawltest: %v", err)
@@ -54,7 +53,7 @@ var encoders = map[string]func(io.Writer) (io.WriteCloser, error){
 	"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
 }
 
-// SitemapBomb answers target with a sitemap, compressed with gzip, of n pages of the site:
+// SitemapBomb answers target with a sitemap, compressed with gzip, with n pages of the site:
 // prefix0, prefix1 and so on.
 func (s *Site) SitemapBomb(target, prefix string, n int) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {

@@ -11,20 +11,20 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Page is an HTML page with status 200, to test a Handler alone:
+// Page returns an HTML page with status 200, to test a Handler alone:
 //
 //	p := crawltest.Page(t, "https://a.example/list", `<a href="/1">one</a>`)
 //	p.Entry.Tag = "list"
 //	err := h.Handle(t.Context(), p)
 //	followed := p.Followed()
 //
-// What p follows is queued by nobody.
+// The URLs that p follows are not queued.
 func Page(t testing.TB, url, html string) *crawler.Page {
 	t.Helper()
 	return Answer(t, url, http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, html)
 }
 
-// Answer is Page for any other answer. robots.txt allows it.
+// Answer is Page for other answers. robots.txt allows the page.
 func Answer(t testing.TB, url string, status int, header http.Header, body string) *crawler.Page {
 	t.Helper()
 	u, err := frontier.ParseURL(url)

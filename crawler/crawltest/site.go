@@ -24,17 +24,16 @@ type Site struct {
 
 	http2 atomic.Bool
 
-	// mu guards what follows: a test changes its site while the crawl reads it. It
-	// is not held while a handler runs.
+	// mu guards the fields below: a test changes its site while the crawl reads it. It is not
+	// held while a handler runs.
 	mu      sync.Mutex
 	pages   map[string]http.Handler // by target
-	other   http.Handler            // for everything else
+	other   http.Handler            // for all other targets
 	latency time.Duration
 	down    bool
 }
 
-// Robots sets robots.txt. Without it, or with an empty body, the site answers
-// 404.
+// Robots sets robots.txt. Without it, or with an empty body, the site answers 404.
 func (s *Site) Robots(body string) *Site {
 	if body == "" {
 		s.mu.Lock()
@@ -56,7 +55,7 @@ func (s *Site) Page(target, html string) *Site {
 	})
 }
 
-// File sets what is no HTML page: a style sheet, a feed, a sitemap, an image.
+// File sets a file that is not an HTML page: a style sheet, a feed, a sitemap, an image.
 func (s *Site) File(target, mediaType, body string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -85,7 +84,7 @@ func (s *Site) Func(target string, h http.HandlerFunc) *Site {
 	return s
 }
 
-// Default answers everything that no other method set, robots.txt excepted.
+// Default answers all targets that no other method has set, except robots.txt.
 func (s *Site) Default(h http.HandlerFunc) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +106,8 @@ func (s *Site) Trap(prefix string, n int) *Site {
 	})
 }
 
-// Calendar answers prefix and every target prefix?month=YYYY-MM with a page that links to
-// the month before and the month after: it has no end on either side.
+// Calendar answers prefix and every target prefix?month=YYYY-MM with a page that links to the
+// month before and the month after, without end on either side.
 func (s *Site) Calendar(prefix string) *Site {
 	return s.Default(func(w http.ResponseWriter, r *http.Request) {
 		month, err := time.Parse("2006-01", cmp.Or(r.URL.Query().Get("month"), "2000-01"))
@@ -124,8 +123,8 @@ func (s *Site) Calendar(prefix string) *Site {
 	})
 }
 
-// Flaky answers target with each status in turn, then with the page. A 429 or
-// 503 comes with Retry-After, if retryAfter is not empty.
+// Flaky answers target with each status in turn, then with the page. The statuses come with a
+// Retry-After if retryAfter is not empty.
 func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	var mu sync.Mutex
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
@@ -157,14 +156,13 @@ func (s *Site) Latency(d time.Duration) *Site {
 	return s
 }
 
-// HTTP2 makes an https site speak HTTP/2 with who can, on connections that are made from
-// now on.
+// HTTP2 makes an https site speak HTTP/2 with clients that can, on new connections.
 func (s *Site) HTTP2() *Site {
 	s.http2.Store(true)
 	return s
 }
 
-// Down refuses connections, or admits them again.
+// Down makes the site refuse connections, or accept them again.
 func (s *Site) Down(down bool) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,8 +170,7 @@ func (s *Site) Down(down bool) *Site {
 	return s
 }
 
-// Addr serves the host of the site at these addresses, which other hosts may
-// share.
+// Addr serves the host of the site at these addresses, which other hosts may share.
 func (s *Site) Addr(addrs ...string) *Site {
 	s.web.t.Helper()
 	var list []netip.Addr

@@ -1,6 +1,6 @@
-// Package crawltest is a small web in memory, to test crawl jobs against: the
-// real client, robots and frontier run, only the wire is a pipe. Inside
-// testing/synctest a crawl of a virtual week takes milliseconds.
+// Package crawltest provides a small web in memory to test crawl jobs: the real client,
+// robots and frontier run, and only the network is replaced by pipes. Inside testing/synctest
+// a crawl of a virtual week takes milliseconds.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		w := crawltest.New(t)
@@ -18,11 +18,11 @@
 //		w.AssertNeverFetched("http://a.example/private/x")
 //	})
 //
-// Page makes a page to test a handler alone with. The tests of examples/linkcheck and
-// examples/catalogue are such, of a job and of a handler.
+// Page makes a page to test a handler alone. The tests of examples/linkcheck and
+// examples/catalogue test a job and a handler.
 //
-// A Web writes down who was asked for what, and when; the assertions read that
-// log, as a site owner would read his own.
+// A Web logs each request with its time; the assertions read that log, as a site owner would
+// read the log of a server.
 package crawltest
 
 import (
@@ -50,9 +50,8 @@ type Web struct {
 	ca     *authority
 	clocks *frontier.SharedClocks
 
-	// mu guards what follows: the test, the crawl and every connection come here
-	// from goroutines of their own. No handler and no lock of a Site is waited for
-	// with it held.
+	// mu guards the fields below, which the test, the crawl and every connection use on different
+	// goroutines. No handler is called, and no lock of a Site is taken, while it is held.
 	mu        sync.Mutex
 	sites     map[frontier.Site]*Site
 	addrs     map[string][]netip.Addr // by host
@@ -63,21 +62,21 @@ type Web struct {
 	dials     map[string]int // by host
 }
 
-// New returns an empty web. It ends with the test.
+// New returns an empty web, which is closed at the end of the test.
 func New(t testing.TB) *Web {
 	w := &Web{
 		t: t, ca: newAuthority(), clocks: frontier.NewSharedClocks(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
 		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{}, dials: map[string]int{},
-		// Nothing here is ever dialled, so that public addresses can stand
-		// for what they are to the crawler.
+		// Nothing here is really dialled, so that public addresses can be used, which the crawler
+		// treats as such.
 		last: netip.MustParseAddr("16.0.0.0"),
 	}
 	t.Cleanup(w.close)
 	return w
 }
 
-// Site returns the site of an origin such as "https://a.example:8443"; "http://"
-// may be left out. It is made if there is none.
+// Site returns the site of an origin such as "https://a.example:8443"; "http://" may be left
+// out. It makes the site if there is none.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
 	name := w.origin(origin)
@@ -100,7 +99,7 @@ func (w *Web) Site(origin string) *Site {
 	return s
 }
 
-// origin is the site that is named.
+// origin returns the site with that name.
 func (w *Web) origin(name string) frontier.Site {
 	w.t.Helper()
 	u, err := frontier.ParseURL(name)
@@ -113,21 +112,21 @@ func (w *Web) origin(name string) frontier.Site {
 	return u.Site()
 }
 
-// Clocks are those that all crawls of this web share, and no others: it has a time of its
-// own in testing/synctest. Options.Shared of a crawl comes before them.
+// Clocks returns the clocks that all crawls of this web share, and no other crawls: this web
+// has its own time in testing/synctest. Options.Shared of a crawl takes precedence.
 func (w *Web) Clocks() frontier.Shared { return w.clocks }
 
-// RootCAs verifies the certificates of the https sites.
+// RootCAs returns the certificates that verify those of the https sites.
 func (w *Web) RootCAs() *x509.CertPool { return w.ca.pool }
 
-// Lookups is how often a host name was resolved.
+// Lookups returns how often a host name was resolved.
 func (w *Web) Lookups(host string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lookups[host]
 }
 
-// Dials is how many connections to a host were made.
+// Dials returns how many connections to a host were made.
 func (w *Web) Dials(host string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,8 +184,7 @@ func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, err
 	}
 }
 
-// listener is where connections to an address arrive; its server is started
-// with the first.
+// listener returns the listener of an address, and starts its server if there is none.
 func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +203,7 @@ func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 		Handler:  http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.serve(scheme, at.Port(), rw, r) }),
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	// The server of one address. It ends with close.
+	// This goroutine serves one address. It ends with close.
 	l.done.Go(func() { l.server.Serve(listen) })
 	return l
 }
@@ -234,7 +232,7 @@ func (w *Web) close() {
 	}
 }
 
-// serve answers for a site and writes down what was asked.
+// serve answers for a site and logs the request.
 func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.Request) {
 	req := Request{Method: r.Method, Target: r.RequestURI, UserAgent: r.UserAgent(), Header: r.Header, Start: time.Now()}
 	u, err := frontier.ParseURL(scheme + "://" + r.Host + "/")
@@ -243,7 +241,7 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		return
 	}
 	req.Site = u.Site()
-	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host) // as a proxy is asked (RFC 9112, section 3.2.2)
+	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host) // the form for a proxy (RFC 9112, section 3.2.2)
 	w.mu.Lock()
 	s := w.sites[req.Site]
 	w.log = append(w.log, req)
@@ -264,7 +262,7 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 	s.serve(watched, r)
 }
 
-// answer notes the status of an answer, and the body of a robots.txt.
+// An answer records the status of an answer, and the body of a robots.txt.
 type answer struct {
 	http.ResponseWriter
 	status int

@@ -1,15 +1,15 @@
-// Package revisit says when a page is to be fetched again, in a crawl that does not end.
-// It is pure: an answer follows from what was seen of the page, and asks for no time of
-// its own.
+// Package revisit computes when a crawl that does not end fetches a page again. It is pure:
+// the result depends on the observations of the page alone, and no clock is read.
 //
-// Pages change as a Poisson process does, each at a rate of its own: that is what was
-// found of pages of the web (Cho and Garcia-Molina, "Estimating frequency of change",
-// ACM TOIT 2003, and "Effective page refresh policies for web crawlers", ACM TODS 2003,
-// from where the estimate and the best policy are). A copy is fresh until its page
-// changes. Of a given number of requests most copies are fresh if each page is asked for
-// equally often (Fixed), rather than in proportion to its changes: those that change
-// again at once are not worth a request. Better than both is Rate, which estimates how
-// often a page changes, and stops to run after what it cannot catch.
+// Pages change as in a Poisson process, each at its own rate, as studies of pages of the web
+// found (Cho and Garcia-Molina, "Estimating frequency of change", ACM TOIT 2003, and
+// "Effective page refresh policies for web crawlers", ACM TODS 2003, which are also the
+// source of the estimate and of the best policy). A copy is fresh until its page changes.
+// With a given number of requests, more copies are fresh if each page is fetched equally
+// often (Fixed) than in proportion to its changes: pages that change again at once are not
+// worth a request. Rate is better than both: it estimates how often a page changes, and
+// seldom fetches pages that change too fast.
 //
-// Politeness is nobody's business here: what is due waits for the clocks of its site.
+// This package knows nothing of politeness: a page that is due still waits for the clocks of
+// its site.
 package revisit

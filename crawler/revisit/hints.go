@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// Hints are what a server says about the changes of a page.
+// Hints are the statements of a server about the changes of a page.
 type Hints struct {
-	// Fresh is for how long its answer may be used, from when it was given: max-age, or
-	// Expires (RFC 9111, section 4.2.1). 0: it does not say.
+	// Fresh is how long its answer may be used after it was sent: max-age, or Expires (RFC 9111,
+	// section 4.2.1). 0: not known.
 	Fresh time.Duration
-	// Age is for how long it had not changed, by its Last-Modified. 0: it does not say.
+	// Age is how long the page has been unchanged, by its Last-Modified. 0: not known.
 	Age time.Duration
-	// Every is how often it changes: of a feed by its ttl, or its update period. 0: nobody
-	// says.
+	// Every is how often a feed changes, by its ttl or its update period. 0: not known.
 	Every time.Duration
 }
 
-// Hinted lets hints say when: not before an answer stops to be fresh, and of a page of
-// which too little was seen, as often as it is said to change. Without a hint, and of
-// pages whose history says more, Else counts. Hints are often wrong: they are taken
-// within Least and Most.
+// Hinted is a Policy that follows hints: a page is not fetched before its last answer stops
+// being fresh, and a page with a short history as often as it is said to change. Without
+// hints, and for pages with a longer history, it follows Else. Hints are often wrong: Least
+// and Most limit them.
 //
-// A page that was changed since its last visit, as a list says, is fetched at once, and
-// lists are followed closely: see Believer.
+// A page that a list reports as changed since its last visit is fetched at once, and lists
+// are fetched often: see Believer.
 type Hinted struct {
 	Else        Policy
 	Least, Most time.Duration
 }
 
-// learnt is after how many looks a history says more than a hint of how often a page
-// changes.
+// learnt is the number of visits after the first from which a history is better than a hint
+// of how often a page changes.
 const learnt = 3
 
 func (h Hinted) Next(v Visit) time.Duration {
@@ -45,8 +44,8 @@ func (h Hinted) Next(v Visit) time.Duration {
 		case hints.Every > 0:
 			next = within(float64(hints.Every), h.Least, h.Most)
 		case hints.Age > 0:
-			// What has not changed for long will not for a while: a tenth of it is what
-			// caches take (RFC 9111, section 4.2.2).
+			// A page that has not changed for long is expected to stay so: caches take a tenth of that
+			// time (RFC 9111, section 4.2.2).
 			next = max(next, within(float64(hints.Age)/10, h.Least, h.Most))
 		}
 	}
@@ -56,8 +55,8 @@ func (h Hinted) Next(v Visit) time.Duration {
 	return next
 }
 
-// ReadHints reads the header fields of an answer that was given at a moment. What is
-// badly written is as if it were not there.
+// ReadHints parses the header fields of an answer that was sent at that time. It ignores
+// malformed fields.
 func ReadHints(header http.Header, at time.Time) Hints {
 	var h Hints
 	h.Fresh = freshness(header, at)
@@ -67,8 +66,8 @@ func ReadHints(header http.Header, at time.Time) Hints {
 	return h
 }
 
-// freshness is for how long an answer may be used. One that says that it may be stored
-// by nobody, or has to be asked for each time, says nothing about changes.
+// freshness returns how long an answer may be used, or 0 if that is not known. An answer that
+// must not be stored, or must always be revalidated, says nothing about changes.
 func freshness(header http.Header, at time.Time) time.Duration {
 	maxAge, given := time.Duration(0), false
 	for _, line := range header.Values("Cache-Control") {
@@ -78,7 +77,7 @@ func freshness(header http.Header, at time.Time) time.Duration {
 			case "no-cache", "no-store":
 				return 0
 			case "max-age":
-				if seconds, ok := deltaSeconds(strings.Trim(value, `" `)); ok && !given { // of two the first counts (section 4.2.1)
+				if seconds, ok := deltaSeconds(strings.Trim(value, `" `)); ok && !given { // the first of two counts (section 4.2.1)
 					maxAge, given = seconds, true
 				}
 			}
@@ -98,7 +97,7 @@ func freshness(header http.Header, at time.Time) time.Duration {
 	return max(expires.Sub(at), 0)
 }
 
-// deltaSeconds reads a number of seconds; one that is too large is 2^31 (RFC 9111,
+// deltaSeconds parses a number of seconds. A number that is too large becomes 2^31 (RFC 9111,
 // section 1.2.2).
 func deltaSeconds(text string) (d time.Duration, ok bool) {
 	seconds, err := strconv.ParseUint(text, 10, 31)

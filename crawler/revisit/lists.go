@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A Believer is a Policy that takes up what lists, sitemaps and feeds, say between two
-// visits of a page. Hinted is one; of other policies nothing is brought forward.
+// A Believer is a Policy that uses the dates of lists, that is of sitemaps and feeds, between
+// two visits of a page. Hinted is one; with other policies no visit is brought forward.
 type Believer interface {
 	Policy
-	// Believes says whether a page is fetched again sooner where the list at a URL says that
-	// it was changed since its last visit, and how long after that visit at the earliest.
-	// The same URL has the same answer.
+	// Believes reports whether a page is fetched sooner if the list with the URL list says that
+	// it has changed since its last visit, and how long after that visit at the earliest. It
+	// must always return the same for the same URL.
 	Believes(list string) (least time.Duration, ok bool)
 }
 
-// Believes implements Believer: all lists are, and no page is fetched again before Least.
+// Believes implements Believer: it believes all lists, and fetches no page again before
+// Least.
 func (h Hinted) Believes(string) (least time.Duration, ok bool) { return h.Least, true }
 
-// list is after what time a list is worth another request: sooner each time that it had
-// changed. What is learnt of many pages by one request would be lost if it counted as one
-// that nobody can keep up with. It is not asked for before it has something new, as it
-// says itself.
+// list returns the time until the next visit of a list: sooner each time the list has
+// changed. One request for a list tells about many pages, so a list is not given up for
+// changing too often. It is not fetched before it changes by its own statement.
 func (h Hinted) list(v Visit) time.Duration {
 	start := h.Least
 	if start <= 0 {
@@ -32,18 +32,19 @@ func (h Hinted) list(v Visit) time.Duration {
 	return max(next, within(float64(v.Hints.Every), 0, h.Most))
 }
 
-// Dates are when the pages of a list were changed, as far as that is believed. Many lists
-// say of all pages that they were changed when the list was made, or asked for.
+// Dates decide which dates of a list are believed. Many lists date all pages to the time when
+// the list was made or requested.
 type Dates struct {
 	read   time.Time
-	common time.Time // that of more than half of the pages, which is not believed; zero: there is none
+	common time.Time // the date of more than half of the pages, which is not believed; zero if there is none
 }
 
-// alike is how far two dates are apart, at most, that are one: to make a list, and all
-// pages anew, takes its time.
+// alike is the largest difference of two dates that count as one: making a list, and all of
+// its pages, takes time.
 const alike = 30 * time.Minute
 
-// ReadDates reads what a list says that was read at a moment; zero times say nothing.
+// ReadDates returns the Dates of a list that was read at the time read and has the dates
+// said. It ignores zero times.
 func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	var all []int64
 	for t := range said {
@@ -56,7 +57,7 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 		return d
 	}
 	slices.Sort(all)
-	middle := all[len(all)/2] // where more than half are one, it is one of them
+	middle := all[len(all)/2] // if more than half are alike, this is one of them
 	ones := 0
 	for _, t := range all {
 		if near(time.Unix(t, 0), time.Unix(middle, 0)) {
@@ -69,9 +70,9 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	return d
 }
 
-// Changed is when a page was changed of which the list says a date. It is false where that
-// is not believed: where it says nothing, is still to come, or is what more than half of
-// the pages have in common.
+// Changed returns the time of a page's change if the list dates it to said. ok is false if
+// that is not believed: the date is zero, in the future, or the one that more than half of
+// the pages have.
 func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 	at = whenOver(said)
 	if at.IsZero() || at.After(d.read) || !d.common.IsZero() && near(at, d.common) {
@@ -82,8 +83,8 @@ func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 
 func near(a, b time.Time) bool { return a.Sub(b).Abs() <= alike }
 
-// whenOver is a date, or of a whole day its end: a visit on that day may have been before
-// the change.
+// whenOver returns t, or the end of the day if t is a whole day: a visit on that day may have
+// been before the change.
 func whenOver(t time.Time) time.Time {
 	if h, m, s := t.Clock(); h+m+s == 0 && !t.IsZero() {
 		return t.AddDate(0, 0, 1)

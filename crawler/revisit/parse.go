@@ -8,14 +8,14 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/schedule"
 )
 
-// Parse reads a policy as text has it:
+// Parse parses the text form of a policy:
 //
 //	fixed:7d            each page once in 7 days
-//	adaptive:1h-30d     sooner where it had changed, later where it had not
-//	rate:7d             by how often it changes; once in 7 days what changes as often
-//	hints:7d            as rate, and by what servers say
+//	adaptive:1h-30d     sooner if it has changed, later if it has not
+//	rate:7d             by how often it changes: once in 7 days if it changes so often
+//	hints:7d            like rate, and by the hints of servers
 //
-// A time is one of schedule.ParsePeriod.
+// Times have the form of schedule.ParsePeriod.
 func Parse(text string) (Policy, error) {
 	name, value, _ := strings.Cut(text, ":")
 	switch name {
@@ -43,5 +43,5 @@ func Parse(text string) (Policy, error) {
 		}
 		return Adaptive{Least: least, Most: most}, nil
 	}
-	return nil, fmt.Errorf("%q is none of fixed:7d, adaptive:1h-30d, rate:7d, hints:7d", text)
+	return nil, fmt.Errorf("%q is not one of fixed:7d, adaptive:1h-30d, rate:7d, hints:7d", text)
 }

@@ -5,47 +5,46 @@ import (
 	"time"
 )
 
-// A Policy says after what time a page is to be fetched again. The same Visit has the
-// same answer; the methods of those of this package are safe for concurrent use.
+// A Policy computes when a page is fetched again. It must always return the same for the same
+// Visit. The methods of the policies in this package are safe for concurrent use.
 type Policy interface {
-	// Next is the time from a visit to the one behind it. What is not more than zero, or
-	// more than Longest, counts as Longest.
+	// Next returns the time from a visit to the next one. Zero, a negative time, and more than
+	// Longest count as Longest.
 	Next(v Visit) time.Duration
 }
 
 // Longest is the longest time between two visits.
 const Longest = 10 * 365 * 24 * time.Hour
 
-// A Visit is what is known of a page when it was fetched.
+// A Visit is a visit with the data about its page.
 type Visit struct {
-	History       // with this visit
-	Changed bool  // since the visit before
-	Hints   Hints // what its server says
-	// Pause is the time from the visit before to this one; 0: there was none.
+	History       // including this visit
+	Changed bool  // the page has changed since the visit before
+	Hints   Hints // from its server
+	// Pause is the time since the visit before; 0 at the first visit.
 	Pause time.Duration
 
-	// What page it is, for a policy that tells pages apart; of those of this package Hinted
-	// does, by List.
+	// The page, for a policy that distinguishes pages; in this package only Hinted does, by List.
 	URL   string
-	Tag   string // of the seed that it was found from, or that a program has given it
+	Tag   string // of its seed, or set by a program
 	Depth int    // links from the seed
-	List  bool   // it is a sitemap or a feed, which says of pages when they were changed
+	List  bool   // it is a sitemap or a feed, with dates of pages
 }
 
-// A PolicyFunc is a function that is a policy.
+// A PolicyFunc is a function as a Policy.
 type PolicyFunc func(Visit) time.Duration
 
 // Next implements Policy.
 func (f PolicyFunc) Next(v Visit) time.Duration { return f(v) }
 
-// A History is what was seen of how a page changes.
+// A History counts the observed changes of a page.
 type History struct {
-	Seen    int           // how often it was looked whether it has changed: visits but the first
-	Changes int           // how often it had
+	Seen    int           // visits without the first
+	Changes int           // visits at which it had changed
 	Watched time.Duration // from the first visit to the last
 }
 
-// And is the history with another visit.
+// And returns the history with one more visit, pause after the last.
 func (h History) And(pause time.Duration, changed bool) History {
 	h.Seen++
 	h.Watched += pause
@@ -55,11 +54,10 @@ func (h History) And(pause time.Duration, changed bool) History {
 	return h
 }
 
-// Rate estimates how often a page changes, in changes per unit of time: not by the
-// changes that were seen, since of several between two visits one is seen, but by how
-// often there was none. Few visits estimate little: what is added to both counts takes
-// the bias off, and keeps the rate of a page finite that has changed each time. 0 where
-// there is nothing to estimate by.
+// Rate estimates how often a page changes, in changes per unit. Several changes between two
+// visits are seen as one, so the estimate is based on the visits without a change. The
+// constants added to both counts remove the bias for few visits, and keep the rate finite for
+// a page that has always changed. Rate returns 0 without observations.
 func (h History) Rate(unit time.Duration) float64 {
 	if h.Seen <= 0 || h.Watched <= 0 {
 		return 0
@@ -68,21 +66,21 @@ func (h History) Rate(unit time.Duration) float64 {
 	return -math.Log((unchanged+0.5)/(n+0.5)) * n / (float64(h.Watched) / float64(unit))
 }
 
-// Fixed asks for each page after the same time.
+// Fixed is a Policy that fetches each page after the same time.
 type Fixed struct {
 	Every time.Duration
 }
 
 func (f Fixed) Next(Visit) time.Duration { return f.Every }
 
-// Adaptive comes sooner to a page that had changed, and later to one that had not. It
-// needs no history, and follows a page whose ways have changed; it spends on pages that
+// Adaptive is a Policy that fetches a page sooner if it has changed, and later if it has not.
+// It needs no history, and adapts if the page changes its habits; but it spends on pages that
 // change at each visit what it saves on the others.
 type Adaptive struct {
-	Least, Most time.Duration // between which it stays
-	Start       time.Duration // after the first visit; 0: the geometric mean of Least and Most
-	Sooner      float64       // by which a pause is multiplied where the page had changed; 0: 0.6
-	Later       float64       // where it had not; 0: 1.4
+	Least, Most time.Duration // limits of the pause
+	Start       time.Duration // pause after the first visit; 0: the geometric mean of Least and Most
+	Sooner      float64       // factor of the pause if the page has changed; 0: 0.6
+	Later       float64       // factor if it has not; 0: 1.4
 }
 
 func (a Adaptive) Next(v Visit) time.Duration {
@@ -107,7 +105,7 @@ func orElse(f, usual float64) float64 {
 	return f
 }
 
-// within is a time between two others, as far as these are given.
+// within returns a time limited to least and to most; most 0 means Longest.
 func within(d float64, least, most time.Duration) time.Duration {
 	if most <= 0 {
 		most = Longest
@@ -115,16 +113,16 @@ func within(d float64, least, most time.Duration) time.Duration {
 	return time.Duration(min(max(d, float64(least)), float64(most)))
 }
 
-// Rate keeps as many copies fresh as it can for what it asks: the time between two
-// visits follows from the estimated rate of change so that the last request for each
-// page is worth the same. A page that changes once in Mean is asked for once in Mean,
-// one that changes less often less often. One that changes more often is asked for more
-// often, up to where a copy is old again at once: then more requests make less of it
-// fresh than elsewhere, and from about four changes in Mean on there is none that is
-// worth it: it is asked for once in Most.
+// Rate is a Policy that keeps as many copies fresh as its requests allow: it derives the
+// pause from the estimated rate of change so that the last request for each page has the same
+// worth. A page that changes once in Mean is fetched once in Mean, and one that changes less
+// often is fetched less often. A page that changes more often is fetched more often, up to
+// the rate at which a copy is stale again at once: then more requests are worth less than for
+// other pages. From about four changes in Mean on no request is worth it, and the page is
+// fetched once in Most.
 type Rate struct {
 	Mean        time.Duration
-	Least, Most time.Duration // between which it stays; 0: Mean/10 and 10 Mean
+	Least, Most time.Duration // limits of the pause; 0: Mean/10 and 10 Mean
 }
 
 func (r Rate) Next(v Visit) time.Duration {
@@ -138,8 +136,8 @@ func (r Rate) Next(v Visit) time.Duration {
 	if v.Seen == 0 {
 		return within(float64(r.Mean), least, most)
 	}
-	// As if it had been watched for Mean before, and changed once: what was seen three
-	// times alike may change tomorrow.
+	// Add a change in a time of Mean before the history: a page that was unchanged at three
+	// visits may change tomorrow.
 	watched := float64(v.Watched) / float64(r.Mean)
 	rate := (v.Rate(r.Mean)*watched + 1) / (watched + 1)
 	pause, worth := bestPause(rate)
@@ -149,29 +147,29 @@ func (r Rate) Next(v Visit) time.Duration {
 	return within(pause*float64(r.Mean), least, most)
 }
 
-// worthOfMean is what one more request brings for a page that changes once in a unit
-// and is asked for once in it: see gain.
+// worthOfMean is the gain of one more request for a page that changes once in a unit and is
+// fetched once in it: see gain.
 var worthOfMean = gain(1, 1)
 
-// gain is how much fresher a page that changes at a rate gets by one more request, if it
-// is asked for frequency times already: the derivative of the time for which a copy is
-// fresh, frequency/rate * (1 - exp(-rate/frequency)), by frequency.
+// gain returns how much fresher one more request makes a page that changes at a rate and is
+// fetched at a frequency: the derivative of the part of the time for which a copy is fresh,
+// frequency/rate * (1 - exp(-rate/frequency)), with respect to frequency.
 func gain(rate, frequency float64) float64 {
 	x := rate / frequency
 	return (-math.Expm1(-x) - x*math.Exp(-x)) / rate
 }
 
-// bestPause is the time between two visits at which a page of this rate gains as much
-// by one more as others do. ok is false where it never does.
+// bestPause returns the time between two visits at which a page of this rate gains as much by
+// one more request as others do. ok is false if there is none.
 func bestPause(rate float64) (pause float64, ok bool) {
 	if rate <= 0 {
 		return math.Inf(1), true
 	}
-	if 1/rate <= worthOfMean { // the most that any request can bring
+	if 1/rate <= worthOfMean { // the limit of the gain of any request
 		return 0, false
 	}
-	// The gain falls as the frequency grows. Of a page that hardly changes it is small
-	// at any frequency that can be asked for.
+	// The gain falls as the frequency grows. For a page that hardly changes it is small at any
+	// practical frequency.
 	low, high := 1e-4, 1e4
 	for range 30 {
 		middle := math.Sqrt(low * high)

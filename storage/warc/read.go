@@ -31,7 +31,7 @@ var (
 	ErrEnd       = errors.New("the block is not followed by two line ends (one in an ARC file): Content-Length is wrong; Skip looks for the next record")
 	ErrMember    = errors.New("the gzip member holds more than one record, so none can be read by its offset: compress each record on its own")
 	ErrDigest    = errors.New("the digest does not fit")
-	ErrAlgorithm = errors.New("the digest's algorithm is none of md5, sha1, sha256 and sha512")
+	ErrAlgorithm = errors.New("the digest's algorithm is not one of md5, sha1, sha256 and sha512")
 )
 
 // An Error says which record cannot be read and why.
