@@ -33,15 +33,15 @@ func TestBandwidthIsSharedByAllSites(t *testing.T) {
 	})
 }
 
-// Who reads nothing waits for nobody.
+// A read of no bytes does not wait.
 func TestWhatAReadCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatch(t.Context(), time.Hour)
 		defer w.stop()
 		for n, want := range map[int]time.Duration{0: 0, 1: 10*time.Second + time.Millisecond, 2000: 12 * time.Second} {
 			th := newThrottle(1000)
-			th.limiter.ReserveN(time.Now(), portion) // all that is there
-			th.limiter.ReserveN(time.Now(), 10_000)  // of somebody else
+			th.limiter.ReserveN(time.Now(), portion) // all available bytes
+			th.limiter.ReserveN(time.Now(), 10_000)  // of another body
 			begin := time.Now()
 			th.pay(w, n)
 			if took := time.Since(begin).Round(time.Microsecond); took != want {

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// text is about n bytes that compress as pages do.
+// text returns about n bytes that compress like pages.
 func text(n int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {
@@ -30,8 +30,8 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// BenchmarkGet is one page of 20 KiB over a kept connection to a server on
-// loopback, with the turn that it needs.
+// BenchmarkGet fetches one page of 20 KiB over a kept connection to a server on loopback,
+// with the turn for it.
 func BenchmarkGet(b *testing.B) {
 	plain := text(20 << 10)
 	packed := gzipped(plain)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A body that was not given back is nobody else's; one that was is used again.
+// The memory of a body is reused only after Release.
 func TestLentBodies(t *testing.T) {
 	f := &Fetcher{}
 	read := func(fill byte, coding string) *Exchange {
@@ -37,7 +37,7 @@ func TestLentBodies(t *testing.T) {
 			if x.Body != nil {
 				t.Error("a body that was given back is still there")
 			}
-			x.Release() // once more is nothing
+			x.Release() // a second call does nothing
 			continue
 		}
 		kept = append(kept, x)
@@ -60,7 +60,7 @@ func TestLongBodiesAreReadIntoOnePiece(t *testing.T) {
 	if err != nil || !bytes.Equal(b.decoded, plain) || cap(b.decoded) != len(plain)+1 || b.lent != nil {
 		t.Errorf("%d bytes in %d, lent %t: %v", len(b.decoded), cap(b.decoded), b.lent != nil, err)
 	}
-	// A length that is a lie costs no more than what is trusted.
+	// A false Content-Length costs no more memory than maxTrusted.
 	resp = response("", []byte("short"))
 	resp.ContentLength = 1 << 40
 	if b, _ := f.readBody(resp, nil, 1<<50, false, func(int) {}); cap(b.plain.b) != 4194305 {
@@ -68,7 +68,7 @@ func TestLongBodiesAreReadIntoOnePiece(t *testing.T) {
 	}
 }
 
-// What is lent is as large as what is kept for the next body.
+// Bodies are lent up to the size of the buffers that are kept.
 func TestOnlySmallBodiesAreLent(t *testing.T) {
 	for size, want := range map[int]bool{1000: true, maxScratch - 1: true, maxScratch: false} {
 		f := &Fetcher{}
@@ -79,8 +79,8 @@ func TestOnlySmallBodiesAreLent(t *testing.T) {
 	}
 }
 
-// The memory for what came over the wire is made once, if a server says how much
-// it is.
+// The memory for the bytes on the wire is allocated once if the server sends a
+// Content-Length.
 func TestTheWireIsReadIntoOnePiece(t *testing.T) {
 	f := &Fetcher{opts: Options{KeepWire: true}}
 	defer f.decoders.close()
@@ -117,7 +117,7 @@ func TestASourceHasBounds(t *testing.T) {
 			t.Errorf("%d at once, %d at all: %v, %v", tc.most, tc.end, err, s.err)
 		}
 	}
-	// What cannot be kept ends the reading.
+	// Reading ends if the bytes cannot be kept.
 	full := &pile{share: &share{budget: newBudget(1, t.TempDir()+"/none"), full: true}}
 	s := source{r: strings.NewReader("x"), keep: full, read: func(int) {}}
 	if _, err := s.Read(make([]byte, 10)); !isSpool(err) || !isSpool(s.err) {
@@ -125,7 +125,7 @@ func TestASourceHasBounds(t *testing.T) {
 	}
 }
 
-// Of a body up to one byte more than the limit is read, however it comes.
+// At most one byte more than the limit is read of a body, with any size of reads.
 func TestOneByteMoreThanTheLimitIsRead(t *testing.T) {
 	f := &Fetcher{}
 	for size, want := range map[int]int64{9: 9, 10: 10, 11: 11, 12: 11, 1000: 11} {
@@ -142,7 +142,7 @@ func TestOneByteMoreThanTheLimitIsRead(t *testing.T) {
 	}
 }
 
-// What stands for nothing is read up to a bound, by a decoder or into a file.
+// Encoded bytes that decode to nothing are read up to a limit, by a decoder or into a file.
 func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
 	const limit, most = 1600, 1600 + 100 + 65536
 	wire := bytes.Repeat([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), 10_000) // RFC 8878, section 3.1.2
@@ -172,8 +172,8 @@ func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
 	}
 }
 
-// What stands behind the end of a coding is read where the connection can be kept
-// by that, and not where a length may be wrong.
+// The bytes after the end of a coding are read if that keeps the connection usable, but not
+// if the length may be wrong.
 func TestWhatStandsBehindACodingIsReadWhereItEnds(t *testing.T) {
 	wire := append(gzipped([]byte("hello")), make([]byte, 20_000)...)
 	for _, tc := range []struct {
@@ -194,8 +194,8 @@ func TestWhatStandsBehindACodingIsReadWhereItEnds(t *testing.T) {
 	}
 }
 
-// A body waits for a decoder as it came: what went wrong with it is what goes
-// wrong with others.
+// A body waits for a decoder in its encoded form. Errors on the wire have the same results as
+// for other bodies.
 func TestBodiesThatWaitForADecoder(t *testing.T) {
 	hello := string(coded(t, "br", []byte("hello")))
 	for name, tc := range map[string]struct {
@@ -237,7 +237,7 @@ func TestBodiesThatWaitForADecoder(t *testing.T) {
 	}
 }
 
-// Nothing of a body that failed is left: no memory, no file.
+// A body that failed leaves no memory taken and no file.
 func TestABodyThatIsFreedHasNoFiles(t *testing.T) {
 	budget := newBudget(10, t.TempDir())
 	b := &body{share: share{budget: budget, full: true}, raw: &pile{share: &share{budget: budget, full: true}}}

@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// visitWith takes turns for a URL until it has ended, as a crawl does: what
-// becomes of each result is use's, before it is released.
+// visitWith takes turns for a URL until it has ended, as a crawl does, and calls use with
+// each result before it is released.
 func visitWith(ctx context.Context, f *Fetcher, raw string, use func(*Result)) error {
 	u, err := frontier.ParseURL(raw)
 	if err != nil {
@@ -50,14 +50,14 @@ func visitWith(ctx context.Context, f *Fetcher, raw string, use func(*Result)) e
 	return err
 }
 
-// encoded is a page in a coding.
+// encoded returns a page in a coding.
 func encoded(t testing.TB, coding string, plain []byte) string {
 	body := coded(t, coding, plain)
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", coding, len(body), body)
 }
 
-// One byte for all: bodies go through one after the other, each is whole, and
-// no server waits for it.
+// With a budget of one byte the bodies go through one after another, each is whole, and no
+// server waits for the budget.
 func TestTheLeastBudgetLetsOneBodyAfterTheOtherThrough(t *testing.T) {
 	plain := text(270 << 10)
 	kinds := []string{"", "gzip", "br", "zstd"}
@@ -137,7 +137,7 @@ func TestBodiesThatAreCutOrBrokenAreSoWithoutMemory(t *testing.T) {
 					}
 					f := newTour(t, Options{Network: w, KeepWire: true, MaxSize: limit, BodyBudget: budget, TempDir: t.TempDir()}).fetcher
 					if budget > 0 {
-						// Each decoder is in use: what comes waits as it came.
+						// All decoders are in use: the body waits in its encoded form.
 						for range maxWindows {
 							f.bodies.window("br")
 						}
@@ -174,7 +174,7 @@ func TestTheContextEndsTheWaitForRoom(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		holds, stop := make(chan bool), make(chan bool)
 		var visits sync.WaitGroup
-		// The one who has the room, until stop is closed.
+		// This visit has all the room until stop is closed.
 		visits.Go(func() {
 			visitWith(t.Context(), f, "http://a.example/", func(r *Result) {
 				if r.Page != nil {
@@ -210,7 +210,7 @@ func TestWhatHasNoPlaceForItsFileIsNoFaultOfTheSite(t *testing.T) {
 	})
 }
 
-// Nobody waits with others for a decoder when his context has ended.
+// The wait for a decoder ends with the context.
 func TestTheContextEndsTheWaitForADecoder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return encoded(t, "br", []byte("hello")) }))}
@@ -260,7 +260,7 @@ func TestAFileThatFailsIsAnErrorOfThePile(t *testing.T) {
 	}
 }
 
-// What is read behind a body goes on to the end, also where that is the limit.
+// The bytes after a body are read to the end, even if that is exactly the limit.
 func TestWhatStandsBehindABodyIsReadToTheEnd(t *testing.T) {
 	for size, want := range map[int]bool{0: true, 1024: true, 1536: true, 1537: false} {
 		ended := false
@@ -280,7 +280,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// What needs no room is not held up by those who wait for some.
+// A body that needs no room does not wait after those that do.
 func TestTheFirstBytesOfABodyNeedNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(10, t.TempDir())
@@ -335,7 +335,7 @@ func TestWhatABudgetIs(t *testing.T) {
 	}
 }
 
-// Memory grows from a page on by the double; files are written in larger pieces.
+// Memory doubles, from 4 KiB on; files are written in larger pieces.
 func TestHowAPileGrows(t *testing.T) {
 	p := &pile{share: &share{}}
 	for _, tc := range []struct{ size, want int }{{1, 4096}, {4096, 4096}, {4097, 8192}, {8193, 16384}} {
@@ -350,7 +350,7 @@ func TestHowAPileGrows(t *testing.T) {
 	}
 }
 
-// What is read back takes the room that its size asks for, and leaves no file.
+// A body that is read back takes the room of its size, and leaves no file.
 func TestTheRoomOfWhatIsReadBack(t *testing.T) {
 	for size, want := range map[int]int64{0: 0, 1: 0, 262144: 0, 262145: 1, 262149: 5, 262154: 10, 262155: 10} {
 		b := newBudget(10, t.TempDir())
@@ -363,7 +363,7 @@ func TestTheRoomOfWhatIsReadBack(t *testing.T) {
 			t.Errorf("the file has the name %v", left)
 		}
 		file := plain.file
-		b.dir = filepath.Join(b.dir, "none") // what is empty needs no file
+		b.dir = filepath.Join(b.dir, "none") // an empty body needs no file
 		if err := s.load(t.Context(), plain, kept); err != nil || s.taken != want || len(plain.b) != size || plain.size() != int64(size) || kept.b != nil {
 			t.Errorf("%d bytes: %d are there, of these %d need room, want %d: %v", size, len(plain.b), s.taken, want, err)
 		}

@@ -47,7 +47,7 @@ func TestAPageThatIsNothingButACaptcha(t *testing.T) {
 	}
 }
 
-// A wall has up to so many letters and links, and is no longer than that.
+// A page is a captcha only up to a number of letters, of links and of bytes.
 func TestTheBoundsOfACaptchaPage(t *testing.T) {
 	const head, foot = `<form><i class="h-captcha"></i></form>`, "<!-- x -->"
 	for name, pages := range map[string][2]string{
@@ -61,7 +61,7 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 			t.Errorf("%s: %t at the bound, %t beyond", name, isCaptcha([]byte(pages[0])), isCaptcha([]byte(pages[1])))
 		}
 	}
-	// Where the mark stands, and what may stand beside it.
+	// Elements that may contain the mark, and elements that may be beside it.
 	for _, element := range []string{`<i class="x h-captcha y">`, `<i id=h-captcha>`, `<script src="https://hcaptcha.com/1/api.js"></script>`, `<link href=/captcha.js>`} {
 		if !isCaptcha([]byte("<form>" + element)) {
 			t.Errorf("%s is none", element)
@@ -87,7 +87,7 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 			t.Errorf("%s is none", w)
 		}
 	}
-	// Nobody sees the text of these.
+	// The text of these elements is not visible.
 	for _, name := range []string{"script", "style", "title", "noscript", "template"} {
 		hidden := "<" + name + ">" + strings.Repeat("x", 601) + "</" + name + ">"
 		if !isCaptcha([]byte(head+hidden)) || isCaptcha([]byte(head+hidden+strings.Repeat("x", 601))) {

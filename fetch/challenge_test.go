@@ -55,7 +55,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// A mark counts up to a length, and with some statuses only.
+// A mark counts up to a length, and only with some statuses.
 func TestTheBoundsOfChallenges(t *testing.T) {
 	html := http.Header{"Content-Type": {"text/html"}}
 	for _, tc := range []struct {
@@ -86,7 +86,7 @@ func TestTheBoundsOfChallenges(t *testing.T) {
 	}
 }
 
-// What people read of failures says who it was, and what to do.
+// Errors for people name the network and say what to do.
 func TestErrorsSayWhatHappened(t *testing.T) {
 	cause := errors.New("cause")
 	for _, tc := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// coded is what b becomes in a content coding.
+// coded returns b in a content coding.
 func coded(t testing.TB, coding string, b []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -53,7 +53,7 @@ func coded(t testing.TB, coding string, b []byte) []byte {
 	return out.Bytes()
 }
 
-// answer is a response in a coding, its length given, or chunked.
+// answer returns a response in a coding, with its length or chunked.
 func answer(coding string, wire []byte, chunked bool) string {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 	if coding != "" {
@@ -150,7 +150,7 @@ func TestBodiesThatAreCodedBadly(t *testing.T) {
 	}
 }
 
-// What goes wrong on the wire is not put down to the coding.
+// An error on the wire is not blamed on the coding.
 func TestTheWireIsNotTheCoding(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	cause := errors.New("cause")
@@ -163,7 +163,7 @@ func TestTheWireIsNotTheCoding(t *testing.T) {
 			if _, err := f.Decode(resp); err != cause {
 				t.Errorf("%q after %d bytes: %v", coding, n, err)
 			}
-			// Nor where it waits for a decoder.
+			// The same for a body that waits for a decoder.
 			busy := newBudget(1, t.TempDir())
 			busy.windows.TryAcquire(maxWindows)
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(cause)))
@@ -188,7 +188,7 @@ func TestAGzipBodyMayBeShorterThanItsLength(t *testing.T) {
 	})
 }
 
-// response is one as net/http gives it.
+// response returns a response in the form of net/http.
 func response(coding string, wire []byte) *http.Response {
 	return &http.Response{
 		Header: http.Header{"Content-Encoding": {coding}}, ContentLength: int64(len(wire)),
@@ -215,7 +215,7 @@ func TestBombsCostTheCap(t *testing.T) {
 			if n := int64(len(b.decoded)); n > limit || n > max(freeBytes, maxRatio*b.n)+64<<10 {
 				t.Errorf("%d bytes of body from %d", n, b.n)
 			}
-			// What was allocated is more than what was ever resident.
+			// All allocations are counted, which is more than was in use at once.
 			if n := after.TotalAlloc - before.TotalAlloc; n > limit+16<<20 {
 				t.Errorf("%d bytes of memory for a cap of %d", n, limit)
 			}
@@ -223,17 +223,17 @@ func TestBombsCostTheCap(t *testing.T) {
 	}
 }
 
-// Each bound of a body in codings ends one that no other bound would end.
+// Each limit of an encoded body ends a body that no other limit would end.
 func TestEachBoundOfABombAlone(t *testing.T) {
 	const noLimit = 1 << 40
 	blanks := make([]byte, 32<<20)
-	prose := bytes.Repeat(text(64<<10), 64)                                                            // which is some 30 times as small in gzip
+	prose := bytes.Repeat(text(64<<10), 64)                                                            // gzip compresses it some 30 times
 	skipped := bytes.Repeat(append([]byte("\x50\x2a\x4d\x18\x00\x10\x00\x00"), text(4<<10)...), 4<<10) // RFC 8878, section 3.1.2
 	for _, tc := range []struct {
 		name, codings string
 		wire          []byte
 		limit, most   int64 // most: bytes of the body
-		layer         int   // that is ended, and after how many bytes
+		layer         int   // the layer that is ended, after most bytes
 		ends          int64
 		by            error // nil: the size of the body
 	}{
@@ -359,7 +359,7 @@ func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 	p.put(first)
 	p.put(second)
 	p.close()
-	for _, d := range used { // those that were too many, too
+	for _, d := range used { // also those above the limit
 		if _, err := d.undo.Read(make([]byte, 1)); err != zstd.ErrDecoderClosed {
 			t.Errorf("a decoder that is not used is open: %v", err)
 		}
@@ -378,7 +378,7 @@ func TestCodingsOfAnAnswer(t *testing.T) {
 		{[]string{"zstd"}, "[zstd]"}, {[]string{"deflate"}, "[deflate]"}, {[]string{"gzip;q=1"}, "[gzip]"},
 		{[]string{"gzip,"}, "[gzip]"}, {[]string{",,br ,"}, "[br]"}, {[]string{"gzip, br"}, "[gzip br]"}, {[]string{"gzip", "br"}, "[gzip br]"}, {[]string{"identity, gzip", "identity"}, "[gzip]"},
 		{[]string{"gzip,deflate", "zstd"}, "[gzip deflate zstd]"},
-		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // of servers that mean something else
+		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // of servers with another meaning in mind
 	} {
 		if got, err := codingsOf(http.Header{"Content-Encoding": tc.fields}); fmt.Sprint(got) != tc.want || err != nil {
 			t.Errorf("%q = %q, %v", tc.fields, got, err)
@@ -392,7 +392,7 @@ func TestCodingsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// zeros is a decoder of a body of zeros.
+// zeros decodes a body of zeros.
 type zeros struct{ asked []int }
 
 func (z *zeros) Reset(io.Reader) error { return nil }
@@ -452,7 +452,7 @@ func FuzzContentEncoding(f *testing.F) {
 	})
 }
 
-// chained is b in several codings, applied one after the other.
+// chained returns b in several codings, applied one after another.
 func chained(t testing.TB, b []byte, codings ...string) []byte {
 	for _, coding := range codings {
 		b = coded(t, coding, b)
@@ -460,8 +460,8 @@ func chained(t testing.TB, b []byte, codings ...string) []byte {
 	return b
 }
 
-// Chains of up to three codings are undone, and deflate in both of its forms, whether a body
-// has a decoder at once or waits for one; the decoders are used again.
+// Chains of up to three codings are undone, and deflate in both of its forms, for bodies that
+// get a decoder at once or wait for one; the decoders are reused.
 func TestChainsOfCodings(t *testing.T) {
 	plain := text(50_000)
 	kinds := []string{"gzip", "deflate", "raw deflate", "br", "zstd"}
@@ -501,7 +501,7 @@ func TestChainsOfCodings(t *testing.T) {
 		if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, plain) || body.Close() != nil {
 			t.Errorf("%s, without a fetcher: %d bytes: %v", chain, len(got), err)
 		}
-		// What breaks is told apart in each layer.
+		// An error is distinguished in each layer.
 		for name, tc := range map[string]struct {
 			wire    []byte
 			coding  bool
@@ -516,15 +516,15 @@ func TestChainsOfCodings(t *testing.T) {
 	}
 }
 
-// All members of gzip are read (RFC 1952, section 2.2), as all frames of zstd are. After what
-// permits or forbids no other bytes may come; after a page they do not count.
+// All members of gzip are read (RFC 1952, section 2.2), as all frames of zstd are. Other
+// bytes after them are an error in robots.txt and similar files, and ignored in a page.
 func TestRulesAreReadToTheEndOfTheWire(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	one, two := []byte("one "), []byte("two")
 	for _, tc := range []struct {
 		name, coding string
 		wire         []byte
-		length       int64  // as the header says it; 0: what it is
+		length       int64  // Content-Length; 0: the true one
 		want         string // of rules; empty: broken
 		page         string
 	}{

@@ -50,8 +50,8 @@ func (l *loopback) DialContext(ctx context.Context, network, _ string) (net.Conn
 	return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
 }
 
-// What a server says between two answers is neither of them. Nothing was asked when it is
-// seen, so that no try is lost.
+// Bytes that a server sends between two answers belong to neither. They are noticed before
+// the next request is sent, so that it costs no try.
 func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 	for name, end := range map[string]func(c net.Conn){
@@ -73,7 +73,7 @@ func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 		v.delay = -1
 		res, _ := v.visit("http://a.example/1")
 		h := v.fetcher.host(res.Page.URL.Site())
-		for h.kept() != nil { // it comes over a real socket
+		for h.kept() != nil { // the bytes arrive later over a real socket
 			runtime.Gosched()
 		}
 		v.fetcher.giveBack(h)
@@ -85,7 +85,7 @@ func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Over a pipe it is seen when the request cannot be sent: then nothing was processed.
+// Over a pipe they are noticed because the request cannot be sent: then it was not processed.
 func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -113,7 +113,7 @@ func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 	})
 }
 
-// The end of a context is that of its exchange, and of no other.
+// The end of a context ends only its own exchange.
 func TestAContextThatEndsBehindItsVisitCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(r.target) }))}
@@ -135,7 +135,7 @@ func TestAContextThatEndsBehindItsVisitCostsNothing(t *testing.T) {
 	})
 }
 
-// One that ends while the last byte is read leaves no connection to those who come later.
+// A context that ends while the last byte is read leaves no connection to later exchanges.
 func TestAContextThatEndsWithItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -152,8 +152,7 @@ func TestAContextThatEndsWithItsAnswer(t *testing.T) {
 	})
 }
 
-// Whatever ends while an exchange is under way, ends its reads and writes, and leaves
-// nothing to the next.
+// Any end of an exchange ends its reads and writes, and does not affect the next exchange.
 func TestAnExchangeEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
@@ -182,7 +181,7 @@ func TestAnExchangeEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// An answer that comes without the request is one, but the last of its connection.
+// An answer to a request that could not be sent is used, but its connection is closed.
 func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -197,7 +196,7 @@ func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
 	})
 }
 
-// answering writes while it is read, as TLS does when keys change.
+// An answering connection writes while it is read, as TLS does when keys change.
 type answering struct{ net.Conn }
 
 func (a answering) Read(p []byte) (int, error) {
@@ -207,7 +206,7 @@ func (a answering) Read(p []byte) (int, error) {
 	return a.Conn.Read(p)
 }
 
-// The time that a request has to be sent is over long before a body has come.
+// The time-out of sending a request ends long before that of a body.
 func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
@@ -235,9 +234,9 @@ func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// Many servers end a connection without a word of TLS: as to browsers, that ends a body
-// which does not say where it ends, and is too early for one that does (RFC 9112, section
-// 9.8, would have the first incomplete, too).
+// Many servers end a connection without the close message of TLS. As in browsers, that ends a
+// body without a declared end, and is too early for one with a declared end (RFC 9112,
+// section 9.8, calls the first incomplete, too).
 func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 	config, pool := certified(t)
 	const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -276,7 +275,7 @@ func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 	}
 }
 
-// A connection that waits for its next exchange has nothing of the last.
+// A connection between two exchanges keeps no data of the last.
 func TestAKeptConnectionIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
@@ -289,12 +288,12 @@ func TestAKeptConnectionIsSmall(t *testing.T) {
 	})
 }
 
-// A kept connection is memory, and no goroutine waits on it.
+// A kept connection takes memory, but no goroutine.
 func TestAConnectionHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
 		v := newTour(t, Options{Network: w})
-		goroutines := func() int { // of the bubble: other tests may have some that end
+		goroutines := func() int { // of the bubble only: those of other tests may be ending
 			synctest.Wait()
 			stacks := make([]byte, 1<<20)
 			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ", synctest bubble ")
@@ -307,7 +306,7 @@ func TestAConnectionHasNoGoroutine(t *testing.T) {
 	})
 }
 
-// What curl and browsers read is a page.
+// A page that curl and browsers read is read.
 func TestOddAnswersThatArePages(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{
@@ -341,7 +340,7 @@ func TestOddAnswersThatArePages(t *testing.T) {
 	}
 }
 
-// A request that cannot be one is not sent.
+// An invalid request is not sent.
 func TestARequestThatCannotBeOneIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -23,8 +23,8 @@ func ExampleDecode() {
 	// Output: Hello World <nil>
 }
 
-// A body that was kept is decoded as one that is fetched: what was cut, is broken or is
-// a bomb is told apart, and nothing is made up behind its end.
+// A kept body is decoded like a fetched one: cut bodies, broken bodies and decompression
+// bombs have different errors, and no byte is added after the end.
 func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 	plain := text(50_000)
 	for _, coding := range []string{"gzip", "br", "zstd"} {
@@ -66,7 +66,7 @@ func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 	}
 }
 
-// A coding that nobody asked for is refused; what is no coding at all is left alone.
+// A coding that was not asked for is refused; an unknown name is ignored.
 func TestCodingsThatAreNotKnown(t *testing.T) {
 	for _, coding := range []string{"", "identity", "utf-8", ", "} {
 		body, err := Decode(coding, strings.NewReader("as it is"))

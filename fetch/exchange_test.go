@@ -38,7 +38,7 @@ func TestWhoseFaultAnAnswerIs(t *testing.T) {
 	}
 }
 
-// What is known of an answer counts, and its broken head only where that is all.
+// The parsed answer counts, and its broken head only if there is no parsed one.
 func TestWhatAnAnswerSaid(t *testing.T) {
 	broken := []byte("HTTP/1.1 503 No\r\nRetry-After: 7\r\nRetry-After: 9\r\nRetry-After: 8\r\nX")
 	now := time.Now()
@@ -97,7 +97,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// What a server does to its connections counts until it answers.
+// Lost connections are counted until the server answers.
 func TestLostConnectionsAreForgiven(t *testing.T) {
 	stale := func(reused bool) *Exchange { return &Exchange{Reused: reused, Err: &Error{Stage: StageStale}} }
 	fresh, kept := &Exchange{}, &Exchange{Reused: true}
@@ -156,7 +156,7 @@ func TestHowLongAConnectionIsKept(t *testing.T) {
 	})
 }
 
-// One that the server has closed meanwhile is not used again.
+// A connection that the server has closed meanwhile is not used again.
 func TestAConnectionThatWasClosedIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -197,7 +197,7 @@ func (s slow) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// What is not whole, or must not be kept, leaves no connection open.
+// An incomplete exchange, and one whose server closes, leaves no connection open.
 func TestConnectionsThatAreNotKept(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
@@ -225,7 +225,7 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The page, without its robots.txt, by the right of the turn.
+			// The page without its robots.txt, by the right of the turn.
 			h := v.fetcher.host(turn.Site())
 			x, err := h.exchange(t.Context(), turn, ask{url: turn.Entry().URL, limit: 1000, header: http.Header{}})
 			v.fetcher.giveBack(h)
@@ -240,7 +240,7 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 	}
 }
 
-// What went wrong is told as it was.
+// Each failure has its own stage.
 func TestAFailureHasItsCause(t *testing.T) {
 	config, pool := certified(t)
 	config.NextProtos = []string{"http/1.1"}

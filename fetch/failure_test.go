@@ -53,7 +53,7 @@ func TestErrorsOfTLS(t *testing.T) {
 	}
 }
 
-// A body whose file failed gives back what it has of the budget.
+// A body whose file failed releases its part of the budget.
 func TestAVisitThatFailsGivesItsRoomBack(t *testing.T) {
 	f := newTour(t, Options{BodyBudget: 10, TempDir: t.TempDir()}).fetcher
 	u, err := frontier.ParseURL("http://a.example/")

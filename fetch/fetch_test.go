@@ -72,7 +72,7 @@ func TestNoRequestIsSilentlySentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
 		w := &wire{}
-		// The kept connection dies under the second request.
+		// The kept connection closes during the second request.
 		w.serve = answers(noRobots(func(r *request, n int) string {
 			asked = append(asked, time.Now())
 			if n == 1 {
@@ -175,7 +175,7 @@ func TestAnswersThatAreNotWhole(t *testing.T) {
 				serve := w.serve
 				w.serve = func(c net.Conn, n int) {
 					served++
-					// The connection ends after what was written.
+					// The connection closes after these bytes.
 					serve(&once{Conn: c}, n)
 				}
 				_, all := newTour(t, Options{Network: w, MaxSize: 1000}).visit("http://a.example/")
@@ -191,7 +191,7 @@ func TestAnswersThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// once ends a connection after the second answer that was written to it.
+// A once closes a connection after the second answer that was written to it.
 type once struct {
 	net.Conn
 	writes int
@@ -255,7 +255,7 @@ func TestConnectTo(t *testing.T) {
 			t.Errorf("%q = %+v, want an error", s, c)
 		}
 	}
-	// An address counts as shared where DNS gave it, and as public by what it is.
+	// An address counts as shared if DNS returned it, and as public by its value.
 	for _, tc := range []struct {
 		to     []ConnectTo
 		addr   string

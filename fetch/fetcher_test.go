@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Large robots.txt of many sites do not stay in memory; what was forgotten is
-// had from the Snapshots, not from the site.
+// Large robots.txt of many sites do not stay in memory; a forgotten one is loaded from the
+// Snapshots, not from the site.
 func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -43,8 +43,8 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 	})
 }
 
-// Sites whose robots.txt is on its way are no reason to look through all of them
-// again and again, nor to forget others.
+// Sites whose robots.txt is being fetched are not scanned again and again, and do not cause
+// others to be forgotten.
 func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -57,7 +57,7 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 		v := newTour(t, Options{Network: w, MaxHosts: 2})
 		v.once = true
 		for i := range 15 {
-			if i == 5 { // the rules are out of date
+			if i == 5 { // the rules have expired
 				time.Sleep(25 * time.Hour)
 			}
 			v.visit(fmt.Sprintf("http://moved%d.example/", i%5))
@@ -76,8 +76,7 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 	})
 }
 
-// Connections are kept up to a number, and for their time; what is closed is
-// closed for the server, too.
+// Connections are kept up to a number and for a time; the server sees their end.
 func TestKeptConnectionsHaveABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed atomic.Int64
@@ -133,7 +132,7 @@ func TestAFetcherThatIsClosedHasNothing(t *testing.T) {
 	})
 }
 
-// What a server may send before anybody reads it.
+// The limits of the bytes that a server may send before they are read.
 func TestTheBoundsOfTheTransport(t *testing.T) {
 	tr := newTransport()
 	if tr.MaxResponseHeaderBytes != 262144 || tr.HTTP2.MaxReceiveBufferPerStream != 524288 || tr.HTTP2.MaxReceiveBufferPerConnection != 1048576 {
@@ -155,8 +154,7 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 	}
 }
 
-// How long a request may take follows from the time-outs and from our own bound on
-// bytes per second, as far as that goes.
+// The longest time of a request follows from the time-outs and from Options.Bandwidth.
 func TestTheLongestRequest(t *testing.T) {
 	for _, tc := range []struct {
 		opts Options

@@ -137,7 +137,7 @@ func TestAnFTPServerThatDoesNotStopTalking(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		first func(c net.Conn, in *bufio.Reader)
-		then  string // again and again
+		then  string // repeated
 	}{
 		{"a greeting without a line end", after(), "A"},
 		{"a greeting of many lines", after(), "220-hello\r\n"},
@@ -186,7 +186,7 @@ func TestAWebSiteLeadsToNoFTP(t *testing.T) {
 	})
 }
 
-// The budget is for pages: a robots.txt goes without.
+// The budget is for pages: a robots.txt does not count.
 func TestTheBudgetCountsForFTP(t *testing.T) {
 	long := strings.Repeat("# x\n", 75<<10)
 	for name, tc := range map[string]struct {
@@ -209,9 +209,9 @@ func TestTheBudgetCountsForFTP(t *testing.T) {
 	}
 }
 
-// A session ends as it should; one whose file is too long is broken off.
+// A session ends with QUIT; one whose file is too long is cut off.
 func TestAnFTPFileThatIsTooLongIsNotWaitedFor(t *testing.T) {
-	for size, want := range map[int]int{1000: 2, 1001: 1} { // one for robots.txt
+	for size, want := range map[int]int{1000: 2, 1001: 1} { // one is for robots.txt
 		synctest.Test(t, func(t *testing.T) {
 			s := &ftpServer{files: map[string]string{"/x": strings.Repeat("x", size)}, data: make(chan net.Conn)}
 			w := &wire{serve: s.serve}
@@ -246,7 +246,7 @@ func TestFTPRepliesInTermsOfHTTP(t *testing.T) {
 	}
 }
 
-// What an exchange tells of a file, and of one that is not there.
+// The fields of an exchange for a file, and for a missing one.
 func TestWhatAnFTPExchangeTells(t *testing.T) {
 	for target, want := range map[string]string{
 		"/a.html":       "200 text/html; charset=utf-8 hello",
@@ -285,14 +285,14 @@ func TestWhatAnFTPExchangeTells(t *testing.T) {
 	}
 }
 
-// A server that stops is waited for as long as a phase may take; one that has sent
-// the file has five seconds to say so.
+// A silent server is waited for as long as a phase may take; after sending the file it has
+// five seconds to confirm.
 func TestAnFTPServerThatStops(t *testing.T) {
 	login := []string{"220 hello", "331 password", "230 in", "502 what", "200 ok", "502 what"}
 	for _, tc := range []struct {
 		name    string
 		replies []string
-		data    string // of the file; empty: none comes
+		data    string // of the file; empty: no data
 		want    Stage
 		after   time.Duration
 	}{
@@ -347,7 +347,7 @@ func TestAnFTPServerThatStops(t *testing.T) {
 	}
 }
 
-// A file whose connection breaks is not whole, whatever the server says of it.
+// A file whose connection breaks is not whole, even if the server says so.
 func TestAnFTPFileThatBreaksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}
@@ -384,7 +384,7 @@ func (b brittleConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The bound is that of one reply.
+// The limit applies to each reply.
 func TestLongRepliesOfAnFTPServer(t *testing.T) {
 	const line = "230-in\r\n"
 	for _, tc := range []struct {
@@ -412,7 +412,8 @@ func TestLongRepliesOfAnFTPServer(t *testing.T) {
 	}
 }
 
-// wordy says more than the server behind it, and the last byte of it alone.
+// A wordy connection adds bytes to the replies of the server, and sends the last byte
+// separately.
 type wordy struct {
 	net.Conn
 	welcome string

@@ -28,7 +28,7 @@ func TestTheContextEndsEachPhase(t *testing.T) {
 	silent := func(c net.Conn, n int) { io.Copy(io.Discard, c) }
 	says := func(s string) func(net.Conn, int) {
 		return func(c net.Conn, n int) {
-			go io.Copy(io.Discard, c) // what the client says; it ends with the connection
+			go io.Copy(io.Discard, c) // reads the client's bytes; it ends with the connection
 			io.WriteString(c, s)
 			<-time.After(time.Hour)
 		}
@@ -107,8 +107,8 @@ func TestARobotsRedirectThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// The copy at hand came from where the redirect leads: that is where it is
-// asked for with its validators, and not at the redirect.
+// The copy at hand came from the target of the redirect: the request for the target is
+// conditional, that for the redirect is not.
 func TestAConditionalRequestBehindARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

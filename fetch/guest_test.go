@@ -22,8 +22,8 @@ func status(code int, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\n\r\n%s", code, http.StatusText(code), len(body), body)
 }
 
-// journey asks for http://a.example/page until it has ended; files are what is
-// had at a URL. It returns what was asked for, and when, and the last result.
+// journey visits http://a.example/page until it has ended; files are the answers by URL. It
+// returns the requests with their times, and the last result.
 func journey(t *testing.T, files map[string]string, opts frontier.Options, snapshots Snapshots) (asked []string, last Result) {
 	begin := time.Now()
 	var urls []string
@@ -75,7 +75,7 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 	}
 }
 
-// Who is asked for the robots.txt of a.example that b.example has, and when.
+// The requests for a robots.txt of a.example that is on b.example, and their times.
 func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 	const a, b, c = "http://a.example/robots.txt", "http://b.example/robots.txt", "http://c.example/robots.txt"
 	rules := status(200, "User-agent: *\nDisallow: /page")
@@ -86,7 +86,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 		want    string
 		access  robots.Access
 		failure string
-		before  string // the robots.txt of b.example that is at hand
+		before  string // the known robots.txt of b.example
 	}{
 		{
 			name:  "to a robots.txt",
@@ -163,8 +163,8 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 	}
 }
 
-// Of what comes with a redirect little is read; of rules, whatever 2xx they come
-// with, all that counts.
+// Only a part of a redirect's body is read; rules are read up to their limit with any 2xx
+// status.
 func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
 	body := strings.Repeat("#", 70_000) + "\nUser-agent: *\nDisallow: /\n"
 	for code, want := range map[int]int{299: len(body), 200: len(body), 300: 64 << 10, 302: 64 << 10, 399: 64 << 10, 400: len(body)} {
@@ -180,7 +180,7 @@ func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
 	}
 }
 
-// failing is a store of snapshots that cannot be read, or not written.
+// failing is a store of snapshots that fails to read or to write.
 type failing struct {
 	*MemorySnapshots
 	site        frontier.Site
@@ -201,7 +201,7 @@ func (f *failing) PutSnapshot(s frontier.Site, snapshot *robots.Snapshot) error 
 	return f.MemorySnapshots.PutSnapshot(s, snapshot)
 }
 
-// Where rules cannot be kept nothing is asked for by them.
+// If rules cannot be stored, no request is made by them.
 func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
 	broken := errors.New("disk")
 	for name, store := range map[string]*failing{

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// RFC 9110, section 9.3.2: what the header says of the body is about the one that GET
-// would bring; there is none, and nothing is waited for.
+// RFC 9110, section 9.3.2: the header describes the body that GET would return; there is no
+// body, and the crawler does not wait for one.
 func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 	for name, fields := range map[string]string{
 		"a length": "Content-Length: 1000000000\r\n", "no length": "", "chunks": "Transfer-Encoding: chunked\r\n", "a length of zero": "Content-Length: 0\r\n",
@@ -56,8 +56,8 @@ func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 	}
 }
 
-// What some servers send behind the header all the same is never read as the answer to
-// another request.
+// A body that some servers send after the header is never read as the answer to another
+// request.
 func TestABodyThatFollowsAnAnswerToHEADIsNobodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string {
@@ -79,8 +79,8 @@ func TestABodyThatFollowsAnAnswerToHEADIsNobodys(t *testing.T) {
 	})
 }
 
-// A server that refuses the method is asked with GET: by another turn, with a pause of
-// its own, and without a try that counts.
+// A server that refuses the method gets a GET: in another turn, with its own pause, and
+// without counting a try.
 func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 	for _, status := range []int{405, 501} {
 		for _, busy := range []int{0, 1} {
@@ -92,7 +92,7 @@ func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 					if r.method == "HEAD" {
 						return fmt.Sprintf("HTTP/1.1 %d No\r\nAllow: GET\r\nContent-Length: 5\r\n\r\n", status)
 					}
-					if left--; left >= 0 { // it fails once: GET is what it is asked with again
+					if left--; left >= 0 { // GET fails once and is repeated
 						return "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 					}
 					return page("whole")
@@ -113,7 +113,8 @@ func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 	}
 }
 
-// What asks for rest does so with HEAD, too, and any other status is that of the page.
+// A status that asks for a pause does so with HEAD, too, and any other status is that of the
+// page.
 func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 	for status, want := range map[int]frontier.Code{404: frontier.Fetched, 403: frontier.Fetched, 301: frontier.Fetched, 500: frontier.Failed, 502: frontier.Failed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 	}
 }
 
-// FTP has no HEAD: the file is retrieved, and the exchange does not say otherwise.
+// FTP has no HEAD: the file is retrieved, and the exchange says so.
 func TestOverFTPTheFileIsRetrieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}
@@ -149,7 +150,7 @@ func TestOverFTPTheFileIsRetrieved(t *testing.T) {
 	})
 }
 
-// The same over HTTP/2, where frames of data that follow are an error of that stream
+// The same over HTTP/2, where frames of data after the header are an error of that stream
 // alone.
 func TestHEADOverHTTP2(t *testing.T) {
 	config, pool := certified(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// What robots.txt says of time comes with the outcome of each turn.
+// The pauses in robots.txt are in the outcome of each turn.
 func TestTheOutcomeHasTheGap(t *testing.T) {
 	for rules, want := range map[string]frontier.Gap{
 		"":                                        {},
@@ -76,7 +76,7 @@ func TestNobodyVisitsOutsideOfTheVisitTime(t *testing.T) {
 	})
 }
 
-// Until a robots.txt that cannot be had is to be asked again, nothing is asked.
+// No request is made before an unreachable robots.txt may be tried again.
 func TestASiteWithoutItsRulesIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(func(*request, int) string { return status(500, "") })}
@@ -93,8 +93,7 @@ func TestASiteWithoutItsRulesIsLeftAlone(t *testing.T) {
 	})
 }
 
-// The copy that was fetched for an entry counts for it, however late its turn
-// comes.
+// The copy that was fetched for an entry is used for it, even if its turn comes late.
 func TestRulesThatWereFetchedForAnEntryCountForIt(t *testing.T) {
 	for late, want := range map[time.Duration]int{0: 1, 49 * time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,8 +174,7 @@ func TestARightThatCannotBeHad(t *testing.T) {
 	})
 }
 
-// Rules take as much memory as the file, and the older copy that is in force, and so does
-// tdmrep.json.
+// Rules take the memory of the file, of the older copy in force, and of tdmrep.json.
 func TestTheSizeOfRules(t *testing.T) {
 	body := make([]byte, 5)
 	for want, s := range map[int]*robots.Snapshot{0: nil, 5: {Body: body}, 8: {Body: body, Copy: &robots.Snapshot{Body: body[:3]}}, 3: {Copy: &robots.Snapshot{Body: body[:3]}}, 7: {Body: body, Mining: &robots.Snapshot{Body: body[:1], Copy: &robots.Snapshot{Body: body[:1]}}}} {
@@ -190,7 +188,7 @@ func TestTheSizeOfRules(t *testing.T) {
 	}
 }
 
-// A copy that stands in for one that cannot be had grows too old while it is kept.
+// A copy in place of an unreachable one becomes too old while it is kept.
 func TestAnOldCopyDoesNotStayInForce(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	at, now := "http://a.example/robots.txt", time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -207,8 +205,8 @@ func TestAnOldCopyDoesNotStayInForce(t *testing.T) {
 	}
 }
 
-// The clock of a request starts when its name is known, and what was asked of the
-// site before that is in it.
+// The clock of a request starts after its name was resolved, and includes the request before
+// it.
 func TestWhatAnExchangeTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -221,7 +219,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 			t.Errorf("asked for %+v", x.Asked)
 		}
 	})
-	// What sites at one address share is asked for, too.
+	// The pauses that sites at one address share are kept, too.
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
 		v := newTour(t, Options{Network: w})
@@ -255,7 +253,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 			t.Errorf("%d requests", len(asked))
 		}
 	})
-	// Where there is no address, too.
+	// Also if there is no address.
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		r := &resolver{answer: func(context.Context, string) ([]netip.Addr, error) {
@@ -287,7 +285,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 	})
 }
 
-// sluggish is a resolver that takes its time.
+// A sluggish network resolves names slowly.
 type sluggish struct {
 	*wire
 	takes time.Duration
@@ -313,7 +311,7 @@ func TestASiteWithoutANameIsGone(t *testing.T) {
 			}
 		})
 	}
-	// The name of another site, to which a robots.txt leads, says nothing of this one.
+	// The name of another site, the target of a robots.txt, says nothing about this one.
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(func(*request, int) string { return redirectTo("http://b.example/robots.txt") })}
 		v := newTour(t, Options{Network: onlyA{w}})
@@ -324,7 +322,7 @@ func TestASiteWithoutANameIsGone(t *testing.T) {
 	})
 }
 
-// onlyA knows a.example.
+// onlyA resolves only a.example.
 type onlyA struct{ *wire }
 
 func (o onlyA) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
@@ -334,7 +332,7 @@ func (o onlyA) LookupNetIP(ctx context.Context, network, host string) ([]netip.A
 	return o.wire.LookupNetIP(ctx, network, host)
 }
 
-// Addresses that fail take turns, and are not remembered without end.
+// Addresses that fail are tried in turn, and not remembered without limit.
 func TestAddressesThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := netip.MustParseAddr("16.0.0.1"), netip.MustParseAddr("16.0.0.2")
@@ -348,7 +346,7 @@ func TestAddressesThatFail(t *testing.T) {
 		if got := fmt.Sprint(w.dialed); got != "[16.0.0.1:80 16.0.0.2:80 16.0.0.1:80 16.0.0.2:80 16.0.0.1:80]" {
 			t.Errorf("dialled %s", got)
 		}
-		// The first one is the first again once it answers.
+		// The first address is the first again after it has answered.
 		w.serve = answers(noRobots(func(*request, int) string { return page("") }))
 		delete(w.refuse, "16.0.0.1:80")
 		for range 3 {
@@ -368,7 +366,7 @@ func TestAddressesThatFail(t *testing.T) {
 	})
 }
 
-// Only what is lent is taken back, and a robots.txt never is.
+// Only lent memory is reused, and never that of a robots.txt.
 func TestWhatIsLentIsTakenBack(t *testing.T) {
 	for _, lend := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -390,7 +388,7 @@ func TestWhatIsLentIsTakenBack(t *testing.T) {
 	}
 }
 
-// A body that was read, and cannot be had back from its file, is an error.
+// A body that cannot be read back from its file is an error.
 func TestABodyThatCannotBeReadBackIsAnError(t *testing.T) {
 	f := newTour(t, Options{BodyBudget: 10, TempDir: t.TempDir()}).fetcher
 	u, err := frontier.ParseURL("http://a.example/")
@@ -411,7 +409,7 @@ func TestABodyThatCannotBeReadBackIsAnError(t *testing.T) {
 	}
 }
 
-// What stands behind the end of a coding does not keep a connection busy.
+// Bytes after the end of a coding do not keep a connection busy.
 func TestTheRestOfABodyIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
@@ -474,7 +472,7 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// pauses takes ten seconds of the site's time, and a hundred of ours.
+// A pauses takes ten seconds of the site's time, and a hundred of the crawler's.
 func pauses(w *watch) {
 	time.Sleep(10 * time.Second)
 	w.pause()
@@ -482,7 +480,7 @@ func pauses(w *watch) {
 	w.resume()
 }
 
-// What ends a robots.txt, and what leads on.
+// The answers that end a chain of a robots.txt, and those that continue it.
 func TestTheWayBehindAnAnswer(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/robots.txt")
 	if err != nil {
@@ -548,7 +546,7 @@ func TestASnapshotIsWhatWasHad(t *testing.T) {
 	}
 }
 
-// A robots.txt whose visit was stopped says nothing: it is asked for again.
+// A robots.txt whose visit was stopped is requested again.
 func TestWhatWasStoppedIsNoRobotsTxt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) { io.Copy(io.Discard, c) }}

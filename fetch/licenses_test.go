@@ -21,8 +21,7 @@ func parsed(t *testing.T, raw string) frontier.URL {
 	return u
 }
 
-// What is in memory of licenses has a bound, in number and in bytes; what is forgotten is
-// read again.
+// The licenses in memory are limited in number and in bytes; forgotten ones are read again.
 func TestLicensesInMemoryHaveABound(t *testing.T) {
 	store := NewMemorySnapshots()
 	l := newLicenses(store, robots.Policy{})
@@ -68,7 +67,7 @@ func TestLicensesInMemoryHaveABound(t *testing.T) {
 	}
 }
 
-// hooked calls between while a license is read.
+// A hooked store calls between while a license is read.
 type hooked struct {
 	*MemorySnapshots
 	between     func()
@@ -88,7 +87,7 @@ func (h *hooked) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	return errors.Join(h.write, h.MemorySnapshots.PutLicense(u, s))
 }
 
-// Who has looked a copy up before a new one came does not bring the old one back.
+// A visit that has looked up a copy before a new one came does not restore the old one.
 func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	u := parsed(t, "http://a.example/l")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -106,7 +105,7 @@ func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	}
 }
 
-// Where licenses cannot be kept the visit ends with that.
+// If licenses cannot be stored, the visit ends with that error.
 func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	broken := errors.New("disk")
 	for _, license := range []string{"/l", "http://b.example/l"} {
@@ -146,8 +145,8 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	}
 }
 
-// Who has a license by the time that the right to its site is had does not ask for it again,
-// and one on the opt-out list is not asked for at all.
+// A license that was fetched before the right to its site was had is not fetched again, and
+// one on the opt-out list is not requested.
 func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 	const license = "http://b.example/l"
 	for _, listed := range []bool{false, true} {

@@ -18,7 +18,7 @@ func TestParseMediaType(t *testing.T) {
 		{[]string{"TEXT/Html;Charset=UTF-8"}, MediaType{"text/html", "UTF-8"}},
 		{[]string{`text/html; charset="utf-8"`}, MediaType{"text/html", "utf-8"}},
 		{[]string{`text/html; charset="shift_\jis`}, MediaType{"text/html", "shift_jis"}},
-		// A parameter that stands twice, empty ones, and what is none.
+		// Repeated parameters, empty ones, and malformed ones.
 		{[]string{"text/html; charset=utf-8; charset=latin1"}, MediaType{"text/html", "utf-8"}},
 		{[]string{"text/html;; charset=utf-8"}, MediaType{"text/html", "utf-8"}},
 		{[]string{"text/html; charset=; charset=utf-8"}, MediaType{"text/html", "utf-8"}},
@@ -37,7 +37,7 @@ func TestParseMediaType(t *testing.T) {
 		{[]string{`text/html;a=",", text/plain`}, MediaType{"text/plain", ""}},
 		{[]string{"text/plain", "text/html"}, MediaType{"text/html", ""}},
 		{[]string{",text/html"}, MediaType{"text/html", ""}}, {[]string{`",",text/html`}, MediaType{"text/html", ""}}, {[]string{"*/*"}, MediaType{}},
-		// Values: what may stand in them, and how they are quoted.
+		// Values: their characters and their quotes.
 		{[]string{`text/html;charset="a b"`}, MediaType{"text/html", "a b"}},
 		{[]string{"text/html;charset=\"a\tb\""}, MediaType{"text/html", "a\tb"}},
 		{[]string{"text/html;charset=a\x1f"}, MediaType{"text/html", ""}},
@@ -77,8 +77,8 @@ func TestMediaTypesAreWritten(t *testing.T) {
 	}
 }
 
-// What is not parsed is what parsing finds, and what the standard library
-// reads it reads as well.
+// The shortcut returns the same as the parser, and the same as the standard library if that
+// accepts the value.
 func TestMediaTypesAsTheLibraryReadsThem(t *testing.T) {
 	parts := []string{"text/html", "TEXT/html", "application/xhtml+xml", "text", "/", ";", "; charset=", "utf-8", "UTF-8", `"utf-8"`, " ", "=", "a", "é", "; q=1", "; charset=x"}
 	random := rand.New(rand.NewPCG(1, 1))

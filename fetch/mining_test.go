@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Where a tdmrep.json has led is not forgotten between two turns, however few hosts are
-// remembered: it would be asked for from the beginning each time.
+// The redirect of a tdmrep.json is remembered between two turns even if few hosts are:
+// otherwise it would start anew each time.
 func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
@@ -62,8 +62,8 @@ func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 	})
 }
 
-// A tdmrep.json on the opt-out list is not requested, nor one that a redirect leads to;
-// the pages beside it are.
+// A tdmrep.json on the opt-out list is not requested, nor the target of its redirect; other
+// pages of the site are.
 func TestATDMRepOnTheOptOutListIsNotRequested(t *testing.T) {
 	for _, test := range []struct{ listed, want string }{
 		{robots.TDMRepPath, "/robots.txt /page"},

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Whatever is an answer to this package, its record can be read: a crawl that goes on reads
-// all of them.
+// For each answer that this package accepts, the record can be read: a crawl that goes on
+// reads all of them.
 func FuzzAnAnswerCanBeReadInItsRecord(f *testing.F) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, answer := range []string{

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// only has options for one site, and counts how often it is asked.
+// only has options for one site, and counts its calls.
 func only(site frontier.Site, o SiteOptions, n *int) func(frontier.Site) (SiteOptions, error) {
 	return func(s frontier.Site) (SiteOptions, error) {
 		*n++
@@ -23,8 +23,8 @@ func only(site frontier.Site, o SiteOptions, n *int) func(frontier.Site) (SiteOp
 	}
 }
 
-// A robots.txt that is forbidden permits where that was said of its site, and nowhere
-// else; also one that another run has fetched.
+// A robots.txt that is forbidden allows all if its site has that option, and only then; also
+// one that another run has fetched.
 func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 	forbidden := func() *wire {
 		return &wire{serve: answers(func(r *request, n int) string {
@@ -60,8 +60,8 @@ func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 	}
 }
 
-// The fields of a site go to it, with robots.txt, too, and to no other: not to one that
-// its robots.txt leads to.
+// The header fields of a site are sent to it, for robots.txt, too, and to no other site, not
+// even to the target of its robots.txt.
 func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -90,8 +90,8 @@ func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 	})
 }
 
-// An error about a site is told before the site is asked for anything, be it the one
-// of the turn or one that a robots.txt leads to; a field that is refused is one.
+// An error of Options.Site is returned before any request to that site, for the site of the
+// turn and for the target of a robots.txt; a refused field is such an error.
 func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
 	bug := errors.New("a bug")
 	for name, say := range map[string]func() (SiteOptions, error){

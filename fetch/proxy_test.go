@@ -22,7 +22,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// certified is a TLS configuration for example.com, and who vouches for it.
+// certified returns a TLS configuration for example.com, and the pool that verifies it.
 func certified(t testing.TB) (*tls.Config, *x509.CertPool) {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
@@ -92,7 +92,7 @@ func site(c net.Conn, config *tls.Config, got *[]*request) {
 
 func TestTunnels(t *testing.T) {
 	config, pool := certified(t)
-	// connect answers CONNECT and gives back what it was asked.
+	// connect answers CONNECT and returns the request.
 	connect := func(c net.Conn, asked *string) bool {
 		r, err := http.ReadRequest(bufio.NewReader(c))
 		if err != nil {
@@ -102,7 +102,7 @@ func TestTunnels(t *testing.T) {
 		_, err = io.WriteString(c, "HTTP/1.1 299 Connection established\r\n\r\n")
 		return err == nil
 	}
-	// socks answers RFC 1928 with a user and a password.
+	// socks answers RFC 1928 with user and password.
 	socks := func(c net.Conn, asked *string) bool {
 		read := func(n int) []byte {
 			b := make([]byte, n)
@@ -312,11 +312,11 @@ func TestWhatGoesAroundTheProxy(t *testing.T) {
 	})
 }
 
-// What the environment says counts, and makes sense or is an error.
+// The environment is used if it is valid, and is an error otherwise.
 func TestTheProxyOfTheEnvironment(t *testing.T) {
 	for _, tc := range []struct {
 		plain, secure, no string
-		want              string // the proxies of http and https; what the error says
+		want              string // the proxies of http and https, or the error
 	}{
 		{"http://p:1", "", "", "http://p:1 <nil>"},
 		{"", "https://p:2", "", "<nil> https://p:2"},
@@ -345,7 +345,7 @@ func TestTheProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// A proxy that is none is not dialled, and one that speaks no TLS is hung up on.
+// An invalid proxy is not dialled, and the connection to one without TLS is closed.
 func TestProxiesThatAreNone(t *testing.T) {
 	for raw, dialled := range map[string]int{"ftp://p": 0, "http://p:0": 0, "http://p/x": 0, "https://p": 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestHeadsAreKeptAsTheyWereOnTheWire(t *testing.T) {
 	}
 }
 
-// The head of one answer, however it came, is nothing to that of the next.
+// The head of an answer does not affect that of the next, with reads of any size.
 func TestHeadsThatComeInPortions(t *testing.T) {
 	heads := []string{
 		"HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 300) + "\r\nContent-Length: 5\r\n\r\n",

@@ -51,14 +51,14 @@ func TestTheUnitsAndFormsOfRetryAfter(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"0.25": 250 * time.Millisecond, "10.75": 10750 * time.Millisecond, "19": 19 * time.Second, "9.": 9 * time.Second,
 		"254039 hours": 254039 * time.Hour, "254040 hours": 29 * 8760 * time.Hour, "254041 hours": 29 * 8760 * time.Hour,
-		// A weekday has three letters at least, and nine at most.
+		// A weekday has three to nine letters.
 		"Wednesday, 02 Jan 2030 00:00:00 GMT": 24 * time.Hour, "We, 02 Jan 2030 00:00:00 GMT": 24 * time.Hour, "Wed 02 Jan 2030 00:00:00 GMT": 24 * time.Hour,
 	} {
 		if got := ParseRetryAfter(value, now).Sub(now); got != want {
 			t.Errorf("%q is %v, want %v", value, got, want)
 		}
 	}
-	// So much of the field is read, and no more.
+	// The field is read up to this length.
 	for blanks, want := range map[int]time.Duration{1021: 77 * time.Second, 1022: 77 * time.Second, 1023: 7 * time.Second} {
 		if got := ParseRetryAfter(strings.Repeat(" ", blanks)+"77", now).Sub(now); got != want {
 			t.Errorf("behind %d blanks: %v, want %v", blanks, got, want)

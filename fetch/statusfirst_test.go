@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// brokenBodies are what follows the status line of an answer whose body is broken: its last
-// fields, and the body. With open the connection stays so.
+// brokenBodies are the bytes after the status line of an answer with a broken body: its last
+// fields, and the body. With open the connection stays open.
 var brokenBodies = []struct {
 	name, rest string
 	open       bool
@@ -48,7 +48,7 @@ func answersOnce(target, head, rest string, open bool) func(net.Conn, int) {
 	}
 }
 
-// What a redirect or an error means does not depend on its body (RFC 9110, section 15).
+// The meaning of a redirect or an error does not depend on its body (RFC 9110, section 15).
 func TestTheStatusOfAPageCountsBeforeItsBody(t *testing.T) {
 	for _, status := range []int{300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 410, 451} {
 		for _, b := range brokenBodies {
@@ -76,8 +76,8 @@ func TestTheStatusOfAPageCountsBeforeItsBody(t *testing.T) {
 	}
 }
 
-// With 3xx and 4xx robots.txt means what RFC 9309, sections 2.3.1.2 and 2.3.1.3, say,
-// without its body. A 5xx closes the site, and so does a 200 whose body is broken.
+// With 3xx and 4xx, robots.txt means the same without its body (RFC 9309, sections 2.3.1.2
+// and 2.3.1.3). A 5xx closes the site, and so does a 200 with a broken body.
 func TestTheStatusOfRobotsTxtCountsBeforeItsBody(t *testing.T) {
 	for status, want := range map[int]robots.Access{200: robots.Defer, 302: robots.Allow, 404: robots.Allow, 410: robots.Allow, 403: robots.Disallow, 500: robots.Defer, 503: robots.Defer} {
 		for _, b := range brokenBodies {
@@ -107,8 +107,8 @@ func TestTheStatusOfRobotsTxtCountsBeforeItsBody(t *testing.T) {
 	}
 }
 
-// The end of a page is asked for three times. What came of the last try is the page then, if
-// anything came.
+// A page that breaks off is requested three times. The part received at the last try is the
+// page, if there is any.
 func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 	for _, b := range brokenBodies {
 		synctest.Test(t, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 	}
 }
 
-// How long, and how much, is read of what an answer does not need: a 3xx that leads nowhere
-// has a body to be read as any page.
+// The limits of time and bytes for a body that is not needed: a 3xx without a target has a
+// body that is read like that of a page.
 func TestHowMuchIsReadOfABodyThatIsNotNeeded(t *testing.T) {
 	for _, tc := range []struct {
 		target, head string
@@ -165,8 +165,8 @@ func TestHowMuchIsReadOfABodyThatIsNotNeeded(t *testing.T) {
 	}
 }
 
-// A page that broke off may be short for a page that speaks of a challenge. Its header may
-// say that it is one.
+// A page that broke off may be as short as a challenge page. Its header may say that it is
+// one.
 func TestAPageThatBreaksOffIsAChallengeByItsHeaderAlone(t *testing.T) {
 	const rest = "Content-Type: text/html\r\nContent-Length: 5000\r\n\r\nIncapsula incident ID"
 	for field, want := range map[string]Stage{"": StageTruncated, "Cf-Mitigated: challenge\r\n": StageChallenge} {
@@ -179,7 +179,7 @@ func TestAPageThatBreaksOffIsAChallengeByItsHeaderAlone(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 it is the same.
+// The same over HTTP/2.
 func TestTheStatusOfAnHTTP2AnswerCountsBeforeItsBody(t *testing.T) {
 	config, pool := certified(t)
 	for _, status := range []string{"302", "404", "410"} {

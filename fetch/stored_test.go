@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// keptAnswer is one that an archive has, with a body as it was sent.
+// keptAnswer returns an answer from an archive, with a body as it was sent.
 func keptAnswer(coding string, body io.Reader) *http.Response {
 	h := http.Header{"Content-Type": {"text/html"}}
 	if coding != "" {
@@ -24,13 +24,13 @@ func keptAnswer(coding string, body io.Reader) *http.Response {
 	return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(body), ContentLength: -1, ProtoMajor: 1}
 }
 
-// failing fails where a body would end.
+// A failing body fails instead of ending.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// What a 304 stands for is read as any other body: decoded, cut, within the budget; the
-// exchange stays what it was.
+// The kept answer for a 304 is read like any other: decoded, cut, within the budget; the
+// exchange does not change.
 func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 32<<10)
 	var zipped bytes.Buffer
@@ -60,7 +60,7 @@ func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 3 { // what is not given back would be missing
+			for range 3 { // memory that is not released would be missing
 				x := &fetch.Exchange{Status: 304, Header: http.Header{"Etag": {"x"}}}
 				kept := *c.kept
 				if s, ok := readAgain(c.kept); ok {
@@ -89,7 +89,7 @@ func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 	}
 }
 
-// readAgain makes a body that is read more than once, where it is one of a test's bytes.
+// readAgain returns a body that can be read more than once, if it is one of a test's bytes.
 func readAgain(r *http.Response) (io.ReadCloser, bool) {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -100,7 +100,7 @@ func readAgain(r *http.Response) (io.ReadCloser, bool) {
 	return io.NopCloser(bytes.NewReader(b)), true
 }
 
-// zeros has no end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -108,8 +108,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A record may unpack to more than any body has: what stands behind the end of the coding
-// is read as far as a body may go.
+// A record may decode to more than the limit of a body: the bytes after the end of the coding
+// are read up to that limit.
 func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", MaxSize: 64 << 10, TempDir: t.TempDir()})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 	}
 }
 
-// An end of the run is no damage.
+// The end of the run is not an error of the copy.
 func TestAnEndIsNoDamageOfAKeptAnswer(t *testing.T) {
 	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", TempDir: t.TempDir()})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestAnEndIsNoDamageOfAKeptAnswer(t *testing.T) {
 	}
 }
 
-// A request has a condition where it says so.
+// A request is conditional if its header says so.
 func TestARequestWithAConditionSaysSo(t *testing.T) {
 	for field, want := range map[string]bool{"If-None-Match": true, "If-Modified-Since": true, "Accept": false} {
 		x := &fetch.Exchange{RequestHeader: http.Header{field: {"x"}}}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 )
 
-// exhausted is a network of a machine that has no more files to open.
+// An exhausted network is that of a machine with too many open files.
 type exhausted struct {
 	*wire
 	err syscall.Errno

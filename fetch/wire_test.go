@@ -19,13 +19,13 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// wire is a Network of pipes to one handler of connections, for the faults
-// that no well-behaved server makes.
+// A wire is a Network of pipes to one handler of connections, for faults that no well-behaved
+// server has.
 type wire struct {
-	addrs map[string][][]netip.Addr // answers by host, the last one again and again
+	addrs map[string][][]netip.Addr // answers by host, the last one repeated
 	serve func(c net.Conn, n int)   // n counts connections
 
-	refuse map[string]bool // addresses that take no connection
+	refuse map[string]bool // addresses that refuse connections
 
 	mu      sync.Mutex
 	dialed  []string
@@ -67,8 +67,7 @@ func (w *wire) DialContext(ctx context.Context, _, address string) (net.Conn, er
 	return client, nil
 }
 
-// A request is one as it stands on the wire: net/http's reader refuses targets
-// that servers use.
+// A request is a request as on the wire: net/http's reader refuses targets that servers use.
 type request struct {
 	method, target string
 	header         http.Header
@@ -88,8 +87,7 @@ func readRequest(in *bufio.Reader) (*request, error) {
 	return &request{words[0], words[1], http.Header(header)}, nil
 }
 
-// answers serves each request of a connection with what f returns, until f
-// returns nothing.
+// answers serves each request of a connection with the result of f, until that is empty.
 func answers(f func(r *request, n int) string) func(net.Conn, int) {
 	return func(c net.Conn, n int) {
 		in := bufio.NewReader(c)
@@ -109,7 +107,7 @@ func answers(f func(r *request, n int) string) func(net.Conn, int) {
 	}
 }
 
-// noRobots answers robots.txt with 404 and leaves the rest to f.
+// noRobots answers robots.txt with 404 and leaves other requests to f.
 func noRobots(f func(r *request, n int) string) func(*request, int) string {
 	return func(r *request, n int) string {
 		if r.target == "/robots.txt" {
@@ -123,13 +121,13 @@ func page(body string) string {
 	return "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-// A tour visits URLs one turn after the other and keeps what came of them.
+// A tour visits URLs in turns and keeps the results.
 type tour struct {
 	t       testing.TB
 	fetcher *Fetcher
 	delay   time.Duration
-	once    bool // one turn is enough
-	head    bool // by HEAD
+	once    bool // take one turn only
+	head    bool // use HEAD
 	have    Validators
 }
 
@@ -147,7 +145,7 @@ func newTour(t testing.TB, opts Options) *tour {
 	return &tour{t: t, fetcher: f}
 }
 
-// frontOf is a frontier with entries.
+// frontOf returns a frontier with entries.
 func frontOf(t testing.TB, opts frontier.Options, urls ...string) *frontier.Frontier {
 	t.Helper()
 	front, err := frontier.New(frontier.NewMemory(), opts)
@@ -166,7 +164,8 @@ func frontOf(t testing.TB, opts frontier.Options, urls ...string) *frontier.Fron
 	return front
 }
 
-// visit takes turns for a URL until it has ended, or its site is given up. It returns the last result and all exchanges.
+// visit takes turns for a URL until it has ended, or its site is given up. It returns the
+// last result and all exchanges.
 func (v *tour) visit(raw string) (Result, []*Exchange) {
 	v.t.Helper()
 	opts := frontier.Options{Delay: v.delay, Patience: 10 * time.Minute}
@@ -201,7 +200,7 @@ func (v *tour) visit(raw string) (Result, []*Exchange) {
 	}
 }
 
-// stage is where an exchange failed.
+// stage returns the stage at which an exchange failed.
 func stage(x *Exchange) Stage {
 	if x.Err == nil {
 		return ""

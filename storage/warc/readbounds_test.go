@@ -277,7 +277,7 @@ func TestVerifyOfEachKind(t *testing.T) {
 		{"revisit", "hello", []string{web, FieldBlockDigest + ": " + wrong}, "does not fit"},
 		{"response", plain, []string{web, FieldBlockDigest + ": sha1:" + "5YBHLKQ4QZ2TQCXJXPZOA4OD7JS4O3OI"}, "does not fit"},
 		{"resource", "hello", []string{"WARC-Payload-Digest: sha512:" + "9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca72323c3d99ba5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043"}, ""},
-		{"resource", "hello", []string{"WARC-Block-Digest: crc:1"}, `WARC-Block-Digest: the digest's algorithm is none of md5, sha1, sha256 and sha512: "crc:1"`},
+		{"resource", "hello", []string{"WARC-Block-Digest: crc:1"}, `WARC-Block-Digest: the digest's algorithm is not one of md5, sha1, sha256 and sha512: "crc:1"`},
 		{"resource", "hello", []string{"WARC-Payload-Digest: crc:1"}, `WARC-Payload-Digest: the digest's algorithm`},
 	} {
 		file := strings.Replace(recordOf(c.block, c.lines...), "Type: resource", "Type: "+c.kind, 1)
