@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Memory is a Backlog that lives as long as the process: for crawls without a
-// directory, and as the plain model that other backlogs are tested against. The
-// zero value is empty.
+// Memory is a Backlog in memory: for crawls without a directory, and as a model for
+// tests of other backlogs. The zero value is empty.
 type Memory struct {
-	// mu guards all that follows: what one Submit changes is read whole or not at
-	// all. Nothing is waited for with it held.
+	// mu guards the fields below: a Read sees all changes of a Submit or none. No
+	// goroutine waits with it held.
 	mu      sync.Mutex
-	sites   map[Site]*memorySite // every site that was ever named; none is dropped
-	seen    seenSet              // keys of all URLs that were ever submitted
-	common  map[string]time.Time // due times by name; Submit only moves them on
-	touched []*memorySite        // by the Submit that is under way
+	sites   map[Site]*memorySite // every site ever named; none is removed
+	seen    seenSet              // keys of all entries ever submitted
+	common  map[string]time.Time // due times by name; Submit only raises them
+	touched []*memorySite        // by the current Submit
 	growths Growths
 }
 
@@ -32,7 +31,7 @@ type memorySite struct {
 	touched bool             // it is in Memory.touched
 }
 
-// maxTouched is how many sites are kept room for.
+// maxTouched is the largest capacity of Memory.touched that is kept.
 const maxTouched = 1024
 
 // NewMemory returns an empty backlog.
@@ -108,7 +107,7 @@ func (m *Memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n in
 		return 0, time.Time{}, nil
 	}
 	for _, from := range []*entryHeap{&s.waiting, &s.ready} {
-		slices.SortFunc(*from, func(a, b Entry) int { return compareEntries(&a, &b) }) // which leaves it a heap
+		slices.SortFunc(*from, func(a, b Entry) int { return compareEntries(&a, &b) }) // a sorted slice is a heap, too
 		*from = slices.DeleteFunc(*from, func(e Entry) bool {
 			switch {
 			case !e.AfterPages() || e.Due.IsZero() && e.Rank != RequisiteRank:
@@ -158,7 +157,7 @@ func (m *Memory) Submit(c Completion) error {
 	return nil
 }
 
-// queue queues the links that were never seen, of maxLooks at most.
+// queue queues the links that are new, of at most maxLooks links.
 func (m *Memory) queue(links []Entry) {
 	var room [maxLooks]look
 	looks := room[:len(links)]
@@ -181,8 +180,8 @@ func (m *Memory) queue(links []Entry) {
 	}
 }
 
-// own is u as it is queued: what is kept must not keep the other links of its page. With
-// its key it shares memory, if it is that.
+// own returns a copy of u for the queue, so that a queued URL does not keep the other links
+// of its page in memory. If u equals its key, it shares the memory of the key.
 func own(u URL, key string) URL {
 	if u.text == key {
 		return URL{key, u.site}
@@ -190,7 +189,7 @@ func own(u URL, key string) URL {
 	return u.Clone()
 }
 
-// touch is a site that is about to change.
+// touch returns a site that will be changed, and adds it to touched.
 func (m *Memory) touch(name Site) *memorySite {
 	s := m.site(name)
 	if !s.touched {
@@ -200,7 +199,7 @@ func (m *Memory) touch(name Site) *memorySite {
 	return s
 }
 
-// bringForward moves the entries that are due sooner by changes.
+// bringForward moves the entries that are due earlier by changes.
 func (m *Memory) bringForward(changes *Changes) {
 	if changes == nil {
 		return
@@ -219,13 +218,13 @@ func (m *Memory) bringForward(changes *Changes) {
 		}
 		if moved {
 			m.touch(name)
-			slices.SortFunc(s.waiting, func(a, b Entry) int { return compareEntries(&a, &b) }) // a heap, too
+			slices.SortFunc(s.waiting, func(a, b Entry) int { return compareEntries(&a, &b) }) // a sorted slice is a heap, too
 		}
 	}
 }
 
-// Queued are the entries of site that have not ended, those that were read, and those that
-// are to be fetched again (Entry.Again), too.
+// Queued returns the entries of site that have not ended, including those that were read
+// and those that wait to be fetched again (Entry.Again).
 func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -243,7 +242,7 @@ func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
 	}
 }
 
-// Forget puts back what was read and has not ended, as a restart would.
+// Forget queues the entries again that were read and have not ended, as a restart does.
 func (m *Memory) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -286,7 +285,7 @@ func (s *memorySite) complete(c Completion) {
 	}
 }
 
-// count counts an entry, by 1, or not any more, by -1.
+// count adds by, 1 or -1, to the count that e belongs to.
 func (s *memorySite) count(e Entry, by int) {
 	if e.Again() {
 		s.state.Again += by
@@ -310,13 +309,13 @@ func (s *memorySite) summary() SiteState {
 	return st
 }
 
-// An entryHeap has at i what comes before those at 2i+1 and 2i+2. An Entry is large: it is
-// moved once for each level, and never boxed.
+// An entryHeap is a binary heap: the entry at i comes before those at 2i+1 and 2i+2. An
+// Entry is large, so it is moved once for each level, and never put into an interface.
 type entryHeap []Entry
 
-// nextAgain is when the first of those is due that are to be fetched again, of the entry at
-// i and of what stands below it in the heap, if that is before most: else most, which is
-// zero where none is known.
+// nextAgain returns the earliest Due of the entries to fetch again, of the entry at i and
+// those below it in the heap, or most if that is earlier. A zero most means that no Due is
+// known.
 func (h entryHeap) nextAgain(i int, most time.Time) time.Time {
 	switch {
 	case i >= len(h) || !most.IsZero() && !h[i].Due.Before(most):
@@ -342,7 +341,7 @@ func (h *entryHeap) push(e Entry) {
 	all[at] = e
 }
 
-// pop takes out the first. It requires that there is one.
+// pop removes and returns the first entry. The heap must not be empty.
 func (h *entryHeap) pop() Entry {
 	all := *h
 	first, n := all[0], len(all)-1

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// recall takes in the sites that have something left, or are still to be left in
-// peace. Pauses that were moved to the time of now and are long are returned: if
-// they were not kept they would be moved again by each run that is shorter.
+// recall adds the sites of the backlog that have entries left or still rest. It returns
+// completions for long pauses that had to be moved: if they were not saved, each run
+// shorter than the pause would move them again.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
@@ -15,7 +15,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 		if !st.Clocks.Ended.IsZero() {
 			f.drained++
 		}
-		// A site that was given up gets another chance.
+		// A site that was given up is tried again.
 		st.Fate, st.Clocks.Refusals = Fate{}, 0
 		met := st.Clocks
 		again := met.meet(f.opened) && met.Due.After(f.opened.Add(time.Minute))
@@ -30,7 +30,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 	return moved, err
 }
 
-// restore reads the clocks that are common to several sites.
+// restore reads the clocks that several sites share.
 func (f *Frontier) restore() error {
 	return f.backlog.Common(func(c CommonClock) error {
 		kind, name, _ := strings.Cut(c.Name, " ")
@@ -44,8 +44,8 @@ func (f *Frontier) restore() error {
 	})
 }
 
-// hear takes in what the backlog has to say, if nobody else waits for it: of
-// many entries the news would pile up.
+// hear absorbs a growth of the backlog, unless a leader does: during an Add of many
+// entries the merged growth would become large.
 func (f *Frontier) hear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *Frontier) hear() {
 	}
 }
 
-// site is the record of a site, new if there is none.
+// site returns the site of a name, and adds it if it is not in memory.
 func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
@@ -74,8 +74,8 @@ func (f *Frontier) newSite(name Site) *site {
 	return s
 }
 
-// unasked is the past of all sites that were never asked and have the usual pause: nil,
-// unless they rest from an unclean start.
+// unasked returns the past of all sites without a request and with the usual pause: nil,
+// unless they rest after a restart from a crash.
 func unasked(opts *Options) *past {
 	if opts.Restarted.IsZero() {
 		return nil
@@ -86,8 +86,8 @@ func unasked(opts *Options) *past {
 	return s.past
 }
 
-// restart has a site rest its full pause from the last unclean start, as far as its
-// limits are known.
+// restart makes a site rest its full pause after the last restart from a crash, by the
+// limits known so far.
 func (f *Frontier) restart(s *site) {
 	if f.opts.Restarted.IsZero() {
 		return
@@ -102,8 +102,8 @@ func (f *Frontier) restart(s *site) {
 	s.raise(f.opts.Restarted.Add(gap), RestartClock)
 }
 
-// holdHost has the other services of a host wait for the last answer of s, in an
-// earlier run, too.
+// holdHost makes the other services of a host wait for the rest after the last answer of
+// s, even if that was in an earlier run.
 func (f *Frontier) holdHost(s *site) {
 	if !s.public() {
 		return
@@ -114,7 +114,7 @@ func (f *Frontier) holdHost(s *site) {
 	}
 }
 
-// absorb takes in the backlog's news. It requires that mu is held.
+// absorb applies a growth of the backlog. It requires that mu is held.
 func (f *Frontier) absorb(g Growth) {
 	f.settled(g)
 	if g.Err != nil {
@@ -128,8 +128,8 @@ func (f *Frontier) absorb(g Growth) {
 	f.kickLocked()
 }
 
-// leave drops a site from memory that has nothing queued, if the backlog knows
-// its clocks as they are now.
+// leave removes a site without queued entries from memory, if the backlog has its
+// current clocks.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
 	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.suitors > 0 || s.given() {
@@ -145,8 +145,8 @@ func (f *Frontier) leave(st SiteState) {
 	}
 }
 
-// learn takes in what the backlog knows of a site. Of a site that is in memory
-// only the queue is news: its clocks are newer here.
+// learn applies the backlog's state of a site. If the site is in memory, only its queue
+// is updated: its clocks in memory are newer.
 func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {
@@ -169,7 +169,7 @@ func (f *Frontier) learn(st SiteState) {
 	s.setRetry(f.meetEntry(st.Waiting, f.now()), st.Waiting)
 	s.setShown(shown{})
 	if s.left() == 0 {
-		s.more = false // all that was read has ended, too
+		s.more = false // all entries, including those that were read, have ended
 	}
 	f.queue(s)
 }

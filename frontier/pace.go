@@ -11,16 +11,16 @@ import (
 // Forever is a patience without an end.
 const Forever time.Duration = math.MaxInt64
 
-// Limits are what a crawl may take in all, and how long it waits. They may be
-// changed while it runs.
+// Limits bound the pages, bytes, rate and turns of a whole crawl, and how long it waits.
+// Allow changes them during a run.
 type Limits struct {
 	Pages    int           // of the whole crawl; 0: no limit. See Options.Requisites
 	Bytes    int64         // of answers of the whole crawl; 0: no limit
 	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
-	Turns    int           // out at once, without those made by Hop; up to half are kept back for quick sites (see the package documentation); 0: no limit
-	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: when nothing waits any more
-	Paused   bool          // no turn is handed out; those that are out go on, and so do the clocks
-	Open     bool          // where the run would end, or has used up a limit, it waits for Add, Allow or Stop
+	Turns    int           // out at once, not counting those made by Hop; up to half are kept back for quick sites (see the package documentation); 0: no limit
+	Patience time.Duration // the run ends if nothing falls due within it; 0: 2 min, -1: none, Forever: only if nothing waits
+	Paused   bool          // no turn is handed out; turns that are out continue, and clocks run
+	Open     bool          // the run does not end: without work, or at a limit, it waits for Add, Allow or Stop
 }
 
 func (l *Limits) check() error {
@@ -39,21 +39,21 @@ func (l *Limits) check() error {
 
 func (l *Limits) patience() time.Duration { return orDefault(l.Patience, 2*time.Minute) }
 
-// pace is what counts for all sites together.
+// pace holds the limits of all sites together, and their state.
 type pace struct {
-	limits  Limits        // set alone writes it
+	limits  Limits        // only set writes it
 	limiter *rate.Limiter // of limits.Rate; nil for no limit
-	credit  int           // turns paid for there that made no request; 0 without a limiter
-	closed  bool          // no page is asked for any more, but for what pages are shown with; turnover alone writes it
+	credit  int           // tokens of limiter paid for turns that made no request; 0 without a limiter
+	closed  bool          // pages are not requested any more, only requisites are; only turnover writes it
 }
 
-// Allow changes the limits: change is given those in force, and no other change
-// comes between. They count from the next turn that is handed out: a limit below
+// Allow calls change with the limits in force and puts the changed limits in force. No
+// other change is made in between. They count from the next turn on: a limit below
 // what is spent or out already is used up. change must not call the frontier.
 //
-// It is too late after an end: then nothing is changed, and the error is that
-// end, as Next returns it. Otherwise the error says which limit is negative.
-// Where Allow returns nil, no end has come that the new limits do not make.
+// After an end Allow changes nothing and returns the error of that end, as Next does.
+// It returns an error, too, if a limit is negative. If it returns nil, the run has not
+// ended by the limits before the change.
 func (f *Frontier) Allow(change func(*Limits)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,15 +71,15 @@ func (f *Frontier) Allow(change func(*Limits)) error {
 	return nil
 }
 
-// Limits are those in force.
+// Limits returns the limits in force.
 func (f *Frontier) Limits() Limits {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.limits
 }
 
-// set puts limits in force. What the limiter has saved up, or is owed, stays; the
-// turns that are out when there was none are not owed to the first one.
+// set puts limits in force. A changed rate keeps the tokens of the limiter; turns that are
+// out when a rate is first set do not need tokens.
 func (p *pace) set(l Limits, now time.Time) {
 	switch p.limits = l; {
 	case l.Rate == 0:
@@ -91,10 +91,10 @@ func (p *pace) set(l Limits, now time.Time) {
 	}
 }
 
-// full reports whether a limit forbids another turn for now, and whether one is
-// used up, whatever comes of the pages under way: those may turn out to be none, and
-// their bytes count once they have ended. While
-// the crawl is closed its pages are no such limit: the sites are shut.
+// full reports whether a limit forbids another turn for now, and whether a limit is used
+// up even if the turns that are out bring no page; their bytes count after they have
+// ended. While the crawl is closed, the limit of pages does not count here: then the sites
+// are shut.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
@@ -103,13 +103,13 @@ func (f *Frontier) full() (full, used bool) {
 	return used || paged || read || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
 }
 
-// impatient reports whether the first site that waits is due too late, or none
-// waits at all.
+// impatient reports whether the first site that waits is due after the patience, or no
+// site waits.
 func (f *Frontier) impatient(wait time.Duration) bool {
 	return len(f.waiting.sites) == 0 || wait > f.limits.patience()
 }
 
-// throttle says how long the limit on all requests forbids the next one.
+// throttle returns how long the rate of all requests forbids the next one.
 func (f *Frontier) throttle(now time.Time) time.Duration {
 	if f.limiter == nil || f.credit > 0 {
 		return 0
@@ -121,8 +121,8 @@ func (f *Frontier) throttle(now time.Time) time.Duration {
 	return time.Duration(math.Ceil(missing / float64(f.limiter.Limit()) * float64(time.Second)))
 }
 
-// pay takes the next request's token. A turn that makes no request leaves it
-// as a credit: the limiter itself cannot take back exactly.
+// pay takes a token for the next request. A turn that makes no request leaves its token
+// as a credit, because the limiter cannot take a token back exactly.
 func (f *Frontier) pay(now time.Time) {
 	switch {
 	case f.limiter == nil:
@@ -133,7 +133,7 @@ func (f *Frontier) pay(now time.Time) {
 	}
 }
 
-// refund takes back the token of a turn that made no request.
+// refund keeps the token of a turn that made no request as a credit.
 func (f *Frontier) refund() {
 	if f.limiter != nil {
 		f.credit++

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// A past is what is known of a site that was asked, or has a reason to wait. Most sites
-// of a wide crawl have none, and wait in the queue for their first turn; there may be
-// millions of them, and of those with a past, so that it is packed. clocks and setClocks
-// are the only way to its clocks.
+// A past is the state of a site that has had a request, or has a reason to wait. Most
+// sites of a wide crawl have none, and wait in the queue for their first turn. There may
+// be millions of sites with a past, so it is packed. Only clocks and setClocks access its
+// clocks.
 type past struct {
-	due, ended          time.Time // of Clocks, as all up to by
+	due, ended          time.Time // of Clocks, like the fields up to by
 	ttfb, lastTTFB, gap time.Duration
 
 	strikes, refusals, failures, good int32
 
 	spent   Spent
-	odd     *odd   // nil: nothing
-	address string // the public one where it was served last; empty: none that counts
+	odd     *odd   // nil: the zero odd
+	address string // the last address, if it was public; else empty
 
 	by, gapBy clockCode
 	public    bool
-	earlier   bool   // ended is of an earlier run: due is counted from there
-	shared    bool   // many sites have this one: begun makes a copy for who gets another
-	quick     bool   // its last page came quickly: see reserve
-	took      uint16 // decaying mean of how long a visit takes, in milliseconds; 0: there was none in this run
+	earlier   bool   // ended is of an earlier run: the pause is counted from it
+	shared    bool   // many sites share this past: begun copies it before a change
+	quick     bool   // its last page was quick: see reserve
+	took      uint16 // decaying mean of the time of a visit, in milliseconds; 0: there was none in this run
 }
 
-// An odd is what few sites with a past have. It is never changed.
+// An odd holds the fields of a past that few sites use. It is immutable.
 type odd struct {
-	given      Fate // why it is not asked any more in this run; zero: it is
+	given      Fate // why it was given up in this run; zero: it was not
 	retryAfter time.Time
-	by, gapBy  Clock // where these have no code
+	by, gapBy  Clock // if they have no code
 }
 
-// A clockCode is the place of a Clock in clocksByCode.
+// A clockCode is the index of a Clock in clocksByCode.
 type clockCode uint8
 
 var clocksByCode = [...]Clock{
@@ -45,8 +45,7 @@ var clocksByCode = [...]Clock{
 
 const noCode clockCode = math.MaxUint8
 
-// coded is the code of c, or what it has none for: who waits for a clock of his own may
-// call it what he likes.
+// coded returns the code of c, or noCode and c: a caller may use clocks of its own.
 func coded(c Clock) (clockCode, Clock) {
 	if i := slices.Index(clocksByCode[:], c); i >= 0 {
 		return clockCode(i), NoClock
@@ -61,7 +60,7 @@ func (c clockCode) clock(other Clock) Clock {
 	return clocksByCode[c]
 }
 
-// clocks are those of s: newer than what the backlog knows.
+// clocks returns the clocks of s, which are newer than those of the backlog.
 func (s *site) clocks() Clocks {
 	p := s.past
 	if p == nil {
@@ -75,7 +74,7 @@ func (s *site) clocks() Clocks {
 	}
 }
 
-// setClocks keeps what the clocks of s have come to.
+// setClocks stores the clocks of s.
 func (s *site) setClocks(c Clocks) {
 	if s.past == nil && c == (Clocks{}) {
 		return
@@ -90,7 +89,7 @@ func (s *site) setClocks(c Clocks) {
 	p.setOdds(odd)
 }
 
-// narrow is n, or as much of it as is kept: no site fails that often, or has so much.
+// narrow returns n, limited to the range of int32. No real count of a site is larger.
 func narrow(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // raise moves the due time of s to t if that is later.
@@ -102,7 +101,7 @@ func (s *site) raise(t time.Time, by Clock) {
 	}
 }
 
-// ownDue is when s may be asked by its own clocks, and the one that says so.
+// ownDue returns when s is due by its own clocks, and the clock that decides.
 func (s *site) ownDue() (time.Time, Clock) {
 	if s.past == nil {
 		return time.Time{}, NoClock
@@ -110,7 +109,8 @@ func (s *site) ownDue() (time.Time, Clock) {
 	return s.past.due, s.past.by.clock(s.past.odds().by)
 }
 
-// lastAsked is the end of its last answer; zero if it was never asked.
+// lastAsked returns the end of the last answer of s, or the zero time if there was no
+// request.
 func (s *site) lastAsked() time.Time {
 	if s.past == nil {
 		return time.Time{}
@@ -121,10 +121,11 @@ func (s *site) lastAsked() time.Time {
 // public reports whether s was last served at a public address.
 func (s *site) public() bool { return s.past != nil && s.past.public }
 
-// resting reports whether s has asked for rest, and not been forgiven.
+// resting reports whether s has strikes.
 func (s *site) resting() bool { return s.past != nil && s.past.strikes > 0 }
 
-// since is what due is counted from, where the last answer is not one of this run.
+// since returns the time from which due is counted, if the last answer was in an earlier
+// run; else the zero time.
 func (s *site) since() time.Time {
 	if s.past == nil || !s.past.earlier {
 		return time.Time{}
@@ -132,7 +133,7 @@ func (s *site) since() time.Time {
 	return s.past.ended
 }
 
-// recall takes in what the backlog knows of a site that comes into memory.
+// recall sets the past of a site from the backlog's state, when it comes into memory.
 func (s *site) recall(st SiteState, now time.Time) {
 	st.Clocks.meet(now)
 	s.setClocks(st.Clocks)
@@ -143,7 +144,7 @@ func (s *site) recall(st SiteState, now time.Time) {
 	}
 }
 
-// begun is the past of s, to be changed.
+// begun returns the past of s for changes, and makes one if there is none.
 func (s *site) begun() *past {
 	switch {
 	case s.past == nil:
@@ -156,7 +157,7 @@ func (s *site) begun() *past {
 	return s.past
 }
 
-// spent is what s has cost.
+// spent returns the cost of s so far.
 func (s *site) spent() Spent {
 	if s.past == nil {
 		return Spent{}
@@ -170,10 +171,10 @@ func (s *site) spend(more Spent) {
 	}
 }
 
-// given reports whether s is not asked any more in this run.
+// given reports whether s was given up in this run.
 func (s *site) given() bool { return s.fate().Code != Undecided }
 
-// fate is why s is not asked any more in this run.
+// fate returns why s was given up in this run, or the zero Fate.
 func (s *site) fate() Fate {
 	if s.past == nil {
 		return Fate{}
@@ -181,7 +182,7 @@ func (s *site) fate() Fate {
 	return s.past.odds().given
 }
 
-// give says why s is not asked any more, if it is not.
+// give sets why s was given up; with an Undecided fate, s is not given up.
 func (s *site) give(fate Fate) {
 	if s.past == nil && fate.Code == Undecided {
 		return
@@ -206,7 +207,7 @@ func (p *past) setOdds(o odd) {
 	case o == (odd{}):
 		p.odd = nil
 	case p.odd == nil || *p.odd != o:
-		kept := o // alone takes memory, and only now
+		kept := o // a copy, so that only a past with an odd takes memory
 		p.odd = &kept
 	}
 }

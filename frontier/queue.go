@@ -6,52 +6,52 @@ import (
 	"time"
 )
 
-// place is where a site is: at any moment in exactly one.
+// place says where a site is. A site is in exactly one place at a time.
 type place uint8
 
 const (
-	placeIdle     place = iota // has nothing to be asked
+	placeIdle     place = iota // has no entry to request
 	placeWaiting               // in the queue, by due time
 	placeReady                 // is due: in the queue by rank
-	placeParked                // waits for another's release: of an address or a site
-	placeUnlooked              // shut, and the backlog is to be looked into
+	placeParked                // waits for the release of an address, domain, host or site
+	placeUnlooked              // shut, and the backlog must be searched for requisites
 	placeOut                   // a Turn has it
 )
 
-// site is what the frontier holds in memory of one Site. While that waits in the
-// queue for its first turn it is no more than this: there may be millions.
+// site is the state of one Site in memory. It is small, because millions of sites may
+// wait in the queue for their first turn.
 type site struct {
 	name   Site
-	past   *past       // nil: it was never asked. Newer than what the backlog knows
-	doing  *work       // what is going on with it; nil: nothing. See work and atWork
-	limits *SiteLimits // nil until they are known, or where no site has any; limit alone writes it
-	spot               // where it is
-	stock              // what the backlog has
+	past   *past       // nil: there was no request. It is newer than the backlog's state
+	doing  *work       // nil: none. See work and atWork
+	limits *SiteLimits // nil if unknown, or if no site has any; only limit writes it
+	spot               // its place
+	stock              // its entries in the backlog
 }
 
-// A spot is where a site is. While it waits or is ready index is where in that queue,
-// and due is what dueAt said when it was put there.
+// A spot is the place of a site. While the site waits or is ready, index is its index in
+// that queue, and due is the result of dueAt when it was queued.
 type spot struct {
 	due   time.Time
 	index int32
-	need  uint16 // of the turns that are kept back: see reserve. count alone writes it
+	need  uint16 // of the turns that are kept back: see reserve. Only count writes it
 	place place
-	page  bool // it is out for what may be a page that counts: see motion.pages
+	page  bool // it is out, and its entry may be a page that counts: see motion.pages
 }
 
-// A stock is what the backlog has of a site, as it said last. learn writes it, and
-// readAhead, which takes from it. Of entries that wait see work.
+// A stock describes the entries of a site in the backlog, by its last growth and by reads
+// since. Only learn and readAhead write it. For entries that wait, see work.
 type stock struct {
 	more   bool  // it may have entries to read that need not wait
-	head   uint8 // rank of the first of them
-	queued int32 // entries that have not ended, as narrow has them
+	head   uint8 // rank of the first such entry
+	queued int32 // entries that have not ended, limited by narrow
 }
 
-// left is how many entries have not ended.
+// left returns the number of entries that have not ended.
 func (s *site) left() int { return int(s.queued) + s.work().again }
 
-// waitsBy is the clock of entries that wait until first, by what a backlog says; again is
-// when the first is due that is to be fetched again, zero if none is.
+// waitsBy returns the clock of entries that wait until first; again is the earliest Due of
+// those to fetch again, zero if there are none.
 func waitsBy(first, again time.Time) Clock {
 	if again.IsZero() || again.After(first) {
 		return RetryClock
@@ -59,14 +59,13 @@ func waitsBy(first, again time.Time) Clock {
 	return AgainClock
 }
 
-// queues are the sites with something to be asked that nobody has: each is in
-// one of the heaps, where its place and index say. queue, unqueue, turnover and pick
-// alone move them.
+// queues are the sites with an entry to request that are not out: each is in one of the
+// heaps, by its place and index. Only queue, unqueue, turnover and pick move them.
 type queues struct {
 	unlooked siteHeap  // placeUnlooked
 	waiting  siteHeap  // placeWaiting, by due time
 	ready    siteHeap  // placeReady, and quick: due, by rank
-	last     *site     // the one in waiting that is due last, unless it has left since
+	last     *site     // the site in waiting that is due last, if it is still there
 	lastDue  time.Time // no site in waiting is due later
 
 	unsureReady siteHeap // placeReady, and not quick: due, by rank
@@ -79,8 +78,8 @@ func newQueues() queues {
 	}
 }
 
-// readyOf is where s is while it is ready. A site becomes quick, or slow, only while it is
-// out.
+// readyOf returns the heap for s while it is ready. A site becomes quick, or slow, only
+// while it is out.
 func (q *queues) readyOf(s *site) *siteHeap {
 	if s.quick() {
 		return &q.ready
@@ -88,7 +87,7 @@ func (q *queues) readyOf(s *site) *siteHeap {
 	return &q.unsureReady
 }
 
-// head is the site that goes first of all that are ready; nil if there is none.
+// head returns the first of all sites that are ready, or nil if there is none.
 func (q *queues) head() *site {
 	switch quick, others := q.ready.sites, q.unsureReady.sites; {
 	case len(quick) == 0 && len(others) == 0:
@@ -100,11 +99,12 @@ func (q *queues) head() *site {
 	}
 }
 
-// fewRipe are sites that are moved one by one, however few there are.
+// fewRipe is the number of due sites that are moved one by one before ripenAll is
+// considered.
 const fewRipe = 64
 
-// ripen moves the sites that have become due to those that are ready. Where that is a
-// good part of all, as after a start, the rest is moved at once.
+// ripen moves the sites that have become due from waiting to ready. If many of all sites
+// are due, as after a start, ripenAll moves the rest at once.
 func (q *queues) ripen(now time.Time) {
 	for n := 0; len(q.waiting.sites) > 0 && !q.waiting.sites[0].due.After(now); n++ {
 		if n >= fewRipe && n > len(q.waiting.sites)/8 {
@@ -117,7 +117,7 @@ func (q *queues) ripen(now time.Time) {
 	}
 }
 
-// ripenAll is ripen by a look at each site that waits.
+// ripenAll does the same as ripen, by a scan of all sites that wait.
 func (q *queues) ripenAll(now time.Time) {
 	all := q.waiting.sites
 	q.waiting.sites = all[:0]
@@ -135,7 +135,7 @@ func (q *queues) ripenAll(now time.Time) {
 	heap.Init(&q.unsureReady)
 }
 
-// first is the site that is due first; nil if none has anything to be asked.
+// first returns the site that is due first, or nil if no site is queued.
 func (q *queues) first() *site {
 	if len(q.unlooked.sites) > 0 {
 		return q.unlooked.sites[0]
@@ -146,7 +146,7 @@ func (q *queues) first() *site {
 	return q.waiting.sites[0]
 }
 
-// dueAt computes when s can be asked and what it waits for.
+// dueAt returns when s is due, and the clock that decides.
 func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	due, by := s.ownDue()
 	later := func(t time.Time, c Clock) {
@@ -172,7 +172,7 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	return due, by
 }
 
-// by is what s waits for, which is in a queue.
+// by returns the clock for which s waits. The site must be in a queue.
 func (f *Frontier) by(s *site) Clock {
 	if s.place == placeUnlooked {
 		return NoClock
@@ -181,7 +181,7 @@ func (f *Frontier) by(s *site) Clock {
 	return by
 }
 
-// askable reports whether there is anything to ask s for in this run.
+// askable reports whether s has an entry that may be requested in this run.
 func (f *Frontier) askable(s *site) bool {
 	if s.given() || f.exclusion(s.name) != "" || f.overBudget(s) {
 		return false
@@ -200,8 +200,8 @@ func (s *Spent) add(t Spent) {
 	s.Time += t.Time
 }
 
-// overBudget reports whether s has used up what one site may cost, so that nothing more is
-// asked of it. See shut for its pages, where Options.Requisites is set.
+// overBudget reports whether s has used up its budget, so that it gets no more requests.
+// With Options.Requisites the pages of the budget are not counted here: see shut.
 func (f *Frontier) overBudget(s *site) bool {
 	most, spent := f.most(s), s.spent()
 	return !f.opts.Requisites && f.sitePagesSpent(s) ||
@@ -209,7 +209,7 @@ func (f *Frontier) overBudget(s *site) bool {
 		most.Time > 0 && spent.Time >= most.Time
 }
 
-// queue puts s where it belongs now. It requires that mu is held.
+// queue puts s into the queue for its current state. It requires that mu is held.
 func (f *Frontier) queue(s *site) {
 	if s.place == placeOut || s.place == placeParked {
 		return
@@ -233,7 +233,7 @@ func (f *Frontier) queue(s *site) {
 	f.noteLast(s)
 }
 
-// unqueue takes s out of the queue that it is in.
+// unqueue removes s from its queue.
 func (f *Frontier) unqueue(s *site) {
 	switch s.place {
 	case placeUnlooked:
@@ -246,7 +246,7 @@ func (f *Frontier) unqueue(s *site) {
 	s.place = placeIdle
 }
 
-// want notes the site whose right s needs for its next turn; nil: none.
+// want sets the site whose right s needs for its next turn; nil: none.
 func (s *site) want(o *site) {
 	old := s.work().wants
 	if old == o {
@@ -269,8 +269,7 @@ func (f *Frontier) take(s *site) {
 	s.place = placeOut
 }
 
-// unpark queues a site that waited for a release, unless it was taken by a hop
-// in the meantime.
+// unpark queues a site that was parked, unless a Hop has taken it since.
 func (f *Frontier) unpark(s *site) {
 	if s.place == placeParked {
 		s.place = placeIdle
@@ -278,10 +277,10 @@ func (f *Frontier) unpark(s *site) {
 	}
 }
 
-// next is the place in ahead of the entry to be asked for, of a site that may be shut; -1
-// where that is still with the backlog. While the site rests again and again, those that did
-// not fail yet go first: one URL that is always answered by a 503 must not keep
-// the others waiting.
+// next returns the index in ahead of the next entry of a site, or -1 if that is still in
+// the backlog. shut says that pages are not permitted. While the site has strikes, entries
+// that have not failed come first: one URL that is always answered with 503 must not
+// delay the others.
 func (s *site) next(shut bool) int {
 	if s.resting() {
 		if i := slices.IndexFunc(s.work().ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
@@ -294,7 +293,7 @@ func (s *site) next(shut bool) int {
 	return s.firstAhead(shut)
 }
 
-// rank is that of the entry that s would be asked for.
+// rank returns the rank of the next entry of s.
 func (s *site) rank() uint8 {
 	if ahead := s.work().ahead; len(ahead) > 0 {
 		return ahead[0].Rank
@@ -306,10 +305,10 @@ func anyFirst(*site, *site) bool { return false }
 
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
-// headFirst orders sites that are due: by the rank of what they would be
-// asked for, then by due time. A site that waits for another's right goes
-// before all: that one would otherwise always be out when it asks. A site that is
-// promising goes before those that were never asked, so that it is soon known to be quick.
+// headFirst orders sites that are due: by the rank of their next entry, then by due time.
+// A site that waits for the right to another site comes before all: otherwise that other
+// site might always be out. A promising site comes before sites without a request, so that
+// it is soon known to be quick.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first

@@ -5,36 +5,36 @@ import (
 	"time"
 )
 
-// Here turns are kept back for sites that are quick. Sites that answer slowly, or not at
-// all, would otherwise soon have all turns that Limits.Turns allows, and the others would
-// wait until those time out. Sites whose pages were never requested may turn out to be slow,
-// and share the rest of the turns with them. A crawl without slow visits keeps nothing back.
+// Some turns are kept back for quick sites. Otherwise sites that answer slowly, or not at
+// all, would soon have all turns that Limits.Turns allows, and the others would wait until
+// those time out. Sites without a requested page may be slow, and share the rest of the
+// turns with slow sites. A crawl without slow visits keeps no turns back.
 //
-// How long the visits of a site take is kept in memory alone: each run finds it out anew.
+// How long the visits of a site take is kept only in memory: each run measures it again.
 
 const (
 	quickVisit = 3 * time.Second // longest visit of a site that is quick
-	shortRest  = time.Minute     // a site that rests for longer loses little if it waits for a turn, too
-	slowTimes  = 5 * time.Minute // for so long after a slow visit turns are kept back: longer than a visit takes
+	shortRest  = time.Minute     // longest rest of sites for which turns are kept back: others lose little by waiting
+	slowTimes  = 5 * time.Minute // for how long after a slow visit turns are kept back: longer than a visit takes
 )
 
-// A reserve is what is kept back for quick sites, and what the others have.
+// A reserve counts the turns that are kept back for quick sites, and those of the others.
 type reserve struct {
-	quick  int           // quick sites that have something to be asked and rest for no longer than shortRest
-	need   int           // turns that these use on average, in thousandths: the sum of site.need
+	quick  int           // quick sites that have entries to request and rest at most shortRest
+	need   int           // turns that they use on average, in thousandths: the sum of site.need
 	unsure int           // turns that are out of sites that are not quick
-	slow   time.Time     // the last slow visit ended
-	took   time.Duration // that it took
+	slow   time.Time     // end of the last slow visit
+	took   time.Duration // duration of the last slow visit
 }
 
-// kept is how many of some turns are kept back: one more than quick sites use on average,
-// but at most one for each of them, and half of all.
+// kept returns how many of all turns are kept back: one more than quick sites use on
+// average, but at most one for each of them, and at most half.
 func (r *reserve) kept(turns int) int {
 	return min(turns/2, r.quick, (r.need+999)/1000+1)
 }
 
-// unsureMay reports whether a site that is not quick may have a turn. Of a single turn half
-// of the time is kept back: as much as the last slow visit took.
+// unsureMay reports whether a site that is not quick may have a turn. If there is only one
+// turn, it is kept back after a slow visit for as long as that took: half of the time.
 func (f *Frontier) unsureMay(now time.Time) bool {
 	switch turns := f.limits.Turns; {
 	case turns == 0 || f.reserve.quick == 0 || now.Sub(f.reserve.slow) > slowTimes:
@@ -46,13 +46,13 @@ func (f *Frontier) unsureMay(now time.Time) bool {
 	}
 }
 
-// unsureAfter is how long a single turn is kept back.
+// unsureAfter returns for how long the only turn is still kept back.
 func (f *Frontier) unsureAfter(now time.Time) time.Duration {
 	return f.reserve.slow.Add(f.reserve.took).Sub(now)
 }
 
-// upNext is the site that goes first of those that are ready and may have a turn; nil if
-// there is none.
+// upNext returns the first of the sites that are ready and may have a turn, or nil if there
+// is none.
 func (f *Frontier) upNext(now time.Time) *site {
 	if len(f.unsureReady.sites) > 0 && f.unsureMay(now) {
 		return f.head()
@@ -63,7 +63,7 @@ func (f *Frontier) upNext(now time.Time) *site {
 	return nil
 }
 
-// count notes what s needs of the turns that are kept back; 0: nothing.
+// count sets how much s needs of the turns that are kept back; 0: nothing.
 func (r *reserve) count(s *site, need uint16) {
 	r.need += int(need) - int(s.need)
 	if s.need > 0 {
@@ -74,8 +74,8 @@ func (r *reserve) count(s *site, need uint16) {
 	}
 }
 
-// needs is how much of a turn s uses on average, in thousandths, at least 1; 0 if it is not
-// quick, or rests for long.
+// needs returns how much of a turn s uses on average, in thousandths, at least 1, or 0 if
+// it is not quick, or rests longer than shortRest.
 func (s *site) needs() uint16 {
 	if !s.quick() {
 		return 0
@@ -91,14 +91,14 @@ func (s *site) needs() uint16 {
 // quick reports whether s was quick when its last page was requested.
 func (s *site) quick() bool { return s.past != nil && s.past.quick }
 
-// promising reports whether s was not slow, and only its robots.txt was requested.
+// promising reports whether only the robots.txt of s was requested, and it was not slow.
 func (s *site) promising() bool {
 	return s.past != nil && !s.past.quick && s.past.took > 0 && s.past.took <= uint16(quickVisit/time.Millisecond)
 }
 
-// visited notes how long a visit has taken, and whether it has decided the entry: what a
-// site serves a robots.txt with says little of its pages. A visit without a request says
-// nothing, unless it was long. It requires that mu is held.
+// visited records the duration of a visit. decided says that the visit decided the entry:
+// only then can the site become quick, since the time for a robots.txt says little about
+// pages. A visit without a request counts only if it was long. It requires that mu is held.
 func (f *Frontier) visited(t *Turn, decided bool, now time.Time) {
 	took := now.Sub(t.began)
 	if !t.requested && took <= quickVisit {
@@ -111,7 +111,8 @@ func (f *Frontier) visited(t *Turn, decided bool, now time.Time) {
 		mean = int(p.took) + (last-int(p.took))/4
 	}
 	p.took = uint16(mean)
-	// One slow visit among quick ones is forgiven, and a slow past is by a quick visit.
+	// One slow visit among quick ones does not make a site slow, and one quick visit makes
+	// a slow site quick.
 	if slow := min(last, mean) > int(quickVisit.Milliseconds()); slow || decided {
 		p.quick = !slow
 	}

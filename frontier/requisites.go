@@ -5,39 +5,40 @@ import (
 	"time"
 )
 
-// Once the pages are spent that a crawl or a site may have, what the last of them are shown
-// with is still to be asked for. A site that is shut is asked for nothing else. Whether
-// there is such a thing the backlog says, which is looked into without a turn: no clock
-// need be waited for to find out that there is nothing. A site without any leaves the queue
-// until the backlog tells of something new there, or pages are allowed again.
+// After the limit of pages of a crawl or a site is reached, the requisites of the last
+// pages are still requested. A site that is shut gets no other requests. The backlog is
+// searched for requisites without a turn, so that no clock delays the finding that there
+// are none. A site without requisites leaves the queue until the backlog reports new
+// entries there, or pages are allowed again.
 
-// shown is what the backlog has of what pages of a site are shown with, as far as that was
-// looked for. learn forgets it.
+// shown says which requisites the backlog has for a site, by the last search. learn resets
+// it.
 type shown struct {
-	looked bool      // all that is ready was read
-	first  time.Time // if looked: when the first of those that wait is due; zero if none does
-	kept   time.Time // the same, as the backlog has it
+	looked bool      // all entries that are ready were read
+	first  time.Time // if looked: the earliest Due of those that wait; zero if none do
+	kept   time.Time // the same, as stored in the backlog
 }
 
-// pagesSpent reports whether the pages of the whole crawl are spent, those included whose
-// Done is still to come.
+// pagesSpent reports whether the limit of pages of the whole crawl is reached, counting
+// held entries.
 func (f *Frontier) pagesSpent() bool {
 	return f.limits.Pages > 0 && f.spent.Pages+f.heldPages >= f.limits.Pages
 }
 
-// sitePagesSpent is the same for a site.
+// sitePagesSpent reports the same for a site.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
 	return most > 0 && s.spent().Pages+s.work().heldPages >= most
 }
 
-// shut reports whether s may be asked for no page any more, but for what its pages are
-// shown with.
+// shut reports whether s may get no more requests for pages, only for entries that are
+// AfterPages.
 func (f *Frontier) shut(s *site) bool {
 	return f.opts.Requisites && (f.closed || f.sitePagesSpent(s))
 }
 
-// turnover queues all sites anew when the last page is spent, or pages are allowed again.
+// turnover queues all sites anew when the limit of pages is reached, or pages are allowed
+// again.
 // It requires that mu is held.
 func (f *Frontier) turnover() {
 	closed := f.opts.Requisites && f.pagesSpent()
@@ -45,7 +46,7 @@ func (f *Frontier) turnover() {
 		return
 	}
 	f.closed = closed
-	for _, h := range []*siteHeap{&f.unlooked, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once: to take them out one by one takes much longer
+	for _, h := range []*siteHeap{&f.unlooked, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once: removing sites one by one takes much longer
 		for _, s := range h.sites {
 			s.place = placeIdle
 		}
@@ -57,8 +58,8 @@ func (f *Frontier) turnover() {
 	f.kickLocked()
 }
 
-// shows reports whether there is something to ask s for that pages are shown with, as far
-// as is known, and when it need not wait any more by itself.
+// shows reports whether s has, or may have, an entry that may be requested while it is
+// shut, and when that entry is due.
 func (s *site) shows() (due time.Time, ok bool) {
 	if s.firstAhead(true) >= 0 || s.toLook() {
 		return time.Time{}, true
@@ -67,19 +68,18 @@ func (s *site) shows() (due time.Time, ok bool) {
 	return known.first, known.looked && !known.first.IsZero()
 }
 
-// mayShow reports whether the backlog may have something that pages are shown with and
-// that need not wait.
+// mayShow reports whether the backlog may have a requisite that need not wait.
 func (s *site) mayShow() bool { return !s.work().shown.looked && s.more && s.head == RequisiteRank }
 
-// toLook reports whether the backlog alone can say that there is something to ask s for
-// that pages are shown with.
+// toLook reports whether the backlog must be searched to find out whether s has an entry
+// that may be requested while it is shut.
 func (s *site) toLook() bool {
 	w := s.work()
 	return s.firstAhead(true) < 0 && !w.shown.looked && (s.mayShow() || !w.kept.IsZero())
 }
 
-// unseen takes a site whose backlog is to be looked into; nil if there is none, or nothing
-// would come of it now. It requires that mu is held.
+// unseen marks a site whose backlog must be searched as out and returns it, or nil if there
+// is none, or if no turn could be handed out now. It requires that mu is held.
 func (f *Frontier) unseen() *site {
 	if full, _ := f.full(); full || f.err != nil || len(f.unlooked.sites) == 0 {
 		return nil
@@ -90,25 +90,25 @@ func (f *Frontier) unseen() *site {
 	return s
 }
 
-// look looks into the backlog of a site that unseen has taken, and gives it back.
+// look searches the backlog of a site that unseen has returned, and frees the site.
 func (f *Frontier) look(s *site) {
-	f.readShown(s) // an error of which ends the frontier
+	f.readShown(s) // its error ends the frontier
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.submitEnds(s) // Done has left them to whoever has the site
+	f.submitEnds(s) // Done leaves them to the goroutine that has the site
 	f.closing--
 	f.free(s)
 	f.kickLocked()
 }
 
-// firstAhead is the place in ahead of the first entry that a site may be asked for, which
-// may be shut; -1 if there is none.
+// firstAhead returns the index in ahead of the first entry that may be requested, or -1 if
+// there is none. shut says that pages are not permitted.
 func (s *site) firstAhead(shut bool) int {
 	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
-// readShown takes entries that pages are shown with from the backlog, of a site that is out.
-// Those that wait are left there as long as others may have to go first.
+// readShown reads entries that are AfterPages from the backlog, of a site that is out.
+// Entries that wait are left there while others may come first.
 func (f *Frontier) readShown(s *site) error {
 	now := f.now()
 	f.mu.Lock()
@@ -118,7 +118,7 @@ func (f *Frontier) readShown(s *site) error {
 	} else if w.shown.looked && !w.shown.first.After(now) && w.shown.kept.After(now) {
 		waiting = w.shown.kept
 	}
-	// Set before reading: what grows meanwhile sets it anew.
+	// Set before the read: a growth during it resets it.
 	w.shown = shown{looked: true}
 	var room [maxAhead]Entry
 	buf := f.room(room[:])

@@ -2,11 +2,11 @@ package frontier
 
 import "strings"
 
-// A Resolver reads the references of one document as URL.ResolveQuery does, and writes
-// the URLs that it makes of them side by side, so that a page with many links costs few
-// pieces of memory. Who keeps one of them for long keeps those beside it, too, 4 KiB at
-// most: URL.Clone is alone. It is for one goroutine, and must not be copied once it
-// has resolved anything.
+// A Resolver resolves the references of one document like URL.ResolveQuery. It stores the
+// URLs in shared pieces of memory, so that a page with many links needs few allocations.
+// A URL that is kept keeps its whole piece, at most 4 KiB; URL.Clone returns a copy in
+// memory of its own. A Resolver is for one goroutine, and must not be copied after its
+// first Resolve.
 type Resolver struct {
 	base   URL
 	path   int // length of base without its query
@@ -14,14 +14,14 @@ type Resolver struct {
 	texts  texts
 }
 
-// Resolver is one for a document at u, or at that base.
+// Resolver returns a Resolver for a document with the URL, or the base URL, u.
 func (u URL) Resolver() Resolver {
 	path, _, _ := strings.Cut(u.text, "?")
 	return Resolver{base: u, path: len(path), folder: strings.LastIndexByte(path, '/') + 1}
 }
 
-// Expect makes room for what ref will be: for all that were expected at once. It is no
-// more than a guess, and what was not expected is resolved all the same.
+// Expect reserves memory for the result of a later Resolve of ref. The size is a guess; a
+// reference that was not expected can be resolved, too.
 func (r *Resolver) Expect(ref []byte) {
 	n := len(ref)
 	switch {
@@ -37,7 +37,7 @@ func (r *Resolver) Expect(ref []byte) {
 	r.texts.expected += n
 }
 
-// Resolve is URL.ResolveQuery of the document; ref may be written over afterwards.
+// Resolve returns the result of URL.ResolveQuery for the document. It does not keep ref.
 func (r *Resolver) Resolve(ref []byte, encode func(query string) string) (URL, error) {
 	if r.base.IsZero() {
 		return ParseURL(string(ref))
@@ -53,16 +53,17 @@ func (r *Resolver) Resolve(ref []byte, encode func(query string) string) (URL, e
 	return URL{r.texts.append(u.text[:keep], rest), u.site}, nil
 }
 
-// texts are strings that are written behind each other, piece by piece of memory.
+// texts stores strings back to back in pieces of memory.
 type texts struct {
 	piece    strings.Builder
-	expected int // bytes that are still to be written
+	expected int // bytes expected and not written yet
 }
 
-// maxPiece bounds what a string that is kept keeps of others.
+// maxPiece is the size of a piece, in bytes: what a kept string may keep of others.
 const maxPiece = 4 << 10
 
-// room makes room for a string; false where it is so long that it is to stand alone.
+// room makes room for a string of n bytes, or returns false if it is so long that it needs
+// memory of its own.
 func (t *texts) room(n int) bool {
 	if n > maxPiece/4 {
 		return false
@@ -85,7 +86,7 @@ func (t *texts) append(head string, tail []byte) string {
 	return t.piece.String()[start:]
 }
 
-// join is one string of its parts; of nil it stands alone.
+// join returns the concatenation of parts. With a nil t it is in memory of its own.
 func (t *texts) join(parts ...string) string {
 	n := 0
 	for _, p := range parts {
@@ -105,9 +106,9 @@ func (t *texts) join(parts ...string) string {
 	return to.String()[start:]
 }
 
-// resolvePlain is resolve of a reference that only has to be appended, as most
-// are: to the site of u, its directory or its path, the first keep bytes of u. It reads
-// ref once.
+// resolvePlain resolves a reference that only has to be appended, as most have: to the
+// first keep bytes of u, which are its site, its directory or its path. ok is false for
+// other references. It reads ref once.
 func resolvePlain[T []byte | string](u URL, ref T) (keep int, rest T, ok bool) {
 	own := len(ref) > u.site && string(ref[:u.site]) == u.text[:u.site] && ref[u.site] == '/'
 	if own {
@@ -162,7 +163,7 @@ scan:
 	return keep, ref[:end], true
 }
 
-// What a byte of a reference means to resolvePlain.
+// The classes of the bytes of a reference, for resolvePlain.
 const (
 	plain    = iota
 	slash    // separates segments
@@ -170,7 +171,7 @@ const (
 	colon    // may end a scheme
 	question // begins the query
 	hash     // begins the fragment
-	other    // is not sent as it stands, or is more than one of these
+	other    // is escaped or replaced, or has more than one of these meanings
 )
 
 var refBytes = func() (kinds [256]uint8) {

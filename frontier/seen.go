@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// A seenSet is the set of keys that Memory has seen. It is exact. Most of what a page names
-// is known, in places all over the set, so that what a look costs is the wait for memory: a
-// number of eight bytes says where the text of a key stands, and the texts stand side by
-// side, so that several are waited for at once (see look), and the garbage collector has
-// nothing to follow. The zero value is empty.
+// A seenSet is the exact set of keys that Memory has seen. Most links of a page are known,
+// and their keys are spread over the set, so a lookup mostly waits for memory. A slot of
+// eight bytes holds the position of a key's text, and the texts are stored back to back.
+// So several keys are fetched from memory at once (see look), and the garbage collector has
+// no pointers to follow. The zero value is empty.
 type seenSet struct {
-	seed  maphash.Seed // who writes links does not know it
-	parts []seenPart   // by the first byte of the hash; nil: nothing was added yet
+	seed  maphash.Seed // secret, so that a page cannot choose links with equal hashes
+	parts []seenPart   // by the first byte of the hash; nil: no key was added yet
 	texts seenTexts
 }
 
-// seenParts are so many that all who use the backlog wait for one to grow, not for all.
+// seenParts is the number of parts. Parts grow one by one, so a growth is short.
 const seenParts = 256
 
-// A seenPart is a table of which a quarter is free, at least. A slot is 0, which is free, or
-// the place of a text, and before that a part of its hash. From the slot that a hash begins
-// at, its keys stand before the first that is free.
+// A seenPart is a hash table with linear probing, at least a quarter of it free. A slot is 0
+// if it is free; otherwise its low bits are the place of a text, and its high bits are part
+// of the hash of that text. The keys of a hash are between its first slot and the next free
+// slot.
 type seenPart struct {
 	slots []uint64 // a power of two of them
 	n     int
@@ -34,20 +35,20 @@ const (
 	placeMask  = 1<<placeBits - 1
 )
 
-// A look is a key that is looked for.
+// A look is the lookup of a key.
 type look struct {
 	key    string
 	hash   uint64
-	place  uint64 // of a text that is likely to be key; 0: none is
-	likely string // that
+	place  uint64 // of a text that is probably key; 0: none
+	likely string // the text at place
 	known  bool
 }
 
-// maxLooks is how many keys are looked for at once.
+// maxLooks is the largest number of keys in one call of look.
 const maxLooks = 64
 
-// look finds out which keys are known. Each step is taken for all of them before the next
-// one is: what they wait for does not depend on each other.
+// look sets known for all looks. It does each step for all keys before the next step, so
+// that the accesses to memory are independent and overlap.
 func (s *seenSet) look(looks []look) {
 	if s.parts == nil {
 		s.seed, s.parts = maphash.MakeSeed(), make([]seenPart, seenParts)
@@ -66,17 +67,19 @@ func (s *seenSet) look(looks []look) {
 	}
 }
 
-// knows reports whether a key is there that may be l.likely.
+// knows reports whether the set has l.key, which is probably l.likely.
 func (s *seenSet) knows(l *look) bool {
 	return l.place != 0 && (l.likely == l.key || s.has(l.hash, l.key))
 }
 
 func (s *seenSet) part(hash uint64) *seenPart { return &s.parts[hash>>56] }
 
-// tag is what a slot has of a hash: bits that neither the part nor the first slot is by.
+// tag returns the part of a hash that a slot holds: bits other than those that select the
+// part and the first slot.
 func tag(hash uint64) uint64 { return hash >> 32 << placeBits }
 
-// likely is the place of the first key whose slot has the tag of a hash; 0: there is none.
+// likely returns the place of the first key whose slot has the tag of a hash, or 0 if there
+// is none.
 func (p *seenPart) likely(hash uint64) uint64 {
 	if len(p.slots) == 0 {
 		return 0
@@ -91,7 +94,7 @@ func (p *seenPart) likely(hash uint64) uint64 {
 	}
 }
 
-// has reports whether a key is there.
+// has reports whether the set has key.
 func (s *seenSet) has(hash uint64, key string) bool {
 	p := s.part(hash)
 	if len(p.slots) == 0 {
@@ -106,8 +109,7 @@ func (s *seenSet) has(hash uint64, key string) bool {
 	return false
 }
 
-// add adds a key that was looked for, if it is still not there, and returns it as the set
-// keeps it.
+// add adds the key of a lookup, unless the set has it, and returns the copy in the set.
 func (s *seenSet) add(l *look) (kept string, added bool) {
 	if l.known || s.has(l.hash, l.key) {
 		return "", false
@@ -122,7 +124,7 @@ func (s *seenSet) add(l *look) (kept string, added bool) {
 	return kept, true
 }
 
-// put takes the first slot that is free.
+// put writes to the first free slot for a hash.
 func (p *seenPart) put(hash, place uint64) {
 	mask := uint64(len(p.slots) - 1)
 	i := hash & mask
@@ -132,7 +134,7 @@ func (p *seenPart) put(hash, place uint64) {
 	p.slots[i] = tag(hash) | place
 }
 
-// grow doubles a part.
+// grow doubles the slots of a part.
 func (s *seenSet) grow(p *seenPart) {
 	old := p.slots
 	p.slots = make([]uint64, max(leastSlots, 2*len(old)))
@@ -143,9 +145,10 @@ func (s *seenSet) grow(p *seenPart) {
 	}
 }
 
-// seenTexts are strings behind each other, in pieces of memory that are small, since who
-// keeps one text for long keeps its piece; one that is long has its own. Before each stands
-// its length. A place is the number of a piece, and where in it the length begins; none is 0.
+// seenTexts stores strings back to back in small pieces of memory, each string after its
+// length. A string that is kept elsewhere keeps its piece, so pieces are small, and a long
+// string has a piece of its own. A place is the number of a piece and the offset of the
+// length in it; no place is 0.
 type seenTexts struct {
 	pieces []string
 	open   strings.Builder // the piece that is written, and
@@ -157,7 +160,7 @@ const (
 	seenPiece = 1 << pieceBits // bytes
 )
 
-// at is the text at a place, and that of none is empty.
+// at returns the text at a place, or "" for place 0.
 func (t *seenTexts) at(place uint64) string {
 	if place == 0 {
 		return ""
@@ -175,7 +178,7 @@ func (t *seenTexts) at(place uint64) string {
 	return rest[i+1 : i+1+n]
 }
 
-// add returns where a text stands, and the text in the memory of that.
+// add stores a text, and returns its place and the stored copy.
 func (t *seenTexts) add(text string) (place uint64, kept string) {
 	var b [binary.MaxVarintLen64]byte
 	length := binary.AppendUvarint(b[:0], uint64(len(text)))

@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// Shared is the clocks that the crawls of a process, or of a machine, have in common:
-// each of them asks it before it talks to a site that is not this machine. Its
-// methods are quick and safe for concurrent use.
+// Shared holds the clocks that the crawls of a process, or of a machine, share. Each crawl
+// calls it before a request to a site that is not this machine. Its methods are quick and
+// safe for concurrent use.
 type Shared interface {
-	// Reserve takes what key names from now until a time, as a lease, unless
-	// it is taken: then it says until when, and how.
+	// Reserve makes a lease of key from now to until. If key is taken, it makes no
+	// lease and returns false and the reservation that exists.
 	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
-	// Renew makes the lease of what was reserved end later.
+	// Renew extends the lease of key, which this process has reserved, to until.
 	Renew(key string, until time.Time)
-	// Release puts the time until which nobody is to ask in the place of what
-	// this process has reserved.
+	// Release replaces the lease of key, which this process has reserved, by a rest:
+	// no request is made before until.
 	Release(key string, until time.Time)
 }
 
-// Taken says until when something is not to be had.
+// Taken is an existing reservation.
 type Taken struct {
 	Until time.Time
-	Lease bool // somebody is asking, and gives it back when he has his answer: at Until at the latest
+	Lease bool // a request is under way: the reservation ends after its answer, at the latest at Until
 }
 
 // DefaultLease is how long a site is reserved for one request, and again while its
 // answer is read. A process that is killed blocks it no longer than that.
 const DefaultLease = 3 * time.Minute
 
-// renewal is after what time a lease is renewed while an answer is read.
+// renewal is the time after which a lease is renewed while an answer is read.
 const renewal = 10 * time.Second
 
-// refused is what another process has of a site, or of its address.
+// refused says that another process uses a site or its address.
 type refused struct {
-	since time.Time // refused ever since; zero if it is not
-	until time.Time // asked again then
+	since time.Time // the first refusal of those in a row; zero if there is none
+	until time.Time // the next attempt
 }
 
-// reserve takes the host of t, its site where that is at a private address, and
-// the address that it will talk to from the other processes. Loopback addresses
-// are left out: what listens there was started for somebody. It requires that
-// mu is held.
+// reserve reserves, against other processes, the host of t, or its site if that is at a
+// private address, the domain if there is a domain clock, and the address of the request.
+// Loopback addresses are not reserved, since their services belong to this machine. It
+// requires that mu is held.
 func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	f, s := t.frontier, t.site
 	if f.opts.Shared == nil || to.IsLoopback() || !to.IsValid() && !public {
@@ -71,7 +71,7 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 			return f.refuse(s, taken, now)
 		}
 	}
-	if byAddress { // others may start there in a moment
+	if byAddress { // other processes may start there after IPDelay
 		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
 		names = names[:len(names)-1]
 	}
@@ -83,7 +83,7 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	return nil
 }
 
-// renew makes the leases of t last while its answer is read. It requires that mu is held.
+// renew extends the leases of t while its answer is read. It requires that mu is held.
 func (t *Turn) renew(now time.Time) {
 	if len(t.reserved) == 0 || now.Sub(t.leased) < renewal {
 		return
@@ -94,8 +94,8 @@ func (t *Turn) renew(now time.Time) {
 	}
 }
 
-// release gives back what t has reserved: the host or site until it may be asked again,
-// and its domain. It requires that mu is held, and that the clocks of the site have moved.
+// release replaces the leases of t by rests: of the host or site until it is due again, and
+// of its domain. It requires that mu is held, and that the clocks of the site have moved.
 func (t *Turn) release(now time.Time) {
 	for i, name := range t.reserved {
 		until := t.released()
@@ -107,10 +107,10 @@ func (t *Turn) release(now time.Time) {
 	t.reserved = nil
 }
 
-// refuse notes when s is to be asked for again. A lease is over as soon as the
-// other process has its answer, so it is asked for again and again; but not for
-// longer than the patience: then it is not waited for any more, as nothing is
-// that is due later than that.
+// refuse sets when the reservation of s is tried again. A lease ends when the other
+// process has its answer, so it is tried after each usual pause, but not for longer than
+// the patience. After that the site is due later than the patience, so the run does not
+// wait for it.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	r := &s.atWork().machine
 	if r.since.IsZero() {

@@ -8,16 +8,17 @@ import (
 // SharedClocks is a Shared in memory: for crawls of one process. It is safe for
 // concurrent use.
 type SharedClocks struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	all   map[string]Taken
-	sweep int // names whose time is over are dropped once there are so many
+	sweep int // the length of all from which expired names are removed
 }
 
 // NewSharedClocks returns clocks without a reservation.
 func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Taken{}, sweep: 1024} }
 
-// farthest is how far ahead a reservation may end: one that is made by another clock, as in
-// a test in virtual time, must not block a site for years.
+// farthest is how far in the future a reservation may end. A later one was made by another
+// clock, as in a test in virtual time; it is ignored, so that it does not block a site for
+// years.
 const farthest = 366 * 24 * time.Hour
 
 // Reserve implements Shared.
@@ -50,7 +51,7 @@ func (c *SharedClocks) Release(key string, until time.Time) {
 	}
 }
 
-// forget requires that mu is held.
+// forget removes expired names. It requires that mu is held.
 func (c *SharedClocks) forget(now time.Time) {
 	if len(c.all) < c.sweep {
 		return

@@ -11,30 +11,30 @@ import (
 
 // A Site is a service in the sense of RFC 9309, section 2.3: a scheme, a host
 // and a port. It has one robots.txt, one set of clocks and, at any moment, at
-// most one request in flight. It is written as an origin in canonical form:
-// lower case, A-labels, the port only where it is not the scheme's default.
+// most one request in flight. It is an origin in canonical form: lower case,
+// A-labels, the port only if it is not the scheme's default.
 type Site string
 
-// Scheme is "http", "https" or "ftp".
+// Scheme returns "http", "https" or "ftp".
 func (s Site) Scheme() string {
 	scheme, _, _ := strings.Cut(string(s), ":")
 	return scheme
 }
 
-// Authority is host and port as they stand in a Host field: without the port
-// where it is the scheme's default.
+// Authority returns host and port as in a Host field: without the port if it is
+// the scheme's default.
 func (s Site) Authority() string {
 	_, rest, _ := strings.Cut(string(s), "://")
 	return rest
 }
 
-// Host is the DNS name or address, without port or brackets.
+// Host returns the DNS name or address, without port or brackets.
 func (s Site) Host() string {
 	host, _ := s.split()
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// Port is the port that is connected to: that of the scheme where none is named.
+// Port returns the port to connect to: that of s, or the scheme's default.
 func (s Site) Port() uint16 {
 	_, port := s.split()
 	if port == "" {
@@ -44,8 +44,8 @@ func (s Site) Port() uint16 {
 	return uint16(n)
 }
 
-// Domain is the registrable domain of the host, by the Public Suffix List with
-// its private section; for an address or a name without one, the host itself.
+// Domain returns the registrable domain of the host, by the Public Suffix List with
+// its private section, or the host itself if it is an address or has none.
 func (s Site) Domain() string {
 	host := s.Host()
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -66,7 +66,7 @@ func (s Site) split() (host, port string) {
 	return a, ""
 }
 
-// defaultPort is 0 for a scheme that is not crawled.
+// defaultPort returns the default port of a scheme, or 0 if it is not crawled.
 func defaultPort(scheme string) uint16 {
 	switch scheme {
 	case "http":
@@ -79,12 +79,12 @@ func defaultPort(scheme string) uint16 {
 	return 0
 }
 
-// names admits what resolves in practice (a_b.example) and maps as browsers
-// do (UTS 46, non-transitional).
+// names accepts names that resolve in practice (a_b.example), and maps names as
+// browsers do (UTS 46, non-transitional).
 var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
-// parseAuthority returns the host as it stands in a Site, and the port with a
-// colon in front, empty where it is the scheme's default.
+// parseAuthority returns the host in the form of a Site, and the port after a
+// colon, or "" if it is the scheme's default.
 func parseAuthority(scheme, authority string) (host, port string, err error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		authority = authority[i+1:]
@@ -127,7 +127,7 @@ func parseHost(host string) (string, error) {
 		}
 		host = toASCII(host)
 	}
-	// A name that ends in the root's dot is the same host.
+	// A name with a final dot, for the DNS root, is the same host.
 	host = strings.TrimSuffix(host, ".")
 	if host == "" || len(host) > 253 || !resolvable(host) {
 		return "", ErrHost
@@ -142,9 +142,8 @@ func parseHost(host string) (string, error) {
 	return host, nil
 }
 
-// toASCII makes A-labels; of what is no name the empty one. A name that is ASCII
-// is asked for as it is, as browsers do: DNS has xn-- labels that IDNA holds
-// invalid.
+// toASCII returns a host with A-labels, or "" if host is not a name. It does not
+// change an ASCII name, like browsers: DNS has xn-- labels that are not valid in IDNA.
 func toASCII(host string) string {
 	if isASCII(host) {
 		return strings.ToLower(host)
@@ -153,14 +152,14 @@ func toASCII(host string) string {
 	if err != nil {
 		return ""
 	}
-	// The mapping lets through names that it then refuses itself.
+	// The mapping can return a name that it would not accept as input.
 	if again, err := names.ToASCII(ascii); err != nil || again != ascii {
 		return ""
 	}
 	return ascii
 }
 
-// plainHost reports whether host is in canonical form as it stands.
+// plainHost reports whether host is in canonical form already.
 func plainHost(host string) bool {
 	for i := range len(host) {
 		c := host[i]
@@ -186,8 +185,8 @@ func resolvable(host string) bool {
 	return true
 }
 
-// numeric reports whether a last label makes a browser read the host as an
-// IPv4 address; forms other than four decimal numbers are then refused.
+// numeric reports whether a browser reads a host with this last label as an IPv4
+// address; forms other than four decimal numbers are then refused.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {
 		label = label[2:]

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Here are the limits of single sites. Who names them is the caller's code, which may
-// take its time, or be wrong: so it is asked by whoever has the site, and without mu.
-// Until then the clocks of the site are those of all, and no budget ends it, since one
-// of its own may be larger.
+// The limits of single sites come from Options.Site, the caller's code, which may be slow
+// or wrong. So it is called by the goroutine that has the site, without mu. Until then the
+// clocks of the site are those of all sites, and no budget ends it, since its own may be
+// larger.
 
-// SiteLimits are those of one site alone. The zero value is a site like all others.
+// SiteLimits are the limits of one site. A site with the zero value has those of Options.
 type SiteLimits struct {
-	Delay time.Duration // least pause, from the end of a response, where it is longer than Options.Delay; more than a year counts as a year
-	Max   Spent         // in the place of Options.MaxSite, each by itself; 0: as there, negative: no limit
+	Delay time.Duration // least pause, after the end of a response, if it is longer than Options.Delay; at most a year
+	Max   Spent         // replaces Options.MaxSite, field by field; 0: as there, negative: no limit
 }
 
-// usualLimits are those of all sites that have none of their own.
+// usualLimits are the limits of all sites that have none of their own.
 var usualLimits = new(SiteLimits)
 
-// delay is the least pause of s, as far as its limits are known.
+// delay returns the least pause of s, by the limits known so far.
 func (f *Frontier) delay(s *site) time.Duration {
 	delay := max(f.opts.Delay, f.slowedTo(s.name))
 	if s.limits != nil {
@@ -28,7 +28,7 @@ func (f *Frontier) delay(s *site) time.Duration {
 	return delay
 }
 
-// most is what s may cost, as far as its limits are known.
+// most returns the budget of s, by the limits known so far.
 func (f *Frontier) most(s *site) Spent {
 	most := f.opts.MaxSite
 	if s.limits == nil {
@@ -51,8 +51,8 @@ func instead[T ~int | ~int64](own, usual T) T {
 	return own
 }
 
-// limit asks for the limits of s, if they are not known. The site is out, and belongs
-// to the caller, who does not hold mu.
+// limit gets the limits of s from Options.Site, if they are not known. The site is out, and
+// belongs to the caller. It requires that mu is not held.
 func (f *Frontier) limit(s *site) error {
 	if f.opts.Site == nil {
 		return nil
@@ -79,8 +79,8 @@ func (f *Frontier) limit(s *site) error {
 	return nil
 }
 
-// restAnew has s rest for as long as its own delay asks, from its last answer and from
-// an unclean start, in whichever run that was. It requires that mu is held.
+// restAnew makes s rest for its current pause after its last answer and after a restart
+// from a crash, even if the answer was in an earlier run. It requires that mu is held.
 func (f *Frontier) restAnew(s *site) {
 	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, by := c.steady(f.delay(s))
@@ -90,7 +90,7 @@ func (f *Frontier) restAnew(s *site) {
 	f.holdHost(s)
 }
 
-// barred reports whether s, which was picked, is not to be asked now: by limits that
+// barred reports whether s, which was picked, must not get a request now, by limits that
 // were not known when it was queued.
 func (f *Frontier) barred(s *site, now time.Time) bool {
 	due, _ := s.ownDue()

@@ -2,42 +2,41 @@ package frontier
 
 import "time"
 
-// Politeness is the frontier's own account of how it kept the pauses it was
-// asked for.
+// Politeness says how the requests of a frontier kept their pauses.
 type Politeness struct {
-	Requests    int           // that had a pause to keep
+	Requests    int           // requests after a pause
 	Early       int           // of these, started before the site was due: must be 0
-	LeastMargin time.Duration // least time by which one started after its site was due
-	RetryAfter  int           // times a Retry-After named, kept
+	LeastMargin time.Duration // least time between the due time of a site and the start of its request
+	RetryAfter  int           // requests that waited for a Retry-After
 }
 
-// totals are sums over all sites, those that are left to the backlog, too.
+// totals are sums over all sites, including those that only the backlog has.
 type totals struct {
-	entries  int   // that have not ended, but for again: the sum of site.queued; learn writes it
-	again    int   // that are to be fetched again: the sum of site.again; learn writes it
-	done     int   // entries that have ended, in earlier runs, too
-	ahead    int   // entries in work.ahead, of all
-	drained  int   // sites that were asked and are not in sites
-	spent    Spent // what was spent before this run, and by each Finish since
+	entries  int   // entries that have not ended, except again: the sum of site.queued; learn writes it
+	again    int   // entries to fetch again: the sum of site.again; learn writes it
+	done     int   // entries that have ended, including those of earlier runs
+	ahead    int   // entries in work.ahead of all sites
+	drained  int   // sites that had a request and are no longer in sites
+	spent    Spent // before this run, and by each Finish since
 	politely Politeness
 }
 
-// Stats is a snapshot of what a frontier holds.
+// Stats is a snapshot of the numbers of a frontier.
 type Stats struct {
-	Entries  int   // queued, out or held, but for those of Again
-	Again    int   // that had ended, and wait to be fetched again, or are fetched just now
-	Done     int   // that have ended, in earlier runs, too
-	Spent    Spent // by the whole crawl
-	Sites    int   // that were asked or are to be
-	Out      int   // turns
-	Held     int   // turns that were finished with Hold, and whose Done is still to come
+	Entries  int   // queued, out or held, except those of Again
+	Again    int   // entries that had ended, and wait to be fetched again or are being fetched
+	Done     int   // ended, including those of earlier runs
+	Spent    Spent // of the whole crawl
+	Sites    int   // that had a request or will have one
+	Out      int   // turns that are out
+	Held     int   // held entries, whose Done was not called
 	Polite   Politeness
-	NextDue  time.Time // of the first site that waits; zero if none does
+	NextDue  time.Time // of the first site that waits; zero if none waits
 	NextSite Site
 	NextBy   Clock
 }
 
-// Stats counts. It takes the time of one lock.
+// Stats returns the current Stats. It holds one lock for a short time.
 func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,38 +47,38 @@ func (f *Frontier) Stats() Stats {
 	return st
 }
 
-// A SiteStatus is what the frontier knows of a site in memory.
+// A SiteStatus is the state of a site in memory.
 type SiteStatus struct {
 	Site   Site
-	Queued int // that have not ended, but for those of Again
-	Again  int // that had ended, and wait to be fetched again, or are fetched just now
+	Queued int // entries that have not ended, except those of Again
+	Again  int // entries that had ended, and wait to be fetched again or are being fetched
 	Spent  Spent
 	Out    bool      // a turn has it
-	Due    time.Time // when it can be asked
-	By     Clock     // what it waits for
+	Due    time.Time // when the next request is permitted
+	By     Clock     // for which it waits
 	Pause  time.Duration
-	Given  Fate // why it is not asked any more in this run
-	Over   bool // its budget is used up: nothing more is asked
-	Shut   bool // its pages are, by Options.MaxSite or SiteLimits: only what these are shown with is still asked for
+	Given  Fate // why it was given up in this run
+	Over   bool // its budget is used up: no more requests
+	Shut   bool // its pages are used up, by Options.MaxSite or SiteLimits: only requisites are still requested
 
-	Gap      time.Duration // between two requests, where it answers as it did
-	Parked   bool          // it waits until another turn ends: of its address, domain or host, or of a site that it needs
-	Excluded string        // why nothing more is asked, by Exclude; empty: it is
+	Gap      time.Duration // between two requests, if it answers as before
+	Parked   bool          // it waits for the end of another turn: of its address, domain or host, or of a site that it needs
+	Excluded string        // why Exclude ended its requests; empty: they were not ended
 
-	// NextAgain is when the first of those of Again is due that is not fetched just now; the
-	// site itself may have to be left in peace for longer. Zero if there is none.
+	// NextAgain is the earliest Due of the entries of Again that are not being fetched. The
+	// site itself may rest for longer. Zero if there is none.
 	NextAgain time.Time
 }
 
-// Left is how many entries have not ended: Queued, and Again.
+// Left returns the number of entries that have not ended: Queued and Again.
 func (s *SiteStatus) Left() int { return s.Queued + s.Again }
 
-// somePage is how many sites are looked at with the lock held.
+// somePage is the number of sites that are read under one lock.
 const somePage = 256
 
-// Each calls fn for every site in memory, in no order, until it returns false.
-// The crawl goes on meanwhile, also within fn: what it says of a site is as
-// young as fn is quick, and a site that comes or goes may be missed.
+// Each calls fn for every site in memory, in no order, until fn returns false.
+// The crawl continues during the calls: if fn is slow, a status may be old, and sites
+// that are added or removed meanwhile may be missed.
 func (f *Frontier) Each(fn func(SiteStatus) bool) {
 	var page [somePage]SiteStatus
 	n := 0
@@ -93,7 +92,7 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 		return true
 	}
 	f.mu.Lock()
-	for _, s := range f.sites { // a map may change while it is ranged over
+	for _, s := range f.sites { // the map may change between two locks
 		page[n] = f.status(s)
 		if n++; n < len(page) {
 			continue
@@ -108,7 +107,7 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 	told()
 }
 
-// status requires that mu is held.
+// status returns the status of s. It requires that mu is held.
 func (f *Frontier) status(s *site) SiteStatus {
 	due, by := f.dueAt(s)
 	clocks := s.clocks()
@@ -126,8 +125,8 @@ func (f *Frontier) status(s *site) SiteStatus {
 	}
 }
 
-// nextAgain is when the first entry is due that is to be fetched again, of those that were
-// not handed out.
+// nextAgain returns the earliest Due of the entries of s to fetch again that were not handed
+// out.
 func (s *site) nextAgain() time.Time {
 	w := s.work()
 	next := w.revisit
@@ -139,8 +138,7 @@ func (s *site) nextAgain() time.Time {
 	return next
 }
 
-// Longest is the site that is waited for longest: of those with something to be
-// asked the one that is due last, if that is after now.
+// Longest returns the queued site that is due last, if it is due after now.
 func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,14 +146,14 @@ func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 		return SiteStatus{}, false
 	}
 	if !f.lastWaits() {
-		// It was asked, or given up, before its time: another one is the last.
+		// It has left the queue before its time: find the site that is last now.
 		f.last, f.lastDue = nil, time.Time{}
 		n := 0
 		for _, s := range f.sites {
 			if s.place == placeWaiting {
 				f.noteLast(s)
 			}
-			if n++; n%somePage == 0 { // let the others go on
+			if n++; n%somePage == 0 { // let other goroutines continue
 				f.mu.Unlock()
 				f.mu.Lock()
 			}
@@ -167,7 +165,7 @@ func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 	return f.status(f.last), true
 }
 
-// noteLast notes a site that is put into the queue.
+// noteLast updates last for a site that was queued.
 func (f *Frontier) noteLast(s *site) {
 	if s.due.After(f.lastDue) {
 		f.last, f.lastDue = s, s.due
@@ -178,8 +176,8 @@ func (f *Frontier) lastWaits() bool {
 	return f.last != nil && f.last.place == placeWaiting && f.last.due.Equal(f.lastDue)
 }
 
-// account keeps the figures of Politeness. It requires that mu is held, and
-// that the clocks have not moved yet.
+// account updates Politeness. It requires that mu is held, and that the clocks have not
+// moved yet.
 func (f *Frontier) account(t *Turn, o Outcome) {
 	if o.Request == nil {
 		f.refund()

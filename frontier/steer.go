@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// Here a crawl is steered while it runs. What is told to it so can only make it ask
-// less of a site.
+// Slow and Exclude change a crawl while it runs. They can only reduce the requests to a
+// site.
 
-// steering is what was told to a frontier while it runs. Each is by Site, or by host
-// name for all sites of that; a pause for all sites stands under "".
+// steering holds the changes. The keys are a Site, or a host name for all sites of that
+// host; the pause of all sites has the key "".
 type steering struct {
 	slowed   map[string]time.Duration // least pauses
-	excluded map[string]string        // why nothing is asked any more
+	excluded map[string]string        // reasons
 }
 
-// A FasterError says that Slow was given a pause that is shorter than the one that
-// counts already.
+// A FasterError is returned by Slow for a pause that is shorter than the one in force.
 type FasterError struct {
 	Of           string // a Site, a host name, or empty: all sites
 	Delay, Least time.Duration
@@ -31,22 +30,22 @@ func (e *FasterError) Error() string {
 	return fmt.Sprintf("frontier: %s is left in peace for %v already, %v would be less", of, e.Least, e.Delay)
 }
 
-// What Exclude and Hop may return.
+// Errors of Exclude and Hop.
 var (
-	// ErrNobody: Exclude names no site, or gives no reason.
+	// ErrNobody: the site or the reason given to Exclude is empty.
 	ErrNobody = errors.New("frontier: Exclude wants a site, or a host, and a reason")
-	// ErrExcluded: the site that Hop would go to is excluded.
+	// ErrExcluded: the other site of a Hop is excluded.
 	ErrExcluded = errors.New("frontier: the site is excluded")
 )
 
 // Slow makes the least pause of a site longer: of is a Site, a host name for all
-// sites of that, or empty for all there are. It counts from the end of the last
-// response; where that was before, from then on. Once Slow returns no turn is handed
-// out before; those that are out already are not called back. It holds as long as
-// the frontier.
+// sites of that host, or empty for all sites. The pause counts from the end of the last
+// response, also if that was before the call. After Slow returns, no turn is handed
+// out before the end of the pause; turns that are out are not affected. The pause lasts
+// as long as the frontier.
 //
-// The error is a *FasterError where the pause would be shorter than the one that
-// counts already, or an end, as Next returns it: nothing is changed then.
+// Slow returns a *FasterError if the pause is shorter than the one in force, and after
+// an end the error of that end, as Next does: it changes nothing then.
 func (f *Frontier) Slow(of string, delay time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,12 +65,13 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 	return nil
 }
 
-// Exclude ends what is asked of a site: of is a Site, or a host name for all sites of
-// that. What is queued there stays queued, and what is found is; no more turns are
-// handed out for it, nor for a robots.txt there. Those that are out already are not
-// called back. It holds as long as the frontier.
+// Exclude ends the requests to a site: of is a Site, or a host name for all sites of
+// that host. Its entries stay queued, and new ones are queued, but no more turns are
+// handed out for it, not even for its robots.txt. Turns that are out are not affected.
+// The exclusion lasts as long as the frontier.
 //
-// The error is ErrNobody, or an end, as Next returns it: nothing is changed then.
+// Exclude returns ErrNobody, or after an end the error of that end, as Next does: it
+// changes nothing then.
 func (f *Frontier) Exclude(of, why string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,19 +93,19 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// steer has the sites in memory that of names wait as they were told, and queues them
-// anew: those that come hear of it when they do. It requires that mu is held, and lets go
-// of it now and then where there are many.
+// steer applies a change to the sites in memory that of names, and queues them again. A
+// site that comes into memory later gets the change then. It requires that mu is held, and
+// releases and retakes it at times if there are many sites.
 func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
 		if of == "" || string(name) == of || name.Host() == of {
-			if s.place != placeOut { // otherwise free sees to it
+			if s.place != placeOut { // free does it for a site that is out
 				f.slow(s)
 			}
 			f.queue(s)
 		}
-		if n++; n%somePage == 0 { // let the others go on
+		if n++; n%somePage == 0 { // let other goroutines continue
 			f.mu.Unlock()
 			f.mu.Lock()
 		}
@@ -113,7 +113,7 @@ func (f *Frontier) steer(of string) {
 	f.kickLocked()
 }
 
-// slowedTo is the least pause of a site by Slow; 0: none. It requires that mu is held.
+// slowedTo returns the least pause of a site by Slow, or 0. It requires that mu is held.
 func (f *Frontier) slowedTo(name Site) time.Duration {
 	if len(f.slowed) == 0 {
 		return 0
@@ -121,7 +121,7 @@ func (f *Frontier) slowedTo(name Site) time.Duration {
 	return f.least(string(name), name.Host())
 }
 
-// exclusion is why nothing more is asked of a site; empty: it is. It requires that mu is
+// exclusion returns the reason for which a site was excluded, or "". It requires that mu is
 // held.
 func (f *Frontier) exclusion(name Site) string {
 	if len(f.excluded) == 0 {
@@ -133,12 +133,12 @@ func (f *Frontier) exclusion(name Site) string {
 	return f.excluded[string(name)]
 }
 
-// least is the pause that Slow was given for a site of a host; 0: none.
+// least returns the pause that Slow has set for of, which is on host, or 0.
 func (f *Frontier) least(of, host string) time.Duration {
 	return max(f.slowed[""], f.slowed[host], f.slowed[of])
 }
 
-// slow raises the due time of a site that was slowed since it was asked last. It
+// slow raises the due time of a site that was slowed since its last request. It
 // requires that mu is held, and that no turn has the site.
 func (f *Frontier) slow(s *site) {
 	if ended := s.lastAsked(); f.slowedTo(s.name) > 0 && !ended.IsZero() {

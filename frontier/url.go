@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MaxURL is the longest URL, in bytes, that enters a frontier: the length that
-// RFC 9110, section 4.1, asks every server to support at least.
+// MaxURL is the length of the longest URL of a frontier, in bytes: the length that
+// RFC 9110, section 4.1, recommends every server to support at least.
 const MaxURL = 8000
 
 // Errors that a *URLError wraps.
@@ -20,7 +20,7 @@ var (
 	ErrTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
 )
 
-// A URLError says which string is not a URL that can be crawled, and why.
+// A URLError reports a string that is not a URL that can be crawled, and why.
 type URLError struct {
 	Raw string
 	Err error
@@ -36,22 +36,20 @@ func (e *URLError) Error() string {
 
 func (e *URLError) Unwrap() error { return e.Err }
 
-// A URL is what the frontier queues: a site and the request target that is
-// sent to it, as it was written. It is made from the raw string, as a browser
-// reads it (WHATWG URL, section 4.4), because net/url refuses URLs that servers
-// use, such as /100%zz.
+// A URL is the URL of an entry: a site and the request target that is sent to it, as
+// written. It is parsed from the raw string like in a browser (WHATWG URL, section
+// 4.4), because net/url refuses URLs that servers use, such as /100%zz.
 //
-// Two URLs are the same page where their Keys are equal. The zero value is no
-// URL. A URL is comparable, but == tells apart what Key holds equal.
+// Two URLs are the same page if their Keys are equal. The zero value is not a URL. A
+// URL is comparable, but URLs with equal Keys may differ by ==.
 type URL struct {
 	text string // site, then target
 	site int    // length of the site in text
 }
 
-// ParseURL reads an absolute http, https or ftp URL. White space around it, tabs
-// and line ends inside it, user information and the fragment are dropped; dot
-// segments are resolved; bytes that may not stand in a request are escaped.
-// The error is a *URLError.
+// ParseURL parses an absolute http, https or ftp URL. It removes white space around it,
+// tabs and line ends inside it, user information and the fragment. It resolves dot
+// segments, and escapes bytes that a request must not contain. The error is a *URLError.
 func ParseURL(raw string) (URL, error) {
 	s := clean(raw)
 	scheme, rest, ok := cutScheme(s)
@@ -61,8 +59,8 @@ func ParseURL(raw string) (URL, error) {
 	return parseAbsolute(raw, scheme, rest, nil, nil)
 }
 
-// URL is that of a target on the site, both as they are part of a URL: what ParseURL makes
-// of them. The error is a *URLError.
+// URL returns the URL of target on the site: the result of ParseURL for site and target
+// joined. The error is a *URLError.
 func (s Site) URL(target string) (URL, error) {
 	scheme, authority, _ := strings.Cut(string(s), "://")
 	if defaultPort(scheme) != 0 && len(s)+len(target) <= MaxURL && plainTarget(target) {
@@ -74,15 +72,15 @@ func (s Site) URL(target string) (URL, error) {
 	return ParseURL(string(s) + target)
 }
 
-// Resolve reads ref as a link found in a document at u (RFC 3986, section 5).
-// A reference without anything but a fragment is u itself. To the zero URL no
-// reference is relative.
+// Resolve returns the URL of ref, a link in a document at u (RFC 3986, section 5).
+// A reference that is only a fragment gives u itself. With the zero URL only absolute
+// references can be resolved. The error is a *URLError.
 func (u URL) Resolve(ref string) (URL, error) { return u.ResolveQuery(ref, nil) }
 
-// ResolveQuery is Resolve for a document that was not in UTF-8: browsers send
+// ResolveQuery is like Resolve, for a document that may not be in UTF-8: browsers send
 // the characters of a query in the document's encoding (WHATWG URL, section
-// 4.4, the query state). encode returns a query in it, with "&#N;" for what it
-// lacks percent-encoded already; nil is UTF-8.
+// 4.4, the query state). encode returns a query in that encoding, with a percent-encoded
+// "&#N;" for each character that it lacks; nil means UTF-8.
 func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, error) {
 	if u.IsZero() {
 		return ParseURL(ref)
@@ -93,7 +91,7 @@ func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, er
 	return u.resolve(ref, encode, nil)
 }
 
-// plainTarget reports whether t is a target as it stands.
+// plainTarget reports whether t is a target already.
 func plainTarget(t string) bool {
 	if t == "" || t[0] != '/' {
 		return false
@@ -137,34 +135,34 @@ func (u URL) resolve(ref string, encode func(string) string, to *texts) (URL, er
 	return joinURL(ref, u.Site(), target(path, query, hasQuery), to)
 }
 
-// String is the URL as it is requested.
+// String returns the URL as it is requested.
 func (u URL) String() string { return u.text }
 
-// Clone is u in memory of its own, as strings.Clone is: for who keeps it longer than what
-// it was cut from.
+// Clone returns a copy of u in memory of its own, like strings.Clone. Use it to keep a URL
+// longer than the text it was cut from.
 func (u URL) Clone() URL { return URL{strings.Clone(u.text), u.site} }
 
-// IsZero reports whether u is no URL.
+// IsZero reports whether u is the zero URL.
 func (u URL) IsZero() bool { return u.text == "" }
 
-// Site is the service that answers for u.
+// Site returns the site of u.
 func (u URL) Site() Site { return Site(u.text[:u.site]) }
 
-// Scheme is "http", "https" or "ftp".
+// Scheme returns "http", "https" or "ftp".
 func (u URL) Scheme() string { return u.Site().Scheme() }
 
-// Host is the DNS name (A-labels) or address, without port or brackets.
+// Host returns the DNS name (A-labels) or address, without port or brackets.
 func (u URL) Host() string { return u.Site().Host() }
 
-// Target is the path and query that are sent: it starts with a slash and is
-// what robots rules are matched against.
+// Target returns the path and query that are sent. It starts with a slash. Match
+// robots.txt rules against it.
 func (u URL) Target() string { return u.text[u.site:] }
 
-// Key is the identity of the page: the URL with percent-encoding brought to
-// its normal form (RFC 3986, section 6.2.2): escapes of unreserved characters
-// decoded, hex digits upper-cased, what may not stand in a URI escaped, as in
-// ?a[]=1, and so are percent signs that escape nothing; dot segments that this
-// brings to light resolved. Keys are for comparing; String is for requesting.
+// Key returns the identity of the page: the URL with its percent-encoding in normal form
+// (RFC 3986, section 6.2.2). Escapes of unreserved characters are decoded, hex digits
+// are upper-cased, and characters that a URI must not contain, as in ?a[]=1, and
+// percent signs that begin no escape are escaped. Dot segments that result are resolved.
+// Compare Keys; request String.
 func (u URL) Key() string {
 	if isKey(u.Target()) {
 		return u.text
@@ -177,7 +175,8 @@ func (u URL) Key() string {
 	return key
 }
 
-// isKey reports whether a target is in normal form for want of what has others.
+// isKey reports whether a target is in normal form because it has no character that is
+// changed there.
 func isKey(target string) bool {
 	for i := range len(target) {
 		if keyChanged[target[i]] {
@@ -187,10 +186,10 @@ func isKey(target string) bool {
 	return true
 }
 
-// MarshalText is String; with UnmarshalText it lets a URL be stored.
+// MarshalText returns String.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.text), nil }
 
-// UnmarshalText is ParseURL; an empty text is the zero URL.
+// UnmarshalText is like ParseURL; an empty text is the zero URL.
 func (u *URL) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*u = URL{}
@@ -203,8 +202,8 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return err
 }
 
-// parseAbsolute reads what follows the scheme: the slashes may be missing, or be
-// more than two.
+// parseAbsolute parses rest, the text after the scheme. It may have no slashes, or more
+// than two.
 func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *texts) (URL, error) {
 	if defaultPort(scheme) == 0 {
 		return URL{}, &URLError{raw, ErrScheme}
@@ -240,7 +239,7 @@ func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
 	return URL{to.join(string(site), target), len(site)}, nil
 }
 
-// target puts a target together; the query is escaped already.
+// target returns a target of a path and a query that is escaped already.
 func target(path, query string, hasQuery bool) string {
 	if strings.IndexByte(path, '\\') >= 0 {
 		path = strings.ReplaceAll(path, `\`, "/")
@@ -252,7 +251,7 @@ func target(path, query string, hasQuery bool) string {
 	return t
 }
 
-// clean drops what a browser drops before it parses: control characters and
+// clean removes what a browser removes before it parses: control characters and
 // spaces around the URL, tabs and line ends inside it, and the fragment.
 func clean(raw string) string {
 	s := raw
@@ -287,9 +286,9 @@ func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
 func startsWithTwo(s string) bool { return len(s) >= 2 && isSlash(s[0]) && isSlash(s[1]) }
 
-// removeDots resolves "." and ".." segments, escaped ones too: a server may
-// decode before it resolves, so that a path with %2e%2e would otherwise reach
-// what a rule forbids.
+// removeDots resolves "." and ".." segments, including escaped ones: a server may
+// decode before it resolves, so a path with %2e%2e could otherwise reach a path that
+// a rule forbids.
 func removeDots(path string) string {
 	if !mayHaveDots(path) {
 		return path
@@ -321,7 +320,7 @@ func mayHaveDots(path string) bool {
 	return false
 }
 
-// dots is 1 for a "." segment, 2 for a ".." segment and 0 for any other.
+// dots returns 1 for a "." segment, 2 for a ".." segment and 0 for any other.
 func dots(seg string) int {
 	n := 0
 	for seg != "" {
@@ -353,15 +352,15 @@ func newByteSet(special string) (set byteSet) {
 	return set
 }
 
-// WHATWG URL, section 1.3: the path and the special-query percent-encode sets.
+// The path and the special-query percent-encode sets (WHATWG URL, section 1.3).
 // A "#" in a query is part of a character of the document's encoding.
 var (
 	pathEscaped  = newByteSet("\"<>^`{}")
 	queryEscaped = newByteSet("\"#<>'")
 )
 
-// keyChanged is what has another form in a key: escapes, and what RFC 3986 does
-// not let stand in a URI though browsers send it.
+// keyChanged is the set of characters that are changed in a key: escapes, and
+// characters that RFC 3986 does not permit in a URI although browsers send them.
 var keyChanged = newByteSet("%\"<>[]\\^`{|}")
 
 func escapeQuery(query string, encode func(string) string) string {
@@ -422,8 +421,8 @@ func normalEscapes(s string) string {
 			hi, lo = unhex(s[i+1]), unhex(s[i+2])
 		}
 		if hi < 0 || lo < 0 {
-			// A percent sign that escapes nothing must not become the
-			// beginning of an escape when what follows is decoded.
+			// A percent sign that begins no escape must not begin one after
+			// the following characters are decoded.
 			b = append(b, "%25"...)
 			continue
 		}

@@ -2,33 +2,33 @@ package frontier
 
 import "time"
 
-// In a crawl that does not end an entry that was fetched stays queued: it waits until it
-// is due again. What was seen of it goes with it.
+// With Options.Revisits an entry that was fetched can stay queued and wait until it is due
+// again. Its Visits are kept with it.
 
-// maxRevisit is the longest that an entry waits to be fetched again.
+// maxRevisit is the longest time for which an entry waits to be fetched again.
 const maxRevisit = 10 * 365 * 24 * time.Hour
 
-// deadRest is how long a site rests that would be given up, where entries are fetched
-// again and again: it may be there tomorrow.
+// deadRest is, with Options.Revisits, the rest of a site that would otherwise be given up:
+// it may answer tomorrow.
 const deadRest = 24 * time.Hour
 
-// Visits are what is known of an entry that ended before, and was queued again. They are
-// never changed.
+// Visits is the history of an entry that ended before, and was queued again. It is
+// immutable.
 type Visits struct {
-	First   time.Time // when it ended for the first time
-	Seen    int       // how often it was looked whether it has changed, since
-	Changes int       // how often it had
-	Last    Fate      // with which it ended last
-	Body    Place     // where what was fetched last is archived with its body; zero: nowhere
+	First   time.Time // the first end of the entry
+	Seen    int       // visits since that checked for a change
+	Changes int       // of these, visits that found a change
+	Last    Fate      // the last end
+	Body    Place     // where the last answer is archived with its body; zero: nowhere
 }
 
-// A visitOutcome is what an Outcome says for Visits.
+// A visitOutcome holds the fields of an Outcome for Visits.
 type visitOutcome struct {
 	changed bool
 	body    Place
 }
 
-// and is v with another end; v may be nil.
+// and returns v with a further end; v may be nil.
 func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	end.Until = time.Time{}
 	if v == nil {
@@ -45,7 +45,7 @@ func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	return &w
 }
 
-// after is e as it is once it has ended with a fate.
+// after returns e as it is after it has ended with fate.
 func (e Entry) after(fate Fate, o visitOutcome) Entry {
 	if fate.Again() {
 		e.Visits, e.Tries = e.Visits.and(fate, &o), 0
@@ -53,21 +53,21 @@ func (e Entry) after(fate Fate, o visitOutcome) Entry {
 	return e
 }
 
-// AfterPages reports whether e may be asked for also once the pages are spent that a crawl
-// or a site may have: it is what pages are shown with, or was a page before.
+// AfterPages reports whether e may be requested after the limit of pages of the crawl or of
+// its site is reached: it is a requisite, or was fetched before.
 func (e Entry) AfterPages() bool { return e.Requisite() || e.Visits != nil }
 
-// Again reports whether e had ended, and waits to be fetched again. An entry whose fetch
-// has failed since then waits for another try of that, and one that was put aside and is
-// wanted again waits for nothing: these count as queued.
+// Again reports whether e had ended, and waits to be fetched again. It is false for an entry
+// whose new fetch has failed, which waits for another try, and for one that was put aside
+// and queued again, which does not wait: these count as queued.
 func (e Entry) Again() bool { return e.Visits != nil && e.Tries == 0 && !e.Due.IsZero() }
 
-// Ends reports whether an entry is done with. One that is Waiting is not, nor is one that
-// is to be fetched again: its fate has an Until.
+// Ends reports whether an entry with this fate leaves the queue. It is false for Waiting, and
+// for the fate of an entry to fetch again, which has an Until.
 func (f Fate) Ends() bool { return f.Code != Undecided && f.Code != Waiting && f.Until.IsZero() }
 
 // Waits reports whether an entry is queued again until Until.
 func (f Fate) Waits() bool { return f.Code == Waiting || f.Again() }
 
-// Again reports whether an entry ended, and is queued to be fetched again.
+// Again reports whether an entry with this fate ended, and is queued to be fetched again.
 func (f Fate) Again() bool { return f.Code != Undecided && f.Code != Waiting && !f.Until.IsZero() }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// A keeper is how those who wait in Next share one clock: one of them leads, and
-// watches the timer and the backlog's news for all. The others wait until they
-// are kicked.
+// A keeper lets the goroutines in Next share one timer: one of them, the leader, waits for
+// the timer and the backlog's growths on behalf of all. The others, the followers, wait for
+// a kick.
 type keeper struct {
-	rearm  chan struct{} // wakes the one who leads; room for one kick, which is not lost while nobody listens
-	follow chan struct{} // wakes one of the others, in the same way
-	led    bool          // a goroutine in Next leads: Next sets it, wait alone takes it back. The others must not read Grown
+	rearm  chan struct{} // wakes the leader; of capacity 1, so that a kick is not lost
+	follow chan struct{} // wakes a follower, in the same way
+	led    bool          // there is a leader; Next sets it, only wait resets it. Followers must not read Grown
 }
 
-// wait returns when there may be something to do. Only the leader looks at the
-// clock and at the backlog's news: sixty-four workers need not wake for each.
+// wait returns when there may be work. Only the leader waits for the timer and the
+// backlog's growths, so that not all workers wake for each.
 func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	var grown <-chan Growth
 	var due <-chan time.Time
@@ -47,15 +47,15 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	}
 }
 
-// more reports whether another turn may be had at once, or its time must be
-// kept by somebody else.
+// more reports whether another goroutine should be woken: for a turn that is ready, or to
+// lead.
 func (f *Frontier) more() bool {
 	return !f.led || len(f.unlooked.sites) > 0 || f.upNext(f.now()) != nil || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }
 
-// kickLocked wakes somebody who waits in Next, because something has changed:
-// who keeps the time, if there is one, so that it is kept anew; else one of
-// the others, who will keep it if there is nothing else to do.
+// kickLocked wakes a goroutine in Next after a change: the leader, so that it computes its
+// wait again, or if there is none a follower, which leads if there is no turn for it. It
+// requires that mu is held.
 func (f *Frontier) kickLocked() {
 	kick := f.follow
 	if f.led {

@@ -2,36 +2,36 @@ package frontier
 
 import "time"
 
-// A work is what few sites have at a time: those that somebody is at work on, that wait
-// for somebody, of which pages have failed, or are to be fetched again. All others do
-// without its memory.
+// A work holds the state that few sites have at a time: sites that are out, that wait for
+// another turn, or whose entries wait for a retry or to be fetched again. Other sites have
+// none, to save memory.
 type work struct {
-	retry time.Time // when the first of the waiting entries is due
-	kept  time.Time // the same, as the backlog has it
+	retry time.Time // the earliest Due of the waiting entries
+	kept  time.Time // the same, as stored in the backlog
 	shown shown
 
-	again   int       // entries that are to be fetched again
-	revisit time.Time // when the first of those is due, as the backlog has it
+	again   int       // entries to fetch again
+	revisit time.Time // the earliest Due of those, as stored in the backlog
 
-	ahead []Entry // read and not handed out, next first; but see next
+	ahead []Entry // entries that were read and not handed out, in order; see next
 
 	heldPages int       // see holding
-	ends      []heldEnd // Done was called while the site was out: who has it submits them
+	ends      []heldEnd // of Done while the site was out: the goroutine that has it submits them
 
-	asked uint64    // the entry that was handed out last, if it may come again, and
-	first time.Time // when it was the first time of those in a row
+	asked uint64    // the entry that was handed out last, if it may be handed out again
+	first time.Time // when asked was handed out, the first time of several in a row
 
-	starts  [kinds]time.Time // that it was promised: see part
+	starts  [kinds]time.Time // promised starts: see part
 	machine refused          // by another process
-	wants   *site            // its robots.txt redirects there; set by want alone
+	wants   *site            // to which its robots.txt redirects; only want sets it
 	suitors int              // sites that want this one
 	wanted  []*site          // parked until this site is released
 }
 
-// noWork is that of all sites that have none. It is never written to.
+// noWork is the work of all sites without one. It is never changed.
 var noWork work
 
-// work is what is going on with s, to be looked at alone.
+// work returns the work of s for reading.
 func (s *site) work() *work {
 	if s.doing == nil {
 		return &noWork
@@ -39,7 +39,7 @@ func (s *site) work() *work {
 	return s.doing
 }
 
-// atWork is what is going on with s, to be changed.
+// atWork returns the work of s for changes, and makes one if there is none.
 func (s *site) atWork() *work {
 	if s.doing == nil {
 		s.doing = &work{}
@@ -47,21 +47,21 @@ func (s *site) atWork() *work {
 	return s.doing
 }
 
-// rest gives the memory of what is going on back where nothing is.
+// rest removes the work of s if it is empty.
 func (s *site) rest() {
 	if s.doing != nil && s.doing.over() {
 		s.doing = nil
 	}
 }
 
-// over reports whether there is nothing in w that has to be kept.
+// over reports whether w is empty.
 func (w *work) over() bool {
 	return w.retry.IsZero() && w.kept.IsZero() && w.shown == shown{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
 		w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
 		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.suitors == 0 && len(w.wanted) == 0
 }
 
-// setRetry notes when the first of the waiting entries of s is due, here and by the
+// setRetry sets the earliest Due of the waiting entries of s, and the same as stored in the
 // backlog.
 func (s *site) setRetry(retry, kept time.Time) {
 	if s.doing != nil || !retry.IsZero() || !kept.IsZero() {
@@ -70,8 +70,7 @@ func (s *site) setRetry(retry, kept time.Time) {
 	}
 }
 
-// setAgain notes how many entries of s are to be fetched again, and when the first of them
-// is due.
+// setAgain sets the number of entries of s to fetch again, and their earliest Due.
 func (s *site) setAgain(again int, next time.Time) {
 	if s.doing != nil || again > 0 {
 		w := s.atWork()
@@ -79,15 +78,14 @@ func (s *site) setAgain(again int, next time.Time) {
 	}
 }
 
-// setShown notes what is known of what pages of s are shown with.
+// setShown sets what is known of the requisites of s.
 func (s *site) setShown(known shown) {
 	if s.doing != nil || known != (shown{}) {
 		s.atWork().shown = known
 	}
 }
 
-// handOut takes an entry that was read ahead. What is left of them takes no memory where
-// that is nothing.
+// handOut removes and returns entry i of ahead. If none are left it frees their memory.
 func (w *work) handOut(i int) Entry {
 	e := w.ahead[i]
 	copy(w.ahead[i:], w.ahead[i+1:])
