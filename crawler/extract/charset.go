@@ -2,7 +2,9 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -223,12 +225,25 @@ func isUTF8(body []byte) bool {
 }
 
 // guess returns the encoding that the detector finds most likely, unless its confidence is
-// very low.
+// very low. Of several with the same confidence it returns UTF-8, or the first by name: the
+// detector itself returns the one that it has computed first.
 func guess(body []byte) (encoding.Encoding, string) {
 	const enough, likely = 64 << 10, 10
-	r, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), enough)])
-	if err != nil || r.Confidence < likely {
+	all, err := chardet.NewHtmlDetector().DetectAll(body[:min(len(body), enough)])
+	if err != nil {
 		return nil, ""
 	}
-	return charset.Lookup(r.Charset)
+	other := func(r chardet.Result) int {
+		if r.Charset == "UTF-8" {
+			return 0
+		}
+		return 1
+	}
+	best := slices.MinFunc(all, func(a, b chardet.Result) int {
+		return cmp.Or(b.Confidence-a.Confidence, other(a)-other(b), strings.Compare(a.Charset, b.Charset))
+	})
+	if best.Confidence < likely {
+		return nil, ""
+	}
+	return charset.Lookup(best.Charset)
 }
