@@ -488,7 +488,7 @@ func TestLinesThatAreNoneAreNamed(t *testing.T) {
 	}
 	for _, tc := range []struct{ old, new, want string }{
 		{"took:0.1", "took:x", "crawl.log:2: annotation took:x: "},
-		{"took:0.1", "took:-1", "crawl.log:2: annotation took:-1: less than no time"},
+		{"took:0.1", "took:-1", "crawl.log:2: annotation took:-1: negative duration"},
 		{"took:0.1,", "", "crawl.log:2: a request without the annotations start and took"},
 		{"start:2026", "start:soon", "crawl.log:2: annotation start:soon"},
 		{"ip:10.0.0.1:80", "ip:home", "crawl.log:2: annotation ip:home: "},

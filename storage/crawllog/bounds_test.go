@@ -78,7 +78,7 @@ func TestWhatIsNoLine(t *testing.T) {
 		}
 	}
 	for _, text := range []string{strings.Join(good[:11], " "), strings.Join(append(good, "x"), " ")} {
-		if l, err := Parse(text); l != nil || err == nil || !strings.Contains(err.Error(), "fields where 12 are wanted") {
+		if l, err := Parse(text); l != nil || err == nil || !strings.Contains(err.Error(), "fields, want 12") {
 			t.Errorf("%q: %+v, %v", text, l, err)
 		}
 	}

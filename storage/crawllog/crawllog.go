@@ -1,21 +1,21 @@
-// Package crawllog writes and reads crawl.log: one line per request that was
-// made, robots.txt included, and one per queued URL that ended without a
-// request. The form is Heritrix's, so that its log tools read it; what Heritrix
-// has no field for stands in the annotations, as key:value.
+// Package crawllog writes and reads crawl.log: one line per request, including those for
+// robots.txt, and one per queued URL that ended without a request. The format is
+// Heritrix's, so that its log tools read it; facts for which Heritrix has no field are
+// annotations, as key:value.
 //
 // The twelve fields, separated by spaces:
 //
 //	 1  time the line is about, UTC, to the millisecond
 //	 2  HTTP status, or one of the negative codes below
-//	 3  bytes of the body as it came over the wire; - where there was none
+//	 3  bytes of the body as it came over the wire; - if there was none
 //	 4  URL as requested
 //	 5  path of hops from the seed; - for a seed
 //	 6  URL it was found on; - for a seed
-//	 7  media type; "unknown" where there was none
+//	 7  media type; "unknown" if there was none
 //	 8  worker, as #007
 //	 9  start (yyyyMMddHHmmssSSS) + duration in milliseconds; - without a request
 //	10  digest of the decoded body, of a page or a robots.txt: sha1: and base 32;
-//	    - where there is none
+//	    - if there is none
 //	11  tag of the seed; - for none
 //	12  annotations, separated by commas; - for none
 //
@@ -23,52 +23,52 @@
 //
 //	start:TIME    start of the request, RFC 3339 to the microsecond; from then
 //	              on bytes may have been sent, connecting included
-//	method:HEAD   only the header was asked for; absent for GET
+//	method:HEAD   only the header was requested; absent for GET
 //	ttfb:S        seconds from start to the answer; absent if there was none
 //	took:S        seconds from start to the end of the answer
-//	asked:S       pause that was to be kept, since the last answer of the site
-//	              or the time of since
-//	clock:NAME    the clock that asked it: own, crawl-delay, request-rate,
+//	asked:S       pause that was required, since the last answer of the site
+//	              or since the time of since
+//	clock:NAME    the clock that required it: own, crawl-delay, request-rate,
 //	              visit-time, adaptive, retry-after, back-off, failures, robots,
 //	              restart, host, domain, ip, machine
-//	since:TIME    from when on asked counts, where that is not the end of the last
+//	since:TIME    start of the pause of asked, if that is not the end of the last
 //	              answer of the site in the same run
 //	retry-after:TIME
-//	              when the site may be asked again, by the Retry-After of the answer
-//	ip:ADDR       address and port that were talked to
+//	              when the site may be requested again, by the Retry-After of the answer
+//	ip:ADDR       address and port of the connection
 //	proto:NAME    h2, http/1.1, http/1.0 or ftp
-//	proxy:URL     that was used
-//	for:use       asked what the owner says about use: a tdmrep.json, or a license
+//	proxy:URL     the proxy that was used
+//	for:use       a request for the owner's terms of use: a tdmrep.json, or a license
 //	error:STAGE   where it failed: dns, connect, tls, reset, ...
-//	trunc:WHY     the body is not the whole: length, time, disconnect, unspecified
-//	kept:TYPE     with status 304: what the archive has of the page stands for the
-//	              answer, a page of this media type
+//	trunc:WHY     the body is incomplete: length, time, disconnect, unspecified
+//	kept:TYPE     with status 304: the page in the archive counts as the answer;
+//	              this is its media type
 //	rule:LINE     the line of robots.txt that forbids (status -9998)
 //	refused:WHAT  the statement by which the owner refuses the purpose of the crawl,
-//	              or wants a license:
-//	              with status -5002 the URL was not asked for, otherwise the page is
+//	              or requires a license:
+//	              with status -5002 the URL was not requested, otherwise the page is
 //	              not kept
-//	optout:LINE   the line of the list of what is asked for nothing, or "Site: " and why
-//	              the program excludes the site (status -5001)
+//	optout:LINE   the matching line of the opt-out list, or "Site: " and why the
+//	              program excludes the site (status -5001)
 //	robots:TIME   when the robots.txt in force was fetched
 //
-// A line without a request and with queued:N says that a whole site was given
-// up (status -61 or -2), and how many URLs are left in its queue.
+// A line without a request and with queued:N says that a whole site was given up (status
+// -61 or -2), and how many URLs are left in its queue.
 //
 // Some lines are about the crawl: their URL is permesso:run. With begin:clean or
 // begin:unclean a run begins; after begin:unclean lines may be missing, and committed:TIME
-// says when the state was committed last before the unclean end. With records:2 the lines
-// of the run have the digest of each robots.txt, and retry-after: those of earlier programs
-// have neither. With
-// lost:BYTES so much of the log was removed since the run before. With order:WORD the
-// run was told something while it ran: pause, resume, slow, exclude, add or limit; or
-// it begins by taking back what an earlier one was told: lift. A line with site:SITE
-// says that the site has settings of its own in this run from there on: own:SETTING=VALUE for
-// each, or allows:SETTING=VALUE where it asks more of it than of others, and reason:TEXT says
-// why. Without any of these the site has no settings of its own any more.
+// says when the state was last committed before the unclean end. With records:2 the lines
+// of the run have the digest of each robots.txt, and retry-after; those of earlier programs
+// have neither. With lost:BYTES that many bytes of the log were removed since the run
+// before. With order:WORD the run received an order while it ran: pause, resume, slow,
+// exclude, add or limit; or it begins by revoking the order of an earlier run: lift. A line
+// with site:SITE says that the site has settings of its own in this run from there on:
+// own:SETTING=VALUE for each, or allows:SETTING=VALUE if it is less strict than for
+// other sites; reason:TEXT says why. Without any of these the site has no settings of its
+// own any more.
 //
 //	of:PLACE      the site or host that the order is about; absent for all
-//	what:TEXT     the pause; the seeds; what limits were and are; the order that is
+//	what:TEXT     the pause; the seeds; the old and new limits; the order that is
 //	              lifted
 //	why:TEXT      the reason that was given
 package crawllog
@@ -89,7 +89,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/digest"
 )
 
-// The codes of Heritrix for what has no HTTP status.
+// Heritrix's codes for outcomes without an HTTP status.
 const (
 	DNSFailed         = -1
 	ConnectFailed     = -2
@@ -106,17 +106,17 @@ const (
 )
 
 // Records is an annotation of the line where a run begins: the lines of the run have the
-// digest of each robots.txt, and when a site may be asked again by a Retry-After.
+// digest of each robots.txt, and when a site may be requested again by a Retry-After.
 const Records = "records:2"
 
-// RunURL stands for a URL in lines that are about the crawl itself.
+// RunURL is the URL of lines about the crawl itself.
 const RunURL = "permesso:run"
 
 // A Line is one line of the log.
 type Line struct {
 	Time        time.Time
 	Status      int
-	Size        int64 // -1 for none
+	Size        int64 // -1: none
 	URL         string
 	Hops        string
 	Via         string
@@ -132,11 +132,11 @@ type Line struct {
 const (
 	timeForm  = "2006-01-02T15:04:05.000Z"
 	startForm = "20060102150405.000"
-	// MicroForm is the form of times in annotations.
+	// MicroForm is the format of times in annotations.
 	MicroForm = "2006-01-02T15:04:05.000000Z"
 )
 
-// Append adds the line to b, with its end.
+// Append appends the line to b, with its newline.
 func (l *Line) Append(b []byte) []byte {
 	b = l.Time.UTC().AppendFormat(b, timeForm)
 	b = append(b, ' ')
@@ -182,7 +182,7 @@ func (l *Line) Append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendPadded adds n, filled up to width from the left.
+// appendPadded appends n, padded on the left to width.
 func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], n, 10)
@@ -192,11 +192,11 @@ func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 	return append(b, d...)
 }
 
-// appendField adds a blank and s as one field.
+// appendField appends a space and s as one field.
 func appendField(b []byte, s string) []byte { return appendText(append(b, ' '), s, false) }
 
-// appendText adds s as one field, or as one annotation of those that share one:
-// no white space inside, not empty.
+// appendText appends s as one field, or, if listed, as one of several annotations: without
+// white space, and not empty.
 func appendText(b []byte, s string, listed bool) []byte {
 	if s == "" {
 		return append(b, '-')
@@ -223,33 +223,33 @@ func (l *Line) Annotation(key string) (string, bool) {
 	return "", false
 }
 
-// A Writer appends to a log. It is safe for concurrent use. Each line is
-// written at once and whole: the log is evidence, and a kill must not take
-// what was done. Where a line could not be written, nothing is written or said to be safe any
-// more: a line behind a part of one would be none, and what the log has not must not count.
+// A Writer appends to a log. It is safe for concurrent use. Each line is written whole and
+// immediately: the log is evidence, and a kill must not lose a request. After a line could
+// not be written, Write and Sync fail: a line after an incomplete one could not be read,
+// and a missing line must not be acknowledged.
 type Writer struct {
 	file    *os.File
-	buffers sync.Pool // of *[]byte, in which lines are made
+	buffers sync.Pool // of *[]byte, in which lines are encoded
 
-	// mu guards what follows, and the file's end: a line is written whole before the
-	// next. Sync does not hold it, so that nobody waits for the disk with it.
+	// mu guards the fields below and the end of the file: a line is written whole before
+	// the next. Sync does not hold it while it waits for the disk.
 	mu     sync.Mutex
 	size   int64          // of the file: whole lines
 	sum    uint32         // CRC-32C of them
 	sha    *digest.Digest // SHA-256 of them; nil if it is not known
-	synced int64          // so much of it is safe
+	synced int64          // this many bytes are synced
 	failed error          // of the first line that could not be written
 }
 
-// Open opens the log at path, makes it if there is none, and cuts a torn last
+// Open opens the log at path, creates it if there is none, and truncates an incomplete last
 // line.
 func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 
-// OpenAt is Open of a log whose first from bytes had the CRC-32C sum when they
-// were last known: they are not read again. Where the log is shorter, it is read.
+// OpenAt is like Open, for a log whose first from bytes had the CRC-32C sum when it was
+// last closed: they are not read again. If the log is shorter, it is read.
 //
-// sha is the state of their SHA-256, as Sum returned it: empty if it is not known. It is then
-// not known of the longer log, either.
+// sha is the state of their SHA-256, as Sum returned it, or empty if it is not known; then
+// that of the longer log is not known either.
 func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -278,7 +278,7 @@ func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	return w, nil
 }
 
-// summing goes on with a CRC-32C.
+// A summing continues a CRC-32C.
 type summing struct{ sum *uint32 }
 
 func (s summing) Write(p []byte) (int, error) {
@@ -288,7 +288,7 @@ func (s summing) Write(p []byte) (int, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// wholeLines is the length of f up to its last line end.
+// wholeLines returns the length of f up to its last newline, in bytes.
 func wholeLines(f *os.File) (int64, error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	var block [4096]byte
@@ -327,27 +327,27 @@ func (w *Writer) Write(l *Line) error {
 	return err
 }
 
-// Name is the path of the log.
+// Name returns the path of the log.
 func (w *Writer) Name() string { return w.file.Name() }
 
-// Size is how many bytes the log is long.
+// Size returns the length of the log in bytes.
 func (w *Writer) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size
 }
 
-// Sum returns how many bytes the log is long, their CRC-32C, and the state of their SHA-256,
-// empty if that is not known: all that OpenAt goes on from.
+// Sum returns the length of the log in bytes, their CRC-32C, and the state of their
+// SHA-256, which is empty if it is not known: the arguments of OpenAt.
 func (w *Writer) Sum() (size int64, sum uint32, sha string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size, w.sum, w.sha.State()
 }
 
-// Sync makes sure that what was written before outlasts a power cut, by calling
-// sync where there is something new. Nobody who writes meanwhile waits for it. The error is
-// that of sync, or of a line that could not be written.
+// Sync makes the lines written before survive a power cut; it calls sync if there are new
+// ones. Writers do not wait for it. It returns the error of sync, or of a line that could
+// not be written.
 func (w *Writer) Sync(sync func(*os.File) error) error {
 	w.mu.Lock()
 	size, synced, failed := w.size, w.synced, w.failed
@@ -367,8 +367,8 @@ func (w *Writer) Sync(sync func(*os.File) error) error {
 // Close syncs and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.Sync((*os.File).Sync), w.file.Close()) }
 
-// Read calls f for each line of a log. It stops at the first line that is
-// none, naming it, or at the first error of f.
+// Read calls f for each line of a log. It stops at the first line that cannot be parsed,
+// with an error that has its number, or at the first error of f.
 func Read(r io.Reader, f func(*Line) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)

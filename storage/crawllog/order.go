@@ -8,35 +8,34 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/lines"
 )
 
-// orderMemory is how many bytes of lines an Order holds; the rest is in files.
+// orderMemory is how many bytes of lines an Order holds in memory; the rest is in files.
 const orderMemory = 8 << 20
 
-// An Order puts lines into the order of the bytes of keys, in bounded memory: what
-// does not fit is in temporary files, which a kill does not leave behind. Lines with
-// equal keys keep the order in which they were added. It is not safe for concurrent
-// use, and Close must be called.
+// An Order sorts lines by the bytes of their keys, in bounded memory: the rest is in
+// temporary files, which do not survive a kill. Lines with equal keys keep the order in
+// which they were added. It is not safe for concurrent use, and Close must be called.
 type Order struct{ sorter *extsort.Sorter }
 
-// NewOrder makes an Order with temporary files in dir; "" is the system's.
+// NewOrder returns an Order with temporary files in dir; "" is the system's directory.
 func NewOrder(dir string) *Order { return &Order{extsort.New(dir, orderMemory)} }
 
-// Add takes a line under a key, both of which are copied.
+// Add adds a line under a key; it copies both.
 func (o *Order) Add(key, line []byte) error { return o.sorter.Add(key, line) }
 
-// Each calls f with each line in order, until it returns an error: that is returned.
-// What f is given is valid until it returns.
+// Each calls f with each line in order, until f returns an error, which Each returns. The
+// arguments are valid until f returns.
 func (o *Order) Each(f func(key, line []byte) error) error { return o.sorter.Each(f) }
 
-// Close removes the files.
+// Close removes the temporary files.
 func (o *Order) Close() error { return o.sorter.Close() }
 
-// ErrLong is that of a line that is longer than any line of a log.
+// ErrLong is the error of a line that is longer than any line of a log.
 var ErrLong = lines.ErrLong
 
-// Texts calls f with the number of each line, from 1 on, and its bytes without their
-// end, valid until f returns; torn says that the last one has no end. It takes
-// bounded memory whatever stands in r, and reads no line: see Parse. It stops at the
-// first error of f, or of r, and at a line that is too long with ErrLong and its number.
+// Texts calls f with the number of each line, from 1 on, and its bytes without the newline,
+// valid until f returns; torn says that the last line has no newline. It takes bounded
+// memory for any r, and does not parse lines: see Parse. It stops at the first error of f
+// or r, and at a line that is too long with ErrLong and its number.
 func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64, err error) {
 	in := lines.NewReader(r)
 	for n = 1; ; n++ {
@@ -53,13 +52,13 @@ func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64,
 	}
 }
 
-// errTorn is that of a last line without an end.
+// errTorn is the error of a last line without a newline.
 var errTorn = errors.New("it has no end, as in a log that is still written, or of a crawl that was killed")
 
-// Sift calls line with the number of each line of a log, and what it says, and other
-// with the number of each that is none, and why: one of another form, one that is too long, and
-// a last one without an end. It takes bounded memory whatever stands in r, and stops at
-// the first error of a function, or of r.
+// Sift parses a log: it calls line with the number and contents of each line, and other
+// with the number of each line that cannot be parsed, that is too long, or that has no
+// newline at its end, and why. It takes bounded memory for any r, and stops at the first
+// error of a function or of r.
 func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other func(n int64, why error) error) error {
 	return SiftTexts(r, func(n int64, text []byte, torn bool) error {
 		if torn {
@@ -74,7 +73,7 @@ func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other fun
 }
 
 // SiftTexts calls text with each line of a log as Texts does, and other with the number of
-// each line that is too long, and why. It stops at the first error of a function, or of r.
+// each line that is too long, and why. It stops at the first error of a function or of r.
 func SiftTexts(r io.Reader, text func(n int64, text []byte, torn bool) error, other func(n int64, why error) error) error {
 	in := lines.NewReader(r)
 	for n := int64(1); ; n++ {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// fields is how many a line has.
+// fields is the number of fields of a line.
 const fields = 12
 
-// Parse reads a line, with or without its end.
+// Parse parses a line, with or without its newline.
 func Parse(text string) (*Line, error) {
 	var f [fields]string
 	if n := split(text, &f); n != fields {
-		return nil, fmt.Errorf("crawl.log: %d fields where %d are wanted", n, fields)
+		return nil, fmt.Errorf("crawl.log: %d fields, want %d", n, fields)
 	}
 	l := &Line{URL: f[3], Hops: dash(f[4]), Via: dash(f[5]), Type: f[6], Digest: dash(f[9]), Tag: dash(f[10]), Size: -1}
 	if l.Type == "unknown" {
@@ -40,10 +40,10 @@ func Parse(text string) (*Line, error) {
 	return l, nil
 }
 
-// split puts the fields of a line into f, as far as there is room, and returns how many the
-// line has.
+// split puts the fields of a line into f, up to its length, and returns how many the line
+// has.
 func split(text string, f *[fields]string) (n int) {
-	from := -1 // of the field; -1 between two
+	from := -1 // start of the field; -1 between two
 	for i := 0; i <= len(text); i++ {
 		switch {
 		case i < len(text) && text[i] > ' ' && text[i] != 0x7f:
@@ -67,7 +67,7 @@ func dash(s string) string {
 	return s
 }
 
-// parseStart reads the start of a request and how long it took.
+// parseStart parses the start of a request and its duration.
 func parseStart(text string) (start time.Time, took time.Duration, err error) {
 	at, ms, _ := strings.Cut(text, "+")
 	if len(at) == len(startForm)-len(".") {
@@ -82,10 +82,10 @@ func parseStart(text string) (start time.Time, took time.Duration, err error) {
 	return start, time.Duration(n) * time.Millisecond, errors.Join(err, msErr)
 }
 
-// bareForm is startForm without its dot, as the log has it.
+// bareForm is startForm without its dot, as in the log.
 const bareForm = "20060102150405000"
 
-// parseTime is time.Parse, and faster for times in the form that the log is written in.
+// parseTime is like time.Parse, but faster for times in a format of the log.
 func parseTime(form, text string) (time.Time, error) {
 	if t, known := canonicalTime(form, text); known {
 		return t, nil
@@ -93,8 +93,8 @@ func parseTime(form, text string) (time.Time, error) {
 	return time.Parse(form, text)
 }
 
-// canonicalTime reads a time that has the form of timeForm, bareForm or MicroForm to the
-// letter. It leaves everything else, such as dates that do not exist, to time.Parse.
+// canonicalTime parses a time that has exactly the form of timeForm, bareForm or MicroForm.
+// It leaves everything else, such as dates that do not exist, to time.Parse.
 func canonicalTime(form, text string) (t time.Time, ok bool) {
 	var digits [20]byte
 	n := 0
@@ -132,19 +132,19 @@ func canonicalTime(form, text string) (t time.Time, ok bool) {
 	return t, int(t.Month()) == number(4, 6)
 }
 
-// parseSeconds reads a time as the log has it. A negative time is an error.
+// parseSeconds parses a duration in seconds. A negative duration is an error.
 func parseSeconds(text string) (time.Duration, error) {
 	if d, known := canonicalSeconds(text); known {
 		return d, nil
 	}
 	d, err := time.ParseDuration(text + "s")
 	if err == nil && d < 0 {
-		err = errors.New("less than no time")
+		err = errors.New("negative duration")
 	}
 	return d, err
 }
 
-// canonicalSeconds reads up to nine digits, and up to nine more after a dot. It leaves
+// canonicalSeconds parses up to nine digits, and up to nine more after a dot. It leaves
 // everything else to time.ParseDuration.
 func canonicalSeconds(text string) (d time.Duration, ok bool) {
 	whole, part, _ := strings.Cut(text, ".")

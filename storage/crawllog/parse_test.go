@@ -15,7 +15,7 @@ import (
 func slowParse(text string) (*Line, error) {
 	f := strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })
 	if len(f) != 12 {
-		return nil, fmt.Errorf("crawl.log: %d fields where 12 are wanted", len(f))
+		return nil, fmt.Errorf("crawl.log: %d fields, want 12", len(f))
 	}
 	l := &Line{URL: f[3], Hops: dash(f[4]), Via: dash(f[5]), Type: f[6], Digest: dash(f[9]), Tag: dash(f[10]), Size: -1}
 	if l.Type == "unknown" {
@@ -49,7 +49,7 @@ func slowParse(text string) (*Line, error) {
 func slowSeconds(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text + "s")
 	if err == nil && d < 0 {
-		err = errors.New("less than no time")
+		err = errors.New("negative duration")
 	}
 	return d, err
 }

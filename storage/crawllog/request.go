@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A Request is what the annotations of a line say of its request.
+// A Request has the values of the annotations of a request.
 type Request struct {
 	Start, End time.Time
-	TTFB       time.Duration // from Start to the first byte; zero where there was no answer
-	Asked      time.Duration // the pause that was to be kept
-	Clock      string        // that asked it; empty where none did
-	Since      time.Time     // from when on Asked counts; zero: the end of the last answer of the site in the same run
-	RetryAfter time.Time     // when the site may be asked again, by the Retry-After of the answer; zero where it has none
+	TTFB       time.Duration // from Start to the first byte; zero if there was no answer
+	Asked      time.Duration // the pause that was required
+	Clock      string        // the clock that required it; empty if none did
+	Since      time.Time     // start of the pause of Asked; zero: the end of the last answer of the site in the same run
+	RetryAfter time.Time     // when the site may be requested again, by the Retry-After of the answer; zero if it has none
 	Addr       netip.AddrPort
-	Proxy      string    // that was used; only it knows the address of the site
-	Robots     time.Time // when the robots.txt in force was fetched; zero where it says nothing
-	Use        bool      // it asked what the owner says about use: for a tdmrep.json, or a license
+	Proxy      string    // URL of the proxy; only the proxy knows the address of the site
+	Robots     time.Time // when the robots.txt in force was fetched; zero if the line does not say
+	Use        bool      // a request for the owner's terms of use: a tdmrep.json, or a license
 	Error      string    // the stage at which it failed
 	Refused    string    // the statement by which the owner refuses the purpose of the crawl
-	Kept       string    // of a 304 for which a page stands that is archived: the media type of that, "unknown" where it has none
+	Kept       string    // of a 304 for which the archived page counts: the media type of that page, "unknown" if it has none
 }
 
-// Request reads the annotations of a request. It is nil where the line is about none: a
-// URL that ended without, or the crawl itself.
+// Request parses the annotations of a request. It returns nil if the line is about a URL
+// that ended without a request, or about the crawl itself.
 func (l *Line) Request() (*Request, error) {
 	if l.URL == RunURL || l.Start.IsZero() {
 		return nil, nil
@@ -46,7 +46,7 @@ func (l *Line) Request() (*Request, error) {
 	return r, nil
 }
 
-// note takes in one annotation.
+// note parses one annotation.
 func (r *Request) note(key, value string, took *time.Duration) (err error) {
 	switch key {
 	case "start":

@@ -48,7 +48,7 @@ func TestARequestThatSaysTooLittleIsAnError(t *testing.T) {
 		"-":                                 "without the annotations start and took",
 		"took:1.0":                          "without the annotations start and took",
 		"start:2026-05-04T10:00:00.123456Z": "without the annotations start and took",
-		"took:-1.0":                         "annotation took:-1.0: less than no time",
+		"took:-1.0":                         "annotation took:-1.0: negative duration",
 		"start:2026-05-04,took:1":           "annotation start:2026-05-04: ",
 		"ip:a.test:80":                      "annotation ip:a.test:80: ",
 		"since:now":                         "annotation since:now: ",

@@ -1,5 +1,5 @@
-// Package digest keeps the SHA-256 of a file that grows, so that another process can go on
-// with it without reading the file again.
+// Package digest keeps the SHA-256 of a file that grows, so that another process can
+// continue it without reading the file again.
 package digest
 
 import (
@@ -10,16 +10,15 @@ import (
 	"hash"
 )
 
-// A Digest is the SHA-256 of the bytes that were written to it. A nil one takes nothing in,
-// and has no state.
+// A Digest is the SHA-256 of the bytes written to it. A nil Digest ignores writes, and has
+// no state.
 type Digest struct{ hash.Hash }
 
 // New returns the digest of no bytes.
 func New() *Digest { return &Digest{sha256.New()} }
 
-// Resume returns the digest of the first n bytes of a file, of which text is what State
-// returned; nil if that is missing, cannot be read, or is of another length. No bytes need
-// no state.
+// Resume returns the digest of the first n bytes of a file from text, the result of State;
+// nil if text is missing, invalid, or of another length. For n = 0 no text is needed.
 func Resume(text string, n int64) *Digest {
 	d := New()
 	if n == 0 {
@@ -44,8 +43,8 @@ func (d *Digest) Write(p []byte) (int, error) {
 	return d.Hash.Write(p)
 }
 
-// State returns what Resume goes on from, which later versions of Go can read, too (package
-// hash), in base 64; empty for a nil digest.
+// State returns the argument of Resume in base 64, which later versions of Go can read, too
+// (package hash); empty for a nil digest.
 func (d *Digest) State() string {
 	if d == nil {
 		return ""
@@ -57,7 +56,7 @@ func (d *Digest) State() string {
 	return base64.StdEncoding.EncodeToString(state)
 }
 
-// Of returns the SHA-256 of the n bytes that state is of; nil if that cannot be told.
+// Of returns the SHA-256 of the n bytes that state describes; nil if it is not known.
 func Of(state string, n int64) []byte {
 	if d := Resume(state, n); d != nil {
 		return d.Sum(nil)

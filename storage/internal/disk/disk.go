@@ -1,5 +1,5 @@
-// Package disk brings files and names to a disk, and tells when there is no more
-// room on it. What differs between systems is in sys_*.go.
+// Package disk syncs files and directories, and recognizes the errors of a full disk. The
+// differences between systems are in sys_*.go.
 package disk
 
 import (
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Disk syncs files and directories. The zero value does as it is told.
+// A Disk syncs files and directories. The zero value is ready to use.
 type Disk struct {
-	// Before is told of the path of each sync, and may let it fail: tests have
-	// slow and failing disks so. Nil: nobody is told.
+	// Before is called with the path of each sync, and may return an error for it: tests
+	// simulate slow and failing disks with it. It may be nil.
 	Before func(path string) error
 }
 
@@ -21,7 +21,7 @@ func (d Disk) ask(path string) error {
 	return d.Before(path)
 }
 
-// Sync has the device write all of f.
+// Sync makes the device write all of f.
 func (d Disk) Sync(f *os.File) error {
 	if err := d.ask(f.Name()); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (d Disk) Sync(f *os.File) error {
 	return f.Sync()
 }
 
-// SyncData is Sync but for what is not needed to read f again.
+// SyncData is like Sync, without metadata that is not needed to read f again.
 func (d Disk) SyncData(f *os.File) error {
 	if err := d.ask(f.Name()); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (d Disk) SyncData(f *os.File) error {
 	return syncData(f)
 }
 
-// SyncDir makes sure that the names in a directory outlast a power cut.
+// SyncDir makes the names in a directory survive a power cut.
 func (d Disk) SyncDir(path string) error {
 	if err := d.ask(path); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (d Disk) SyncDir(path string) error {
 	return syncDir(path)
 }
 
-// Full reports whether an error says that there is no more room: on the disk,
-// within the quota of the user, or within the size that a file may have.
+// Full reports whether err says that there is no more room: on the disk, within the quota
+// of the user, or within the size that a file may have.
 func Full(err error) bool {
 	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap this one
 }

@@ -5,6 +5,6 @@ import (
 	"syscall"
 )
 
-// syncData has the device write what is in f, and no more of what is known about
-// f than is needed to read it again.
+// syncData makes the device write the data of f, and only the metadata that is needed to
+// read it again.
 func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }

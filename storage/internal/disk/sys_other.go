@@ -4,6 +4,6 @@ package disk
 
 import "os"
 
-// syncData has the device write what is in f. On macOS that is F_FULLFSYNC,
-// which empties the cache of the device, too, and is slow.
+// syncData makes the device write f. On macOS that is F_FULLFSYNC, which also empties the
+// cache of the device, and is slow.
 func syncData(f *os.File) error { return f.Sync() }

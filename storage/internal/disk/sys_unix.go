@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// noRoom reports whether an error says that there is no more room: on the disk,
-// within the quota of the user, or within the size that a file may have.
+// noRoom reports whether err says that there is no more room: on the disk, within the quota
+// of the user, or within the size that a file may have.
 func noRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// syncDir has the device write the names in a directory.
+// syncDir makes the device write the names in a directory.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// noRoom reports whether an error says that there is no more room: on the disk,
-// or within the quota of the user.
+// noRoom reports whether err says that there is no more room: on the disk, or within the
+// quota of the user.
 func noRoom(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
 		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// syncDir does nothing: a directory cannot be synced here, and NTFS keeps a
-// journal of names.
+// syncDir does nothing: a directory cannot be synced on Windows, and NTFS keeps a journal
+// of names.
 func syncDir(string) error { return nil }

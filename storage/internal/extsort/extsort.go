@@ -1,9 +1,9 @@
 // Package extsort sorts more records than fit in memory.
 //
-// What does not fit goes to temporary files in sorted runs, which are written and
-// read from beginning to end. When there are as many runs of one size as are
-// merged at a time, they become one: so each record is written once for each size
-// of run, and a hundred million records keep some hundred files open at most.
+// Records that do not fit are written to temporary files in sorted runs, which are written
+// and read sequentially. When there are fanIn runs of one level, they are merged into one:
+// so each record is written once per level, and a hundred million records keep some hundred
+// files open at most.
 package extsort
 
 import (
@@ -22,17 +22,17 @@ import (
 
 const (
 	fanIn      = 64        // sources that are merged at a time
-	readBuffer = 64 << 10  // of each of them, in bytes
-	runBuffer  = 256 << 10 // of the run that is written
+	readBuffer = 64 << 10  // bytes per source
+	runBuffer  = 256 << 10 // bytes for the run that is written
 )
 
-// spanSize is what a record takes in memory beside its bytes.
+// spanSize is the memory for a record besides its bytes, in bytes.
 const spanSize = 32
 
-// A Sorter puts records in the order of the bytes of their keys. Records with
-// equal keys keep the order in which they were added.
+// A Sorter sorts records by the bytes of their keys. Records with equal keys keep the order
+// in which they were added.
 //
-// It is not safe for concurrent use. Any number of them may have one directory.
+// It is not safe for concurrent use. Any number of Sorters may share a directory.
 type Sorter struct {
 	dir    string
 	memory int
@@ -40,9 +40,9 @@ type Sorter struct {
 	create func() (*os.File, error)
 
 	buf  []byte // keys and values of held
-	held []span // what is in no run
-	// Runs come in the order in which their records were added: so to merge
-	// neighbours keeps it.
+	held []span // records that are in no run
+	// Runs are in the order in which their records were added: merging neighbours keeps
+	// that order.
 	runs []run
 	out  *bufio.Writer
 	n    int64
@@ -54,30 +54,29 @@ type span struct {
 	head           uint64 // of the key, see Sorter.sort
 }
 
-// A run is a file of records in order.
+// A run is a file of sorted records.
 type run struct {
 	file  *os.File
 	size  int64 // in bytes
 	level int   // how often its records were merged
 }
 
-// New sorts with temporary files in dir ("" is the system's). It holds memory
-// bytes of records at most, with 32 bytes for each, but always one record. While
-// the memory for them grows, as much again is in use; merging takes 64 KiB for
-// each of 64 runs, and writing a run 256 KiB. Files take the bytes of the records
-// with a few for each, and twice that while the largest runs are merged.
+// New returns a Sorter with temporary files in dir ("" is the system's). It holds at most
+// memory bytes of records, with 32 bytes for each, but always one record. While that memory
+// grows, as much again is in use; merging takes 64 KiB for each of 64 runs, and writing a
+// run 256 KiB. Files take the bytes of the records and a few more for each, and twice that
+// while the largest runs are merged.
 //
 // Close must be called.
 func New(dir string, memory int) *Sorter {
 	return &Sorter{dir: dir, memory: memory, fanIn: fanIn, create: func() (*os.File, error) { return temp.Create(dir, "sort") }}
 }
 
-// Len is how many records were added.
+// Len returns how many records were added.
 func (s *Sorter) Len() int64 { return s.n }
 
-// Add takes a record, both parts of which are copied. Of an error of a temporary
-// file nothing is lost but this record, which was not taken: once there is room
-// on the disk, it can be added again.
+// Add adds a record; it copies key and value. If a temporary file cannot be written, only
+// this record is not added: after there is room on the disk, it can be added again.
 func (s *Sorter) Add(key, value []byte) error {
 	if len(s.held) > 0 && len(s.buf)+len(key)+len(value)+(len(s.held)+1)*spanSize > s.memory {
 		if err := s.spill(); err != nil {
@@ -92,8 +91,8 @@ func (s *Sorter) Add(key, value []byte) error {
 	return nil
 }
 
-// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond memory,
-// which then is never exceeded but by a single record.
+// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond
+// memory, except for a single larger record.
 func (s *Sorter) grow(n int) {
 	if need := len(s.buf) + n; need > cap(s.buf) {
 		size := max(need, min(2*cap(s.buf), s.memory))
@@ -101,9 +100,9 @@ func (s *Sorter) grow(n int) {
 	}
 }
 
-// Each calls f for each record in order, until it returns an error, which is then
-// that of Each. Key and value are valid until f returns; f must not use s. Each may
-// be called any number of times, also where it ended early.
+// Each calls f for each record in order, until f returns an error, which Each returns. Key
+// and value are valid until f returns; f must not use s. Each may be called any number of
+// times, also after it ended early.
 func (s *Sorter) Each(f func(key, value []byte) error) error {
 	for len(s.runs) >= s.fanIn { // memory is a source, too
 		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
@@ -114,21 +113,20 @@ func (s *Sorter) Each(f func(key, value []byte) error) error {
 	return each(append(s.sources(s.runs), &source{held: s.held, buf: s.buf}), f)
 }
 
-// Close frees memory and removes all files. The Sorter has no records then.
+// Close frees the memory and removes all files. The Sorter is empty afterwards.
 func (s *Sorter) Close() error {
 	runs := s.runs
 	s.buf, s.held, s.runs, s.out, s.n = nil, nil, nil, nil, 0
 	return remove(runs)
 }
 
-// failed names the directory that wants room.
+// failed adds the temporary directory to an error.
 func (s *Sorter) failed(err error) error {
 	return fmt.Errorf("sorting, with temporary files in %s: %w", cmp.Or(s.dir, os.TempDir()), err)
 }
 
-// sort puts what is in memory in order. To look at keys all over the memory takes
-// longer than all else, so eight bytes of each stand beside its place: those behind
-// what all keys begin with.
+// sort sorts the records in memory. Comparing keys all over the memory would be slow, so
+// each span has eight bytes of its key: those after the common prefix of all keys.
 func (s *Sorter) sort() {
 	if len(s.held) == 0 {
 		return
@@ -160,8 +158,8 @@ func (s *Sorter) sort() {
 	})
 }
 
-// spill writes what is in memory to a run. Where it fails nothing has changed, but
-// that runs may be merged.
+// spill writes the records in memory to a run. If it fails, nothing has changed except that
+// runs may be merged.
 func (s *Sorter) spill() error {
 	for n := len(s.runs); n >= s.fanIn && s.runs[n-s.fanIn].level == s.runs[n-1].level; n = len(s.runs) {
 		if err := s.merge(s.fanIn); err != nil {
@@ -178,7 +176,7 @@ func (s *Sorter) spill() error {
 	return nil
 }
 
-// merge makes one of the last n runs.
+// merge merges the last n runs into one.
 func (s *Sorter) merge(n int) error {
 	from := len(s.runs) - n
 	old := slices.Clone(s.runs[from:])
@@ -190,7 +188,7 @@ func (s *Sorter) merge(n int) error {
 	return remove(old)
 }
 
-// write makes a run of sources.
+// write writes the records of sources to a new run.
 func (s *Sorter) write(level int, all ...*source) (run, error) {
 	f, err := s.create()
 	if err != nil {
@@ -242,12 +240,12 @@ func writeRecord(w *bufio.Writer, key, value []byte) (int, error) {
 	return n + len(key) + len(value), err
 }
 
-// A source has records in order, of a run or of memory, and the next one of them.
+// A source reads the records of a run or of memory in order, and holds the next one.
 type source struct {
 	key, value []byte
-	order      int // of sources with equal keys
+	order      int // among sources with equal keys
 
-	r    *bufio.Reader // nil: held
+	r    *bufio.Reader // nil: memory
 	left int64         // bytes in r
 	name string
 	data []byte
@@ -256,12 +254,12 @@ type source struct {
 	buf  []byte
 }
 
-// newSource reads a run from its beginning, wherever others are in the file.
+// newSource reads a run from its beginning; several sources may share the file.
 func newSource(f *os.File, size int64) *source {
 	return &source{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, size), readBuffer), left: size, name: f.Name()}
 }
 
-// next goes on to the next record, or says io.EOF.
+// next advances to the next record, or returns io.EOF.
 func (s *source) next() error {
 	switch {
 	case s.r != nil && s.left > 0:
@@ -311,7 +309,7 @@ func (s *source) length() (uint64, error) {
 	return 0, s.damaged(io.ErrUnexpectedEOF)
 }
 
-// damaged names the file, which an error of the end of it does not.
+// damaged adds the file's name to an error, which io.ErrUnexpectedEOF does not have.
 func (s *source) damaged(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -319,7 +317,7 @@ func (s *source) damaged(err error) error {
 	return fmt.Errorf("%s is not what was written: %w", s.name, err)
 }
 
-// each merges sources, those that stand first first where keys are equal.
+// each merges sources; of equal keys those of the earlier source come first.
 func each(all []*source, f func(key, value []byte) error) error {
 	open := all[:0]
 	for i, s := range all {
@@ -353,7 +351,7 @@ func each(all []*source, f func(key, value []byte) error) error {
 	return nil
 }
 
-// sink restores a heap in which the source at i may be too far up.
+// sink restores the heap order after the key of the source at i has grown.
 func sink(heap []*source, i int) {
 	for {
 		least := 2*i + 1

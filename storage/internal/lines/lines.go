@@ -1,5 +1,5 @@
-// Package lines reads files of lines that may be damaged: a hole in one is a line
-// without an end, as long as the hole.
+// Package lines reads files of lines that may be damaged: a hole in a file is a line
+// without a newline, as long as the hole.
 package lines
 
 import (
@@ -12,35 +12,33 @@ import (
 // Max is the longest line of a crawl, without the body of a page, in bytes.
 const Max = 8 << 20
 
-// ErrLong is that of a line that is longer than Max, and was skipped.
+// ErrLong is the error of a line that is longer than Max. The line is skipped.
 var ErrLong = fmt.Errorf("the line is longer than %d bytes, the body of a page not counted", Max)
 
-// A Reader reads lines, none of which takes more memory than Max bytes and what
-// is doubled to get there.
+// A Reader reads lines. It needs memory for Max bytes, doubled while the buffer grows.
 type Reader struct {
 	r      *bufio.Reader
 	line   []byte
 	torn   bool
-	bodies bool // are left out
+	bodies bool // leave out bodies
 }
 
-// NewReader reads lines of any kind.
+// NewReader returns a Reader of any lines.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10)} }
 
-// NewPageReader reads JSON lines without the strings of the members body and
-// base64, which become empty: they are most of the file, may be as large as a
-// page may be, and are not needed.
+// NewPageReader returns a Reader of JSON lines that empties the strings of the members body
+// and base64: they are most of the file, as large as pages can be, and not needed.
 func NewPageReader(r io.Reader) *Reader {
 	l := NewReader(r)
 	l.bodies = true
 	return l
 }
 
-// Torn reports whether the line that was read had no end.
+// Torn reports whether the last line read had no newline.
 func (l *Reader) Torn() bool { return l.torn }
 
-// Next is the next line, without its end, valid until the next call. The error
-// is ErrLong for a line that was skipped, and io.EOF where there is no more.
+// Next returns the next line, without its newline, valid until the next call. The error is
+// ErrLong for a line that was skipped, and io.EOF at the end.
 func (l *Reader) Next() ([]byte, error) {
 	l.line = l.line[:0]
 	var scan bodyScanner
@@ -78,18 +76,17 @@ func (l *Reader) Next() ([]byte, error) {
 	}
 }
 
-// A bodyScanner follows JSON as far as is needed to find the value of a member
-// of the outermost object.
+// A bodyScanner scans JSON for the values of members of the outermost object.
 type bodyScanner struct {
 	depth   int
-	value   bool   // in the outermost object, behind the colon
+	value   bool   // in the outermost object, after the colon
 	text    bool   // within a string
-	escaped bool   // behind a backslash
+	escaped bool   // after a backslash
 	drop    bool   // within the string that is dropped
-	name    []byte // of the member, as far as it may be one of a body
+	name    []byte // of the member, up to the length of the longest name of a body
 }
 
-// step says how many bytes of b belong together, and whether they are kept.
+// step returns how many bytes of b belong together, and whether they are kept.
 func (s *bodyScanner) step(b []byte) (n int, keep bool) {
 	if s.drop {
 		for n < len(b) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Device returns the path of a character device of the test's own: "null", "zero" or
-// "full", as in /dev. The test is skipped without the right to make one. Tests never
-// open the machine's own: what writes to a path may replace it.
+// Device returns the path of a new character device: "null", "zero" or "full", as in /dev.
+// It skips the test if devices cannot be made. Tests never open the machine's own devices:
+// code that writes to a path may replace it.
 func Device(t testing.TB, name string) string {
 	t.Helper()
 	minor, ok := map[string]int{"null": 3, "zero": 5, "full": 7}[name]

@@ -4,7 +4,7 @@ package statetest
 
 import "testing"
 
-// Device skips the test: devices of a test's own are made on Linux.
+// Device skips the test: it is implemented on Linux only.
 func Device(t testing.TB, name string) string {
 	t.Helper()
 	t.Skip("devices of a test's own are made on Linux")

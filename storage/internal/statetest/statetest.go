@@ -1,5 +1,4 @@
-// Package statetest is what tests of the state and of the directory around it both
-// need.
+// Package statetest has helpers for tests of the state and of the directory around it.
 package statetest
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Settle waits until n submits are acknowledged and returns what grew.
+// Settle waits until n submits are acknowledged and returns the sites that grew.
 func Settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
 	t.Helper()
 	sites := map[frontier.Site]frontier.SiteState{}
@@ -44,7 +43,7 @@ func Crash(t testing.TB, dir string) string {
 	}
 }
 
-// Entry is a seed.
+// Entry returns a seed.
 func Entry(t testing.TB, raw string) frontier.Entry {
 	t.Helper()
 	u, err := frontier.ParseURL(raw)

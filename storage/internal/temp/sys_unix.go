@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Create makes a file that is gone when it is closed, or its process ends. It
-// has no name: the error of a read or a write names the one it had for a moment.
+// Create creates a file that is removed when it is closed, or its process ends. It has no
+// name any more: errors of reads and writes have the name it was created with.
 func Create(dir, kind string) (*os.File, error) {
 	f, err := os.OpenFile(name(dir, kind), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package temp makes temporary files that a kill does not leave behind.
+// Package temp creates temporary files that do not survive a kill.
 package temp
 
 import (
@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// name is one that nobody else has: kind says in the directory what the file is
-// for, where it can be seen there.
+// name returns a unique name; kind says what the file is for, on systems where the name
+// stays visible.
 func name(dir, kind string) string {
 	if dir == "" {
 		dir = os.TempDir()
