@@ -9,12 +9,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// requeueAtOnce is how many entries come back with one commit.
+// requeueAtOnce is how many entries are queued again with one commit.
 const requeueAtOnce = 4096
 
-// Requeue queues those entries again that were put aside (frontier.Code.Aside) and that
-// are wanted now, and says how many. What was submitted and is not merged yet is
-// not looked at; what is queued again can be read once the next commit is over.
+// Requeue queues again the entries that were put aside (frontier.Code.Aside) and for which
+// wanted returns true, and returns their number. Entries that were submitted and are not
+// merged yet are not considered; requeued entries can be read after the next commit.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	var after []byte
 	for {
@@ -41,7 +41,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 			return n, err
 		}
 		var back []asideSite
-		for _, e := range looked { // wanted may take its time: the file is not held meanwhile
+		for _, e := range looked { // outside the transaction, as wanted may be slow
 			if !wanted(e) {
 				continue
 			}
@@ -68,7 +68,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	}
 }
 
-// Aside reports whether entries are put aside, which Requeue would look at.
+// Aside reports whether entries are put aside, which Requeue would consider.
 func (r *Reader) Aside() (some bool, err error) {
 	err = r.db.file.view(func(tx *bbolt.Tx) error {
 		key, _ := tx.Bucket(bucketAside).Cursor().First()
@@ -78,14 +78,14 @@ func (r *Reader) Aside() (some bool, err error) {
 	return some, err
 }
 
-// An asideSite is a site whose entries come back.
+// An asideSite is a site whose entries are queued again.
 type asideSite struct {
 	name frontier.Site
 	num  siteNum
 	back []named
 }
 
-// asideEntry is the entry that a row of bucketAside names.
+// asideEntry returns the entry that a row of bucketAside names.
 func asideEntry(tx *bbolt.Tx, key, value []byte) (frontier.Entry, error) {
 	_, err := unseal(bucketAside, key, value)
 	if err == nil && len(key) != 8 {
@@ -103,16 +103,16 @@ func asideEntry(tx *bbolt.Tx, key, value []byte) (frontier.Entry, error) {
 	return rowEntry(r.Site, n, ended, tx.Bucket(bucketEntries).Get(ended))
 }
 
-// setAside notes that an entry ended only because of what is wanted now.
+// setAside records that an entry ended only because the scope excludes it now.
 func (c *change) setAside(n siteNum, num uint32) error {
 	return put(c.tx.Bucket(bucketAside), rowKey(entryID(n, num)), c.arena.value())
 }
 
-// requeue moves an entry back into the queue that was set aside.
+// requeue moves an entry that was set aside back into the queue.
 func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	aside, id := c.tx.Bucket(bucketAside), rowKey(entryID(n, num))
 	if aside.Get(id) == nil {
-		return nil // it was asked for twice
+		return nil // it was requeued twice
 	}
 	from := endedKey(n, num)
 	raw, err := unseal(bucketEntries, from, get(c.entryRows, from))
@@ -121,7 +121,7 @@ func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	}
 	d := decoder{b: raw}
 	d.skipEntry()
-	raw = slices.Clone(raw[:len(raw)-len(d.b)]) // a row must not be read once rows are written
+	raw = slices.Clone(raw[:len(raw)-len(d.b)]) // a row must not be read after rows are written
 	r.Ready++
 	r.Queued++
 	return errors.Join(c.entries.Delete(from), aside.Delete(id), put(c.entries, readyKey(n, entryRank(raw), num), c.arena.value(raw)))

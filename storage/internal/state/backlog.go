@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Sites implements frontier.Backlog. What is called in f must not call a method here.
+// Sites implements frontier.Backlog. f must not call a method of DB.
 func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -58,9 +58,9 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	})
 }
 
-// nameSum is what a name counts in a sum over all of them, which is the same over
-// all records of sites: a name that is gone would make its site a new one, and
-// what was queued there would never be asked for.
+// nameSum returns the contribution of a name to a sum over all names, which must equal the
+// sum over all records of sites: if a name were lost, its site would get a new number, and
+// its queued entries would never be fetched.
 func nameSum(site frontier.Site, n siteNum) uint64 {
 	return xxh3.HashStringSeed(string(site), uint64(n))
 }
@@ -74,7 +74,7 @@ func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
 	return sum, err
 }
 
-// misnamed says which site has another name than its record says.
+// misnamed returns an error with the site whose name and record disagree.
 func (v *view) misnamed() error {
 	err := v.states.ForEach(func(key, raw []byte) error {
 		var r siteRecord
@@ -107,7 +107,7 @@ func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
 	return st, err
 }
 
-// Common implements frontier.Backlog. What is called in f must not call a method here.
+// Common implements frontier.Backlog. f must not call a method of DB.
 func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -134,8 +134,7 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	return err
 }
 
-// A view reads buckets together with what is pending. It requires that merging
-// is held.
+// A view reads buckets together with what is pending. The caller holds merging.
 type view struct {
 	db                     *DB
 	tx                     *bbolt.Tx
@@ -150,8 +149,8 @@ func (db *DB) newView(tx *bbolt.Tx) *view {
 	}
 }
 
-// site is the number and record of a site; 0, with only the name, if it is not
-// known.
+// site returns the number and record of a site; for an unknown site 0 and a record with
+// only the name.
 func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 	r := siteRecord{Site: site}
 	n, err := siteNumber(v.names, site)
@@ -161,7 +160,7 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 	return n, r, err
 }
 
-// state is the state of a site, whose record is r, with what is pending.
+// state returns the state of a site, whose record is r, with what is pending.
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	ended, again := 0, 0
 	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
@@ -208,7 +207,7 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	return st, nil
 }
 
-// A stance is what of an entry that did not end decides whether it is to be fetched again.
+// A stance is the part of a queued entry that decides whether it is to be fetched again.
 type stance struct {
 	visited bool // it has visits
 	again   bool // it waits to be fetched again
@@ -221,22 +220,22 @@ func (s stance) count() int {
 	return 0
 }
 
-// and is s after a completion.
+// and returns s after a completion.
 func (s stance) and(j *journaled) stance {
 	s.visited = s.visited || j.visits != nil
 	s.again = j.fate.Waits() && s.visited && (j.visits != nil || j.tries == 0)
 	return s
 }
 
-// stance is that of an entry by its row, before anything that is pending: that of its end
-// says where the row is.
+// stance returns the stance of an entry by its row, without what is pending; the completion
+// j says where the row is.
 func (v *view) stance(n siteNum, e *pendingEnd, j *journaled) (s stance, err error) {
 	num := e.num
 	if num == 0 && n != 0 {
 		num, _, err = seenNum(v.entries.Cursor(), n, e.fp)
 	}
 	if num == 0 || err != nil {
-		return s, err // it is among the links that are pending
+		return s, err // it is one of the pending links
 	}
 	key := readyKey(n, j.rank, num)
 	if j.due != 0 {
@@ -269,8 +268,7 @@ func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []fronti
 }
 
 func (db *DB) readBy(r *reader) (int, error) {
-	// An entry stays out until every reader who might still see it as queued
-	// has gone.
+	// An entry stays out until all readers that may still see it as queued have ended.
 	db.reading.RLock()
 	defer db.reading.RUnlock()
 	err := db.file.view(func(tx *bbolt.Tx) error {
@@ -287,7 +285,7 @@ func (db *DB) readBy(r *reader) (int, error) {
 		return err
 	})
 	if r.n == 0 {
-		// It has nothing else, so what is pending should not wait for company.
+		// The site has nothing else to read: merge what is pending now.
 		db.queue.starve(r.site)
 		nudge(db.queue.hurry)
 	}
@@ -299,12 +297,12 @@ type reader struct {
 	hands      *hands
 	site       frontier.Site
 	num        siteNum
-	now        int64 // what waits comes by then, in milliseconds
-	requisites bool  // and nothing else
+	now        int64 // entries that wait are returned if they are due by then, in Unix milliseconds
+	requisites bool  // return only these
 	entries    []frontier.Entry
 	n          int
-	upTo       []byte    // not of requisites alone: every ready row up to this key is out
-	waiting    time.Time // of requisites alone: when the first one that waits, and stays, is due
+	upTo       []byte    // unless requisites: every ready row up to this key is out
+	waiting    time.Time // if requisites: when the first waiting entry that was not returned is due
 }
 
 func (r *reader) readWaiting(rows *bbolt.Cursor) error {
@@ -349,7 +347,7 @@ func (r *reader) readReady(rows *bbolt.Cursor) error {
 	return nil
 }
 
-// take takes the entry of a row, if it is one that is wanted and nobody has.
+// take returns the entry of a row, if the reader wants it and it is not out.
 func (r *reader) take(key, value []byte, ready bool) error {
 	if r.requisites {
 		if is, err := r.leave(key, value); !is || err != nil {
@@ -369,7 +367,8 @@ func (r *reader) take(key, value []byte, ready bool) error {
 	return nil
 }
 
-// leave reports whether a row is that of an entry for after the pages that nobody has, and leaves it there.
+// leave reports whether a row is that of an entry that is fetched after the pages and is
+// not out. It stays queued.
 func (r *reader) leave(key, value []byte) (bool, error) {
 	if r.hands.hold(r.num, lastNum(key)) {
 		return false, nil
@@ -400,10 +399,10 @@ func (db *DB) Submit(c frontier.Completion) error {
 // Grown implements frontier.Backlog.
 func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
 
-// Fate says how the crawl's entry for u ended: the one that is kept apart under that
-// URL (frontier.Entry.Key), or else the one with the key of u, which may be of another
-// URL that is taken for u. ok is false if neither was ever queued; the fate is Undecided
-// if it is queued, Waiting if it waits for another try.
+// Fate returns how the crawl's entry for u ended: the entry that is kept apart under that
+// URL (frontier.Entry.Key), or else the one with the key of u, which may be that of an
+// equivalent URL. ok is false if neither was ever queued; the fate is Undecided if it is
+// queued, Waiting if it waits for another try.
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	k, ok, err := db.Entry(u)
 	return k.Fate, ok, err

@@ -9,10 +9,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A block holds the fingerprints of a part of a site's URLs, sorted, each with
-// the number of its entry. The first block of a site stands at fingerprint 0,
-// every other at its first one, so that each fingerprint has one block where it
-// can be.
+// A block holds the fingerprints of a part of a site's URLs, sorted, each with the number
+// of its entry. The key of the first block of a site has the fingerprint 0, that of every
+// other block its first fingerprint, so that a fingerprint can be in one block only.
 type block []byte
 
 const fingerSize = 8 + 4
@@ -21,7 +20,7 @@ func (b block) len() int            { return len(b) / fingerSize }
 func (b block) finger(i int) uint64 { return binary.BigEndian.Uint64(b[i*fingerSize:]) }
 func (b block) num(i int) uint32    { return binary.BigEndian.Uint32(b[i*fingerSize+8:]) }
 
-// find says where fp is, or would be.
+// find returns the index of fp, or the index where it would be inserted.
 func (b block) find(fp uint64) (i int, ok bool) {
 	i = sort.Search(b.len(), func(i int) bool { return b.finger(i) >= fp })
 	return i, i < b.len() && b.finger(i) == fp
@@ -37,8 +36,8 @@ func appendNumbered(b []byte, n numbered) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, n.fp), n.num)
 }
 
-// findBlock returns the block of a site in which fp can be, the fingerprint in
-// its key, and that of the next block (last is true if there is none).
+// findBlock returns the block of a site that may have fp, the fingerprint in its key, and
+// that of the next block (last is true if there is none).
 func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, next uint64, last bool, err error) {
 	want := seenKey(n, fp)
 	prefix := want[:5]
@@ -53,8 +52,8 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 		} else {
 			key, value = c.Prev()
 		}
-		// Prev finds nothing where it comes to a leaf of which this transaction has deleted
-		// all. Seek and Next go on behind such leaves.
+		// Prev finds nothing if it reaches a leaf all of whose rows this transaction has
+		// deleted. Seek and Next continue after such leaves.
 		if key == nil {
 			for k, v := c.Seek(seenKey(n, 0)); bytes.HasPrefix(k, prefix) && bytes.Compare(k, want) < 0; k, v = c.Next() {
 				key, value = k, v
@@ -72,7 +71,7 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 	return binary.BigEndian.Uint64(key[5:]), b, next, last, err
 }
 
-// seenNum is the number of the entry with a fingerprint.
+// seenNum returns the number of the entry with a fingerprint.
 func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err error) {
 	_, b, _, _, err := findBlock(c, n, fp)
 	if err != nil {
@@ -85,8 +84,8 @@ func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err er
 	return num, ok, nil
 }
 
-// unseen calls add for each of fps that is not in a block of the site; they are
-// sorted and distinct. add must not change the bucket.
+// unseen calls add for each of fps that is not in a block of the site; fps are sorted and
+// distinct. add must not change the bucket.
 func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 	for i := 0; i < len(fps); {
 		_, b, next, last, err := findBlock(c, n, fps[i].fp)
@@ -102,9 +101,9 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 	return nil
 }
 
-// insert puts fingerprints into the blocks of a site, none of which is there;
-// they are sorted. No block has more than most then, which is at least 2. The rows are
-// those of the bucket; memory for the blocks comes from a.
+// insert adds fingerprints to the blocks of a site; they are sorted and new. Afterwards no
+// block has more than most of them; most is at least 2. rows is a cursor of bucket; memory
+// for the blocks comes from a.
 func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
 		first, b, next, last, err := findBlock(rows, n, news[i].fp)
@@ -123,7 +122,7 @@ func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered
 	return nil
 }
 
-// mix is a block with more in it.
+// mix returns b merged with news.
 func mix(b block, news []numbered) []byte {
 	out := make([]byte, 0, len(b)+len(news)*fingerSize)
 	at := 0
@@ -136,11 +135,11 @@ func mix(b block, news []numbered) []byte {
 	return append(out, b[at:]...)
 }
 
-// putBlocks writes what belongs at first, as several blocks if need be.
+// putBlocks writes b at first, split into several blocks if needed.
 func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
 	parts := (b.len() + most - 1) / most
 	if parts > 1 {
-		// Room to grow in each of them.
+		// Leave room to grow in each of them.
 		parts = (b.len() + most*3/4 - 1) / (most * 3 / 4)
 	}
 	each := (b.len() + parts - 1) / parts
@@ -156,8 +155,8 @@ func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int,
 	return nil
 }
 
-// An arena holds what a transaction puts until it is over: one allocation for
-// many values. The zero arena is empty.
+// An arena holds the values that a transaction puts until it ends: one allocation for many
+// values. The zero arena is empty.
 type arena struct{ free []byte }
 
 const arenaSize = 256 << 10
@@ -175,7 +174,7 @@ func (a *arena) take(n int) []byte {
 	return b
 }
 
-// value is the concatenation of parts behind room for the checksum.
+// value returns the concatenation of parts after room for the checksum.
 func (a *arena) value(parts ...[]byte) []byte {
 	n := checksumSize
 	for _, p := range parts {

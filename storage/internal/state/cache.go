@@ -2,15 +2,14 @@ package state
 
 import "sync/atomic"
 
-// A knownCache remembers fingerprints of URLs that were seen lately, so that
-// the commonest links (navigation) need not be looked up. What it knows is
-// true; it does not know everything. It has one place for each of a power of
-// two of fingerprints, and doubles with the number of URLs up to a bound.
-// It is safe for concurrent use. No fingerprint is 0.
+// A knownCache remembers fingerprints of URLs that were seen lately, so that the commonest
+// links (navigation) need not be looked up. It may forget fingerprints, but has no false
+// ones. Each fingerprint has one place in a power of two of places; the cache doubles with
+// the number of URLs up to a bound. It is safe for concurrent use. No fingerprint is 0.
 type knownCache struct {
 	places  atomic.Pointer[[]atomic.Uint64]
 	fills   atomic.Int64 // since the last doubling
-	growing atomic.Bool  // somebody doubles the places
+	growing atomic.Bool  // a goroutine doubles the places
 }
 
 const (
@@ -25,14 +24,14 @@ func newKnownCache() *knownCache {
 	return c
 }
 
-// known reports whether fp was noted.
+// known reports whether fp is in the cache.
 func (c *knownCache) known(fp uint64) bool {
 	p := *c.places.Load()
 	return p[fp&uint64(len(p)-1)].Load() == fp
 }
 
-// note remembers fp. It must not be called before the completion that brings fp
-// was enqueued: another page could leave the link out, and be committed first.
+// note adds fp. It must be called only after the completion with fp was enqueued: otherwise
+// another page could omit the link and be committed first.
 func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now
@@ -45,8 +44,9 @@ func (c *knownCache) note(fp uint64) {
 	}
 }
 
-// grow doubles the places, if they are still those of now. Notes that others make meanwhile
-// may be lost: they are looked up again. One at a time is here: each has megabytes in hand.
+// grow doubles the places, if they are still now. Notes of other goroutines meanwhile may
+// be lost: these links are looked up again. Only one goroutine grows at a time, as each
+// allocates megabytes.
 func (c *knownCache) grow(now *[]atomic.Uint64) {
 	if c.places.Load() != now {
 		return

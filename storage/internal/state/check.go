@@ -16,20 +16,20 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Check reads a whole state file and compares all of it with itself.
+// A Check reads a whole state file and checks that it is consistent.
 type Check struct {
-	Problem func(error)                       // told of each thing that is not as it was written; state.db is named in it
-	Fate    func(frontier.URL, frontier.Fate) // told of each URL, more than once where the journal has it, too
-	Payload func(Payload)                     // told of each answer that was archived
+	Problem func(error)                       // called with each thing that is not as it was written; the error names state.db
+	Fate    func(frontier.URL, frontier.Fate) // called with each URL, twice if the journal has it, too
+	Payload func(Payload)                     // called with each answer that was archived
 }
 
-// Checked is what a Check has read.
+// Checked is the result of a Check.
 type Checked struct {
 	Sites, Entries, Snapshots int
 
-	Unclean  bool       // a run did not end by itself
-	Growing  Marks      // of the outputs
-	Finished Marks      // of those that do not grow any more
+	Unclean  bool       // a run did not close the state
+	Growing  Marks      // of the outputs that grow
+	Finished Marks      // of finished outputs
 	Index    IndexMarks // of the index
 }
 
@@ -39,14 +39,14 @@ var ErrEmpty = errors.New("no bucket was made")
 // Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of
 // memory for each URL of the largest site.
 //
-// The error is an *InUseError, a *VersionError, a *DamagedError for a file of which
-// nothing can be read, or one of the file system. A file that is damaged in a certain
-// way makes bbolt panic in a goroutine of its own, which ends the process.
+// It fails with an *InUseError, a *VersionError, a *DamagedError if nothing of the file can
+// be read, or an error of the file system. Some kinds of damage make bbolt panic in a
+// goroutine of its own, which ends the process.
 func (c Check) Read(dir string) (done Checked, err error) {
 	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
 	r.done.Growing, r.done.Finished = Marks{}, Marks{}
 	defer func() {
-		if p := recover(); p != nil { // bbolt's, of damage
+		if p := recover(); p != nil { // from bbolt, about damage
 			done, err = r.done, damaged(r.path, nil, p)
 		}
 	}()
@@ -59,7 +59,7 @@ func (c Check) Read(dir string) (done Checked, err error) {
 	return r.done, errors.Join(err, bolt.Close())
 }
 
-// A siteEntry is an entry as the journal names it.
+// A siteEntry identifies an entry in the journal.
 type siteEntry struct {
 	site frontier.Site
 	fp   uint64
@@ -70,7 +70,7 @@ type checker struct {
 	path     string
 	done     Checked
 	seed     uint64
-	ends     map[siteEntry]frontier.Fate // of entries, which only the journal knows
+	ends     map[siteEntry]frontier.Fate // of entries whose end is only in the journal
 	setAside int                         // entries that ended out of scope
 }
 
@@ -126,7 +126,7 @@ func (v *checker) state(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each calls f with the rows of a bucket, of which none is a bucket.
+// each calls f with the rows of a bucket that has no nested buckets.
 func each(b *bbolt.Bucket, f func(key, value []byte)) {
 	c := b.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
@@ -154,7 +154,7 @@ func (v *checker) meta(meta *bbolt.Bucket) error {
 	return nil
 }
 
-// journal notes what is not merged: the links, and the ends of entries.
+// journal collects what is not merged: the links, and the ends of entries.
 func (v *checker) journal(key, value []byte) {
 	all, err := decodeRow(key, value)
 	if v.failed(err) {
@@ -288,8 +288,8 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	}
 }
 
-// ordered looks at the order of the fingerprints in a block; first is the one that it
-// is found by.
+// ordered checks the order of the fingerprints in a block; first is the fingerprint in its
+// key.
 func (v *checker) ordered(site frontier.Site, b block, first uint64) {
 	for i := range b.len() {
 		if i > 0 && b.finger(i) <= b.finger(i-1) || b.finger(i) < first {
@@ -298,7 +298,7 @@ func (v *checker) ordered(site frontier.Site, b block, first uint64) {
 	}
 }
 
-// aside checks that an entry that ended out of scope can come back.
+// aside checks that an entry that ended out of scope can be requeued.
 func (v *checker) aside(tx *bbolt.Tx, n siteNum, num uint32) {
 	key := rowKey(entryID(n, num))
 	value := tx.Bucket(bucketAside).Get(key)

@@ -7,12 +7,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// muchAhead is by how much a clock must have run ahead to be put right: many are
-// set by less every day.
+// muchAhead is how far a clock must have run ahead before times are corrected: many clocks
+// are set back by less every day.
 const muchAhead = time.Second
 
-// clock is the time of a commit. Until turnBack has ended it is that of the last
-// one before, so that a kill meanwhile is no end of it.
+// clock returns the time for a commit. Until turnBack has ended it is that of the commit
+// before, so that a kill in between does not stop the correction.
 func (db *DB) clock() time.Time {
 	if db.book.turning {
 		return db.begun.Committed
@@ -20,9 +20,9 @@ func (db *DB) clock() time.Time {
 	return time.Now()
 }
 
-// turnBack shifts what waits until some time, if the clock that set it ran ahead:
-// it waits as long as it had to when the crawl was last committed. The clocks of
-// sites are the frontier's to shift.
+// turnBack shifts the due times of waiting entries, if the clock that set them ran ahead:
+// the time left to wait is what it was at the last commit. The frontier shifts the clocks
+// of sites.
 func (db *DB) turnBack() error {
 	ahead := time.Until(db.begun.Committed)
 	if ahead < muchAhead {
@@ -30,14 +30,14 @@ func (db *DB) turnBack() error {
 	}
 	db.book.turning = true
 	defer func() { db.book.turning = false }()
-	// The journal names entries by what they wait for.
+	// The journal identifies entries by their due times.
 	for !db.book.pending.empty() {
 		if err := db.commitGroup(false, true); err != nil {
 			return err
 		}
 	}
 	select {
-	case <-db.growths.C(): // nobody has asked yet
+	case <-db.growths.C(): // discard the news: nothing has read it yet
 	default:
 	}
 	return db.file.bolt.Update(func(tx *bbolt.Tx) error {
@@ -57,9 +57,9 @@ func (db *DB) turnBack() error {
 	})
 }
 
-// sooner shifts the entries of a site that wait.
+// sooner shifts the waiting entries of a site.
 func (c *change) sooner(n siteNum, by time.Duration) error {
-	var keys, values [][]byte // a cursor does not go on behind what is changed
+	var keys, values [][]byte // collected first: changes invalidate a cursor
 	prefix := n.prefix(kindWaiting)
 	rows := c.entryRows
 	now := time.Now().UnixMilli()

@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Values are a CRC-32C of the key and of what stands behind it: bbolt does not
-// notice flipped bytes in a leaf. Lengths and numbers in them are unsigned varints,
-// times are Unix nanoseconds in 8 bytes, big-endian, 0 for the zero time.
+// Values begin with a CRC-32C of the key and the rest of the value: bbolt does not notice
+// flipped bits in a leaf. Lengths and numbers in them are unsigned varints, times are Unix
+// nanoseconds in 8 bytes, big-endian, 0 for the zero time.
 
 const checksumSize = 4
 
@@ -24,8 +24,8 @@ var (
 	errRecord   = errors.New("record is not of the known form")
 )
 
-// checksum is that of a row. The key is part of it: ranks and due times
-// stand nowhere else.
+// checksum returns the checksum of a row. It covers the key: ranks and due times are only
+// in keys.
 func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value[checksumSize:])
 }
@@ -36,7 +36,7 @@ func put(bucket *bbolt.Bucket, key, value []byte) error {
 	return bucket.Put(key, value)
 }
 
-// unseal is what put was given, behind the checksum.
+// unseal checks a value and returns it without the checksum.
 func unseal(bucket, key, value []byte) ([]byte, error) {
 	if len(value) < checksumSize || checksum(key, value) != binary.BigEndian.Uint32(value) {
 		return nil, recordError(bucket, key, errChecksum)
@@ -60,8 +60,8 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n))
 }
 
-// A decoder reads what the append functions wrote. After the first thing that
-// is not there it reads zeros, and err says so.
+// A decoder reads what the append functions wrote. After the first missing or invalid part
+// it returns zeros, and err returns an error.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -108,7 +108,7 @@ func (d *decoder) uint64() uint64 {
 	return 0
 }
 
-// lengthed is the bytes behind their number. They are not copied.
+// lengthed reads a length and returns that many bytes, without copying them.
 func (d *decoder) lengthed() []byte { return d.bytes(d.uvarint()) }
 
 func (d *decoder) string() string { return string(d.lengthed()) }

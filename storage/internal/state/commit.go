@@ -11,26 +11,26 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A book is what the committer keeps between two commits. It alone changes it, with
-// DB.merging held, and reads it without.
+// A book is the committer's memory between two commits. Only the committer changes it, with
+// DB.merging held; it reads it without the lock.
 type book struct {
-	marks     Marks             // of the outputs, those too that this run does not write: as they were flushed last
+	marks     Marks             // of all outputs, as they were last flushed; also of those that this run does not write
 	committed Marks             // as of the last commit: never more than what is on disk
 	commits   uint64            // number of the last commit
-	position  uint64            // of the last group, in the log that others have
-	row       uint64            // number of the last row that was ever in the journal: it only grows
-	pending   *pending          // all that the journal holds and other buckets do not
-	pass      *pass             // over what is pending; nil: none goes on
-	checked   map[uint32]bool   // rows of the journal that were found whole since the last pass ended, by the low half of their number
-	payloads  []string          // keys of those that stand in their journal
-	archived  map[string]uint32 // number of each WARC file that an entry that ended names
-	unknown   bool              // the last commit failed, and may be on disk all the same: nothing is cut then
-	drained   bool              // a pass has ended since Begin; until then merge eagerly: the frontier has nothing to read
-	turning   bool              // what a clock did that ran ahead is being put right
+	position  uint64            // of the last group in Options.Log
+	row       uint64            // number of the newest row that the journal ever had: it only grows
+	pending   *pending          // what the journal holds and other buckets do not
+	pass      *pass             // the pass that is not finished; nil: none
+	checked   map[uint32]bool   // rows of the journal whose checksum was checked since the last pass ended, by the low half of their number
+	payloads  []string          // keys of the payloads in the payload journal
+	archived  map[string]uint32 // numbers of the WARC files that ended entries name
+	unknown   bool              // the last commit failed and may be on disk all the same: do not truncate
+	drained   bool              // a pass has ended since Begin; until then merge eagerly, as the frontier has nothing to read
+	turning   bool              // turnBack has not ended
 	workspace
 }
 
-// commit is the committer's life.
+// commit is the main loop of the committer.
 func (db *DB) commit() {
 	defer close(db.ended)
 	for last := false; !last; {
@@ -70,7 +70,7 @@ func (db *DB) wait() (last, quiet bool) {
 	}
 }
 
-// gather lets a group grow for a while, unless somebody waits for it.
+// gather lets a group grow for a while, unless a caller waits for it.
 func (db *DB) gather() (last bool) {
 	select {
 	case <-db.queue.hurry:
@@ -90,20 +90,20 @@ func (db *DB) gather() (last bool) {
 	return false
 }
 
-// A commitGroup is what one commit takes from the queue, with what the outputs were
-// at one moment.
+// A commitGroup is what one commit takes from the queue, with the state of the outputs at
+// one moment.
 type commitGroup struct {
 	taken  batch     // from the queue
-	ops    []op      // with what was applied where it stands
-	own    []op      // those that were not applied
+	ops    []op      // with the contents of applied groups
+	own    []op      // without those of applied groups
 	all    []encoded // completions
 	rows   [][]byte  // of the journal, with all of these
 	row    uint64    // number of the last one
-	last   bool      // what follows it is what is pending, and nothing else
-	quiet  bool      // nobody waits for the commit: there is time to merge
+	last   bool      // after it only what is pending is merged
+	quiet  bool      // no caller waits for the commit: there is time to merge
 	moment Moment
 
-	after, position uint64 // the group before it, and itself, in the log that others have; 0: none
+	after, position uint64 // of the group before, and of this one, in Options.Log; 0: none
 }
 
 // take takes a group from the queue.
@@ -123,10 +123,10 @@ func (db *DB) take(last bool) *commitGroup {
 	return g
 }
 
-// number is the number of the i-th row.
+// number returns the number of the i-th row.
 func (g *commitGroup) number(i int) uint64 { return g.row - uint64(len(g.rows)-1-i) }
 
-// flatten puts what was applied where it stands, in rows of such a size.
+// flatten replaces applied groups by their contents, in rows of about size bytes.
 func (g *commitGroup) flatten(size int) {
 	g.ops, g.own, g.rows = g.taken.ops, g.taken.ops, g.taken.rows
 	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
@@ -153,8 +153,8 @@ func (g *commitGroup) flatten(size int) {
 	g.rows = journal.rows
 }
 
-// commitGroup commits what is in the queue. After an error nothing can be committed
-// any more, and everybody is told so.
+// commitGroup commits what is in the queue. After an error nothing can be committed any
+// more, and all callers get the error.
 func (db *DB) commitGroup(last, quiet bool) error {
 	err := db.file.guarded(true, func() error {
 		g := db.take(last)
@@ -195,7 +195,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 		err = db.opts.Fault(err)
 	}
 	if err != nil && !DiskFull(err) {
-		// It is not known whether the commit is on disk.
+		// The commit may or may not be on disk.
 		c, err = db.again(g, c, err)
 		b.unknown = err != nil && !DiskFull(err)
 	}
@@ -214,14 +214,13 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	if err := db.outputs.Finish(g.moment.Full); err != nil {
 		return err
 	}
-	for _, name := range g.moment.Full { // its mark is with those of finished files
+	for _, name := range g.moment.Full { // its mark is with those of finished files now
 		delete(b.marks, name)
 	}
 	return nil
 }
 
-// withholdApplied keeps Read from returning entries of which the group says that they
-// have ended elsewhere.
+// withholdApplied keeps Read from returning entries that have ended in an applied group.
 func (db *DB) withholdApplied(g *commitGroup) error {
 	var sites []*pendingSite
 	for i := range g.all {
@@ -247,7 +246,7 @@ func (db *DB) withholdApplied(g *commitGroup) error {
 	})
 }
 
-// transact commits a group, and a part of what is pending.
+// transact commits a group, and merges a part of what is pending.
 func (db *DB) transact(g *commitGroup) (c *change, err error) {
 	err = db.file.bolt.Update(func(tx *bbolt.Tx) error {
 		c = newChange(db, tx, g.row)
@@ -288,7 +287,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 
 func (c *change) apply(o op) error {
 	switch {
-	case o.completion != nil, o.payload != nil: // journals have them
+	case o.completion != nil, o.payload != nil: // these go into the journals
 		return nil
 	case o.snapshot != nil:
 		return putSnapshot(c.tx, o.site, o.snapshot)
@@ -297,7 +296,7 @@ func (c *change) apply(o op) error {
 	}
 }
 
-// finish writes what belongs to every commit.
+// finish writes what every commit writes.
 func (c *change) finish(commit uint64, now Marks) error {
 	if err := putCommit(c.meta, lastCommit{commit, c.row, c.db.clock()}); err != nil {
 		return err
@@ -305,8 +304,8 @@ func (c *change) finish(commit uint64, now Marks) error {
 	return putMarks(c.meta, now)
 }
 
-// A lastCommit is what is kept of the last commit: its number, the last row of the
-// journal, and when it was.
+// A lastCommit describes the last commit: its number, the last row of the journal, and its
+// time.
 type lastCommit struct {
 	number, row uint64
 	at          time.Time
@@ -327,8 +326,8 @@ func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
 	return c, err
 }
 
-// again tries once more to commit a group, after an error of which it is not
-// known whether it came before or after the group was safe.
+// again tries once more to commit a group, after an error that does not tell whether the
+// group is on disk.
 func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.file.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
@@ -352,7 +351,7 @@ func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	return c, nil
 }
 
-// acknowledge tells the frontier what is safe now.
+// acknowledge reports what is on disk to the frontier.
 func (db *DB) acknowledge(g *commitGroup, c *change) {
 	b := &db.book
 	for _, m := range c.merged {
@@ -373,7 +372,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 	settled := b.pending.settled(c.upTo)
 
-	// An entry stays out until every reader who might still see it as queued has gone.
+	// An entry stays out until all readers that may still see it as queued have ended.
 	db.reading.Lock()
 	db.hands.merged(c.records, c.ended)
 	db.queue.committed(g.ops, payloads)
@@ -383,8 +382,8 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 }
 
-// Pending is how much was put and is not committed, and how many links and
-// completions are committed and not merged: Read does not know of them yet.
+// Pending returns how many operations were put and are not committed, and how many links
+// and completions are committed and not merged: Read does not return these yet.
 func (db *DB) Pending() (put, kept int) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

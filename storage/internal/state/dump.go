@@ -10,10 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Dump says all that the state in dir says of the crawl, a line each, sorted. Two
-// files to which the same groups were given have the same lines, once all of them are
-// merged: nothing in them depends on when that was. It is for comparing small ones.
-// The error is that of OpenReader.
+// Dump returns all that the state in dir says of the crawl, as sorted lines. Two files that
+// were given the same groups have the same lines after all of them are merged, whenever
+// that was. It is for comparing small files. It fails as OpenReader does.
 func Dump(dir string) (lines []string, err error) {
 	r, err := OpenReader(dir)
 	if err != nil {

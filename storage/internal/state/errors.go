@@ -12,7 +12,7 @@ import (
 // An InUseError says that another process holds the state of a crawl.
 type InUseError struct {
 	Dir string
-	Run *Run // who; nil if that is not known
+	Run *Run // that process; nil if it is not known
 }
 
 func (e *InUseError) Error() string {
@@ -36,8 +36,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// A VersionError says that a crawl was written by a version whose layout this one does not
-// read. Nothing of the crawl is damaged.
+// A VersionError says that a crawl was written by a version with a layout that this one
+// does not read. Nothing of the crawl is damaged.
 type VersionError struct {
 	Path      string
 	Have, Can uint64
@@ -51,8 +51,8 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
 }
 
-// damaged tells errors that name their mend, and those of the file system, from the
-// ones that mean that the state file at path is not in order.
+// damaged returns err as a *DamagedError of the file at path, unless it is an error of the
+// file system or has a better description.
 func damaged(path string, err error, panicked any) error {
 	if err == nil && panicked == nil {
 		return nil
@@ -74,11 +74,11 @@ func damaged(path string, err error, panicked any) error {
 	return &DamagedError{path, err}
 }
 
-// A callersError is one of who is told of what is kept: it means nothing of the
-// state file.
+// A callersError is an error of a callback: it does not mean that the state file is
+// damaged.
 type callersError struct{ error }
 
-// told is the end of a list that err, of the caller's, ends; nil if it does not.
+// told wraps an error of a callback; nil if err is nil.
 func told(err error) error {
 	if err == nil {
 		return nil
@@ -86,7 +86,7 @@ func told(err error) error {
 	return callersError{err}
 }
 
-// DiskFull reports whether an error says that there is no more room: on the disk,
-// within the quota of the user, or within the size that a file may have. A commit
-// that failed so is not on disk.
+// DiskFull reports whether err says that there is no more room: on the disk, within the
+// quota of the user, or within the size that a file may have. A commit that failed with it
+// is not on disk.
 func DiskFull(err error) bool { return disk.Full(err) }

@@ -16,18 +16,18 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// A file is state.db, opened by bbolt. It is replaced after a commit of which it is
-// not known whether it is on disk: bbolt's memory of it says nothing then.
+// A file is state.db, opened by bbolt. After a commit that may or may not be on disk it is
+// opened again, as bbolt's memory of it cannot be trusted.
 type file struct {
 	dir    string
-	size   atomic.Int64 // bytes, as of the last commit: the committer writes it, submitters read it
-	closed atomic.Bool  // Close was called: who reads still, and finds nothing, is told so
-	broken atomic.Bool  // a transaction that writes has panicked: bbolt may hold its own lock for ever
-	step   int          // by which it grows when it must; the committer's
-	reads  bool         // it is not written to, and others may read it meanwhile
+	size   atomic.Int64 // bytes after the last commit: the committer writes it, submitters read it
+	closed atomic.Bool  // Close was called: readers get ErrClosed
+	broken atomic.Bool  // a writing transaction has panicked: bbolt may hold its own lock forever
+	step   int          // by which the file grows; used by the committer only
+	reads  bool         // it is opened for reading only: others may read it, too
 
-	mu     sync.RWMutex // held to use bolt, and to replace it. bbolt's own locks come after it
-	bolt   *bbolt.DB    // replaced by the committer alone, which needs no lock to use it; nil once it is closed
+	mu     sync.RWMutex // held to use bolt, and to replace it; taken before bbolt's own locks
+	bolt   *bbolt.DB    // replaced by the committer only, which needs no lock to use it; nil after close
 	handle *os.File     // of bolt
 }
 
@@ -35,7 +35,7 @@ func (f *file) path() string { return filepath.Join(f.dir, File) }
 
 // open opens the file, for the first time or again.
 func (f *file) open() (err error) {
-	// To map more waits for all readers.
+	// Map much at once: growing the mapping waits for all readers.
 	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
 	if f.reads {
 		opts = &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true}
@@ -46,14 +46,14 @@ func (f *file) open() (err error) {
 		return h, err
 	}
 	b, err := openBolt(f.dir, opts)
-	if errors.Is(err, syscall.ENOMEM) { // no room for addresses
+	if errors.Is(err, syscall.ENOMEM) { // not enough address space
 		opts.InitialMmapSize = 0
 		b, err = openBolt(f.dir, opts)
 	}
 	if err != nil {
 		return err
 	}
-	b.AllocSize = f.step // the first growth, too
+	b.AllocSize = f.step // for the first growth, too
 	f.bolt = b
 	return nil
 }
@@ -62,12 +62,12 @@ func (f *file) open() (err error) {
 func (f *file) reopen() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.bolt.Close() // what it says of its descriptor is of no more use
+	f.bolt.Close() // an error about the old descriptor does not matter
 	return f.open()
 }
 
-// close closes the file. Where bbolt may hold its own lock, for which it would wait
-// for ever, only the descriptor is closed, and other processes are let in.
+// close closes the file. If bbolt may hold its own lock, close would block forever: then
+// only the descriptor is closed, so that other processes can open the file.
 func (f *file) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,14 +77,14 @@ func (f *file) close() error {
 	case b != nil && !f.broken.Load():
 		return b.Close()
 	case f.handle != nil:
-		// The memory that it is mapped to would keep it locked.
+		// The mapping would keep the file locked.
 		return errors.Join(unlock(f.handle), f.handle.Close())
 	}
 	return nil
 }
 
-// guarded calls f, and tells what it returns or panics with as an error of the
-// file, where it is one: a page that is not what bbolt wrote may make it panic.
+// guarded calls do and returns its error or panic, as an error of the file if it is one: a
+// page that bbolt has not written may make it panic.
 func (f *file) guarded(writes bool, do func() error) (err error) {
 	defer func() {
 		panicked := recover()
@@ -101,7 +101,7 @@ func (f *file) guarded(writes bool, do func() error) (err error) {
 	return do()
 }
 
-// view reads.
+// view runs a read transaction.
 func (f *file) view(read func(*bbolt.Tx) error) error {
 	return f.guarded(false, func() error {
 		f.mu.RLock()
@@ -113,8 +113,8 @@ func (f *file) view(read func(*bbolt.Tx) error) error {
 	})
 }
 
-// growth is by how much the file grows when it must: a step costs a sync, but
-// nobody wants a small crawl to look large.
+// growth returns by how many bytes the file grows: each step costs a sync, but a small
+// crawl should not take a large file.
 func growth(size int64) int {
 	return int(min(max(size/8, minGrowth), maxGrowth))
 }
@@ -124,8 +124,8 @@ const (
 	maxGrowth = 64 << 20
 )
 
-// openBolt opens the state file of the crawl in dir. The error is an *InUseError, a
-// *DamagedError, or one of the file system.
+// openBolt opens the state file of the crawl in dir. It fails with an *InUseError, a
+// *DamagedError, or an error of the file system.
 func openBolt(dir string, opts *bbolt.Options) (*bbolt.DB, error) {
 	path := filepath.Join(dir, File)
 	b, err := bbolt.Open(path, 0o644, opts)
@@ -136,8 +136,8 @@ func openBolt(dir string, opts *bbolt.Options) (*bbolt.DB, error) {
 	return b, damaged(path, err, nil)
 }
 
-// openChecked opens a state file that may be damaged: all of its pages are looked at
-// before bbolt does.
+// openChecked opens a state file that may be damaged: it checks all pages before bbolt
+// reads them.
 func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 	path := filepath.Join(dir, File)
 	if err := preflight(path); err != nil {
@@ -154,8 +154,8 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 
 var errNoState = errors.New("not the state of a crawl")
 
-// checkBuckets checks that this version reads the layout of a state file, and that no bucket
-// is missing. It returns the key of the fingerprints. The error is a *VersionError or a
+// checkBuckets checks that this version reads the layout of a state file, and that no
+// bucket is missing. It returns the key of the fingerprints, or a *VersionError or
 // *DamagedError.
 func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 	var missing []byte
@@ -180,7 +180,7 @@ func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 }
 
 // layout checks that this version reads the layout of a state file, and returns the key of
-// its fingerprints. The error is a *VersionError or a *DamagedError.
+// its fingerprints, or a *VersionError or *DamagedError.
 func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
 	none := &DamagedError{path, errNoState}
 	if meta == nil {

@@ -11,23 +11,22 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// What a list says of when pages were changed (frontier.Changes) is looked up when it is
-// submitted, on the goroutine of who does. The journal has what comes of it: the entries
-// that are due sooner, with when each was due until then. One that is not due then any
-// more when that has its effect was fetched, or brought forward, meanwhile, and stays
-// where it is. So what a row of the journal does to an entry does not depend on what of
-// the rows before it was merged when it was written.
+// Lists of page changes (frontier.Changes) are looked up when they are submitted, on the
+// caller's goroutine. The journal has the result: the entries that are due sooner, with
+// their old due times. If an entry has another due time when the row is merged, it was
+// fetched or brought forward meanwhile, and does not move. So the effect of a row on an
+// entry does not depend on which of the rows before it were merged when it was written.
 
-// A forward is an entry that waits to be fetched again, and is due sooner.
+// A forward is an entry that waits to be fetched again, with a new, earlier due time.
 type forward struct {
 	named
 	site     frontier.Site
-	from, to int64  // when it was due, and when it is, in Unix milliseconds
-	at       uint32 // offset in encoded.raw of what stands behind the site
+	from, to int64  // old and new due time, in Unix milliseconds
+	at       uint32 // offset in encoded.raw of the part after the site
 }
 
-// forwards are the entries that changes bring forward, by what is merged. The error is one
-// of the file.
+// forwards returns the entries that changes bring forward, without what is pending. It
+// fails if the file cannot be read.
 func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 	if changes == nil {
 		return nil, nil
@@ -48,15 +47,15 @@ func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Many are due at the same time from now on: put in their order, each lands behind the
-		// one before.
+		// Many may be due at the same time from now on: sorted, they are inserted one after
+		// the other.
 		slices.SortFunc(w.found, func(a, b forward) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.num, b.num)) })
 		all = append(all, w.found...)
 	}
 	return all, nil
 }
 
-// waiters finds the entries of one site whose pages were changed, among those that wait.
+// waiters finds the waiting entries of one site whose pages were changed.
 type waiters struct {
 	db      *DB
 	changes *frontier.Changes
@@ -65,7 +64,7 @@ type waiters struct {
 
 	num    siteNum
 	wanted map[uint32]waiter
-	after  []byte // the row that was read last
+	after  []byte // the last row that was read
 	done   bool
 	found  []forward
 }
@@ -76,7 +75,7 @@ type waiter struct {
 	*frontier.Change
 }
 
-// find finds the numbers of the entries.
+// find looks up the numbers of the entries.
 func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	if w.num, err = siteNumber(tx.Bucket(bucketNames), w.site); w.num == 0 || err != nil {
 		return err
@@ -97,11 +96,11 @@ func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// waitersAtOnce is how many rows are looked at within one transaction: see leftAtOnce. Of
-// most the key is enough.
+// waitersAtOnce is how many rows are read within one transaction: see leftAtOnce. For most
+// rows the key is enough.
 const waitersAtOnce = 4096
 
-// some looks at the next rows of those that wait.
+// some reads the next rows of waiting entries.
 func (w *waiters) some(tx *bbolt.Tx) error {
 	prefix, rows := w.num.prefix(kindWaiting), tx.Bucket(bucketEntries).Cursor()
 	key, value := rows.Seek(prefix)
@@ -132,7 +131,7 @@ func (w *waiters) some(tx *bbolt.Tx) error {
 	return nil
 }
 
-// addForwards puts entries that are brought forward behind a completion.
+// addForwards appends entries that are brought forward to a completion.
 func (e *encoded) addForwards(all []forward) {
 	if len(all) == 0 {
 		return
@@ -162,8 +161,8 @@ func (d *decoder) forward() forward {
 	return forward{named: named{fp: d.uint64()}, from: int64(d.uint64()), to: int64(d.uint64())}
 }
 
-// forwards reads what stands behind the links of a completion of the site, that is whole
-// bytes long.
+// forwards reads the entries after the links of a completion of the site; the completion is
+// whole bytes long.
 func (d *decoder) forwards(site frontier.Site, whole int) (all []forward) {
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		of := site
@@ -178,7 +177,7 @@ func (d *decoder) forwards(site frontier.Site, whole int) (all []forward) {
 	return all
 }
 
-// forwarded is the entry of a site that is brought forward at a place of the journal.
+// forwarded returns the forward at a place of the journal.
 func (c *change) forwarded(p place) (forward, error) {
 	raw, err := c.text(p)
 	d := decoder{b: raw}
@@ -189,7 +188,7 @@ func (c *change) forwarded(p place) (forward, error) {
 	return f, err
 }
 
-// bringForward has an entry that waits be due sooner, if it is due when it was.
+// bringForward changes the due time of an entry, if it is still the old one.
 func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	f, err := c.forwarded(e.place)
 	if err != nil {
@@ -210,7 +209,7 @@ func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	if err != nil {
 		return fmt.Errorf("an entry of %s: %w", r.Site, err)
 	}
-	row := c.arena.value(raw) // it must not be read once rows are written
+	row := c.arena.value(raw) // it must not be read after rows are written
 	if err := c.entries.Delete(from); err != nil {
 		return err
 	}

@@ -11,25 +11,23 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Log is told of each group of what was put before it is committed. It is kept
-// elsewhere: Apply brings another file to the same state. Only the committer calls
-// it, so its calls follow each other.
+// A Log receives each group before it is committed. It copies groups elsewhere: Apply
+// replays them in another file. It is called by the committer only, one call at a time.
 type Log interface {
-	// Append adds a group behind the one at position after, 0 for the first, and
-	// returns its own position, which is larger. The group is committed together with
-	// that position. An error refuses it: nothing of it is committed, nothing can be
-	// committed any more, and everybody is told the error. Group must not be kept.
+	// Append adds a group after the one at position after, 0 for the first, and returns its
+	// own position, which is larger. The position is committed with the group. If Append
+	// returns an error, neither this group nor a later one is committed, and all callers
+	// get the error. Append must not keep group.
 	Append(after uint64, group []byte) (position uint64, err error)
 }
 
-// A group is a byte that says in which form it is; the seed of the fingerprints (8);
-// and then, each behind its kind and its length, what was put, in the order in which
-// it takes effect:
+// A group is a byte for the format; the seed of the fingerprints (8); and then the
+// operations in the order in which they take effect, each after its kind and its length:
 //
 //	c  a completion, as in a row of the journal
-//	r  site, time and body of a robots.txt: the site behind its length, and JSON
-//	v  a value: its key behind its length, and JSON
-//	p  an answer that was archived: its digest behind its length, when, its URL
+//	r  site, time and body of a robots.txt: the site after its length, and JSON
+//	v  a value: its key after its length, and JSON
+//	p  an archived answer: its digest after its length, time, URL
 const (
 	groupForm = 1
 	groupHead = 1 + 8
@@ -40,7 +38,7 @@ const (
 	groupPayload    = 'p'
 )
 
-// encodeGroup is what a Log is told.
+// encodeGroup encodes ops for a Log.
 func encodeGroup(seed uint64, ops []op) ([]byte, error) {
 	b := binary.BigEndian.AppendUint64([]byte{groupForm}, seed)
 	for _, o := range ops {
@@ -65,7 +63,7 @@ func encodeGroup(seed uint64, ops []op) ([]byte, error) {
 	return b, nil
 }
 
-// decodeGroup is what encodeGroup was given.
+// decodeGroup decodes the result of encodeGroup.
 func decodeGroup(seed uint64, group []byte) (ops []op, err error) {
 	if len(group) < groupHead || group[0] != groupForm {
 		return nil, errors.New("it is not of the form that this version reads")
@@ -85,7 +83,7 @@ func decodeGroup(seed uint64, group []byte) (ops []op, err error) {
 }
 
 func decodeOp(kind byte, content []byte) (o op, ok bool) {
-	content = append([]byte(nil), content...) // it is put long after the caller has its memory back
+	content = append([]byte(nil), content...) // copied: the caller may reuse its memory before the commit
 	d := decoder{b: content}
 	switch kind {
 	case groupCompletion:
@@ -107,25 +105,26 @@ func decodeOp(kind byte, content []byte) (o op, ok bool) {
 	return o, false
 }
 
-// Position is that of the last group that was committed, as Options.Log or who called
-// Apply has named it; 0 if there is none.
+// Position returns the position of the last group that was committed, as Options.Log or the
+// caller of Apply gave it; 0 if there is none.
 func (db *DB) Position() uint64 {
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	return db.book.position
 }
 
-// An applied group was committed by somebody else.
+// An applied group was committed by another DB.
 type applied struct {
 	ops      []op
 	position uint64
 }
 
-// Apply does what another DB has done with a group, whose Log has said its position.
-// It does not wait until that is safe: Position says so, or Close; before that an
-// entry that has ended there can still be read here. Groups come in their order; one whose
-// position is not larger than that of the one before is left out. Apply is for who has put
-// nothing of its own since Open; Log is not told of what was applied.
+// Apply replays a group of another DB, with the position that its Log returned. It does not
+// wait until the group is on disk: after that Position returns at least position; Close
+// waits for it. Until then an entry that has ended in the group can still be read. Groups
+// must be applied in order; a group whose position is not larger than the one before is
+// skipped. Nothing else may have been put since Open. Applied groups are not passed to
+// Options.Log.
 func (db *DB) Apply(position uint64, group []byte) error {
 	ops, err := decodeGroup(db.seed, group)
 	if err != nil {
@@ -134,7 +133,7 @@ func (db *DB) Apply(position uint64, group []byte) error {
 	return db.enqueue(op{applied: &applied{ops, position}})
 }
 
-// tell tells the Log of a group, before it is committed.
+// tell passes a group to the Log, before it is committed.
 func (db *DB) tell(g *commitGroup) error {
 	if db.opts.Log == nil || len(g.own) == 0 {
 		return nil
@@ -155,7 +154,7 @@ func putPosition(meta *bbolt.Bucket, position uint64) error {
 	return put(meta, keyPosition, binary.BigEndian.AppendUint64(make([]byte, checksumSize, checksumSize+8), position))
 }
 
-// getPosition is 0 where none was put.
+// getPosition returns 0 if no position was put.
 func getPosition(meta *bbolt.Bucket) (uint64, error) {
 	value := meta.Get(keyPosition)
 	if value == nil {

@@ -24,58 +24,57 @@ import (
 //	entries that are brought forward: how many; of each a zero byte, or its site; the
 //	fingerprint; when it was due, and when it is, in Unix milliseconds
 //
-// An entry is named by its site and fingerprint, not by the number that it gets when
-// it is merged: what a completion says is the same for every file with the same
-// seed.
+// An entry is identified by its site and fingerprint, not by the number that it gets when
+// it is merged: the encoding of a completion is the same in every file with the same seed.
 const (
 	ofSite = 1 << iota
 	ofEntry
 	wasWaiting // the entry had kindWaiting
-	ofBack     // there are entries that are queued again
-	toGet      // the entry waits, and is asked for with GET from now on
+	ofBack     // entries are requeued
+	toGet      // the entry waits, and is requested with GET from now on
 	toVisit    // the entry waits to be fetched again
-	ofForward  // there are entries that are brought forward
+	ofForward  // entries are brought forward
 )
 
-// A link of a completion that was not known.
+// A link is a link of a completion that was not known.
 type link struct {
 	site frontier.Site
 	fp   uint64
-	at   uint32 // offset in encoded.raw of the entry behind its length
+	at   uint32 // offset in encoded.raw of the entry, which is after its length
 }
 
-// An encoded completion, and its links.
+// An encoded is an encoded completion, with its links.
 type encoded struct {
 	raw      []byte
 	links    []link
-	site     frontier.Site // empty where there are only links
-	num      siteNum       // of site in this file; 0 where it is not known (yet)
+	site     frontier.Site // empty if there are only links
+	num      siteNum       // of site in this file; 0 if it is not known (yet)
 	entry    named         // that ended; zero if none did
 	waited   bool          // that entry had kindWaiting
-	back     []named       // entries of site that are queued again; without site's clocks then
-	forwards []forward     // entries of any site that are brought forward, those of one side by side
+	back     []named       // entries of site that are requeued; then the completion has no clocks of site
+	forwards []forward     // entries of any site that are brought forward, sorted by site
 	common   []frontier.CommonClock
-	place         // where it stands in the journal; of one that is put, in the rows of its group, from 0 on
-	own      bool // was submitted to this DB, which is told when it has settled
-	leaves   bool // an entry of site is in nobody's hand any more, who would read more
+	place         // its position in the journal; before the commit, in the rows of its group, from 0 on
+	own      bool // it was submitted to this DB, which reports when it has settled
+	leaves   bool // it gives back an entry of site: the frontier may read more
 }
 
-// A named entry of a site.
+// A named identifies an entry of a site.
 type named struct {
 	fp  uint64 // its fingerprint
-	num uint32 // its number in this file; 0 where it is not known (yet)
+	num uint32 // its number in this file; 0 if it is not known (yet)
 }
 
-// A draft is memory in which a completion is encoded, until it is put.
+// A draft is the memory in which a completion is encoded, until it is put.
 type draft struct {
 	raw, entry []byte
 	news       []finger
 }
 
-// drafts are those that nobody writes.
+// drafts are unused drafts.
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
-// maxDraft bounds what of a draft is kept for the next completion: bytes, and links.
+// maxDraft limits what of a draft is kept for the next completion: bytes, and links.
 const (
 	maxDraft      = 64 << 10
 	maxDraftLinks = 1 << 10
@@ -87,8 +86,8 @@ func (d *draft) release() {
 	}
 }
 
-// encodeCompletion leaves out the links that are known. Its text stands in the draft until
-// it is put.
+// encodeCompletion encodes a completion without its known links. The result uses the memory
+// of the draft.
 func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	e := encoded{site: c.Site, common: c.Common, own: true}
 	flags := byte(0)
@@ -141,7 +140,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	return e
 }
 
-// encodeBack encodes that entries of a site are queued again.
+// encodeBack encodes entries of a site that are requeued.
 func encodeBack(site frontier.Site, n siteNum, back []named) encoded {
 	b := append(make([]byte, 0, 64+8*len(back)), ofBack)
 	b = binary.AppendUvarint(b, 0) // common clocks
@@ -178,24 +177,24 @@ func (db *DB) encodeLinks(b []byte, c *frontier.Completion, draft *draft) ([]byt
 	return b, links
 }
 
-// A journaled completion, as it is read again.
+// A journaled is a decoded completion.
 type journaled struct {
 	site   frontier.Site
 	clocks frontier.Clocks
 	spent  frontier.Spent
 	given  frontier.Fate
 	common []frontier.CommonClock
-	entry  uint64 // its fingerprint; 0: none ended
-	due    int64  // where the entry was queued; 0: among the ready ones, with its rank
+	entry  uint64 // its fingerprint; 0: no entry ended
+	due    int64  // its due time in the queue; 0: it was ready, with its rank
 	rank   uint8
 	tries  int
 	byGet  bool
-	visits *frontier.Visits // of one that is to be fetched again
+	visits *frontier.Visits // of an entry that is to be fetched again
 	fate   frontier.Fate
-	back   []named // entries of site that are queued again
+	back   []named // entries of site that are requeued
 }
 
-// completion reads all but the links, in front of which it stops.
+// completion reads a completion up to its links.
 func (d *decoder) completion() (j journaled) {
 	flags := d.byte()
 	if flags&ofSite != 0 {
@@ -229,8 +228,7 @@ func (d *decoder) completion() (j journaled) {
 	return j
 }
 
-// links reads what stands behind a completion of the site, that is whole bytes
-// long.
+// links reads the links after a completion of the site, which is whole bytes long.
 func (d *decoder) links(site frontier.Site, whole int) []link {
 	raw := d.bytes(4)
 	if raw == nil {
@@ -250,14 +248,14 @@ func (d *decoder) links(site frontier.Site, whole int) []link {
 	return links
 }
 
-// A rowsBuilder makes rows of completions.
+// A rowsBuilder encodes rows of completions.
 type rowsBuilder struct {
 	size  int      // of a row, about
-	rows  [][]byte // each behind room for the checksum
-	spare [][]byte // memory for rows
+	rows  [][]byte // each after room for the checksum
+	spare [][]byte // unused memory for rows
 }
 
-// add copies a completion to the last row, or to a new one. It stands there from then on.
+// add copies a completion to the last row, or to a new one. e then refers to the copy.
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
 	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
@@ -271,11 +269,11 @@ func (b *rowsBuilder) add(e *encoded) {
 	e.raw, e.place = row[at:len(row):len(row)], place{uint32(n - 1), uint32(at - checksumSize)}
 }
 
-// maxSpareRows is how many rows are kept for later ones: what a group has where thousands
-// of pages come in each second.
+// maxSpareRows is how many rows are kept for reuse: as many as a group has at thousands of
+// pages a second.
 const maxSpareRows = 64
 
-// reuse takes the memory of rows that nobody looks at any more.
+// reuse recycles the memory of rows that are not used any more.
 func (b *rowsBuilder) reuse(rows [][]byte) {
 	for _, row := range rows {
 		if len(b.spare) < maxSpareRows && cap(row) <= 2*b.size {
@@ -284,7 +282,7 @@ func (b *rowsBuilder) reuse(rows [][]byte) {
 	}
 }
 
-// room is memory for a row that begins with so many bytes. No row outgrows its memory.
+// room returns memory for a row that begins with n bytes. No row outgrows its memory.
 func (b *rowsBuilder) room(n int) []byte {
 	most := max(b.size, checksumSize+n) + binary.MaxVarintLen32
 	if last := len(b.spare) - 1; last >= 0 && cap(b.spare[last]) >= most {
@@ -295,7 +293,7 @@ func (b *rowsBuilder) room(n int) []byte {
 	return make([]byte, checksumSize, most)
 }
 
-// decodeRow reads a row that was left in the journal.
+// decodeRow decodes a row that was left in the journal.
 func decodeRow(key, value []byte) (all []encoded, err error) {
 	raw, err := unseal(bucketJournal, key, value)
 	if err != nil {
@@ -314,7 +312,7 @@ func decodeRow(key, value []byte) (all []encoded, err error) {
 	return all, nil
 }
 
-// decodeCompletion is what encodeCompletion made, but for the numbers of entries.
+// decodeCompletion decodes the result of encodeCompletion, without the numbers of entries.
 func decodeCompletion(raw []byte) (e encoded, ok bool) {
 	d := decoder{b: raw}
 	j := d.completion()

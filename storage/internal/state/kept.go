@@ -12,19 +12,19 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Kept is an entry with what became of it: its Fate is Undecided while it is queued,
-// and Waiting while it waits for another try. That of one which is to be fetched again is
-// the last one, with an Until (frontier.Fate.Again).
+// A Kept is an entry and its fate: Undecided while it is queued, and Waiting while it waits
+// for another try. The Fate of an entry that is to be fetched again is that of its last
+// visit, with an Until (frontier.Fate.Again).
 type Kept struct {
 	frontier.Entry
 	Fate   frontier.Fate
-	Number int // in the order in which the entries of its site were found, from 1; 0 where it is not merged yet
+	Number int // in the order in which the entries of its site were found, from 1; 0 if it is not merged yet
 }
 
-// Entry is the crawl's entry for u, which may be written otherwise: the one that is kept
-// apart under that URL (frontier.Entry.Key), or else the one with the key of u, which may
-// be of another URL that is taken for u. ok is false if none was ever queued. What was
-// submitted is seen once it is committed.
+// Entry returns the crawl's entry for u: the one that is kept apart under that URL
+// (frontier.Entry.Key), or else the one with the key of u, which may be that of an
+// equivalent URL. ok is false if no such entry was ever queued. Submitted entries are seen
+// after they are committed.
 func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	apart := frontier.Entry{URL: u, Apart: true}
 	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
@@ -33,7 +33,7 @@ func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	return db.entryOf(u.Site(), u.Key())
 }
 
-// entryOf is the entry of a site that has a key.
+// entryOf returns the entry of a site with a key.
 func (db *DB) entryOf(site frontier.Site, key string) (k Kept, ok bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -66,8 +66,8 @@ func (db *DB) entryOf(site frontier.Site, key string) (k Kept, ok bool, err erro
 // keptAtOnce is how many entries are read within one transaction, and held in memory.
 const keptAtOnce = 1024
 
-// Entries are all entries of site, in the order in which they were found. While the
-// crawl runs, each is as it was at some time since the first was read.
+// Entries iterates over all entries of site, in the order in which they were found. While
+// the crawl runs, each entry is as it was at some time since the first was read.
 func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 	return func(yield func(Kept, error) bool) {
 		after := uint32(0)
@@ -89,8 +89,8 @@ func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 	}
 }
 
-// keptAfter are the next entries of a site behind the one with a number, which it
-// moves. It reports whether there may be more.
+// keptAfter returns the next entries of a site after the number after, which it advances.
+// It reports whether there may be more.
 func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -119,16 +119,15 @@ func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bo
 	return some, more, err
 }
 
-// A keptSite reads the entries of one site, with what is pending. It requires that
-// merging is held.
+// A keptSite reads the entries of one site, with what is pending. The caller holds merging.
 type keptSite struct {
 	*view
 	n       siteNum // 0 if it is not known
 	record  siteRecord
-	pending *pendingSite          // nil: nothing is
-	ends    map[uint32]pendingEnd // the last one of each number
-	unnamed map[uint64]pendingEnd // of entries that are among the links, by fingerprint
-	forward map[uint64][]place    // where entries are brought forward after their last end, by fingerprint
+	pending *pendingSite          // nil: nothing is pending
+	ends    map[uint32]pendingEnd // the last one for each number
+	unnamed map[uint64]pendingEnd // of entries that are among the pending links, by fingerprint
+	forward map[uint64][]place    // places at which entries are brought forward after their last end, by fingerprint
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
@@ -162,7 +161,7 @@ func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
 	return s, nil
 }
 
-// row is that of an entry, wherever it stands.
+// row returns the row of an entry, of any kind.
 func (s *keptSite) row(num uint32) (key, value []byte, err error) {
 	if key = endedKey(s.n, num); s.entries.Get(key) != nil {
 		return key, s.entries.Get(key), nil
@@ -182,7 +181,7 @@ func (s *keptSite) row(num uint32) (key, value []byte, err error) {
 	return nil, nil, recordError(bucketEntries, endedKey(s.n, num), errRecord)
 }
 
-// ranks are those that the entries of the queue have which need not wait.
+// ranks returns the ranks of the ready entries in the queue.
 func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
 	prefix := s.n.prefix(kindReady)
 	for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); {
@@ -195,7 +194,7 @@ func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
 	return ranks
 }
 
-// kept is the entry of a row, with what is pending of it.
+// kept returns the entry of a row, with what is pending of it.
 func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	e, err := rowEntry(s.record.Site, s.n, key, value)
 	if err != nil {
@@ -222,7 +221,7 @@ func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	return k, err
 }
 
-// bringForward gives an entry what is pending of when it is due.
+// bringForward applies pending changes of an entry's due time.
 func (s *keptSite) bringForward(k *Kept, fp uint64) error {
 	for _, at := range s.forward[fp] {
 		f, err := s.change.forwarded(at)
@@ -237,12 +236,12 @@ func (s *keptSite) bringForward(k *Kept, fp uint64) error {
 	return nil
 }
 
-// take gives an entry what is pending of it.
+// take applies the pending end of an entry.
 func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	j, err := s.change.journaled(end.place)
 	k.Fate, k.Due = j.fate, time.Time{}
 	k.Tries = max(k.Tries, j.tries)
-	if j.fate.Waits() { // as its row will say it
+	if j.fate.Waits() { // as its row will have it
 		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
 		if j.visits != nil {
 			k.Visits, k.Tries = j.visits, 0
@@ -252,7 +251,8 @@ func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	return err
 }
 
-// waits is the fate of an entry that waits: of one that is to be fetched again the last one.
+// waits returns the fate of an entry that waits: if it is to be fetched again, that of its
+// last visit.
 func waits(e *frontier.Entry) frontier.Fate {
 	fate := frontier.Fate{Code: frontier.Waiting}
 	if e.Visits != nil && e.Tries == 0 {
@@ -262,7 +262,7 @@ func waits(e *frontier.Entry) frontier.Fate {
 	return fate
 }
 
-// link is the entry of a link that is pending. It reports whether there is one.
+// link returns the entry of a pending link. It reports whether there is one.
 func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	if s.pending == nil {
 		return k, false, nil
@@ -288,7 +288,7 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	return k, true, err
 }
 
-// links are the pending links that are new, each once.
+// links returns the pending links that are new, each once.
 func (s *keptSite) links() (all []Kept, err error) {
 	if s.pending == nil {
 		return nil, nil
@@ -313,15 +313,15 @@ func (s *keptSite) links() (all []Kept, err error) {
 	return all, nil
 }
 
-// Rows go through the rows of a site by the numbers of their entries.
+// A rows iterates over the rows of a site by the numbers of their entries.
 type rows struct {
 	sources []*rowSource
-	waiting []waitingRow // the first of those that wait, by number
+	waiting []waitingRow // the first of the waiting entries, by number
 	entries *bbolt.Bucket
 	n       siteNum
 }
 
-// A rowSource has the rows of one kind, and one rank, which stand by number.
+// A rowSource iterates over the rows of one kind and one rank, which are sorted by number.
 type rowSource struct {
 	cursor     *bbolt.Cursor
 	prefix     []byte
@@ -333,8 +333,8 @@ type waitingRow struct {
 	due int64
 }
 
-// rowsAfter are the rows of the entries behind the one with a number, keptAtOnce of
-// them at least.
+// rowsAfter returns the rows of the entries with numbers greater than after, at least
+// keptAtOnce of them.
 func (s *keptSite) rowsAfter(after uint32) *rows {
 	r := &rows{entries: s.entries, n: s.n}
 	if s.n == 0 {
@@ -373,7 +373,7 @@ func (s *rowSource) move(key, value []byte) {
 	}
 }
 
-// next is the row of the entry with the next number; nil where there is none.
+// next returns the row of the entry with the next number; nil if there is none.
 func (r *rows) next() (key, value []byte, num uint32) {
 	var first *rowSource
 	for _, s := range r.sources {
@@ -395,11 +395,11 @@ func (r *rows) next() (key, value []byte, num uint32) {
 	return key, value, lastNum(key)
 }
 
-// MostAhead is how many entries are counted before one.
+// MostAhead is the largest number that Ahead returns.
 const MostAhead = 100_000
 
-// Ahead is how many entries of its site are asked for before k, which is queued and
-// need not wait; at most MostAhead. What is pending is not counted.
+// Ahead returns how many entries of its site are fetched before k, which must be queued and
+// due; at most MostAhead. What is pending is not counted.
 func (db *DB) Ahead(k Kept) (n int, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -420,7 +420,7 @@ func (db *DB) Ahead(k Kept) (n int, err error) {
 // namesAtOnce is how many names of sites are read within one transaction.
 const namesAtOnce = 256
 
-// Names are the sites that have entries, in the order of their bytes.
+// Names iterates over the sites that have entries, in byte order.
 func (db *DB) Names() iter.Seq2[frontier.Site, error] {
 	return func(yield func(frontier.Site, error) bool) {
 		var after frontier.Site
@@ -442,7 +442,7 @@ func (db *DB) Names() iter.Seq2[frontier.Site, error] {
 	}
 }
 
-// namesAfter are the next sites behind one.
+// namesAfter returns the next sites after one.
 func (db *DB) namesAfter(after frontier.Site) (some []frontier.Site, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

@@ -9,18 +9,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leftAtOnce is how many entries are read within one transaction: while one
-// lasts the file cannot use again what was freed.
+// leftAtOnce is how many entries are read within one transaction: while a transaction
+// lasts, the file cannot reuse freed pages.
 const leftAtOnce = 256
 
-// Queued are the entries of site that have not ended, those that were read, too:
-// first those that can be asked for, by rank, then those that wait. What was
-// submitted and is not merged yet is not seen.
+// Queued iterates over the entries of site that have not ended, including those handed out:
+// first those that are due, by rank, then those that wait. Entries that were submitted and
+// are not merged yet are not seen.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return rowsOf(db.file.view, site, kindReady, kindWaiting)
 }
 
-// rowsOf are the entries of a site in rows of some kinds.
+// rowsOf iterates over the entries of a site in rows of some kinds.
 func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ...byte) iter.Seq2[frontier.Entry, error] {
 	return func(yield func(frontier.Entry, error) bool) {
 		for _, kind := range kinds {
@@ -44,7 +44,7 @@ func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ..
 	}
 }
 
-// someRows are the next entries of a site behind the row after.
+// someRows returns the next entries of a site after the row after.
 func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind byte, after []byte) (some []frontier.Entry, last []byte, err error) {
 	err = view(func(tx *bbolt.Tx) error {
 		n, err := siteNumber(tx.Bucket(bucketNames), site)
@@ -73,7 +73,7 @@ func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind b
 	return some, last, err
 }
 
-// rowEntry is the entry in a row of the queue.
+// rowEntry returns the entry in a row of the queue.
 func rowEntry(site frontier.Site, n siteNum, key, value []byte) (frontier.Entry, error) {
 	raw, err := unseal(bucketEntries, key, value)
 	if err != nil {
