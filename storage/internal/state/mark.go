@@ -7,33 +7,33 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Mark says how much of a file counts, and what it is: the CRC-32C of its bytes
-// up to there. It is made as the file grows and goes on where it was, so that
-// nobody reads a file again to append to it. Against accidents it is enough.
+// A Mark is the committed length of a file and the CRC-32C of its bytes up to there. It is
+// updated as the file grows, so that a file is not read again to append to it. A CRC
+// detects accidents, not forgery.
 type Mark struct {
 	Length int64  `json:"length"`
 	Sum    uint32 `json:"crc32c,omitempty"`
-	Part   bool   `json:"part,omitempty"` // a run did not write this file: it is not about all of the crawl
-	Lost   bool   `json:"lost,omitempty"` // the file is being made again
+	Part   bool   `json:"part,omitempty"` // a run did not write this file: it does not cover the whole crawl
+	Lost   bool   `json:"lost,omitempty"` // the file is being rebuilt
 
-	// SHA256 is the state of the SHA-256 of the same bytes, with which the next run goes on
+	// SHA256 is the state of the SHA-256 of the same bytes, which the next run continues
 	// (digest.Resume); empty if it is not known.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Digest returns the SHA-256 of the bytes that m is of; nil if it is not known.
+// Digest returns the SHA-256 of the marked bytes; nil if it is not known.
 func (m Mark) Digest() []byte { return digest.Of(m.SHA256, m.Length) }
 
-// Of returns m for a file that has become what o is of.
+// Of returns m with the length and sums of o.
 func (m Mark) Of(o Mark) Mark {
 	m.Length, m.Sum, m.SHA256 = o.Length, o.Sum, o.SHA256
 	return m
 }
 
-// Marks are those of files, by their names in the directory of the crawl.
+// Marks are the marks of files, by their names in the directory of the crawl.
 type Marks map[string]Mark
 
-// Expect notes whether a run, which may be the first, writes a file.
+// Expect records whether a run, which may be the first, writes a file.
 func (m Marks) Expect(name string, written, first bool) {
 	known, ok := m[name]
 	known.Part = known.Part || !written || !ok && !first
@@ -48,10 +48,10 @@ func (m Mark) Plus(p []byte) Mark {
 	return m
 }
 
-// Same reports whether two marks are of the same bytes.
+// Same reports whether two marks have the same length and CRC-32C.
 func (m Mark) Same(o Mark) bool { return m.Length == o.Length && m.Sum == o.Sum }
 
-// IndexMarks say what index.cdxj is, and of what lines it was made.
+// IndexMarks are the marks of index.cdxj and of the lines from which it was made.
 type IndexMarks struct {
 	Part  Mark `json:"part"`
 	Index Mark `json:"index"`
@@ -65,7 +65,7 @@ func putFinished(tx *bbolt.Tx, name string, m Mark) error {
 	return putJSON(tx.Bucket(bucketFinished), []byte(name), m)
 }
 
-// getMarks reads what is kept of the outputs.
+// getMarks reads the marks of the outputs.
 func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 	growing = Marks{}
 	if raw := meta.Get(keyOutputs); raw != nil {
@@ -79,17 +79,16 @@ func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 	return growing, index, err
 }
 
-// An Outline is what the state knows of the files beside it, of a crawl that no
-// other process holds. Its user makes some of them again.
+// An Outline reads and replaces the marks in the state of a crawl that no other process
+// holds.
 type Outline struct {
 	Marks Marks      // of files that grow
 	Index IndexMarks // of the index
 	bolt  *bbolt.DB
 }
 
-// OpenOutline opens the state of the crawl in dir, all of whose pages are looked at
-// first. The error is an *InUseError, a *DamagedError, a *VersionError, or one of
-// the file system.
+// OpenOutline opens the state of the crawl in dir, and checks all its pages first. It fails
+// with an *InUseError, a *DamagedError, a *VersionError, or an error of the file system.
 func OpenOutline(dir string) (o *Outline, err error) {
 	bolt, err := openChecked(dir, false)
 	if err != nil {
@@ -111,7 +110,7 @@ func OpenOutline(dir string) (o *Outline, err error) {
 	return o, nil
 }
 
-// PutMarks notes what the files are now.
+// PutMarks stores new marks of the files.
 func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
 	return updateMarks(o.bolt, growing, index)
 }
@@ -119,8 +118,7 @@ func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
 // Close closes the state.
 func (o *Outline) Close() error { return o.bolt.Close() }
 
-// PutMarks notes what the files are, before Begin or once nothing is committed any
-// more.
+// PutMarks stores new marks of the files, before Begin or after the last commit.
 func (db *DB) PutMarks(growing Marks, index IndexMarks) error {
 	return db.file.guarded(true, func() error { return updateMarks(db.file.bolt, growing, index) })
 }
@@ -135,7 +133,7 @@ func updateMarks(bolt *bbolt.DB, growing Marks, index IndexMarks) error {
 	})
 }
 
-// All are the marks of all files, also of a state whose last run did not end by itself.
+// All returns the marks of all files, also of a state whose last run did not close it.
 func (o *Outline) All() (f Files, err error) {
 	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
 		f, err = getFiles(tx)
@@ -144,14 +142,14 @@ func (o *Outline) All() (f Files, err error) {
 	return f, damaged(o.bolt.Path(), err, nil)
 }
 
-// Put keeps a value of the crawl under key, as that of a DB does.
+// Put stores a value of the crawl under key, as DB.Put does.
 func (o *Outline) Put(key string, value any) error {
 	return o.bolt.Update(func(tx *bbolt.Tx) error {
 		return putJSON(tx.Bucket(bucketMeta), []byte(valuePrefix+key), value)
 	})
 }
 
-// Get reads what was Put, if there is anything.
+// Get reads a value that was Put, if there is one.
 func (o *Outline) Get(key string, value any) error {
 	err := o.bolt.View(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)
@@ -164,7 +162,7 @@ func (o *Outline) Get(key string, value any) error {
 	return damaged(o.bolt.Path(), err, nil)
 }
 
-// Unclean reports whether the last run did not end by itself.
+// Unclean reports whether the last run did not close the state.
 func (o *Outline) Unclean() (unclean bool, err error) {
 	err = o.bolt.View(func(tx *bbolt.Tx) error {
 		unclean = tx.Bucket(bucketMeta).Get(keyOpen) != nil

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// MendFlips turns single bits back that flipped in the state file in dir, which no process
-// holds, and says how many: in rows, whose checksum says which bit it was, in the heads of
-// the file, and in the headers of pages. The file is written in its place.
+// MendFlips corrects single flipped bits in the state file in dir, which no process holds,
+// and returns their number: in rows, whose checksum tells which bit it was, in the meta
+// pages, and in the headers of pages. It changes the file in place.
 func MendFlips(dir string) (n int, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
 	if err != nil {
@@ -36,13 +36,13 @@ type mender struct {
 	n    int
 }
 
-// heads mends the two heads by their checksums.
+// heads corrects the two meta pages by their checksums.
 func (m *mender) heads() error {
 	page := int64(os.Getpagesize())
 	for _, at := range []int64{0, page} {
 		var b [80]byte
 		if _, err := m.file.ReadAt(b[:], at); err != nil {
-			return nil // a file that was cut: nothing to mend
+			return nil // the file was truncated
 		}
 		if bit, ok := oneBit(b[16:], func() bool { return goodHead(b[16:]) }); ok {
 			m.n++
@@ -60,8 +60,8 @@ func goodHead(b []byte) bool {
 	return binary.NativeEndian.Uint32(b) == 0xED0CDAED && sum.Sum64() == binary.NativeEndian.Uint64(b[56:])
 }
 
-// oneBit turns bits of b, one at a time, until good; ok is false if it is good as it is, or no
-// bit makes it so: then b is as it was.
+// oneBit flips bits of b, one at a time, until good returns true. ok is false if good
+// returns true at once or for no bit; then b is unchanged.
 func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	if good() {
 		return 0, false
@@ -76,16 +76,16 @@ func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	return 0, false
 }
 
-// maxMended is how long a row may be in which a bit is looked for, in bytes: that takes time
-// with the square of its length.
+// maxMended is the longest row that is searched for a flipped bit, in bytes: the time grows
+// with the square of the length.
 const maxMended = 16 << 10
 
-// rows mends the pages that are in use: their numbers and kinds, the places of their rows,
-// and the rows.
+// rows corrects the pages that are in use: their numbers and kinds, the places of their
+// rows, and the rows.
 func (m *mender) rows() error {
 	h, err := newestHead(m.file)
 	if err != nil || h.pageSize == 0 {
-		return nil // who opens it says so
+		return nil // opening the file reports the error
 	}
 	seen := map[uint64]bool{}
 	type node struct {
@@ -149,8 +149,8 @@ func (m *mender) rows() error {
 	return nil
 }
 
-// element mends what says that an element of a leaf is a bucket, and the name of a bucket:
-// all buckets are in the root, and no bucket is in another one.
+// element corrects the flag that says whether an element of a leaf is a bucket, and the
+// name of a bucket: all buckets are in the root, and none is nested.
 func (m *mender) element(b []byte, e int, inBucket bool) {
 	key, _, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
 	if err != nil {
@@ -171,7 +171,7 @@ func (m *mender) element(b []byte, e int, inBucket bool) {
 	}
 }
 
-// inline mends the rows of a small bucket.
+// inline corrects the rows of a small bucket.
 func (m *mender) inline(b []byte) {
 	count := int(binary.NativeEndian.Uint16(b[10:]))
 	if pageHeader+count*pageElement > len(b) {
@@ -183,7 +183,7 @@ func (m *mender) inline(b []byte) {
 	}
 }
 
-// row mends the row of an element of a leaf.
+// row corrects the row of an element of a leaf.
 func (m *mender) row(b []byte, e int) {
 	good := func() bool {
 		key, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
@@ -191,7 +191,7 @@ func (m *mender) row(b []byte, e int) {
 	}
 	key, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
 	if err == nil && (good() || bytes.Equal(key, keyVersion) || bytes.Equal(key, keySeed) || len(key) == 32) {
-		return // a row without a checksum of ours, or one that is whole
+		return // a row without a checksum, or an undamaged one
 	}
 	if _, ok := oneBit(b[e:e+pageElement], good); ok {
 		m.n++
@@ -200,7 +200,7 @@ func (m *mender) row(b []byte, e int) {
 	if err != nil || len(key)+len(value) > maxMended {
 		return
 	}
-	// bbolt keeps a key and its value side by side.
+	// bbolt stores a key and its value next to each other.
 	if _, ok := oneBit(key, good); ok {
 		m.n++
 	} else if _, ok := oneBit(value, good); ok {

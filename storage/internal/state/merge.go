@@ -13,41 +13,41 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A change is what one commit does to the buckets, within one transaction. What
-// it changes in memory is done by acknowledge, once the transaction is over.
+// A change is what one commit does to the buckets, within one transaction. acknowledge
+// makes the changes in memory, after the transaction.
 type change struct {
 	db *DB
 	tx *bbolt.Tx
 	shelves
 	readers
 
-	row   uint64            // the last of the journal
-	rows  map[uint32][]byte // texts of the journal that were read, by the low half of their number
+	row   uint64            // number of the last row of the journal
+	rows  map[uint32][]byte // texts of rows of the journal that were read, by the low half of their number
 	arena arena
 
-	size     int64             // of the file, before
-	archived map[string]uint32 // new ones of book.archived
+	size     int64             // bytes of the file, before
+	archived map[string]uint32 // new entries of book.archived
 	merged   []mergedSite
-	ended    []uint64             // entries that are not out any more
+	ended    []uint64             // IDs of entries that are not out any more
 	records  []changedSite        // with their new records
 	touched  []frontier.SiteState // of these
-	payloads []string             // keys of those that were put
-	upTo     uint64               // all rows of the journal up to this one have had their effect
-	drained  bool                 // clocks in common have been kept
+	payloads []string             // keys of the payloads that were put
+	upTo     uint64               // all rows of the journal up to this one are merged
+	drained  bool                 // the common clocks were written
 	pass     *pass                // the pass that this commit leaves unfinished; nil: none
-	at       int                  // of its sites: the first one that is left
+	at       int                  // index in its sites of the first one that is left
 
-	payloadsMerged bool // these, and all that stood in their journal
+	payloadsMerged bool // also those in the payload journal
 }
 
-// shelves are the buckets of the file that a change writes.
+// shelves are the buckets that a change writes.
 type shelves struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
 
-// readers look for rows in these buckets. A cursor is used again and again, as to make one
-// costs more than a search; what it finds may be read until something is written.
+// readers are cursors of these buckets. They are reused, as making a cursor costs more than
+// a search; what a cursor finds is valid until something is written.
 type readers struct{ journalRows, stateRows, entryRows *bbolt.Cursor }
 
-// get is what stands under a key, nil if nothing does.
+// get returns the value of a key, nil if there is none.
 func get(rows *bbolt.Cursor, key []byte) []byte {
 	if is, value := rows.Seek(key); bytes.Equal(is, key) {
 		return value
@@ -63,7 +63,7 @@ type changedSite struct {
 type mergedSite struct {
 	*pendingSite
 	num   siteNum
-	count int // of the links, the first ones
+	count int // number of links that were merged, from the first on
 }
 
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
@@ -75,21 +75,21 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 		},
 	}
 	c.readers = readers{journalRows: c.journal.Cursor(), stateRows: c.states.Cursor(), entryRows: c.entries.Cursor()}
-	// A merge adds many rows to a leaf at once, which bbolt then cuts into
-	// leaves that are as full as this says.
+	// A merge adds many rows to a leaf at once, which bbolt then splits into leaves filled
+	// to this part.
 	c.entries.FillPercent = 0.75
 	c.states.FillPercent, c.names.FillPercent = 0.9, 0.9
 	return c
 }
 
-// What merging a site and ending an entry costs, in links.
+// The costs of merging a site and of ending an entry, in links.
 const (
 	siteCost = 4
 	endCost  = 4
 )
 
-// some are the links of s that are merged at once: all of them where one may be that
-// of an entry that ended.
+// some returns the links of s that are merged at once: all of them if one may be that of an
+// entry that ended.
 func (c *change) some(s *pendingSite) []pendingLink {
 	if c.whole(s) {
 		return s.links
@@ -102,15 +102,14 @@ func (c *change) whole(s *pendingSite) bool {
 	return len(s.links) <= c.db.limits.MaxSlice || s.unnamed > 0
 }
 
-// cost is what it takes to merge s, or the part of it that is merged at once.
+// cost returns the cost of merging s, or of the part of it that is merged at once.
 func (c *change) cost(s *pendingSite) int {
 	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
 
-// merge gives what is pending for a site its effect: all completions, and as
-// many links as fit. To do it again after a kill changes nothing: the record of
-// the site says up to which row its completions have had theirs, and a link that
-// was queued is known.
+// merge merges what is pending for a site: all completions, and as many links as fit.
+// Repeating it after a kill changes nothing: the record of the site says up to which row
+// its completions were merged, and a link that was queued is known.
 func (c *change) merge(s *pendingSite) error {
 	n, err := c.lookUp(s)
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	if s.done == 0 && len(found) == 0 {
-		// Nearly always so: what links to other sites is seldom new.
+		// The usual case: most links to other sites are known.
 		c.merged = append(c.merged, mergedSite{s, n, len(links)})
 		return nil
 	}
@@ -131,7 +130,7 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	c.merged = append(c.merged, mergedSite{s, n, len(links)})
-	// First the links: of an entry that was read elsewhere they may bring the entry.
+	// Links first: an entry that ended in another file may be among them.
 	if err := c.link(n, r, links, found); err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (c *change) merge(s *pendingSite) error {
 	return put(c.states, n.key(), r.value(c.arena.take(256)))
 }
 
-// see says what became of the sites that were changed.
+// see updates what is known of the sites that were changed.
 func (c *change) see() {
 	c.db.hands.mu.Lock()
 	defer c.db.hands.mu.Unlock()
@@ -166,10 +165,10 @@ func (c *change) see() {
 	}
 }
 
-// complete gives the completions of a site their effect.
+// complete merges the completions of a site.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	ends := s.ends
-	if s.unnamed > 0 { // their numbers may be some that this commit gives, and that nobody has if it fails
+	if s.unnamed > 0 { // their numbers may be assigned by this commit, and are unused if it fails
 		named := pendingSite{ends: slices.Clone(s.ends), unnamed: s.unnamed}
 		if err := named.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
 			return err
@@ -189,7 +188,7 @@ func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	return err
 }
 
-// take gives what became of an entry its effect.
+// take merges the end of an entry, or its change in the queue.
 func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
 	if e.what == comesForward {
 		return c.bringForward(n, r, e)
@@ -206,7 +205,7 @@ func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
 	return c.end(n, r, e.num, &j)
 }
 
-// end moves an entry out of the queue: to those that ended, or that wait.
+// end moves an entry out of the queue: to the ended ones, or to the waiting ones.
 func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	from := readyKey(n, j.rank, num)
 	if j.due != 0 {
@@ -214,8 +213,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	}
 	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
-		// What waits was put right here, after a clock that ran ahead, and not where
-		// the entry ended, or the other way round.
+		// The due time was corrected in this file, after a clock that ran ahead, but not in
+		// the one where the entry ended, or vice versa.
 		from, value = c.waiting(n, num)
 	}
 	if value == nil {
@@ -259,7 +258,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, ended))
 }
 
-// waiting is the row of an entry that waits, whenever it is due; nil if there is none.
+// waiting returns the row of a waiting entry with any due time; nil if there is none.
 func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	rows, prefix := c.entryRows, n.prefix(kindWaiting)
 	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
@@ -270,8 +269,8 @@ func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	return nil, nil
 }
 
-// unseen finds the links of a site that were never seen: their places in links,
-// in order. What it returns is valid until it is called again.
+// unseen returns the links of a site that were never seen: their indexes in links, in
+// order. The result is valid until the next call.
 func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 	if len(links) == 0 {
 		return nil, nil
@@ -294,21 +293,21 @@ func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 	return w.found, nil
 }
 
-// A workspace is memory that merging uses again and again.
+// A workspace is memory that merging reuses.
 type workspace struct {
 	order []finger
 	found []int32
 	news  []numbered
 
-	// What a commit group is made in, which takes them and gives them back.
+	// The memory of a commit group.
 	room batch
 	all  []encoded
 }
 
-// maxSpareOps bounds what is kept for the next commit group.
+// maxSpareOps limits what is kept for the next commit group.
 const maxSpareOps = 1 << 10
 
-// reuse takes the memory of a commit group that nobody looks at any more.
+// reuse recycles the memory of a commit group that is not used any more.
 func (w *workspace) reuse(g *commitGroup, rowSize int) {
 	if ops := g.taken.ops; cap(ops) <= maxSpareOps {
 		clear(ops)
@@ -329,8 +328,7 @@ type finger struct {
 	i  int32
 }
 
-// link queues the links that were found to be new, in the order in which they
-// were found.
+// link queues the links that unseen returned, in the order in which they were found.
 func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int32) error {
 	news := c.db.book.workspace.news[:0]
 	for _, k := range found {
@@ -351,7 +349,7 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	return insert(c.entries, c.entryRows, n, news, c.db.limits.MaxBlock, &c.arena)
 }
 
-// number is the number of the row of a place: the newest with its low half.
+// number returns the number of a place's row: the newest one with its low half.
 func (c *change) number(p place) uint64 {
 	n := c.row&^0xffffffff | uint64(p.row)
 	if n > c.row {
@@ -360,7 +358,7 @@ func (c *change) number(p place) uint64 {
 	return n
 }
 
-// text is the text of the journal from a place on.
+// text returns the text of the journal from a place on.
 func (c *change) text(p place) ([]byte, error) {
 	text, ok := c.rows[p.row]
 	if !ok {
@@ -376,7 +374,7 @@ func (c *change) text(p place) ([]byte, error) {
 	return text[p.at:], nil
 }
 
-// readRow is the text of a row. Each commit of a pass reads nearly all of them: they are
+// readRow returns the text of a row. Each commit of a pass reads nearly all rows: they are
 // checked once.
 func (c *change) readRow(number uint64) ([]byte, error) {
 	key, low, checked := rowKey(number), uint32(number), c.db.book.checked
@@ -401,7 +399,7 @@ func (c *change) journaled(p place) (journaled, error) {
 	return j, err
 }
 
-// entry is the encoded entry of a link.
+// entry returns the encoded entry of a link.
 func (c *change) entry(p place) ([]byte, error) {
 	raw, err := c.text(p)
 	d := decoder{b: raw}
@@ -412,7 +410,7 @@ func (c *change) entry(p place) ([]byte, error) {
 	return e, err
 }
 
-// site is the number and record of a site, new if its number is 0.
+// site returns the number and record of a site; n is 0 for a new site.
 func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
 	r := &siteRecord{Site: name}
 	if n != 0 {
@@ -439,7 +437,7 @@ func (c *change) lookUp(s *pendingSite) (siteNum, error) {
 	return siteNumber(c.names, s.name)
 }
 
-// siteNumber is 0 for a site that is not known.
+// siteNumber returns the number of a site, 0 if it is not known.
 func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
 	value := names.Get([]byte(site))
 	if value == nil {
@@ -459,8 +457,8 @@ func decodeNumber(name, value []byte) (siteNum, error) {
 	return siteNum(binary.BigEndian.Uint32(raw)), nil
 }
 
-// keepCommon writes the clocks that are common to several sites. Like those of
-// one journal, a clock never goes back.
+// keepCommon writes the clocks that several sites share. A clock never goes back, nor do
+// the clocks of one journal.
 func (c *change) keepCommon(clocks map[string]time.Time) error {
 	for name, due := range clocks {
 		is, err := commonClock(c.common, []byte(name))
@@ -477,7 +475,7 @@ func (c *change) keepCommon(clocks map[string]time.Time) error {
 	return nil
 }
 
-// commonClock is the zero time for a clock that is not known.
+// commonClock returns the zero time for an unknown clock.
 func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
 	value := common.Get(name)
 	if value == nil {
@@ -495,9 +493,9 @@ func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
 	return due, nil
 }
 
-// forget deletes the rows of the journal up to one.
+// forget deletes the rows of the journal up to upTo.
 func (c *change) forget(upTo uint64) error {
-	var keys [][]byte // a cursor does not go on behind what it deletes
+	var keys [][]byte // collected first: deleting invalidates a cursor
 	rows := c.journal.Cursor()
 	for key, _ := rows.First(); key != nil && binary.BigEndian.Uint64(key) <= upTo; key, _ = rows.Next() {
 		keys = append(keys, key)
@@ -511,12 +509,12 @@ func (c *change) forget(upTo uint64) error {
 	return nil
 }
 
-// mostPassed bounds how many entries that wait for another try are passed to find the first
-// one that is to be fetched again.
+// mostPassed limits how many entries that wait for another try are skipped to find the
+// first one that is to be fetched again.
 const mostPassed = 64
 
-// stateOf is the state of a site of which some entries are out, ready of them
-// with kindReady.
+// stateOf returns the state of a site. out tells which entries are out; ready of them have
+// kindReady.
 func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
 	st := frontier.SiteState{
 		Site: r.Site, Clocks: r.Clocks, Known: int(r.Entries), Queued: r.Queued - r.Again, Again: r.Again, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
@@ -530,8 +528,8 @@ func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(n
 	return st
 }
 
-// firstWaiting says when the first entry of a site is due that waits and is not out, and
-// where again is set, the first of these that is to be fetched again.
+// firstWaiting sets in st when the first waiting entry of a site that is not out is due,
+// and, if again is set, the first of these that is to be fetched again.
 func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32) bool, st *frontier.SiteState) {
 	prefix, passed := n.prefix(kindWaiting), 0
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && passed < mostPassed; key, value = rows.Next() {
@@ -542,7 +540,7 @@ func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32
 		if passed == 0 {
 			st.Waiting = due
 		}
-		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // who reads the row looks at the checksum
+		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // the checksum is checked when the row is read
 			st.NextAgain = due
 			return
 		}

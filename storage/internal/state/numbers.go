@@ -7,19 +7,18 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A numberCache remembers the numbers of sites that were looked for lately, for the
-// sifting of links: half of the searches there are for a site. It has one place for each
-// of many hashes, and may mistake one site for another whose hash is alike. So it
-// serves only where that loses nothing: a link that is looked for at the wrong site is not
-// found there, and is looked for again when it is merged. It is safe for concurrent use;
-// the zero value is empty.
+// A numberCache remembers the numbers of recently used sites, for the sifting of links:
+// half of its searches are for a site. It has one place for each of many hashes, and may
+// confuse sites with similar hashes. So it is used only if that does no harm: a link that
+// is looked up at the wrong site is not found there, and is looked up again when it is
+// merged. It is safe for concurrent use; the zero value is empty.
 type numberCache struct {
 	places atomic.Pointer[[numberPlaces]atomic.Uint64] // the upper half of the hash, and the number
 }
 
 const numberPlaces = 1 << 18 // 2 MiB
 
-// number is 0 for a site that is not known here.
+// number returns the number of a site, 0 if it is not in the cache.
 func (c *numberCache) number(site frontier.Site) siteNum {
 	p := c.places.Load()
 	if p == nil {
@@ -32,7 +31,7 @@ func (c *numberCache) number(site frontier.Site) siteNum {
 	return 0
 }
 
-// note remembers the number of a site.
+// note adds the number of a site.
 func (c *numberCache) note(site frontier.Site, n siteNum) {
 	p := c.places.Load()
 	if p == nil {

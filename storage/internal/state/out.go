@@ -2,21 +2,20 @@ package state
 
 import "sync"
 
-// hands know which entries were read and not given back: Read returns none of them
-// again, though the file still says that they are queued.
+// hands tracks the entries that were handed out: Read does not return them again, though
+// the file still says that they are queued.
 type hands struct {
-	mu    sync.Mutex // taken with queue.mu held, never the other way round
+	mu    sync.Mutex // taken after queue.mu, never before it
 	sites map[siteNum]*outEntries
 }
 
-// outEntries are the entries of a site that were read and of which the file still
-// says that they are queued: somebody has them in hand, or their end is not merged
-// yet. A nil one has none.
+// outEntries are the entries of a site that were read and are still queued in the file: the
+// frontier has them, or their end is not merged yet. A nil outEntries is empty.
 type outEntries struct {
-	ready map[uint32]bool // by number: whether it is with kindReady
-	hand  int             // how many are in hand, but for those that are held
-	dry   bool            // the last read brought all there was
-	upTo  []byte          // every row with kindReady is out whose key is not behind it
+	ready map[uint32]bool // by number: whether it has kindReady
+	hand  int             // how many the frontier has, without those that are held
+	dry   bool            // the last read returned all entries
+	upTo  []byte          // every row with kindReady whose key is not greater is out
 }
 
 func (o *outEntries) has(num uint32) bool {
@@ -27,7 +26,7 @@ func (o *outEntries) has(num uint32) bool {
 	return is
 }
 
-// count is how many ready ones there are that f says something of.
+// count returns how many ready entries f returns true for.
 func (o *outEntries) count(f func(num uint32) bool) (n int) {
 	if o == nil {
 		return 0
@@ -40,7 +39,7 @@ func (o *outEntries) count(f func(num uint32) bool) (n int) {
 	return n
 }
 
-// take marks an entry as out, unless it is.
+// take marks an entry as out; it reports whether it was not.
 func (h *hands) take(n siteNum, num uint32, ready bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,15 +55,15 @@ func (h *hands) take(n siteNum, num uint32, ready bool) bool {
 	return true
 }
 
-// hold reports whether an entry is out.
+// hold marks an entry as out that the frontier does not have.
 func (h *hands) hold(n siteNum, num uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sites[n].has(num)
 }
 
-// begin adds the key up to which every ready row of a site is out to key, so that a
-// read need not look at all of them again.
+// begin appends to key the key up to which every ready row of a site is out, so that a read
+// need not look at all of them again.
 func (h *hands) begin(n siteNum, key []byte) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,9 +73,8 @@ func (h *hands) begin(n siteNum, key []byte) []byte {
 	return key
 }
 
-// read notes that so many entries of a site are in hand now that were not, whether
-// there are no more of them, and up to which key every ready row is out; nil if that is
-// not known.
+// read records how many more entries of a site the frontier has, whether there are no more
+// of them, and up to which key every ready row is out; nil if that is not known.
 func (h *hands) read(n siteNum, entries int, dry bool, upTo []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,9 +87,9 @@ func (h *hands) read(n siteNum, entries int, dry bool, upTo []byte) {
 	}
 }
 
-// give notes that an entry has ended, or is held. It reports whether nobody has
-// anything of its site in hand any more, or anything to read: what is known to be found
-// there lies in the journal alone then.
+// give records that an entry has ended, or is held. It reports whether the frontier has no
+// entry of its site any more, and the file none to read: new ones may be in the journal
+// only.
 func (h *hands) give(e *encoded) (starves bool) {
 	if !e.leaves {
 		return false
@@ -106,8 +104,8 @@ func (h *hands) give(e *encoded) (starves bool) {
 	return o.hand <= 0 && o.dry
 }
 
-// merged forgets entries whose end the file knows. Sites that were changed may have
-// got rows before those that were read.
+// merged forgets entries whose end was merged. Sites that were changed may have got rows
+// before those that were read.
 func (h *hands) merged(changed []changedSite, ids []uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

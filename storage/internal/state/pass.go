@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// When the journal is merged. The more is merged at once, the more of it lies
-// on the same pages of the file; the less, the sooner new sites are known.
+// When the journal is merged: merging more at once touches fewer pages of the file; merging
+// less makes new sites known sooner.
 const (
-	someAge    = time.Second           // after this it is time to merge, if at most someMerge is pending
-	fullAge    = 30 * time.Second      // after this it is, whatever is pending
-	idle       = 20 * time.Millisecond // after this without news there is nothing better to do
+	someAge    = time.Second           // after this, merge if at most someMerge is pending
+	fullAge    = 30 * time.Second      // after this, merge in any case
+	idle       = 20 * time.Millisecond // after this without new work, merge
 	siteWeight = 2                     // memory of a pending site, in links
 )
 
-// Limits are those of how the state is written. They are in one place so that
-// tests can make them small.
+// Limits are the limits of writing the state, in one place so that tests can make them
+// small.
 type Limits struct {
-	SmallPending int // links and completions that are merged at once
-	SomeMerge    int // up to here merging is cheap enough to be done each second
-	FullMerge    int // from here on it is time
-	Slice        int // cost of what one commit merges, at least
+	SmallPending int // up to here, links and completions are merged at once
+	SomeMerge    int // up to here, merging is cheap enough for each second
+	FullMerge    int // from here on, merge
+	Slice        int // least cost that one commit merges
 	MaxSlice     int // links of one site that are merged at once
 	RowSize      int // bytes of a row of a journal, about
-	Payloads     int // that are merged at once
+	Payloads     int // how many are merged at once
 	MaxBlock     int // fingerprints in a block
-	Sift         int // bytes of the state file, from which on submits look for what is known
+	Sift         int // bytes of the state file from which on Submit looks up known links
 
-	// What may wait for a commit before Submit waits, too.
-	Queue      int // ops
-	QueueLinks int // in them
-	QueueBytes int // of completions in them
+	// How much may wait for a commit before Submit blocks.
+	Queue      int // number of operations
+	QueueLinks int // number of links in them
+	QueueBytes int // size of their completions
 }
 
 var Usual = Limits{
@@ -40,14 +40,13 @@ var Usual = Limits{
 	FullMerge:    300_000,
 	Slice:        6000,
 	MaxSlice:     8000,
-	// bbolt keeps at least two rows in a leaf and writes the last leaf again
-	// with every commit.
+	// bbolt keeps at least two rows in a leaf and rewrites the last leaf with every commit.
 	RowSize: 16 << 10,
-	// They stand in memory until then.
+	// They are in memory until then.
 	Payloads: 4096,
 	// A little less than half a page of bbolt's.
 	MaxBlock: 160,
-	// In a small file many links that are merged lie on the same page.
+	// In a small file many merged links are on the same page.
 	Sift: 512 << 20,
 
 	Queue:      512,
@@ -55,7 +54,7 @@ var Usual = Limits{
 	QueueBytes: 4 << 20,
 }
 
-// with sets the bounds that are given.
+// with returns l with the bounds that are not 0.
 func (l Limits) with(b Bounds) Limits {
 	l.Queue = cmp.Or(b.Queue, l.Queue)
 	l.QueueLinks = cmp.Or(b.Links, l.QueueLinks)
@@ -63,8 +62,8 @@ func (l Limits) with(b Bounds) Limits {
 	return l
 }
 
-// mergeSome merges the sites that somebody waits for, and a slice of the rest
-// when it is time.
+// mergeSome merges the sites that the frontier waits for, and a slice of the rest when it
+// is time.
 func (c *change) mergeSome(g *commitGroup) error {
 	p := c.db.book.pending
 	left, budget := p.todo, c.db.limits.Slice
@@ -96,7 +95,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 		}
 		return nil
 	}
-	// A pass must be faster than what comes in meanwhile.
+	// A pass must be faster than the new work.
 	for _, e := range g.all {
 		budget += (1 + len(e.links)) * 3 / 2
 	}
@@ -112,7 +111,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 			}
 		}
 		if !c.whole(s) {
-			break // the next commit goes on with it
+			break // the next commit continues with it
 		}
 	}
 	c.at = at
@@ -125,7 +124,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 	return nil
 }
 
-// drain ends a pass: what stands in the journal up to a row is merged.
+// drain ends a pass: everything in the journal up to a row is merged.
 func (c *change) drain(upTo uint64) error {
 	c.pass, c.drained = nil, true
 	if err := c.keepCommon(c.db.book.pending.common); err != nil {
@@ -134,12 +133,11 @@ func (c *change) drain(upTo uint64) error {
 	return c.forget(upTo)
 }
 
-// A pass merges everything that was pending when it began, in the order of the
-// file.
+// A pass merges everything that was pending when it began, in the order of the file.
 type pass struct {
 	sites []*pendingSite
-	at    int    // of those that are still to be merged
-	upTo  uint64 // the last row of the journal then
+	at    int    // index of the first site that is not merged
+	upTo  uint64 // the last row of the journal when it began
 }
 
 func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error) {
@@ -156,16 +154,16 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 		if err != nil {
 			return nil, err
 		}
-		if !done[s] { // else its number may be one that this commit gives
+		if !done[s] { // otherwise its number may be one that this commit assigns
 			s.num = n
 		}
 		if n == 0 {
-			n-- // behind the others
+			n-- // after the others
 		}
 		sites = append(sites, numberedSite{n, s})
 	}
 	slices.SortFunc(sites, func(a, b numberedSite) int {
-		x, y := a.s.first(), b.s.first() // new ones: in the order in which they were found
+		x, y := a.s.first(), b.s.first() // new sites in the order in which they were found
 		return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(int32(x.row-y.row), 0), cmp.Compare(x.at, y.at))
 	})
 	p := &pass{upTo: upTo, sites: make([]*pendingSite, len(sites))}

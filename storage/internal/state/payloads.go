@@ -11,13 +11,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Payload says which answer was archived first with some bytes.
+// A Payload identifies the answer that was archived first with a payload.
 type Payload struct {
 	Date time.Time
 	URL  string
 }
 
-// Payload is the first answer whose payload has the digest ("sha1:" and base 32), nil
+// Payload returns the first answer whose payload has the digest ("sha1:" and base 32), nil
 // if there is none.
 func (db *DB) Payload(digest string) (p *Payload, err error) {
 	key := payloadKey(digest)
@@ -39,7 +39,7 @@ func (db *DB) Payload(digest string) (p *Payload, err error) {
 	return p, err
 }
 
-// PutPayload notes an answer whose record was appended before.
+// PutPayload stores an answer whose record was appended before.
 func (db *DB) PutPayload(digest string, p Payload) error {
 	return db.enqueue(op{digest: digest, payload: &p})
 }
@@ -67,12 +67,12 @@ func getPayload(key, value []byte) (*Payload, error) {
 
 func (d *decoder) payload() Payload { return Payload{d.time(), d.string()} }
 
-// Payloads come in the order of time and are looked for by a digest, so that nearly each
-// of a commit is a page of the file for itself, which would be written again. They stand in
-// a journal of their own, and in memory, until there are many.
+// Payloads are added in order of time and looked up by digest, so that nearly each one of a
+// commit would rewrite another page of the file. They are kept in a journal of their own,
+// and in memory, until there are many.
 
-// A journaledPayload is a part of a row of that journal: its key behind its length, and
-// what stands in bucketPayloads behind the checksum.
+// A journaledPayload is a part of a row of that journal: its key after its length, and the
+// value for bucketPayloads without the checksum.
 type journaledPayload struct{ key, raw []byte }
 
 func appendPayload(row, key []byte, p *Payload) []byte {
@@ -80,7 +80,7 @@ func appendPayload(row, key []byte, p *Payload) []byte {
 	return appendString(appendTime(row, p.Date), p.URL)
 }
 
-// payloadsOf calls f for what is in a row of the journal.
+// payloadsOf calls f for the payloads in a row of the journal.
 func payloadsOf(key, value []byte, f func(journaledPayload, Payload)) error {
 	raw, err := unseal(bucketPayloadJournal, key, value)
 	if err != nil {
@@ -98,7 +98,7 @@ func payloadsOf(key, value []byte, f func(journaledPayload, Payload)) error {
 	return nil
 }
 
-// loadPayloads notes what the journal of payloads holds.
+// loadPayloads reads the journal of payloads.
 func (db *DB) loadPayloads(tx *bbolt.Tx) error {
 	return tx.Bucket(bucketPayloadJournal).ForEach(func(key, value []byte) error {
 		return payloadsOf(key, value, func(j journaledPayload, p Payload) {
@@ -108,8 +108,8 @@ func (db *DB) loadPayloads(tx *bbolt.Tx) error {
 	})
 }
 
-// keepPayloads writes the payloads of a group to their journal, and merges that where it is
-// long, and where nothing follows.
+// keepPayloads writes the payloads of a group to their journal, and merges the journal if
+// it is long, or if this is the last commit.
 func (c *change) keepPayloads(g *commitGroup) error {
 	if err := c.journalPayloads(g.ops); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (c *change) journalPayloads(ops []op) error {
 	end := func() error {
 		number++
 		err := put(journal, rowKey(number), row)
-		row = make([]byte, checksumSize) // the bucket has the other one until the commit
+		row = make([]byte, checksumSize) // bbolt uses the other row until the commit
 		return err
 	}
 	for _, o := range ops {
@@ -154,8 +154,8 @@ func (c *change) journalPayloads(ops []op) error {
 	return end()
 }
 
-// mergePayloads moves what is in the journal to where it is looked for. Of several answers
-// with the same payload the first is kept.
+// mergePayloads moves the payloads of the journal to bucketPayloads. Of several answers
+// with the same payload it keeps the first.
 func (c *change) mergePayloads() error {
 	all := make([]journaledPayload, 0, len(c.db.book.payloads)+len(c.payloads))
 	err := c.tx.Bucket(bucketPayloadJournal).ForEach(func(key, value []byte) error {

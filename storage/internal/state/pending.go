@@ -7,52 +7,51 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// pending is what the journal holds that is not merged yet, by site: only
-// where it stands, a few bytes for each link. Who is not the committer holds
-// DB.merging to read it.
+// pending is what the journal holds that is not merged yet, by site: only places in the
+// journal, a few bytes for each link. Goroutines other than the committer hold DB.merging
+// to read it.
 type pending struct {
 	sites  map[frontier.Site]*pendingSite
-	common map[string]time.Time // clocks that are common to several sites
+	common map[string]time.Time // clocks that several sites share
 	todo   int                  // links and completions
-	since  time.Time            // when it was empty last
+	since  time.Time            // when it was last empty
 	groups []group              // not settled, oldest first
 }
 
-// A group is the submits of one commit, which have not settled, and its last
-// row of the journal.
+// A group is the submits of one commit that have not settled, and its last row of the
+// journal.
 type group struct {
 	row     uint64
 	submits int
 }
 
-// A pendingSite is what is pending for one site, in the order in which it came.
+// A pendingSite is what is pending for one site, in order.
 type pendingSite struct {
 	name    frontier.Site
 	num     siteNum // 0 if it is not known (yet)
-	done    int     // completions
-	last    place   // of them
-	clocks  place   // the last one with the clocks of the site; zero if none has them
+	done    int     // number of completions
+	last    place   // of the last completion
+	clocks  place   // of the last one with the clocks of the site; zero if there is none
 	ends    []pendingEnd
-	unnamed int // of ends: their entries may be among links
+	unnamed int // number of ends whose entries may be among links
 	links   []pendingLink
 }
 
-// A place is where something stands in the journal: the low half of the number
-// of the row, and how many bytes from the beginning of its text.
+// A place is a position in the journal: the low half of the number of the row, and an
+// offset in its text, in bytes.
 type place struct{ row, at uint32 }
 
 func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
 
-// A pendingEnd is the end of an entry, its coming back to the queue, or that it is brought
-// forward in it.
+// A pendingEnd is the end of an entry, its return to the queue, or a new due time.
 type pendingEnd struct {
 	named
-	waited bool // it was with kindWaiting
+	waited bool // it had kindWaiting
 	what   fateOf
-	place  // of the completion; of one that is brought forward its own
+	place  // of the completion; if the entry is brought forward, of the forward
 }
 
-// A fateOf says what becomes of an entry.
+// A fateOf is a kind of pendingEnd.
 type fateOf uint8
 
 const (
@@ -72,7 +71,7 @@ func newPending() *pending {
 
 func (p *pending) empty() bool { return len(p.sites) == 0 && len(p.common) == 0 }
 
-// site is what is pending for a site; the name of a new one is copied.
+// site returns what is pending for a site; it copies the name of a new site.
 func (p *pending) site(name frontier.Site) *pendingSite {
 	s := p.sites[name]
 	if s == nil {
@@ -83,7 +82,7 @@ func (p *pending) site(name frontier.Site) *pendingSite {
 	return s
 }
 
-// add notes the completions of a commit, whose last row is row.
+// add adds the completions of a commit, whose last row is row.
 func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	if len(all) == 0 {
 		return
@@ -121,8 +120,8 @@ func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	}
 }
 
-// forward notes the entries that a completion brings forward. It is one of each site that
-// has one of them.
+// forward adds the entries that a completion brings forward. The completion counts for each
+// site that has one of them.
 func (p *pending) forward(e *encoded) {
 	at := e.place
 	var s *pendingSite
@@ -139,7 +138,7 @@ func (p *pending) forward(e *encoded) {
 	}
 }
 
-// complete notes a completion of the site.
+// complete adds a completion of the site.
 func (s *pendingSite) complete(e *encoded) {
 	at := e.place
 	s.done++
@@ -165,11 +164,11 @@ func (s *pendingSite) end(e pendingEnd) {
 	s.ends = append(s.ends, e)
 }
 
-// unnamed reports whether the entry may be one of the links that are pending. One that is
-// brought forward was merged before: otherwise nothing comes of it.
+// unnamed reports whether the entry may be one of the pending links. An entry that is
+// brought forward was merged before; otherwise the forward has no effect.
 func (e *pendingEnd) unnamed() bool { return e.num == 0 && e.what != comesForward }
 
-// resolve gives the entries that ended their numbers, where number knows them.
+// resolve sets the numbers of the entries that ended, if number finds them.
 func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err error)) error {
 	for i := range s.ends {
 		e := &s.ends[i]
@@ -188,7 +187,7 @@ func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err e
 	return nil
 }
 
-// first is where the first thing stands that is pending for s.
+// first returns the first place that is pending for s.
 func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
@@ -196,7 +195,7 @@ func (s *pendingSite) first() place {
 	return s.last
 }
 
-// had forgets the completions of a site that had their effect before.
+// had removes the completions of a site that were merged before.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	s.unnamed = 0
@@ -214,7 +213,7 @@ func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	}
 }
 
-// merged forgets what was merged.
+// merged removes what was merged.
 func (p *pending) merged(m mergedSite) {
 	s := m.pendingSite
 	s.num = m.num
@@ -225,7 +224,7 @@ func (p *pending) merged(m mergedSite) {
 	}
 }
 
-// settled takes out the groups up to a row and counts their submits.
+// settled removes the groups up to a row and returns the number of their submits.
 func (p *pending) settled(row uint64) (n int) {
 	for len(p.groups) > 0 && p.groups[0].row <= row {
 		n += p.groups[0].submits

@@ -7,11 +7,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A file of the archive has thousands of answers, and a name of forty bytes: the row
-// of an entry that ended has its number instead.
+// A file of the archive has thousands of answers and a name of forty bytes: the rows of
+// ended entries have its number instead.
 
-// appendEnded appends what stands behind an entry that ended: its fate, and where its
-// answer is archived: the number of the file, and the offset; nothing where it is not.
+// appendEnded appends the fate of an ended entry, and the place of its answer in the
+// archive, if it has one: the number of the file, and the offset.
 func (c *change) appendEnded(b []byte, f frontier.Fate) ([]byte, error) {
 	answer := f.Answer
 	f.Answer = frontier.Place{}
@@ -23,7 +23,7 @@ func (c *change) appendEnded(b []byte, f frontier.Fate) ([]byte, error) {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(n)), uint64(answer.Offset)), err
 }
 
-// ended reads what appendEnded has appended.
+// ended reads the result of appendEnded.
 func (d *decoder) ended(archives *bbolt.Bucket) (f frontier.Fate, err error) {
 	f = d.fate()
 	if d.bad || len(d.b) == 0 {
@@ -41,7 +41,7 @@ func (d *decoder) ended(archives *bbolt.Bucket) (f frontier.Fate, err error) {
 
 func archiveKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// archiveNumber is the number of a file, a new one if it has none.
+// archiveNumber returns the number of a file, a new one if it has none.
 func (c *change) archiveNumber(name string) (uint32, error) {
 	if n := c.archived[name]; n != 0 {
 		return n, nil

@@ -8,23 +8,23 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bbolt has the system read no page but the one that it looks at, and the pages of a
-// bucket lie all over the file: to go through all of them waits for the disk as often
-// as there are pages. Read in the order of the file they come many at a time.
+// bbolt maps the file with random access: the system reads only the page that is used, and
+// the pages of a bucket are all over the file. Reading a whole bucket would wait for the
+// disk once per page. In the order of the file, many pages are read at a time.
 
 const (
-	nearPages = 16 // pages between two that are wanted, which are read with them
+	nearPages = 16 // largest gap, in pages, that is read with the pages around it
 	mostRead  = 1 << 20
 )
 
-// prefetch has the system read whole buckets into its memory, for who is about to go
-// through them. What it cannot read it leaves to him: that says what is wrong.
+// prefetch makes the system read whole buckets into its memory, before the caller iterates
+// over them. It ignores errors: the caller will meet them.
 func (f *file) prefetch(tx *bbolt.Tx, buckets ...*bbolt.Bucket) {
 	size := int64(tx.DB().Info().PageSize)
 	r := pageReader{f.handle, size, uint64(tx.Size() / size)}
 	var pages []uint64
 	for _, b := range buckets {
-		if root := uint64(b.Root()); root != 0 { // else it stands within another page
+		if root := uint64(b.Root()); root != 0 { // otherwise it is within another page
 			pages = append(pages, r.leaves(root)...)
 		}
 	}
@@ -47,10 +47,10 @@ type pageReader struct {
 	pages uint64
 }
 
-// leaves are the leaves below a page, but for pages that these go on in.
+// leaves returns the leaves below a page, without their continuation pages.
 func (r *pageReader) leaves(root uint64) (all []uint64) {
 	level, met := []uint64{root}, uint64(1)
-	for r.isBranch(level[0]) { // as all of its level are
+	for r.isBranch(level[0]) { // all pages of a level are of one kind
 		var below []uint64
 		for _, n := range level {
 			below = r.below(n, below)
@@ -68,7 +68,7 @@ func (r *pageReader) isBranch(n uint64) bool {
 	return flags == branchPage
 }
 
-// head is what a page says at its beginning; 0 where it cannot be read.
+// head returns the header of a page; zeros if it cannot be read.
 func (r *pageReader) head(n uint64) (flags uint16, elements int, size int64) {
 	var h [pageHeader]byte
 	if n >= r.pages {
@@ -81,7 +81,7 @@ func (r *pageReader) head(n uint64) (flags uint16, elements int, size int64) {
 	return binary.NativeEndian.Uint16(h[8:]), int(binary.NativeEndian.Uint16(h[10:])), int64(more+1) * r.size
 }
 
-// below appends the pages that a branch leads to.
+// below appends the pages that a branch refers to.
 func (r *pageReader) below(n uint64, to []uint64) []uint64 {
 	flags, elements, size := r.head(n)
 	if flags != branchPage || int64(pageHeader+elements*pageElement) > size {
@@ -97,14 +97,14 @@ func (r *pageReader) below(n uint64, to []uint64) []uint64 {
 	return to
 }
 
-// A pageRun is pages that are read at once.
+// A pageRun is a range of pages that are read at once.
 type pageRun struct {
 	first uint64
 	count int
 }
 
-// runs are pages, which are sorted, with what lies between them where that is little.
-// None is longer than most.
+// runs groups sorted pages into ranges, with the small gaps between them. No range is
+// longer than most.
 func runs(pages []uint64, most int) (all []pageRun) {
 	for _, n := range pages {
 		if last := len(all) - 1; last >= 0 {

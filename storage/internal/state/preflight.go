@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// firstPages is how many pages a new file of bbolt's has.
+// firstPages is how many pages a new bbolt file has.
 const firstPages = 4
 
-// Unwritten reports whether the state file in dir was never written whole: a disk was
-// full, or a kill came, when the crawl was begun.
+// Unwritten reports whether the state file in dir was not written completely: when the
+// crawl was begun, the disk was full or the process was killed.
 func Unwritten(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, File))
 	return err == nil && info.Size() < int64(firstPages*os.Getpagesize())
@@ -44,7 +44,7 @@ func Empty(dir string) bool {
 	return flags == leafPage && elements == 0
 }
 
-// StartAgain empties a state file that is Unwritten, unless somebody is writing it.
+// StartAgain empties a state file that is Unwritten, unless another process is writing it.
 func StartAgain(dir string) error {
 	if !Unwritten(dir) {
 		return nil
@@ -55,15 +55,15 @@ func StartAgain(dir string) error {
 	}
 	defer f.Close()
 	if locked(f) || !Unwritten(dir) {
-		return nil // who holds it is told by who opens it
+		return nil // opening the file reports the other process
 	}
 	return f.Truncate(0)
 }
 
-// preflight finds what would end the process when bbolt reads a damaged file, and
-// what no recover can mend: a file that is shorter than it says, pages that lead
-// in a circle, a free list without an end. It does not look at the leaves of the
-// buckets: a hundred times as many. An empty or missing file is a new one.
+// preflight looks for damage that would end the process when bbolt reads the file, and that
+// recover cannot catch: a file that is shorter than it says, cycles of pages, a free list
+// without an end. It does not check the leaves of the buckets, which are a hundred times as
+// many. An empty or missing file is valid.
 func preflight(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func preflight(path string) error {
 		return err
 	}
 	if locked(f) {
-		return nil // who holds it is told by who opens it
+		return nil // opening the file reports the other process
 	}
 	h, err := newestHead(f)
 	if err != nil {
@@ -90,12 +90,12 @@ func preflight(path string) error {
 	return newTree(f, h).walk(h)
 }
 
-// A head is what a valid meta page of bbolt says.
+// A head is the contents of a valid meta page of bbolt.
 type head struct {
 	pageSize, root, freelist, pages, tx uint64
 }
 
-// newestHead is the meta page that bbolt goes by.
+// newestHead returns the meta page that bbolt uses.
 func newestHead(f *os.File) (newest head, err error) {
 	for _, at := range metaOffsets(f) {
 		var b [80]byte
@@ -122,8 +122,8 @@ func newestHead(f *os.File) (newest head, err error) {
 	return newest, nil
 }
 
-// metaOffsets are the places of the two meta pages: the second stands one page
-// in, and the size of a page is known from the first alone, if that is whole.
+// metaOffsets returns the offsets of the two meta pages: the second one is one page in, and
+// the size of a page is only known from the first, if that is valid.
 func metaOffsets(f *os.File) []int64 {
 	offsets := []int64{0}
 	for size := int64(1024); size <= 64<<10; size *= 2 {

@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ErrUnsettled says that the last process that had the state has not ended by itself, so
-// that its end has to be made up for before the rows can be changed.
+// ErrUnsettled says that the last process that had the state did not close it, so that the
+// journal must be merged before rows can be changed.
 var ErrUnsettled = errors.New("the last run did not end by itself")
 
 // Files are the marks of all files beside a state.
@@ -19,8 +19,8 @@ type Files struct {
 	Index             IndexMarks
 }
 
-// Files are those that the state knows. The error is ErrUnsettled where rows are
-// still in a journal.
+// Files returns the marks of all files. It fails with ErrUnsettled if rows are still in a
+// journal.
 func (o *Outline) Files() (f Files, err error) {
 	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
 		row, _ := tx.Bucket(bucketJournal).Cursor().First()
@@ -34,7 +34,7 @@ func (o *Outline) Files() (f Files, err error) {
 	return f, damaged(o.bolt.Path(), err, nil)
 }
 
-// Files are those that the state knows.
+// Files returns the marks of all files.
 func (r *Reader) Files() (f Files, err error) {
 	err = r.db.file.view(func(tx *bbolt.Tx) (err error) {
 		f, err = getFiles(tx)
@@ -56,22 +56,22 @@ func getFiles(tx *bbolt.Tx) (f Files, err error) {
 	})
 }
 
-// PutFiles notes what the files are now, at once.
+// PutFiles stores the marks of all files in one transaction.
 func (o *Outline) PutFiles(f Files) error {
 	return o.bolt.Update(func(tx *bbolt.Tx) error {
 		return errors.Join(keepOutputs(tx, f.Growing, f.Finished), putIndex(tx.Bucket(bucketMeta), f.Index))
 	})
 }
 
-// purgeAtOnce is how many rows are changed with one transaction. To do it again changes
+// purgeAtOnce is how many rows are changed in one transaction. Repeating it changes
 // nothing.
 const purgeAtOnce = 4096
 
-// A purgeRow is a row as it is to be; without a value it is deleted.
+// A purgeRow is a new row; without a value the row is deleted.
 type purgeRow struct{ key, value []byte }
 
-// sweep looks at all rows of a bucket, and puts what f returns. Of a row that cannot be
-// read problem is told: it stays as it is.
+// sweep calls f for all rows of a bucket, and puts its results. It calls problem for a row
+// that cannot be read, which stays unchanged.
 func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error), put func(*bbolt.Tx, *purgeRow) error) (n int, err error) {
 	var after []byte
 	for more := true; more; {
@@ -111,8 +111,8 @@ func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, k
 	return n, nil
 }
 
-// PurgePayloads forgets the answers of URLs that purged says something of: what is
-// archived later does not refer to them.
+// PurgePayloads deletes the payloads whose URL purged returns true for: later answers will
+// not refer to them.
 func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error)) (n int, err error) {
 	return o.sweep(bucketPayloads, problem, func(_ *bbolt.Tx, key, value []byte) (*purgeRow, error) {
 		p, err := getPayload(key, value)
@@ -123,9 +123,9 @@ func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error
 	}, func(tx *bbolt.Tx, row *purgeRow) error { return tx.Bucket(bucketPayloads).Delete(row.key) })
 }
 
-// PurgeEntries gives entries that have an answer another fate, which has none and puts
-// them aside, where f says so: those that ended, and those that are queued to be fetched
-// again, which end with it.
+// PurgeEntries changes the fate of entries to the result of f, if f returns true, and puts
+// them aside: entries that ended with an answer, and those that are queued to be fetched
+// again, which end. The new fate must have no answer.
 func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fate, bool), problem func(error)) (n int, err error) {
 	sites := map[siteNum]frontier.Site{}
 	return o.sweep(bucketEntries, problem, func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error) {
@@ -138,14 +138,14 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 			if err := r.decode(site.key(), tx.Bucket(bucketStates).Get(site.key())); err != nil {
 				return nil, err
 			}
-			clear(sites) // the rows of a site follow each other
+			clear(sites) // the rows of a site are consecutive
 			sites[site] = r.Site
 		}
 		e, err := rowEntry(sites[site], site, key, value)
 		if err != nil {
 			return nil, err
 		}
-		raw, _ := unseal(bucketEntries, key, value) // rowEntry has
+		raw, _ := unseal(bucketEntries, key, value) // rowEntry has checked it
 		d := decoder{b: raw}
 		d.skipEntry()
 		head := raw[:len(raw)-len(d.b)]
@@ -165,20 +165,19 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 			return nil, nil
 		}
 		row := append(make([]byte, checksumSize, checksumSize+len(head)+64), head...)
-		if e.Visits != nil { // the last of them has an answer, too
+		if e.Visits != nil { // its last visit has an answer, too
 			row, err = visited(row[:checksumSize], head, sites[site], nil)
 		}
 		return &purgeRow{slices.Clone(key), appendFate(row, &now)}, err
 	}, purgeEntry)
 }
 
-// purgeEntry puts the row of an entry that ends, or has ended, in the place of the one
-// with the key.
+// purgeEntry replaces the row with the key by that of an entry that has ended.
 func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 	entries, site, num := tx.Bucket(bucketEntries), keySite(row.key), lastNum(row.key)
 	if row.key[4] != kindEnded {
 		raw, err := unseal(bucketEntries, row.key, entries.Get(row.key))
-		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // before anything is written
+		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // read before anything is written
 		if err := errors.Join(err, entries.Delete(row.key), leaveQueue(tx, row.key, again)); err != nil {
 			return err
 		}
@@ -188,8 +187,8 @@ func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 		put(tx.Bucket(bucketAside), rowKey(entryID(site, num)), make([]byte, checksumSize)))
 }
 
-// leaveQueue brings the record of a site up to date of which the row with the key was
-// deleted, of an entry that was queued, to be fetched again or not.
+// leaveQueue updates the record of a site after the queued row with the key was deleted;
+// again says whether its entry was to be fetched again.
 func leaveQueue(tx *bbolt.Tx, key []byte, again bool) error {
 	var r siteRecord
 	site, states := keySite(key), tx.Bucket(bucketStates)

@@ -11,40 +11,40 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = errors.New("storage: closed")
 
-// An op is one thing to be committed.
+// An op is one operation to be committed.
 type op struct {
 	completion *encoded
 	snapshot   *robots.Snapshot
-	site       frontier.Site // of snapshot
-	key        string        // of value
-	value      []byte        // behind room for the checksum
-	digest     string        // of payload
+	site       frontier.Site // of the snapshot
+	key        string        // of the value
+	value      []byte        // after room for the checksum
+	digest     string        // of the payload
 	payload    *Payload
-	applied    *applied // alone
+	applied    *applied // if set, the only one
 }
 
-// A queue is what everybody puts and the committer takes, in the order in which it
-// takes effect. What is in it is not on disk.
+// A queue holds the operations that were put and that the committer has not taken, in the
+// order in which they take effect. It is not on disk.
 type queue struct {
 	limits *Limits
 	wake   chan struct{} // there is something to commit
-	hurry  chan struct{} // somebody waits for it
+	hurry  chan struct{} // a caller waits for the commit
 
-	// Held for what stands below; nothing is waited for, but for room, which lets go
-	// of it.
+	// mu guards the fields below. It is not held while waiting, except for room, which
+	// releases it.
 	mu        sync.Mutex
-	room      sync.Cond                          // ops are fewer than their bounds, or these count no more
-	ops       []op                               // none after last
-	journal   rowsBuilder                        // of those of their completions that were not applied
-	bytes     int                                // of completions in ops
-	links     int                                // in them
-	hungry    map[frontier.Site]bool             // sites with nothing left to ask for: the next commit merges them
+	room      sync.Cond                          // ops are within their bounds, or the bounds are off
+	ops       []op                               // nothing is added after last
+	journal   rowsBuilder                        // of the completions in ops, without applied ones
+	bytes     int                                // size of the completions in ops
+	links     int                                // number of links in them
+	hungry    map[frontier.Site]bool             // sites with nothing left to read: the next commit merges them
 	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
 	payloads  map[string]*Payload                // put and not merged, by key: the first of each
-	own       bool                               // something was put since Open that was not applied
-	hasty     bool                               // the bounds count no more, from Hasten on
-	last      bool                               // the last group is being committed: nothing more is taken
-	err       error                              // why nothing can be committed any more; set once
+	own       bool                               // something was put since Open that is not an applied group
+	hasty     bool                               // the bounds are off, after Hasten
+	last      bool                               // the last group is being committed: nothing more is accepted
+	err       error                              // the error that ended commits; set once
 }
 
 func (q *queue) init(l *Limits) {
@@ -55,7 +55,7 @@ func (q *queue) init(l *Limits) {
 	q.room.L = &q.mu
 }
 
-// nudge says something to the committer that it may know already.
+// nudge signals the committer, if there is no signal yet.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -63,8 +63,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// enqueue hands an op to the committer, and waits for room. Nobody who calls it
-// holds a lock.
+// enqueue adds an op to the queue, and waits for room. The caller must not hold a lock.
 func (db *DB) enqueue(o op) error {
 	q := &db.queue
 	q.mu.Lock()
@@ -100,10 +99,10 @@ func (db *DB) enqueue(o op) error {
 	return nil
 }
 
-// ErrNotAlone is returned by Apply where something else was put.
+// ErrNotAlone is returned by Apply if something else was put.
 var ErrNotAlone = errors.New("storage: a group can only be applied before anything is put")
 
-// count notes what is in an op. It requires that mu is held.
+// count adds the size of an op to the totals. The caller holds mu.
 func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
@@ -116,21 +115,20 @@ func (q *queue) count(o *op) {
 	}
 }
 
-// keepPayload notes a payload, unless there is one with its key. It requires that mu is
-// held, or that nobody else has q yet.
+// keepPayload adds a payload, unless there is one with its key. The caller holds mu, or has
+// the only reference to q.
 func (q *queue) keepPayload(key string, p *Payload) {
 	if q.payloads[key] == nil {
 		q.payloads[key] = p
 	}
 }
 
-// full reports whether the queue is at one of its bounds. It requires that mu is
-// held.
+// full reports whether the queue is at one of its bounds. The caller holds mu.
 func (q *queue) full() bool {
 	return len(q.ops) >= q.limits.Queue || q.links >= q.limits.QueueLinks || q.bytes >= q.limits.QueueBytes
 }
 
-// starve has the next commit merge what is pending for a site.
+// starve makes the next commit merge what is pending for a site.
 func (q *queue) starve(site frontier.Site) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,15 +142,15 @@ func (q *queue) starveLocked(site frontier.Site) {
 	q.hungry[site] = true
 }
 
-// A batch is what the committer takes at once. A site is hungry in the batch that has the
-// op that made it so, or behind it.
+// A batch is what the committer takes at once. A site is hungry in the batch with the op
+// that made it so, or in a later one.
 type batch struct {
 	ops    []op
-	rows   [][]byte // of those completions in ops that were not applied
+	rows   [][]byte // of the completions in ops, without applied ones
 	hungry map[frontier.Site]bool
 }
 
-// take empties the queue, which goes on in the memory of room.
+// take empties the queue, which continues with the memory of room.
 func (q *queue) take(last bool, room batch) batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -165,7 +163,7 @@ func (q *queue) take(last bool, room batch) batch {
 	return b
 }
 
-// committed forgets what can be read in the file now: what was put with ops, and payloads
+// committed removes what can be read in the file now: what was put with ops, and payloads
 // that were merged.
 func (q *queue) committed(ops []op, merged []string) {
 	q.mu.Lock()
@@ -194,9 +192,9 @@ func (q *queue) failed() error {
 	return q.err
 }
 
-// Hasten says that the run ends: from now on nobody waits for room. Who has
-// something in hand gives it and can go; the next commit, or Close, takes it. What
-// is in memory then has no bound but what those who call have in hand.
+// Hasten tells the DB that the run is ending: submitting no longer blocks, and the next
+// commit, or Close, stores what was submitted. From then on only the callers limit how much
+// is in memory.
 func (db *DB) Hasten() {
 	db.queue.mu.Lock()
 	defer db.queue.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Reader reads the state of a crawl that nobody runs, with what its journal holds,
-// and changes nothing. Several may read at once, in any process; as long as one does,
-// the crawl cannot be opened to go on. Its methods are safe for concurrent use, but for
-// Close, and return ErrClosed after it.
+// A Reader reads the state of a crawl that is not running, with what its journal holds, and
+// changes nothing. Any number of processes may read at once; while one does, the crawl
+// cannot be opened to resume. Its methods are safe for concurrent use, except Close, and
+// return ErrClosed after it.
 type Reader struct{ db *DB }
 
-// OpenReader opens the state of the crawl in dir. The error is an *InUseError where a
-// process runs the crawl, a *DamagedError, a *VersionError, or one of the file system.
+// OpenReader opens the state of the crawl in dir. It fails with an *InUseError if a process
+// runs the crawl, a *DamagedError, a *VersionError, or an error of the file system.
 func OpenReader(dir string) (*Reader, error) {
 	db := newDB(dir, Options{Limits: &Usual})
 	db.file.reads = true
@@ -41,67 +41,67 @@ func OpenReader(dir string) (*Reader, error) {
 	return &Reader{db}, nil
 }
 
-// Close lets others run the crawl.
+// Close releases the crawl: it can be resumed.
 func (r *Reader) Close() error {
 	r.db.file.closed.Store(true)
 	return r.db.file.close()
 }
 
-// Begun is what the next Open would find.
+// Begun returns what the next Open would find.
 func (r *Reader) Begun() Begun { return r.db.Begun() }
 
-// Marks are those of the files that grow, as they were when the crawl was last committed.
+// Marks returns the marks of the files that grow, as of the last commit.
 func (r *Reader) Marks() Marks { return r.db.book.marks }
 
-// Position is as that of a DB.
+// Position is like DB.Position.
 func (r *Reader) Position() uint64 { return r.db.Position() }
 
-// Sites calls f for every site that the crawl knows, until f returns an error: that is
-// returned. What is called in f must not call a method here.
+// Sites calls f for every site that the crawl knows, until f returns an error, which Sites
+// returns. f must not call a method of Reader.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.db.Sites(f) }
 
-// Common calls f for every clock that is common to several sites, as Sites does.
+// Common calls f for every clock that several sites share, as Sites does.
 func (r *Reader) Common(f func(frontier.CommonClock) error) error { return r.db.Common(f) }
 
-// State is what is known of one site: only the name of one that is not known.
+// State returns what is known of one site; for an unknown site only its name is set.
 func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.db.State(site) }
 
-// Fate is as that of a DB.
+// Fate is like DB.Fate.
 func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) { return r.db.Fate(u) }
 
-// Entry is as that of a DB.
+// Entry is like DB.Entry.
 func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.db.Entry(u) }
 
-// Entries are as those of a DB.
+// Entries is like DB.Entries.
 func (r *Reader) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.db.Entries(site) }
 
-// Names are as those of a DB.
+// Names is like DB.Names.
 func (r *Reader) Names() iter.Seq2[frontier.Site, error] { return r.db.Names() }
 
-// Ahead is as that of a DB.
+// Ahead is like DB.Ahead.
 func (r *Reader) Ahead(k Kept) (int, error) { return r.db.Ahead(k) }
 
-// Queued is as that of a DB.
+// Queued is like DB.Queued.
 func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.db.Queued(site)
 }
 
-// Get reads what was Put. It reports whether there is anything.
+// Get reads a value that was Put. It reports whether there is one.
 func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.db.Get(key, value) }
 
-// Each is as that of a DB.
+// Each is like DB.Each.
 func (r *Reader) Each(prefix string, f func(rest string) error) error { return r.db.Each(prefix, f) }
 
-// Snapshot is as that of a DB.
+// Snapshot is like DB.Snapshot.
 func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) { return r.db.Snapshot(site) }
 
-// Snapshots are as those of a DB.
+// Snapshots is like DB.Snapshots.
 func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return r.db.Snapshots(site)
 }
 
-// Snapshots are all copies of a site's robots.txt, and all tries to get one, in the
-// order of their times. What was put is seen once it is committed.
+// Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts
+// to fetch one, in order of time. A snapshot that was put is seen after it is committed.
 func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return func(yield func(*robots.Snapshot, error) bool) {
 		var after []byte
@@ -119,7 +119,8 @@ func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	}
 }
 
-// nextSnapshot is the first one of a site behind the key after; nil if there is none.
+// nextSnapshot returns the first snapshot of a site after the key after; nil if there is
+// none.
 func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snapshot, []byte, error) {
 	prefix := lastPutKey(site)
 	c := tx.Bucket(bucketSnapshots).Cursor()
@@ -129,7 +130,7 @@ func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snaps
 			key, value = c.Next()
 		}
 	}
-	if len(key) == len(prefix) && bytes.HasPrefix(key, prefix) { // it says which one was put last
+	if len(key) == len(prefix) && bytes.HasPrefix(key, prefix) { // this row names the one that was put last
 		key, value = c.Next()
 	}
 	if !bytes.HasPrefix(key, prefix) {

@@ -10,23 +10,23 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// siteRecord is what is kept of a site.
+// A siteRecord is the stored record of a site.
 type siteRecord struct {
 	Site    frontier.Site
 	Clocks  frontier.Clocks
 	Given   frontier.Fate
-	Merged  uint64 // the row up to which the journal has had its effect here
-	Entries uint32 // numbers given
+	Merged  uint64 // all rows of the journal up to this one are merged here
+	Entries uint32 // how many numbers were assigned
 	Queued  int    // entries that have not ended
 	Ready   int    // of these, with kindReady
 	Waiting int    // of these, with kindWaiting
-	Again   int    // of these, such as are to be fetched again
-	Head    uint8  // lowest rank of those with kindReady, when last merged
+	Again   int    // of these, entries that are to be fetched again
+	Head    uint8  // lowest rank of those with kindReady, at the last merge
 	Spent   frontier.Spent
 }
 
-// Its layout: site, Merged, Entries, Ready, Waiting, Again, Head, what was spent (pages,
-// bytes, time), clocks, given.
+// append appends the record: site, Merged, Entries, Ready, Waiting, Again, Head, what was
+// spent (pages, bytes, time), clocks, given.
 func (r *siteRecord) append(b []byte) []byte {
 	b = appendString(b, string(r.Site))
 	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting), uint64(r.Again), uint64(r.Head)} {
@@ -35,7 +35,7 @@ func (r *siteRecord) append(b []byte) []byte {
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
 }
 
-// value is the record behind room for the checksum, in the memory of b.
+// value returns the record after room for the checksum, in the memory of b.
 func (r *siteRecord) value(b []byte) []byte { return r.append(b[:checksumSize]) }
 
 func (r *siteRecord) decode(key, value []byte) error {
@@ -57,7 +57,7 @@ func (r *siteRecord) decode(key, value []byte) error {
 	return nil
 }
 
-// decodeOf is decode of the record of a site that is known by name.
+// decodeOf decodes the record of a site and checks its name.
 func (r *siteRecord) decodeOf(site frontier.Site, n siteNum, value []byte) error {
 	if err := r.decode(n.key(), value); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (d *decoder) spent() frontier.Spent {
 	return frontier.Spent{Pages: int(d.uvarint()), Bytes: int64(d.uvarint()), Time: time.Duration(d.uvarint())}
 }
 
-// The clocks by their place in this list, which only grows; one that is not in
-// it is a string behind the number 0.
+// clockCodes are the clocks by number; the list only grows. A clock that is not in it is
+// encoded as 0 and a string.
 var clockCodes = [...]frontier.Clock{
 	1: frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock,
 	frontier.AdaptiveClock, frontier.RetryAfterClock, frontier.BackOffClock, frontier.RobotsClock,
@@ -108,7 +108,7 @@ func (d *decoder) clock() frontier.Clock {
 	return clockCodes[code]
 }
 
-// What of the clocks is there.
+// Flags of the clocks that are set.
 const (
 	hasGap = 1 << iota
 	hasTrouble
@@ -117,8 +117,8 @@ const (
 	hasClocks
 )
 
-// The layout of clocks: flags, Due, By, Ended, TTFB, LastTTFB, Good; Gap, GapBy;
-// Strikes, Refusals, Failures; RetryAfter. Those that were never set are one zero byte.
+// appendClocks appends flags, Due, By, Ended, TTFB, LastTTFB, Good; Gap, GapBy; Strikes,
+// Refusals, Failures; RetryAfter. Clocks that were never set are one zero byte.
 func appendClocks(b []byte, c *frontier.Clocks) []byte {
 	if *c == (frontier.Clocks{}) {
 		return append(b, 0)
@@ -175,23 +175,23 @@ func (d *decoder) clocks() (c frontier.Clocks) {
 	return c
 }
 
-// What of a fate is there.
+// Flags of the parts of a fate.
 const (
 	hasStatus = 1 << iota
 	hasDetail
-	hasSHA1   // the digest is one that is written short
+	hasSHA1   // the digest is in short form
 	hasDigest // the digest is a string
 	hasRules
 	hasUntil
 	hasTime
-	hasAnswer // in the journal: elsewhere places.go says it
+	hasAnswer // in the journal; for other rows see places.go
 )
 
 const sha1Prefix = "sha1:"
 
-// The layout of a fate: code; unless that is 0, flags, and then what is there:
-// Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, the answer's
-// file and offset.
+// appendFate appends a fate: code; unless that is 0, flags, and the parts that are set:
+// Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, the answer's file and
+// offset.
 func appendFate(b []byte, f *frontier.Fate) []byte {
 	b = append(b, byte(f.Code))
 	if f.Code == frontier.Undecided {
@@ -237,7 +237,7 @@ func appendFate(b []byte, f *frontier.Fate) []byte {
 	return b
 }
 
-// appendSHA1 appends the 20 bytes of a digest as crawls write it.
+// appendSHA1 appends the 20 bytes of a digest in the form that crawls use.
 func appendSHA1(b []byte, digest string) ([]byte, error) {
 	text, ok := strings.CutPrefix(digest, sha1Prefix)
 	if !ok || len(text) != 32 {
@@ -285,7 +285,7 @@ func (d *decoder) fate() (f frontier.Fate) {
 	return f
 }
 
-// What of an entry is there.
+// Flags of the parts of an entry.
 const (
 	hasVia  = 1 << iota // a URL of another site
 	hasNear             // a URL of the same site
@@ -297,11 +297,11 @@ const (
 	hasVisits
 )
 
-// The layout of an entry, of which its key says the site and the number: Tries,
-// Depth, Rank (1), flags, Hops, target; then what is there: the URL it was found on (of
-// the same site: how much of its target is as in the entry's own, and the
-// rest), the tag, the target of the URL that it is taken for (so, too); of one that is
-// fetched again its visits, and the fate of the last one.
+// appendEntry appends an entry, whose site and number are in its key: Tries, Depth, Rank
+// (1), flags, Hops, target; then the parts that are set: the URL it was found on (of the
+// same site: the length of the prefix that its target shares with the entry's, and the
+// rest), the tag, the target of the equivalent URL whose key it has (in the same form); if
+// it is fetched again its visits, and the fate of the last one.
 func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	b = binary.AppendUvarint(b, uint64(tries))
 	b = append(binary.AppendUvarint(b, uint64(e.Depth)), e.Rank)
@@ -343,7 +343,8 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	return b
 }
 
-// appendNear appends a target: how much of it is as in another one, and the rest.
+// appendNear appends a target: the length of the prefix that it shares with near, and the
+// rest.
 func appendNear(b []byte, target, near string) []byte {
 	same := 0
 	for same < len(near) && same < len(target) && near[same] == target[same] {
@@ -352,8 +353,7 @@ func appendNear(b []byte, target, near string) []byte {
 	return appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
 }
 
-// near reads what appendNear has written: the beginning of target that is as in it, and
-// the rest.
+// near reads the result of appendNear: the shared prefix of target, and the rest.
 func (d *decoder) near(target []byte) (same, rest []byte) {
 	n := d.uvarint()
 	rest = d.lengthed()
@@ -364,8 +364,8 @@ func (d *decoder) near(target []byte) (same, rest []byte) {
 	return target[:n], rest
 }
 
-// entry reads the entry of a site, all but its number. Its hops and where it was found
-// are one string.
+// entry reads the entry of a site, without its number. Its hops and where it was found
+// share one string.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
 	flags := d.byte()
@@ -409,7 +409,7 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	return e, err
 }
 
-// skipEntry leaves what stands behind an entry.
+// skipEntry skips an encoded entry.
 func (d *decoder) skipEntry() {
 	d.uvarint()
 	d.uvarint()
@@ -437,7 +437,7 @@ func (d *decoder) skipEntry() {
 	}
 }
 
-// The layout of visits: First, Seen, Changes, the file and the offset of Body.
+// appendVisits appends First, Seen, Changes, the file and the offset of Body.
 func appendVisits(b []byte, v *frontier.Visits) []byte {
 	b = binary.AppendUvarint(appendTime(b, v.First), uint64(v.Seen))
 	b = appendString(binary.AppendUvarint(b, uint64(v.Changes)), v.Body.File)
@@ -450,7 +450,7 @@ func (d *decoder) visits() *frontier.Visits {
 	return v
 }
 
-// visited is an encoded entry with other visits, and no tries.
+// visited returns an encoded entry with other visits, and no tries.
 func visited(b, raw []byte, site frontier.Site, v *frontier.Visits) ([]byte, error) {
 	d := decoder{b: raw}
 	e, err := d.entry(site)
@@ -458,7 +458,7 @@ func visited(b, raw []byte, site frontier.Site, v *frontier.Visits) ([]byte, err
 	return appendEntry(b, &e, 0), err
 }
 
-// entryRank is the rank of an encoded entry.
+// entryRank returns the rank of an encoded entry.
 func entryRank(raw []byte) uint8 {
 	d := decoder{b: raw}
 	d.uvarint()
@@ -466,7 +466,7 @@ func entryRank(raw []byte) uint8 {
 	return d.byte()
 }
 
-// waitsAgain reports whether an encoded entry that waits is to be fetched again
+// waitsAgain reports whether an encoded waiting entry is to be fetched again
 // (frontier.Entry.Again).
 func waitsAgain(raw []byte) bool {
 	d := decoder{b: raw}
@@ -482,8 +482,8 @@ func wasVisited(raw []byte) bool {
 	return d.byte()&hasVisits != 0
 }
 
-// retried is an encoded entry with another number of tries, that may have been refused
-// with HEAD meanwhile.
+// retried returns an encoded entry with another number of tries; byGet says that HEAD was
+// refused meanwhile.
 func retried(b, raw []byte, tries int, byGet bool) []byte {
 	d := decoder{b: raw}
 	d.uvarint()

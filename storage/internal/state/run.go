@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
-// RunFile is the name of the file that says who holds a crawl.
+// RunFile is the name of the file that says which process holds a crawl.
 const RunFile = "run.json"
 
 // A Run says which process holds a crawl.
@@ -20,11 +20,11 @@ type Run struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 	Control string    `json:"control,omitempty"` // where it listens, if that is not in the directory of the crawl
-	Full    bool      `json:"full,omitempty"`    // it has ended, as there was no more room on the disk: see DiskFull
+	Full    bool      `json:"full,omitempty"`    // it has ended because the disk was full: see DiskFull
 }
 
-// ReadRun says which process holds the crawl in dir, or held it when it was
-// killed. The error is fs.ErrNotExist where none does.
+// ReadRun returns the process that holds the crawl in dir, or that held it when it was
+// killed. The error is fs.ErrNotExist if there is none.
 func ReadRun(dir string) (*Run, error) {
 	f, err := disk.OpenRegular(filepath.Join(dir, RunFile))
 	if err != nil {

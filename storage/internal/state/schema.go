@@ -21,15 +21,15 @@ const (
 // The buckets. Numbers in keys are big-endian, so that bytewise order is
 // numeric order. A site is named by a number given when it is first seen, an
 // entry by a number within its site; both start from 1. All values but those of
-// "version" and "seed" stand behind a checksum of key and value (codec.go);
+// "version" and "seed" begin with a checksum of key and value (codec.go);
 // those marked * are JSON, the others are laid out in records.go and journal.go.
 var (
 	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
 	// "commit" -> number of the last commit (8), of the last row that was ever in
-	// the journal (8), and when that was, by the clock of then (8); "outputs" -> *
+	// the journal (8), and its time, by the clock at that time (8); "outputs" -> *
 	// mark by name of each file that grows; "index" -> * marks of index.cdxj, and of
 	// index.part when it was made; "open" -> * true, while a process holds the crawl,
-	// or was killed; "position" -> that of the last group in the log that others have
+	// or was killed; "position" -> position of the last group in Options.Log
 	// (8), if there is one; "restart" -> * time of the last open after an unclean end;
 	// "put " and a key -> *, by Put
 	bucketMeta = []byte("meta")
@@ -43,35 +43,34 @@ var (
 	// site number (4) -> siteRecord
 	bucketStates = []byte("states")
 
-	// All of a site lies together, so that a small one is a leaf:
+	// The rows of a site are next to each other, so that a small one is a leaf:
 	// site number (4), one of
 	//   kindSeen, first fingerprint (8) -> block of fingerprints (blocks.go)
 	//   kindReady, rank (1), entry number (4) -> entry
 	//   kindWaiting, due in Unix milliseconds (8), entry number (4) -> entry
-	//   kindEnded, entry number (4) -> entry, fate, where its answer is archived
-	//   (places.go)
+	//   kindEnded, entry number (4) -> entry, fate, place of its answer (places.go)
 	bucketEntries = []byte("entries")
 
-	// entry ID (8) -> nothing: entries that were put aside (frontier.Code.Aside), which come
-	// back when the scope is wider
+	// entry ID (8) -> nothing: entries that were put aside (frontier.Code.Aside), which are
+	// requeued when the scope is wider
 	bucketAside = []byte("aside")
 
-	// name of a clock that is common to several sites -> due
+	// name of a clock that several sites share -> due
 	bucketCommon = []byte("common")
 
 	// site, or URL of a license document, 0, time of the attempt in Unix nanoseconds (8)
-	// -> * snapshotRecord; the same, 0 -> time of the last one put (8), where that is not
+	// -> * snapshotRecord; the same, 0 -> time of the last one put (8), if that is not
 	// the latest
 	bucketSnapshots = []byte("snapshots")
-	// number of a WARC file that answers of ended entries are in (4) -> its name
+	// number of a WARC file with answers of ended entries (4) -> its name
 	bucketArchives = []byte("archives")
 	// path of a WARC file that does not grow any more -> * mark
 	bucketFinished = []byte("finished")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
 	bucketPayloads = []byte("payloads")
-	// row number (8) -> payloads as they came, until they are merged into the bucket above
+	// row number (8) -> payloads, until they are merged into the bucket above
 	bucketPayloadJournal = []byte("payload journal")
-	// SHA-256 of a robots.txt or license (32) -> its bytes, gzip, without a checksum of ours
+	// SHA-256 of a robots.txt or license (32) -> its bytes, gzip, without a checksum
 	bucketBodies = []byte("bodies")
 )
 
@@ -103,13 +102,13 @@ type siteNum uint32
 
 func (n siteNum) key() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// prefix is the beginning of the keys of a kind.
+// prefix returns the beginning of the keys of a kind.
 func (n siteNum) prefix(kind byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 24), uint32(n)), kind)
 }
 
-// Two entries of one site are one if their fingerprints are equal: with a million
-// URLs on a site the chance that any two are is 3e-8.
+// seenKey identifies entries by fingerprint: with a million URLs on a site, the
+// probability that any two have the same one is 3e-8.
 func seenKey(n siteNum, fp uint64) []byte {
 	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
 }
@@ -146,15 +145,15 @@ func snapshotKey(site frontier.Site, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(lastPutKey(site), uint64(t.UnixNano()))
 }
 
-// lastPutKey is what all keys of a site's snapshots begin with.
+// lastPutKey returns the prefix of all keys of a site's snapshots.
 func lastPutKey(site frontier.Site) []byte { return append([]byte(site), 0) }
 
-// fingerprint is of the key of an entry (frontier.Entry.Key).
+// fingerprint returns the fingerprint of an entry's key (frontier.Entry.Key).
 func fingerprint(key string, seed uint64) uint64 {
 	return max(1, xxh3.HashStringSeed(key, seed)) // 0 is no fingerprint
 }
 
-// encode is JSON behind room for the checksum.
+// encode returns JSON after room for the checksum.
 func encode(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

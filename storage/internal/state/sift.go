@@ -8,18 +8,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// mayBeNew are the links of a completion that may be new: those that neither the
-// cache nor the state file knows. Nine of ten are known. This runs on the goroutine
-// that submits, many of them at once; what is found out here need not be journaled
-// and merged by the committer, of which there is one. They stay until the draft is used
-// again.
+// mayBeNew returns the links of a completion that may be new: those that neither the cache
+// nor the state file knows. Nine of ten are known. It runs on the submitter's goroutine,
+// many in parallel; known links need not be journaled and merged by the committer, which is
+// only one. The result is valid until the draft is reused.
 func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 	all := draft.news[:0]
 	for i := range c.Links {
 		all = append(all, finger{fingerprint(c.Links[i].Key(), db.seed), int32(i)})
 	}
 	draft.news = all
-	// A loop of its own: the processor has several of them brought from memory at once.
+	// A separate loop lets the processor load several cache lines at once.
 	news := all[:0]
 	for _, f := range all {
 		if !db.cache.known(f.fp) {
@@ -36,12 +35,12 @@ func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 		return err
 	})
 	if err != nil {
-		return news // what is wrong is found where it matters
+		return news // the commit meets the error, too
 	}
 	return left
 }
 
-// sift leaves the links that the state file does not know. It uses news.
+// sift returns the links that the state file does not know. It changes news.
 func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finger, error) {
 	rows := tx.Bucket(bucketEntries).Cursor()
 	site := func(f finger) frontier.Site { return c.Links[f.i].URL.Site() }
@@ -78,7 +77,7 @@ func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finge
 	return left, nil
 }
 
-// probablyNumber is the number of a site; seldom that of another one.
+// probablyNumber returns the number of a site; rarely that of another one: see numberCache.
 func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err error) {
 	if n = db.numbers.number(site); n == 0 {
 		if n, err = siteNumber(tx.Bucket(bucketNames), site); n != 0 {
@@ -88,8 +87,8 @@ func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err e
 	return n, err
 }
 
-// noteSeen remembers the links that were found; left are those that were not, in
-// the same order, and are completed.
+// noteSeen adds the links that were found to the cache; left are those that were not, in
+// the same order. It sets their fingerprints.
 func (db *DB) noteSeen(all, left []finger) {
 	k := 0
 	for _, f := range all {

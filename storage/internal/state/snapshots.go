@@ -15,19 +15,19 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// maxRulesBody is the longest robots.txt that is read again, in bytes: many times
-// what a crawl takes of one, for what damage may have made of it.
+// maxRulesBody is the longest robots.txt that is read back, in bytes: many times the limit
+// for fetching one, in case of damage.
 const maxRulesBody = 16 << 20
 
-// snapshotRecord is a snapshot whose body stands elsewhere, once for all
-// snapshots with the same, and whose copy is another snapshot of the site.
+// A snapshotRecord is a snapshot without its body, which is stored once for all snapshots
+// with the same body, and without its copy, which is another snapshot of the site.
 type snapshotRecord struct {
 	Snapshot robots.Snapshot
 	Body     []byte    `json:",omitempty"` // key in bucketBodies
 	Copy     time.Time `json:",omitzero"`  // when Snapshot.Copy was fetched
 }
 
-// Snapshot implements fetch.Snapshots: it returns the last one put.
+// Snapshot implements fetch.Snapshots. It returns the last snapshot that was put.
 func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	db.queue.mu.Lock()
 	s := db.queue.snapshots[site]
@@ -55,7 +55,7 @@ func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return s, err
 }
 
-// newestSnapshot is the key of the snapshot with the latest time; nil if there is
+// newestSnapshot returns the key of the snapshot with the latest time; nil if there is
 // none.
 func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
 	last := c.Prev
@@ -76,7 +76,7 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 	return db.enqueue(op{snapshot: s, site: site})
 }
 
-// License implements fetch.Snapshots: it returns the last one put.
+// License implements fetch.Snapshots. It returns the last snapshot that was put.
 func (db *DB) License(u frontier.URL) (*robots.Snapshot, error) { return db.Snapshot(licenseAt(u)) }
 
 // PutLicense implements fetch.Snapshots. All snapshots of a crawl are kept.
@@ -87,8 +87,8 @@ func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	return db.enqueue(op{snapshot: s, site: licenseAt(u)})
 }
 
-// licenseAt is what a license document stands under where a robots.txt stands under its
-// site: its URL, which no site is, since it has a path.
+// licenseAt returns the key of a license document, which is used instead of a site: its URL,
+// which differs from any site by its path.
 func licenseAt(u frontier.URL) frontier.Site { return frontier.Site(u.Key()) }
 
 func isLicense(of frontier.Site) bool {
@@ -96,7 +96,7 @@ func isLicense(of frontier.Site) bool {
 	return strings.Contains(path, "/")
 }
 
-// copyOf names what a snapshot is of.
+// copyOf returns the name of a snapshot's document.
 func copyOf(of frontier.Site) string {
 	if isLicense(of) {
 		return "license " + string(of)
@@ -104,8 +104,8 @@ func copyOf(of frontier.Site) string {
 	return "robots.txt of " + string(of)
 }
 
-// putSnapshot adds the last snapshot of a site. Where a clock once ran ahead it is
-// not the one with the latest time.
+// putSnapshot adds the last snapshot of a site. If a clock once ran ahead, its time is not
+// the latest.
 func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	if err := addSnapshot(tx, site, s); err != nil {
 		return err
@@ -153,7 +153,7 @@ func addSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	return put(snapshots, snapshotKey(site, s.Fetched), raw)
 }
 
-// gunzips are readers, which are large to make.
+// gunzips are unused readers, which are large.
 var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {

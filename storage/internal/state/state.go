@@ -22,94 +22,93 @@ const File = "state.db"
 
 // Options of a DB. The zero value is what most callers want.
 type Options struct {
-	Gather time.Duration // how long a group waits for more; 0: 20 ms, negative: not at all
-	Bounds Bounds        // what may wait for a commit
+	Gather time.Duration // how long a group waits for more work; 0: 20 ms, negative: not at all
+	Bounds Bounds        // how much may wait for a commit
 
-	// SyncDelay is added to each sync of the state file, for measuring what a
-	// slower disk would do.
+	// SyncDelay is added to each sync of the state file, to measure the effect of a slower
+	// disk.
 	SyncDelay time.Duration
 
 	Disk disk.Disk
-	Seed uint64 // of the fingerprints of a new crawl; 0: a random one
-	Log  Log    // is told of each group before it is committed; nil: nobody is
+	Seed uint64 // of the fingerprints of a new crawl; 0: random
+	Log  Log    // called with each group before it is committed; nil: no log
 
-	// New is called when Open finds a state without buckets, and may refuse it.
+	// New is called if Open finds a state without buckets; its error makes Open fail.
 	New func() error
 
 	Limits *Limits           // nil: Usual; for tests
-	Fault  func(error) error // what becomes of the error of a commit, in tests; nil: nothing
+	Fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// Bounds say how much may wait for a commit before whoever submits more waits,
-// too. 0 stands for a bound that costs no speed; with smaller ones a crawl takes
-// less memory, and longer.
+// Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
+// 0 means a default that costs no speed; with smaller bounds a crawl takes less memory, and
+// longer.
 type Bounds struct {
-	Queue int // things that were put
-	Links int // in them
-	Bytes int // of completions in them
+	Queue int // number of operations
+	Links int // number of links in them
+	Bytes int // size of their completions
 }
 
-// Outputs are the files that are committed together with the state. The committer
-// alone calls them, and then Close.
+// Outputs are the files that are committed together with the state. Only the committer
+// calls Flush and Finish; Close comes after them.
 type Outputs interface {
-	// Flush brings all files to disk as they are at one moment.
+	// Flush writes and syncs all files as of one moment.
 	Flush() (Moment, error)
 
-	// Finish is told of the files that were Full and whose marks are committed.
+	// Finish is called with files that were Full and whose marks are committed.
 	Finish(names []string) error
 
-	// Close ends the files, once nothing is committed any more, and says what is to
-	// be kept of them.
+	// Close finishes the files, after the last commit, and returns what the state keeps of
+	// them.
 	Close(End) (Last, error)
 }
 
-// A Moment is what the outputs are on disk at one moment.
+// A Moment is the contents of the outputs on disk at one moment.
 type Moment struct {
 	Marks Marks    // of the files that are written
 	Full  []string // those of them that do not grow any more
 }
 
-// End is how the commits of a run have ended.
+// End says how the commits of a run have ended.
 type End struct {
 	Committed Marks
-	Unknown   bool // the last commit failed, and may be on disk all the same: nothing is to be cut
-	Failed    bool // nothing that Close returns is kept
+	Unknown   bool // the last commit failed, and may be on disk all the same: do not truncate
+	Failed    bool // the result of Close is not stored
 }
 
-// Last is what is kept of the outputs of a run that has ended.
+// Last is what the state keeps of the outputs after a run.
 type Last struct {
 	Growing, Finished Marks
 	Index             IndexMarks
 }
 
-// Begun is what Open has found.
+// Begun is what Open found.
 type Begun struct {
-	First     bool       // the state was made
-	Unclean   bool       // the last process that held the crawl did not end by itself
-	Restarted time.Time  // when the crawl was last opened after such an end; zero if it never was
-	Committed time.Time  // the last commit, by the clock of then: that ran ahead, if it is later than now
-	Index     IndexMarks // of the index as it was made last
+	First     bool       // the state was created
+	Unclean   bool       // the last process that held the crawl did not close it
+	Restarted time.Time  // when the crawl was last opened after an unclean end; zero if it never was
+	Committed time.Time  // time of the last commit, by the clock at that time; if it is later than now, that clock was wrong
+	Index     IndexMarks // of the last index
 }
 
-// A DB is the state of one crawl, held by this process. Its methods are safe for
-// concurrent use, but for Begin and Close. It implements frontier.Backlog and
-// fetch.Snapshots.
+// A DB is the state of one crawl, held by this process. Its methods are safe for concurrent
+// use, except Begin and Close. It implements frontier.Backlog and fetch.Snapshots.
 //
-// Its locks are taken in this order, any of them left out:
+// Locks are taken in this order; any of them may be skipped:
 //
-//	merging   held by the committer while it changes its book, and by those who
-//	          read that
-//	reading   held by those who read the queue, and to let ended entries in again
+//	merging   held by the committer while it changes its book, and by other
+//	          goroutines to read it
+//	reading   held to read the queue, and to let ended entries in again
 //	file.mu   held to use bbolt, and to replace it
 //	          (bbolt's own locks)
 //	queue.mu  held to change what was put and not committed
-//	hands.mu  held to change what is in somebody's hand
+//	hands.mu  held to change which entries are handed out
 //
-// Who waits for room, in enqueue, holds none of them: the committer takes them all
-// to make room. Every wait for room ends with Hasten or Close; what else is waited
-// for is one commit.
+// A goroutine that waits for room, in enqueue, holds none of them: the committer takes them
+// all to make room. Every wait for room ends with Hasten or Close; all other waits are for
+// one commit.
 type DB struct {
-	// Set by Open, never changed.
+	// Set by Open, then constant.
 	opts   Options
 	limits Limits
 	seed   uint64 // of the fingerprints
@@ -121,7 +120,7 @@ type DB struct {
 	growths frontier.Growths
 	outputs Outputs // set by Begin
 	closing chan struct{}
-	ended   chan struct{} // closed by the committer when it ends: what is its own may then be read
+	ended   chan struct{} // closed by the committer when it ends: its book may then be read
 
 	merging sync.Mutex
 	reading sync.RWMutex
@@ -130,9 +129,10 @@ type DB struct {
 	book    book
 }
 
-// Open opens the state of the crawl in dir. Nothing is written to it before Begin, which
-// makes the buckets of a new one; only the file is made where there is none. The error is an *InUseError, a *DamagedError, a
-// *VersionError, that of Options.New, or one of the file system.
+// Open opens the state of the crawl in dir. It creates the file if there is none, but
+// writes nothing to it before Begin, which creates the buckets of a new state. It fails
+// with an *InUseError, a *DamagedError, a *VersionError, the error of Options.New, or an
+// error of the file system.
 func Open(dir string, opts Options) (*DB, error) {
 	if opts.Gather == 0 {
 		opts.Gather = 20 * time.Millisecond
@@ -171,7 +171,7 @@ func (db *DB) open() error {
 	return db.file.bolt.View(db.read)
 }
 
-// read reads what is in the file, and changes nothing.
+// read loads the file, and changes nothing.
 func (db *DB) read(tx *bbolt.Tx) error {
 	if key, _ := tx.Cursor().First(); key == nil {
 		return db.first()
@@ -185,7 +185,7 @@ func (db *DB) read(tx *bbolt.Tx) error {
 	return db.replay(tx)
 }
 
-// first prepares for a state that Begin makes.
+// first prepares for a state that Begin creates.
 func (db *DB) first() error {
 	if db.opts.New != nil {
 		if err := db.opts.New(); err != nil {
@@ -200,7 +200,7 @@ func (db *DB) first() error {
 	return nil
 }
 
-// create makes the buckets of a new state.
+// create creates the buckets of a new state.
 func (db *DB) create(tx *bbolt.Tx) error {
 	for _, name := range buckets {
 		if _, err := tx.CreateBucket(name); err != nil {
@@ -214,7 +214,7 @@ func (db *DB) create(tx *bbolt.Tx) error {
 		putCommit(meta, lastCommit{at: db.begun.Committed}))
 }
 
-// load reads what is kept of the crawl as a whole.
+// load reads what the state stores of the crawl as a whole.
 func (db *DB) load(tx *bbolt.Tx) (err error) {
 	if db.seed, err = checkBuckets(tx, db.file.path()); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (db *DB) load(tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// replay notes what the journal holds.
+// replay reads the journal.
 func (db *DB) replay(tx *bbolt.Tx) error {
 	p := db.book.pending
 	var err error
@@ -259,7 +259,7 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	if err := db.loadPayloads(tx); err != nil {
 		return err
 	}
-	p.groups = nil // nobody waits for them any more
+	p.groups = nil // no caller waits for them any more
 	v := db.newView(tx)
 	for _, s := range p.sites {
 		n, r, err := v.site(s.name)
@@ -274,8 +274,8 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	return nil
 }
 
-// withhold keeps Read from returning entries that have ended, though nobody read them
-// here. One whose link is not merged cannot be read.
+// withhold keeps Read from returning entries that have ended before they were read here. An
+// entry whose link is not merged cannot be read.
 func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 	if n == 0 || s.unnamed == 0 {
 		return nil
@@ -292,21 +292,20 @@ func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 	return nil
 }
 
-// Begun is what Open has found.
+// Begun returns what Open found.
 func (db *DB) Begun() Begun { return db.begun }
 
-// Marks are those of the outputs as they were flushed last. It is for those who know
-// that nothing is committed meanwhile: before Begin, after Close, and in Outputs.
+// Marks returns the marks of the outputs at their last flush. It must not be called while
+// commits are possible: only before Begin, after Close, and in Outputs.
 func (db *DB) Marks() Marks { return maps.Clone(db.book.marks) }
 
-// Begin says that this process has the crawl, whose outputs are what growing and
-// finished say: from here on a kill or a power cut is seen as one, and takes no file
-// away. Then it begins to commit.
+// Begin records that this process holds the crawl, with the marks of its outputs: from here
+// on a kill or a power cut is detected as an unclean end. Then it starts the committer.
 func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	db.outputs = outputs
 	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)
 	err := db.file.guarded(true, func() error {
-		// The state says it last, so that where it does run.json is there.
+		// run.json first: if the state says that the crawl is open, run.json exists.
 		run := Run{PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Millisecond)}
 		if err := errors.Join(writeRun(db.file.dir, run, db.opts.Disk), db.opts.Disk.SyncDir(db.file.dir)); err != nil {
 			return err
@@ -327,8 +326,8 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	return nil
 }
 
-// hold writes that a process holds the crawl, whose buckets it makes if there are none: a
-// kill leaves a crawl that has begun, or none.
+// hold records that a process holds the crawl, and creates the buckets if there are none:
+// after a kill the crawl has begun, or there is none.
 func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if db.begun.First {
 		if err := db.create(tx); err != nil {
@@ -339,7 +338,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
 		return err
 	}
-	if db.begun.Unclean { // kept beyond this run, which may end before its first request
+	if db.begun.Unclean { // stored, as this run may end before its first request
 		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
 			return err
 		}
@@ -347,7 +346,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	return errors.Join(keepOutputs(tx, growing, finished), putJSON(meta, keyOpen, true))
 }
 
-// keepOutputs writes what is known of the outputs.
+// keepOutputs writes the marks of the outputs.
 func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
 	for name, m := range finished {
 		if err := putFinished(tx, name, m); err != nil {
@@ -357,11 +356,11 @@ func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
 	return putMarks(tx.Bucket(bucketMeta), growing)
 }
 
-// Abandon closes the file of a DB that did not Begin.
+// Abandon closes the file of a DB for which Begin was not called.
 func (db *DB) Abandon() error { return db.file.close() }
 
-// Close commits what is left, ends the outputs, and releases the directory. A second
-// Close returns ErrClosed.
+// Close commits what is left, closes the outputs, and releases the directory. A second call
+// returns ErrClosed.
 func (db *DB) Close() error {
 	if db.file.closed.Swap(true) {
 		return ErrClosed
@@ -387,7 +386,7 @@ func (db *DB) Close() error {
 	return db.opts.Disk.SyncDir(dir)
 }
 
-// release says that nobody holds the crawl any more, and what it has come to.
+// release records that the crawl is not held any more, and the final marks.
 func (db *DB) release(last Last) error {
 	db.book.marks = last.Growing
 	return db.file.guarded(true, func() error {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// mapAhead is how many addresses the state file is given from the start, in
-// bytes: they cost nothing where there are enough of them.
+// mapAhead returns how many bytes of address space the state file gets from the start: they
+// cost nothing on 64-bit systems.
 func mapAhead() int {
 	ahead := int64(16 << 30)
 	if int64(int(ahead)) != ahead { // 32 bits
@@ -17,12 +17,11 @@ func mapAhead() int {
 	return int(ahead)
 }
 
-// locked reports whether another process holds the lock that bbolt takes on f.
-// If none does, none gets it until f is closed.
+// locked reports whether another process holds the lock that bbolt takes on f. If there is
+// none, no process gets it until f is closed.
 func locked(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }
 
-// unlock gives up the lock that bbolt took on f: while f is mapped to memory, to
-// close it does not.
+// unlock releases the lock that bbolt took on f: while f is mapped, closing it does not.
 func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -8,24 +8,23 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mapAhead is how many addresses the state file is given from the start: a file
-// is made as long here as what is mapped of it.
+// mapAhead returns 0: on Windows a file is as long as its mapping.
 func mapAhead() int { return 0 }
 
-// locked reports whether another process holds the lock that bbolt takes on f:
-// one byte, at the very end of what a file can hold.
+// locked reports whether another process holds the lock that bbolt takes on f: one byte, at
+// the largest possible offset.
 func locked(f *os.File) bool {
 	var at windows.Overlapped
 	at.Offset, at.OffsetHigh = math.MaxUint32, math.MaxUint32
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 	if err == nil {
-		// Closing f would unlock it, too, but not at once.
+		// closing f would release it, too, but not at once
 		err = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
 	}
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
 
-// unlock gives up the lock that bbolt took on f.
+// unlock releases the lock that bbolt took on f.
 func unlock(f *os.File) error {
 	var at windows.Overlapped
 	at.Offset, at.OffsetHigh = math.MaxUint32, math.MaxUint32

@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// What bbolt keeps in its pages (go.etcd.io/bbolt/internal/common): a header of
-// number, flags, count of elements and count of further pages; then the elements,
-// each with the place of its key and value from where it stands itself.
+// The layout of bbolt's pages (go.etcd.io/bbolt/internal/common): a header of number,
+// flags, count of elements and count of further pages; then the elements, each with the
+// offset of its key and value from its own start.
 const (
 	pageHeader  = 16
 	pageElement = 16
@@ -25,27 +25,27 @@ const (
 	noFreelist = ^uint64(0)
 )
 
-// A tree is the pages of a state file. bbolt trusts them: a page that leads to
-// itself, or beyond the end of the file, makes it read for ever, or ends the
-// process. So they are walked before it opens a file that may be damaged.
+// A tree checks the pages of a state file. bbolt trusts them: a page that refers to itself,
+// or beyond the end of the file, makes it read forever, or ends the process. So they are
+// checked before bbolt opens a file that may be damaged.
 type tree struct {
 	file   io.ReaderAt
 	size   int64    // of a page, in bytes
-	pages  uint64   // in use, or once in use
-	seen   []uint64 // a bit for each that is in use, or free
+	pages  uint64   // that are or were in use
+	seen   []uint64 // a bit for each page that is in use, or free
 	todo   []branchEnd
-	leaves bool // those of the buckets are looked at, too
+	leaves bool // check the leaves of the buckets, too
 }
 
-// A branchEnd is a page that another one leads to, and the keys that it may have:
-// from low on, less than high.
+// A branchEnd is a page that a branch refers to, and the range of its keys: from low to
+// less than high.
 type branchEnd struct {
 	page      uint64
 	low, high []byte // nil: any
 	inBucket  bool
 }
 
-// A treeError says which page is wrong.
+// A treeError names the invalid page.
 type treeError struct {
 	page uint64
 	err  error
@@ -55,8 +55,7 @@ func (e *treeError) Error() string { return fmt.Sprintf("page %d: %v", e.page, e
 
 func (e *treeError) Unwrap() error { return e.err }
 
-// checkTree walks the pages of the state file at path, of which preflight found
-// nothing wrong.
+// checkTree checks the pages of the state file at path, after preflight.
 func checkTree(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,9 +75,9 @@ func newTree(f io.ReaderAt, h head) *tree {
 	return &tree{file: f, size: int64(h.pageSize), pages: h.pages, seen: make([]uint64, h.pages/64+1)}
 }
 
-// walk looks at the pages that h leads to.
+// walk checks the pages that h refers to.
 func (t *tree) walk(h head) error {
-	t.seen[0] = 3 // the heads
+	t.seen[0] = 3 // the meta pages
 	if h.freelist != noFreelist {
 		if err := t.freelist(h.freelist); err != nil {
 			return err
@@ -99,7 +98,7 @@ func (t *tree) walk(h head) error {
 	return nil
 }
 
-// use notes that something leads to a page.
+// use records a reference to a page.
 func (t *tree) use(n uint64) error {
 	if n >= t.pages {
 		return fmt.Errorf("there are %d", t.pages)
@@ -111,8 +110,7 @@ func (t *tree) use(n uint64) error {
 	return nil
 }
 
-// head reads the beginning of a page: how many there are with those that belong
-// to it.
+// head reads the header of a page, and returns how many pages it has with its continuation.
 func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 	if n >= t.pages {
 		return 0, 0, fmt.Errorf("there are %d", t.pages)
@@ -131,11 +129,11 @@ func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 	return binary.NativeEndian.Uint16(h[8:]), more + 1, nil
 }
 
-// mostOfPage is how long a page can be, in bytes, with those that belong to it: far
-// more than any record of ours takes, or the number of each page.
+// mostOfPage is the largest size of a page with its continuation, in bytes: far more than
+// any record takes, or the list of all page numbers.
 func (t *tree) mostOfPage() uint64 { return max(256<<20, 16*t.pages) }
 
-// page reads a page with those that belong to it, each of them once.
+// page reads a page with its continuation, each only once.
 func (t *tree) page(n uint64) ([]byte, error) {
 	_, pages, err := t.head(n)
 	if err != nil {
@@ -177,7 +175,7 @@ func (t *tree) freelist(n uint64) error {
 	return nil
 }
 
-// elements looks at a page, or at the one that a small bucket is.
+// elements checks a page, or the inline page of a small bucket.
 func (t *tree) elements(b []byte, is branchEnd) error {
 	flags, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if flags != branchPage && flags != leafPage || flags == branchPage && count == 0 {
@@ -220,7 +218,7 @@ func (t *tree) elements(b []byte, is branchEnd) error {
 	return t.follow(below)
 }
 
-// follow notes the pages that a branch leads to: all are branches, or all leaves.
+// follow checks the pages that a branch refers to: all are branches, or all leaves.
 func (t *tree) follow(below []branchEnd) error {
 	if len(below) == 0 {
 		return nil
@@ -245,7 +243,7 @@ func (t *tree) follow(below []branchEnd) error {
 
 var errUnsorted = errors.New("its keys are not in order")
 
-// bucket follows a bucket: its root, or the page that stands behind.
+// bucket checks a bucket: its root, or its inline page.
 func (t *tree) bucket(value []byte) error {
 	if len(value) < 16 {
 		return errors.New("a bucket is too short")
@@ -261,7 +259,7 @@ func (t *tree) bucket(value []byte) error {
 	return t.elements(inline, branchEnd{inBucket: true})
 }
 
-// text is the key and the value of the element at a place in a page.
+// text returns the key and the value of the element at an offset in a page.
 func text(b []byte, at int, pos, keySize, valueSize []byte) (key, value []byte, err error) {
 	from := uint64(at) + uint64(binary.NativeEndian.Uint32(pos))
 	middle := from + uint64(binary.NativeEndian.Uint32(keySize))
@@ -270,7 +268,7 @@ func text(b []byte, at int, pos, keySize, valueSize []byte) (key, value []byte, 
 		end += uint64(binary.NativeEndian.Uint32(valueSize))
 	}
 	if end > uint64(len(b)) {
-		return nil, nil, errors.New("an element ends behind the page")
+		return nil, nil, errors.New("an element ends after the page")
 	}
 	return b[from:middle], b[middle:end], nil
 }

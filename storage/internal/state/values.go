@@ -7,11 +7,11 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// valuePrefix is what the keys of values begin with in bucketMeta.
+// valuePrefix is the prefix of the keys of values in bucketMeta.
 const valuePrefix = "put "
 
-// Put keeps a value of the crawl under key, after what was submitted before
-// and before what is submitted later. The value is stored as JSON.
+// Put stores a value of the crawl under key, as JSON. It takes effect after everything
+// submitted before it, and before everything submitted later.
 func (db *DB) Put(key string, value any) error {
 	raw, err := encode(value)
 	if err != nil {
@@ -24,14 +24,14 @@ func (db *DB) Put(key string, value any) error {
 	return db.enqueue(op{key: key, value: raw})
 }
 
-// Each calls f with the rest of every key that begins with prefix and that was
-// Put and committed, until f returns an error: that is returned.
+// Each calls f for every key that begins with prefix and that was Put and committed, with
+// the part after prefix, until f returns an error. It returns that error.
 func (db *DB) Each(prefix string, f func(rest string) error) error {
 	return db.file.view(func(tx *bbolt.Tx) error {
 		p := []byte(valuePrefix + prefix)
 		meta := tx.Bucket(bucketMeta)
 		if meta == nil {
-			return nil // a state that Begin makes
+			return nil // a state that Begin will create
 		}
 		c := meta.Cursor()
 		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
@@ -43,12 +43,12 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 	})
 }
 
-// Get reads what was Put and committed. It reports whether there is anything.
+// Get reads a value that was Put and committed. It reports whether there is one.
 func (db *DB) Get(key string, value any) (ok bool, err error) {
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)
 		var raw []byte
-		if meta := tx.Bucket(bucketMeta); meta != nil { // nil: a state that Begin makes
+		if meta := tx.Bucket(bucketMeta); meta != nil { // nil: a state that Begin will create
 			raw = meta.Get(k)
 		}
 		if raw == nil {
