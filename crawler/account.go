@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Records are what a crawl keeps of its URLs and sites: a *storage.Reader, or the
-// *storage.DB of a crawl that runs.
+// Records reads what a crawl keeps of its URLs and sites: a *storage.Reader, or the
+// *storage.DB of a running crawl.
 type Records interface {
 	Values
 	Entry(frontier.URL) (k storage.Kept, ok bool, err error)
@@ -25,14 +25,15 @@ type Records interface {
 	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
 }
 
-// An Account tells what became of the URLs of a crawl, by what the crawl keeps and by
-// the settings of its last run. It changes nothing. Its methods may be called one
-// after the other.
+// An Account reports what became of the URLs of a crawl, from its records and the settings
+// of its last run. It changes nothing. Its methods must not be called concurrently.
 type Account struct {
-	// OptOut says why a URL must not be asked for, as Options.OptOut; nil: none is.
+	// OptOut returns why a URL must not be requested, as Options.OptOut does; nil: all may
+	// be.
 	OptOut func(frontier.URL) string
-	// Quit is called now and then by what reads for long: List, Refused and Explain. Its
-	// error ends that. It may wait, so that others have the disk meanwhile. nil: never.
+	// Quit is called regularly by methods that read for long: List, Refused and Explain.
+	// They return its error. It may block, to leave the disk to others for a while. nil:
+	// not called.
 	Quit func() error
 
 	from   Records
@@ -40,13 +41,13 @@ type Account struct {
 	now    time.Time
 	stored Stored // its options have their defaults, and the roots of the scope
 	own    ownSettings
-	asked  bool // a run had begun
+	asked  bool // a run has begun
 	full   bool // a limit of the whole crawl is reached
-	paged  bool // its limit of pages alone is
+	paged  bool // only its limit of pages is reached
 }
 
-// NewAccount reads the settings of the crawl in dir, whose records are from. What is
-// due is judged as of now.
+// NewAccount reads the settings of the crawl in dir, whose records are from. Due times are
+// compared with now.
 func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: dir, now: now}
 	var err error
@@ -78,21 +79,20 @@ func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 	return a, nil
 }
 
-// Site are the settings that count for a site, as they were when it was last asked for
-// anything; those of the last run where it has none of its own.
+// Site returns the settings in force for a site, as of its last request; those of the last
+// run if it has none of its own.
 func (a *Account) Site(site frontier.Site) (SiteSettings, error) { return a.own.of(site) }
 
-// OwnSites calls f with each site that has settings of its own, in the order of their bytes,
-// until f returns an error: that is returned.
+// OwnSites calls f with each site that has settings of its own, in byte order, until f
+// returns an error, which OwnSites returns.
 func (a *Account) OwnSites(f func(frontier.Site, SiteSettings) error) error { return a.own.each(f) }
 
-// Stored is what the last run was asked to be; ok is false where none has begun.
+// Stored returns the options of the last run; ok is false if no run has begun.
 func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
 
-// Account returns what tells of the URLs of a crawl while it runs, by what is committed: a
-// visit counts a few hundredths of a second after its end. Each of its methods reads in
-// steps, which hold up the run for some milliseconds. The error is ErrEnded if no run goes
-// on.
+// Account returns an Account of the running crawl, from what is committed: a visit appears
+// a few hundredths of a second after its end. Its methods read in steps, each of which
+// holds up the run for some milliseconds. It fails with ErrEnded if no run is active.
 func (c *Crawler) Account() (*Account, error) {
 	c.mu.Lock()
 	goes, db := c.queue != nil, c.db
@@ -106,10 +106,10 @@ func (c *Crawler) Account() (*Account, error) {
 	return NewAccount(db, c.opts.Dir, time.Now())
 }
 
-// Sites are the sites that have URLs in the crawl, in the order of their bytes.
+// Sites iterates over the sites that have URLs in the crawl, in byte order.
 func (a *Account) Sites() iter.Seq2[frontier.Site, error] { return a.from.Names() }
 
-// quit says whether to stop reading.
+// quit returns the error of Quit, if it is set.
 func (a *Account) quit() error {
 	if a.Quit == nil {
 		return nil
@@ -117,26 +117,26 @@ func (a *Account) quit() error {
 	return a.Quit()
 }
 
-// A Standing says in one word how a URL stands in a crawl.
+// A Standing is the state of a URL in a crawl, in one word.
 type Standing string
 
-// How a URL stands that has entered the crawl.
+// The standings of URLs that have entered the crawl.
 const (
-	StandsFetched     Standing = "fetched"     // it was answered, whatever the status
+	StandsFetched     Standing = "fetched"     // it was answered, with any status
 	StandsRefused     Standing = "refused"     // a rule of robots.txt forbids it
-	StandsUse         Standing = "use"         // the owner refuses what the crawl is for
+	StandsUse         Standing = "use"         // the owner refuses the purpose of the crawl
 	StandsFailed      Standing = "failed"      // after the last try
-	StandsScope       Standing = "scope"       // put aside, since the scope is narrower now
-	StandsOptOut      Standing = "optout"      // on the list of what is asked for nothing
-	StandsQueued      Standing = "queued"      // nothing but its turn
+	StandsScope       Standing = "scope"       // put aside, as the scope is narrower now
+	StandsOptOut      Standing = "optout"      // on the opt-out list
+	StandsQueued      Standing = "queued"      // waits for its turn only
 	StandsWaiting     Standing = "waiting"     // queued, and not due yet
 	StandsBudget      Standing = "budget"      // queued at a site whose budget is spent
 	StandsLimit       Standing = "limit"       // queued in a crawl whose limit is reached
 	StandsDead        Standing = "dead"        // queued at a site that was given up: it does not answer
-	StandsUnreachable Standing = "unreachable" // queued at a site that was given up: its robots.txt cannot be had
+	StandsUnreachable Standing = "unreachable" // queued at a site that was given up: its robots.txt cannot be fetched
 )
 
-// Standings are those of URLs that have entered a crawl.
+// Standings returns the standings of URLs that have entered a crawl.
 func Standings() []Standing {
 	return []Standing{
 		StandsFetched, StandsRefused, StandsUse, StandsFailed, StandsScope, StandsOptOut,
@@ -144,19 +144,19 @@ func Standings() []Standing {
 	}
 }
 
-// A Listed is a URL of a crawl with how it stands.
+// A Listed is a URL of a crawl and its standing.
 type Listed struct {
 	storage.Kept
 	Standing Standing
 	Reason   string         // rule and line, status, error ...; may be empty
 	Clock    frontier.Clock // of StandsWaiting: what it waits for
 	Until    time.Time      // of StandsWaiting
-	Again    time.Time      // when it is due to be fetched again (Options.Revisit); zero if it is not to be, or does not stand as ended
-	Purged   time.Time      // of StandsOptOut: when what was captured of it was taken out; zero if it was not
+	Again    time.Time      // when it is due to be fetched again (Options.Revisit); zero if it is not, or has not ended
+	Purged   time.Time      // of StandsOptOut: when its captures were purged; zero if they were not
 }
 
-// List are the URLs of a site that have entered the crawl, in the order in which they
-// were found. About a thousand of them are held in memory.
+// List iterates over the URLs of a site that have entered the crawl, in the order in which
+// they were found. It holds about a thousand of them in memory.
 func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		st, err := a.from.State(site)
@@ -190,8 +190,8 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	}
 }
 
-// Held says how the pages that are queued at a site stand, without an entry: what is held
-// against the site, or the crawl, and what the site waits for.
+// Held returns the standing of the queued pages of a site as a whole: whether the site or
+// the crawl is stopped, and what the site waits for.
 func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	settings, err := a.Site(st.Site)
 	if err != nil {
@@ -201,20 +201,21 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	return Listed{Standing: h.Standing, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
 }
 
-// A held is how what is queued at a site stands, but for what waits by itself.
+// A held is the standing of the queued entries of a site, except those with a due time of
+// their own.
 type held struct {
 	Standing
 	reason string
 	clock  frontier.Clock
-	until  time.Time // what may be asked for is not before
+	until  time.Time // earliest time of a request
 	now    time.Time
 }
 
-// shows reports whether e is what a page is shown with, and no limit of pages holds it.
+// shows reports whether e is a requisite of a page, to which no limit of pages applies.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
-// heldBy says how what is queued at a site stands: by what is held against the site,
-// then against the crawl. No limit of pages holds what these are shown with.
+// heldBy returns the standing of the queued entries of a site: first by the state of the
+// site, then of the crawl. Limits of pages do not apply to requisites (shown).
 func (a *Account) heldBy(st *frontier.SiteState, settings *SiteSettings, shown bool) held {
 	h := held{Standing: StandsQueued, now: a.now}
 	cost := st.Spent
@@ -237,14 +238,14 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *SiteSettings, shown b
 	return h
 }
 
-// setting is the one with a name.
+// setting returns the setting with a name.
 func (o *Options) setting(name string) Setting {
 	all := o.Settings()
 	return all[slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })]
 }
 
-// StandingOf is how an entry stands that ended with a fate: StandsQueued for one that did
-// not. Why that is still queued is what an Account says.
+// StandingOf returns the standing of an entry with a fate; StandsQueued if it has not
+// ended: an Account knows why.
 func StandingOf(f frontier.Fate) Standing {
 	switch f.Code {
 	case frontier.Fetched:
@@ -263,7 +264,7 @@ func StandingOf(f frontier.Fate) Standing {
 	return StandsQueued
 }
 
-// listed says how an entry stands at a site by which it may be held.
+// listed returns the standing of an entry of a site, which may be held.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// again says when an entry is to be fetched again that this visit may end; p is nil where
-// no page came of it. The error is a *PanicError of Options.Revisit.
+// again sets when an entry is to be fetched again after this visit; p is nil if there is no
+// page. It fails with a *PanicError of Options.Revisit.
 func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
@@ -39,8 +39,8 @@ func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 	return err
 }
 
-// changed reports whether a page is another one than at the last visit: to its readers, or
-// by its status. What cannot be told is no change.
+// changed reports whether a page differs from the last visit: in its visible text, or its
+// status. If that is unknown, it returns false.
 func (r *recollection) changed(p *Page) bool {
 	last := &r.visits.Last
 	switch {
@@ -48,14 +48,14 @@ func (r *recollection) changed(p *Page) bool {
 		return true
 	case p.Status/100 != 2:
 		return false
-	case p.change == "": // as of what was cut, or came over FTP
+	case p.change == "": // the body was cut, or came over FTP
 		return last.Digest != "" && p.digest() != "" && last.Digest != p.digest()
 	}
 	return p.change == ChangeModified || p.change == ChangeNew
 }
 
-// bodyOf is where that is archived which a visit has fetched, with its body: in its own
-// record, or in the one that has it since an earlier visit; zero where it is elsewhere.
+// bodyOf returns the place of the record that has the body of a visit: its own, or that of
+// an earlier visit; zero if neither.
 func (r *recollection) bodyOf(v *storage.Visit) frontier.Place {
 	switch {
 	case v.Answer == nil:

@@ -12,17 +12,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An amount is a number of Options, whose zero value stands for the usual one.
-// Text says 0 for none, which the field says by a negative number where 0 is
-// taken.
+// An amount is a numeric option, whose zero value means the default. Text uses 0 for none;
+// if 0 means the default, the field uses a negative number for none.
 type amount[T ~int | ~int64 | ~float64] struct {
 	to    *T
 	usual T
-	least T // 0: there may be none
+	least T // 0: none is allowed
 	notation[T]
 }
 
-// A notation is how numbers are written.
+// A notation parses and formats numbers.
 type notation[T any] struct {
 	name  string
 	parse func(string) (T, error)
@@ -43,7 +42,7 @@ func span(to *time.Duration, usual, least time.Duration) amount[time.Duration] {
 	return amount[time.Duration]{to, usual, least, spans}
 }
 
-// wait is a span that may be without an end.
+// wait is like span, but may be unlimited.
 func wait(to *time.Duration, usual time.Duration) amount[time.Duration] {
 	return amount[time.Duration]{to, usual, 0, waits}
 }
@@ -95,8 +94,8 @@ func (a amount[T]) measure(text string) (float64, error) {
 	return float64(n), err
 }
 
-// fill puts the usual number in the place of 0, and returns what is wrong with the field;
-// "" if it makes sense.
+// fill replaces 0 by the default, and returns what is wrong with the field; "" if it is
+// valid.
 func (a amount[T]) fill() (wrong string) {
 	if *a.to == 0 {
 		*a.to = a.usual
@@ -110,8 +109,8 @@ func (a amount[T]) fill() (wrong string) {
 	return ""
 }
 
-// belowNone returns what is wrong with a number for which -1 means none: any other
-// negative one is a calculation that went wrong, and must not take a pause or a bound away.
+// belowNone returns what is wrong with a number for which -1 means none: another negative
+// number is a wrong calculation, and must not remove a pause or a limit.
 func belowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
 		return fmt.Sprintf("is %v: of negative values only -1 means anything, which is none", n)
@@ -152,7 +151,7 @@ func parseSpan(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is no duration: write it as 500ms, 10s or 1h30m", text)
 }
 
-// tellSpan leaves out the seconds and minutes that are none.
+// tellSpan omits zero seconds and minutes.
 func tellSpan(d time.Duration) string {
 	text := d.String()
 	if short, ok := strings.CutSuffix(text, "m0s"); ok {
@@ -185,13 +184,12 @@ type unit struct {
 	bytes int64
 }
 
-// units are those of sizes, the larger first of those that a number of bytes is
-// told by.
+// units are the units of sizes; the first one that fits is used to print a size.
 var units = []unit{
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
 }
 
-// parseSize reads a number of bytes with an optional unit.
+// parseSize parses a number of bytes with an optional unit.
 func parseSize(text string) (int64, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(text, u.name)

@@ -21,10 +21,10 @@ import (
 // ErrNoBody is returned for an answer whose body the crawl did not keep.
 var ErrNoBody = errors.New("crawler: no body of it was kept")
 
-// Answer is what is kept of the last answer to u: the head, and the body without any
-// coding, which the caller closes. It is that of the archive, or of pages.jsonl where
-// that has the bodies. The error is ErrNoBody where neither has it, an *warc.Error
-// where the record cannot be read, or one of the file system.
+// Answer returns the last archived answer to u: the header, and the body without any
+// coding, which the caller closes. It reads the archive, or pages.jsonl if that has the
+// bodies. The error is ErrNoBody if neither has the body, a *warc.Error if the record
+// cannot be read, or one of the file system.
 func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
 	k, ok, err := a.from.Entry(u)
 	if err != nil {
@@ -39,8 +39,8 @@ func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
 	return a.archivedAt(k.Fate.Answer, true)
 }
 
-// archivedAt is the answer whose record is at a place. With payload the body of one that
-// is a revisit is that of the record that it names.
+// archivedAt returns the answer whose record is at a place. With payload set, a revisit
+// gets the body of the record that it refers to.
 func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Response, err error) {
 	file, err := a.openArchive(at.File)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 		}
 	}()
 	rec, err := warc.ReadAt(file, at.Offset)
-	if err == nil && rec.Type == warc.Resource { // of a server that speaks no HTTP
+	if err == nil && rec.Type == warc.Resource { // of a server that does not speak HTTP
 		resp = &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {rec.Header.Get(warc.FieldContentType)}}, Body: io.NopCloser(rec)}
 	} else if err == nil {
 		resp, err = rec.Response()
@@ -79,7 +79,7 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 	return resp, nil
 }
 
-// A fileBody is a body in a file, which is closed with it.
+// A fileBody is a body in a file; Close closes both.
 type fileBody struct {
 	io.ReadCloser
 	file io.Closer
@@ -92,7 +92,7 @@ func (a *Account) openArchive(name string) (*os.File, error) {
 	return storage.OpenArchive(filepath.Join(a.dir, storage.ArchiveDir, filepath.Base(name)))
 }
 
-// original is the body of the record that a revisit names.
+// original returns the body of the record that a revisit refers to.
 func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	name, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	elsewhere := fmt.Errorf("%w with it: it is that of %s, archived at %s, which is not the last answer of that", ErrNoBody, name, date)
@@ -112,7 +112,7 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 		return nil, elsewhere
 	}
 	places := []frontier.Place{k.Fate.Answer}
-	if k.Visits != nil { // the last answer may be one that repeats it
+	if k.Visits != nil { // the last answer may be a revisit
 		places = append(places, k.Visits.Body)
 	}
 	for _, p := range places {
@@ -123,8 +123,8 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	return nil, elsewhere
 }
 
-// bodyOf is the body of the answer at a place; nil where that is not of the time at, or has
-// none.
+// bodyOf returns the body of the answer at a place; nil if the answer is not of the time
+// at, or has no body.
 func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) {
 	if p == (frontier.Place{}) {
 		return nil, nil
@@ -148,9 +148,9 @@ func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) 
 	return resp.Body, nil
 }
 
-// before is the body of the record that a revisit names, which is not the last answer of
-// its URL in this crawl: it may be an earlier one, or be in a crawl before this one.
-// Otherwise the error is none.
+// before returns the body of the record that a revisit refers to, if that is not the last
+// answer of its URL in this crawl: it may be an earlier one, or be in an earlier crawl. If
+// it is not found, the error is none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	c, err := storage.PastOf(a.dir).Original(rec)
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	return &fileBody{body, resp.Body}, nil
 }
 
-// pageBody is the body of a page in pages.jsonl: of its last line there.
+// pageBody returns the body in the last line of a page in pages.jsonl.
 func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
 	var page *storage.PageRecord
 	err := scanLines(filepath.Join(a.dir, storage.PagesFile), a.quit, `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
@@ -194,8 +194,8 @@ func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
 	return resp, nil
 }
 
-// addAnswer adds what the archive says of the last answer to a URL: where it redirects
-// to, and with which one its body was archived. What cannot be read says nothing.
+// addAnswer adds what the archive has of the last answer to a URL: its redirect, and the
+// record that has its body. Parts that cannot be read are left out.
 func (a *Account) addAnswer(x *Explanation) {
 	if x.Fate.Answer == (frontier.Place{}) {
 		return
@@ -226,7 +226,7 @@ func (a *Account) addAnswer(x *Explanation) {
 	}
 }
 
-// purged is when what was captured of u was taken out; zero if it was not.
+// purged returns when the captures of u were purged; zero if they were not.
 func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
 	k, ok, err := a.from.Entry(u)
 	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
@@ -235,7 +235,7 @@ func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
 	return at, err
 }
 
-// jsonText is a text as the lines of the outputs have it.
+// jsonText returns s as it is encoded in the outputs.
 func jsonText(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -16,12 +16,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// archive is how the WARC files of the crawl are written; nil if none are.
+// archive returns the options of the WARC files of the crawl; nil if none are written.
 func (o *Options) archive() *storage.Archive {
 	if !o.writes(OutputWARC) {
 		return nil
 	}
-	hostname, _ := os.Hostname() // empty where there is none
+	hostname, _ := os.Hostname() // empty if there is none
 	return &storage.Archive{
 		MaxSize: o.MaxArchive,
 		Info: warc.Info{
@@ -31,7 +31,8 @@ func (o *Options) archive() *storage.Archive {
 	}
 }
 
-// partOf is the name of a directory as a field of a record may hold it.
+// partOf returns the name of a directory without characters that a field of a record cannot
+// hold.
 func partOf(dir string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -41,19 +42,19 @@ func partOf(dir string) string {
 	}, strings.ToValidUTF8(filepath.Base(dir), "_"))
 }
 
-// store keeps what a visit brought: what servers answered, robots.txt included,
-// and the page; p is nil where there is none.
+// store writes the result of a visit: the answers, including those for robots.txt, and the
+// page; p is nil if there is none.
 //
-// db is where the visit is kept, nil for nowhere; before is what is known of e from before.
+// db is the storage of the visit, nil for none; before is what is known of e from earlier.
 func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
-	if before.capture != nil { // which a page has, too, that a program may keep for long
+	if before.capture != nil { // a page also refers to it, which a program may keep for long
 		defer before.capture.Release()
 	}
 	if db == nil {
 		return nil
 	}
 	var v storage.Visit
-	if !before.plain { // or it cannot be read
+	if !before.plain { // it cannot be read
 		v.Before = before.capture
 	}
 	for _, x := range res.Exchanges {
@@ -88,13 +89,13 @@ func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page
 	if v.Unread != nil {
 		j.unread(before, v.Unread)
 	}
-	for _, r := range refused { // what a server sent must not end the crawl
+	for _, r := range refused { // an answer of a server must not end the crawl
 		j.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
 	}
 	return err
 }
 
-// archived is an exchange as an archive keeps it.
+// archived returns an exchange in the form for the archive.
 func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exchange {
 	w := &warc.Exchange{
 		URL: x.URL.String(), Date: x.Started, IP: x.Addr.Addr(), Cipher: x.TLSCipher,
@@ -114,7 +115,7 @@ func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exch
 		Head: x.ResponseHead, StartLine: warc.StatusLine(x.Status), Header: x.Header, Body: x.Wire, Coding: warc.Unchunked,
 	}
 	if x.Head {
-		w.Response.Coding = warc.AsSent // nothing was there that a coding could be taken off
+		w.Response.Coding = warc.AsSent // without a body no coding was removed
 	}
 	if len(x.RequestHead) > 0 {
 		w.Request = &warc.HTTP{Head: x.RequestHead}
@@ -122,11 +123,11 @@ func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exch
 	return w
 }
 
-// fieldWanted is the method that an entry is wanted with, in the metadata of its answers:
-// HEAD, also where the server was asked with GET after it had refused that.
+// fieldWanted is the metadata field with the method wanted for an entry: HEAD, also if the
+// request used GET after the server refused HEAD.
 const fieldWanted = "wantedMethod"
 
-// metadata is what the two messages do not say (WARC 1.1, section 6.6).
+// metadata returns facts that the two messages do not have (WARC 1.1, section 6.6).
 func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Field {
 	var fields []warc.Field
 	add := func(name, value string) {
@@ -154,7 +155,8 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	return fields
 }
 
-// names are the URLs that the page gives itself, as fields of a WARC metadata record.
+// names returns the URLs that the page declares for itself, as fields of a WARC metadata
+// record.
 func (p *Page) names() []warc.Field {
 	var fields []warc.Field
 	for _, f := range [...]warc.Field{{Name: "canonical", Value: p.Canonical().String()}, {Name: "ogUrl", Value: p.OpenGraphURL().String()}} {
@@ -165,7 +167,8 @@ func (p *Page) names() []warc.Field {
 	return fields
 }
 
-// changes say how the page compares with others, as fields of a WARC metadata record.
+// changes returns the comparison of the page with earlier ones, as fields of a WARC
+// metadata record.
 func (p *Page) changes() []warc.Field {
 	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
 	if p.texts {
@@ -174,7 +177,7 @@ func (p *Page) changes() []warc.Field {
 	return fields
 }
 
-// printable is s without control characters, which a field cannot hold.
+// printable returns s without control characters, which a field cannot hold.
 func printable(s string) string {
 	if strings.IndexFunc(s, isControl) < 0 {
 		return s

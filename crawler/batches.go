@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Batches runs c, and hands out what parse makes of its pages, n at a time. Do your I/O in
-// the body of the loop, which writes a batch to a database, or a file, at once.
+// Batches runs c, and yields the rows that parse makes from its pages, n at a time. Do your
+// I/O in the body of the loop: write a batch to a database or a file at once.
 //
 //	for books, err := range crawler.Batches(ctx, c, 100, 0, parse) {
 //		if err != nil {
@@ -24,33 +24,32 @@ import (
 //		}
 //	}
 //
-// parse is called as a Handler is: in the visit, several at a time, one page of a site
-// after the other; a page is valid until it returns. Rows are kept only if it returns nil or
-// ErrStop. ErrRetry has the meaning that it has for a Handler. Any other error, or a panic,
-// ends the loop with that error; the page has not ended, and the next run fetches it again.
-// The body of the loop
-// runs on the goroutine of the caller. It may call c: Add brings what it has found out.
+// parse is called as a Handler is: in the visit, several at a time, pages of one site one
+// after the other; a page is valid until parse returns. Rows are kept only if it returns
+// nil or ErrStop. ErrRetry has the same meaning as for a Handler. Any other error, or a
+// panic, ends the loop with that error; the page has not ended, and the next run fetches it
+// again. The body of the loop runs on the goroutine of the caller. It may call methods of
+// c, such as Add.
 //
-// In Options.Dir nothing is lost: each row comes at least once, whenever the process is
-// killed. The links of a page are queued, and its site goes on, as soon as it is parsed;
-// but the page has not ended before the body has come to its end with the batch that has
-// the last of its rows. A page of which that cannot be said is fetched and parsed again
-// by the next run, and all of its rows come again: the body should bear to be given a row
-// twice. break, return and a panic leave the batch that the body was given untaken, and
-// stop the crawl as Crawler.Stop does; return err loses nothing.
+// With Options.Dir no row is lost: each one is delivered at least once, whenever the
+// process is killed. After a page is parsed, its links are queued and its site continues;
+// but the page has not ended before the body has finished with the batch that has its last
+// row. If the process ends before that, the next run fetches and parses the page again, and
+// delivers all its rows again: the body must tolerate duplicates. If the body leaves the
+// loop by break, return or a panic, the current batch is not acknowledged, and the crawl
+// stops as after Crawler.Stop; so return err loses nothing.
 //
-// A batch may have more rows than there are sites under way, and a page may have rows in
-// several batches. One of less than n rows comes when its first row has waited for so
-// long (0: a second, -1: not at all, frontier.Forever: as long as need be), and
-// where nothing else is left to do, and at the end. While a whole batch waits for the
-// body, what was parsed waits, too, and so does who would fetch more. 0 rows are 1. The
-// figures of a run count as fetched what was parsed, taken or not.
+// A batch may have more rows than there are running visits, and the rows of a page may be
+// in several batches. A batch of less than n rows is delivered when its first row has
+// waited for the given time (0: a second, -1: not at all, frontier.Forever: without limit),
+// when nothing else is left to do, and at the end. While a whole batch waits for the body,
+// visits wait, too. n = 0 means 1. The figures of a run count a page as fetched after
+// parse, whether its rows were delivered or not.
 //
-// An error that ends the crawl, as Run returns it, comes as the last pair, with a nil
-// batch; it is ErrRan where c was run before, and an *OptionError for a negative n or no
-// parse: then c was not run. No batch comes once ctx has ended, nor
-// after an error. An end that is none, by a limit or Crawler.Stop, hands out what was
-// parsed first.
+// An error that ends the crawl, as Run returns it, is the last pair, with a nil batch; it
+// is ErrRan if c was run before, and an *OptionError for a negative n or a nil parse: then
+// c was not run. No batch is delivered after ctx has ended, nor after an error. After an
+// end by a limit or Crawler.Stop, the parsed rows are delivered first.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {
@@ -72,10 +71,10 @@ func Batches[T any](
 	}
 }
 
-// Pages runs c, and hands out each page: a crawl as a loop. It is Batches of one page,
-// with all that is said there; a page is valid in the body until it ends. What the body
-// follows is queued when it has come to its end, all of it or, after a kill, nothing;
-// the page's own links are queued before, under the page's tag.
+// Pages runs c, and yields each page: a crawl as a loop. It behaves like Batches with one
+// page as a row; a page is valid until the body ends. URLs that the body follows are queued
+// when it ends: all of them, or none after a kill. The page's own links are queued before
+// that, under the page's tag.
 func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }
@@ -90,31 +89,31 @@ func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	}
 }
 
-// A tray is where parsed pages stand until the loop takes them. It is a Handler.
+// A tray collects parsed pages until the loop takes them. It is a Handler.
 type tray[T any] struct {
 	crawler *Crawler
 	n       int
 	wait    time.Duration // negative: not at all
 	parse   func(context.Context, *Page) ([]T, error)
-	keep    bool // the body may use the pages; else they are not kept in memory
+	keep    bool // the body may use the pages; otherwise they are not kept in memory
 
-	// Of the loop alone.
-	left bool  // its body wants no more: nothing may be yielded
+	// Used by the loop only.
+	left bool  // the body has left the loop: yield must not be called
 	err  error // of pages that could not be ended
 
-	// mu guards what follows: visits put rows and the loop takes them. Nothing is
-	// waited for with it held, but for changed, which lets go of it.
+	// mu guards the fields below: visits put rows and the loop takes them. It is not held
+	// while waiting, except for changed, which releases it.
 	mu      sync.Mutex
 	changed sync.Cond     // there is room, or closed is set
-	news    chan struct{} // room for one word to the loop that there are rows, or over is set
+	news    chan struct{} // signals the loop, with a buffer of one, that there are rows, or that over is set
 	rows    []T
-	pages   []parsed // whose rows these are, in their order
-	failed  error    // of parse: the loop ends with it
-	over    bool     // no visit puts any more
+	pages   []parsed // pages of the rows, in order
+	failed  error    // error of parse: the loop ends with it
+	over    bool     // no visit adds rows any more
 	closed  bool     // the loop takes no more
 }
 
-// A parsed page has ended when its rows were taken.
+// A parsed page ends when its rows were taken.
 type parsed struct {
 	page *Page // nil: not kept
 	turn *frontier.Turn
@@ -128,7 +127,7 @@ func newTray[T any](c *Crawler, n int, wait time.Duration, parse func(context.Co
 	return t
 }
 
-// Handle implements Handler: what there is of a page is put once its turn is back.
+// Handle implements Handler: it adds the rows of a page after its turn is back.
 func (t *tray[T]) Handle(ctx context.Context, p *Page) error {
 	var rows []T
 	var err error
@@ -160,7 +159,7 @@ func (t *tray[T]) fail(err error) {
 	t.tell()
 }
 
-// put waits for room.
+// put waits for room and adds rows.
 func (t *tray[T]) put(p parsed, rows []T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,8 +171,8 @@ func (t *tray[T]) put(p parsed, rows []T) {
 	t.tell()
 }
 
-// ended is called by the run when no visit is under way any more. It returns when the
-// loop has taken all that there is to take: after an error nothing.
+// ended is called by the run when no visit is running any more. It returns when the loop
+// has taken all rows; after an error at once.
 func (t *tray[T]) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +185,7 @@ func (t *tray[T]) ended(err error) {
 	}
 }
 
-// tell requires that mu is held.
+// tell signals the loop. The caller holds mu.
 func (t *tray[T]) tell() {
 	select {
 	case t.news <- struct{}{}:
@@ -194,16 +193,16 @@ func (t *tray[T]) tell() {
 	}
 }
 
-// A batch is what next has found.
+// A batch is the result of next.
 type batch[T any] struct {
-	rows   []T      // none: there are no more
+	rows   []T      // empty: there are no more
 	pages  []parsed // that have ended once rows are taken
 	failed error    // of parse
 	ran    bool     // the run has ended by itself, with err
 	err    error
 }
 
-// loop runs the crawl and yields what there is.
+// loop runs the crawl and yields its batches.
 func (t *tray[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 	err := t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
 	switch {
@@ -215,17 +214,17 @@ func (t *tray[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 	}
 }
 
-// hand runs the crawl and gives its batches to body, until that returns false.
+// hand runs the crawl and passes its batches to body, until that returns false.
 func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	ran := make(chan error, 1)
 	// The run. It has ended when hand returns.
 	go func() {
 		err := errGoexit
-		defer func() { ran <- err }() // where a function of the options ends it, too
+		defer func() { ran <- err }() // also if a function of the options ends the goroutine
 		err = t.crawler.Run(ctx, t)
 	}()
 	var b batch[T]
-	defer func() { // where body panics, too
+	defer func() { // also if body panics
 		if t.left || t.err != nil {
 			t.crawler.Stop()
 		}
@@ -250,7 +249,7 @@ func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	return nil
 }
 
-// give calls the body with rows.
+// give calls body with rows.
 func (t *tray[T]) give(rows []T, body func([]T) bool) (more bool) {
 	defer t.crawler.visits.notice(func() []any { return []any{"rows", len(rows)} })()
 	return body(rows)
@@ -265,7 +264,7 @@ func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 			coming = t.crawler.frontier.Stats().Held
 		}
 		t.mu.Lock()
-		// What else is held than stands here is about to be put.
+		// All other held entries are about to be put.
 		late := t.wait < 0 || resting && coming <= len(t.pages)
 		rest := time.Duration(frontier.Forever)
 		var idle <-chan struct{}
@@ -301,7 +300,7 @@ func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 	}
 }
 
-// cut takes a batch off. It requires that mu is held.
+// cut removes a batch of rows. The caller holds mu.
 func (t *tray[T]) cut() (rows []T, pages []parsed) {
 	n := min(t.n, len(t.rows))
 	rows = slices.Clone(t.rows[:n])
@@ -335,7 +334,7 @@ func (t *tray[T]) take(pages []parsed) {
 	}
 }
 
-// close lets nobody wait for the loop any more.
+// close releases all visits that wait for the loop.
 func (t *tray[T]) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,14 +8,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// carry brings what sites have asked for in the crawl before into a new crawl: the last
-// robots.txt of each, with the time when it was fetched, and the clocks of those that
-// rest, or were in trouble. It is done before the crawl keeps what it was asked to be: a
-// kill on the way has it done again, and a run that goes on never does it. It counts the
-// copies of robots.txt.
+// carry copies what sites have requested in the previous crawl into a new crawl: the last
+// robots.txt of each site, with its fetch time, and the clocks of sites that rest or had
+// failures. It runs before the crawl stores its options: after a kill in between it runs
+// again, and a resumed run never does it. It returns the number of copied robots.txt.
 //
-// Of a state that is damaged nothing is lost but that: robots.txt is asked for anew. The
-// error is a *storage.InUseError, a *storage.PurgeError, or one of the new crawl.
+// If the old state is damaged, only these are lost: robots.txt is fetched again. It fails
+// with a *storage.InUseError, a *storage.PurgeError, or an error of the new crawl.
 func (c *Crawler) carry() (copies int, err error) {
 	if c.opts.Previous == "" {
 		return 0, nil
@@ -47,7 +46,7 @@ func (c *Crawler) notCarried(err error) {
 		"dir", c.opts.Previous, "error", err)
 }
 
-// A carrier puts what it is given into a new crawl.
+// A carrier writes into a new crawl.
 type carrier struct {
 	db        *storage.DB
 	now       time.Time
@@ -56,11 +55,11 @@ type carrier struct {
 	err       error // of db
 }
 
-// errCarrier ends a reading where the new crawl takes nothing more.
+// errCarrier ends reading if the new crawl cannot be written.
 var errCarrier = errors.New("crawler: the new crawl takes nothing more")
 
-// clocks carries those that count after now: of sites that rest, or have failed lately, and
-// those that several sites have in common. The error is one of the crawl before.
+// clocks copies the clocks that matter after now: of sites that rest, or have failed
+// lately, and those that several sites share. It returns errors of the previous crawl.
 func (c *carrier) clocks(before *storage.Reader) error {
 	err := before.Sites(func(st frontier.SiteState) error {
 		k := st.Clocks
@@ -88,7 +87,7 @@ func (c *carrier) submit(done frontier.Completion) error {
 	return nil
 }
 
-// rules carries the last copy of each robots.txt. The error is one of the crawl before.
+// rules copies the last robots.txt of each site. It returns errors of the previous crawl.
 func (c *carrier) rules(before *storage.Reader) error {
 	for site, err := range before.Names() {
 		if err != nil {
@@ -109,7 +108,8 @@ func (c *carrier) rules(before *storage.Reader) error {
 	return nil
 }
 
-// settle waits until the new crawl knows the clocks: who opens a frontier finds them.
+// settle waits until the new crawl has stored the clocks: a frontier opened afterwards
+// reads them.
 func (c *carrier) settle() error {
 	for c.err == nil && c.submitted > 0 {
 		news := <-c.db.Grown()

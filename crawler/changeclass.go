@@ -2,28 +2,28 @@ package crawler
 
 import "github.com/permesso-crawler/permesso/crawler/extract"
 
-// A ChangeClass says what became of a page since the crawl before, which
-// Options.Previous names, or since the visit before, with Options.Revisit.
+// A ChangeClass says how a page has changed since the previous crawl (Options.Previous),
+// or, with Options.Revisit, since the previous visit.
 type ChangeClass string
 
-// The classes. A page has none where there is no crawl before, and none that fetches pages
-// again, where what there is of it cannot be read, or was cut, and where the page is no
-// answer to GET with a 2xx status. Of a visit before whose body is not archived the bytes
-// are known to be the same or not: with others the page counts as modified.
+// The classes. A page has none if there is no previous crawl and pages are not fetched
+// again, if the earlier answer cannot be read or was cut, and if the page is not an answer
+// to GET with a 2xx status. If the body of the previous visit is not archived, only its
+// digest is known: a page with other bytes counts as modified.
 const (
-	ChangeNew         ChangeClass = "new"          // it was not fetched before, or its last answer was no page
-	ChangeModified    ChangeClass = "modified"     // what readers see of it is another text
-	ChangeSameText    ChangeClass = "same-text"    // it has other bytes, and the same Page.TextDigest
-	ChangeNotModified ChangeClass = "not-modified" // the server says so, or it has the same bytes
+	ChangeNew         ChangeClass = "new"          // it was not fetched before, or its last answer was not a page
+	ChangeModified    ChangeClass = "modified"     // its visible text differs
+	ChangeSameText    ChangeClass = "same-text"    // its bytes differ, but Page.TextDigest is the same
+	ChangeNotModified ChangeClass = "not-modified" // the server says so, or the bytes are the same
 )
 
-// ChangeClasses are all classes, in the order in which figures list them.
+// ChangeClasses returns all classes, in the order in which figures list them.
 func ChangeClasses() []ChangeClass {
 	return []ChangeClass{ChangeNew, ChangeModified, ChangeSameText, ChangeNotModified}
 }
 
-// TextDigest is what extract.TextDigest says of the body; empty for a page that has none
-// to be looked at: an answer to HEAD, or with another status than 2xx.
+// TextDigest returns extract.TextDigest of the body; empty if there is none to read: for an
+// answer to HEAD, or with a status other than 2xx.
 func (p *Page) TextDigest() string {
 	if p.Exchange.Head || p.Status/100 != 2 || p.refused != "" {
 		return ""

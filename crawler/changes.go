@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// asked is what a crawl was asked to be: kept with it, so that a run that goes
-// on can say what has changed.
+// asked has the options of a run, stored with the crawl so that the next run can report
+// what has changed.
 type asked struct {
 	Identity Identity
 	Settings map[string]string
-	Began    time.Time // the run
-	Revisits bool      // some run has fetched pages again: what waits for that is in the queue
-	Rescan   bool      // the run, or one before it, has begun to read the archive again and has not ended that
+	Began    time.Time // start of the run
+	Revisits bool      // some run has fetched pages again: entries that wait for that are in the queue
+	Rescan   bool      // this run, or an earlier one, has begun a rescan of the archive that has not ended
 
 	Processes []Process        // of the runs, this one included
-	Builds    map[string]Build // of them, by their digests
-	Forgotten int              // runs before those
+	Builds    map[string]Build // of these runs, by digest
+	Forgotten int              // number of earlier runs that are not in Processes
 }
 
-// A Start says how a run begins.
+// A Start describes the beginning of a run.
 type Start struct {
 	Resumed  bool     // an earlier run had begun the crawl
-	Changes  []Change // settings that are not those of the last run
-	Rescan   bool     // it goes on reading the archive again, which an earlier run with Options.Rescan did not end
-	Requeued int      // URLs that a narrower scope had put aside and that are queued again
-	Orders   []Order  // of earlier runs, that hold
-	Carried  int      // sites whose robots.txt is known from the crawl that Options.Previous names, in a crawl that begins
+	Changes  []Change // settings that differ from those of the last run
+	Rescan   bool     // it continues a rescan of the archive that an earlier run with Options.Rescan did not end
+	Requeued int      // number of URLs that were put aside by a narrower scope and are queued again
+	Orders   []Order  // of earlier runs, that are still in force
+	Carried  int      // number of sites whose robots.txt was copied from Options.Previous, if the crawl is new
 }
 
-// A Change is a setting that is not the same as in the last run.
+// A Change is a setting that differs from the last run.
 type Change struct {
 	Setting, Was, Is string
 	Way              Way
@@ -38,7 +38,7 @@ type Change struct {
 
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
 
-// begun tells of the start of a run.
+// begun reports the start of a run.
 func (c *Crawler) begun(s Start) error {
 	for _, d := range s.Changes {
 		c.opts.Logger.Info("resumed with another setting", "setting", d.Setting, "was", d.Was, "is", d.Is)
@@ -57,8 +57,8 @@ func (c *Crawler) asked() asked {
 	return a
 }
 
-// changes are the settings that are not the same in o. One that the last run did
-// not know of counts as the default.
+// changes returns the settings that differ in o. A setting that the last run did not know
+// counts as the default.
 func (a asked) changes(o *Options) (all []Change) {
 	usual := new(Options).Settings()
 	for i, s := range o.Settings() {

@@ -6,22 +6,22 @@ import (
 	"syscall"
 )
 
-// clockSource is where Linux says what its clock goes by.
+// clockSource is the file with the source of Linux's clock.
 const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-// What adjtimex(2) says of a clock that nothing keeps right.
+// Results of adjtimex(2) for a clock that is not synchronised.
 const (
 	timeError = 5    // TIME_ERROR, its state
 	unsynced  = 0x40 // STA_UNSYNC, a flag of its status
 )
 
-// machineClock says what the machine's clock goes by, and whether it is synchronised;
-// empty and nil where that cannot be read.
+// machineClock returns the source of the machine's clock, and whether it is synchronised;
+// empty and nil if that cannot be read.
 func machineClock() (source string, synchronised *bool) {
 	if raw, err := os.ReadFile(clockSource); err == nil {
 		source = strings.TrimSpace(string(raw))
 	}
-	var t syscall.Timex // modes 0: nothing is set
+	var t syscall.Timex // modes 0: only read
 	if state, err := syscall.Adjtimex(&t); err == nil {
 		right := state != timeError && t.Status&unsynced == 0
 		synchronised = &right

@@ -2,5 +2,5 @@
 
 package crawler
 
-// machineClock knows nothing of other systems.
+// machineClock is implemented on Linux only.
 func machineClock() (source string, synchronised *bool) { return "", nil }

@@ -15,43 +15,42 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Keys of what a crawl keeps about itself.
+// Keys of the values that a crawl stores about itself.
 const (
-	keyRoot  = "root " // before a URL at which redirects of a seed ended
-	keyAsked = "job"   // what the crawl was asked to be
+	keyRoot  = "root " // prefix of URLs at which redirects of a seed ended
+	keyAsked = "job"   // the options of the last run
 )
 
-// A Crawler is one crawl on one machine: a Job, and around it a frontier, workers
-// and a directory. Run it once.
+// A Crawler is one crawl on one machine: a Job with a frontier, workers and a directory.
+// Run it once.
 type Crawler struct {
 	opts  Options // checked; never changed
 	seeds []frontier.Entry
-	idle  *Summary // of a run that was left out, since Idle has found nothing to do; nil: it was not
+	idle  *Summary // the summary that Idle has computed; nil: Run was not skipped
 
-	// What Run opens. It is written before started is closed, and read after that.
+	// Set by Run before started is closed; read only after that.
 	started  chan struct{}
 	visits   *Job
 	frontier *frontier.Frontier
 	db       *storage.DB // nil without Options.Dir
-	rescans  *asked      // with which it is kept that the archive is to be read again; nil: it is not
-	revisits bool        // what waits to be fetched again may be in the queue
-	run      time.Time   // by which its status is known as that of this run
+	rescans  *asked      // the stored options, with Rescan set; nil: there is no rescan
+	revisits bool        // the queue may have entries that wait to be fetched again
+	run      time.Time   // identifies the stored status of this run
 
-	// gate is held for reading while seeds are added: the directory is not closed
-	// under them. It comes before mu.
+	// gate is held for reading while seeds are added, so that the directory is not closed.
+	// It is taken before mu.
 	gate sync.RWMutex
 
-	// mu guards what follows: whether the run goes on, and under which limits, is
-	// said and asked from any goroutine. What is called with it held takes locks of
-	// the frontier at most.
+	// mu guards the fields below: the state and the limits of the run, which any goroutine
+	// may use. While it is held, only locks of the frontier are taken.
 	mu     sync.Mutex
-	queue  queue // of frontier's backlog; nil once that is closed
+	queue  queue // the frontier's backlog; nil after it is closed
 	ran    bool
-	early  []frontier.Entry // added before seeded; each is taken by begin
+	early  []frontier.Entry // entries added before seeded; begin takes each
 	seeded bool             // the seeds are queued: the frontier may be stopped, and added to
 	stop   bool             // the run is to be stopped, or was
-	end    End              // set by the first who ends it
-	over   time.Time        // when the workers had ended
+	end    End              // the first reason to end
+	over   time.Time        // when the workers ended
 	allowed
 	ordered
 }
@@ -68,8 +67,7 @@ func New(opts Options) (*Crawler, error) {
 	return &Crawler{opts: opts, seeds: seeds, started: make(chan struct{}), allowed: allowed{limits: opts.limits()}}, nil
 }
 
-// prepare checks the options, fills in the defaults, and brings the surroundings
-// of the seeds into scope.
+// prepare checks the options, fills in the defaults, and adds the seeds to the scope.
 func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -93,8 +91,8 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	return seeds, err
 }
 
-// isPublic reports whether a seed is of a site that anybody may own: its host is a domain that
-// is not reserved, or a public address.
+// isPublic reports whether the host of a seed is a domain that is not reserved, or a public
+// address.
 func isPublic(e frontier.Entry) bool {
 	host := e.URL.Host()
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -103,7 +101,7 @@ func isPublic(e frontier.Entry) bool {
 	return !isReserved(host) && strings.Contains(host, ".")
 }
 
-// running reports whether Run has opened what it works with.
+// running reports whether Run has opened the storage, the fetcher and the frontier.
 func (c *Crawler) running() bool {
 	select {
 	case <-c.started:
@@ -116,15 +114,15 @@ func (c *Crawler) running() bool {
 // ErrRan is returned by a second call of Run.
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
-// Run crawls until nothing is left, or falls due within the patience, a limit is
-// reached, or Stop is called; then it returns nil: what goes wrong with a site is
-// no error. Summary says how the run ended, and Left what is not fetched. If ctx
-// ends, requests under way are broken off and Run returns the cause. In every
-// case what is queued stays queued in Options.Dir.
+// Run crawls until nothing is left, or nothing falls due within the patience, a limit is
+// reached, or Stop is called; then it returns nil: site failures are reported in the
+// summary, not returned. Summary says how the run ended, and Left what is not fetched. If
+// ctx ends, running requests are cancelled and Run returns the cause. In every case queued
+// URLs stay queued in Options.Dir.
 //
-// Any other error is one that ends the crawl: of the directory or its files
-// (*storage.InUseError, *storage.DamagedError, ...), or *IdentityError; and an
-// *OptionError for a nil HandlerFunc. A nil Handler is none: pages are kept alone.
+// Any other error ends the crawl: an error of the directory or its files
+// (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError
+// for a nil HandlerFunc. With a nil Handler pages are only stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if f, ok := h.(HandlerFunc); ok && f == nil {
 		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: give Run a nil Handler where there is none"}
@@ -167,7 +165,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	return distinct(err, c.logGivenUp(), c.keepStatus(ctx, err))
 }
 
-// work runs the workers and returns why they ended.
+// work runs the workers and returns the error that ended them.
 func (c *Crawler) work(ctx context.Context) error {
 	errs := make([]error, c.opts.Concurrency)
 	var workers sync.WaitGroup
@@ -210,8 +208,8 @@ func (c *Crawler) work(ctx context.Context) error {
 	return distinct(failed...)
 }
 
-// distinct joins errors, those that say the same once: when a disk is full each
-// worker finds out.
+// distinct joins errors without duplicates: when a disk is full every worker returns the
+// same error.
 func distinct(errs ...error) error {
 	var list []error
 	said := map[string]bool{}
@@ -249,15 +247,15 @@ func (c *Crawler) worker(ctx context.Context) error {
 	}
 }
 
-// Stop ends the crawl gracefully: visits under way are finished, no new one is
-// begun. It may be called at any time, also before Run.
+// Stop ends the crawl gracefully: running visits are finished, no new one begins. It may be
+// called at any time, also before Run.
 func (c *Crawler) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.halt(EndStopped)
 }
 
-// halt requires that mu is held.
+// halt stops the frontier. The caller holds mu.
 func (c *Crawler) halt(end End) {
 	if c.end == "" {
 		c.end = end
@@ -275,7 +273,7 @@ func (c *Crawler) stopped() bool {
 	return c.stop
 }
 
-// ended notes why the crawl ended, the first time.
+// ended records the first reason why the crawl ended.
 func (c *Crawler) ended(end End) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,7 +282,7 @@ func (c *Crawler) ended(end End) {
 	}
 }
 
-// open opens the directory, and what works on it: storage, fetcher and frontier.
+// open opens the storage, the fetcher and the frontier.
 func (c *Crawler) open(h Handler) error {
 	o := &c.opts
 	var backlog interface {
@@ -314,7 +312,7 @@ func (c *Crawler) open(h Handler) error {
 		return err
 	}
 	if c.db == nil {
-		// The queue in memory forgets what has ended.
+		// The queue in memory does not keep ended entries.
 		c.visits.digests = o.OnVisit != nil || o.Revisit != nil || o.Previous != ""
 		err = c.begun(Start{})
 	} else if err = c.logBegin(); err == nil {
@@ -329,7 +327,7 @@ func (c *Crawler) open(h Handler) error {
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted, Revisits: o.Revisit != nil || c.revisits,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
 		DomainDelay: o.DomainDelay, Shared: o.clocks(), ReadAhead: o.readAhead(), Requisites: o.Requisites,
-		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // and a minute to store the answer
+		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // plus a minute to store the answer
 	}
 	if c.visits.sites.any() {
 		limits.Site = c.visits.SiteLimits
@@ -345,7 +343,7 @@ func (c *Crawler) open(h Handler) error {
 	return errors.Join(err, c.steer())
 }
 
-// close closes what open opened, once nobody adds seeds any more.
+// close closes what open opened, after the last seeds were added.
 func (c *Crawler) close() error {
 	c.gate.Lock()
 	defer c.gate.Unlock()
@@ -364,8 +362,8 @@ func (c *Crawler) close() error {
 	return c.db.Close()
 }
 
-// An IdentityError says that a crawl was begun under another name. Its
-// robots.txt verdicts, and what site owners were told, would no longer hold.
+// An IdentityError says that a crawl was begun under another name. Its robots.txt verdicts,
+// and what site owners were told, would no longer hold.
 type IdentityError struct {
 	Dir       string
 	Was, Want Identity
@@ -376,8 +374,8 @@ func (e *IdentityError) Error() string {
 		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
 }
 
-// admit refuses to go on with a crawl of another identity, or with a crawl before it that
-// runs, or is not there. Nothing was written yet.
+// admit refuses to resume a crawl of another identity, or a previous crawl that is running
+// or missing. Nothing was written yet.
 func (c *Crawler) admit(was storage.Values) error {
 	var old asked
 	known, err := was.Get(keyAsked, &old)
@@ -396,7 +394,7 @@ func (c *Crawler) admit(was storage.Values) error {
 	return err
 }
 
-// resume reads what the crawl knows about itself from an earlier run.
+// resume reads the stored values of an earlier run.
 func (c *Crawler) resume() error {
 	var old asked
 	known, err := c.db.Get(keyAsked, &old)
@@ -441,8 +439,8 @@ func (c *Crawler) resume() error {
 	return c.begun(start)
 }
 
-// widen brings into scope what redirects of the seeds led to, and queues again
-// what was put aside and is in scope now.
+// widen adds the URLs at which redirects of seeds ended to the scope, and requeues entries
+// that were put aside and are in scope now.
 func (c *Crawler) widen() (requeued int, err error) {
 	var panicked error
 	err = c.db.Each(keyRoot, func(raw string) error {

@@ -9,28 +9,28 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A desk is where one visit works. What lies there is the visit's alone, until
-// the next one sits down.
+// A desk is a worker slot: the memory of one visit. Only that visit uses it, until the next
+// one takes the slot.
 type desk struct {
-	number int         // as it stands in the log
-	db     *storage.DB // where the visit is kept: set and read by the visit alone; nil: nowhere
+	number int         // its number in the log
+	db     *storage.DB // the storage of the visit: used by the visit only; nil: none
 
-	site  frontier.Site // of the visit; empty while nobody is here
+	site  frontier.Site // of the visit; empty while the slot is free
 	since time.Time
-	nth   int // of all visits
+	nth   int // number of the visit, counting all
 }
 
-// desks are what Heritrix's log calls threads: numbers for the visits of one time.
-// They are used in turn: each of them says in the log what came between.
+// desks are what Heritrix's log calls threads: numbers for concurrent visits. They are used
+// in turn, so that the log shows the order of visits.
 type desks struct {
-	most int // that are usual; there are more where there are more visits at once
+	most int // usual number; there are more if more visits run at once
 
-	mu     sync.Mutex // guards what follows, and all of a desk but what a visit found
+	mu     sync.Mutex // guards the fields below, and all of a desk except the results of its visit
 	all    []*desk
 	visits int
 }
 
-// take gives a visit a desk, the one that was left to itself for longest.
+// take returns a free slot for a visit: the one that has been free for longest.
 func (d *desks) take(site frontier.Site) *desk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,22 +55,21 @@ func (d *desks) leave(one *desk) {
 	one.site = ""
 }
 
-// A paper is the memory that a visit writes to once there is an answer.
+// A paper is the scratch memory of a visit, used after there is an answer.
 type paper struct {
 	found *findings
-	own   Page           // of visits of which no program sees the page
-	links []extract.Link // of that
+	own   Page           // used if no program sees the page
+	links []extract.Link // of own
 }
 
-// papers are those that nobody writes to: not one for each desk, for desks are used in
-// turn, and the processor still has at hand what was used last.
+// papers are unused scratch memories. They are pooled, as the one used last is still in the
+// processor's cache.
 var papers = sync.Pool{New: func() any { return &paper{found: newFindings()} }}
 
-// maxPaper is how many links are kept room for.
+// maxPaper is how many links a pooled paper keeps room for.
 const maxPaper = 1 << 10
 
-// page is memory for the page of the visit. A program may keep what it is given: then it
-// is new.
+// page returns memory for the page of the visit. It is new if a program may keep the page.
 func (p *paper) page(programmed bool) *Page {
 	if programmed {
 		return new(Page)
@@ -79,7 +78,7 @@ func (p *paper) page(programmed bool) *Page {
 	return &p.own
 }
 
-// clear forgets the visit, whose turn was given back.
+// clear removes the data of the visit, after its turn was given back.
 func (p *paper) clear() {
 	p.found.clear()
 	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxPaper {
@@ -89,7 +88,7 @@ func (p *paper) clear() {
 	p.own = Page{}
 }
 
-// oldest is the visit that has been under way for the longest time.
+// oldest returns the site and the start of the longest-running visit.
 func (d *desks) oldest() (site frontier.Site, since time.Time, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,34 +12,32 @@
 //		log.Fatal(s)
 //	}
 //
-// The zero value of every option is polite: robots.txt is obeyed, a site is
-// asked one request at a time with a second between two, and only addresses of
-// the public Internet are contacted. Only the Identity is required, and the
-// seeds. With Options.Dir the crawl lives in a directory: it survives a kill,
-// and the same call goes on with it. Batches and Crawler.Pages run it as a loop, for
-// programs that keep elsewhere what they find and are to lose none of it. An Account
-// tells what became of its URLs afterwards, and why.
+// The zero value of every option is polite: robots.txt is obeyed, a site gets one request
+// at a time with a second between two, and only addresses of the public Internet are
+// contacted. Only the Identity and the seeds are required. With Options.Dir the crawl lives
+// in a directory: it survives a kill, and the same call resumes it. Batches and
+// Crawler.Pages run it as a loop, for programs that store results elsewhere and must not
+// lose any. An Account reports afterwards what became of its URLs, and why.
 //
 // # Reading the source
 //
-// Job.Visit is the way of one URL; job.go is what it needs for that. Crawler.Run
-// opens a directory and a frontier around a Job and starts the workers. settings.go
-// is the table of what a crawl may be asked for by name, values.go and amounts.go how that is
-// written; limits.go is what may change while a run goes on. scope.go and links.go
-// decide which links are followed, hooks.go what the program has to say about them,
-// siteoptions.go is what a program may say of one site alone, sites.go asks it, and
-// sitesbyhost.go makes such a program of a table; sitemaps.go brings in what robots.txt lists,
-// sitemapcounts.go counts what came of that, traps.go and repeats.go keep out of
-// spaces without an end. page.go is what a Handler sees, newpage.go makes one of what
-// was not fetched, follow.go what it may ask for, and tags.go which one is given a page;
-// batches.go is a crawl as a loop; signals.go heeds what owners say about the use of
-// pages; archive.go and log.go write down what was asked and answered. left.go says why
-// what is left is not fetched, changes.go what a run does otherwise than the one before;
-// and rescan.go reads an archive again.
+// Job.Visit fetches one URL; job.go has its dependencies. Crawler.Run opens a directory and
+// a frontier around a Job and starts the workers. settings.go is the table of the options
+// that have names, values.go and amounts.go their text forms; limits.go has those that may
+// change during a run. scope.go and links.go decide which links are followed, hooks.go
+// calls the program's functions, siteoptions.go has the options of a single site, sites.go
+// looks them up, and sitesbyhost.go makes them from a table; sitemaps.go reads the sitemaps
+// of robots.txt, sitemapcounts.go counts their results, traps.go and repeats.go keep out of
+// endless spaces. page.go is what a Handler gets, newpage.go makes a Page without fetching
+// it, follow.go queues what a Handler follows, and tags.go decides the tag of a page;
+// batches.go is a crawl as a loop; signals.go obeys statements of owners about the use of
+// pages; archive.go and log.go record requests and answers. left.go says why remaining URLs
+// are not fetched, changes.go how a run differs from the one before; and rescan.go reads an
+// archive again.
 //
-// Of a crawl that is over account.go says how its URLs stand, and explain.go all that is
-// known of one: explain_rules.go what robots.txt says of it, explain_log.go what
-// crawl.log does, explain_out.go what keeps it out, refused.go that of all links.
-// answer.go finds what was answered, stored.go what the last run was asked to be, and
-// linescan.go lines in large files.
+// For a crawl that has ended, account.go reports the standing of its URLs, and explain.go
+// all that is known of one: explain_rules.go from robots.txt, explain_log.go from
+// crawl.log, explain_out.go why it is kept out, refused.go the same for all links.
+// answer.go finds the answer, stored.go the options of the last run, and linescan.go lines
+// in large files.
 package crawler
