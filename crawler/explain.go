@@ -8,63 +8,63 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// How a URL stands that has not entered the crawl.
+// The standings of URLs that have not entered the crawl.
 const (
-	StandsOut     Standing = "out"     // the settings of the last run keep links to it out; Reason says which
-	StandsUnknown Standing = "unknown" // nothing that is kept says why it has not
+	StandsOut     Standing = "out"     // the settings of the last run exclude it; Reason says which
+	StandsUnknown Standing = "unknown" // nothing that is kept explains why it has not entered
 )
 
-// MostAhead is how many entries are counted that come before one.
+// MostAhead is the largest value of Explanation.Ahead.
 const MostAhead = storage.MostAhead
 
-// An Explanation is all that a crawl knows of one URL. It is made of facts alone: who
-// renders it finds the words. Zero fields are unknown, or do not apply.
+// An Explanation is all that a crawl knows of one URL, as facts without wording. Zero
+// fields are unknown, or do not apply.
 type Explanation struct {
-	Asked  frontier.URL // what was asked about
+	Asked  frontier.URL // the URL in question
 	Known  bool         // it has entered the crawl
-	Listed              // of what has; of what has not, Standing and Reason alone
+	Listed              // if Known; otherwise only Standing and Reason are set
 
-	Found   []Step // how it was found: from the URL itself back to a seed
+	Found   []Step // path from the URL itself back to a seed
 	Lost    string // why Found does not reach a seed; empty if it does
-	Robots  *Rules // of its site; nil where robots.txt was never asked for
-	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; MostAhead stands for that many or more
+	Robots  *Rules // of its site; nil if robots.txt was never requested
+	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; MostAhead means that many or more
 	Site    SiteFacts
 	Tries   []Try
-	LeadsTo frontier.URL // where its answer redirects to
-	SameAs  string       // the URL with whose answer its body was archived, which is the same; empty: with its own
-	SameAt  time.Time    // when that was answered
-	Gone    time.Time    // when the answer of SameAs was purged, and the body with it; zero if it was not
-	Refusal Refusal      // of StandsOut and StandsScope: what keeps it out, by the last settings
-	Untold  []Change     // settings that cannot be known from the directory
+	LeadsTo frontier.URL // target of its redirect
+	SameAs  string       // the URL under which the same body was archived; empty: its own
+	SameAt  time.Time    // time of that answer
+	Gone    time.Time    // when the answer of SameAs, and so the body, was purged; zero if it was not
+	Refusal Refusal      // of StandsOut and StandsScope: why it is excluded by the last settings
+	Untold  []Change     // settings that cannot be read from the directory
 
-	// Of a URL that has not entered the crawl:
+	// If the URL has not entered the crawl:
 
-	Near     frontier.URL // one that has, and differs in scheme, www or the last slash; zero if none has
-	Links    []LinkFact   // that pages have to it, the first ones
-	HasLinks bool         // the crawl keeps links, so that Links are those that there were
+	Near     frontier.URL // a URL that has, and differs in scheme, www or the last slash; zero if there is none
+	Links    []LinkFact   // the first links of pages to it
+	HasLinks bool         // the crawl records links, so that Links is complete up to its bound
 }
 
-// A Step is one URL on the way from a seed.
+// A Step is one URL on the path from a seed.
 type Step struct {
 	URL   string
-	Hop   frontier.Hop // by which it was found on the next of the steps; 0 for a seed
+	Hop   frontier.Hop // type of the link to the next step; 0 for a seed
 	Hops  string       // path from the seed
 	Tag   string
 	Depth int
 }
 
-// SiteFacts are what is held against a site as a whole.
+// SiteFacts are facts about the site of a URL.
 type SiteFacts struct {
 	Known  bool
 	Queued int // URLs
-	Again  int // URLs that had ended, and wait to be fetched again
+	Again  int // URLs that ended, and wait to be fetched again
 	Spent  frontier.Spent
-	Given  frontier.Fate // why it was given up in the last run; zero if it was not
+	Given  frontier.Fate // why the last run gave it up; zero if it did not
 }
 
-// Explain says all that is known of u: its Facts, its tries by crawl.log, and of what
-// has not entered the crawl the links to it by links.jsonl. Both files are read from
-// their beginning.
+// Explain returns all that is known of u: its Facts, its tries in crawl.log, and, if it has
+// not entered the crawl, the links to it in links.jsonl. Both files are read from their
+// beginning.
 func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	x, err := a.Facts(u)
 	if err != nil {
@@ -80,8 +80,8 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	return x, a.addLinks(x)
 }
 
-// Facts are what the state alone says of u: Tries, LeadsTo, SameAs and Links are left out. They
-// are there at once, however large the crawl is.
+// Facts returns what the state says of u, without Tries, LeadsTo, SameAs and Links. Its
+// time does not depend on the size of the crawl.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u}
 	st, err := a.from.State(u.Site())
@@ -124,7 +124,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	return x, a.trace(x)
 }
 
-// near is a URL of the crawl that somebody may take for u; zero if there is none.
+// near returns a URL of the crawl that is easily confused with u; zero if there is none.
 func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	scheme, rest, _ := strings.Cut(u.String(), "://")
 	bare, www := strings.CutPrefix(rest, "www.")
@@ -146,7 +146,7 @@ func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	return near, nil
 }
 
-// trace goes back from an entry to the seed that it was found from.
+// trace follows an entry back to its seed.
 func (a *Account) trace(x *Explanation) error {
 	e := x.Entry
 	for {
@@ -179,7 +179,7 @@ func (a *Account) trace(x *Explanation) error {
 	}
 }
 
-// at is when what is asked about an entry was judged: at its end, or now.
+// at returns when an entry was judged: at its end, or now.
 func (a *Account) at(f frontier.Fate) time.Time {
 	if f.Time.IsZero() {
 		return a.now

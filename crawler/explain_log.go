@@ -8,20 +8,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// maxTries is how many tries are kept of one URL: the first ones.
+// maxTries is how many tries of one URL are returned: the first ones.
 const maxTries = 1000
 
 // A Try is a line of crawl.log about a URL: a request, or its end without one.
 type Try struct{ crawllog.Line }
 
-// Request reports whether it is a request.
+// Request reports whether the line is about a request.
 func (t Try) Request() bool { return !t.Start.IsZero() }
 
-// fieldsBeforeURL stand in a line of the log before the URL that it is about; the one
-// that it was found on stands behind that.
+// fieldsBeforeURL is how many fields of a line come before its URL; the URL on which that
+// was found comes after it.
 const fieldsBeforeURL = 3
 
-// tries are the lines of the log about a URL.
+// tries returns the lines of the log about a URL.
 func (a *Account) tries(x *Explanation) (all []Try, err error) {
 	u := x.Asked
 	if x.Known {
@@ -33,7 +33,7 @@ func (a *Account) tries(x *Explanation) (all []Try, err error) {
 			return true
 		}
 		l, err := crawllog.Parse(string(line))
-		if err != nil { // the last line may be torn
+		if err != nil { // the last line may be incomplete
 			return true
 		}
 		if _, site := l.Annotation("queued"); !site {

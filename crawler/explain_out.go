@@ -10,10 +10,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Bounds of what is looked at to explain a URL that has not entered the crawl.
+// Bounds of the search that explains a URL that has not entered the crawl.
 const (
 	maxLinkFacts = 20   // links to it
-	maxSeedLook  = 2000 // entries of a site among which its seeds are looked for; they are the first ones
+	maxSeedLook  = 2000 // the first entries of a site, among which its seeds are looked for
 )
 
 // A LinkFact is a link to a URL that has not entered the crawl, and why it was not
@@ -23,8 +23,8 @@ type LinkFact struct {
 	Refusal
 }
 
-// A Refusal says why a link does not enter the crawl: one of the reasons of a Skip, or
-// of those below. Reason is empty where nothing that is kept says why.
+// A Refusal says why a link does not enter the crawl: one of the reasons of a Skip, or one
+// of those below. Reason is empty if nothing that is kept explains it.
 type Refusal struct {
 	Reason Reason
 	Detail string // the setting, with its value; rel, pattern of a trap, line of the opt-out list ...
@@ -37,15 +37,15 @@ func (r Refusal) String() string {
 	return string(r.Reason) + ": " + r.Detail
 }
 
-// Reasons why what a page names is none of the crawl, though it is not refused.
+// Reasons why a URL on a page is not part of the crawl, though it is not refused.
 const (
-	SkipShown    Reason = "no link"            // a page is shown with it: Options.Requisites
+	SkipShown    Reason = "no link"            // the page includes it: Options.Requisites
 	SkipSitemaps Reason = "sitemaps not read"  // Options.Sitemaps
-	SkipLinks    Reason = "links not followed" // but those of sitemaps: Options.Sitemaps
+	SkipLinks    Reason = "links not followed" // except those of sitemaps: Options.Sitemaps
 )
 
-// guess says what would become of a link to a URL that has not entered the crawl, from
-// anywhere, as near to a seed as can be.
+// guess judges a link to a URL that has not entered the crawl, with the most favourable
+// assumptions about where it was found.
 func (a *Account) guess(x *Explanation) error {
 	x.Standing = StandsUnknown
 	if !a.asked {
@@ -61,7 +61,7 @@ func (a *Account) guess(x *Explanation) error {
 	return err
 }
 
-// whatNarrowed says which setting keeps an entry out that was put aside.
+// whatNarrowed finds the setting that excludes an entry that was put aside.
 func (a *Account) whatNarrowed(x *Explanation) error {
 	j, err := a.job(x)
 	if err != nil {
@@ -71,8 +71,8 @@ func (a *Account) whatNarrowed(x *Explanation) error {
 	return err
 }
 
-// addLinks adds the links to a URL that has not entered the crawl. By the first of them
-// it was kept out.
+// addLinks adds the links to a URL that has not entered the crawl. The first of them gives
+// the reason.
 func (a *Account) addLinks(x *Explanation) error {
 	if !a.asked {
 		return nil
@@ -101,7 +101,7 @@ func (a *Account) addLinks(x *Explanation) error {
 	return nil
 }
 
-// job judges links as the last run would have, as far as x.Untold does not say.
+// job returns a job that judges links as the last run did, except for x.Untold.
 func (a *Account) job(x *Explanation) (*Job, error) {
 	x.Untold = a.stored.Untold
 	u := x.Asked
@@ -112,20 +112,20 @@ func (a *Account) job(x *Explanation) (*Job, error) {
 	return j, a.admitRoots(j, u)
 }
 
-// bareJob is a job with the settings of the last run, whose scope has no roots.
+// bareJob returns a job with the settings of the last run, whose scope has no roots.
 func (a *Account) bareJob() *Job {
 	j := &Job{opts: a.stored.Options}
 	j.sites = &sites{opts: &j.opts}
 	j.opts.OptOut, j.opts.Scope = a.OptOut, cloned(j.opts.Scope)
 	for _, c := range a.stored.Untold {
 		if c.Setting == "scope" {
-			j.opts.Scope = Anywhere() // what it takes is not known
+			j.opts.Scope = Anywhere() // its scope is not known
 		}
 	}
 	return j
 }
 
-// admitKept brings the roots into scope that the crawl has kept.
+// admitKept adds the stored roots to the scope.
 func (a *Account) admitKept(scope Scope) error {
 	return a.from.Each(keyRoot, func(raw string) error {
 		if root, err := frontier.ParseURL(raw); err == nil {
@@ -135,14 +135,14 @@ func (a *Account) admitKept(scope Scope) error {
 	})
 }
 
-// refuse says that a URL is kept out, if there is a reason.
+// refuse sets the refusal, if it has a reason.
 func (x *Explanation) refuse(r Refusal) {
 	if r.Reason != "" {
 		x.Standing, x.Reason, x.Refusal = StandsOut, r.String(), r
 	}
 }
 
-// judge says why a link was not followed.
+// judge sets why a link was not followed.
 func (a *Account) judge(j *Job, l *LinkFact, to frontier.URL) error {
 	o := &j.opts
 	from, err := frontier.ParseURL(l.From)
@@ -176,8 +176,8 @@ func (a *Account) judge(j *Job, l *LinkFact, to frontier.URL) error {
 	return err
 }
 
-// refusal says why an entry that was found on a page, if one is known, does not enter
-// the crawl: as a run does, but for what runs remember.
+// refusal returns why an entry does not enter the crawl, found on a page if on is set: as a
+// run decides, without what only runs remember.
 func (a *Account) refusal(j *Job, e *frontier.Entry, on *frontier.URL) (r Refusal, err error) {
 	o := &j.opts
 	err = safely("OptOut or Scope", func() {
@@ -208,8 +208,8 @@ func (a *Account) refusal(j *Job, e *frontier.Entry, on *frontier.URL) (r Refusa
 	return r, nil
 }
 
-// admitRoots brings into scope what could have u in it: the seeds of its sites, and
-// the roots that the crawl has kept.
+// admitRoots adds to the scope all roots that may have u in it: the seeds of its sites, and
+// the stored roots.
 func (a *Account) admitRoots(j *Job, u frontier.URL) error {
 	scope := j.opts.Scope
 	name := scopeName(scope)
@@ -226,7 +226,7 @@ func (a *Account) admitRoots(j *Job, u frontier.URL) error {
 		}
 		near := site.Host() == u.Host()
 		if name == scopeName(SameDomain()) {
-			// Cheap first: a domain is found in the list of public suffixes.
+			// The cheap test first: finding a domain needs the list of public suffixes.
 			near = strings.HasSuffix(site.Host(), u.Site().Domain()) && site.Domain() == u.Site().Domain()
 		}
 		if near {
@@ -238,7 +238,7 @@ func (a *Account) admitRoots(j *Job, u frontier.URL) error {
 	return nil
 }
 
-// admitSeeds brings the seeds of a site into scope.
+// admitSeeds adds the seeds of a site to the scope.
 func (a *Account) admitSeeds(scope Scope, site frontier.Site) error {
 	n := 0
 	for k, err := range a.from.Entries(site) {

@@ -10,26 +10,26 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Rules are what robots.txt says of a URL: the copy by which it was judged, or that
-// would be gone by now, as the settings of the last run read it.
+// Rules are the rules of robots.txt for a URL: of the copy by which it was judged, or would
+// be judged now, with the settings of the last run.
 type Rules struct {
 	URL     string
 	Fetched time.Time
 	Status  int
 	Failure string    // why there was no answer
-	Copy    time.Time // when the file was fetched that counts, where it is an earlier one
-	Digest  string    // of that file: "sha1:" and base 32; empty where there is none
+	Copy    time.Time // fetch time of the file in force, if it is an earlier one
+	Digest  string    // of that file: "sha1:" and base 32; empty if there is none
 	Expires time.Time
 
 	Agent     []string // User-agent lines of the group that applies
 	GroupLine int
 	Verdict   robots.Verdict // with the rule that decides, if one does
-	Against   robots.Rule    // the longest rule of the other kind that matches; Line is 0 where none does
-	Nearest   robots.Rule    // where none does: the rule that has most in common with the URL, and does not match
+	Against   robots.Rule    // the longest matching rule of the other kind; Line is 0 if there is none
+	Nearest   robots.Rule    // if no rule matches: the one that shares the longest prefix with the URL
 }
 
-// rules are those for u, whose fate says which copy of robots.txt it was judged by.
-// They are nil where there is none.
+// rules returns the rules for u, whose fate says by which copy of robots.txt it was judged;
+// nil if there is none.
 func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	var s *robots.Snapshot
 	for next, err := range a.from.Snapshots(u.Site()) {
@@ -68,8 +68,8 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	return r, nil
 }
 
-// nearest is the rule, but for the one that decides, whose beginning has most in common
-// with a target, and more than its first slash.
+// nearest returns the rule, other than but, that shares the longest prefix with target,
+// longer than its first slash.
 func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
 	most := 1
 	for _, r := range rules {

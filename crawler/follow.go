@@ -5,10 +5,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// FollowTag is Follow with another tag than that of the page: see Tags. The tag counts
-// for a link of the page that leads there, too, so that it does not matter whether
-// ref is one. Of several tags for one URL the last counts. A URL that the crawl has
-// found before keeps the tag that it was found with.
+// FollowTag is like Follow, with another tag than that of the page: see Tags. The tag also
+// applies to a link of the page to the same URL. Of several tags for one URL the last is
+// used. A URL that the crawl has found before keeps its tag.
 func (p *Page) FollowTag(ref, tag string) error {
 	u, err := p.resolve(ref)
 	if err == nil {
@@ -17,8 +16,8 @@ func (p *Page) FollowTag(ref, tag string) error {
 	return err
 }
 
-// FollowLink is FollowTag for one of Links: it is queued under the tag, also if it
-// is marked nofollow. The error is frontier.ErrNoURL for a Link that leads nowhere.
+// FollowLink is like FollowTag for one of Links: the link is queued under the tag, even if
+// it is marked nofollow. The error is frontier.ErrNoURL for a Link without a URL.
 func (p *Page) FollowLink(l extract.Link, tag string) error {
 	if l.URL.IsZero() {
 		return frontier.ErrNoURL
@@ -27,9 +26,9 @@ func (p *Page) FollowLink(l extract.Link, tag string) error {
 	return nil
 }
 
-// Followed are the URLs that were to be followed so far, in the order of the calls,
-// as they would be queued: scope, depth and robots.txt count after the handler. It is
-// for tests of a handler.
+// Followed returns the URLs that were followed so far, in the order of the calls, as they
+// would be queued: scope, depth and robots.txt are applied after the handler. It is for
+// tests of a handler.
 func (p *Page) Followed() []frontier.Entry {
 	var entries []frontier.Entry
 	for _, u := range p.followed {
@@ -48,7 +47,7 @@ func (p *Page) follow(u frontier.URL, tag string) {
 	p.tags[u.Key()] = tag
 }
 
-// tagOf is the tag of a URL that is found on p.
+// tagOf returns the tag of a URL that is found on p.
 func (p *Page) tagOf(key string) string {
 	if tag, ok := p.tags[key]; ok {
 		return tag
@@ -56,7 +55,7 @@ func (p *Page) tagOf(key string) string {
 	return p.Entry.Tag
 }
 
-// resolve reads ref as a link of the page.
+// resolve parses ref as a link of the page.
 func (p *Page) resolve(ref string) (frontier.URL, error) {
 	if p.read {
 		return p.html.Resolve(ref)
@@ -64,9 +63,8 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 	return p.URL.Resolve(ref)
 }
 
-// late are the entries that p has followed, as far as they are wanted, for a page of
-// which nothing was followed in its visit. An error is a panic of a function of the
-// options.
+// late returns the wanted entries among those that p has followed after its visit. An error
+// is a panic of a function of the options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
 		s := j.sorting(p, newFindings(), j.tell)

@@ -7,13 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// A Handler is given each page, once it is stored: at least once (again after a
-// kill, and after ErrRetry), one page of a site after the other, pages of several
-// sites at the same time. Handlers run in the visit: a slow one slows the crawl
-// down, it does not pile pages up.
+// A Handler is called with each page after it is stored: at least once (again after a kill,
+// and after ErrRetry), with pages of one site one after the other, of several sites at the
+// same time. Handlers run in the visit: a slow one slows the crawl down, but pages do not
+// accumulate.
 //
-// An error other than ErrRetry and ErrStop is counted, logged, and given to
-// Options.OnError; the page stays fetched. So is a panic, as a *PanicError.
+// An error other than ErrRetry and ErrStop is counted, logged, and passed to
+// Options.OnError; the page stays fetched. A panic is treated the same, as a *PanicError.
 type Handler interface {
 	Handle(ctx context.Context, p *Page) error
 }
@@ -24,7 +24,7 @@ type HandlerFunc func(ctx context.Context, p *Page) error
 // Handle implements Handler.
 func (f HandlerFunc) Handle(ctx context.Context, p *Page) error { return f(ctx, p) }
 
-// What a Handler may return.
+// Errors with a special meaning for a Handler.
 var (
 	// ErrRetry queues the page again, as if it had failed.
 	ErrRetry = errors.New("crawler: try this page again")
@@ -32,9 +32,9 @@ var (
 	ErrStop = errors.New("crawler: stop")
 )
 
-// A PanicError is a panic of a function of the caller's. One of a handler is an
-// error of that page; one of a Scope, Links, Rewrite, OptOut, Site, OnVisit, OnSkip,
-// OnStart or OnError ends the crawl.
+// A PanicError is a panic of a function of the caller. In a handler it is an error of that
+// page; in a Scope, Links, Rewrite, OptOut, Site, OnVisit, OnSkip, OnStart or OnError it
+// ends the crawl.
 type PanicError struct {
 	Where string // "handler", or the option
 	Value any
@@ -43,13 +43,13 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Where, e.Value) }
 
-// Unwrap is the value, if that is an error.
+// Unwrap returns the value, if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// safely calls a function of the caller's. The error is a *PanicError.
+// safely calls a function of the caller. The error is a *PanicError.
 func safely(where string, f func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -60,7 +60,7 @@ func safely(where string, f func()) (err error) {
 	return nil
 }
 
-// tried is safely before there is a crawl: the error is an *OptionError.
+// tried is like safely, before there is a crawl: the error is an *OptionError.
 func tried(field string, f func()) error {
 	if err := safely(field, f); err != nil {
 		return &OptionError{Field: field, Reason: err.Error(), Err: err}

@@ -8,38 +8,38 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Link is a link that is about to be queued, as Options.Links sees it.
+// A Link is a link that is about to be queued, as passed to Options.Links.
 type Link struct {
-	extract.Link // as it was found; its URL is the one that Options.Rewrite has made of it
+	extract.Link // as it was found; its URL is the result of Options.Rewrite
 
-	// Rank orders the queue of a site: what is lower is asked for first, of equals what
-	// was found first. It is the depth if nothing is said, up to 255, so that what is
-	// near a seed comes first; 255 minus a score crawls the best first, 255 minus the
-	// depth goes deep first. What a page is shown with has frontier.RequisiteRank, whatever
-	// is said: it comes with its page. It never makes a site be asked faster.
+	// Rank orders the queue of a site: lower ranks are fetched first, equal ranks in the
+	// order in which they were found. The default is the depth, up to 255, so that URLs
+	// near a seed come first; 255 minus a score crawls the best first, 255 minus the depth
+	// goes deep first. Requisites of pages always have frontier.RequisiteRank: they come
+	// with their page. The rank never makes requests to a site more frequent.
 	Rank uint8
 
-	// Tag is that of the page that it leads to: that of the page that it was found on,
-	// if nothing is said. See Tags.
+	// Tag is the tag of the target page; the default is that of the page with the link. See
+	// Tags.
 	Tag string
 
-	// Head asks for the page with HEAD (RFC 9110, section 9.3.2): whether it is there, not
-	// what it says. The handler gets it without a body; it leads nowhere but where it
-	// redirects, which is asked for so, too. Where the server refuses the method (405 or
-	// 501) the next turn of the site asks with GET; over FTP, which has no HEAD, the
-	// file is retrieved. Robots.txt, pauses and limits count as for any page. A URL is
-	// asked for once, as the link says that enters first: a link to what is to be
-	// followed must never have Head, for one without comes too late.
+	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it
+	// exists. The handler gets it without a body; its only link is that of a redirect,
+	// which is also requested with HEAD. If the server refuses the method (405 or 501) the
+	// next turn of the site uses GET; over FTP, which has no HEAD, the file is retrieved.
+	// Robots.txt, pauses and limits apply as for any page. A URL is requested once, as its
+	// first link says: a link that is to be followed must never have Head, as a later one
+	// without it has no effect.
 	Head bool
 }
 
-// programmed reports whether a function of the options is called with what is found on
-// pages, and who knows how long it takes.
+// programmed reports whether a function of the options, which may be slow, is called with
+// links of pages.
 func (o *Options) programmed() bool {
 	return o.Links != nil || o.Rewrite != nil || o.OnSkip != nil || !isOurs(o.Scope)
 }
 
-// takes asks Options.Links what becomes of a link.
+// takes asks Options.Links whether to queue a link.
 func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	if o.Links == nil || l.Hop == frontier.HopRedirect {
 		return true
@@ -54,7 +54,7 @@ func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	return ok
 }
 
-// rewrite is what Options.Rewrite makes of a URL.
+// rewrite returns the result of Options.Rewrite.
 func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	if o.Rewrite == nil {
 		return u
@@ -62,8 +62,8 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	return o.Rewrite(u)
 }
 
-// rewriteSeeds rewrites seeds in place, and says what pages they are taken for. The error
-// is an *OptionError.
+// rewriteSeeds rewrites seeds in place, and sets the pages that they are equivalent to. The
+// error is an *OptionError.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
 		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {
@@ -76,7 +76,8 @@ func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	return o.sameSeeds(seeds)
 }
 
-// readAhead is how many entries of a site are held in memory: ranks order what is not.
+// readAhead returns how many entries of a site are held in memory; ranks do not reorder
+// these.
 func (o *Options) readAhead() int {
 	if o.Links != nil {
 		return 1
@@ -84,8 +85,8 @@ func (o *Options) readAhead() int {
 	return o.bounds.readAhead
 }
 
-// trackers are parameters that say where a visitor came from: the beginnings of their
-// names if they end with a *.
+// trackers are parameters that say where a visitor came from: prefixes of their names if
+// they end with a *.
 var trackers = []string{
 	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
 	"fbclid", "igshid", "igsh", // Meta
@@ -94,11 +95,11 @@ var trackers = []string{
 	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
 }
 
-// StripTracking is an Options.Rewrite that takes parameters out of a URL that say who
-// comes, or where from, and nothing about the page: utm_source and its kin (trackers of
-// Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of letters), and
-// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters, none a slash.
-// The rest of the query stays as it is, in its order. It is safe for concurrent use.
+// StripTracking is an Options.Rewrite that removes parameters that identify a visitor or
+// where it came from, and say nothing about the page: utm_source and similar ones (trackers
+// of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of newsletters), and
+// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters without a slash.
+// The rest of the query is unchanged and in order. It is safe for concurrent use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
 	stripped := stripSession(path)
@@ -119,7 +120,7 @@ func StripTracking(u frontier.URL) frontier.URL {
 	return within(u, stripped)
 }
 
-// stripSession takes ;jsessionid=... out of a path.
+// stripSession removes ;jsessionid=... from a path.
 func stripSession(path string) string {
 	for at := strings.IndexByte(path, ';'); at >= 0; {
 		name, rest, _ := strings.Cut(path[at+1:], "=")
@@ -146,7 +147,8 @@ func tracks(name string) bool {
 	return false
 }
 
-// isSession is false for what has a slash, such as 24/05/12/1234567: the sid of a story.
+// isSession returns false for values with a slash, such as 24/05/12/1234567, where sid is
+// the id of a story.
 func isSession(name, value string) bool {
 	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
 		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")

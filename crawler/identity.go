@@ -11,23 +11,23 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Version of permesso, as it stands in the User-Agent field.
+// Version is the version of permesso in the User-Agent field.
 const Version = "0.1.0"
 
-// An Identity says who crawls: it stands in every request, so that the owner
-// of a site can name the crawler in robots.txt and reach who runs it.
+// An Identity names the crawler in every request, so that the owner of a site can name it
+// in robots.txt and reach its operator.
 type Identity struct {
 	Token   string // product token (RFC 9309, section 2.2.1): letters, "_" and "-"
 	Contact string // an http(s) URL about the crawl, or an e-mail address
-	Mail    string // an e-mail address besides, where Contact is a URL; may be empty
+	Mail    string // an e-mail address in addition, if Contact is a URL; may be empty
 }
 
-// An OptionError names the option that is not valid, and says how to mend it.
+// An OptionError names the option that is not valid, and says how to correct it.
 type OptionError struct {
 	Field  string
 	Site   string // of Options.Site: which site, or key of a table; empty otherwise
 	Reason string
-	Err    error // the cause, as a *frontier.URLError of a seed; nil where there is none
+	Err    error // the cause, such as a *frontier.URLError of a seed; nil if there is none
 }
 
 // Unwrap returns the cause.
@@ -60,10 +60,10 @@ func (id Identity) Check() error {
 	return nil
 }
 
-// reservedNames are domains that no one can own (RFC 2606, RFC 6761).
+// reservedNames are domains that cannot be registered (RFC 2606, RFC 6761).
 var reservedNames = []string{"test", "example", "invalid", "localhost", "example.com", "example.net", "example.org"}
 
-// isReserved reports whether a host is no public one by its name or address.
+// isReserved reports whether a host has a reserved name or an address that is not public.
 func isReserved(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
@@ -74,8 +74,8 @@ func isReserved(host string) bool {
 	})
 }
 
-// checkReach reports whether the contacts of an identity lead nowhere, as those of examples
-// do; the error is an *OptionError.
+// checkReach reports contacts that cannot be reached, such as those of examples, as an
+// *OptionError.
 func (id Identity) checkReach() error {
 	for _, c := range []struct{ field, contact string }{{"Identity.Contact", id.Contact}, {"Identity.Mail", id.Mail}} {
 		text, ok := contactURL(c.contact)
@@ -97,14 +97,14 @@ func (id Identity) checkReach() error {
 	return nil
 }
 
-// UserAgent is the header field of every request.
+// UserAgent returns the User-Agent field of every request.
 func (id Identity) UserAgent() string {
 	contact, _ := contactURL(id.Contact)
 	return fmt.Sprintf("%s (+%s) permesso/%s", id.Token, contact, Version)
 }
 
-// From is the From header field (RFC 9110, section 10.1.2) of every request: the
-// e-mail address, if there is one.
+// From returns the From field (RFC 9110, section 10.1.2) of every request: the e-mail
+// address, if there is one.
 func (id Identity) From() string {
 	for _, contact := range []string{id.Mail, id.Contact} {
 		address, _ := contactURL(contact)
@@ -117,8 +117,8 @@ func (id Identity) From() string {
 
 const mailto = "mailto:"
 
-// contactURL makes a mail address a mailto: URL, and refuses what would end the comment
-// of the User-Agent that it stands in.
+// contactURL turns a mail address into a mailto: URL, and refuses characters that would end
+// the comment of the User-Agent.
 func contactURL(contact string) (string, bool) {
 	if strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' || r == '(' || r == ')' }) {
 		return "", false

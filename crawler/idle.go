@@ -8,11 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Idle reports whether Run would request nothing and change nothing but its own notes of the
-// run: the last run ended because nothing was left, with the same settings, and knows all
-// seeds. Then Summary says what Run would come to, and a program may leave Run out: every
-// file of the crawl stays as it is. Idle changes nothing, and reports false if something
-// cannot be read: Run says what it is. It must be called before Run.
+// Idle reports whether Run would send no request and change nothing but its own records of
+// the run: the last run ended because nothing was left, with the same settings, and knows
+// all seeds. Then Summary returns what Run would end with, and a program may skip Run:
+// every file of the crawl stays unchanged. Idle changes nothing, and returns false if
+// something cannot be read: Run reports the error. It must be called before Run.
 func (c *Crawler) Idle() bool {
 	o := &c.opts
 	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || len(c.early) > 0 {
@@ -33,8 +33,8 @@ func (c *Crawler) Idle() bool {
 	return ok
 }
 
-// still returns what a run would come to that finds nothing to do; ok is false if there may
-// be something.
+// still returns the summary of a run that finds nothing to do; ok is false if there may be
+// something to do.
 func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	var was asked
 	if known, err := r.Get(keyAsked, &was); !known || err != nil || was.Revisits || was.Identity != c.opts.Identity || len(was.changes(&c.opts)) > 0 {
@@ -77,8 +77,8 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	return s, true
 }
 
-// asWritten reports whether the files of a crawl are there, and as long as they were left. A
-// run takes care of those that are not.
+// asWritten reports whether the files of a crawl exist and have their recorded lengths. A
+// run repairs those that do not.
 func asWritten(r *storage.Reader) bool {
 	written, err := r.Written()
 	for name, w := range written {

@@ -9,18 +9,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A queue reads what has not ended.
+// A queue iterates over entries that have not ended.
 type queue interface {
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
 }
 
-// Left are the URLs that entered the crawl and have not ended, site by site, and why each is
-// not fetched; not those that wait to be fetched again. No more of them than a few hundred
-// are held in memory. While the crawl runs some of them may be fetched by now. After a run
-// that was broken off, or failed, what was found last may be missing.
+// Left iterates over the URLs that entered the crawl and have not ended, site by site, with
+// the reason why each is not fetched; URLs that wait to be fetched again are not included.
+// It holds a few hundred of them in memory. While the crawl runs some of them may be
+// fetched by now. After a run that was cancelled, or failed, the URLs found last may be
+// missing.
 //
-// It ends with an error where the crawl's directory cannot be read: the same as
-// those of Run.
+// It ends with an error if the crawl's directory cannot be read, with the errors of Run.
 func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	return func(yield func(Skip, error) bool) {
 		if !c.running() {
@@ -41,7 +41,7 @@ func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	}
 }
 
-// openQueue is the queue of the run, or that of its directory after it.
+// openQueue returns the queue of the run, or that of its directory after it.
 func (c *Crawler) openQueue() (queue, func() error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +55,8 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	return q, q.Close, nil
 }
 
-// left yields what is left in q for some reasons. It reports whether yield wanted
-// all of it.
+// left yields what is left in q for some reasons. It reports whether yield returned true
+// each time.
 func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {
@@ -71,7 +71,7 @@ func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) 
 				return true, err
 			}
 			if e.Again() {
-				continue // it is not left: it was fetched
+				continue // it was fetched before
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via
@@ -86,7 +86,7 @@ func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) 
 	return true, nil
 }
 
-// unfinished are the sites with something left.
+// unfinished returns the sites with something left.
 func (c *Crawler) unfinished() []frontier.SiteStatus {
 	var sites []frontier.SiteStatus
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
@@ -98,8 +98,7 @@ func (c *Crawler) unfinished() []frontier.SiteStatus {
 	return sites
 }
 
-// held says why what is left of a site is not fetched: now, or when the run
-// ended.
+// held returns why the rest of a site is not fetched: now, or at the end of the run.
 func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	c.mu.Lock()
 	end, now, patience := c.end, c.over, c.limits.patience()
@@ -110,7 +109,7 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt says so for a moment of a run with an end, if it has one by then.
+// heldAt returns the same for a given time, and an end if the run has one by then.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":
@@ -129,8 +128,8 @@ func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Durati
 	return Skip{Reason: SkipQueued}
 }
 
-// tellLeft calls OnSkip for what this run will not fetch any more, but for what
-// only waits for its turn in a run that was stopped early.
+// tellLeft calls OnSkip for the URLs that this run does not fetch any more, except those
+// that only wait for their turn in a run that was stopped early.
 func (c *Crawler) tellLeft() error {
 	if c.opts.OnSkip == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits are what a run may take, and how long it waits: those of Options to begin
-// with. Allow changes them.
+// Limits limit what a run may use, and how long it waits: initially those of Options. Allow
+// changes them.
 type Limits struct {
 	Pages    int           // of the whole crawl; 0: no limit
 	Bytes    int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
@@ -25,14 +25,14 @@ type Limits struct {
 
 	Concurrency int // visits at once, no more than Options.Concurrency; 0: as many
 
-	Open bool // where it would end, or has used up Pages or Bytes, the run waits for Add or Allow; Stop and Time end it
+	Open bool // instead of ending, or when Pages or Bytes are used up, the run waits for Add or Allow; Stop and Time end it
 }
 
 func (o *Options) limits() Limits {
 	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
 }
 
-// put puts them in the place of those of a frontier that has so many visits at most.
+// put sets the limits of a frontier that has at most this many visits.
 func (l *Limits) put(visits int) func(*frontier.Limits) {
 	return func(f *frontier.Limits) {
 		*f = frontier.Limits{
@@ -67,7 +67,7 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// as puts them in the place of those of options.
+// as sets the limits in options.
 func (l *Limits) as(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {
@@ -75,12 +75,11 @@ func (l *Limits) as(o *Options) {
 	}
 }
 
-// limitNames are the settings that are limits of a run.
+// limitNames are the names of the settings that are limits of a run.
 var limitNames = []string{"limit", "max-bytes", "max-time", "rate", "patience", "concurrency"}
 
-// Set changes one of them by the name that it has as a Setting: limit, max-bytes,
-// max-time, rate, patience or concurrency. The error says what is wrong with text, or
-// names those that there are.
+// Set changes one limit by its name as a Setting: limit, max-bytes, max-time, rate,
+// patience or concurrency. The error says what is wrong with text, or lists the names.
 func (l *Limits) Set(name, text string) error {
 	var o Options
 	l.as(&o)
@@ -99,7 +98,7 @@ func (l *Limits) Set(name, text string) error {
 	return fmt.Errorf("%q is none of %s", name, strings.Join(limitNames, ", "))
 }
 
-// limitTexts are limits as Setting.String tells them.
+// limitTexts returns limits in the form of Setting.String.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Concurrency: c.opts.Concurrency}
 	l.as(&o)
@@ -112,7 +111,7 @@ func (c *Crawler) limitTexts(l Limits) map[string]string {
 	return texts
 }
 
-// differences say what was and is of those that are not the same; "" where all are.
+// differences returns the old and new values of those that differ; "" if all are the same.
 func differences(was, is map[string]string) string {
 	var all []string
 	for _, name := range limitNames {
@@ -123,12 +122,12 @@ func differences(was, is map[string]string) string {
 	return strings.Join(all, "; ")
 }
 
-// ErrEnded is returned by what changes a run, as Add and Allow, when a run has ended, or
-// ends: nothing has changed, and nothing will come of it. A crawl in a directory goes on
-// by another run.
+// ErrEnded is returned by methods that change a run, such as Add and Allow, when the run
+// has ended or is ending: nothing has changed. A crawl in a directory is resumed by another
+// run.
 var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
 
-// tooLate says so where it is the frontier that has found an end.
+// tooLate wraps an error of a frontier that has ended.
 func tooLate(err error) error {
 	for _, end := range []error{frontier.ErrEnd, frontier.ErrLimit, frontier.ErrStopped} {
 		if errors.Is(err, end) {
@@ -138,22 +137,22 @@ func tooLate(err error) error {
 	return err
 }
 
-// Limits are those in force.
+// Limits returns the limits in force.
 func (c *Crawler) Limits() Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limits
 }
 
-// Allow changes the limits: change is given those in force, and no other change
-// comes between; it must not call c. It may be called at any time, from any
-// goroutine, from a Handler, too. The new ones count from the next visit on: a
-// limit below what the crawl has taken already ends the run. They count for this
-// run alone: another one begins with its Options.
+// Allow changes the limits: change is called with those in force, and no other change
+// happens meanwhile; it must not call c. Allow may be called at any time, from any
+// goroutine, also from a Handler. The new limits apply from the next visit on: a limit
+// below what the crawl has used already ends the run. They apply to this run only: the next
+// one begins with its Options.
 //
-// Where the error is nil the run does not end by a limit that was lifted. It is
-// ErrEnded where that has happened, and an *OptionError for a limit that makes no
-// sense; nothing is changed then.
+// If the error is nil the run does not end by a limit that was lifted. The error is
+// ErrEnded if it already has, and an *OptionError for a limit that is not valid; nothing is
+// changed then.
 func (c *Crawler) Allow(change func(*Limits)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +174,7 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 	return nil
 }
 
-// allowed are the limits of a run, and the clock of its time. Crawler.mu guards it.
+// allowed are the limits of a run, and its timers. Crawler.mu guards it.
 type allowed struct {
 	limits   Limits
 	began    time.Time   // zero before Run
@@ -183,7 +182,7 @@ type allowed struct {
 	breakOff *time.Timer // nil until the time is up
 }
 
-// arm sets the clock of the run, if it runs.
+// arm sets the timer of the run, if it is running.
 func (a *allowed) arm() {
 	if a.timer == nil {
 		return
@@ -195,12 +194,11 @@ func (a *allowed) arm() {
 
 var errTime = errors.New("crawler: the time of the run is up")
 
-// timeGrace is how long requests that are under way may go on once the time of
-// a run is up.
+// timeGrace is how long running requests may continue after the time of a run is up.
 const timeGrace = 10 * time.Second
 
-// bounded stops the crawl when its time is up, and a little later breaks off
-// what is still under way.
+// bounded stops the crawl when its time is up, and cancels running requests timeGrace
+// later.
 func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
@@ -223,7 +221,7 @@ func (c *Crawler) timeUp(cancel context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.breakOff != nil {
-		return // more was allowed while the clock struck
+		return // the limit was raised while the timer fired
 	}
 	c.halt(EndTime)
 	c.breakOff = time.AfterFunc(timeGrace, func() { cancel(errTime) })

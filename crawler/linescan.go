@@ -11,14 +11,13 @@ import (
 // Bounds of a scan for lines.
 const (
 	scanBlock   = 1 << 20  // bytes that are read at once
-	scanLongest = 64 << 20 // bytes of a line; a longer one is passed over
-	scanNeedle  = 48       // bytes that are looked for: no more are compared at once by the processor
+	scanLongest = 64 << 20 // bytes of a line; a longer one is skipped
+	scanNeedle  = 48       // bytes of the search string: the processor compares no more at once
 )
 
-// scanLines calls f with each line of a file in which text stands, without its end,
-// until f returns false. The file need not be there. A line is valid while f runs, and
-// may not be whole at the end of the file. quit is called before each block is read, and its
-// error ends the scan.
+// scanLines calls f with each line of a file that contains text, without its newline, until
+// f returns false. A missing file is empty. A line is valid while f runs; the last one may
+// be incomplete. quit is called before each block is read, and its error ends the scan.
 func scanLines(path string, quit func() error, text string, f func(line []byte) (more bool)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +30,7 @@ func scanLines(path string, quit func() error, text string, f func(line []byte) 
 	return scanLinesOf(quitting{file, quit}, []byte(text), scanLongest, f)
 }
 
-// A quitting reader ends with the error of quit.
+// A quitting reader fails with the error of quit.
 type quitting struct {
 	io.Reader
 	quit func() error
@@ -44,9 +43,9 @@ func (q quitting) Read(p []byte) (int, error) {
 	return q.Reader.Read(p)
 }
 
-// scanLinesOf scans lines of which none is longer than longest.
+// scanLinesOf scans lines that are not longer than longest.
 func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (more bool)) error {
-	// The end of a URL tells it from others rather than its beginning.
+	// The end of a URL distinguishes it better than its beginning.
 	needle := text[max(0, len(text)-scanNeedle):]
 	buf, skip := make([]byte, 0, 2*scanBlock), false // skip: buf begins within a line that is too long
 	for last := false; !last; {
@@ -77,8 +76,8 @@ func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (
 	return nil
 }
 
-// linesWith calls f with the lines that have text, which ends in needle. It reports
-// whether f wants more.
+// linesWith calls f with the lines that contain text, which ends in needle. It reports
+// whether f returned true each time.
 func linesWith(lines, needle, text []byte, f func(line []byte) (more bool)) bool {
 	for {
 		at := bytes.Index(lines, needle)

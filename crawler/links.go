@@ -9,23 +9,23 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// findings are what a worker has found on one page. Their memory is used again
-// for the next one.
+// findings are the links that a worker has found on one page. Their memory is reused for
+// the next one.
 type findings struct {
 	seen    map[string]struct{} // keys
-	leads   map[string]struct{} // keys of links that are not wanted: the page may be shown with them, too
+	leads   map[string]struct{} // keys of links that are not wanted: they may be wanted as requisites
 	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
 }
 
-// maxFindings is how many are kept room for.
+// maxFindings is how many entries the memory is kept for.
 const maxFindings = 1024
 
 func newFindings() *findings {
 	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}, marked: map[string]struct{}{}}
 }
 
-// clear forgets the last page.
+// clear removes the data of the last page.
 func (f *findings) clear() {
 	if len(f.seen) > maxFindings {
 		*f = *newFindings()
@@ -38,14 +38,14 @@ func (f *findings) clear() {
 	f.entries = f.entries[:0]
 }
 
-// next are the entries that a page leads to, each once, in scope. They are valid
-// until f is used for another page.
+// next returns the entries that a page links to, each once, in scope. They are valid until
+// f is used for another page.
 func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.tell) })
 	return entries, err
 }
 
-// wantedOf tells of each link that is not wanted.
+// wantedOf calls tell for each link that is not wanted.
 func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
@@ -54,7 +54,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.html.Links
-	if p.Entry.Head { // nothing more is wanted of it
+	if p.Entry.Head { // its body is not wanted
 		links = nil
 	}
 	for i := range links {
@@ -71,22 +71,22 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	return f.entries
 }
 
-// A sorting finds out which links of a page become entries.
+// A sorting decides which links of a page become entries.
 type sorting struct {
 	job  *Job
 	page *Page
 	*findings
 	tell func(Skip)
 	from finder
-	tags map[string]string // of the page, by the keys that Rewrite makes of them
-	own  string            // key of the page, as ownKey says it
+	tags map[string]string // of the page, by keys after Rewrite
+	own  string            // key of the page, see ownKey
 
-	found frontier.Entry // on page, by that hop
+	found frontier.Entry // the last entry, found on page by hop
 	by    frontier.Hop
 	last  verdict
 }
 
-// A verdict is what was said of the last link: mostly the next one is to the same site.
+// A verdict is the verdict on the last link: the next one is often to the same site.
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop
@@ -108,19 +108,18 @@ func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
 	return s
 }
 
-// addFollowed adds what the handler has followed.
+// addFollowed adds the URLs that the handler has followed.
 func (s *sorting) addFollowed() {
 	for _, u := range s.page.followed {
 		s.add(&extract.Link{URL: u, Hop: frontier.HopLink})
 	}
 }
 
-// follows reports whether a link that was read is one for the crawl, wherever it
-// leads.
+// follows reports whether a link is of a kind that the crawl follows, with any target.
 func (s *sorting) follows(l *extract.Link) bool {
 	o := &s.job.opts
 	switch {
-	case l.Hop == frontier.HopEmbed: // no link that a robot could follow: the page is shown with it
+	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page
 		return o.Requisites && s.page.shows()
 	case l.Hop == frontier.HopManifest:
 		return o.Sitemaps != SitemapsNone
@@ -136,7 +135,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 	return true
 }
 
-// add makes an entry of a link that was not on the page before, if it is wanted.
+// add makes an entry of a link that is new on the page, if it is wanted.
 func (s *sorting) add(l *extract.Link) {
 	j, u := s.job, s.job.opts.rewrite(l.URL)
 	if u.IsZero() {
@@ -173,7 +172,7 @@ func (s *sorting) add(l *extract.Link) {
 	}
 }
 
-// unwanted is Job.unwanted of a link of the page.
+// unwanted is Job.unwanted for a link of the page.
 func (s *sorting) unwanted(e *frontier.Entry) Reason {
 	if !s.job.bySite {
 		return s.job.unwanted(e)
@@ -184,13 +183,13 @@ func (s *sorting) unwanted(e *frontier.Entry) Reason {
 	return s.last.reason
 }
 
-// bySite reports whether what is wanted of the links of a page that were found by one hop
-// depends on nothing but the site that they lead to.
+// bySite reports whether the decision on links of a page with the same hop depends on their
+// site only.
 func (o *Options) bySite() bool {
 	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
 }
 
-// trapped says of what trap a link that was found on p is one; empty if of none.
+// trapped returns which trap a link on p leads into; "" if none.
 func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
@@ -206,28 +205,28 @@ func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	return why
 }
 
-// deeper is false for what a page of a body that many have may well name, each in its
-// own directory: as version/ does that is refreshed to index.html.
+// deeper returns false for relative URLs that pages with the same body name in their own
+// directories, such as version/ with a refresh to index.html.
 func deeper(u, than frontier.URL) bool {
 	_, segments := pathOf(u)
 	_, before := pathOf(than)
 	return segments > before
 }
 
-// MaxEmbeds is how many hops from its page what it is shown with may be: a font is
-// named by a style sheet that another one imports.
+// MaxEmbeds is the largest number of hops from a page to its requisites: a font is named by
+// a style sheet that another one imports.
 const MaxEmbeds = 4
 
-// shows reports whether what p is shown with belongs to the crawl. A document that is
-// shown within another one is shown whole, but not what is shown within it: it may be
-// a page that every page shows.
+// shows reports whether the requisites of p belong to the crawl. A framed document is
+// fetched with its requisites, but not with its own frames: these may be pages that every
+// page shows.
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
 	return n < MaxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
 }
 
-// framed reports whether p is shown with the document that a link of it leads to, and
-// that is no page of the crawl by itself: then it is fetched as an image is.
+// framed reports whether a link of p is to a framed document that is not a page of the
+// crawl by itself: then it is fetched as a requisite.
 func (j *Job) framed(p *Page, l *extract.Link) bool {
 	if !j.opts.Requisites || !p.shows() {
 		return false
@@ -253,8 +252,7 @@ func (j *Job) follows(p *Page) bool {
 	return true
 }
 
-// unwanted says why an entry that was found does not enter the frontier; empty
-// if it does.
+// unwanted returns why an entry that was found does not enter the frontier; "" if it does.
 func (j *Job) unwanted(e *frontier.Entry) Reason {
 	reason := j.unwantedAnywhere(e)
 	if reason == "" && j.sites.of(e.URL.Site()).Exclude {
@@ -263,7 +261,7 @@ func (j *Job) unwanted(e *frontier.Entry) Reason {
 	return reason
 }
 
-// unwantedAnywhere is unwanted but for sites that are excluded.
+// unwantedAnywhere is unwanted without the check of excluded sites.
 func (j *Job) unwantedAnywhere(e *frontier.Entry) Reason {
 	switch {
 	case j.opts.OptOut != nil && j.opts.OptOut(e.URL) != "":
@@ -271,8 +269,8 @@ func (j *Job) unwantedAnywhere(e *frontier.Entry) Reason {
 	case e.Redirects() > frontier.MaxRedirects:
 		return SkipRedirects
 	case e.FromSeed():
-		// A seed's redirects are followed wherever they lead, but to what is
-		// excluded: its host is often not the one that is meant.
+		// Redirects of a seed are followed to any host that is not excluded: the host of
+		// the seed is often not the one that is meant.
 		if j.excluded(e) {
 			return SkipFilter
 		}
@@ -285,7 +283,7 @@ func (j *Job) excluded(e *frontier.Entry) bool {
 	return j.opts.Exclude != nil && j.opts.Exclude.MatchString(e.URL.String())
 }
 
-// narrowed says why e is not in scope; empty if it is.
+// narrowed returns why e is not in scope; "" if it is.
 func (j *Job) narrowed(e *frontier.Entry) Reason {
 	o := &j.opts
 	switch {
@@ -299,7 +297,7 @@ func (j *Job) narrowed(e *frontier.Entry) Reason {
 		case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
 			return SkipDepth
 		case o.Requisites && e.Requisite() || named(e):
-			// Beyond the scope, so that the page can be shown, or the list be read.
+			// Outside the scope, but needed to show the page or to read the sitemap.
 			return ""
 		}
 	}
@@ -314,8 +312,8 @@ func (j *Job) narrowed(e *frontier.Entry) Reason {
 	return ""
 }
 
-// admit brings the host into scope on which a chain of redirects from a seed
-// ends, and keeps it with the crawl, if db is not nil.
+// admit adds the host at which the redirects of a seed end to the scope, and stores it if
+// db is not nil.
 func (j *Job) admit(db *storage.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {

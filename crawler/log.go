@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// logBegin marks where a run begins, and says what is missing before it.
+// logBegin writes the line of the beginning of a run, with what is missing before it.
 func (c *Crawler) logBegin() error {
 	notes := []string{"begin:clean", crawllog.Records}
 	if c.db.Unclean() {
@@ -30,7 +30,7 @@ func (c *Crawler) logBegin() error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logStart notes what a run does otherwise than the one before.
+// logStart writes how a run differs from the one before.
 func (c *Crawler) logStart(s Start) error {
 	var notes []string
 	for _, d := range s.Changes {
@@ -48,8 +48,8 @@ func (c *Crawler) logStart(s Start) error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logVisit writes a line for each request of a visit, or one for an entry that
-// ends without; p is nil where no page came of it.
+// logVisit writes a line for each request of a visit, or one for an entry that ended
+// without one; p is nil if there is no page.
 func (j *Job) logVisit(desk *desk, e frontier.Entry, res *fetch.Result, p *Page) error {
 	if desk.db == nil {
 		return nil
@@ -86,8 +86,8 @@ func (j *Job) logVisit(desk *desk, e frontier.Entry, res *fetch.Result, p *Page)
 	return errors.Join(errs...)
 }
 
-// logGivenUp writes a line for each site that was given up: one fate for all
-// that is queued there.
+// logGivenUp writes a line for each site that was given up: one fate for all URLs queued
+// there.
 func (c *Crawler) logGivenUp() error {
 	if c.db == nil {
 		return nil
@@ -105,16 +105,16 @@ func (c *Crawler) logGivenUp() error {
 	return errors.Join(errs...)
 }
 
-// An exchangeLine is the line of a request, with the memory that it is made in.
+// An exchangeLine is the line of a request, with its memory.
 type exchangeLine struct {
 	crawllog.Line
 	notes notes
 }
 
-// exchangeLines are those that nobody writes.
+// exchangeLines are unused lines.
 var exchangeLines = sync.Pool{New: func() any { return new(exchangeLine) }}
 
-// of makes the line of x.
+// of fills the line from x.
 func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result, p *Page) {
 	l.Line = crawllog.Line{
 		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
@@ -186,19 +186,17 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	l.Annotations = notes.list()
 }
 
-// notes are the annotations of a line: made in one piece, for there is a line
-// for each request.
+// notes are the annotations of a line in one buffer, as there is a line for each request.
 type notes struct {
 	b    []byte
 	ends []int
 	said []string
 }
 
-// reset forgets those of another line.
+// reset removes the annotations.
 func (n *notes) reset() { n.b, n.ends = n.b[:0], n.ends[:0] }
 
-// begin starts an annotation; what it returns is to be appended to, and given
-// to end.
+// begin starts an annotation; append its value to the result, and pass that to end.
 func (n *notes) begin(key string) []byte { return append(append(n.b, key...), ':') }
 
 func (n *notes) end(b []byte) { n.b, n.ends = b, append(n.ends, len(b)) }
@@ -213,7 +211,7 @@ func (n *notes) seconds(key string, d time.Duration) {
 	n.end(strconv.AppendFloat(n.begin(key), d.Seconds(), 'f', 6, 64))
 }
 
-// list are the annotations, until the next reset.
+// list returns the annotations. They are valid until the next reset.
 func (n *notes) list() []string {
 	n.said = n.said[:0]
 	all, start := string(n.b), 0

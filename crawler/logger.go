@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// contained is a slog.Handler of the program. What panics in it costs a line of the log,
-// not the process: the crawl logs from goroutines that the program cannot guard.
+// A contained is the program's slog.Handler. A panic in it costs a line of the log, not the
+// process: the crawl logs from goroutines that the program cannot guard.
 type contained struct{ to slog.Handler }
 
 func (c contained) Enabled(ctx context.Context, l slog.Level) (yes bool) {
