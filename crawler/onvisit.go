@@ -7,27 +7,27 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Visited is what a visit has come to, as Options.OnVisit is told: for metrics, and for
-// whoever looks on.
+// A Visited is the result of a visit, as passed to Options.OnVisit, for metrics and
+// monitoring.
 type Visited struct {
-	Entry    frontier.Entry // that was visited
-	Fate     frontier.Fate  // how it has ended; frontier.Undecided where it is asked for later, as behind its robots.txt
-	Requests []Request      // that were made, in order: robots.txt included, none where that forbids
+	Entry    frontier.Entry // the entry that was visited
+	Fate     frontier.Fate  // how it ended; frontier.Undecided if it will be requested later, for instance after its robots.txt
+	Requests []Request      // in order; including those for robots.txt, and none if that forbids the URL
 }
 
-// A Request is one request, and what came of it.
+// A Request is one request and its result.
 type Request struct {
 	URL     frontier.URL
-	Robots  bool  // it asked for what has to be known before a page is asked for: robots.txt, or tdmrep.json
-	Status  int   // 0 where there was no answer
-	Bytes   int64 // of the content as it came
+	Robots  bool  // it was needed before a page may be requested: for robots.txt, or tdmrep.json
+	Status  int   // 0 if there was no answer
+	Bytes   int64 // of the content as it was received
 	Started time.Time
-	TTFB    time.Duration // to the first byte of the answer; 0 where there was none
+	TTFB    time.Duration // to the first byte of the answer; 0 if there was none
 	Took    time.Duration // to its end
-	Err     error         // why there was no answer, or not all of it: a *fetch.Error
+	Err     error         // why there was no answer, or an incomplete one: a *fetch.Error
 }
 
-// visited tells of a visit whose turn was given back.
+// visited calls OnVisit after the turn of a visit was given back.
 func (j *Job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil

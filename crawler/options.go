@@ -19,135 +19,135 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// NoDelay asks for no pause between two requests to a site, where a zero
-// Options.Delay asks for the default. Sites at public addresses get 200 ms
-// all the same. Other negative delays are refused.
+// NoDelay, as a value of Options.Delay, requests no pause between two requests to a site,
+// while 0 means the default. Sites at public addresses still get 200 ms. Other negative
+// delays are refused.
 const NoDelay = -1
 
-// Options of a crawl. Identity and Seeds are required; the zero value of
-// everything else is polite.
+// Options of a crawl. Identity and Seeds are required; the zero value of every other option
+// is polite.
 type Options struct {
 	Identity Identity
 
-	Seeds []string // URLs to start from, each with a tag behind a tab if wanted
+	Seeds []string // URLs to start from, each with an optional tag after a tab
 	Scope Scope    // which URLs belong to the crawl; nil: SameHost()
 
-	Include, Exclude *regexp.Regexp // of URLs in scope: which are followed; nil: all, none
+	Include, Exclude *regexp.Regexp // which URLs in scope are followed; nil: all, none
 
-	// OptOut says why a URL is never asked for, nor any robots.txt for it; "": it may
-	// be. It stands before everything else. It must be quick and safe for concurrent
-	// use. nil: nothing is left out. OptOutList.Why is one.
+	// OptOut returns why a URL is never requested, nor a robots.txt for it; "" if it may
+	// be. It takes precedence over everything else. It must be quick and safe for
+	// concurrent use. nil: nothing is excluded. OptOutList.Why is one.
 	OptOut func(frontier.URL) (why string)
 
-	// Site says what holds for one site alone. It is asked before the site is, in the
-	// worker, and for links that lead there, with no lock held: whoever waits for it is
-	// one visit, while the other sites go on. It must be safe for concurrent use and
-	// should say the same each time: what it says is kept for a while. Settings that are
-	// not valid (*OptionError), and a panic, end the crawl, and lose nothing.
-	// SitesByHost makes one. nil: all sites are alike.
+	// Site returns the settings of one site. It is called in the worker, before the first
+	// request to the site and for links to it, without a lock: only one visit waits for it.
+	// It must be safe for concurrent use and should return the same each time: its results
+	// are cached. Settings that are not valid (*OptionError), and a panic, end the crawl
+	// without loss. SitesByHost makes such a function. nil: all sites have the same
+	// settings.
 	Site func(frontier.Site) SiteOptions
 
-	Purpose robots.Purpose // what the crawl is for; a page whose owner refuses that is not asked for, or not kept; empty: not declared
+	Purpose robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
 
-	Depth        int           // links from a seed that are followed; 0: no limit
-	Limit        int           // pages of the whole crawl, without what they are shown with: that is fetched all the same; 0: no limit
-	MaxBytes     int64         // of answers of the whole crawl, as they come over the wire: what is read when they are spent is cut; 0: no limit
-	MaxTime      time.Duration // after which the run is stopped; what takes longer than 10 s to end is then broken off; 0: no limit
-	MaxHostPages int           // pages of one site, counted as for Limit; 0: 10000, -1: no limit
-	MaxHostBytes int64         // of answers of one site, as for MaxBytes; 0: no limit
-	MaxHostTime  time.Duration // that requests to one site may take in all; 0: no limit
+	Depth        int           // maximum number of links from a seed; 0: no limit
+	Limit        int           // maximum number of pages of the whole crawl; requisites do not count and are still fetched; 0: no limit
+	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire: an answer is cut when they are used up; 0: no limit
+	MaxTime      time.Duration // after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
+	MaxHostPages int           // maximum number of pages of one site, counted as for Limit; 0: 10000, -1: no limit
+	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
+	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
 
 	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s, NoDelay: none
-	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, NoDelay: none
-	DomainDelay time.Duration // least pause of a registrable domain, whose sites are then asked one at a time; 0: none
-	Lift        []string      // sites and hosts for which what Crawler.Slow and Exclude ordered in an earlier run does not hold any more; LiftAll: all
+	IPDelay     time.Duration // between the starts of two requests to a public address; 0: 250 ms, NoDelay: none
+	DomainDelay time.Duration // least pause of a registrable domain, whose sites then get one request at a time; 0: none
+	Lift        []string      // sites and hosts for which the Crawler.Slow and Exclude of earlier runs are revoked; LiftAll: all
 	Rate        float64       // requests per second, all sites together; 0: no limit
 	Concurrency int           // visits at once; 0: 64
 	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when nothing waits any more
 
-	// Revisit says when a page is fetched again: then the crawl does not end by itself. What
-	// has failed, or was refused, is asked for again, too, and so are sitemaps; what is put
-	// aside is not. A page counts once for limits. A later run without it fetches what is
-	// due by then, and no page again after that. Next is called by visits, several at once;
-	// a panic ends the crawl, and loses nothing. nil: each page is fetched once.
+	// Revisit decides when a page is fetched again: then the crawl does not end by itself.
+	// URLs that failed or were refused are also requested again, and so are sitemaps; URLs
+	// put aside are not. A page counts once for limits. A later run without Revisit fetches
+	// what is due by then, and no page again after that. Next is called by visits, several
+	// at once; a panic ends the crawl without loss. nil: each page is fetched once.
 	Revisit revisit.Policy
 
-	Dir    string   // where the crawl lives; empty: in memory
-	Output []Output // what is written to Dir beside state and log; nil: OutputWARC and OutputPages, empty: nothing
+	Dir    string   // directory of the crawl; empty: in memory
+	Output []Output // what is written to Dir besides state and log; nil: OutputWARC and OutputPages, empty: nothing
 
-	Rescan     bool     // at the start of a run, queue what the pages in the archive of Dir link to and an earlier run refused; what Page.Follow named does not come back
-	Previous   string   // directory of the crawl before this one, which has ended: what its archive has is asked for only if it has changed, and pages are compared; empty: there is none
+	Rescan     bool     // at the start of a run, queue URLs that pages in the archive of Dir link to and that an earlier run refused; URLs of Page.Follow are not included
+	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: there is none
 	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
-	Requisites bool     // fetch what pages are shown with, too: beyond the scope, up to MaxEmbeds hops from the page
-	Sitemaps   Sitemaps // which are read, and whether links count beside them
-	Forms      bool     // follow forms that send nothing but a query: the page that answers one which is not filled in
+	Requisites bool     // also fetch requisites: what pages include, in any scope, up to MaxEmbeds hops from the page
+	Sitemaps   Sitemaps // which are read, and whether links of pages are followed besides
+	Forms      bool     // follow forms that send only a query, as they are when not filled in
 	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
 
-	MaxSize        int64             // bytes of a decoded body, the rest is cut; 0: 16 MiB
-	BodyBudget     int64             // bytes that bodies have in memory, all visits together; the others wait in temporary files in Dir; 0: 24 MiB
+	MaxSize        int64             // bytes of a decoded body; the rest is cut; 0: 16 MiB
+	BodyBudget     int64             // bytes of memory for the bodies of all visits together; other bodies are in temporary files in Dir; 0: 24 MiB
 	Timeout        time.Duration     // of each phase of a request; 0: 30 s
-	Dialect        robots.Dialect    // by which text robots.txt is read; the zero value is RFC 9309
-	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups of robots.txt count, too, and directives that name them
+	Dialect        robots.Dialect    // the specification by which robots.txt is read; the zero value is RFC 9309
+	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups of robots.txt also apply, and directives that name them
 	AllowForbidden bool              // a robots.txt that answers 401, 402, 403 or 451 permits, as RFC 9309 reads it
-	AllowPrivate   bool              // talk to private and loopback addresses, too
-	ConnectTo      []fetch.ConnectTo // other servers that stand for hosts
+	AllowPrivate   bool              // connect to private and loopback addresses, too
+	ConnectTo      []fetch.ConnectTo // other servers to connect to instead of hosts
 	Network        fetch.Network     // nil: this machine's
-	Shared         frontier.Shared   // clocks that crawls have in common, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
-	Proxy          fetch.ProxyFunc   // nil: none, whatever the environment says; sites behind one get the delay of public addresses
+	Shared         frontier.Shared   // clocks that crawls share, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
+	Proxy          fetch.ProxyFunc   // nil: none, whatever the environment says; sites behind a proxy get the delay of public addresses
 	Header         http.Header       // further fields of every request; fetch.ParseHeader says which are refused
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
-	RootCAs        *x509.CertPool    // that servers are verified with; nil: the system's
+	RootCAs        *x509.CertPool    // to verify servers with; nil: the system's
 	FollowNoFollow bool              // follow links that are marked nofollow
-	FollowTraps    bool              // follow links that have the pattern of a space without an end
+	FollowTraps    bool              // follow links that have the pattern of an endless space
 
-	// Same says what URL a URL is the same page as: of all that are the same as one, the
-	// first that is found is asked for, as it is written, and judged by robots.txt so. It
-	// is for what Rewrite is too bold for, and asked for the same URLs, behind it. It must
-	// give the same for the same URL, and that for its own result; what it gives of
-	// another site counts for nothing. It must be quick and safe for concurrent use.
-	// What a page redirects to is asked for though it is the same, or the page would be lost.
-	// In a crawl that goes on it counts for what is found from then on: what was asked for
-	// under another rule may be asked for once more.
-	Same func(frontier.URL) frontier.URL // such as StripIndex, SortQuery, StripTracking, or several Together; nil: only what is written alike, but for escapes
+	// Same returns the URL of which a URL is an equivalent: among equivalent URLs the first
+	// that is found is requested, as it is written, and judged by robots.txt as that. Use
+	// it to deduplicate without changing the URL that is requested. It is called for the
+	// same URLs as Rewrite, after it. It must return the same for the same URL, and return
+	// its own results unchanged; a result on another site is ignored. It must be quick and
+	// safe for concurrent use. The target of a redirect is requested even if it is
+	// equivalent to the page, or the page would be lost. In a resumed crawl it applies to
+	// URLs found from then on: a page that was requested under another rule may be
+	// requested once more.
+	Same func(frontier.URL) frontier.URL // such as StripIndex, SortQuery, StripTracking, or several Together; nil: only URLs that differ in escapes are equivalent
 
-	// CleanParam has links that differ only in parameters which a Clean-param line of
-	// robots.txt names be the same page, too (Yandex's extension). It counts for links
-	// within a site: of another one no robots.txt is at hand when a link to it is found.
+	// CleanParam makes links equivalent that differ only in parameters which a Clean-param
+	// line of robots.txt names (Yandex's extension). It applies to links within a site: the
+	// robots.txt of another site is not known when a link to it is found.
 	CleanParam bool
 
-	// Links is called for each link that is about to be queued, beside seeds and
-	// redirects: it may refuse it, give it a rank and a tag, and ask with HEAD. It runs in the visit of
-	// the page, one after another for a site, at the same time for several; and in the
-	// goroutine of a loop of Pages, for what its body follows, while the site goes on.
-	// Rewrite is asked before that, for seeds, redirects, sitemaps and what Follow names, too, and
-	// before it is looked up whether the URL is known; the zero URL refuses it. It must
-	// give the same for the same URL, and that for its own result. Both must be quick;
-	// a panic of one ends the crawl, and loses nothing.
-	Links   func(p *Page, l *Link) bool     // nil: all are taken
-	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are asked for as they are written
+	// Links is called for each link that is about to be queued, except seeds and redirects:
+	// it may refuse it, give it a rank and a tag, and request it with HEAD. It runs in the
+	// visit of the page, one call after another for a site, concurrently for several; and
+	// in the goroutine of a loop of Pages, for URLs that its body follows, while the site
+	// continues. Rewrite is called before that, for seeds, redirects, sitemaps and URLs of
+	// Follow, too, and before the URL is looked up; the zero URL refuses it. It must return
+	// the same for the same URL, and return its own results unchanged. Both must be quick;
+	// a panic of one ends the crawl without loss.
+	Links   func(p *Page, l *Link) bool     // nil: all are queued
+	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are requested as they are written
 
-	OnStart func(Start)        // called once, before the first request: what a run that goes on does otherwise
-	OnError func(*Page, error) // called for each error of the handler, beside the Logger; must be safe for concurrent use
-	OnVisit func(Visited)      // called for each visit that is over, for metrics; must be quick and safe for concurrent use
-	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end for those, too, that are left in the queue and not only for want of time; must be quick and safe for concurrent use
+	OnStart func(Start)        // called once, before the first request: how a resumed run differs from the one before
+	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
+	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
+	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end also for those left in the queue for a reason other than lack of time; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
-	proxyName string   // of Proxy, where text set it
-	again     string   // of Revisit, where text set it
-	sameNames []string // of Same, where text set it
+	proxyName string   // text of Proxy, if it was set from text
+	again     string   // text of Revisit, if it was set from text
+	sameNames []string // text of Same, if it was set from text
 	bounds    bounds
 }
 
-// bounds are those of what waits in memory, in storage, fetcher and frontier: 0 is
-// the usual one.
-// They are set in tests, where each must be reached.
+// bounds limit what waits in memory, in storage, fetcher and frontier: 0 means the default.
+// Tests set them, to reach each.
 type bounds struct {
 	storage            storage.Bounds
-	syncDelay          time.Duration // as of a slow disk
+	syncDelay          time.Duration // simulates a slow disk
 	readAhead          int           // entries of a site
 	hosts, idle, names int           // of the fetcher
 	repeated           int           // pages of a rescan
-	sites              int           // whose settings are remembered
+	sites              int           // number of sites whose settings are cached
 }
 
 // An Output is a file that a crawl writes.
@@ -157,7 +157,7 @@ type Output string
 const (
 	OutputWARC   Output = "warc"   // warc/*.warc.gz and index.cdxj
 	OutputPages  Output = "jsonl"  // pages.jsonl
-	OutputBodies Output = "bodies" // in it, the bodies, too
+	OutputBodies Output = "bodies" // bodies in pages.jsonl
 	OutputLinks  Output = "links"  // links.jsonl
 )
 
@@ -168,8 +168,8 @@ const (
 	DefaultBodyBudget  = 24 << 20
 )
 
-// fill puts the usual number in the place of each that is 0. The error is an *OptionError for
-// the first that makes no sense; the others are filled in all the same.
+// fill replaces 0 by the default in each numeric option. The error is an *OptionError for
+// the first invalid one; the others are filled anyway.
 func (o *Options) fill() (err error) {
 	for _, s := range o.Settings() {
 		if number, ok := s.Value.(interface{ fill() string }); ok {
@@ -181,7 +181,7 @@ func (o *Options) fill() (err error) {
 	return err
 }
 
-// check fills in the defaults and finds what is not valid.
+// check fills in the defaults and returns the first invalid option as an *OptionError.
 func (o *Options) check() error {
 	if err := o.Identity.Check(); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (o *Options) check() error {
 		o.Output = usualOutputs
 	}
 	if o.Proxy != nil && !o.AllowPrivate {
-		// What address a site has is unknown; it counts as public.
+		// The address of a site is unknown behind a proxy; it counts as public.
 		o.Delay = max(o.Delay, frontier.PublicFloor)
 	}
 	if f, ok := o.Scope.(ScopeFunc); ok && f == nil {
@@ -222,7 +222,7 @@ func (o *Options) check() error {
 	if err := tried("Scope", func() { o.Scope = cloned(o.Scope) }); err != nil {
 		return err
 	}
-	// What the caller does with his own afterwards changes nothing here.
+	// Copied, as the caller may change his own later.
 	o.Header, o.Aliases, o.Output, o.ConnectTo = o.Header.Clone(), slices.Clone(o.Aliases), slices.Clone(o.Output), slices.Clone(o.ConnectTo)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -231,7 +231,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkDir finds what has no effect without Dir.
+// checkDir reports options that have no effect without Dir.
 func (o *Options) checkDir() error {
 	switch {
 	case o.Dir != "":
@@ -243,7 +243,7 @@ func (o *Options) checkDir() error {
 	return nil
 }
 
-// checkRobots finds what is not valid in the options about robots.txt.
+// checkRobots reports invalid options about robots.txt.
 func (o *Options) checkRobots() error {
 	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
 		return &OptionError{Field: "Dialect", Reason: err.Error(), Err: err}
@@ -262,10 +262,10 @@ func (o *Options) checkRobots() error {
 	return nil
 }
 
-// maxConcurrency is more than a machine has sockets for.
+// maxConcurrency is more than the sockets of a machine.
 const maxConcurrency = 1 << 16
 
-// checkWire finds what is not valid in the options about how, and how fast, sites are asked.
+// checkWire reports invalid options about requests and their rate.
 func (o *Options) checkWire() error {
 	if o.Concurrency > maxConcurrency {
 		return &OptionError{Field: "Concurrency", Reason: fmt.Sprintf("is more than %d", maxConcurrency)}
@@ -284,16 +284,16 @@ func (o *Options) checkWire() error {
 	return nil
 }
 
-// policy is how robots.txt is read, and for whom.
+// policy returns how robots.txt is read, and for which tokens.
 func (o *Options) policy() robots.Policy {
 	return robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 }
 
-// embeds reports whether anybody wants to know what pages are shown with.
+// embeds reports whether the requisites of pages are needed.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 
-// reading is how pages are read. The text of links costs something, so it is taken at
-// once only where each link is shown to somebody; who asks for Page.Links has it then.
+// reading returns how pages are read. The text of links is expensive, so it is read at once
+// only if each link is passed to a hook or an output; Page.Links reads it later.
 func (o *Options) reading() extract.Options {
 	_, dates := o.Revisit.(revisit.Believer)
 	return extract.Options{Token: o.Identity.Token, Aliases: o.Aliases, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}

@@ -12,16 +12,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An OptOutList is a list of places that are asked for nothing, not even for
-// robots.txt, by who runs a machine. It is never changed, and safe for concurrent
-// use. The zero value has none.
+// An OptOutList is a list of places that get no request, not even for robots.txt, by
+// decision of the operator. It is never changed, and safe for concurrent use. The zero
+// value is empty.
 type OptOutList struct {
 	entries  []OptOutEntry
 	hosts    map[string]optOutLine          // by name
-	prefixes map[frontier.Site][]optOutPath // by the site that it is of
+	prefixes map[frontier.Site][]optOutPath // by site
 }
 
-// An optOutLine is what a line names, and how the line is told of.
+// An optOutLine is the place of a line, and how the line is cited.
 type optOutLine struct{ place, told string }
 
 type optOutPath struct {
@@ -32,15 +32,15 @@ type optOutPath struct {
 // An OptOutEntry is a line of an OptOutList.
 type OptOutEntry struct {
 	Place   string // host, or URL in canonical form
-	Comment string // behind it
+	Comment string // after it
 	Line    int    // from 1
 }
 
-// Entries are the lines that name somebody, in their order.
+// Entries returns the lines that name a place, in order.
 func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
 
-// Has reports whether a line names place itself, as OptOutEntry.Place has it: what lies
-// below a host or a URL is found by Why.
+// Has reports whether a line names place itself, in the form of OptOutEntry.Place; Why also
+// finds places below a host or a URL.
 func (l *OptOutList) Has(place string) bool {
 	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })
 }
@@ -48,13 +48,13 @@ func (l *OptOutList) Has(place string) bool {
 // maxOptOutLine is how long a line may be, in bytes.
 const maxOptOutLine = 64 << 10
 
-// ReadOptOutList reads a list. On each line stands a host, which stands for all
-// hosts below it, too, and for every scheme and port: example.org; or a URL, and
-// all of its site that begin with it are meant: https://example.org/~joe/. What
-// follows a # at the beginning of a line or behind a blank is a comment.
+// ReadOptOutList reads a list. Each line has a host, which stands for all hosts below it,
+// and for every scheme and port: example.org; or a URL, which stands for all URLs of its
+// site that begin with it: https://example.org/~joe/. Text after a # at the beginning of a
+// line or after a blank is a comment.
 //
-// The error tells of each line that is neither, by name and number: a list that
-// is not understood must not be taken for one that is shorter.
+// The error lists each invalid line, by name and number: a list that is not understood must
+// not be taken for a shorter one.
 func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	l := &OptOutList{hosts: map[string]optOutLine{}, prefixes: map[frontier.Site][]optOutPath{}}
 	lines := bufio.NewScanner(r)
@@ -89,7 +89,7 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	return l, nil
 }
 
-// optOutPlace is what a line names: a URL, or without one a host; "" for nothing.
+// optOutPlace parses a line: a URL, or a host without one; "" if it is empty.
 func optOutPlace(line string) (place, comment string, u frontier.URL, err error) {
 	text := strings.TrimSpace(line)
 	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
@@ -110,7 +110,7 @@ func optOutPlace(line string) (place, comment string, u frontier.URL, err error)
 	return place, comment, u, err
 }
 
-// hostOf is a name or an address as it stands in a URL.Host; "" if text is neither.
+// hostOf returns a name or an address in the form of URL.Host; "" if text is neither.
 func hostOf(text string) string {
 	text = strings.Trim(text, ".")
 	bare := text
@@ -129,11 +129,11 @@ func hostOf(text string) string {
 	return strings.TrimSuffix(u.Host(), ".")
 }
 
-// Why says which line keeps u from being asked for; "" if none does. It is an
+// Why returns the line that keeps u from being requested; "" if there is none. It is an
 // Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).told }
 
-// find is the line that names u; without a place if none does.
+// find returns the line that names u; without a place if there is none.
 func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
 	if u.IsZero() {
 		return none
@@ -156,7 +156,7 @@ func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
 	return none
 }
 
-// Len is how many places the list has.
+// Len returns the number of places.
 func (l *OptOutList) Len() int {
 	n := len(l.hosts)
 	for _, paths := range l.prefixes {
@@ -165,8 +165,8 @@ func (l *OptOutList) Len() int {
 	return n
 }
 
-// optedOut says why u must not be asked for. A panic of the function that says so is
-// an error, which ends the crawl.
+// optedOut returns why u must not be requested. A panic of that function is an error, which
+// ends the crawl.
 func (o *Options) optedOut(u frontier.URL) (why string, err error) {
 	if o.OptOut != nil {
 		err = safely("OptOut", func() { why = o.OptOut(u) })

@@ -12,17 +12,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// An Order is a change of a crawl while it runs, as it was given.
+// An Order is a change of a crawl while it runs.
 type Order struct {
 	Time   time.Time `json:"time"`
 	Do     string    `json:"do"`               // one of the orders below
 	Of     string    `json:"of,omitempty"`     // a site, a host, or empty: all
-	What   string    `json:"what,omitempty"`   // the pause; the seeds; what limits were and are
-	Reason string    `json:"reason,omitempty"` // as who gave it said
+	What   string    `json:"what,omitempty"`   // the pause; the seeds; the old and new limits
+	Reason string    `json:"reason,omitempty"` // given by the caller
 }
 
-// The orders. What slow and exclude say holds for the crawl, whatever run; lift takes
-// them back.
+// The orders. slow and exclude apply to the crawl, in later runs, too; lift revokes them.
 const (
 	OrderPause   = "pause"
 	OrderResume  = "resume"
@@ -33,7 +32,7 @@ const (
 	OrderLift    = "lift"
 )
 
-// String says an order in a few words.
+// String formats an order in a few words.
 func (o Order) String() string {
 	text := o.Do
 	for _, part := range []string{o.Of, o.What} {
@@ -47,22 +46,23 @@ func (o Order) String() string {
 	return text
 }
 
-// keyOrder stands before what an order that holds for the crawl does, and of whom.
+// keyOrder is the prefix of the keys of orders that apply to later runs; action and target
+// follow.
 const keyOrder = "order "
 
-// ordered is what a run was given. Crawler.mu guards it, but for kept.
+// ordered are the orders of a run. Crawler.mu guards it, except kept.
 type ordered struct {
 	paused  bool
 	orders  []Order // of this run, the oldest first
 	unheard []Order // of these, given before there was a frontier
-	kept    []Order // of earlier runs, that hold; open alone writes it
+	kept    []Order // of earlier runs, still in force; written by open only
 }
 
-// mostOrders are told of; crawl.log has all.
+// mostOrders is how many orders are returned; crawl.log has all.
 const mostOrders = 100
 
-// Orders are those that hold from earlier runs, and the last hundred of this one. It
-// may be called at any time, from any goroutine.
+// Orders returns the orders of earlier runs that are in force, and the last hundred of this
+// one. It may be called at any time, from any goroutine.
 func (c *Crawler) Orders() []Order {
 	var kept []Order
 	if c.running() {
@@ -73,7 +73,7 @@ func (c *Crawler) Orders() []Order {
 	return slices.Concat(kept, c.orders)
 }
 
-// record notes an order that was obeyed.
+// record records an order that was carried out.
 func (c *Crawler) record(o Order) error {
 	c.mu.Lock()
 	o, begun := c.enlist(o)
@@ -84,8 +84,8 @@ func (c *Crawler) record(o Order) error {
 	return c.write(o)
 }
 
-// enlist adds an order to those that are told of, and reports whether there is a
-// frontier: otherwise steer sees to it. It requires that mu is held.
+// enlist adds an order to the list, and reports whether there is a frontier: otherwise
+// steer carries it out. The caller holds mu.
 func (c *Crawler) enlist(o Order) (Order, bool) {
 	o.Time = time.Now()
 	if c.frontier == nil {
@@ -98,10 +98,10 @@ func (c *Crawler) enlist(o Order) (Order, bool) {
 	return o, c.frontier != nil
 }
 
-// write notes an order, unless the directory of the crawl is closed: it has changed
-// nothing then.
+// write records an order, unless the directory of the crawl is closed: then it has changed
+// nothing.
 func (c *Crawler) write(o Order) error {
-	c.gate.RLock() // it is not closed meanwhile
+	c.gate.RLock() // so that it is not closed meanwhile
 	defer c.gate.RUnlock()
 	c.mu.Lock()
 	closed := c.queue == nil
@@ -130,8 +130,8 @@ func (c *Crawler) note(o Order) error {
 	return err
 }
 
-// keepOrders reads those of earlier runs that hold, the oldest first, but for what this
-// run lifts: that is noted, and does not hold any more.
+// keepOrders reads the orders of earlier runs in force, the oldest first, without those
+// that this run lifts, which it records.
 func (c *Crawler) keepOrders() error {
 	all, err := readOrders(c.opts.Dir, c.db)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Crawler) keepOrders() error {
 	return nil
 }
 
-// readOrders are the orders that hold for the crawl in dir, the oldest first.
+// readOrders returns the orders in force for the crawl in dir, the oldest first.
 func readOrders(dir string, v Values) (all []Order, err error) {
 	var names []string
 	if err := v.Each(keyOrder, func(name string) error { names = append(names, name); return nil }); err != nil {
@@ -173,11 +173,11 @@ func readOrders(dir string, v Values) (all []Order, err error) {
 	return all, nil
 }
 
-// LiftAll in Options.Lift stands for all that was ordered.
+// LiftAll in Options.Lift revokes all orders.
 const LiftAll = "all"
 
-// lifts reports whether an order of an earlier run does not hold any more. What was
-// ordered of all sites is lifted with all alone.
+// lifts reports whether an order of an earlier run is revoked. An order for all sites is
+// revoked by LiftAll only.
 func (o *Options) lifts(was Order) bool {
 	return slices.ContainsFunc(o.Lift, func(of string) bool {
 		name, err := whom(of)
@@ -185,7 +185,7 @@ func (o *Options) lifts(was Order) bool {
 	})
 }
 
-// checkLift finds what is no site in Options.Lift.
+// checkLift reports an entry of Options.Lift that is not a site.
 func (o *Options) checkLift() error {
 	for _, of := range o.Lift {
 		var wrong *OptionError

@@ -17,73 +17,73 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Page is an answer of a server, of any status but those that are asked
-// again. It is valid while the handler runs, and for one goroutine. An answer to HEAD
-// (Link.Head) is one without Body; its Exchange.Head is set.
+// A Page is an answer of a server, of any status except those that are tried again. It is
+// valid while the handler runs, and for one goroutine. An answer to HEAD (Link.Head) has no
+// Body; its Exchange.Head is set.
 type Page struct {
 	URL        frontier.URL
 	Entry      frontier.Entry // how it was found
 	Status     int
 	Header     http.Header
 	Body       []byte            // decompressed
-	Truncated  string            // why Body is not the whole, as Exchange.Truncated; empty if it is
+	Truncated  string            // why Body is incomplete, as Exchange.Truncated; empty if it is complete
 	Type       string            // media type, lower case, without parameters
-	Location   frontier.URL      // where a redirect leads; zero if nowhere
+	Location   frontier.URL      // target of a redirect; zero if there is none
 	Directives robots.Directives // of X-Robots-Tag and meta elements
-	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if one does
+	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if there is one
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect   bool
 	sha1       string           // of Body, see digest
-	payload    string           // digest of the body with its content coding; empty where nobody needed it
-	textDigest string           // once somebody has asked
-	below      int              // pages of its body that were found below the first one, this one too
-	kept       *storage.Capture // that Body is of, where the server says that nothing has changed; nil: it sent Body
+	payload    string           // digest of the body with its content coding; empty if it was not needed
+	textDigest string           // computed on demand
+	below      int              // number of pages with its body that were found below the first one, including this one
+	kept       *storage.Capture // source of Body, if the server says that nothing has changed; nil: the server sent Body
 	change     ChangeClass
 	content
 	statements
 	wishes
 }
 
-// content is what was read of the body, as far as somebody asked.
+// content is what was read of the body, on demand.
 type content struct {
 	texts   bool   // TextDigest is kept
 	text    []byte // Body as UTF-8
 	charset string
 	html    extract.Document
 	how     reading
-	read    bool // html is what was found
+	read    bool // html is valid
 	doc     *goquery.Document
 }
 
 // reading is how html was read.
 type reading struct {
 	embeds, forms, text bool
-	header              int // links before those of the body
+	header              int // number of links before those of the body
 }
 
-// statements are what was said about the use of a page.
+// statements are the statements about the use of a page.
 type statements struct {
-	token     string        // that robots are addressed by
+	token     string        // the name of the crawler for robots directives
 	aliases   []string      // further ones
-	rules     *robots.Group // that Verdict was taken from; nil where nobody asked
+	rules     *robots.Group // source of Verdict; nil if robots.txt was not requested
 	clean     *robots.Cleaner
-	copied    time.Time // when its file was fetched
+	copied    time.Time // fetch time of its file
 	mining    *robots.TDMRep
 	licenses  robots.Licenses
 	signals   robots.Signals
-	signalled bool   // signals is what was said
-	refused   string // the statement for which nothing of it is kept
+	signalled bool   // signals is valid
+	refused   string // the statement because of which nothing of it is kept
 }
 
-// wishes are what the handler asks for.
+// wishes are the requests of the handler.
 type wishes struct {
 	followed []frontier.URL
-	tags     map[string]string    // by key, of URLs that were followed under a tag; nil: none was
-	held     func(*frontier.Turn) // set by a handler that ends the page itself, once the turn is back; nil: Finish does
+	tags     map[string]string    // by key, of URLs that were followed under a tag; nil: none
+	held     func(*frontier.Turn) // set by a handler that ends the page itself, after the turn is back; nil: Finish ends it
 }
 
-// newPage makes a page in the memory of p, which is a new one or done with.
+// newPage makes a page in the memory of p, which is new or unused.
 func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	opts.Room = p.html.Links
@@ -109,8 +109,8 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	return p
 }
 
-// digest is the SHA-1 of the body; empty for an answer to HEAD, and where nothing is kept of
-// the page. It is made for who asks first: a crawl in memory asks for none.
+// digest returns the SHA-1 of the body; empty for an answer to HEAD, and if nothing of the
+// page is kept. It is computed on the first call: a crawl in memory needs none.
 func (p *Page) digest() string {
 	if p.sha1 == "" && !p.Exchange.Head && p.refused == "" {
 		p.sha1 = digestOf(p.Body)
@@ -118,7 +118,8 @@ func (p *Page) digest() string {
 	return p.sha1
 }
 
-// typeOf is the media type of a body: the one that is said, or else what it looks like.
+// typeOf returns the media type of a body: that of the header, or else a guess from its
+// bytes.
 func typeOf(h http.Header, body []byte) string {
 	said := fetch.ParseMediaType(h["Content-Type"]).Type
 	if said == "" && len(body) > 0 {
@@ -132,7 +133,7 @@ func plain(x *fetch.Exchange) bool {
 	return len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0]
 }
 
-// digestOf is the SHA-1 of a body as archives write it.
+// digestOf returns the SHA-1 of a body in the form of archives.
 func digestOf(body []byte) string {
 	const prefix = "sha1:"
 	sum := sha1.Sum(body)
@@ -163,7 +164,7 @@ func (p *Page) document(opts extract.Options) (extract.Document, bool) {
 	return extract.Read(text, p.URL, p.Type, opts)
 }
 
-// Text is the body as UTF-8.
+// Text returns the body as UTF-8.
 func (p *Page) Text() []byte {
 	if p.charset == "" {
 		said := fetch.ParseMediaType(p.Header["Content-Type"])
@@ -172,25 +173,24 @@ func (p *Page) Text() []byte {
 	return p.text
 }
 
-// Title is the title of an HTML page, blanks folded.
+// Title returns the title of an HTML page, white space folded.
 func (p *Page) Title() string { return p.html.Title }
 
-// Canonical is the URL that the page calls its own: link rel=canonical of its head or of
-// its header (RFC 6596), relative to its base. Zero if there is none, and if there are
-// several that differ, of which search engines take none, too. It is what somebody has
-// written, and may lead anywhere.
+// Canonical returns the URL that the page declares for itself: link rel=canonical of its
+// head or of its header (RFC 6596), relative to its base. It is zero if there is none, and
+// if there are several that differ, as search engines ignore these, too. The owner may have
+// written any URL there.
 func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 
-// OpenGraphURL is the URL that the page is shared under: the first og:url of its meta
-// elements (The Open Graph protocol); zero if there is none.
+// OpenGraphURL returns the URL for sharing the page: the first og:url of its meta elements
+// (The Open Graph protocol); zero if there is none.
 func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
-// Links are the links of an HTML page that was fetched with a 2xx status,
-// those that are not followed, too. Of more than extract.MaxLinks the rest is
-// left out. What a page is shown with is among them, with frontier.HopEmbed,
-// where Options.Requisites or OutputLinks ask for it. Each has what readers see of it,
-// extract.Link.Text: where neither Options.Links nor OutputLinks has asked for that, the
-// page is read once more, with the first call.
+// Links returns the links of an HTML page that was fetched with a 2xx status, including
+// those that are not followed, and at most extract.MaxLinks. It includes requisites, with
+// frontier.HopEmbed, if Options.Requisites or OutputLinks is set. Each link has its visible
+// text, extract.Link.Text: if neither Options.Links nor OutputLinks needs that, the first
+// call reads the page once more.
 func (p *Page) Links() []extract.Link {
 	if p.read && !p.how.text {
 		p.how.text = true
@@ -201,7 +201,7 @@ func (p *Page) Links() []extract.Link {
 	return p.html.Links
 }
 
-// navigation counts the links that lead to other documents.
+// navigation counts the links to other documents.
 func (p *Page) navigation() int {
 	n := 0
 	for i := range p.html.Links {
@@ -212,7 +212,7 @@ func (p *Page) navigation() int {
 	return n
 }
 
-// edges are the page's part of the link graph.
+// edges returns the page's part of the link graph.
 func (p *Page) edges() []storage.LinkRecord {
 	edges := make([]storage.LinkRecord, 0, len(p.html.Links)+1)
 	from := p.URL.String()
@@ -226,8 +226,8 @@ func (p *Page) edges() []storage.LinkRecord {
 	return edges
 }
 
-// Doc parses the body as HTML, once. The parser of x/net refuses documents
-// nested deeper than 512 elements; Links has their links all the same.
+// Doc parses the body as HTML, once. The parser of x/net refuses documents nested deeper
+// than 512 elements; Links still has their links.
 func (p *Page) Doc() (*goquery.Document, error) {
 	if p.doc == nil {
 		doc, err := goquery.NewDocumentFromReader(bytes.NewReader(p.Text()))
@@ -239,11 +239,10 @@ func (p *Page) Doc() (*goquery.Document, error) {
 	return p.doc, nil
 }
 
-// Follow queues a URL that the page does not link to, or whose link is marked
-// nofollow. ref is read as a link of the page: it may be relative to its base
-// element, and its query is sent in the page's encoding. Scope, depth and
-// robots.txt count as for any link, and it has the tag of the page. The error is a
-// *frontier.URLError.
+// Follow queues a URL that the page does not link to, or whose link is marked nofollow. ref
+// is parsed as a link of the page: it may be relative to its base element, and its query is
+// sent in the page's encoding. Scope, depth and robots.txt apply as for any link, and it
+// has the tag of the page. The error is a *frontier.URLError.
 func (p *Page) Follow(ref string) error {
 	u, err := p.resolve(ref)
 	if err == nil {
@@ -252,7 +251,7 @@ func (p *Page) Follow(ref string) error {
 	return err
 }
 
-// record is the page's line in pages.jsonl.
+// record returns the page's line in pages.jsonl.
 func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,

@@ -17,24 +17,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// remembered is what visits know of pages that were fetched before: in the crawl before this
-// one, or, where that fetches them again, in this one.
+// remembered knows pages that were fetched before: in the previous crawl, or, if pages are
+// fetched again, in this one.
 type remembered struct {
-	past *storage.Past // the crawl before; nil: none
+	past *storage.Past // the previous crawl; nil: none
 
-	// comparing bounds the bodies that are read to be compared: the page is in memory
-	// meanwhile, and nobody waits for the room of bodies with one in hand.
+	// comparing limits the bodies that are read for comparison: the page is in memory at
+	// the same time, and must not wait for the body budget.
 	comparing chan struct{}
 
-	mu    sync.Mutex      // guards what follows: each visit of a page looks here
+	mu    sync.Mutex      // guards the fields below: each visit of a page reads them
 	told  bool            // the log says that a capture cannot be read
-	plain map[string]bool // URLs whose copy was of no use: they are asked for without a condition
+	plain map[string]bool // URLs whose copy was unusable: they are requested without a condition
 }
 
-// maxComparing is how many bodies of an archive are compared at once.
+// maxComparing is how many archived bodies are compared at once.
 const maxComparing = 2
 
-// remember opens the memory, with that of the crawl before if the options name one.
+// remember opens the memory, with the previous crawl if the options name one.
 func (o *Options) remember() (*remembered, error) {
 	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
 	if o.Previous == "" {
@@ -52,7 +52,7 @@ func (o *Options) remember() (*remembered, error) {
 	return m, nil
 }
 
-// checkPrevious finds what is not valid in the option Previous.
+// checkPrevious reports an invalid option Previous.
 func (o *Options) checkPrevious() error {
 	if o.Previous == "" || o.Dir == "" {
 		return nil
@@ -66,18 +66,18 @@ func (o *Options) checkPrevious() error {
 }
 
 // A recollection is what is known of a URL that may have been fetched before. The zero
-// value is that of a crawl that has no memory.
+// value is that of a crawl without memory.
 type recollection struct {
-	asked   bool             // there is a memory, and this is what it has
-	visits  *frontier.Visits // of this crawl, which has fetched it before; nil: it has not, and what there is is of the crawl before
-	dir     string           // of the crawl that capture is of; empty: it has no directory
+	asked   bool             // there is a memory, and it was read
+	visits  *frontier.Visits // of this crawl, if it has fetched the URL before; nil: the capture is of the previous crawl
+	dir     string           // of the crawl of capture; empty: it has no directory
 	capture *storage.Capture // nil: none, or none that can be read
-	err     error            // why it cannot be read
-	plain   bool             // the page is to be asked for without a condition
+	err     error            // why capture cannot be read
+	plain   bool             // request the page without a condition
 }
 
-// recall looks up an entry in this crawl, or in the one before. Nothing is archived of what
-// is asked for with HEAD, or over FTP, that a page could be made of.
+// recall looks up an entry in this crawl, or in the previous one. Answers to HEAD, or over
+// FTP, cannot be used.
 func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	m := j.memory
 	archived := !e.Head && e.URL.Scheme() != "ftp"
@@ -103,8 +103,8 @@ func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	return r
 }
 
-// lastAnswer is where the last answer is archived that was not the end of tries that
-// failed.
+// lastAnswer returns the place of the last archived answer that was not an unsuccessful
+// try.
 func lastAnswer(v *frontier.Visits) frontier.Place {
 	if v.Last.Code != frontier.Fetched {
 		return v.Body
@@ -112,12 +112,12 @@ func lastAnswer(v *frontier.Visits) frontier.Place {
 	return v.Last.Answer
 }
 
-// usable reports whether a page can be made of what is remembered, or compared with it.
+// usable reports whether a page can be made from the capture, or compared with it.
 func (r *recollection) usable() bool {
 	return r.capture != nil && r.capture.Status == http.StatusOK && !r.capture.Truncated
 }
 
-// validators are those by which the page is asked for.
+// validators returns the validators for a conditional request.
 func (r *recollection) validators() (v fetch.Validators) {
 	if r.usable() && !r.plain {
 		v.ETag, v.LastModified = r.capture.Header.Get("ETag"), r.capture.Header.Get("Last-Modified")
@@ -128,8 +128,8 @@ func (r *recollection) validators() (v fetch.Validators) {
 	return v
 }
 
-// fromFuture reports whether a page says that it was changed after it was sent, by the
-// clock of its server: no change would ever be later (RFC 9110, section 8.8.2.1).
+// fromFuture reports whether a page has a modification time after it was sent, by the clock
+// of its server: later changes would not be detected (RFC 9110, section 8.8.2.1).
 func fromFuture(c *storage.Capture) bool {
 	modified, err := http.ParseTime(c.Header.Get("Last-Modified"))
 	if err != nil {
@@ -139,12 +139,12 @@ func fromFuture(c *storage.Capture) bool {
 	if err != nil {
 		sent = c.Date
 	}
-	return modified.After(sent.Add(time.Second)) // which a header does not tell
+	return modified.After(sent.Add(time.Second)) // the time in a header is to the second
 }
 
-// stored is the answer that a 304 stands for; nil where the page is none. again says that
-// there was one, and what it stands for cannot be had: the page is to be asked for once
-// more, without a condition. The error is one that ends the crawl.
+// stored returns the answer that a 304 refers to; nil if the exchange is not a 304. again
+// says that the stored answer cannot be used: the page must be requested once more, without
+// a condition. An error ends the crawl.
 func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
 	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
 		return nil, false, nil
@@ -168,15 +168,14 @@ func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 	return answer, false, nil
 }
 
-// sameCopy reports whether a 304 speaks of the copy at hand: not where both name strong
+// sameCopy reports whether a 304 is about the stored copy: not if both have strong
 // validators that differ (RFC 9111, section 4.3.4).
 func sameCopy(kept, by http.Header) bool {
 	a, b := kept.Get("ETag"), by.Get("ETag")
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
 }
 
-// askPlainly has a page asked for without a condition the next time, or, once it was, as
-// any other.
+// askPlainly sets whether a page is requested without a condition the next time.
 func (j *Job) askPlainly(u frontier.URL, plainly bool) {
 	m := j.memory
 	m.mu.Lock()
@@ -188,7 +187,7 @@ func (j *Job) askPlainly(u frontier.URL, plainly bool) {
 	}
 }
 
-// unread counts a capture that cannot be read, and says so, once.
+// unread counts a capture that cannot be read, and logs the first one.
 func (j *Job) unread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
 	m := j.memory
@@ -206,7 +205,7 @@ func (j *Job) unread(r *recollection, err error) {
 	}
 }
 
-// classify says what became of a page since it was fetched before.
+// classify sets how a page has changed since it was fetched before.
 func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	if !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
 		return
@@ -233,9 +232,9 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	}
 }
 
-// takeText takes over what was noted of the text of a page whose bytes are the same, and are
-// read in the same way. What the archive is to repeat of the crawl before is read for it, as
-// it has to be anyway: what is wrong with that, store tells.
+// takeText copies the stored digest of the text of a page whose bytes are the same, and are
+// read in the same way. For that it reads the body of the previous crawl that the archive
+// will refer to, which is read anyway: store reports its errors.
 func (j *Job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
@@ -247,12 +246,12 @@ func (j *Job) takeText(p *Page, r *recollection) {
 	p.textDigest = c.TextDigest
 }
 
-// since compares a page with its last visit, of which no body is kept: with other bytes it
+// since compares a page with its last visit, whose body is not kept: with other bytes it
 // counts as modified.
 func since(v *frontier.Visits, p *Page) ChangeClass {
 	switch last := &v.Last; {
 	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):
-		return "" // it may have been fetched before that
+		return "" // the previous fetch may be older than that
 	case last.Code != frontier.Fetched:
 		return ChangeNew
 	case last.Status/100 != 2:
@@ -263,7 +262,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 	return ChangeModified
 }
 
-// compare compares a page with the one before, of which no more is read than is needed.
+// compare compares a page with the previous one, and reads no more of that than needed.
 func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
 	x := p.Exchange
 	if !plain(x) && len(x.Wire) > 0 {
@@ -303,14 +302,14 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 	return ChangeModified, nil
 }
 
-// NotModified reports whether the server has said, with status 304, that the page is what
-// it was in the crawl that Options.Previous names, or, with Options.Revisit, at the visit
-// before. Body and all that is read of it are of the archive of that then, Status is that of
-// the answer which brought it, and Header is the one of then, brought up to date (RFC 9111,
-// section 3.2). Exchange is the request of now, with its 304.
+// NotModified reports whether the server has said, with status 304, that the page is
+// unchanged since the previous crawl (Options.Previous), or, with Options.Revisit, since
+// the previous visit. Body and Status are then those of the archived earlier answer, and
+// Header is its header, updated (RFC 9111, section 3.2). Exchange is the current request,
+// with its 304.
 func (p *Page) NotModified() bool { return p.kept != nil }
 
-// Change is what became of the page since the crawl that Options.Previous names, or, with
-// Options.Revisit, since the visit before; empty where there is neither, or where it cannot
-// be told.
+// Change returns how the page has changed since the previous crawl (Options.Previous), or,
+// with Options.Revisit, since the previous visit; empty if there is neither, or if that is
+// unknown.
 func (p *Page) Change() ChangeClass { return p.change }

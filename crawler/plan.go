@@ -11,41 +11,41 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Plan is what can be said of a crawl before it begins.
+// A Plan is what is known of a crawl before it begins.
 type Plan struct {
 	Seeds int        // each URL once
-	Sites []SitePlan // of the seeds, in the order of these
+	Sites []SitePlan // of the seeds, in their order
 }
 
-// A SitePlan is what a site says to the seeds that it has.
+// A SitePlan is what a site's robots.txt says about its seeds.
 type SitePlan struct {
 	Site  frontier.Site
 	Seeds []SeedPlan
 
-	// Rules is the robots.txt that the site answered with, or the trouble in getting
-	// it; nil if it was not asked: Problem says why.
+	// Rules is the robots.txt of the site, or the error of fetching it; nil if it was not
+	// requested: Problem says why.
 	Rules   *robots.Snapshot
 	Problem string
 
-	// Delay is the least pause between two requests, and DelayBy the clock that asks
-	// it. A site that answers slowly is given longer ones.
+	// Delay is the least pause between two requests, and DelayBy the clock that requires
+	// it. A site that answers slowly gets longer ones.
 	Delay   time.Duration
 	DelayBy frontier.Clock
 }
 
-// A SeedPlan is what robots.txt says to a seed: robots.Defer where it is not known, and
-// where the seed is asked for in no case: OptOut says why.
+// A SeedPlan is the verdict of robots.txt on a seed: robots.Defer if it is not known, or if
+// the seed is never requested: OptOut says why.
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
-	OptOut  string // as Options.OptOut; empty: it may be asked for
+	OptOut  string // as Options.OptOut; empty: it may be requested
 }
 
-// Least is how long it takes at least to ask the site for so many pages, robots.txt
-// before them: each has the pause of the one before.
+// Least returns the least time for this many pages of the site and its robots.txt: each
+// waits for the pause after the one before.
 func (s *SitePlan) Least(pages int) time.Duration { return time.Duration(pages) * s.Delay }
 
-// Allowed is how many seeds robots.txt allows.
+// Allowed returns how many seeds robots.txt allows.
 func (s *SitePlan) Allowed() (n int) {
 	for _, seed := range s.Seeds {
 		if seed.Verdict.Access == robots.Allow {
@@ -55,10 +55,10 @@ func (s *SitePlan) Allowed() (n int) {
 	return n
 }
 
-// PlanOf asks the sites of the seeds for their robots.txt, and for nothing else, as a
-// crawl of these options would: under its name, with its client and its clocks. It
-// writes nothing; Options.Dir counts for nothing. What comes of a site stands in its
-// plan; the error is an *OptionError, or that of the context.
+// PlanOf requests the robots.txt of the sites of the seeds, and nothing else, as a crawl
+// with these options would: with its name, its client and its clocks. It writes nothing,
+// and ignores Options.Dir. Site failures are in the plan; the error is an *OptionError, or
+// that of the context.
 func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	opts.Revisit = nil // it would wait for ever
 	seeds, err := opts.prepare()
@@ -95,14 +95,15 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	return p.plan, err
 }
 
-// A planner asks sites what they say.
+// A planner requests robots.txt of sites.
 type planner struct {
 	job  *Job
-	at   map[frontier.Site]int // place in plan.Sites
-	plan *Plan                 // each site is written by who has its turn
+	at   map[frontier.Site]int // index in plan.Sites
+	plan *Plan                 // each site is written by the visit that has its turn
 }
 
-// asked is the seed for which robots.txt is asked; nil where the site is left alone.
+// asked returns the seed for which robots.txt is requested; nil if the site gets no
+// request.
 func (s *SitePlan) asked() *SeedPlan {
 	for i := range s.Seeds {
 		if s.Seeds[i].OptOut == "" {
@@ -142,7 +143,7 @@ func newPlanner(job *Job, seeds []frontier.Entry) (*planner, error) {
 	return p, nil
 }
 
-// askAll ends once each site has answered, or cannot be asked within the patience.
+// askAll returns after each site has answered, or cannot be requested within the patience.
 func (p *planner) askAll(ctx context.Context, front *frontier.Frontier) error {
 	errs := make([]error, min(p.job.opts.Concurrency, len(p.plan.Sites)))
 	var workers sync.WaitGroup
@@ -183,7 +184,7 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 			o.Again = false
 		}
 		if !o.Again {
-			// The page is not asked for, and robots.txt not again, whatever the trouble.
+			// Do not request the page, nor robots.txt again after an error.
 			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.OutOfScope, Time: time.Now()}}
 		}
 		res.Release()
@@ -196,7 +197,7 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 	}
 }
 
-// take reads what a site has answered.
+// take reads the answer of a site.
 func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
 	o, own := &p.job.opts, p.job.sites.of(site.Site)
 	policy := o.policy()

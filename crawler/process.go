@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Of how many runs a crawl keeps what worked on them, and of how many builds.
+// How many runs and builds a crawl records.
 const (
 	mostProcesses = 1000
 	mostBuilds    = 20
 )
 
-// A Process is one that worked on a crawl: a run. As JSON its fields are never renamed.
+// A Process is the process of one run of a crawl. As JSON its fields are never renamed.
 type Process struct {
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended,omitzero"` // zero: it was killed, failed, or still runs
-	End   End       `json:"end,omitempty"`  // how, where Ended is not zero
+	End   End       `json:"end,omitempty"`  // if Ended is not zero
 
-	Zone   string `json:"zone"`       // of the machine's clock, as it calls it
+	Zone   string `json:"zone"`       // of the machine's clock, as the system names it
 	Offset int    `json:"utc_offset"` // of that zone when the run began, seconds east of UTC
 
-	// What the machine's clock goes by, and whether something keeps it right, when the run
-	// began: empty and nil where the system does not say.
+	// The source of the machine's clock, and whether it was synchronised when the run
+	// began: empty and nil if the system does not say.
 	Clock        string `json:"clock,omitempty"`        // as tsc, of Linux
 	Synchronised *bool  `json:"synchronised,omitempty"` // by NTP or the like, as adjtimex says
 
 	Build string `json:"build"` // digest of the Build, see Processes
 }
 
-// A Build is what a program was built of, as far as it was told. As JSON its fields are
+// A Build describes how a program was built, as far as it is known. As JSON its fields are
 // never renamed.
 type Build struct {
 	Program  string   `json:"program"` // permesso, with its version
@@ -42,21 +42,21 @@ type Build struct {
 	Version  string   `json:"version,omitempty"` // of the main module
 	Revision string   `json:"revision,omitempty"`
 	Time     string   `json:"revision_time,omitempty"`
-	Modified bool     `json:"modified"` // beyond the revision
+	Modified bool     `json:"modified"` // the source differs from the revision
 	Go       string   `json:"go"`
 	OS       string   `json:"os"`
 	Arch     string   `json:"arch"`
 	Modules  []Module `json:"modules"` // that are linked
 }
 
-// A Module is a part of a program.
+// A Module is a module that a program was built from.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
 	Sum     string `json:"sum,omitempty"` // as in go.sum
 }
 
-// ThisBuild is what this program was built of.
+// ThisBuild returns the Build of this program.
 func ThisBuild() Build {
 	b := Build{Program: "permesso/" + Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Modules: []Module{}}
 	info, ok := debug.ReadBuildInfo()
@@ -84,15 +84,15 @@ func ThisBuild() Build {
 	return b
 }
 
-// Digest tells builds apart: SHA-256 of its JSON.
+// Digest returns the SHA-256 of the JSON of a build, which identifies it.
 func (b Build) Digest() (string, error) {
 	text, err := json.Marshal(b)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// withProcess adds what is known of this process to what the run before has kept. All of
-// it is one value: a begin that waits for several commits would be slower.
+// withProcess adds this process to the record of the run before. All of it is one value:
+// writing several would wait for several commits.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
 	digest, err := b.Digest()
@@ -116,7 +116,7 @@ func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	return nil
 }
 
-// ended are the processes with the end of the last one, where that has kept it.
+// ended returns the processes with the end of the last one, if it was recorded.
 func (a *asked) ended(last *keptStatus) []Process {
 	all := slices.Clone(a.Processes)
 	if n := len(all); n > 0 && last.End != "" && last.Of.Equal(all[n-1].Began) {
@@ -125,10 +125,10 @@ func (a *asked) ended(last *keptStatus) []Process {
 	return all
 }
 
-// Processes are those that worked on a crawl, the oldest first: the last thousand; before
-// is how many there were before them. Those of versions that kept nothing of themselves
-// are missing. builds are what they were built of, by Process.Build, but for those that
-// more than nineteen others have followed.
+// Processes returns the last thousand processes that worked on a crawl, the oldest first;
+// before is how many there were before them. Versions that recorded no processes are
+// missing. builds are their builds, by Process.Build, except builds followed by more than
+// nineteen others.
 func Processes(from Values) (all []Process, builds map[string]Build, before int, err error) {
 	var was asked
 	var last keptStatus

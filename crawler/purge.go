@@ -9,25 +9,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Purge takes out of a crawl what was captured of places: records of the WARC files,
-// lines of pages.jsonl, links.jsonl and of the index (storage.Purge says what stays). No
-// process may run the crawl meanwhile.
+// A Purge removes the captures of places from a crawl: records of the WARC files, lines of
+// pages.jsonl, links.jsonl and of the index (storage.Purge says what stays). No process may
+// run the crawl meanwhile.
 type Purge struct {
 	Dir     string      // of the crawl
-	Places  *OptOutList // what is captured there goes
-	Problem func(error) // told of what cannot be read, and so may hold something still; nil: nobody is
+	Places  *OptOutList // whose captures are removed
+	Problem func(error) // called for what cannot be read, and so may still have captures; may be nil
 }
 
-// Plan says what Run would take out, and changes nothing. The errors are those of
-// storage.Purge.
+// Plan returns what Run would remove, and changes nothing. It fails as storage.Purge does.
 func (p *Purge) Plan() (storage.Purged, error) { return p.of(time.Now()).Plan(p.Dir) }
 
-// Run takes it out. A kill at any time leaves a crawl that cannot go on: then Run returns
-// a *storage.PurgeError until Finish was called.
+// Run removes the captures. After a kill the crawl cannot be resumed: Run returns a
+// *storage.PurgeError until Finish was called.
 func (p *Purge) Run() (storage.Purged, error) { return p.of(time.Now()).Run(p.Dir) }
 
-// Finish ends a purge of the crawl that was broken off, whatever Places are: those that
-// were given then count. It is nil where none was.
+// Finish finishes an interrupted purge of the crawl, with its recorded places instead of
+// Places. finished is nil if there was none.
 func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err error) {
 	finished, err = storage.UnfinishedPurge(p.Dir)
 	if err != nil || finished == nil {
@@ -39,7 +38,7 @@ func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err
 	}
 	done, err = again.of(finished.Time).Run(p.Dir)
 	var gone *storage.PurgeError
-	if errors.As(err, &gone) { // somebody else has finished it, and broken off another
+	if errors.As(err, &gone) { // another process has finished it, and interrupted another one
 		return nil, done, gone
 	}
 	return finished, done, err
@@ -51,7 +50,7 @@ func (p *Purge) of(now time.Time) *storage.Purge {
 		Why: func(url string) string {
 			u, err := frontier.ParseURL(url)
 			if err != nil {
-				return "" // nothing is captured at what is no URL
+				return "" // nothing is captured at an invalid URL
 			}
 			return p.Places.find(u).place
 		},

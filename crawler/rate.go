@@ -2,24 +2,24 @@ package crawler
 
 import "time"
 
-// rateOver is how far back a rate looks: so long that a site that is asked every ten
-// seconds shows a steady one.
+// rateOver is the period of a rate: long enough that a site with a request every ten
+// seconds has a steady one.
 const rateOver = 30 * time.Second
 
-// recent are the figures of the last seconds, one after the other in a ring.
+// recent is a ring of the figures of the last seconds.
 type recent struct {
 	began time.Time
 	ring  [int(rateOver/time.Second) + 1]second
 }
 
-// A second is what was counted in one since recent.began.
+// A second has the counts of one second since recent.began.
 type second struct {
 	at              int
 	pages, requests int
 	bytes           int64
 }
 
-// now is the second of now.
+// now returns the current second.
 func (r *recent) now() *second {
 	at := int(time.Since(r.began) / time.Second)
 	s := &r.ring[at%len(r.ring)]
@@ -29,8 +29,8 @@ func (r *recent) now() *second {
 	return s
 }
 
-// rate is that of the last seconds, without the one that has not ended: of fewer than
-// rateOver, where the run is younger, and nothing in its first one.
+// rate returns the rate of the last seconds, without the current one: over less than
+// rateOver if the run is younger, and zero in its first second.
 func (r *recent) rate() StatusRate {
 	at := int(time.Since(r.began) / time.Second)
 	over := min(at, len(r.ring)-1)

@@ -15,24 +15,24 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// ErrNoLinks is returned where a crawl has not kept the links of its pages.
+// ErrNoLinks is returned if a crawl has not recorded the links of its pages.
 var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 
-// Bounds of what is remembered of the URLs that links lead to.
+// Bounds of the memory of linked URLs.
 const (
-	maxRefused = 1 << 20 // that were told
-	maxLinked  = 1 << 20 // as they stand in the lines: most links lead to one that another link has led to
+	maxRefused = 1 << 20 // refused URLs
+	maxLinked  = 1 << 20 // URLs as written in the lines: most have been linked before
 )
 
-// A linkMemory is what is remembered of the URLs that links lead to.
+// A linkMemory remembers the URLs of links.
 type linkMemory struct {
 	told   map[uint64]struct{}
-	linked map[uint64]struct{} // nothing more is to be told of these
-	lines  int                 // that were read
+	linked map[uint64]struct{} // URLs that need no further look
+	lines  int                 // number of lines read
 }
 
-// known reports whether nothing is to be told of a line, as its URL was in a line before, and
-// returns what to remember it by if that is not so; 0 if it cannot be remembered.
+// known reports whether the URL of a line was in a line before and needs no further look.
+// Otherwise it returns a key to remember it by; 0 if it cannot be remembered.
 func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	_, to, _ := bytes.Cut(line, []byte(`"to":"`))
 	to, _, whole := bytes.Cut(to, []byte(`"`))
@@ -44,8 +44,8 @@ func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	return key, known
 }
 
-// tell remembers that a URL was told, in the place of all others if there are too many: then
-// they may be told again.
+// tell remembers a URL that was yielded. If there are too many, it forgets all others: they
+// may be yielded again.
 func (m *linkMemory) tell(key uint64) {
 	if len(m.told) >= maxRefused {
 		clear(m.told)
@@ -70,10 +70,10 @@ type RefusedLink struct {
 	LinkFact
 }
 
-// Refused are the links of links.jsonl to URLs that have not entered the crawl, in the
-// order in which they were found, with the reason that the settings of the last run
-// give: the first link to each URL, and a later one again where there were a million
-// others in between. The error is ErrNoLinks, one of the file system, or of the state.
+// Refused iterates over the links of links.jsonl to URLs that have not entered the crawl,
+// in the order in which they were found, with the reason by the settings of the last run.
+// It yields the first link to each URL, and a later one again after a million others. The
+// error is ErrNoLinks, one of the file system, or of the state.
 func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	return func(yield func(RefusedLink, error) bool) {
 		path := filepath.Join(a.dir, storage.LinksFile)
@@ -102,8 +102,8 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	}
 }
 
-// refusedBy is the link of a line, if it is to a URL that has not entered the crawl and
-// was not told before.
+// refusedBy returns the link of a line, if it is to a URL that has not entered the crawl
+// and was not yielded before.
 func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
 	if memory.lines++; memory.lines%1000 == 0 {
 		if err := a.quit(); err != nil {
@@ -112,7 +112,7 @@ func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedL
 	}
 	text, known := memory.known(line)
 	if known || json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
-		return l, false, nil // the last line may be torn
+		return l, false, nil // the last line may be incomplete
 	}
 	if l.To, err = frontier.ParseURL(l.LinkRecord.To); err != nil {
 		return l, false, nil
@@ -132,8 +132,7 @@ func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedL
 	return l, !known, err
 }
 
-// admitAll brings the seeds of all sites into scope, and the roots that the crawl has
-// kept.
+// admitAll adds the seeds of all sites and the stored roots to the scope.
 func (a *Account) admitAll(scope Scope) error {
 	if err := a.admitKept(scope); err != nil {
 		return err

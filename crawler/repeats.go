@@ -11,31 +11,30 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A Repeat is a body that many pages of a site have: often one of a space of
-// URLs without an end.
+// A Repeat is a body that many pages of a site have: often a sign of an endless space of
+// URLs.
 type Repeat struct {
-	Under string // what the URLs of these pages have in common
+	Under string // the common prefix of the URLs of these pages
 	Pages int
 }
 
-// A body is one that pages of a site have.
+// A body counts the pages of a site with one body.
 type body struct {
 	Repeat
 	site     frontier.Site
-	first    string // the directory of the first of them
-	segments int    // of the first one's path
-	below    int    // pages that lie deeper in that directory
+	first    string // the directory of the first page
+	segments int    // of the first page's path
+	below    int    // number of pages deeper in that directory
 }
 
 const (
-	// manyRepeats is from how many pages on a repeat is one.
+	// manyRepeats is the number of pages from which on a body is a Repeat.
 	manyRepeats = 100
-	// maxBodies is how many bodies are remembered, twice.
+	// maxBodies is how many bodies each of two generations has.
 	maxBodies = 4096
-	// maxWarnings is how often a crawl warns of one kind of thing: it is counted
-	// all the same.
+	// maxWarnings is how often a crawl warns of one kind of thing; all are counted.
 	maxWarnings = 20
-	// maxUnder is how much of a URL is.
+	// maxUnder is how many bytes of a URL are shown.
 	maxUnder = 256
 )
 
@@ -44,9 +43,8 @@ type bodyKey struct {
 	sum  uint64
 }
 
-// bodySum tells the body of a page from others. It is that of the digest where there is one
-// anyway: a SHA-1 takes far longer than this. Who writes pages does not know the seed, by
-// which alone it could be aimed at bodies that have one sum.
+// bodySum returns a hash of the body of a page. It is that of the digest if there is one: a
+// SHA-1 takes far longer. The seed is secret, so that pages cannot be written to collide.
 func (j *Job) bodySum(p *Page) uint64 {
 	if j.digests {
 		return xxh3.HashStringSeed(p.digest(), j.sumSeed)
@@ -54,17 +52,17 @@ func (j *Job) bodySum(p *Page) uint64 {
 	return xxh3.HashSeed(p.Body, j.sumSeed)
 }
 
-// repeats count the pages of a site that have one body, of those bodies that
-// were seen lately: in two generations, of which the older is forgotten when the
-// younger is full. What is a repeat is not forgotten.
+// repeats counts the pages of a site with the same body, for recently seen bodies: in two
+// generations, of which the older is dropped when the younger is full. Repeats are not
+// forgotten.
 type repeats struct {
-	mu         sync.Mutex // guards all: every visit with a page looks here once
+	mu         sync.Mutex // guards all fields: every visit with a page takes it once
 	young, old map[bodyKey]*body
-	said       int // warnings so far, which are not to fill the log
+	said       int // number of warnings, which must not fill the log
 }
 
-// see counts a page. It reports whether it is time to say something: at the
-// hundredth, the thousandth, ..., and not too often in all.
+// see counts a page. It reports whether to warn: at the hundredth, the thousandth, ..., and
+// at most maxWarnings times.
 func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +92,7 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	return *one, false
 }
 
-// below is what see has counted below the first page of a body.
+// below returns what see has counted below the first page of a body.
 func (r *repeats) below(u frontier.URL, sum uint64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +106,7 @@ func (r *repeats) below(u frontier.URL, sum uint64) int {
 func newBody(u frontier.URL) *body {
 	path, segments := pathOf(u)
 	site := len(u.Site())
-	text := u.String() // a part of it, which is not to keep the whole
+	text := u.String() // cloned, as a substring would keep all of it
 	text = strings.Clone(text[:min(len(text), site+maxUnder)])
 	return &body{
 		Repeat: Repeat{Under: short(text)}, site: frontier.Site(text[:site]),
@@ -132,7 +130,7 @@ func (r *repeats) age() {
 	}
 }
 
-// list are the repeats, the most first.
+// list returns the repeats, the largest first.
 func (r *repeats) list() []Repeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +153,7 @@ func (r *repeats) list() []Repeat {
 
 func short(url string) string { return url[:min(len(url), maxUnder)] }
 
-// common is the beginning that two URLs have in common, up to a place where
-// something ends.
+// common returns the longest prefix that two URLs share and that ends at a delimiter.
 func common(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -16,30 +16,30 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxRepeated is how many pages are remembered in a rescan whose body stands in
-// the archive under another URL.
+// maxRepeated is how many pages a rescan remembers whose body is archived under another
+// URL.
 const maxRepeated = 100_000
 
 // A rescan reads the links of archived pages again.
 type rescan struct {
 	c      *Crawler
 	found  *findings
-	answer *archivedAnswer // whose metadata record is to come
+	answer *archivedAnswer // waits for its metadata record
 	bodies map[string][]frontier.Entry
-	second bool          // only bodies count
-	lost   int           // pages beyond maxRepeated
-	past   *storage.Past // which has bodies that the archive repeats; nil: there is no crawl before
+	second bool          // second pass: read bodies only
+	lost   int           // number of pages beyond maxRepeated
+	past   *storage.Past // has bodies that revisit records refer to; nil: there is no previous crawl
 }
 
-// An archivedAnswer is one whose body was read; of a revisit it stands elsewhere.
+// An archivedAnswer is an answer whose body was read; that of a revisit is elsewhere.
 type archivedAnswer struct {
 	id       string
 	key      string // of its body
 	exchange *fetch.Exchange
 }
 
-// rescan queues what the pages of the archive link to, is wanted now, and was
-// never queued. It ends early, without an error, when the crawl is stopped: then, and
+// rescan queues URLs that the pages of the archive link to, that are wanted now, and that
+// were never queued. It ends early, without an error, when the crawl is stopped: then, and
 // after a kill, the next run begins it again.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
@@ -62,7 +62,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		if r.second || len(r.bodies) == 0 {
 			break
 		}
-		r.second = true // the bodies of revisits came before them
+		r.second = true // the bodies of these revisits come before them
 	}
 	if r.lost > 0 {
 		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
@@ -74,7 +74,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 	return c.db.Put(keyAsked, c.rescans)
 }
 
-// file reads one file of the archive. What is damaged is told of and skipped.
+// file reads one file of the archive. It logs and skips damaged records.
 func (r *rescan) file(ctx context.Context, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *rescan) file(ctx context.Context, path string) error {
 	return nil
 }
 
-// record looks at one record. An answer is followed by its metadata record,
-// which says how its URL was found.
+// record reads one record. An answer is followed by its metadata record, which says how its
+// URL was found.
 func (r *rescan) record(rec *warc.Record) error {
 	switch rec.Type {
 	case warc.Response:
@@ -121,9 +121,9 @@ func (r *rescan) record(rec *warc.Record) error {
 		}
 		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header, Head: rec.Head()}
 		if x.Body, err = r.c.visits.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
-			return nil // as it was when it was fetched
+			return nil // it was refused when it was fetched, too
 		}
-		if _, err := rec.Close(); err != nil { // its checksum comes last
+		if _, err := rec.Close(); err != nil { // Close checks the checksum
 			return err
 		}
 		if a.exchange = x; r.second {
@@ -156,8 +156,8 @@ func (r *rescan) record(rec *warc.Record) error {
 	return nil
 }
 
-// before is the answer in a crawl before this one that a revisit record repeats; nil where
-// it is none of there, or cannot be read: then it is looked for here.
+// before returns the answer in an earlier crawl that a revisit record refers to; nil if it
+// is not there, or cannot be read: then this archive is searched.
 func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	if r.past == nil {
 		return nil
@@ -197,11 +197,11 @@ func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	return e
 }
 
-// answered looks at an answer, once it is known how its URL was found.
+// answered reads an answer, after it is known how its URL was found.
 func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
 	if err != nil {
-		return nil // of no page that was ever queued
+		return nil // not of a page that was ever queued
 	}
 	fields, err := metadata.Fields()
 	if err == nil {
@@ -225,7 +225,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	return nil
 }
 
-// page queues what a page links to and is wanted.
+// page queues the wanted links of a page.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
 	page := newPage(new(Page), e, &fetch.Result{Page: x}, c.opts.reading())

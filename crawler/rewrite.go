@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// ArchiveWriter returns what makes lines of pages.jsonl and links.jsonl again of answers in
-// the archive of a crawl, by the settings of its last run: those are read from the state of
-// the crawl. It is a storage.RepairOptions.Writer.
+// ArchiveWriter returns a function that rebuilds lines of pages.jsonl and links.jsonl from
+// answers in the archive of a crawl, with the settings of its last run, which are read from
+// the state. It is a storage.RepairOptions.Writer.
 func ArchiveWriter(from Values) (storage.Writer, error) {
 	s, ok, err := ReadStored(from)
 	if err != nil || !ok {
@@ -28,17 +28,17 @@ func ArchiveWriter(from Values) (storage.Writer, error) {
 	return w.lines, nil
 }
 
-// An archiveWriter makes pages of answers in an archive.
+// An archiveWriter makes pages from archived answers.
 type archiveWriter struct {
 	opts    Options
 	fetcher *fetch.Fetcher
 }
 
-// lines returns what was written of an answer.
+// lines returns the lines of an answer.
 func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []storage.LinkRecord, error) {
 	x := &fetch.Exchange{Status: a.Status, Header: a.Header, Head: a.Head, Started: a.Date, Truncated: a.Truncated}
 	if x.Trouble() != frontier.NoTrouble || a.Capture.Truncated && a.Truncated == "" {
-		return nil, nil, nil // it was requested again, or it is not known why its body is cut
+		return nil, nil, nil // it was requested again, or it is unknown why its body is cut
 	}
 	u, err := frontier.ParseURL(a.URL)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 	}
 	pages := []*storage.PageRecord{page()}
 	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
-		p.Text() // for its digest, and then it has an encoding, if that was not taken over
+		p.Text() // computing its digest sets its encoding; it was not copied
 		pages = append(pages, page())
 	}
 	return pages, p.edges(), nil
