@@ -8,9 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Together makes one Options.Same, or Options.Rewrite, of several: each is given what
-// the one before has made of a URL, again and again until none makes anything else. The
-// zero URL ends it.
+// Together combines several functions for Options.Same, or Options.Rewrite: each is called
+// with the result of the one before, repeatedly until none changes it. The zero URL ends
+// it.
 func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) frontier.URL {
 	return func(u frontier.URL) frontier.URL {
 		for range mostRounds {
@@ -28,11 +28,11 @@ func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) front
 	}
 }
 
-// mostRounds bounds rules that never agree.
+// mostRounds limits rules that never agree.
 const mostRounds = 16
 
-// SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by
-// their names. Those of one name stay in their order. It is safe for concurrent use.
+// SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by name.
+// Parameters of the same name keep their order. It is safe for concurrent use.
 func SortQuery(u frontier.URL) frontier.URL {
 	path, query, _ := strings.Cut(u.Target(), "?")
 	if strings.IndexByte(query, '&') < 0 {
@@ -51,15 +51,14 @@ func SortQuery(u frontier.URL) frontier.URL {
 	return within(u, path+"?"+strings.Join(pairs, "&"))
 }
 
-// indexPages are the names, in lower case, under which servers have the page of a
-// directory.
+// indexPages are the names, in lower case, of the page of a directory.
 var indexPages = map[string]bool{
 	"index.html": true, "index.htm": true, "index.xhtml": true, "index.shtml": true, "index.php": true, "index.asp": true,
 	"index.aspx": true, "index.jsp": true, "index.cgi": true, "default.html": true, "default.htm": true, "default.asp": true, "default.aspx": true,
 }
 
-// StripIndex is an Options.Same, or a Rewrite, that takes the name of an index page
-// (index.html, index.php, default.asp ..., in upper case, too) off the end of a path. The
+// StripIndex is an Options.Same, or a Rewrite, that removes the name of an index page
+// (index.html, index.php, default.asp ..., in upper case, too) from the end of a path. The
 // query stays. It is safe for concurrent use.
 func StripIndex(u frontier.URL) frontier.URL {
 	target := u.Target()
@@ -74,7 +73,7 @@ func StripIndex(u frontier.URL) frontier.URL {
 	return within(u, target[:begin]+target[end:])
 }
 
-// within is the URL of another target on the site of u; u itself if it is none.
+// within returns the URL of another target on the site of u; u itself if that is not a URL.
 func within(u frontier.URL, target string) frontier.URL {
 	if v, err := frontier.ParseURL(string(u.Site()) + target); err == nil {
 		return v
@@ -82,8 +81,8 @@ func within(u frontier.URL, target string) frontier.URL {
 	return u
 }
 
-// same is Entry.Same of u: what Options.Same and the Clean-param lines of its site make
-// of it, zero where that is nothing else. URLs whose keys are equal have equal ones.
+// same returns Entry.Same of u: the result of Options.Same and of the Clean-param lines of
+// its site, zero if that is u. URLs with equal keys have equal results.
 func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	if o.Same == nil && clean == nil {
 		return frontier.URL{}
@@ -109,8 +108,8 @@ func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	return v
 }
 
-// SameAs is the URL by which the crawl knows the page of u, as far as Same says so: what
-// storage.Reader.Fate is to be asked about; u itself where it is taken for no other.
+// SameAs returns the URL by which the crawl knows the page of u, according to Same: the
+// argument for storage.Reader.Fate; u itself if it is equivalent to no other.
 func (o *Options) SameAs(u frontier.URL) frontier.URL {
 	if v := o.same(u, nil); !v.IsZero() {
 		return v
@@ -118,7 +117,7 @@ func (o *Options) SameAs(u frontier.URL) frontier.URL {
 	return u
 }
 
-// sameSeeds says what pages seeds are taken for. The error is an *OptionError.
+// sameSeeds sets the equivalent URLs of seeds. The error is an *OptionError.
 func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	for i := range seeds {
 		e := &seeds[i]
@@ -129,8 +128,8 @@ func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	return nil
 }
 
-// cleaner is what the robots.txt by which a page was judged says about parameters; nil
-// where nobody asks.
+// cleaner returns the Clean-param lines of the robots.txt by which a page was judged; nil
+// if they are not used.
 func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	if !j.opts.CleanParam || s == nil {
 		return nil
@@ -138,15 +137,15 @@ func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	return s.File(j.opts.Dialect).Cleaner()
 }
 
-// samePage says what page e is taken for, which was found on the page of s. It is false
-// where that is the page itself. But what a page redirects to must be asked for, or the
-// page would be lost: such an entry is kept apart. Of two URLs that redirect to each
-// other none is asked for again.
+// samePage sets the URL to which e, found on the page of s, is equivalent. It returns false
+// if that is the page itself. But the target of a redirect must be requested, or the page
+// would be lost: such an entry is kept apart. Of two URLs that redirect to each other
+// neither is requested again.
 func (s *sorting) samePage(e *frontier.Entry) bool {
 	o, p := &s.job.opts, s.page
 	clean := p.clean
 	if e.URL.Site() != p.URL.Site() {
-		clean = nil // there is no copy at hand of what its site says
+		clean = nil // the rules of its site are not known here
 	}
 	e.Same, e.Apart = o.same(e.URL, clean), false
 	if s.by != frontier.HopRedirect {
@@ -159,7 +158,7 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 	return true
 }
 
-// ownKey is the key that the page would get now; empty where all keys are those of URLs.
+// ownKey returns the key that the page would get now; empty if all keys are URLs.
 func (o *Options) ownKey(p *Page) string {
 	if o.Same == nil && p.clean == nil {
 		return ""

@@ -8,14 +8,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Scope says which URLs belong to a crawl. It is our own choice, beside what
-// the sites allow. It must be safe for concurrent use.
+// A Scope decides which URLs belong to a crawl, in addition to what the sites allow. It
+// must be safe for concurrent use.
 //
-// Each crawl has a scope of its own: New takes a copy of one that has a method
-// Clone() Scope, as those of this package have, and leaves the other as it is.
+// Each crawl has a scope of its own: New copies one that has a method Clone() Scope, as
+// those of this package have, and does not change the original.
 type Scope interface {
-	// Admit brings the surroundings of root into scope. It is called for each
-	// seed, and for each URL at which a chain of redirects from a seed ends.
+	// Admit adds root to the scope. It is called for each seed, and for each URL at which a
+	// chain of redirects from a seed ends.
 	Admit(root frontier.URL)
 	// Contains reports whether e belongs to the crawl.
 	Contains(e frontier.Entry) bool
@@ -30,21 +30,21 @@ func (ScopeFunc) Admit(frontier.URL) {}
 // Contains implements Scope.
 func (f ScopeFunc) Contains(e frontier.Entry) bool { return f(e) }
 
-// SameHost is the scope of the seeds' hosts, whatever the scheme and port.
+// SameHost returns the scope of the seeds' hosts, with any scheme and port.
 func SameHost() Scope { return newKeyed("host", frontier.URL.Host) }
 
-// SameDomain is the scope of the seeds' registrable domains, by the Public
-// Suffix List.
+// SameDomain returns the scope of the seeds' registrable domains, by the Public Suffix
+// List.
 func SameDomain() Scope {
 	return newKeyed("domain", func(u frontier.URL) string { return u.Site().Domain() })
 }
 
-// SeedsOnly is the scope of the seeds themselves.
+// SeedsOnly returns the scope of the seeds themselves.
 func SeedsOnly() Scope { return newKeyed(listName, frontier.URL.Key) }
 
 const listName = "list"
 
-// isList reports whether nothing but seeds can be in s.
+// isList reports whether only seeds can be in s.
 func isList(s Scope) bool {
 	switch s := s.(type) {
 	case *keyed:
@@ -55,7 +55,7 @@ func isList(s Scope) bool {
 	return false
 }
 
-// Anywhere is the scope of everything. Bound it by depth and limits.
+// Anywhere returns the scope of all URLs. Limit it by depth and limits.
 func Anywhere() Scope { return anywhere{} }
 
 type anywhere struct{}
@@ -64,10 +64,10 @@ func (anywhere) String() string                 { return "any" }
 func (anywhere) Admit(frontier.URL)             {}
 func (anywhere) Contains(_ frontier.Entry) bool { return true }
 
-// SamePrefix is the scope of what starts like a seed up to its last slash.
+// SamePrefix returns the scope of URLs that begin with a seed up to its last slash.
 func SamePrefix() Scope { return &prefixes{} }
 
-// Both is the scope of what is in a as well as in b. Roots are admitted to both.
+// Both returns the intersection of a and b. Roots are admitted to both.
 func Both(a, b Scope) Scope { return both{a, b} }
 
 type both struct{ a, b Scope }
@@ -94,7 +94,7 @@ func isOurs(s Scope) bool {
 	return false
 }
 
-// scopeBySite reports whether all URLs of a site are in s, or none is.
+// scopeBySite reports whether s contains all or none of the URLs of each site.
 func scopeBySite(s Scope) bool {
 	switch s := s.(type) {
 	case anywhere:
@@ -107,7 +107,7 @@ func scopeBySite(s Scope) bool {
 	return false
 }
 
-// cloned is a scope for one crawl.
+// cloned returns a scope for one crawl.
 func cloned(s Scope) Scope {
 	if c, ok := s.(interface{ Clone() Scope }); ok {
 		return c.Clone()
@@ -115,12 +115,12 @@ func cloned(s Scope) Scope {
 	return s
 }
 
-// keyed is the scope of the URLs whose key is that of a root.
+// A keyed is the scope of the URLs whose key is that of a root.
 type keyed struct {
 	name string
 	key  func(frontier.URL) string
 
-	// mu guards keys: a seed's redirect may end, and Admit, while visits ask.
+	// mu guards keys: a redirect of a seed may call Admit while visits call Contains.
 	mu   sync.RWMutex
 	keys map[string]bool
 }
@@ -149,9 +149,9 @@ func (k *keyed) Contains(e frontier.Entry) bool {
 	return k.keys[k.key(e.URL)]
 }
 
-// prefixes is the scope of the URLs below the directory of a root.
+// A prefixes is the scope of the URLs below the directory of a root.
 type prefixes struct {
-	mu  sync.RWMutex // guards all, as in keyed
+	mu  sync.RWMutex // guards all fields, as in keyed
 	all map[string]bool
 }
 
@@ -163,7 +163,7 @@ func (p *prefixes) Clone() Scope {
 	return &prefixes{all: maps.Clone(p.all)}
 }
 
-// prefixOf ends with a slash.
+// prefixOf returns the URL up to its last slash.
 func prefixOf(u frontier.URL) string {
 	key, _, _ := strings.Cut(u.Key(), "?")
 	return key[:strings.LastIndexByte(key, '/')+1]

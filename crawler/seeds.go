@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A SeedError says which line of a seed file is no seed.
+// A SeedError is an invalid line of a seed file.
 type SeedError struct {
 	File string
 	Line int
@@ -21,12 +21,12 @@ func (e *SeedError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 
 func (e *SeedError) Unwrap() error { return e.Err }
 
-// ReadSeeds reads a seed file: a URL on each line, with a tag behind a tab if
-// wanted; blank lines and lines that start with # count for nothing. A host
-// without a scheme is asked by https. Lines that are no seeds are left out and
-// reported; err is that of r. name is the file's, for the reports.
+// ReadSeeds reads a seed file: a URL on each line, with an optional tag after a tab; blank
+// lines and lines that begin with # are ignored. A host without a scheme means https.
+// Invalid lines are returned in bad; err is that of r. name is the file's, for these
+// errors.
 func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err error) {
-	in := bufio.NewReaderSize(r, maxLine+1) // and the line feed
+	in := bufio.NewReaderSize(r, maxLine+1) // plus the newline
 	for n := 1; ; n++ {
 		line, long, err := readLine(in)
 		if err == io.EOF {
@@ -58,19 +58,19 @@ func readLine(in *bufio.Reader) (line string, long bool, err error) {
 		_, rest, err = in.ReadLine()
 	}
 	if long && err == io.EOF {
-		err = nil // of the next line
+		err = nil // it is met again on the next line
 	}
 	return line, long, err
 }
 
-// maxLine is how long a line of a seed file may be: many times a URL and a tag.
+// maxLine is the longest line of a seed file, in bytes: many times a URL and a tag.
 const maxLine = 64 << 10
 
 var errLongLine = fmt.Errorf("longer than %d bytes: is this a seed file?", maxLine)
 
 var errBlank = errors.New("has blanks: write one URL on each line, a tag behind a tab, a blank inside a URL as %20")
 
-// parseSeed reads one seed: a URL, or a bare host, and a tag.
+// parseSeed parses one seed: a URL or a host, and a tag.
 func parseSeed(line string) (frontier.Entry, error) {
 	raw, tag, _ := strings.Cut(line, "\t")
 	raw, _, _ = strings.Cut(raw, " #")
@@ -88,7 +88,7 @@ func parseSeed(line string) (frontier.Entry, error) {
 	return frontier.Entry{URL: u, Tag: tag}, err
 }
 
-// parseSeeds reads seeds that were given one by one. The error is an *OptionError.
+// parseSeeds parses a list of seeds. The error is an *OptionError.
 func parseSeeds(lines []string) ([]frontier.Entry, error) {
 	seeds := make([]frontier.Entry, 0, len(lines))
 	for i, s := range lines {
@@ -101,16 +101,15 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 	return seeds, nil
 }
 
-// Add queues further seeds, written as those in Options, and brings their
-// surroundings into scope. It may be called at any time, from any goroutine, from
-// a Handler, too; before Run the seeds are queued by that. A crawl in a directory
-// keeps them: another run need not name them again. It waits only where the disk
-// is behind.
+// Add queues further seeds, in the form of Options.Seeds, and adds them to the scope. It
+// may be called at any time, from any goroutine, also from a Handler; before Run the seeds
+// are queued by Run. A crawl in a directory stores them: another run need not name them
+// again. Add blocks only if the disk is slow.
 //
-// A seed that was queued is fetched, or Left says why not: also when the run is
-// about to end. After that the error is ErrEnded, and nothing is queued; of more
-// than a thousand seeds the first may be. For what is no seed it is an
-// *OptionError, and nothing is queued; any other error ends the run.
+// A seed that was queued is fetched, or Left says why not, even if the run is about to end.
+// After that the error is ErrEnded, and nothing is queued, except that of more than a
+// thousand seeds the first may be. The error for an invalid seed is an *OptionError, and
+// nothing is queued; any other error ends the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
@@ -136,9 +135,8 @@ func (c *Crawler) Add(seeds ...string) error {
 	return tooLate(c.plant(entries))
 }
 
-// plant queues seeds that Options does not have: the crawl keeps that they are its
-// roots. Where the frontier refuses them at the last moment they are roots all the
-// same.
+// plant queues seeds that Options does not have, and stores them as roots. They are roots
+// even if the frontier refuses them at the last moment.
 func (c *Crawler) plant(entries []frontier.Entry) error {
 	for _, e := range entries {
 		if err := safely("Scope", func() { c.opts.Scope.Admit(e.URL) }); err != nil {
@@ -154,8 +152,8 @@ func (c *Crawler) plant(entries []frontier.Entry) error {
 	return c.frontier.Add(entries...)
 }
 
-// begin queues the seeds. What stops the run meanwhile counts after that: they are
-// kept, also by a run that asks for none of them.
+// begin queues the seeds. A stop takes effect after that: the seeds are stored even if the
+// run requests none of them.
 func (c *Crawler) begin() error {
 	err := c.frontier.Add(c.seeds...)
 	c.mu.Lock()
@@ -174,8 +172,8 @@ func (c *Crawler) begin() error {
 	return err
 }
 
-// looksLikeHost reports whether the first part of raw has a dot, or a port, or
-// is localhost: words are no seeds.
+// looksLikeHost reports whether the first part of raw has a dot, or a port, or is
+// localhost: plain words are not seeds.
 func looksLikeHost(raw string) bool {
 	host, _, _ := strings.Cut(raw, "/")
 	name, port, _ := strings.Cut(host, ":")

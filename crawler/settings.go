@@ -10,22 +10,20 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Setting is an option of a crawl that has a name, and a value that is text.
-// What speaks of options by name is made from settings: flags, their help, what
-// a run does otherwise than the one before, documentation.
+// A Setting is an option of a crawl with a name and a text value. Flags, their help, the
+// differences between runs and the documentation are made from settings.
 //
-// It is a flag.Value, that of flag.FlagSet as well as that of spf13/pflag. Set
-// refuses what is no value of the setting; where the setting is a list it adds
-// to what was Set before. String never tells a secret.
+// It is a flag.Value of flag.FlagSet and of spf13/pflag. Set refuses invalid values; if the
+// setting is a list, Set adds to it. String never returns a secret.
 type Setting struct {
 	Name     string     // as in max-host-pages
-	Field    string     // of Options; empty for what is not there
+	Field    string     // of Options; empty if it has none
 	Group    Group      // under which it is listed
 	Unit     string     // of a number
-	Help     string     // what it is, in a few words
-	Larger   Way        // what a value is that is larger, or later in the list of values
-	Resume   Effect     // of a value that is not that of the last run
-	CodeOnly bool       // programs alone set it
+	Help     string     // a short description
+	Larger   Way        // the meaning of a value that is larger, or later in the list of values
+	Resume   Effect     // of a value that differs from the last run
+	CodeOnly bool       // only programs can set it
 	Value    flag.Value // the field of Options that it is bound to
 }
 
@@ -42,18 +40,17 @@ const (
 	GroupOutput Group = "What is written"
 )
 
-// A Way says how a value compares with another.
+// A Way is the result of comparing two values.
 type Way string
 
-// The ways, as sites see them.
+// The ways, from the view of sites.
 const (
-	Tighter Way = "tighter" // less is asked of sites
-	Wider   Way = "wider"   // more is
-	Other   Way = "other"   // neither, or it cannot be told
+	Tighter Way = "tighter" // fewer requests to sites
+	Wider   Way = "wider"   // more requests
+	Other   Way = "other"   // neither, or unknown
 )
 
-// An Effect says what becomes of a setting that is not as in the last run of
-// the crawl.
+// An Effect says what happens if a setting differs from the last run of the crawl.
 type Effect string
 
 // The effects.
@@ -65,8 +62,8 @@ const (
 	ThisRun   Effect = "belongs to one run, and is not compared"
 )
 
-// Settings are the options that text can set, bound to o: to Set one changes o.
-// Those of the zero Options have the defaults.
+// Settings returns the options that have a text form, bound to o: Set on one changes o. For
+// the zero Options they have the defaults.
 func (o *Options) Settings() []Setting {
 	return []Setting{
 		{Name: "scope", Field: "Scope", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: scopes(&o.Scope),
@@ -161,8 +158,7 @@ func (o *Options) Settings() []Setting {
 	}
 }
 
-// Set implements flag.Value. The error says what is wrong with text, but not
-// of what setting it is.
+// Set implements flag.Value. The error describes the text, without the name of the setting.
 func (s Setting) Set(text string) error { return s.Value.Set(text) }
 
 // String implements flag.Value.
@@ -173,20 +169,20 @@ func (s Setting) String() string {
 	return s.Value.String()
 }
 
-// IsBoolFlag reports whether a flag of that name may stand without a value.
+// IsBoolFlag reports whether a flag of that name may be used without a value.
 func (s Setting) IsBoolFlag() bool {
 	b, ok := s.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// IsList reports whether Set adds to what was Set before.
+// IsList reports whether Set adds to earlier values.
 func (s Setting) IsList() bool {
 	l, ok := s.Value.(interface{ IsList() bool })
 	return ok && l.IsList()
 }
 
-// Choices are the words that a value may be, or be a list of; nil where it may be
-// something else.
+// Choices returns the words that a value may be, or be a list of; nil if other values are
+// allowed.
 func (s Setting) Choices() []string {
 	if c, ok := s.Value.(interface{ Choices() []string }); ok {
 		return c.Choices()
@@ -194,7 +190,7 @@ func (s Setting) Choices() []string {
 	return nil
 }
 
-// Type says what a value looks like: duration, number, a list of words ...
+// Type returns the kind of value: duration, number, a list of words ...
 func (s Setting) Type() string {
 	if t, ok := s.Value.(interface{ Type() string }); ok {
 		return t.Type()
@@ -202,8 +198,7 @@ func (s Setting) Type() string {
 	return "text"
 }
 
-// Compare says what a value is, compared with that before, both as String tells
-// them.
+// Compare returns how a value differs from the one before, both in the form of String.
 func (s Setting) Compare(was, is string) Way {
 	before, known := s.width(was)
 	now, ok := s.width(is)
@@ -216,8 +211,7 @@ func (s Setting) Compare(was, is string) Way {
 	return Tighter
 }
 
-// width is larger for what asks more of sites. No bound and no pause at all, +Inf,
-// ask the most.
+// width is larger for values with more requests to sites. No limit and no pause are +Inf.
 func (s Setting) width(text string) (float64, bool) {
 	m, ok := s.Value.(interface{ measure(string) (float64, error) })
 	if !ok {
@@ -230,7 +224,7 @@ func (s Setting) width(text string) (float64, bool) {
 	return n, err == nil
 }
 
-// InWords is a value as String tells it, for people.
+// InWords returns a value in the form of String for people.
 func InWords(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); value == "" || err == nil && n == 0 {
 		return "none"

@@ -6,13 +6,12 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// process has the clocks of all crawls of this process that name no others in
-// Options.Shared: a site must not notice that a program runs several. It is the one
-// thing that crawls of a process share without being told.
+// process has the clocks of all crawls of this process without an Options.Shared: a site
+// must not notice that a program runs several. Nothing else is shared by default.
 var process = frontier.NewSharedClocks()
 
-// NoShared in Options.Shared keeps the clocks of a crawl apart from those of all others.
-// That is for tests: two crawls of one site are then twice as fast.
+// NoShared in Options.Shared keeps the clocks of a crawl apart from all others. It is for
+// tests: two crawls of one site are then twice as fast.
 var NoShared frontier.Shared = apart{}
 
 // apart is a Shared in which nothing is ever taken.
@@ -24,8 +23,8 @@ func (apart) Reserve(string, time.Time, time.Time) (taken frontier.Taken, ok boo
 func (apart) Renew(string, time.Time)   {}
 func (apart) Release(string, time.Time) {}
 
-// clocks are those that the crawl shares with others. A Network that is not the outside,
-// as a web of crawltest in memory, may have clocks of its own.
+// clocks returns the clocks that the crawl shares with others. A Network in memory, such as
+// a web of crawltest, may have clocks of its own.
 func (o *Options) clocks() frontier.Shared {
 	if o.Shared != nil {
 		return o.Shared

@@ -13,11 +13,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Signals are what was said about the use of the page: by the robots.txt that
-// allowed it, by the tdmrep.json of its site and the licenses that robots.txt names if
-// the purpose of the crawl has these requested, by its header, by its meta elements, and by
-// licenses that stand in it. They are statements of the owner and no permissions of a law:
-// what is not stated is unknown.
+// Signals returns the statements about the use of the page: of the robots.txt that allowed
+// it, of the tdmrep.json of its site and the licenses that robots.txt names if the purpose
+// of the crawl has these requested, of its header, of its meta elements, and of licenses in
+// it. They are statements of the owner and not permissions of a law: a use without a
+// statement is unknown.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
 		return p.signals
@@ -59,8 +59,8 @@ func (p *Page) Signals() robots.Signals {
 	return p.signals
 }
 
-// usage are the signals as they are kept. asked is when robots.txt was asked
-// last: where a copy from before speaks, that is said.
+// usage returns the signals for the outputs. asked is when robots.txt was last requested:
+// if an older copy applies, its time is added.
 func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, policy []string) {
 	s := p.Signals()
 	if s.IsZero() {
@@ -72,8 +72,7 @@ func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, polic
 	return all, s.Licenses, s.Policies
 }
 
-// said is a statement with its source, and the time of that where it is not the
-// usual one.
+// said returns a statement with its source, and its time if that is not asked.
 func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	text := one.String()
 	if one.Line > 0 && !s.Copied.Equal(asked) {
@@ -82,7 +81,7 @@ func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	return text
 }
 
-// usageFields are the signals as fields of a WARC metadata record.
+// usageFields returns the signals as fields of a WARC metadata record.
 func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 	var asked time.Time
 	if rules != nil {
@@ -102,10 +101,10 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 	return fields
 }
 
-// decline leaves nothing of a page whose header or meta elements refuse what the
-// crawl is for, or that wants a license to be bought, but that it was there, and why
-// it is not kept: no body, no title, no digest and no links. Where a redirect leads is
-// no part of a page, and its target is asked about by itself.
+// decline removes everything of a page whose header or meta elements refuse the purpose of
+// the crawl, or require a license to be bought, except that it exists, and why it is not
+// kept: no body, no title, no digest and no links. The target of a redirect is not part of
+// a page, and is judged by itself.
 func (j *Job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return
@@ -114,7 +113,8 @@ func (j *Job) decline(p *Page, res *fetch.Result) {
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
 
-// refusal is the statement for which nothing of a page is kept; empty if there is none.
+// refusal returns the statement because of which nothing of a page is kept; empty if there
+// is none.
 func (j *Job) refusal(p *Page) string {
 	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
 		return wanted
@@ -127,8 +127,8 @@ func (j *Job) refusal(p *Page) string {
 }
 
 // unread returns the license documents that the header or the link elements of the page
-// name and robots.txt does not. They are known only once the page has come, and are not
-// requested. What they permit is unknown, so they permit nothing.
+// name and robots.txt does not. They are known only after the page was fetched, and are not
+// requested. Their terms are unknown, so they permit nothing.
 func (p *Page) unread() (all robots.Licenses) {
 	_, named := extract.HeaderLicenses(p.Header["Link"], p.URL)
 	for _, u := range append(named, p.html.Licenses...) {
@@ -140,8 +140,8 @@ func (p *Page) unread() (all robots.Licenses) {
 	return all
 }
 
-// lookAtUse warns of each tdmrep.json or license that came with a 2xx status and cannot be
-// read, and so says nothing. An HTML page is what many sites send for what they do not have.
+// lookAtUse warns of each tdmrep.json or license that has a 2xx status and cannot be read.
+// Many sites send an HTML page for a missing file.
 func (j *Job) lookAtUse(res *fetch.Result) {
 	for _, x := range res.Exchanges {
 		if !x.Mining || x.Err != nil || x.Status/100 != 2 || typeOf(x.Header, x.Body) == "text/html" {
@@ -160,9 +160,9 @@ func (j *Job) lookAtUse(res *fetch.Result) {
 	}
 }
 
-// licenseWanted says that the answer is for those alone who have a license (RSL 1.0,
-// Crawler Authorization Protocol), and where the terms of one stand, if that is said;
-// empty if it is not. A crawl buys none.
+// licenseWanted returns that the answer is only for holders of a license (RSL 1.0, Crawler
+// Authorization Protocol), and where its terms are, if that is stated; empty if it is not.
+// A crawl buys no license.
 func (p *Page) licenseWanted() string {
 	if p.Status != http.StatusUnauthorized && p.Status != http.StatusPaymentRequired {
 		return ""
@@ -178,14 +178,13 @@ func (p *Page) licenseWanted() string {
 	if own, _ := extract.HeaderLicenses(p.Header["Link"], p.URL); len(own) > 0 {
 		text += " (" + own[0].String() + ")"
 	} else if s := p.Signals(); len(s.Licenses) > 0 {
-		text += " (" + s.Licenses[0] + ")" // robots.txt names it
+		text += " (" + s.Licenses[0] + ")" // named in robots.txt
 	}
 	return text
 }
 
-// declined reports whether an answer is not to be archived: p, or one that no page
-// came of, and that is asked for again: of a body that was cut the elements count
-// that are there.
+// declined reports whether an answer must not be archived: p, or one without a page that is
+// requested again. If its body was cut, the elements before the cut count.
 func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:

@@ -13,9 +13,9 @@ import (
 // still queued. With SitemapsNone nothing is counted.
 type SitemapCounts struct {
 	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
-	Read   int // answers with a 2xx status, those for seeds and pages that are sitemaps included: each time, if they are fetched again
-	Failed int // sitemaps that ended with another status but a redirect, or without an answer
-	URLs   int // that were listed, wanted or not; not those of other sitemaps
+	Read   int // answers with a 2xx status, including seeds and pages that are sitemaps; each time, if they are fetched again
+	Failed int // sitemaps that ended with a status other than a redirect, or without an answer
+	URLs   int // listed URLs, wanted or not, without those of other sitemaps
 	Empty  int // of Read, those that list nothing
 
 	FirstEmpty []EmptySitemap // up to three
@@ -30,20 +30,20 @@ type EmptySitemap struct {
 // The values of EmptySitemap.Reason.
 const (
 	EmptyList  = "lists no URL"
-	EmptyOther = "is no sitemap" // mostly a page of HTML; its links are followed as those of any page
+	EmptyOther = "is no sitemap" // usually an HTML page; its links are followed as those of any page
 )
 
 const (
 	// maxFirstEmpty is how many sitemaps without a URL a summary names.
 	maxFirstEmpty = 3
-	// maxNamedSitemaps is how many sitemaps are remembered as named. More are counted each
-	// time that they are named.
+	// maxNamedSitemaps is how many named sitemaps are remembered. Others are counted each
+	// time they are named.
 	maxNamedSitemaps = 1 << 16
 )
 
 // sitemapTally counts the sitemaps of a run.
 type sitemapTally struct {
-	mu    sync.Mutex // guards all: only visits that meet a sitemap, or the name of one, come here
+	mu    sync.Mutex // guards all fields; used by visits that meet a sitemap, or the name of one
 	n     SitemapCounts
 	named map[uint64]struct{} // hashes of keys
 }
@@ -101,7 +101,7 @@ func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 	return n.Empty
 }
 
-// sitemapSum is the hash that tells a named sitemap from others.
+// sitemapSum returns a hash that identifies a named sitemap.
 func (j *Job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
 
 // countSitemap counts p if it was answered as a sitemap, and warns if it lists nothing.
@@ -137,8 +137,8 @@ func (j *Job) countSitemap(p *Page) {
 	}
 }
 
-// countFailedSitemap counts e if it is a sitemap that ended with fate for want of an answer
-// that can be read.
+// countFailedSitemap counts e if it is a sitemap that ended with fate without a readable
+// answer.
 func (j *Job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
 	failed := fate.Code == frontier.Failed || fate.Code == frontier.Fetched && fate.Status >= 400
 	if failed && e.Sitemap() && j.opts.Sitemaps != SitemapsNone {

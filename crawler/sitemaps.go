@@ -10,23 +10,23 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Sitemaps say what becomes of the sitemaps (sitemaps.org) of a crawl: those that
-// robots.txt of a site in scope names, wherever they lie, and those that an index of
-// sitemaps names on its own host. They are asked for as pages are, under the same
-// robots.txt and the same clocks; they are archived, but no pages for limits, and not
-// given to the handler. What they list is a link, in scope or not. A seed that is a
-// sitemap is a page, and is read.
+// Sitemaps decides how sitemaps (sitemaps.org) are used: those that the robots.txt of a
+// site in scope names, on any host, and those that a sitemap index names on its own host.
+// They are requested like pages, under the same robots.txt and the same clocks; they are
+// archived, but do not count as pages for limits, and are not passed to the handler. The
+// URLs they list are links, in scope or not. A seed that is a sitemap is a page, and is
+// read.
 type Sitemaps string
 
 // The values of Options.Sitemaps.
 const (
-	SitemapsAlso Sitemaps = ""     // they are read, and links of pages are followed
-	SitemapsOnly Sitemaps = "only" // of pages, only redirects are followed, and what they are shown with
-	SitemapsNone Sitemaps = "none" // they are not asked for, and a seed that is one has no links
+	SitemapsAlso Sitemaps = ""     // sitemaps are read, and links of pages are followed
+	SitemapsOnly Sitemaps = "only" // of pages, only redirects and requisites are followed
+	SitemapsNone Sitemaps = "none" // sitemaps are not requested, and a seed that is one has no links
 )
 
-// maxNested is how many M hops in a row are followed: an index names sitemaps, which
-// sitemaps.org leaves it at, and may itself be named by one.
+// maxNested is how many M hops in a row are followed: an index, possibly named by another
+// one, names sitemaps; sitemaps.org does not allow more.
 const maxNested = 3
 
 // maxTold is how many sites are remembered whose sitemaps were queued.
@@ -35,10 +35,10 @@ const maxTold = 1 << 14
 // maxLists is how many sitemaps are read at once: a small file may name 50,000 pages.
 const maxLists = 2
 
-// lists has a word for each sitemap that is read.
+// lists is a semaphore for sitemaps that are read.
 type lists chan struct{}
 
-// enter waits for room, and returns what makes it again. The error is that of ctx.
+// enter waits for room; leave gives it back. The error is that of ctx.
 func (l lists) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l <- struct{}{}:
@@ -48,14 +48,14 @@ func (l lists) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// told remembers which robots.txt had its sitemaps queued in this run. What is
-// forgotten is queued once more, which the frontier knows already.
+// told remembers which robots.txt had its sitemaps queued in this run. Forgotten ones are
+// queued once more, which has no effect.
 type told struct {
-	mu    sync.Mutex // guards sites: every visit looks here once
+	mu    sync.Mutex // guards sites: every visit takes it once
 	sites map[frontier.Site]time.Time
 }
 
-// first reports whether the sitemaps of s were not told yet.
+// first reports whether the sitemaps of s were not queued yet.
 func (t *told) first(site frontier.Site, s *robots.Snapshot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,14 +65,14 @@ func (t *told) first(site frontier.Site, s *robots.Snapshot) bool {
 	if t.sites == nil || len(t.sites) >= maxTold {
 		t.sites = map[frontier.Site]time.Time{}
 	}
-	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // it would keep the whole URL
+	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // cloned, as a substring would keep the whole URL
 	return true
 }
 
-// sitemapsOf are the sitemaps that the robots.txt names by which e was judged, each
-// time that it is another one than before. What a page is shown with, a sitemap
-// elsewhere, or a link that is only looked at does not bring its own site into the crawl; and where the seeds are all
-// that is in scope, no list is needed.
+// sitemapsOf returns the sitemaps of the robots.txt by which e was judged, each time that
+// it has changed. A requisite, a sitemap elsewhere, or a link that is requested with HEAD
+// does not bring its own site into the crawl; and if only the seeds are in scope, no
+// sitemap is needed.
 func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
 	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.told.first(e.URL.Site(), s) {
 		return nil
@@ -102,8 +102,8 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 	return found
 }
 
-// named reports whether a sitemap may lie where it does: anywhere if robots.txt names
-// it, or a sitemap redirects there, and beside the index that names it.
+// named reports whether a sitemap is at an allowed place: anywhere if robots.txt names it,
+// or a sitemap redirects there, and on the host of the index that names it.
 func named(e *frontier.Entry) bool {
 	switch {
 	case !e.Sitemap():
@@ -115,7 +115,7 @@ func named(e *frontier.Entry) bool {
 	return err == nil && via.Host() == e.URL.Host()
 }
 
-// nested is how many M hops in a row, but for redirects, led to e.
+// nested returns how many M hops in a row, ignoring redirects, led to e.
 func nested(e *frontier.Entry) int {
 	hops := strings.ReplaceAll(e.Hops, string(rune(frontier.HopRedirect)), "")
 	return len(hops) - len(strings.TrimRight(hops, string(rune(frontier.HopManifest))))

@@ -10,34 +10,32 @@ import (
 )
 
 // SiteOptions are the settings of one site: see Options.Site. The zero value is a site
-// like all others.
+// without settings of its own.
 //
-// What asks more of the site than of the others needs a Reason: AllowForbidden, and a
-// budget that is larger than that of the crawl, or none. No setting makes the pause of a
-// site shorter, or has something fetched that is not allowed otherwise but by
-// AllowForbidden.
+// Settings that allow more requests than for other sites need a Reason: AllowForbidden, and
+// a budget that is larger than that of the crawl, or unlimited. No setting makes the pause
+// of a site shorter, and only AllowForbidden allows otherwise forbidden requests.
 type SiteOptions struct {
-	Delay time.Duration // least pause, from the end of a response; one that is shorter than what counts already has no effect
+	Delay time.Duration // least pause, from the end of a response; one that is shorter than the pause in force has no effect
 
-	MaxPages int           // pages of the site, in the place of MaxHostPages; 0: as there, -1: no limit
-	MaxBytes int64         // of its answers, in the place of MaxHostBytes; 0: as there, -1: no limit
-	MaxTime  time.Duration // of the requests to it in all, in the place of MaxHostTime; 0: as there, -1: no limit
+	MaxPages int           // pages of the site, instead of MaxHostPages; 0: as there, -1: no limit
+	MaxBytes int64         // of its answers, instead of MaxHostBytes; 0: as there, -1: no limit
+	MaxTime  time.Duration // total time of requests to it, instead of MaxHostTime; 0: as there, -1: no limit
 
-	// Scope says which pages of the site belong to the crawl, of those that are in its
-	// Scope; nil: all. As there, seeds are asked for all the same, and so is what pages
-	// are shown with. Admit is never called: who wants what is near some roots admits
-	// them himself, as to SamePrefix.
+	// Scope decides which pages of the site belong to the crawl, among those in
+	// Options.Scope; nil: all. As there, seeds and requisites are fetched anyway. Admit is
+	// never called: a caller that needs roots, as SamePrefix does, admits them before.
 	Scope   Scope
-	Exclude bool // it is asked for nothing, not even robots.txt, whoever names it; Reason stands in the log
+	Exclude bool // it gets no request, not even for robots.txt; Reason is written to the log
 
-	AllowForbidden bool        // its robots.txt permits where that answers 401, 402, 403 or 451, as RFC 9309 reads it
-	Header         http.Header // further fields of its requests, beside those of the crawl or in their place; the same are refused
+	AllowForbidden bool        // its robots.txt permits if its status is 401, 402, 403 or 451, as RFC 9309 says
+	Header         http.Header // further fields of its requests, which add to those of the crawl or replace them; the same are refused
 
-	Reason string // why it has settings of its own: told to the Logger, and kept in crawl.log
+	Reason string // why it has settings of its own: written to the Logger and to crawl.log
 }
 
-// CheckSite says what is not valid in s for a site of a crawl with the options o, as that
-// would end the crawl: before it has begun. The error is an *OptionError without a Site.
+// CheckSite returns the error with which s for a site would end a crawl with the options o.
+// The error is an *OptionError without a Site.
 func (o *Options) CheckSite(s SiteOptions) error {
 	if err := fetch.CheckHeader(s.Header); err != nil {
 		return &OptionError{Field: "Site.Header", Reason: err.Error(), Err: err}
@@ -55,13 +53,13 @@ func (o *Options) CheckSite(s SiteOptions) error {
 	return nil
 }
 
-// A loosening is a setting that asks more of a site than of others: in the words of the
-// settings of a crawl.
+// A loosening is a setting that allows more requests than for other sites, with its name
+// and value as a setting of a crawl.
 type loosening struct{ field, setting, value string }
 
 func (l loosening) String() string { return l.setting + "=" + l.value }
 
-// loosened are the settings of s that ask more of a site than of others.
+// loosened returns the settings of s that allow more requests than for other sites.
 func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 	if s.AllowForbidden && !o.AllowForbidden {
 		more = append(more, loosening{"AllowForbidden", "robots-forbidden", "allow"})
@@ -78,8 +76,8 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 	return more
 }
 
-// larger reports whether a budget of a site is larger than the usual one, which is none
-// where it is 0 or negative.
+// larger reports whether a budget of a site is larger than the usual one, which is
+// unlimited if it is 0 or negative.
 func larger[T ~int | ~int64](own, usual T) bool {
 	return usual > 0 && (own < 0 || own > usual)
 }

@@ -15,34 +15,33 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// maxSites is how many sites are remembered whose settings were asked for. Who is
-// forgotten is asked for again.
+// maxSites is how many sites' settings are cached.
 const maxSites = 1 << 14
 
-// sites remembers what Options.Site has said of each site, so that a visit is under the
-// same settings throughout.
+// sites caches the results of Options.Site, so that a visit has the same settings
+// throughout.
 type sites struct {
-	opts *Options                        // checked; never changed
-	db   func(frontier.Site) *storage.DB // nil: no crawl keeps settings of sites from an earlier run
+	opts *Options                        // checked; constant
+	db   func(frontier.Site) *storage.DB // nil: no crawl stores settings of sites from an earlier run
 
-	mu    sync.Mutex // guards known: every link and every visit looks here. Options.Site is asked without
+	mu    sync.Mutex // guards known: every link and every visit takes it. It is not held during Options.Site
 	known map[frontier.Site]*siteAnswer
 }
 
-// A siteAnswer is what Options.Site has said of a site. It is never changed, but for told.
+// A siteAnswer is the result of Options.Site for a site. It is constant, except told.
 type siteAnswer struct {
 	SiteOptions
-	err  error       // it is not valid, or Site panicked: an *OptionError, or *PanicError
-	told atomic.Bool // its Reason was
+	err  error       // the result is not valid, or Site panicked: an *OptionError, or *PanicError
+	told atomic.Bool // its Reason was logged
 }
 
-// usualSite is the answer about sites that have no settings of their own.
+// usualSite is the answer for sites without settings of their own.
 var usualSite = new(siteAnswer)
 
 // any reports whether a site may have settings of its own, now or in an earlier run.
 func (s *sites) any() bool { return s.opts.Site != nil || s.db != nil }
 
-// of is what holds for site alone.
+// of returns the settings of a site.
 func (s *sites) of(site frontier.Site) *siteAnswer {
 	if !s.any() {
 		return usualSite
@@ -53,11 +52,11 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 	if a != nil {
 		return a
 	}
-	site = frontier.Site(strings.Clone(string(site))) // it would keep the whole URL
+	site = frontier.Site(strings.Clone(string(site))) // cloned, as a substring would keep the whole URL
 	a = s.ask(site)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first := s.known[site]; first != nil { // another visit has asked meanwhile
+	if first := s.known[site]; first != nil { // another visit has called Site meanwhile
 		return first
 	}
 	if most := cmp.Or(s.opts.bounds.sites, maxSites); s.known == nil || len(s.known) >= most {
@@ -67,8 +66,8 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 	return a
 }
 
-// forget makes room. Answers whose reason was told stay, so that it is told once, as far
-// as they are not too many themselves. It requires that mu is held.
+// forget makes room. Answers whose reason was logged stay, so that it is logged once,
+// unless there are too many of them. The caller holds mu.
 func (s *sites) forget(most int) {
 	maps.DeleteFunc(s.known, func(_ frontier.Site, a *siteAnswer) bool { return !a.told.Load() })
 	if s.known == nil || len(s.known) > most/2 {
@@ -76,7 +75,7 @@ func (s *sites) forget(most int) {
 	}
 }
 
-// ask asks Options.Site. No lock is held.
+// ask calls Options.Site. The caller holds no lock.
 func (s *sites) ask(site frontier.Site) *siteAnswer {
 	var o SiteOptions
 	var err error
@@ -114,21 +113,21 @@ func (s *sites) had(site frontier.Site) (bool, error) {
 	return !kept.none(), err
 }
 
-// usual reports whether nothing is said.
+// usual reports whether nothing is set.
 func (s *SiteOptions) usual() bool {
 	return s.Delay == 0 && s.MaxPages == 0 && s.MaxBytes == 0 && s.MaxTime == 0 && s.Scope == nil && !s.Exclude &&
 		!s.AllowForbidden && len(s.Header) == 0 && s.Reason == ""
 }
 
 // contains reports whether e belongs to the crawl by the settings of its own site. An
-// answer that is not valid keeps nothing out: it ends the crawl once the site is to be
-// asked, and the link is not lost.
+// invalid answer excludes nothing: it ends the crawl before a request to the site, and the
+// link is not lost.
 func (s *sites) contains(e *frontier.Entry) bool {
 	a := s.of(e.URL.Site())
 	return a.Scope == nil || a.Scope.Contains(*e)
 }
 
-// optedOut says why u must not be asked for, whatever else allows it.
+// optedOut returns why u must not be requested, whatever else allows it.
 func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	if why, err = s.opts.optedOut(u); why != "" || err != nil {
 		return why, err
@@ -140,10 +139,9 @@ func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	return why, a.err
 }
 
-// SiteLimits are those that Options.Site names: whoever hands out turns is to have them
-// asked for, as by frontier.Options.Site, before a site is asked for anything. An error
-// ends the crawl: the settings are not valid (*OptionError), or Site panicked
-// (*PanicError).
+// SiteLimits returns the limits of a site from Options.Site: the scheduler must call it,
+// for instance as frontier.Options.Site, before the first request to a site. An error ends
+// the crawl: the settings are not valid (*OptionError), or Site panicked (*PanicError).
 func (j *Job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {
@@ -152,7 +150,7 @@ func (j *Job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 	return frontier.SiteLimits{Delay: a.Delay, Max: frontier.Spent{Pages: a.MaxPages, Bytes: a.MaxBytes, Time: a.MaxTime}}, nil
 }
 
-// siteWire is what the fetcher wants to know.
+// siteWire returns the site's options of the fetcher.
 func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {
@@ -161,8 +159,8 @@ func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	return fetch.SiteOptions{AllowForbidden: a.AllowForbidden, Header: a.Header}, nil
 }
 
-// siteInForce is what holds for a site that is about to be asked. What it has of its own is
-// told before that.
+// siteInForce returns the settings of a site before a request to it. Settings of its own
+// are logged first.
 func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	a := j.sites.of(site)
 	if a.err != nil {
@@ -174,8 +172,8 @@ func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	return a, nil
 }
 
-// tellSite tells of the settings that a site has of its own, or had in an earlier run: in the
-// log, and in the state. The lines of its requests come later.
+// tellSite writes the settings that a site has of its own, or had in an earlier run, to the
+// log and to the state, before the lines of its requests.
 func (j *Job) tellSite(site frontier.Site, a *siteAnswer) error {
 	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}

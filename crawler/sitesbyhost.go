@@ -9,16 +9,15 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// SitesByHost makes an Options.Site of a table. A key is a host, which stands for all
-// hosts below it, too, and for every scheme and port: example.org; or one site:
-// http://localhost:8080. Of several keys that stand for a site the closest counts, and
-// it alone: the site itself, then the longest name. Sites that no key stands for are like
-// all others. The function is safe for concurrent use, as long as the scopes in table
-// are; table may be changed afterwards.
+// SitesByHost returns an Options.Site for a table. A key is a host, which stands for all
+// hosts below it, and for every scheme and port: example.org; or one site:
+// http://localhost:8080. For a site only the closest key applies: the site itself, then the
+// longest name. Sites without a key have no settings of their own. The function is safe for
+// concurrent use if the scopes in table are; table may be changed afterwards.
 //
-// The error is an *OptionError whose Site is the key, as it is written, that is neither,
-// or that names what another one does. What the options say is not looked at:
-// Options.CheckSite does, and each crawl.
+// The error is an *OptionError whose Site is the key, as it is written, that is neither a
+// host nor a site, or that means the same as another one. The options are not checked:
+// Options.CheckSite does that, and each crawl.
 func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
 	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}
 	written := map[string]string{}
@@ -51,7 +50,7 @@ func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions,
 	}, nil
 }
 
-// siteKey is what a key stands for: a host, or one site.
+// siteKey parses a key: a host, or one site.
 func siteKey(key string) (host string, site frontier.Site, err error) {
 	if !strings.Contains(key, "://") {
 		if host = hostOf(key); host == "" {

@@ -11,25 +11,25 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// SiteSettings are the settings that count for one site: those of the crawl, with the
-// site's own in their place.
+// SiteSettings are the settings in force for one site: those of the crawl, replaced by the
+// site's own.
 type SiteSettings struct {
 	Policy robots.Policy
-	Delay  time.Duration  // least pause between two requests, without what the site asks for; 0: none
+	Delay  time.Duration  // least pause between two requests, without what the site requires; 0: none
 	Max    frontier.Spent // its budget; 0: no limit
-	Own    []OwnSetting   // those that it has of its own, in the order of their names
+	Own    []OwnSetting   // the settings of its own, by name
 	Reason string         // why, as SiteOptions.Reason
 }
 
-// An OwnSetting is a setting that one site has of its own. Value is as Setting.String writes
-// it; that of "header" are names of fields, and that of "scope" is empty.
+// An OwnSetting is a setting that one site has of its own. Value is in the form of
+// Setting.String; for "header" it has names of fields, for "scope" it is empty.
 type OwnSetting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Wider bool   `json:"wider,omitempty"` // it asks for more than of other sites
+	Wider bool   `json:"wider,omitempty"` // it allows more requests than for other sites
 }
 
-// ownSettings are those that s has of its own in a crawl with the options o.
+// ownSettings returns the settings of s that differ in a crawl with the options o.
 func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
 	wider := o.loosened(s)
 	add := func(name, value string) {
@@ -60,7 +60,8 @@ func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
 	return own
 }
 
-// siteSettings are those of a crawl without a site's own. The numbers of o are filled.
+// siteSettings returns the settings of a crawl without a site's own. The numbers of o must
+// be filled.
 func (o *Options) siteSettings() SiteSettings {
 	return SiteSettings{
 		Policy: o.policy(), Delay: max(0, o.Delay),
@@ -68,8 +69,8 @@ func (o *Options) siteSettings() SiteSettings {
 	}
 }
 
-// With are the settings of a site that has own ones. Names that it does not know change
-// nothing. The error is one of a value.
+// With returns the settings with own ones added. Unknown names are ignored. The error is
+// about an invalid value.
 func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error) {
 	var o Options
 	all := o.Settings()
@@ -101,7 +102,7 @@ func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error
 	return s, nil
 }
 
-// over is the budget that a site has spent, by the name of the setting, with its value;
+// over returns the budget that a site has spent, as the name of the setting with its value;
 // empty if there is some left.
 func (s *SiteSettings) over(spent frontier.Spent) string {
 	var o Options
@@ -119,19 +120,18 @@ func (s *SiteSettings) over(spent frontier.Spent) string {
 	return ""
 }
 
-// A keptSite is what a crawl keeps of the settings of a site, as they were when it was last
-// asked for anything.
+// A keptSite is the stored settings of a site, as of its last request.
 type keptSite struct {
 	Own    []OwnSetting `json:"own,omitempty"`
 	Reason string       `json:"reason,omitempty"`
 }
 
-// keySite begins the key of a keptSite.
+// keySite is the prefix of the key of a keptSite.
 const keySite = "site "
 
 func (s *keptSite) none() bool { return len(s.Own) == 0 && s.Reason == "" }
 
-// keepsSites reports whether a crawl keeps settings of any site.
+// keepsSites reports whether a crawl stores settings of any site.
 func keepsSites(from Values) (bool, error) {
 	found := errors.New("found")
 	err := from.Each(keySite, func(string) error { return found })
@@ -141,7 +141,7 @@ func keepsSites(from Values) (bool, error) {
 	return false, err
 }
 
-// ownSettings finds the settings of sites in what a crawl keeps.
+// ownSettings reads the stored settings of sites.
 type ownSettings struct {
 	usual SiteSettings
 	from  Values // nil: no site has its own

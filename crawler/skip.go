@@ -16,10 +16,10 @@ const (
 	SkipDepth     Reason = "too deep"
 	SkipFilter    Reason = "filtered" // by Include or Exclude
 	SkipNoFollow  Reason = "nofollow"
-	SkipOptOut    Reason = "opted out" // by Options.OptOut, or SiteOptions.Exclude; so may a URL end that was queued before
+	SkipOptOut    Reason = "opted out" // by Options.OptOut, or SiteOptions.Exclude; also for a URL that was queued before
 	SkipRedirects Reason = "too many redirects"
 	SkipHook      Reason = "refused by the program" // Options.Links or Rewrite
-	SkipTrap      Reason = "trap"                   // Detail is its pattern; Options.FollowTraps
+	SkipTrap      Reason = "trap"                   // Detail is its pattern; see Options.FollowTraps
 )
 
 // The reasons why a URL of the crawl ended without a page.
@@ -27,18 +27,18 @@ const (
 	SkipRobots   Reason = "robots disallowed"
 	SkipFailed   Reason = "failed"         // after the last try
 	SkipNarrowed Reason = "scope narrowed" // since it was queued
-	SkipUse      Reason = "use refused"    // by a statement of the owner that Detail is; what was answered was not kept
+	SkipUse      Reason = "use refused"    // by the owner's statement in Detail; the answer was not kept
 )
 
-// The reasons why a URL is left in the queue. Another run goes on with it.
+// The reasons why a URL is left in the queue. Another run continues with it.
 const (
 	SkipSiteDead          Reason = "site dead"          // it does not answer; given up in this run
-	SkipRobotsUnreachable Reason = "robots unreachable" // robots.txt could not be had; given up in this run
+	SkipRobotsUnreachable Reason = "robots unreachable" // robots.txt could not be fetched; given up in this run
 	SkipBudget            Reason = "site budget spent"  // MaxHostPages, MaxHostBytes, MaxHostTime, or those of SiteOptions
-	SkipExcluded          Reason = "excluded"           // by Crawler.Exclude; Detail is the reason, and Options.Lift takes it back
+	SkipExcluded          Reason = "excluded"           // by Crawler.Exclude; Detail is the reason, and Options.Lift revokes it
 	SkipLimit             Reason = "limit reached"      // Limit, MaxBytes
-	SkipWaits             Reason = "waits"              // Until, for the clock that Detail names
-	SkipQueued            Reason = "queued"             // nothing but its turn
+	SkipWaits             Reason = "waits"              // until Until, for the clock in Detail
+	SkipQueued            Reason = "queued"             // waits for its turn only
 )
 
 // A Skip is a URL that is not fetched.

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// sooner is what a list of pages says of when they were changed, as far as the policy
-// believes it; nil: nothing. The error is a *PanicError of a function of the options.
+// sooner returns the page changes in a list, if the policy trusts them; nil if there are
+// none. The error is a *PanicError of a function of the options.
 func (j *Job) sooner(p *Page) (changes *frontier.Changes, err error) {
 	believer, ok := j.opts.Revisit.(revisit.Believer)
 	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
@@ -28,7 +28,7 @@ func (j *Job) sooner(p *Page) (changes *frontier.Changes, err error) {
 	return changes, err
 }
 
-// changed are the changes that are believed of those that a list names.
+// changed returns the trusted changes among those that a list names.
 func (j *Job) changed(p *Page) (pages []frontier.Change) {
 	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
 		for i := range p.html.Changes {
@@ -64,9 +64,9 @@ func (j *Job) changed(p *Page) (pages []frontier.Change) {
 	return pages
 }
 
-// mayDate reports whether a list may say when pages of a site were changed: nobody is to
-// have others asked for more. It may where they have a registrable domain in common, or
-// the robots.txt that names the list is of that.
+// mayDate reports whether a list may say when pages of a site were changed, so that a site
+// cannot cause requests to others. It may if they share a registrable domain, or if the
+// robots.txt that names the list is of that site.
 func mayDate(list *frontier.Entry, site frontier.Site) bool {
 	domain := site.Domain()
 	if list.URL.Site().Domain() == domain {

@@ -18,9 +18,9 @@ type End string
 // The ends of a run.
 const (
 	EndDone     End = "done"            // every URL has ended
-	EndUnasked  End = "unasked"         // what is left belongs to sites that were given up, are excluded, or have spent their budget
-	EndPatience End = "patience"        // what is left waits for a clock, or to be fetched again, longer than Options.Patience
-	EndLimit    End = "limit"           // Options.Limit, and nothing that falls due within the patience is left that pages are shown with; or MaxBytes
+	EndUnasked  End = "unasked"         // only unreachable, excluded or over-budget sites remain
+	EndPatience End = "patience"        // the rest waits for a clock, or to be fetched again, longer than Options.Patience
+	EndLimit    End = "limit"           // Options.Limit, and no requisite falls due within the patience; or MaxBytes
 	EndTime     End = "limit of time"   // Options.MaxTime
 	EndStopped  End = "stopped"         // Stop, or ErrStop
 	EndBroken   End = "stopped at once" // the context ended
@@ -30,17 +30,17 @@ const (
 type Counts struct {
 	Requests  int                 // robots.txt included
 	Robots    int                 // of these, for robots.txt
-	Fetched   int                 // URLs that a server answered: each time, where they are fetched again (Options.Revisit)
-	Pages     int                 // of these, with a 2xx status, but for what pages are shown with, and sitemaps
+	Fetched   int                 // URLs that a server answered: each time, if they are fetched again (Options.Revisit)
+	Pages     int                 // of these, with a 2xx status, without requisites and sitemaps
 	Bytes     int64               // of bodies, as they came over the wire
 	Status    map[int]int         // answers by HTTP status, robots.txt included, and those of Errors that have a status
-	Errors    map[string]int      // requests that failed, by stage: no answer, or not a whole page
+	Errors    map[string]int      // requests that failed, by stage: without an answer, or with an incomplete page
 	Retries   int                 // pages queued for another try
 	Handler   int                 // errors of the handler
 	Rescanned int                 // pages of the archive whose links were read again
 	Changes   map[ChangeClass]int // pages by what became of them since they were fetched before; those of which it is not known are not counted
-	Unread    int                 // pages of which something is archived that cannot be read
-	Cut       int                 // pages with more links than extract.MaxLinks, whose rest was left out
+	Unread    int                 // pages with an archived capture that cannot be read
+	Cut       int                 // pages with more links than extract.MaxLinks, whose other links were left out
 	Sitemaps  SitemapCounts
 
 	// SkippedLinks are links that did not bring their URL into the crawl, by reason: each URL
@@ -49,7 +49,7 @@ type Counts struct {
 	SkippedURLs  map[Reason]int // URLs of the crawl that ended without a page, by reason
 }
 
-// counts are Counts under a lock.
+// counts are Counts with a lock.
 type counts struct {
 	mu     sync.Mutex // guards what follows, so that what one visit counts is seen at once
 	n      Counts
@@ -109,13 +109,13 @@ func (c *counts) snapshot() Counts {
 	return n
 }
 
-// Stats are the figures of a crawl while it runs.
+// Stats are the figures of a running crawl.
 type Stats struct {
 	Counts
 	Frontier frontier.Stats
 }
 
-// Stats counts. It may be called at any time, from any goroutine.
+// Stats returns the current figures. It may be called at any time, from any goroutine.
 func (c *Crawler) Stats() Stats {
 	if !c.running() {
 		return Stats{}
@@ -123,22 +123,22 @@ func (c *Crawler) Stats() Stats {
 	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats()}
 }
 
-// A Summary says what a run came to.
+// A Summary is the result of a run.
 type Summary struct {
 	Stats
 	End     End
-	Sites   int                   // that were asked, or are to be
-	Waiting []frontier.SiteStatus // sites with something left, the first due first
-	Left    map[Reason]int        // URLs that are queued, by why; Crawler.Left lists them
-	// NextAgain is when the first of the URLs is due that are to be fetched again
+	Sites   int                   // that got a request, or will
+	Waiting []frontier.SiteStatus // sites with something left, in order of their due times
+	Left    map[Reason]int        // URLs that are queued, by reason; Crawler.Left lists them
+	// NextAgain is when the first URL that is to be fetched again is due
 	// (frontier.Stats.Again); zero if none is known.
 	NextAgain time.Time
-	Repeats   []Repeat // where many pages have one body, the most first
-	Traps     []Trap   // where links were refused, the most first
+	Repeats   []Repeat // bodies that many pages share, the largest first
+	Traps     []Trap   // where links were refused, the largest first
 }
 
-// String says in a line how the run ended, what was fetched, and what is left
-// and why.
+// String returns one line with the end of the run, what was fetched, and what is left and
+// why.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s: %d answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
 	for _, r := range slices.Sorted(maps.Keys(s.Left)) {
@@ -166,7 +166,8 @@ func (s Summary) String() string {
 	return text
 }
 
-// Summary may be called once Run has returned, or Idle has returned true.
+// Summary returns the result of the run. It may be called after Run has returned, or Idle
+// has returned true.
 func (c *Crawler) Summary() Summary {
 	if c.idle != nil && !c.running() {
 		return *c.idle
@@ -197,8 +198,8 @@ func (c *Crawler) Summary() Summary {
 	return s
 }
 
-// Oldest is the visit that has been under way for the longest time, for progress
-// lines: who does not answer, or which page a handler does not come to an end with.
+// Oldest returns the longest-running visit, for progress lines: a site that does not
+// answer, or a page whose handler does not return.
 func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	if !c.running() {
 		return "", time.Time{}, false
@@ -206,8 +207,8 @@ func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	return c.visits.Oldest()
 }
 
-// Longest is the queued site that is due last, for progress lines: who is waited
-// for, why, and until when.
+// Longest returns the queued site that is due last, for progress lines: which site the run
+// waits for, why, and until when.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
 	if !c.running() {
 		return frontier.SiteStatus{}, false

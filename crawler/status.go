@@ -7,34 +7,34 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// StatusVersion is that of Status: another one where a field means something else, or
-// is gone. Fields may be added to one.
+// StatusVersion is the version of Status: it changes if a field gets another meaning or is
+// removed. Fields may be added without a change.
 const StatusVersion = 2
 
-// A State says whether a crawl goes on.
+// A State is the state of a crawl.
 type State string
 
-// The states of a crawl. The last four are those of a directory.
+// The states of a crawl. The last four are read from a directory.
 const (
 	StateStarting State = "starting" // Run has not queued the seeds yet
 	StateRunning  State = "running"
 	StatePaused   State = "paused"   // by Pause
-	StateStopping State = "stopping" // no visit is begun any more
-	StateEnded    State = "ended"    // Status.End says how
+	StateStopping State = "stopping" // no new visit begins
+	StateEnded    State = "ended"    // see Status.End
 	StateKilled   State = "killed"   // its last run did not end by itself
-	StateNoRoom   State = "no room"  // its last run ended for want of room on the disk
-	StateUnknown  State = "unknown"  // its last run ended, and nothing says how
+	StateNoRoom   State = "no room"  // its last run ended because the disk was full
+	StateUnknown  State = "unknown"  // its last run ended, and it is not recorded how
 
-	// StateNotBegun is that of a directory whose run ended before its first request: the
-	// next run begins the crawl.
+	// StateNotBegun is the state of a directory whose run ended before its first request:
+	// the next run begins the crawl.
 	StateNotBegun State = "not begun"
 )
 
-// A Status is all that can be told of a crawl at a moment, for people and programs. As
-// JSON its fields are never renamed.
+// A Status describes a crawl at a moment, for people and programs. As JSON its fields are
+// never renamed.
 type Status struct {
 	Version int       `json:"version"` // StatusVersion
-	Time    time.Time `json:"time"`    // of what follows
+	Time    time.Time `json:"time"`    // of the figures below
 	State   State     `json:"state"`
 	End     End       `json:"end,omitempty"` // of StateEnded, and of StateStopping
 	Dir     string    `json:"dir,omitempty"`
@@ -46,15 +46,15 @@ type Status struct {
 	Rate   StatusRate     `json:"rate"`
 	Crawl  StatusCrawl    `json:"crawl"`
 	Sites  StatusSites    `json:"sites"`
-	Left   map[Reason]int `json:"left,omitempty"` // URLs that are queued, by why, as in Summary
+	Left   map[Reason]int `json:"left,omitempty"` // URLs that are queued, by reason, as in Summary
 	Polite StatusPolite   `json:"politeness"`
 	Memory StatusMemory   `json:"memory,omitzero"`
 
-	Limits map[string]string `json:"limits,omitempty"` // in force, as Setting.String tells them
+	Limits map[string]string `json:"limits,omitempty"` // in force, in the form of Setting.String
 	Orders []Order           `json:"orders,omitempty"` // as Crawler.Orders
 }
 
-// A StatusRun is what a run came to so far. The figures are those of Counts.
+// A StatusRun has the figures of a run so far, those of Counts.
 type StatusRun struct {
 	Pages     int                 `json:"pages"`
 	Fetched   int                 `json:"fetched"`
@@ -73,7 +73,7 @@ type StatusRun struct {
 	SkippedURLs  map[Reason]int `json:"skipped_urls,omitempty"`
 }
 
-// A StatusRate is how fast a run is now: by second, over the last Seconds.
+// A StatusRate is the current rate of a run per second, over the last Seconds.
 type StatusRate struct {
 	Seconds  float64 `json:"seconds"` // at most 30
 	Pages    float64 `json:"pages"`
@@ -81,8 +81,8 @@ type StatusRate struct {
 	Bytes    float64 `json:"bytes"`
 }
 
-// A StatusCrawl is how far a crawl is, all runs together. There is no estimate of when
-// it is done: nobody knows what its pages will link to.
+// A StatusCrawl is the progress of a crawl over all runs. There is no estimate of its end:
+// the links of its pages are not known yet.
 type StatusCrawl struct {
 	// BudgetPages are the pages that count for limits: each once, however often it is fetched,
 	// and those whose owner refuses the purpose of the crawl in the answer.
@@ -91,10 +91,10 @@ type StatusCrawl struct {
 	Bytes  int64 `json:"bytes"` // of bodies, as they came over the wire
 	Done   int   `json:"done"`  // URLs that have ended
 	Queued int   `json:"queued"`
-	Again  int   `json:"again,omitempty"` // URLs that had ended, and wait to be fetched again (Options.Revisit)
-	Known  int   `json:"known"`           // all three together; more are found as it goes on
+	Again  int   `json:"again,omitempty"` // URLs that ended, and wait to be fetched again (Options.Revisit)
+	Known  int   `json:"known"`           // the sum of these; it grows as links are found
 
-	NextAgain time.Time `json:"next_again,omitzero"` // when the first of those of Again is due; zero if none is known
+	NextAgain time.Time `json:"next_again,omitzero"` // when the first of Again is due; zero if none is known
 }
 
 // StatusPolite is the account of the pauses, as in frontier.Politeness.
@@ -105,15 +105,15 @@ type StatusPolite struct {
 	RetryAfter  int     `json:"retry_after_obeyed"`
 }
 
-// A StatusMemory is what the process holds, in bytes.
+// A StatusMemory is the memory of the process, in bytes.
 type StatusMemory struct {
-	Heap  uint64 `json:"heap"`  // of live objects, and of dead ones that are not swept yet
-	Total uint64 `json:"total"` // had of the system and not given back
+	Heap  uint64 `json:"heap"`  // of objects, including dead ones that are not swept yet
+	Total uint64 `json:"total"` // from the system, and not given back
 }
 
-// Status is that of now. It may be called at any time, from any goroutine. It looks at
-// each site that has something left, and at a few hundred at a time: the crawl goes on
-// meanwhile, and figures of sites may be of moments that lie that far apart.
+// Status returns the current status. It may be called at any time, from any goroutine. It
+// reads the sites that have something left, a few hundred at a time: the crawl continues
+// meanwhile, and figures of sites may be of different moments.
 func (c *Crawler) Status() Status {
 	s := Status{Version: StatusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
 	s.Limits, s.Orders = c.limitTexts(c.Limits()), c.Orders()
@@ -161,7 +161,7 @@ func (c *Crawler) Status() Status {
 	return s
 }
 
-// earlier is the earlier one of two times; zero counts for none.
+// earlier returns the earlier of two times; the zero time is ignored.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -175,7 +175,7 @@ func (s *Status) count(n Counts) {
 	}
 }
 
-// memory asks the runtime, which need not stop the world for it.
+// memory reads the runtime's metrics, without stopping the world.
 func memory() StatusMemory {
 	of := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},

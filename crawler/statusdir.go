@@ -9,16 +9,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// keyStatus is what a run was like at its end: a keptStatus.
+// keyStatus is the key of the keptStatus of a run.
 const keyStatus = "status"
 
-// A keptStatus says of which run it is: one that fails keeps none.
+// A keptStatus says which run it is of: a failed run stores none.
 type keptStatus struct {
 	Of time.Time `json:"of_run"` // asked.Began
 	Status
 }
 
-// keepStatus keeps what a run was like, for ReadStatus, unless it has failed with err.
+// keepStatus stores the status at the end of a run, for ReadStatus, unless the run failed
+// with err.
 func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 	if c.db == nil || err != nil && !errors.Is(err, context.Cause(ctx)) {
 		return nil
@@ -106,14 +107,14 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	return s.Status, nil
 }
 
-// endedFull reports whether the last run, which could not say so in the state, has ended for
-// want of room.
+// endedFull reports whether the last run, which could not record it in the state, ended
+// because the disk was full.
 func endedFull(dir string) bool {
 	run, err := storage.ReadRun(dir)
 	return err == nil && run.Full
 }
 
-// leftOf says why what a run has left in its directory is not fetched.
+// A leftOf finds why the rest of a run in its directory is not fetched.
 type leftOf struct {
 	o      *Options
 	own    ownSettings
@@ -122,7 +123,7 @@ type leftOf struct {
 	orders []Order
 }
 
-// site is what a frontier would say of a site.
+// site returns the status of a site, as a frontier would.
 func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 	settings, err := l.own.of(st.Site)
 	one := frontier.SiteStatus{
@@ -152,12 +153,12 @@ func (l *leftOf) why(one frontier.SiteStatus) Reason {
 	return heldAt(one, l.end, l.now, (&Limits{Patience: l.o.Patience}).patience()).Reason
 }
 
-// options are those of a run, as far as their texts say; those that cannot be read any
-// more are as usual.
+// options returns the options of a run from their texts; those that cannot be parsed any
+// more have the defaults.
 func (a asked) options() (o Options) {
 	for _, s := range o.Settings() {
 		if text, known := a.Settings[s.Name]; known {
-			_ = s.Set(text) // what this version does not know
+			_ = s.Set(text) // unknown settings are ignored
 		}
 	}
 	_ = o.fill()

@@ -6,29 +6,28 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// StatusSites are the sites of a crawl: how many there are of each kind, and a few by
-// name.
+// StatusSites are the sites of a crawl: how many there are of each kind, and a few by name.
 type StatusSites struct {
-	Known    int `json:"known"` // that were asked, or are to be
-	Left     int `json:"left"`  // with something queued, or to be fetched again; of these
-	Busy     int `json:"busy"`  // are asked just now
-	Due      int `json:"due"`   // may be asked at once
+	Known    int `json:"known"` // that got a request, or will
+	Left     int `json:"left"`  // with something queued, or to be fetched again; of these:
+	Busy     int `json:"busy"`  // have a request now
+	Due      int `json:"due"`   // may get a request at once
 	Waiting  int `json:"waiting"`
-	Parked   int `json:"parked"` // until another site is answered
+	Parked   int `json:"parked"` // until another site has answered
 	GivenUp  int `json:"given_up"`
 	Spent    int `json:"budget_spent"`
 	Excluded int `json:"excluded"`
 
-	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what those that wait do so for
+	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what the waiting sites wait for
 
-	Next    *StatusSite `json:"next,omitempty"`    // of those that wait, the first that is due
-	Last    *StatusSite `json:"last,omitempty"`    // of these, the last one
-	Slowest *StatusSite `json:"slowest,omitempty"` // with something to be asked, and the longest pause
-	Longest *StatusSite `json:"longest,omitempty"` // whose queue takes longest, but for what is to be fetched again, at its pause, if all of it may be asked: Seconds
-	Asking  *StatusSite `json:"asking,omitempty"`  // that was asked first of those that are: Seconds ago
+	Next    *StatusSite `json:"next,omitempty"`    // of the waiting ones, the first that is due
+	Last    *StatusSite `json:"last,omitempty"`    // of the waiting ones, the last that is due
+	Slowest *StatusSite `json:"slowest,omitempty"` // with something queued, and the longest pause
+	Longest *StatusSite `json:"longest,omitempty"` // with the longest time for its queue at its pause, in Seconds, without what is to be fetched again, if all of it is allowed
+	Asking  *StatusSite `json:"asking,omitempty"`  // whose current request is the oldest: Seconds ago
 }
 
-// A StatusClock is what some sites wait for.
+// A StatusClock is a clock that some sites wait for.
 type StatusClock struct {
 	Sites  int       `json:"sites"`
 	Queued int       `json:"queued"`
@@ -48,7 +47,7 @@ type StatusSite struct {
 	Seconds float64        `json:"seconds,omitempty"`
 }
 
-// add counts a site, in whatever order they come.
+// add counts a site; the order of calls does not matter.
 func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	if st.Out {
 		s.Busy++
@@ -107,7 +106,7 @@ func (s *StatusSites) wait(one StatusSite) {
 	one.keepIf(&s.Last, func(was *StatusSite) bool { return one.Due.After(was.Due) })
 }
 
-// keepIf keeps a site in the place of another one that it is better than.
+// keepIf replaces a site by one that is better.
 func (one StatusSite) keepIf(to **StatusSite, better func(was *StatusSite) bool) {
 	if was := *to; was == nil || better(was) {
 		*to = &one

@@ -10,33 +10,34 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Here a crawl is steered while it runs. All of it may be called at any time, before
-// Run, too, from any goroutine, and is recorded as an Order; where the error is not nil
-// nothing has changed. For sites it can only make things easier: no pause becomes
-// shorter, and nothing that was kept out comes in.
+// The methods below control a running crawl. They may be called at any time, also before
+// Run, from any goroutine, and are recorded as Orders; if the error is not nil nothing has
+// changed. For sites they can only reduce requests: no pause becomes shorter, and excluded
+// URLs stay excluded.
 
-// Pause has no new visit begun; those under way are finished, and all clocks go on,
-// that of the whole run, too. A run that is paused does not end but by Stop or its
-// time. Another run begins without. The error is ErrEnded, an *OptionError for a
-// reason that is too long, or that of the disk.
+// Pause stops new visits; running visits are finished, and all clocks continue, also that
+// of the whole run. A paused run ends only by Stop or its time. Another run begins without
+// the pause. The error is ErrEnded, an *OptionError for a reason that is too long, or that
+// of the disk.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }
 
-// Resume takes back Pause. The errors are those of Pause.
+// Resume ends Pause. It fails as Pause does.
 func (c *Crawler) Resume(reason string) error {
 	return c.order(Order{Do: OrderResume, Reason: reason})
 }
 
-// Slow makes the least pause of a site longer, which counts from the end of its last
-// answer: of is a site as in https://example.org:8080, a host name as in example.org,
-// with all its schemes and ports but not the hosts below it, or empty for all sites.
-// What robots.txt asks, and what rest a site needs, counts where it is more. Once Slow
-// returns no visit is begun before; those under way are not called back.
+// Slow makes the least pause of a site longer, measured from the end of its last answer: of
+// is a site as in https://example.org:8080, a host name as in example.org, with all its
+// schemes and ports but not the hosts below it, or empty for all sites. Longer pauses of
+// robots.txt, or of a site that needs rest, still apply. After Slow has returned no visit
+// begins earlier; running ones continue.
 //
-// It holds for the crawl: another run in Options.Dir keeps to it, after a kill, too, once
-// it is committed, until Options.Lift takes it back. The error is a *frontier.FasterError
-// where a longer pause counts already, an *OptionError for what is no site or no pause, or one of those of Pause.
+// It applies to the crawl: another run in Options.Dir keeps to it, also after a kill, once
+// it is committed, until Options.Lift revokes it. The error is a *frontier.FasterError if a
+// longer pause applies already, an *OptionError for an invalid site or pause, or one of
+// those of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	of, err := whom(of)
 	if err != nil {
@@ -51,13 +52,13 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	return c.order(Order{Do: OrderSlow, Of: of, What: delay.String(), Reason: reason})
 }
 
-// Exclude ends what is asked of a site: of is as for Slow, but not empty. What is
-// queued there stays queued, and what links lead to is queued, too: Left tells them
-// with SkipExcluded and the reason, which is required. Visits under way are finished;
-// after that not even a robots.txt is asked for.
+// Exclude ends requests to a site: of is as for Slow, but not empty. Queued URLs stay
+// queued, and links are still queued, too: Left lists them with SkipExcluded and the
+// reason, which is required. Running visits are finished; after that not even robots.txt is
+// requested.
 //
-// It holds for the crawl, as Slow does. The error is an *OptionError for what is no
-// site and for an empty reason, or one of those of Pause.
+// It applies to the crawl, as Slow does. The error is an *OptionError for an invalid site
+// and for an empty reason, or one of those of Pause.
 func (c *Crawler) Exclude(of, reason string) error {
 	of, err := whom(of)
 	switch {
@@ -71,7 +72,7 @@ func (c *Crawler) Exclude(of, reason string) error {
 	return c.order(Order{Do: OrderExclude, Of: of, Reason: reason})
 }
 
-// Seed is Add, recorded with a reason.
+// Seed is like Add, recorded with a reason.
 func (c *Crawler) Seed(reason string, seeds ...string) error {
 	if err := checkReason(reason); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (c *Crawler) Seed(reason string, seeds ...string) error {
 	return c.record(Order{Do: OrderAdd, What: strings.Join(seeds, " "), Reason: reason})
 }
 
-// Limit is Allow, recorded with a reason.
+// Limit is like Allow, recorded with a reason.
 func (c *Crawler) Limit(reason string, change func(*Limits)) error {
 	if err := checkReason(reason); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (c *Crawler) Limit(reason string, change func(*Limits)) error {
 	return c.record(Order{Do: OrderLimit, What: what, Reason: reason})
 }
 
-// maxReason is how long a reason may be, in bytes.
+// maxReason is the longest reason, in bytes.
 const maxReason = 1000
 
 func checkReason(reason string) error {
@@ -109,7 +110,7 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// whom is a site or a host as the frontier names them.
+// whom returns a site or a host in the frontier's form.
 func whom(of string) (string, error) {
 	if of == "" {
 		return "", nil
@@ -132,7 +133,7 @@ func whom(of string) (string, error) {
 	return u.Site().Host(), nil
 }
 
-// order has an order obeyed, and records it. One that changes nothing is not recorded.
+// order carries out an order, and records it. One that changes nothing is not recorded.
 func (c *Crawler) order(o Order) error {
 	if err := checkReason(o.Reason); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (c *Crawler) order(o Order) error {
 	return c.write(o)
 }
 
-// obey does what an order says. It may be given one of an earlier run.
+// obey carries out an order, which may be of an earlier run.
 func obey(f *frontier.Frontier, o Order) error {
 	switch o.Do {
 	case OrderPause, OrderResume:
@@ -183,8 +184,8 @@ func obey(f *frontier.Frontier, o Order) error {
 	return nil
 }
 
-// steer has obeyed what was ordered before there was a frontier: by earlier runs, and
-// of this one.
+// steer carries out the orders given before there was a frontier: those of earlier runs,
+// and of this one.
 func (c *Crawler) steer() error {
 	c.mu.Lock()
 	early := c.unheard
@@ -192,7 +193,7 @@ func (c *Crawler) steer() error {
 	var errs []error
 	for _, o := range slices.Concat(c.kept, early) {
 		var faster *frontier.FasterError
-		if err := obey(c.frontier, o); err != nil && !errors.As(err, &faster) { // that one holds already
+		if err := obey(c.frontier, o); err != nil && !errors.As(err, &faster) { // a longer pause already applies
 			errs = append(errs, err)
 		}
 	}

@@ -7,22 +7,21 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Values are what a crawl keeps about itself: those of a storage.Reader, or of a
-// storage.DB.
+// Values reads what a crawl stores about itself: a storage.Reader or a storage.DB.
 type Values = storage.Values
 
-// A Stored is what the last run of a crawl was asked to be, as its directory tells it.
+// A Stored has the options of the last run of a crawl, from its directory.
 type Stored struct {
-	// Options have the identity, and each setting that text can say. How sites were
-	// reached is left out (GroupWire), and so are seeds and functions of the program.
+	// Options have the identity, and each setting with a text form. The settings of
+	// connections (GroupWire) are left out, and so are seeds and functions of the program.
 	Options Options
-	// Untold are settings whose value is one that the program made: a scope, as a
+	// Untold are settings whose value is made by the program, such as a scope that is a
 	// function. In Options they have their defaults.
 	Untold []Change
 }
 
-// ReadStored reads what the last run was asked to be. ok is false for a directory
-// in which no run has begun yet.
+// ReadStored reads the options of the last run. ok is false for a directory in which no run
+// has begun yet.
 func ReadStored(from Values) (s Stored, ok bool, err error) {
 	var last asked
 	if ok, err = from.Get(keyAsked, &last); !ok || err != nil {
@@ -41,10 +40,10 @@ func ReadStored(from Values) (s Stored, ok bool, err error) {
 	return s, true, nil
 }
 
-// listSettings are those that String tells as words, and Set takes one by one.
+// listSettings are lists that String writes in one text, and Set takes one word at a time.
 var listSettings = []string{"alias"}
 
-// restore sets what String has told.
+// restore sets a value from the text of String.
 func (s Setting) restore(text string) error {
 	if !slices.Contains(listSettings, s.Name) {
 		return s.Set(text)

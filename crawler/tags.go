@@ -5,18 +5,17 @@ import (
 	"fmt"
 )
 
-// Tags is a Handler that gives each page to the one for its tag: list pages and item
-// pages need no patterns, since who follows a link says what it leads to
-// (Page.FollowTag, Page.FollowLink). A page has the tag of the page on which it was
-// found, where nobody gave it another one, and a seed the one behind its tab. Who finds
-// a URL first counts: what a sitemap of robots.txt names comes without a tag, unless
-// Options.Links gives it one or SitemapsNone leaves it to the pages.
+// Tags is a Handler that passes each page to the Handler for its tag: list pages and item
+// pages need no patterns, since the program that follows a link says what it leads to
+// (Page.FollowTag, Page.FollowLink). A page has the tag of the page on which it was found,
+// unless another one was given, and a seed the tag after its tab. The first link to a URL
+// decides: URLs in a sitemap of robots.txt have no tag, unless Options.Links sets one or
+// SitemapsNone leaves them to the pages.
 //
-// The Handler of "" is for the pages without a tag, and for those whose tag has none.
-// A nil Handler is one for pages with which nothing is to be done. A page whose tag
-// has none, where there is none for "" either, is a *TagError: counted, logged and
-// given to Options.OnError as an error of any Handler is, so that a tag that is
-// spelled wrong does not lose pages without a word.
+// The Handler of "" is for the pages without a tag, and for those whose tag has no Handler.
+// A nil Handler ignores its pages. A page whose tag has none, if there is none for ""
+// either, is a *TagError: counted, logged and passed to Options.OnError like an error of
+// any Handler, so that a misspelled tag does not lose pages silently.
 //
 // It must not be changed while a crawl runs.
 type Tags map[string]Handler

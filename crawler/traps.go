@@ -14,46 +14,45 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Spaces of URLs without an end have patterns. Each bound is far from what sites of
-// documents come near to.
+// Endless spaces of URLs have patterns. Each bound is far above what sites of documents
+// have.
 const (
 	maxSegments  = 32      // of a path
-	maxRounds    = 3       // of the same segments after each other
+	maxRounds    = 3       // of the same segments in a row
 	maxPairs     = 4       // of the same name and value in a query
 	maxShapes    = 128     // combinations of parameter names under one path of a site
 	maxSessions  = 8       // session ids under one path of a site
 	futureYears  = 3       // of a page of a calendar that was found on another one
-	maxMonths    = 240     // of a calendar that were each found on one beside it
-	maxBelow     = 8       // pages of one body below the first one
+	maxMonths    = 240     // of a calendar, each found on a neighbouring one
+	maxBelow     = 8       // pages with one body below the first one
 	maxTraps     = 1 << 10 // rows that are remembered for a summary
 	maxSpaces    = 1 << 12 // paths whose combinations, or sessions, are remembered
-	longestQuery = 4 << 10 // bytes of a query that are looked at
+	longestQuery = 4 << 10 // bytes of a query that are read
 )
 
-// A Trap is where links were refused since they have the pattern of a space without
-// an end.
+// A Trap is a place where links were refused since they have the pattern of an endless
+// space.
 type Trap struct {
 	Site    frontier.Site
-	Pattern string // as in "the path repeats /a/b"
+	Pattern string // such as "the path repeats /a/b"
 	URLs    int
 }
 
-// traps refuse links by what they have in common with others. What is remembered is
-// bounded, and belongs to one run: what was forgotten is counted anew.
+// traps refuses links by what they share with others. Its memory is bounded, and belongs to
+// one run: what was forgotten is counted anew.
 type traps struct {
-	mu     sync.Mutex // guards all: of a link, only one with a pattern or a query comes here
+	mu     sync.Mutex // guards all fields; only links with a pattern or a query take it
 	spaces map[uint64][]uint64
-	found  map[Trap]int // URLs is 0
+	found  map[Trap]int // with URLs 0
 }
 
-// A finder is a page on which links are found, as far as their traps are concerned:
-// what grows without an end does so from page to page, so that most pages need no look
-// at the paths of their links.
+// A finder describes a page on which links are found, for the search for traps: endless
+// paths grow from page to page, so that on most pages the paths of links need no check.
 type finder struct {
 	grown       bool // its path is long, or begins to repeat itself
 	year, month int  // in its URL
 	dated       bool // it has them
-	far         int  // the first year that is far from now
+	far         int  // the first year that counts as far from now
 }
 
 func newFinder(u frontier.URL, now time.Time) finder {
@@ -66,7 +65,8 @@ func newFinder(u frontier.URL, now time.Time) finder {
 	}
 }
 
-// judge says by which pattern a link that f has is one of a trap; empty if it is none.
+// judge returns by which pattern a link on the page of f leads into a trap; empty if by
+// none.
 func (t *traps) judge(e *frontier.Entry, f *finder) string {
 	path, query, _ := strings.Cut(e.URL.Target(), "?")
 	why := ""
@@ -99,12 +99,12 @@ func (t *traps) note(site frontier.Site, why string) {
 		if len(t.found) >= maxTraps {
 			key = Trap{Pattern: "others"}
 		}
-		key.Site = frontier.Site(strings.Clone(string(key.Site))) // it would keep the whole URL
+		key.Site = frontier.Site(strings.Clone(string(key.Site))) // cloned, as a substring would keep the whole URL
 	}
 	t.found[key]++
 }
 
-// list are the traps, those with the most links first.
+// list returns the traps, those with the most links first.
 func (t *traps) list() []Trap {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,8 +119,8 @@ func (t *traps) list() []Trap {
 	return all
 }
 
-// endlessPath finds too many segments, and the same ones again and again: a relative
-// link to a directory that is read from within it.
+// endlessPath finds too many segments, and repeated ones: a relative link to a directory
+// that is resolved within it.
 func endlessPath(path string) string {
 	if strings.Count(path, "/") > maxSegments {
 		return fmt.Sprintf("the path has more than %d segments", maxSegments)
@@ -131,10 +131,10 @@ func endlessPath(path string) string {
 	return ""
 }
 
-// repeatedIn are the first segments of a path that it has so many times after each
-// other; empty if it has none, or too many segments to look at.
+// repeatedIn returns the first segments of a path that occur this many times in a row;
+// empty if there are none, or too many segments to check.
 func repeatedIn(path string, rounds int) string {
-	var ends [maxSegments + 1]uint16 // where the slashes stand; a URL has no 64 KiB
+	var ends [maxSegments + 1]uint16 // positions of the slashes; a URL has no 64 KiB
 	n := 0
 	for i := 0; ; n++ {
 		at := strings.IndexByte(path[i:], '/')
@@ -158,8 +158,8 @@ func repeatedIn(path string, rounds int) string {
 	return ""
 }
 
-// again reports whether rest begins with s so many times, each a whole segment or
-// several.
+// again reports whether rest begins with s this many times, each one or several whole
+// segments.
 func again(rest, s string, times int) bool {
 	for range times {
 		if !strings.HasPrefix(rest, s) {
@@ -170,13 +170,13 @@ func again(rest, s string, times int) bool {
 	return rest == "" || rest[0] == '/'
 }
 
-// hasLetter is false for /0/0/0, a tile of a map.
+// hasLetter returns false for /0/0/0, a tile of a map.
 func hasLetter(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
 }
 
-// endlessCalendar finds a month that was found on one beside it, far from now, or
-// after many others: what leads from month to month does so for ever.
+// endlessCalendar finds a month that was linked by a neighbouring one, far from now, or
+// after many others: links from month to month never end.
 func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	y, m, at := month(u.Target())
 	step := 12*y + m - 12*f.year - f.month
@@ -184,7 +184,7 @@ func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	case at < 0 || step < -1 || step > 1:
 		return ""
 	case y >= f.far:
-	case step == 0: // as all pages of an archive: that leads no further
+	case step == 0: // as on all pages of an archive: no progress
 		return ""
 	case !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths):
 		return ""
@@ -192,8 +192,8 @@ func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	return fmt.Sprintf("a calendar under %s", short(u.Target()[:at]))
 }
 
-// month is the first year in text with a month behind it, and where it stands: 2031-05,
-// 2031/5, 203105, 20310531, or year=2031&month=5. It stands at -1 where there is none.
+// month returns the first year in text with a month after it, and its position: 2031-05,
+// 2031/5, 203105, 20310531, or year=2031&month=5. at is -1 if there is none.
 func month(text string) (year, month, at int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {
@@ -226,8 +226,8 @@ func month(text string) (year, month, at int) {
 	return 0, 0, -1
 }
 
-// A number beyond these is no date: question 79010203, or part 1 of standard 9075.
-// Nothing but its size tells a date without a dash from a number.
+// A number outside these bounds is not a date: question 79010203, or part 1 of standard
+// 9075. Only its size distinguishes a date without dashes from a number.
 const (
 	lastYear  = "2200"
 	firstDate = "1900"
@@ -242,7 +242,7 @@ func digitsOf(s string) int {
 	return n
 }
 
-// number is that of a few digits; 0 where there is none.
+// number returns the value of a few digits; 0 if there is none.
 func number(digits string) int {
 	n := 0
 	for i := 0; i < len(digits) && i < 9; i++ {
@@ -251,17 +251,18 @@ func number(digits string) int {
 	return n
 }
 
-// sessionNames are parameters that name a visitor, not what is on the page.
+// sessionNames are parameters that identify a visitor, not content.
 var sessionNames = map[string]bool{
 	"jsessionid": true, "phpsessid": true, "sessionid": true, "session_id": true, "sid": true, "sessid": true,
 	"oscsid": true, "zenid": true, "cfid": true, "cftoken": true, "aspsessionid": true,
 }
 
-// minSession is the least length of a session id: a shorter one may number something.
+// minSession is the least length of a session id: a shorter value may be a number of
+// something.
 const minSession = 12
 
-// endlessQuery finds a parameter that is said again and again, session ids, and
-// filters that are combined in every way, and every order.
+// endlessQuery finds a repeated parameter, session ids, and filters combined in every way
+// and order.
 func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
 	first := true
@@ -285,7 +286,7 @@ func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	return ""
 }
 
-// repeatedPair is a name with its value that is said too often; empty if none is.
+// repeatedPair returns a name with its value that occurs too often; empty if there is none.
 func repeatedPair(query string) string {
 	if strings.Count(query, "&") < maxPairs-1 {
 		return ""
@@ -300,7 +301,7 @@ func repeatedPair(query string) string {
 	return ""
 }
 
-// session finds that a path comes with ever new session ids.
+// session finds a path with ever new session ids.
 func (t *traps) session(site frontier.Site, path, id string) string {
 	if t.many(site, path, xxh3.HashString(id), maxSessions) {
 		return fmt.Sprintf("more than %d session ids under %s", maxSessions, short(path))
@@ -308,7 +309,7 @@ func (t *traps) session(site frontier.Site, path, id string) string {
 	return ""
 }
 
-// many reports whether more than most values were seen of a path.
+// many reports whether more than most values of a path were seen.
 func (t *traps) many(site frontier.Site, path string, value uint64, most int) bool {
 	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)
 	t.mu.Lock()

@@ -22,10 +22,10 @@ import (
 // A choice is one of a few words.
 type choice[T any] struct {
 	to    *T
-	words []string // the narrowest first, if they have an order
+	words []string // the narrowest first, if they are ordered
 	of    func(word string) T
 	word  func(T) string
-	flag  bool // may stand without a value
+	flag  bool // may be used without a value
 }
 
 func (c choice[T]) Type() string { return strings.Join(c.words, "|") }
@@ -44,7 +44,7 @@ func (c choice[T]) Set(text string) error {
 	return err
 }
 
-// measure is the place of a word.
+// measure returns the index of a word.
 func (c choice[T]) measure(text string) (float64, error) {
 	if yes, err := strconv.ParseBool(text); c.flag && err == nil {
 		text = c.words[0]
@@ -113,7 +113,7 @@ func dialects(to *robots.Dialect) choice[robots.Dialect] {
 	return c
 }
 
-// purposes has "none" for a purpose that is not declared.
+// purposes uses "none" for a purpose that is not declared.
 func purposes(to *robots.Purpose) choice[robots.Purpose] {
 	c := choice[robots.Purpose]{to: to, words: []string{"none"}}
 	for _, p := range robots.Purposes() {
@@ -129,7 +129,7 @@ func purposes(to *robots.Purpose) choice[robots.Purpose] {
 	return c
 }
 
-// A pattern is a regular expression; empty is none.
+// A pattern is a regular expression; empty: none.
 type pattern struct{ to **regexp.Regexp }
 
 func (pattern) Type() string { return "regexp" }
@@ -152,8 +152,7 @@ func (p pattern) Set(text string) (err error) {
 	return err
 }
 
-// measure knows of two expressions nothing but that each lets less through than
-// none.
+// measure cannot compare two expressions; each one is narrower than none.
 func (p pattern) measure(text string) (float64, error) {
 	if text == "" {
 		return math.Inf(1), nil
@@ -174,7 +173,7 @@ func (a aliases) Set(text string) error {
 	return nil
 }
 
-// hosts are sites, hosts, or all.
+// hosts is a list of sites, hosts, or all.
 type hosts struct{ to *[]string }
 
 func (hosts) IsList() bool { return true }
@@ -193,7 +192,7 @@ func (h hosts) Set(text string) error {
 	return nil
 }
 
-// directory is the path of one; empty: none.
+// directory is the path of a directory; empty: none.
 type directory struct{ to *string }
 
 func (directory) Type() string { return "directory" }
@@ -205,8 +204,8 @@ func (d directory) Set(text string) error {
 	return nil
 }
 
-// outputs are names with commas between them. None at all is none of them, where
-// nil has the usual ones.
+// outputs are names separated by commas. An empty list writes nothing, while nil means the
+// default.
 type outputs struct{ to *[]Output }
 
 var (
@@ -262,8 +261,8 @@ func join[T ~string](names []T, by string) string {
 	return strings.Join(words, by)
 }
 
-// fields are those of a header. What is told of them are their names, and a few
-// digits that change with the values: these may be secrets.
+// fields are header fields. String returns their names, and a few digits that change with
+// the values, which may be secrets.
 type fields struct{ to *http.Header }
 
 func (fields) IsList() bool { return true }
@@ -314,11 +313,11 @@ func (d detours) Set(text string) error {
 	return err
 }
 
-// A proxy is a function in Options, of which nothing can be told: what was Set is
-// kept beside it.
+// A proxy is a function in Options, which has no text form: the text that was Set is stored
+// beside it.
 type proxy struct{ of *Options }
 
-// fromEnvironment stands for what the environment says.
+// fromEnvironment is the value for the proxy of the environment.
 const fromEnvironment = "env"
 
 func (proxy) Type() string { return "URL|" + fromEnvironment }
@@ -355,7 +354,7 @@ func (p proxy) Set(text string) (err error) {
 	return err
 }
 
-// chosen are the proxies of the schemes, without what is secret.
+// chosen returns the proxies of the schemes, without secrets.
 func chosen(f fetch.ProxyFunc) string {
 	var names []string
 	for _, scheme := range []string{"http", "https"} {
@@ -368,7 +367,7 @@ func chosen(f fetch.ProxyFunc) string {
 	return strings.Join(slices.Compact(names), " ")
 }
 
-// policy is one of revisit.Parse.
+// policy is a revisit policy in the form of revisit.Parse.
 type policy struct{ of *Options }
 
 func (policy) Type() string { return "policy" }
@@ -391,10 +390,10 @@ func (p policy) Set(text string) (err error) {
 	return err
 }
 
-// sameness is what makes two URLs one page: names with commas between them.
+// sameness is a list of rules for equivalent URLs: names separated by commas.
 type sameness struct{ of *Options }
 
-// A sameRule is one that has a name.
+// A sameRule is a rule with a name.
 type sameRule struct {
 	name string
 	rule func(frontier.URL) frontier.URL
@@ -424,7 +423,7 @@ func (s sameness) Set(text string) error {
 		}
 		wanted = append(wanted, name)
 	}
-	var names []string // in one order, so that it can be compared
+	var names []string // in a fixed order, so that values can be compared
 	var rules []func(frontier.URL) frontier.URL
 	for _, r := range sameRules {
 		if slices.Contains(wanted, r.name) {

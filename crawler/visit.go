@@ -10,15 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Visit is the way of one turn: fetch, store, handle, give back. It makes at most
-// one request and always finishes the turn, also when the handler panics or ends
-// its goroutine. Any number of visits may be under way at once; one takes as long
-// as the request and the handler do, and ends early with ctx: then the entry stays
-// queued.
+// Visit performs one turn: it fetches, stores, calls the handler, and gives the turn back.
+// It makes at most one request and always finishes the turn, also if the handler panics or
+// ends its goroutine. Any number of visits may run concurrently; a visit lasts as long as
+// the request and the handler, and ends early with ctx: then the entry stays queued.
 //
-// What goes wrong with a site, or a page, is no error. An error is one that ends
-// the crawl: that of ctx, or of the disk, or a *PanicError of a function in the
-// options; no further turn should be handed out then.
+// Site and page failures are not returned. An error ends the crawl: that of ctx, or of the
+// disk, or a *PanicError of a function in the options; no further turn should be handed out
+// then.
 func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	desk := j.desks.take(turn.Site())
@@ -69,9 +68,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	return j.visitPage(ctx, turn, desk, &res, answer, &before)
 }
 
-// settleAnswer is the answer that a page is made of: that of the server, or, where that
-// says that nothing has changed, the one that is kept. Where that cannot be had, there is
-// no page, and its entry is offered again. The error is one that ends the crawl.
+// settleAnswer returns the answer from which a page is made: that of the server, or, if
+// that says that nothing has changed, the stored one. If that cannot be used, there is no
+// page, and its entry is offered again. An error ends the crawl.
 func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
 	u := turn.Entry().URL
 	answer, again, err := j.stored(ctx, before, res.Page)
@@ -93,8 +92,7 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 	return answer, nil
 }
 
-// visitPage goes on with an answer that is a page, by which that of the server may be
-// meant, or one that is kept.
+// visitPage continues with an answer that is a page, from the server or the archive.
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
@@ -109,8 +107,8 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if j.digests {
 		res.Outcome.Fate.Digest = page.digest()
 	}
-	// A handler that panics, hangs or ends its goroutine costs no record of a
-	// request that was made, and no pause after it.
+	// A handler that panics, hangs or ends its goroutine must not cost the record of the
+	// request, nor the pause after it.
 	undecided := frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter}
 	decided := false
 	defer func() {
@@ -128,7 +126,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if err != nil {
 		return err
 	}
-	res.Outcome.Links = append(found, res.Outcome.Links...) // there are hardly ever sitemaps
+	res.Outcome.Links = append(found, res.Outcome.Links...) // there are rarely sitemaps
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	fate, err := j.finish(turn, res)
@@ -146,11 +144,11 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	return err
 }
 
-// hand gives a page to the program: to its handler, and its links to its hooks. It
-// returns what the page leads to.
+// hand passes a page to the handler, and its links to the hooks. It returns the entries
+// that the page links to.
 func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
-		u := page.URL // the page is the handler's alone
+		u := page.URL // the handler may keep the page
 		defer j.notice(func() []any { return []any{"url", u.String()} })()
 	}
 	if page.refused == "" {
@@ -161,11 +159,12 @@ func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 	return j.next(page, f)
 }
 
-// longHandled is after what time the log says that a program is not done with a page.
+// longHandled is the time after which the log says that the program is still busy with a
+// page.
 const longHandled = 5 * time.Minute
 
-// notice says in the log that the program takes long: its site waits meanwhile, and so
-// does a worker. The function that it returns is called when it is done.
+// notice logs that the program takes long: its site waits meanwhile, and so does a worker.
+// Call done when it is finished.
 func (j *Job) notice(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
@@ -174,7 +173,7 @@ func (j *Job) notice(with func() []any) (done func() bool) {
 	}).Stop
 }
 
-// handle gives a page to the handler. An error is one that ends the crawl.
+// handle calls the handler. An error ends the crawl.
 func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	if page.Entry.Sitemap() {
 		return nil
@@ -194,7 +193,7 @@ func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	return nil
 }
 
-// handlerFailed tells of an error of the handler.
+// handlerFailed reports an error of the handler.
 func (j *Job) handlerFailed(page *Page, err error) error {
 	j.counts.add(func(n *Counts) { n.Handler++ })
 	said := []any{"url", page.URL.String(), "error", err}
@@ -209,8 +208,8 @@ func (j *Job) handlerFailed(page *Page, err error) error {
 	return safely("OnError", func() { j.opts.OnError(page, err) })
 }
 
-// narrowedSince says why an entry that was queued by an earlier run is no
-// longer in scope.
+// narrowedSince returns why an entry that was queued by an earlier run is no longer in
+// scope.
 func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 	if j.rooms.DB == nil || e.FromSeed() {
 		return "", nil
@@ -219,7 +218,7 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 	return reason, err
 }
 
-// keep stores a page before the handler sees it.
+// keep stores a page before the handler gets it.
 func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(db, p); err != nil {
 		return err
@@ -228,7 +227,7 @@ func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollect
 	return j.store(db, p.Entry, res, p, before)
 }
 
-// look counts what is odd about a page, and says so.
+// look counts and logs unusual properties of a page.
 func (j *Job) look(p *Page) {
 	if p.html.Cut {
 		var cut int
@@ -240,7 +239,7 @@ func (j *Job) look(p *Page) {
 	if p.Status/100 != 2 || !p.Entry.Page() || p.Exchange.Head || p.refused != "" {
 		return
 	}
-	if p.Entry.Visits != nil { // it was counted then
+	if p.Entry.Visits != nil { // it was counted at the first visit
 		p.below = j.repeats.below(p.URL, j.bodySum(p))
 		return
 	}
