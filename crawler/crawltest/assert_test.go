@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The assertions are worth what they find: each kind of rudeness must be seen.
+// Each assertion must find each kind of violation.
 func TestSiteViolations(t *testing.T) {
 	at := func(s float64) time.Time { return time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))) }
 	rules := func(body string) Request {
@@ -50,7 +50,7 @@ func TestSiteViolations(t *testing.T) {
 	}
 }
 
-// A host name has one clock, whatever the schemes and ports.
+// A host name has one clock for all schemes and ports.
 func TestHostViolations(t *testing.T) {
 	at := func(s float64) time.Time { return time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))) }
 	page := func(site frontier.Site, start, end float64) Request {
@@ -95,7 +95,7 @@ func TestHostViolations(t *testing.T) {
 	}
 }
 
-// recorder is a TB that notes failures instead of failing.
+// A recorder is a TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	failures int
@@ -158,7 +158,7 @@ func TestAssertions(t *testing.T) {
 	})
 }
 
-// dialByName connects by host name, as a client without a crawler would.
+// dialByName connects by host name, as a client other than a crawler would.
 func (w *Web) dialByName(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

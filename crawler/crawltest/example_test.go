@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// ofATest stands for the t of a test, which an example has not.
+// ofATest replaces the t of a test, which an example does not have.
 type ofATest struct {
 	testing.TB
 	end func()
@@ -20,8 +20,8 @@ type ofATest struct {
 func (*ofATest) Helper()            {}
 func (t *ofATest) Cleanup(f func()) { t.end = f }
 
-// A job is run against a web in memory. Within testing/synctest it takes no time, whatever
-// the pauses are.
+// A job is run against a web in memory. Within testing/synctest it takes no time, even with
+// long pauses.
 func ExampleNew() {
 	t := &ofATest{} // *testing.T, in a test
 	w := crawltest.New(t)
@@ -53,7 +53,7 @@ func ExampleNew() {
 	// http://a.example/about 200
 }
 
-// A handler is tested alone, with a page that nobody fetched.
+// A handler is tested alone, with a page that was not fetched.
 func ExamplePage() {
 	t := &ofATest{} // *testing.T, in a test
 	handler := crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
@@ -69,7 +69,7 @@ func ExamplePage() {
 	// Output: List https://a.example/item/1 item
 }
 
-// Answer is for what is no page of HTML with status 200.
+// Answer makes answers other than HTML pages with status 200.
 func ExampleAnswer() {
 	t := &ofATest{} // *testing.T, in a test
 	p := crawltest.Answer(t, "https://a.example/old", http.StatusFound, http.Header{"Location": {"/new"}}, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// items follows the links of a list, and counts nothing else.
+// items follows the links of a list, and does nothing else.
 var items = crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
 	if p.Status == http.StatusGone {
 		return errors.New("the list is gone")
@@ -52,7 +52,7 @@ func TestAHandlerAlone(t *testing.T) {
 	}
 }
 
-// Answers may be any.
+// Answer accepts any answer.
 func TestAnAnswerAlone(t *testing.T) {
 	gone := crawltest.Answer(t, "https://a.example/list/", http.StatusGone, nil, "gone")
 	if err := items.Handle(t.Context(), gone); err == nil || len(gone.Followed()) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// crawled crawls w from one seed to its end, and returns what each page came by.
+// crawled crawls w from one seed to its end, and returns the source of each page.
 func crawled(t *testing.T, w *crawltest.Web, seed string, limit int) (pages, protos []string) {
 	t.Helper()
 	c, err := crawler.New(crawler.Options{
@@ -34,7 +34,7 @@ func crawled(t *testing.T, w *crawltest.Web, seed string, limit int) (pages, pro
 	return pages, protos
 }
 
-// A calendar goes on for as long as it is asked.
+// A calendar has no end.
 func TestACalendarHasNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -45,14 +45,14 @@ func TestACalendarHasNoEnd(t *testing.T) {
 				t.Errorf("%s is not among %q", want, pages)
 			}
 		}
-		if len(pages) != 52 { // two of them were not found
+		if len(pages) != 52 { // two have status 404
 			t.Errorf("%d pages", len(pages))
 		}
 		w.AssertPolite()
 	})
 }
 
-// A site speaks HTTP/2 where it is told to, beside one that does not, at one address.
+// A site with HTTP2 speaks HTTP/2, another site at the same address does not.
 func TestSitesSpeakHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

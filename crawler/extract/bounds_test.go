@@ -10,7 +10,7 @@ import (
 
 const testPage = "http://a.example/dir/page"
 
-// linksOf are the links of an HTML page, in short.
+// linksOf returns the links of an HTML page in a short form.
 func linksOf(t *testing.T, page string, opts Options) string {
 	t.Helper()
 	var all []string
@@ -27,7 +27,7 @@ func linksOf(t *testing.T, page string, opts Options) string {
 	return strings.Join(all, ", ")
 }
 
-// What a page is redirected to by a meta element, in every form of it.
+// All forms of a meta refresh.
 func TestFormsOfRefresh(t *testing.T) {
 	for content, want := range map[string]string{
 		"5;/x": "/x", "5,/x": "/x", "5 /x": "/x", "5\t/x": "/x", "5;;/x": "/dir/;/x", "5 ; /x": "/x", "5 , /x": "/x",
@@ -50,7 +50,7 @@ func TestFormsOfRefresh(t *testing.T) {
 	}
 }
 
-// The images of a srcset attribute, in every form of it.
+// All forms of a srcset attribute.
 func TestFormsOfImageCandidates(t *testing.T) {
 	for list, want := range map[string]string{
 		"a": "a", "a b": "a", "a, b": "a b", "a,b": "a,b", "a 1x, b 2x": "a b", "a 1x,b 2x": "a b", ",a": "a", "a,": "a", "a,,, b": "a b",
@@ -73,10 +73,10 @@ func TestFormsOfImageCandidates(t *testing.T) {
 	}
 }
 
-// Which references a page has, with what is said of them.
+// The references of a page with their descriptions.
 func TestKindsOfReferences(t *testing.T) {
 	for _, test := range []struct {
-		page, links, embeds string // embeds where they are wanted, instead of links
+		page, links, embeds string // embeds, if not empty, are checked instead of links
 	}{
 		{page: `<iframe rel=nofollow src=1></iframe><frame rel=nofollow src=2>`, links: "L iframe/src /dir/1, L frame/src /dir/2"},
 		{page: `<a rel="nofollow ugc" href=1><area rel=Nofollow href=2>`, links: "L a/href /dir/1 rel=nofollow ugc nofollow, L area/href /dir/2 rel=Nofollow nofollow"},
@@ -106,8 +106,8 @@ func TestKindsOfReferences(t *testing.T) {
 	}
 }
 
-// A page is known by the URL that its head names as canonical, and by none where that is
-// another version of it, is none of the head, or where two differ.
+// The canonical URL is the one named in the head. There is none if that names another
+// version, if it is outside of the head, or if two differ.
 func TestCanonical(t *testing.T) {
 	for page, want := range map[string]string{
 		`<link rel=canonical href=/c>`:                                                         "/c",
@@ -143,7 +143,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// Of several og:url the first counts that leads somewhere.
+// The first og:url with a valid URL counts.
 func TestOpenGraphURL(t *testing.T) {
 	for page, want := range map[string]string{
 		`<meta property=og:url content=/o>`:                                                                  "/o",
@@ -161,8 +161,7 @@ func TestOpenGraphURL(t *testing.T) {
 	}
 }
 
-// The bounds of what is taken from a page: 20,000 references of any kind, and
-// four MiB of URLs.
+// The limits of a page: 20,000 references of any kind, and four MiB of URLs.
 func TestTheBoundsOfAPage(t *testing.T) {
 	u := parse(t, "http://a.example/")
 	for name, ref := range map[string]string{
@@ -179,7 +178,7 @@ func TestTheBoundsOfAPage(t *testing.T) {
 		t.Errorf("of one srcset %d were taken, cut %v", len(d.Links), d.Cut)
 	}
 	for more := range 2 {
-		// 1,024 URLs of 4 KiB, of which the last may be longer by one.
+		// 1,024 URLs of 4 KiB; the last one is longer by one in the second case.
 		path := strings.Repeat("x", 4096-len("http://a.example/"))
 		page := strings.Repeat("<a href=/"+path+">", 1023) + "<a href=/" + path + strings.Repeat("y", more) + "><a href=/z>"
 		d := HTML([]byte(page), u, "text/html", Options{})
@@ -196,8 +195,8 @@ func TestTheBoundsOfAPage(t *testing.T) {
 	}
 }
 
-// No more than 512 elements are known to be open: what is opened beyond counts
-// as what it stands in.
+// No more than 512 open elements are tracked: an element beyond them is treated as its
+// parent.
 func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	for n, want := range map[int]string{510: "", 511: "L a/href /dir/1"} {
 		page := "<svg>" + strings.Repeat("<g>", n) + "<desc><style><a href=1></style>"
@@ -209,20 +208,20 @@ func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("behind its end: %q", got)
 	}
-	// The end of one that was not noted closes nothing else.
+	// The end tag of an untracked one closes nothing else.
 	page = "<svg>" + strings.Repeat("<g>", 510) + "<desc><desc></desc><style><a href=1></style><a href=2>"
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("behind one too many: %q", got)
 	}
 }
 
-// Where the encoding of a document is read from, and in which form.
+// The places and forms in which a document declares its encoding.
 func TestFormsOfDeclarations(t *testing.T) {
 	httpEquiv := func(content string) string {
 		return `<meta http-equiv=Content-Type content="` + content + `">`
 	}
 	declaration := func(rest string) string { return "<?xml" + rest }
-	far := func(n int) string { // a declaration whose label ends n octets behind "<?xml"
+	far := func(n int) string { // a declaration whose label ends n bytes after "<?xml"
 		const end = ` encoding="windows-1251`
 		return strings.Repeat(" ", n-len(end)) + end + `"?>`
 	}
@@ -275,8 +274,8 @@ func TestFormsOfDeclarations(t *testing.T) {
 	}
 }
 
-// A character that is cut off at the end leaves a text in UTF-8; what is broken
-// elsewhere does not.
+// A text with a character that is cut off at its end is UTF-8; one that is broken elsewhere
+// is not.
 func TestUTF8ThatIsCutOff(t *testing.T) {
 	for _, character := range []string{"é", "€", "😀"} {
 		for n := range len(character) {
@@ -306,8 +305,8 @@ func TestUTF8ThatIsCutOff(t *testing.T) {
 	}
 }
 
-// An encoding is guessed from the first 64 KiB: a little of another alphabet in
-// them leaves it in doubt, and behind them it is not seen.
+// An encoding is guessed from the first 64 KiB: a few bytes of another alphabet in them make
+// it uncertain, and after them they are not seen.
 func TestGuessesLookAtTheBeginning(t *testing.T) {
 	russian := strings.Repeat("\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xdd\xf2\xee \xef\xf0\xee\xf1\xf2\xee\xe9 \xf2\xe5\xea\xf1\xf2. ", 10)
 	for before, want := range map[int]string{0: "windows-1251", 64<<10 - len(russian): "windows-1252", 64 << 10: "utf-8"} {
@@ -318,8 +317,8 @@ func TestGuessesLookAtTheBeginning(t *testing.T) {
 	}
 }
 
-// What is open behind the end tag of a formatting element: no more than three
-// others are kept above a block, and no more than eight blocks are left.
+// The open elements after the end tag of a formatting element: at most three others are kept
+// above a block, and at most eight blocks are handled.
 func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	for page, want := range map[string]string{
 		"<b><i><u><p></b>":                          "i u p",
@@ -342,7 +341,7 @@ func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	}
 }
 
-// The end tag of a template closes it and all within it, wherever it stands.
+// The end tag of a template closes it and all elements in it, at any place.
 func TestTemplatesAreClosed(t *testing.T) {
 	for page, want := range map[string]int{
 		"<template></template>": 0, "<template><p></template>": 0, "<template>": 1, "<div><template><p></template>": 1,
@@ -352,7 +351,7 @@ func TestTemplatesAreClosed(t *testing.T) {
 			t.Errorf("%s: open %v, want %d elements", page, open.stack, want)
 		}
 	}
-	// Where none is open it closes nothing.
+	// If none is open, it closes nothing.
 	for page, want := range map[string]string{
 		"<svg></template><style><a href=1>":                                        "L a/href /dir/1",
 		"<svg><desc></template><style><a href=1></style><a href=2>":                "L a/href /dir/2",
@@ -367,7 +366,7 @@ func TestTemplatesAreClosed(t *testing.T) {
 	}
 }
 
-// A reference is resolved as the document's own, also behind its links.
+// Resolve resolves a reference like those in the document, also after reading its links.
 func TestResolve(t *testing.T) {
 	d := HTML([]byte("<base href=/b/><a href=1>"), parse(t, testPage), "text/html", Options{Charset: "windows-1252"})
 	if u, err := d.Resolve("x?é"); err != nil || u.String() != "http://a.example/b/x?%E9" {
@@ -384,7 +383,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A tag begins with a letter, and nothing else.
+// A tag begins with a letter, not with other characters.
 func TestWhatTagsBeginWith(t *testing.T) {
 	for c := range 128 {
 		want := "L a/href /dir/1"
@@ -397,7 +396,7 @@ func TestWhatTagsBeginWith(t *testing.T) {
 	}
 }
 
-// Values of one octet that does not mean itself.
+// Values of one byte that is decoded to something else.
 func TestValuesOfOneOctet(t *testing.T) {
 	for raw, want := range map[string]string{"": "", "a": "a", "&": "&", "\r": "\n", "\n": "\n", "\r\n": "\n", "\r\r": "\n\n", "\x00": "\ufffd", "\x01": "\x01"} {
 		if got := decodeValue([]byte(raw)); got != want {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// changesIn are what a document says of when others were changed, and how often it has
-// something new itself.
+// changesIn returns the changes that a document lists, and how often it changes itself.
 func changesIn(d Document) (said []string) {
 	for _, c := range d.Changes {
 		said = append(said, c.URL.Target()+" "+c.Time.UTC().Format("20060102T150405"))
@@ -65,7 +64,7 @@ func TestWhatIsListedSaysWhenItWasChanged(t *testing.T) {
 	}
 }
 
-// A day that is said alone is that of its zone.
+// A date without a time is midnight in its zone.
 func TestADayIsMidnight(t *testing.T) {
 	for raw, want := range map[string]bool{"2026-11-22": true, "2026-11-22T00:00:00+09:00": true, "2026-11-22T00:00:01Z": false} {
 		d, _ := Read([]byte("<urlset><url><loc>http://a.example/</loc><lastmod>"+raw+"</lastmod></url></urlset>"), parse(t, "http://a.example/"), "text/xml", Options{Changes: true})

@@ -96,7 +96,7 @@ func TestDeclaredEncodings(t *testing.T) {
 	}
 }
 
-// Texts that say nothing about their encoding.
+// Texts that do not declare their encoding.
 func TestEncodingsAreGuessed(t *testing.T) {
 	for _, tc := range []struct{ encoding, text string }{
 		{"windows-1251", "Пакет не може бути встановлений, оскільки він залежить від іншого пакета, якого немає."},
@@ -142,8 +142,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A page may say "charset" as often as it likes: reading it takes no longer for
-// that than its length.
+// A page may contain "charset" any number of times: the time to read it depends on its length
+// only.
 func TestManyCharsetsInOneElement(t *testing.T) {
 	page := []byte(`<meta http-equiv=Content-Type content="` + strings.Repeat("CHARSET ", 4000) + `charset=windows-1251">` + "\xe4")
 	var name string

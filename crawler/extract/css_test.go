@@ -39,14 +39,14 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:url(x `, []string{"url x"}},
 		{`a{b:url("x`, []string{"url x"}},
 		{`a{b:url(`, nil},
-		{"a{b:url(\"x\ny.png\"); c:url(z)}", []string{}}, // the bracket is open still
+		{"a{b:url(\"x\ny.png\"); c:url(z)}", []string{}}, // the bracket is still open
 		{"a{b:url('x\n)} c{d:url(z)}", []string{"url z"}},
 		{"a{b:\"x\n;c:url(y)}", []string{"url y"}},
 		{`a{b:url("x\`, []string{"url x"}},
 		{`a{b:url(x\`, []string{"url x�"}},
 		{`a{b:url("x\\`, []string{`url x\`}},
 
-		// No URL (section 4.3.6).
+		// Invalid URLs (section 4.3.6).
 		{`a{b:url(x"y);c:url(z)}`, []string{"url z"}},
 		{`a{b:url(x'y)}`, nil},
 		{`a{b:url(x(y)}`, nil},
@@ -84,7 +84,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{"a{b:url(x\x00y)}", []string{"url x�y"}},
 		{`a{b:url(\é\日)}`, []string{"url é日"}},
 
-		// What is not a reference to something else.
+		// References into the same document, and data.
 		{`a{b:url(data:image/png;base64,AA==) url("DATA:,x") url( 'data:,"') url(#x) url("#x") url() url("") url(" ")}`, nil},
 		{`@namespace url(x); @namespace y "z"; @namespace w url("v"); a{b:url(u)}`, []string{"url u"}},
 		{`@supports (a:url(x)) and (b:{url(y)}) { c{d:url(z)} }`, []string{"url z"}},
@@ -121,7 +121,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 	}
 }
 
-// escapedName is a name in the longest form that it may have.
+// escapedName returns a name with the longest possible escapes.
 func escapedName(name string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -192,7 +192,7 @@ func FuzzCSS(f *testing.F) {
 				t.Fatalf("%q: link %+v", body, l)
 			}
 		}
-		// A comment where a sheet begins changes nothing.
+		// A comment at the start of a sheet changes nothing.
 		if got, want := refsOf("/* url(x) */"+string(body)), refsOf(string(body)); !slices.Equal(got, want) {
 			t.Fatalf("%q: %q behind a comment, %q without", body, got, want)
 		}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Each element and attribute that leads somewhere, and what it needs for that.
+// Each element and attribute with a link, and its conditions.
 func TestEachAttributeThatLeadsSomewhere(t *testing.T) {
 	for page, want := range map[string]string{
 		`<blockquote cite=1><q cite=2><ins cite=3><del cite=4>`:                                                                                        "L blockquote/cite /dir/1, L q/cite /dir/2, L ins/cite /dir/3, L del/cite /dir/4",
@@ -61,7 +61,7 @@ func TestEachAttributeThatAPageIsShownWith(t *testing.T) {
 	}
 }
 
-// Some scripts want the value of background-image where others want its URL.
+// Some scripts expect a value of background-image where others expect a URL.
 func TestALateBackgroundIsAURLOrWrittenAsInAStyleSheet(t *testing.T) {
 	for page, want := range map[string]string{
 		`<p data-bg="url(1)"><p data-background-image=" URL( '2' ) ">`:      "E p/data-bg /dir/1, E p/data-background-image /dir/2",
@@ -80,7 +80,7 @@ func TestALateBackgroundIsAURLOrWrittenAsInAStyleSheet(t *testing.T) {
 	}
 }
 
-// A reader without scripts sees what noscript holds, in the head as in the body.
+// The content of noscript is read, in the head and in the body.
 func TestWhatIsForReadersWithoutScripts(t *testing.T) {
 	const page = `<head><noscript><link rel=stylesheet href=1><meta http-equiv=refresh content="0;url=2"></noscript></head>
 		<body><noscript><img src=3><a href=4></a><iframe src=5></iframe></noscript><script><noscript><img src=6></noscript></script>
@@ -103,7 +103,7 @@ func TestActionsOfForms(t *testing.T) {
 	}
 }
 
-// dataBlock is a script that holds data.
+// dataBlock returns a script element with data.
 func dataBlock(data string) string { return "<script type=application/ld+json>" + data + "</script>" }
 
 func TestDataBlocks(t *testing.T) {
@@ -124,7 +124,7 @@ func TestDataBlocks(t *testing.T) {
 		dataBlock(`{"a":"url","b":"/1"}`):                                                                            "",
 		dataBlock(`{"url":null,"a":"/1"}`):                                                                           "",
 		dataBlock(`{"url":"/a\"b\\","url":"/1"}`):                                                                    "L script/ld+json /a%22b/, L script/ld+json /1",
-		// What no parser would take.
+		// JSON that a parser refuses.
 		dataBlock(`{"a":1,,"url":"/1",} // x`):      "L script/ld+json /1",
 		dataBlock(`<!-- {"url":"/1"`):               "L script/ld+json /1",
 		dataBlock(`}]{"url":"/1"}`):                 "L script/ld+json /1",
@@ -152,7 +152,7 @@ func TestDataBlocks(t *testing.T) {
 	}
 }
 
-// Data blocks that are whole, of anything that may stand in them.
+// Valid data blocks with all kinds of values.
 func TestDataBlocksAreReadAsByEncodingJSON(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 16))
 	keys := []string{"url", "@type", "@context", "a", "@id", "u\\u0072l", "image"}
@@ -187,7 +187,7 @@ func TestDataBlocksAreReadAsByEncodingJSON(t *testing.T) {
 	}
 }
 
-// The url of an image is the image.
+// The url of an ImageObject is embedded.
 func TestImagesOfDataBlocks(t *testing.T) {
 	page := dataBlock(`{"url":"/1","logo":{"@type":"ImageObject","url":"/2","author":{"url":"/3"}},
 		"image":{"url":["/4"],"@type":["Thing","http://schema.org/ImageObject"]},"video":{"@type":"VideoObject","url":"/5"},"url":"/6"}`) +
@@ -202,7 +202,7 @@ func TestImagesOfDataBlocks(t *testing.T) {
 	}
 }
 
-// textsOf are the texts of a page's links.
+// textsOf returns the texts of a page's links.
 func textsOf(t *testing.T, page, mediaType string) []string {
 	t.Helper()
 	var texts []string
@@ -255,8 +255,8 @@ func TestTextsOfLinks(t *testing.T) {
 	}
 }
 
-// Links say in which language is what they lead to, in documents of each kind; what is
-// too long for the tag of a language is none.
+// Links have the language of their targets, in documents of each kind; a value that is too
+// long for a language tag is ignored.
 func TestLanguagesOfLinks(t *testing.T) {
 	u := parse(t, testPage)
 	long := strings.Repeat("x", 64)
@@ -285,7 +285,7 @@ func TestLanguagesOfLinks(t *testing.T) {
 	}
 }
 
-// A text has up to 256 bytes, and is looked for in 16 KiB of markup.
+// A text has up to 256 bytes, and is searched in 16 KiB of markup.
 func TestTheBoundsOfTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Repeat("x", 256):                        strings.Repeat("x", 256),
@@ -306,7 +306,7 @@ func TestTheBoundsOfTexts(t *testing.T) {
 	}
 }
 
-// What style sheets in a page, and style attributes, refer to.
+// The references of style sheets in a page, and of style attributes.
 func TestStylesOfAPage(t *testing.T) {
 	for page, want := range map[string]string{
 		`<style>@import "1"; a { b: url(2), url( '3' ) }</style>`:                              "E style/@import /dir/1, E style/url /dir/2, E style/url /dir/3",
@@ -337,7 +337,7 @@ func TestStylesOfAPage(t *testing.T) {
 	}
 }
 
-// Queries in style sheets and data are in UTF-8, whatever the page is in.
+// Queries in style sheets and data blocks are in UTF-8, with any encoding of the page.
 func TestQueriesInStylesAndData(t *testing.T) {
 	page := "<a href='?é'><style>a{b:url(?é)}</style><p style='a:url(?é)'>" + dataBlock(`{"url":"/?é"}`)
 	var got []string
@@ -350,7 +350,7 @@ func TestQueriesInStylesAndData(t *testing.T) {
 	}
 }
 
-// Each way to a reference ends where no more are taken.
+// Each kind of reference ends at the limit.
 func TestBoundsOfEachKind(t *testing.T) {
 	for name, refs := range map[string][2]string{
 		"style sheet": {"<style>", "a{b:url(1)}"}, "style attribute": {"<p style='", "a:url(1);"}, "styles": {"", "<p style=a:url(1)>"},

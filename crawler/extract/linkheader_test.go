@@ -117,8 +117,8 @@ func FuzzLinkHeader(f *testing.F) {
 	})
 }
 
-// What the header names canonical is as good as what the head names; where the two differ
-// the page has none. Links of the header come before those of the document.
+// The header and the head can both name the canonical URL; if they differ, the page has none.
+// Links of the header come before those of the document.
 func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	u := parse(t, testPage)
 	for _, test := range []struct{ html, header, want string }{
@@ -155,7 +155,7 @@ func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	}
 }
 
-// The terms of use of an answer stand where its Link fields say so, and nowhere else.
+// The terms of use of an answer are those in its Link fields, and no others.
 func TestHeaderLicenses(t *testing.T) {
 	u := parse(t, testPage)
 	for _, test := range []struct {

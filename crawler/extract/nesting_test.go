@@ -11,7 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// treeStack is what the tree of x/net/html has open at the end of a document.
+// treeStack returns the elements that the tree of x/net/html has open at the end of a
+// document.
 func treeStack(t *testing.T, page []byte) []element {
 	t.Helper()
 	root, err := html.ParseWithOptions(bytes.NewReader(append(bytes.Clone(page), "<x-end>"...)), html.ParseOptionEnableScripting(false))
@@ -52,8 +53,8 @@ func ourStack(page []byte, whole bool) (openElements, bool) {
 	return m.open, top.space != htmlSpace || traitsOf[top.name]&raw == 0
 }
 
-// displaced reports whether something is open that a table has no place for: a
-// tree has it elsewhere.
+// displaced reports whether an element is open that may not be in a table: a tree has it
+// elsewhere.
 func displaced(stack []element) bool {
 	for i, e := range stack {
 		if e.space != htmlSpace || e.name != atom.Table && (traitsOf[e.name]&tablePart == 0 || endsFormatting(e)) {
@@ -66,14 +67,14 @@ func displaced(stack []element) bool {
 	return false
 }
 
-// withoutForms leaves out forms: a tree shows them where they were ended and hold
-// what follows all the same.
+// withoutForms removes forms: a tree shows the elements after their end tag in them all the
+// same.
 func withoutForms(stack []element) []element {
 	return slices.DeleteFunc(slices.Clone(stack), func(e element) bool { return e == element{name: atom.Form} })
 }
 
-// What the tree has open, but for formatting elements, which it opens again
-// behind what closed them.
+// The open elements are those of the tree, except formatting elements, which the tree opens
+// again.
 func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 	svg := strings.Fields("<svg> <svg> </svg> <g> </g> <desc> </desc> <foreignObject> </foreignObject> <math> </math> <mi> </mi> <annotation-xml> " +
 		"<annotation-xml~encoding=text/html> </annotation-xml> <svg><desc>")
@@ -155,7 +156,7 @@ func TestFormattingElements(t *testing.T) {
 	}
 }
 
-// What stands in a template is no part of the document, wherever it was begun.
+// The content of a template is not a part of the document, at any place.
 func TestInATemplate(t *testing.T) {
 	for page, want := range map[string]bool{
 		"": false, "<div>": false, "<template>": true, "<template><template></template>": true, "<template></template>": false, "<div><template>": true,

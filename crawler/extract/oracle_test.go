@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// oracleHTML is HTML by the tokenizer of x/net/html: what HTML must find where
-// no SVG or MathML is. It reports whether it can know.
+// oracleHTML is HTML by the tokenizer of x/net/html: HTML must find the same if there is no
+// SVG or MathML. It reports whether the result is certain.
 func oracleHTML(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	s := oracle{opts: opts, z: html.NewTokenizer(bytes.NewReader(body)), xhtml: mediaType == "application/xhtml+xml"}
 	s.run()
@@ -38,11 +38,11 @@ type oracle struct {
 	hasBase   bool
 	refs      []oracleRef
 	title     *strings.Builder // being read
-	text      func(string)     // takes the text that comes next
+	text      func(string)     // receives the next text
 	found     Document
 	titled    bool
 	body      bool
-	doubtful  bool // there is a data block that is no JSON
+	doubtful  bool // a data block is not JSON
 }
 
 func (s *oracle) run() {
@@ -70,7 +70,7 @@ func (s *oracle) run() {
 			name, more := s.z.TagName()
 			tag := string(name)
 			if s.xhtml {
-				// Nothing is inside; in HTML the slash says nothing.
+				// The element is empty; in HTML the slash is ignored.
 				s.z.NextIsNotRawText()
 			}
 			if !s.xhtml || tag != "title" {
@@ -111,7 +111,7 @@ func (s *oracle) element(tag string, more bool) {
 			s.titled, s.title = true, new(strings.Builder)
 		}
 	case "noscript", "noframes":
-		// What is for readers without scripts and frames is for us.
+		// The content of noscript and noframes is read.
 		s.z.NextIsNotRawText()
 	case "base":
 		if href, has := attrs["href"]; has && !s.hasBase && s.templates == 0 {
@@ -192,11 +192,11 @@ func (s *oracle) document(u frontier.URL) Document {
 	return d
 }
 
-// slashInValue is what may be a value that ends in a slash: where the attribute is
-// a repeated one, x/net/html takes the slash for the tag's.
+// slashInValue matches a possible value that ends in a slash: in a repeated attribute,
+// x/net/html takes the slash as the tag's.
 var slashInValue = regexp.MustCompile(`=[ \t\r\n\f]*[^ \t\r\n\f>]*/>`)
 
-// escapedScript is a script in which x/net/html may leave an escape too early.
+// escapedScript matches a script in which x/net/html may end an escape too early.
 var escapedScript = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
 func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
@@ -217,7 +217,7 @@ func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 			if len(l.Text()) > maxText || l.Text() != "" && !slices.Contains([]string{"a/href", "area/href", "a/xlink:href"}, l.Where) {
 				t.Fatalf("%q as %s: text of %+v", body, mediaType, l)
 			}
-			l.said = l.Lang() // texts have tests of their own
+			l.said = l.Lang() // texts have their own tests
 		}
 		if !slices.Equal(want.Links, got.Links) || want.Title != got.Title || want.Canonical != got.Canonical || want.OpenGraph != got.OpenGraph ||
 			want.Directives != got.Directives || want.Cut != got.Cut {
@@ -226,7 +226,7 @@ func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 	}
 }
 
-// Documents made of what tokenizers differ about.
+// Documents of parts that tokenizers read differently.
 func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 	parts := []string{
 		"<a href=1>", "<a href='2'>", `<A HREF="3" rel=nofollow>`, "<a ", "<a\n", "<a/", "<a", "</a>", "</a ", "</", "<", "</>", "</3>", "<?", "<!", "<!>", "<3",
@@ -290,14 +290,14 @@ func TestScriptsEndAsTheStandardSays(t *testing.T) {
 	}
 }
 
-// scriptEnd is where the text of a script ends, state by state (HTML, sections
-// 13.2.5.4 and 13.2.5.15 to 13.2.5.31).
+// scriptEnd returns the end of a script's text, state by state (HTML, sections 13.2.5.4 and
+// 13.2.5.15 to 13.2.5.31).
 func scriptEnd(text string) int {
 	state, back, name, start := "data", "", "", 0
 	for i := 0; i < len(text); {
 		c := text[i]
 		ends := strings.IndexByte(" \n\r\t\f/>", c) >= 0
-		next := "" // without one, the state reads on
+		next := "" // if empty, the state does not change
 		again := func(s string) { next = s; i-- }
 		switch state {
 		case "data":

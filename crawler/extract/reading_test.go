@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// oracleElement is an element as a parser has read it: what the tests know of
-// links is here, and in nothing that HTML uses.
+// An oracleElement is an element read by a parser: the tests' knowledge of links is here,
+// separate from the code of HTML.
 type oracleElement struct {
 	space string // "", "svg" or "math"
 	tag   string
@@ -104,7 +104,7 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 
 var lateValue = regexp.MustCompile(`(?i)^[ \t\n\f\r]*url\(`)
 
-// known is the name, if it is not one that the page has made up.
+// known returns the name, or "*" if the page has invented it.
 func (e *oracleElement) known() string {
 	if atom.Lookup([]byte(strings.ToLower(e.tag))) == 0 {
 		return "*"
@@ -112,7 +112,7 @@ func (e *oracleElement) known() string {
 	return strings.ToLower(e.tag)
 }
 
-// svg are the elements of SVG.
+// svg adds the references of SVG elements.
 func (e *oracleElement) svg(add func(from, kind, rel string)) {
 	kind := map[string]string{"a": "L", "image": "E", "feImage": "E", "use": "E", "script": "E"}[e.tag]
 	if e.space != "svg" || kind == "" {
@@ -129,7 +129,7 @@ func (e *oracleElement) svg(add func(from, kind, rel string)) {
 	}
 }
 
-// others are elements where it depends.
+// others adds the references of elements with conditions.
 func (e *oracleElement) others(add func(from, kind, rel string), name func(identity), note func(oracleRef)) {
 	lower := func(key string) string { return strings.ToLower(e.attrs[key]) }
 	holds := "E"
@@ -185,7 +185,7 @@ func (e *oracleElement) others(add func(from, kind, rel string), name func(ident
 
 var oracleNames = regexp.MustCompile(`(?i)^[ \t\n\f\r]*canonical[ \t\n\f\r]*$`)
 
-// isVersion reports whether a link says what version of a page it leads to.
+// isVersion reports whether a link describes a version of its target.
 func (e *oracleElement) isVersion() bool {
 	for _, key := range []string{"hreflang", "lang", "media", "type"} {
 		if _, has := e.attrs[key]; has {
@@ -204,8 +204,8 @@ func (e *oracleElement) holdsText() bool {
 		oracleIsData.MatchString(strings.ToLower(e.attrs["type"]))
 }
 
-// textRefs are the references in the text of an element. It reports whether the
-// text can be read.
+// textRefs returns the references in the text of an element. It reports whether the text can
+// be read.
 func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
 	if e.tag == "style" {
 		for raw, kind := range styleRefs(text) {
@@ -222,13 +222,13 @@ func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
 	return slices.DeleteFunc(refs, func(r oracleRef) bool { return !oracleAnchored.MatchString(r.raw) }), true
 }
 
-// oracleObject is what is known of an object of JSON.
+// An oracleObject is a JSON object.
 type oracleObject struct {
 	urls  []int
 	image bool
 }
 
-// oracleData reads the next value, which the key of an object has.
+// oracleData reads the next value, the value of a key.
 func oracleData(d *json.Decoder, key string, of *oracleObject, context bool, refs *[]oracleRef) {
 	token, err := d.Token()
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Meta elements reserve text and data mining; of several the most restrictive
-// counts.
+// Meta elements reserve text and data mining; the most restrictive one counts.
 func TestMetaElementsReserveMining(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/")
 	if err != nil {

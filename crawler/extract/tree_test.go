@@ -14,9 +14,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// treeLinks are the links and the title of a document by the tree that x/net/html builds
-// of it, as browsers do. A tree may hold an element twice, and not in the order of the
-// document; its links are told apart by their number.
+// treeLinks returns the links and the title of a document by the tree of x/net/html, which is
+// the tree of browsers. A tree may have an element twice, and not in the order of the
+// document; its links are identified by their number.
 func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title string) {
 	t.Helper()
 	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
@@ -60,7 +60,7 @@ func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title s
 	return links, strings.Join(strings.Fields(title), " ")
 }
 
-// ourLinks is treeLinks by HTML.
+// ourLinks is treeLinks for HTML.
 func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title string) {
 	d := HTML(body, parse(t, "http://a.example/"), "text/html", opts)
 	for _, l := range d.Links {
@@ -69,7 +69,7 @@ func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title st
 	return links, d.Title
 }
 
-// What is SVG and what HTML, element by element. Each link has a number.
+// Which elements are SVG and which are HTML. Each link has a number.
 var foreignParts = []string{
 	"<svg>", "<svg/>", "</svg>", "<SVG a=/>", "<math>", "<math/>", "</math>", "<foreignObject>", "<foreignobject/>", "</foreignobject>",
 	"<desc>", "</desc>", "<title>", "<title/>", "</title>", "<style>", "<style/>", "</style>", "<script>", "<script src=%d />", "</script>",
@@ -86,7 +86,7 @@ var foreignParts = []string{
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 
-// Tables end what is open in them, SVG too.
+// Tables end the elements that are open in them, SVG included.
 var tableParts = []string{
 	"<table>", "<table>", "</table>", "<tr>", "<td>", "<th>", "<tbody>", "</tbody>", "</tr>", "</td>", "<caption>", "</caption>", "<col>", "<colgroup>", "</colgroup>", "<thead>",
 	"<svg>", "<svg>", "<svg><g>", "</svg>", "<math>", "<mi>", "</mi>", "<foreignObject>", "</foreignObject>", "<title>", "</title>", "<style>", "</style>",
@@ -94,7 +94,7 @@ var tableParts = []string{
 	"<table background=%d>", "<table><td background=%d>", "<table><tr background=%d>", "<blockquote cite=%d>", "</blockquote>", "<object data=%d>",
 }
 
-// generate makes a document of parts, numbering its links.
+// generate makes a document of parts and numbers its links.
 func generate(parts []string, picks []byte) []byte {
 	var b strings.Builder
 	b.WriteString("<!doctype html><body>")
@@ -109,8 +109,8 @@ func generate(parts []string, picks []byte) []byte {
 	return []byte(b.String())
 }
 
-// headInCaption is what may be a cell that ends a caption: x/net/html has it do so
-// where it is td, and not where it is th.
+// headInCaption matches a possible cell that ends a caption: x/net/html handles td so, but
+// not th.
 var headInCaption = regexp.MustCompile(`<caption>.*<th>`)
 
 func compareWithTree(t testing.TB, page []byte) int {
@@ -159,12 +159,12 @@ func FuzzTree(f *testing.F) {
 		if table {
 			parts = tableParts
 		}
-		// Longer ones need what is not kept: formatting elements that are opened again.
+		// Longer ones need formatting elements that are opened again, which are not supported.
 		compareWithTree(t, generate(parts, picks[:min(len(picks), 8)]))
 	})
 }
 
-// What the tree of x/net/html has otherwise than the standard, or refuses.
+// Documents for which the tree of x/net/html differs from the standard, or fails.
 func TestForeignContent(t *testing.T) {
 	deep := strings.Repeat("<g>", 2*maxOpen)
 	for _, tc := range []struct{ html, want string }{

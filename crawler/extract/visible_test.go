@@ -14,7 +14,7 @@ func textDigestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// The digest of a page is that of what readers see of it.
+// The digest of a page is that of its visible text.
 func TestATextDigestIsOfWhatReadersSee(t *testing.T) {
 	for _, row := range []struct{ html, text string }{
 		{"", ""},
@@ -55,7 +55,7 @@ func TestATextDigestIsOfWhatReadersSee(t *testing.T) {
 	}
 }
 
-// Of what is no markup the text counts, or the bytes.
+// Other types have the digest of the text, or of the bytes.
 func TestATextDigestGoesByTheMediaType(t *testing.T) {
 	body := "<p>a</p>  <p>b"
 	for media, text := range map[string]string{
@@ -67,7 +67,7 @@ func TestATextDigestGoesByTheMediaType(t *testing.T) {
 	}
 }
 
-// Any blanks are one, whatever they are and what they stand beside.
+// Any white space is folded into one space.
 func FuzzBlanksOfAText(f *testing.F) {
 	for _, seed := range []string{"", " ", "a", "a b", "\ta \r\n\v\f b\u0085c\u00a0d\u2003e\u3000", "\x1c\x85\xa0é\xe2\x80 \xe2\x80\x83\xe3", "\xc2 \x85\xc2\x85", strings.Repeat("ä ö\u2028", 4<<10)} {
 		f.Add(seed)
@@ -87,7 +87,7 @@ func BenchmarkTextDigest(b *testing.B) {
 	}
 }
 
-// Whatever stands there, a page has a digest, and blanks around it change nothing.
+// Any page has a digest, and white space around it changes nothing.
 func FuzzTextDigest(f *testing.F) {
 	for _, seed := range []string{"<p>a", "<svg><style>a</svg>", "<template><template></template>a", "<xmp><", "a<![CDATA[b]]>"} {
 		f.Add(seed)

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// scanned are the tags of a document, with the text in front of each.
+// scanned returns the tags of a document, with the text before each.
 func scanned(body string) []string {
 	x := newXMLScanner(strings.NewReader(body), frontier.URL{})
 	var tags []string
@@ -34,7 +34,8 @@ func scanned(body string) []string {
 	}
 }
 
-// strictly are the same by encoding/xml; false if it is not well-formed.
+// strictly does the same with encoding/xml; it returns false if the document is not
+// well-formed.
 func strictly(body string) ([]string, bool) {
 	d := xml.NewDecoder(strings.NewReader(body))
 	d.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errors.New("not in UTF-8") }
@@ -94,7 +95,7 @@ func FuzzXML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		got := scanned(body)
-		// Where declarations end, and which line ends there are, does not matter.
+		// The end of declarations and the kind of line ends do not matter.
 		want, ok := strictly(body)
 		if declaration := strings.ReplaceAll(strings.ReplaceAll(body, "<!--", ""), "<![CDATA[", ""); strings.Contains(declaration, "<!") || strings.Contains(body, "\r") {
 			return

@@ -12,7 +12,7 @@ import (
 
 var read = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// ago are times before the list was read; a negative one comes after it.
+// ago returns times before the list was read; a negative one is after it.
 func ago(all ...time.Duration) (said []time.Time) {
 	for _, d := range all {
 		said = append(said, read.Add(-d))
@@ -56,8 +56,8 @@ func TestWhatListsSayOfChanges(t *testing.T) {
 	}
 }
 
-// Whatever a list says, nothing of it is of the future, and what is made anew for each
-// request is never believed, however many dates stand beside it.
+// Dates in the future, and dates made for each request, are never believed, with any other
+// dates in the list.
 func TestALieOfMostIsNotBelieved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := time.Duration(rapid.IntRange(0, 1e6).Draw(t, "lie")) * time.Second

@@ -14,7 +14,7 @@ import (
 
 func TestARateIsEstimatedWithLittleBias(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for _, rate := range []float64{0.1, 0.5, 1} { // changes per day, looked at daily
+	for _, rate := range []float64{0.1, 0.5, 1} { // changes per day, with a visit each day
 		for _, visits := range []int{10, 30} {
 			var estimated, counted float64
 			const pages = 20000

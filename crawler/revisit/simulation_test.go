@@ -18,12 +18,12 @@ var rewrite = flag.Bool("rewrite", false, "write the table and the plot of the d
 
 const day = 24 * time.Hour
 
-// A simulated web has pages that change as Poisson processes do. How often is spread as
-// widely as on the real one: most hardly ever, a few all the time.
+// A simulated web has pages that change as Poisson processes do. Their rates are spread as
+// widely as on the real web: most hardly ever change, a few all the time.
 const (
 	simulatedPages = 300
 	simulatedDays  = 300
-	settledDays    = 100 // before that a policy learns, and nothing is measured
+	settledDays    = 100 // the policy learns before that, without being measured
 )
 
 // rates are changes per day, 1 on average.
@@ -41,13 +41,13 @@ func rates() []float64 {
 	return all
 }
 
-// A measure is what a policy came to.
+// A measure is the result of a policy.
 type measure struct {
 	requests float64 // for each page and day
-	fresh    float64 // part of the time in which a copy was as its page
+	fresh    float64 // part of the time in which a copy was up to date
 }
 
-// simulate asks for all pages by a policy, which may know of each how often it changes.
+// simulate visits all pages by a policy, which may know how often each changes.
 func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m measure) {
 	for i, rate := range rates {
 		random := rand.New(rand.NewPCG(3, uint64(i)))
@@ -63,7 +63,7 @@ func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m meas
 				m.requests++
 			}
 			for change < next {
-				change = next + wait() // without memory: the next one counts from now
+				change = next + wait() // a Poisson process has no memory: start again from now
 			}
 			v.Pause = next - now
 			v.History = v.And(v.Pause, v.Changed)
@@ -74,8 +74,8 @@ func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m meas
 	return measure{m.requests / of * float64(day), m.fresh / of}
 }
 
-// spending is a policy that makes so many requests for each page and day: by its
-// measure, since what a policy spends follows from how pages change.
+// spending returns a policy that makes that many requests for each page and day. It is found
+// by trying, since the requests of a policy depend on the changes of the pages.
 func spending(requests float64, rates []float64, policy func(scale time.Duration, rate float64) revisit.Policy) measure {
 	low, high := 0.01, 3000.0 // days
 	var m measure
@@ -96,7 +96,7 @@ func spending(requests float64, rates []float64, policy func(scale time.Duration
 	return m
 }
 
-// proportional asks as often as a page changes, which it knows.
+// A proportional policy visits a page as often as it changes, which it knows.
 type proportional struct{ pause time.Duration }
 
 func (p proportional) Next(revisit.Visit) time.Duration { return p.pause }
@@ -134,8 +134,8 @@ func simulated(t *testing.T) (fresh [][]float64) {
 	return fresh
 }
 
-// rateNeeds is below how many requests for each page and day Rate learns too little of
-// pages that change once a day to be better than Fixed.
+// rateNeeds is how many requests for each page and day Rate needs for pages that change once
+// a day: with fewer it learns too little to be better than Fixed.
 const rateNeeds = 0.1
 
 func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
@@ -154,7 +154,8 @@ func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
 	golden(t, "../../docs/explain/revisit.md", "<!-- simulation -->\n", "<!-- end -->\n", table(fresh))
 }
 
-// golden compares what stands between two marks of a file, or all of it, or writes it.
+// golden compares the text between two marks of a file, or the whole file, with the result,
+// or writes it.
 func golden(t *testing.T, name, from, to, want string) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
@@ -195,7 +196,7 @@ func table(fresh [][]float64) string {
 	return b.String()
 }
 
-// plot draws freshness over requests, which stand as far apart as their logarithms.
+// plot draws freshness over requests, on a logarithmic scale.
 func plot(fresh [][]float64) string {
 	const width, height, left, top, bottom = 640.0, 340.0, 60.0, 40.0, 50.0
 	x := func(budget float64) float64 {

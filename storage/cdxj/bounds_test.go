@@ -95,14 +95,14 @@ func TestLinesAtTheirBounds(t *testing.T) {
 	}
 }
 
-// Which records are captures, and what a line says of their type.
+// The records that are captures, and the types in their lines.
 func TestEntryOf(t *testing.T) {
 	const fields = "application/warc-fields"
 	most := "a/" + strings.Repeat("b", 253)
 	for _, c := range []struct {
 		of   warc.Type
 		kind string
-		want string // - for no capture
+		want string // "-" if it is not a capture
 	}{
 		{warc.Response, "text/html", "text/html"},
 		{warc.Response, " \tText/HTML \t; charset=x", "text/html"},
@@ -167,7 +167,7 @@ func TestEntryOf(t *testing.T) {
 	}
 }
 
-// What ends Index, and with what error.
+// The errors that end Index.
 func TestIndexEnds(t *testing.T) {
 	file, placed := archive(t)
 	stop := errors.New("stop")
@@ -190,7 +190,7 @@ func TestIndexEnds(t *testing.T) {
 	}
 }
 
-// A record of which a part is missing has no entry, and says why.
+// An incomplete record has no entry, and the error says why.
 func TestNoEntryOfARecordThatIsCut(t *testing.T) {
 	file, placed := archive(t)
 	for _, p := range placed {
@@ -220,7 +220,7 @@ func TestLongestLine(t *testing.T) {
 	}
 }
 
-// Without a size of its own, a Sorter has memory for more than a line.
+// The default memory of a Sorter holds more than one line.
 func TestMemoryThatIsNotGiven(t *testing.T) {
 	for _, memory := range []int{0, -1} {
 		s := NewSorter(filepath.Join(t.TempDir(), "none"), memory)
@@ -233,7 +233,7 @@ func TestMemoryThatIsNotGiven(t *testing.T) {
 	}
 }
 
-// room takes so many bytes.
+// A room accepts that many bytes.
 type room struct{ left int }
 
 var errFull = errors.New("disk full")
@@ -246,7 +246,7 @@ func (r *room) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo says how much was written, and loses nothing of an error.
+// WriteTo returns how many bytes were written, and all errors.
 func TestWriteToADiskThatIsFull(t *testing.T) {
 	s := NewSorter(t.TempDir(), 0)
 	defer s.Close()

@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The keys are those that warcio 2.4.11 gives, but for WWW2 in capitals, which
-// a browser never asks for.
+// The keys are those of warcio 2.4.11, except for WWW2 in capitals, which browsers never
+// request.
 func TestSURT(t *testing.T) {
 	for _, c := range [][2]string{
 		{"http://example.com", "com,example)/"},
@@ -83,7 +83,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Whatever is in its strings, a line is what encoding/json writes, without escapes for HTML.
+// With any strings, a line is the output of encoding/json without escapes for HTML.
 func TestTheObjectOfALineIsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[ -~]*`), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
@@ -190,7 +190,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// What stands behind a damaged record is indexed all the same.
+// The records after a damaged one are indexed.
 func TestIndexGoesOnBehindDamage(t *testing.T) {
 	file, placed := archive(t)
 	file[placed[4].Offset+placed[4].Length-6] ^= 1 // the checksum of the member
@@ -226,7 +226,7 @@ func TestSorterGivesTheOrderOfBytes(t *testing.T) {
 		for i := range c.lines {
 			e := sample
 			e.Key = fmt.Sprintf("%c,%x)/", "aZ~!"[random.IntN(4)], random.IntN(200))
-			e.Offset = int64(i % 250) // some lines are there twice
+			e.Offset = int64(i % 250) // some lines occur twice
 			if err := s.Add(&e); err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +285,7 @@ func FuzzParse(f *testing.F) {
 		}
 		text, err := e.Append(nil)
 		if err != nil {
-			return // a key with white space of another kind
+			return // a key with other white space
 		}
 		again, err := Parse(string(text))
 		if err != nil {

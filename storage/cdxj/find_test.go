@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// indexOf is a sorted index of captures, one for each URL, each some seconds later.
+// indexOf returns a sorted index of captures, one for each URL, some seconds apart.
 func indexOf(t *testing.T, urls ...string) []byte {
 	t.Helper()
 	sorter := cdxj.NewSorter(t.TempDir(), 0)
@@ -31,7 +31,7 @@ func indexOf(t *testing.T, urls ...string) []byte {
 	return b.Bytes()
 }
 
-// found are the offsets of what Find says of a URL.
+// found returns the offsets that Find yields for a URL.
 func found(t *testing.T, index []byte, url string) (offsets []int64) {
 	t.Helper()
 	for e, err := range cdxj.Find(bytes.NewReader(index), int64(len(index)), url) {
@@ -46,7 +46,7 @@ func found(t *testing.T, index []byte, url string) (offsets []int64) {
 	return offsets
 }
 
-// Each capture is found by its URL, whatever stands around it.
+// Each capture is found by its URL, with any neighbours.
 func TestEachCaptureIsFoundByItsURL(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 50, 3000} {
 		var urls []string
@@ -67,7 +67,7 @@ func TestEachCaptureIsFoundByItsURL(t *testing.T) {
 	}
 }
 
-// Of URLs with one key only that is found which was asked for, all times of it, in order.
+// For URLs with the same key, only those of the given URL are found, at all times, in order.
 func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 	index := indexOf(t, "http://a.example/X", "http://www.a.example/x", "https://a.example/x", "http://a.example/x", "http://a.example/x", "http://a.example/x/")
 	if got := fmt.Sprint(found(t, index, "http://a.example/x")); got != "[3 4]" {
@@ -78,8 +78,8 @@ func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 	}
 }
 
-// A line that is none is told of, and hides nothing; nor does an end in the middle of a
-// line, and an index that is all one line is no danger.
+// A malformed line is an error and hides no other line; nor does a cut last line, and an
+// index of a single line works.
 func TestALineThatIsNoneIsTold(t *testing.T) {
 	good := indexOf(t, "http://a.example/x", "http://a.example/x")
 	line, _, _ := bytes.Cut(good, []byte("\n"))
@@ -117,7 +117,7 @@ func TestALineThatIsNoneIsTold(t *testing.T) {
 	}
 }
 
-// Looking for a URL ends, and finds no other, whatever the index is.
+// Find ends, and yields no other URL, for any index.
 func FuzzFind(f *testing.F) {
 	f.Add([]byte("example,a)/x 20300102030405 {\"url\":\"http://a.example/x\"}\n"), uint16(3))
 	f.Fuzz(func(t *testing.T, piece []byte, times uint16) {

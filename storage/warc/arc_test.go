@@ -14,8 +14,7 @@ func arcRecord(url, fields, block string) string {
 	return fmt.Sprintf("%s %s %d\n%s\n", url, fields, len(block), block)
 }
 
-// arcRecords are those of a file of version 1, of which two lines are of
-// version 2.
+// arcRecords are the records of a file of version 1 with two lines of version 2.
 var arcRecords = []string{
 	arcRecord("filedesc://a.arc", "0.0.0.0 20300102030405 text/plain", "1 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"),
 	arcRecord("http://a.example/", "192.0.2.1 20300102030406 text/html", "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\nhello"),
@@ -84,7 +83,7 @@ func members(records []string) string {
 	return b.String()
 }
 
-// A record of an ARC file that is damaged costs itself.
+// A damaged record of an ARC file affects no other record.
 func TestDamagedARC(t *testing.T) {
 	wrong := strings.Replace(arcRecords[1], " 49\n", " 45\n", 1)
 	if wrong == arcRecords[1] {

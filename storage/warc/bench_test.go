@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// article is a page of some size as sites have them: head, navigation, and text that
-// somebody has written for people, here that of a page of our documentation.
+// article returns a page of a typical size: head, navigation, and text written for people,
+// here a page of our documentation.
 func article(t testing.TB, size int) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/reference/outputs.md")
@@ -32,7 +32,7 @@ func article(t testing.TB, size int) string {
 	return b.String()[:size]
 }
 
-// What a page of 20 KiB costs by the level of gzip, and what is left of it.
+// The cost of a page of 20 KiB and its compressed size, by the level of gzip.
 func BenchmarkAppendExchange(b *testing.B) {
 	body := article(b, 20<<10)
 	for _, level := range []int{1, 2, 3, 5, 6, 9} {

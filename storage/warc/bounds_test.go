@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// recordOf is one of WARC 1.0 with a header of these lines beside what it must have.
+// recordOf returns a WARC 1.0 record with these header lines after the mandatory ones.
 func recordOf(block string, lines ...string) string {
 	return head + strings.Join(append(lines, ""), "\r\n") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s\r\n\r\n", len(block), block)
 }
 
-// answerRecord is a response record with a block, and more lines of its header.
+// answerRecord returns a response record with a block and further header lines.
 func answerRecord(block string, lines ...string) string {
 	return strings.Replace(recordOf(block, append(lines, "Content-Type: application/http; msgtype=response")...), "Type: resource", "Type: response", 1)
 }
@@ -31,7 +31,7 @@ func first(t *testing.T, file string) *Record {
 	return rec
 }
 
-// said is an *Error for the record at offset that says text.
+// said reports whether err is an *Error for the record at offset that contains text.
 func said(err error, offset int64, text string) bool {
 	e := (*Error)(nil)
 	return errors.As(err, &e) && e.Offset == offset && strings.Contains(err.Error(), fmt.Sprintf("byte %d: ", offset)) && strings.Contains(err.Error(), text)
@@ -90,7 +90,7 @@ func TestLongestHeads(t *testing.T) {
 			t.Errorf("%q, %v, %+v", body, err, p)
 		}
 	}
-	// Of one without an end the block is the bound.
+	// Without an end the limit is the block.
 	for _, over := range []int{0, 1} {
 		_, err := first(t, answerRecord(start+strings.Repeat("y", most+over-len(start)))).Response()
 		if over == 0 && err != nil || over == 1 && !said(err, 0, "longer than 1048576 bytes") {
@@ -223,7 +223,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Which characters may stand in a name, and which in a value.
+// The characters that names and values may have.
 func TestCharactersOfFields(t *testing.T) {
 	const tokens = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	for c := range 256 {
@@ -279,7 +279,7 @@ func TestStartLines(t *testing.T) {
 func TestHeadsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		m    HTTP
-		want string // or what the error says
+		want string // or a part of the error
 		ok   bool
 	}{
 		{HTTP{StartLine: "a", Header: http.Header{"A": {"1"}, "Host": {"h"}, "B": {"2", "3"}, "Z": {"4"}}}, "a\r\nHost: h\r\nA: 1\r\nB: 2\r\nB: 3\r\nZ: 4\r\n\r\n", true},
@@ -399,7 +399,7 @@ func TestLongestLineOfARC(t *testing.T) {
 	}
 }
 
-// What stands behind the block of an ARC record.
+// The bytes after the block of an ARC record.
 func TestEndOfARC(t *testing.T) {
 	line := strings.Replace(arcRecords[1], "hello\n", "hello", 1)
 	for behind, want := range map[string]error{"": nil, "\n": nil, "\r\n": nil, "\n\n\r\n": nil, "x": ErrEnd, "\nx": nil, "xyzab": ErrEnd} {

@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("level %d: one ID for two records", level)
 		}
 	}
-	// The levels differ, and none is that of speed.
+	// The results of the levels differ, and none is that of the fastest level.
 	var text strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&text, "%d words of paragraph %d, %d\n", i%77, i, i*i%1000)
@@ -89,7 +89,7 @@ func TestYears(t *testing.T) {
 			t.Errorf("year %d: %v", year, err)
 		}
 	}
-	// It is the year in UTC that counts.
+	// The year in UTC counts.
 	for _, c := range []struct {
 		at   time.Time
 		want bool
@@ -107,7 +107,7 @@ func TestYears(t *testing.T) {
 	}
 }
 
-// What a header has and what it has not.
+// The fields that a header has, and those that it lacks.
 func TestFieldsOfExchanges(t *testing.T) {
 	fieldsOf := func(x *Exchange) (all []Header) {
 		file, _ := mustExchange(t, encoder(t, Options{}), nil, x)
@@ -130,7 +130,7 @@ func TestFieldsOfExchanges(t *testing.T) {
 	} {
 		for i, h := range all {
 			if name == FieldBlockDigest && i == 0 {
-				continue // Verify says
+				continue // Verify returns the error
 			}
 			if got := h.Get(name); got != want[i] {
 				t.Errorf("record %d: %s is %q, want %q", i, name, got, want[i])
@@ -141,12 +141,12 @@ func TestFieldsOfExchanges(t *testing.T) {
 	if got := fieldsOf(x)[0].Get(FieldIPAddress); got != "fe80::1" {
 		t.Errorf("address %q", got)
 	}
-	// A request is chunked as an answer may be.
+	// A request may be chunked like an answer.
 	x.Request.Header, x.Request.Body = http.Header{"Transfer-Encoding": {"chunked"}}, []byte("5\r\nhello\r\n0\r\n\r\n")
 	if got := fieldsOf(x)[0].Get(FieldPayloadDigest); got != "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N" {
 		t.Errorf("digest %q", got)
 	}
-	// A type that is known is kept, and so is a digest.
+	// A given type is kept, and so is a digest.
 	x = &Exchange{URL: "ftp://a.example/x", Date: day, File: &File{Type: "text/css"}}
 	if got := fieldsOf(x)[0].Get(FieldContentType); got != "text/css" {
 		t.Errorf("type %q", got)
@@ -184,7 +184,7 @@ func TestFieldsOfExchanges(t *testing.T) {
 	}
 }
 
-// What is written to a writer is what is appended, and stands where it is said to.
+// Write writes the same as Append, and returns the same offsets.
 func TestWriteAndAppendAgree(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		x := page(strings.Repeat("hello", 100))
@@ -210,7 +210,7 @@ func TestWriteAndAppendAgree(t *testing.T) {
 	}
 }
 
-// An error in any part of an exchange is told of with its part, and the URL.
+// An error in a part of an exchange names the part and the URL.
 func TestErrorsNameTheirPart(t *testing.T) {
 	random := func(n int) io.Reader {
 		return io.MultiReader(bytes.NewReader(make([]byte, 16*n)), iotest.ErrReader(io.ErrNoProgress))

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// What a crawler has read is read here, too, though net/http refuses it.
+// Heads that a crawler accepts are read here, too, even if net/http refuses them.
 func TestOddHeadsAreRead(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, tc := range map[string]struct {
 		head   string
 		noBody bool
-		want   string // status line, fields and body; empty: it is refused
+		want   string // status line, fields and body; empty: refused
 	}{
 		"small letters":           {"http/1.1 200 ok\r\nX: a\r\n\r\n", false, "200 ok|X: a|body"},
 		"a tab behind the status": {"HTTP/1.1 200\tOK\r\n\r\n", false, "200 OK|body"},
@@ -67,8 +67,8 @@ func TestOddHeadsAreRead(t *testing.T) {
 	}
 }
 
-// A status line in which readers would not find the status is written as it was meant, and
-// kept beside that; all others are as they came.
+// A status line in which readers would not find the status is corrected, and the original is
+// kept; all others are not changed.
 func TestStatusLinesAreWrittenForReaders(t *testing.T) {
 	for line, want := range map[string]string{
 		"HTTP/1.1 200 OK": "", "HTTP/1.0 404": "", "HTTP/1.1 200 ": "", "HTTP/1.1 302 \xe9t\xe9": "", "ICY 200 OK": "", "HTTP/1.1 20x OK": "", "HTTP/1.1 2000 OK": "",
@@ -89,7 +89,7 @@ func TestStatusLinesAreWrittenForReaders(t *testing.T) {
 	}
 }
 
-// A head that net/http reads says the same when it is mended.
+// A head that net/http accepts has the same meaning after mended.
 func FuzzMended(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 4\r\n\r\n"), false)
 	f.Add([]byte("HTTP/1.1 204 No\nTransfer-Encoding: chunked\n\n"), true)

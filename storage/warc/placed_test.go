@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzPlaced: what the writer says of a record is what a reader finds in it.
+// FuzzPlaced checks that the writer's Placed of a record is the same as the reader's.
 func FuzzPlaced(f *testing.F) {
 	for _, head := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\n\r\n",

@@ -67,8 +67,8 @@ func TestSkip(t *testing.T) {
 			}
 			passed += n
 		}
-		// A header can be read before the checksum that condemns it. After junk a
-		// record is found only if it is compressed.
+		// A header can be read before the wrong checksum. After junk a record is found only if it is
+		// compressed.
 		want, over := []Type{Response, Request, Metadata}, 4+placed[1].Length
 		if plain {
 			want, over = []Type{Metadata}, 4+placed[0].Length+placed[1].Length
@@ -79,7 +79,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// A length that is a little wrong costs the record, not the one behind it.
+// A slightly wrong length damages the record, but not the next one.
 func TestSkipAfterAWrongLength(t *testing.T) {
 	record := func(id, length string) string {
 		return strings.Replace(head, "uuid:1", "uuid:"+id, 1) + "Content-Length: " + length + "\r\n\r\nhello\r\n\r\n"
@@ -325,8 +325,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// A reader that is to read another file knows nothing of the one before: neither where it
-// was, nor what was wrong there.
+// After Reset a reader keeps nothing of the file before: neither its offset nor its error.
 func TestAReaderThatIsResetReadsAsANewOne(t *testing.T) {
 	e, err := NewEncoder(Options{})
 	if err != nil {

@@ -110,7 +110,7 @@ func TestFieldsOfBlocks(t *testing.T) {
 	}
 }
 
-// broken fails once its bytes are read, with the last of them.
+// A broken reader fails together with its last bytes.
 type broken struct {
 	left string
 	err  error
@@ -124,8 +124,8 @@ func (b *broken) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Of a disk that fails everything is read that it gave, then its error comes, in
-// an Error, from wherever one asks.
+// All bytes before an error of the disk are read, and then each method returns it in an
+// *Error.
 func TestADiskThatFails(t *testing.T) {
 	bad := errors.New("bad sector")
 	block := strings.Repeat("0123456789", 10_000)
@@ -219,7 +219,7 @@ func TestCloseAgain(t *testing.T) {
 	}
 }
 
-// A file may begin with anything.
+// The first bytes of a file may be anything.
 func TestFirstBytes(t *testing.T) {
 	for start, want := range map[string]error{
 		"": io.EOF, "W": ErrCut, "WARC": ErrCut, "WARC/": ErrCut, "WARC/1.1": ErrCut, "WARC/1.1\r\n": ErrCut, "x": ErrCut,
@@ -299,14 +299,14 @@ func TestVerifyOfEachKind(t *testing.T) {
 	}
 }
 
-// Skip says how far it went, and finds every kind of beginning, wherever it stands.
+// Skip returns how many bytes it has skipped, and finds every kind of beginning at any place.
 func TestSkipFindsTheNextRecord(t *testing.T) {
 	whole, member := recordOf("hello"), zipped(recordOf("hello"))
 	arcMember := zipped(arcRecords[1])
 	for _, c := range []struct {
 		name string
 		file string
-		at   int // of the record that is found; -1: none
+		at   int // of the record found; -1 if none
 	}{
 		{"a member at once", "x" + member, 1},
 		{"a member of ARC", "x" + arcMember, 1},
@@ -358,7 +358,7 @@ func TestSkipFindsTheNextRecord(t *testing.T) {
 	}
 }
 
-// Where nothing is wrong, Skip passes over nothing but what is left of a record.
+// Without an error, Skip only skips the rest of a record.
 func TestSkipWhereNothingIsWrong(t *testing.T) {
 	file := recordOf("hello") + recordOf("world")
 	r := NewReader(strings.NewReader(file))
@@ -378,7 +378,7 @@ func TestSkipWhereNothingIsWrong(t *testing.T) {
 	if _, err := r.Next(); err != io.EOF {
 		t.Error(err)
 	}
-	// A record that is found to be damaged by Skip itself is passed over.
+	// Skip also skips a record that it finds damaged itself.
 	wrong := strings.Replace(recordOf("hello"), "Length: 5", "Length: 3", 1)
 	r = NewReader(strings.NewReader(wrong + recordOf("world")))
 	if _, err := r.Next(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Decoders refuse a code of which some bits stand for nothing (RFC 1951, section 3.2.7).
+// Decoders refuse an incomplete code (RFC 1951, section 3.2.7).
 func TestTheCodesOfShortRecordsAreComplete(t *testing.T) {
 	for name, runs := range map[string][]run{"symbols": shortSymbols, "distances": shortDistances, "lengths": shortLengths} {
 		sum := 0
@@ -32,7 +32,7 @@ func TestTheCodesOfShortRecordsAreComplete(t *testing.T) {
 	}
 }
 
-// unzip reads a gzip member with two decoders.
+// unzip decodes a gzip member with two decoders.
 func unzip(t interface{ Fatal(...any) }, member []byte) string {
 	std, err := stdgzip.NewReader(bytes.NewReader(member))
 	if err != nil {
@@ -78,15 +78,15 @@ func TestShortRecordsAreReadAsTheyWere(t *testing.T) {
 
 func TestTheEdgesOfMatchesInShortRecords(t *testing.T) {
 	c := newShortCode()
-	unlike := make([]byte, 0, maxShort) // no four bytes stand in it twice
+	unlike := make([]byte, 0, maxShort) // no four bytes occur twice
 	for i := 0; len(unlike) < maxShort; i++ {
 		unlike = fmt.Appendf(unlike, "%c%c%c", 'a'+i%26, 'A'+i/26%26, '0'+i/676)
 	}
 	var texts []string
-	for n := range 530 { // one match, two, and what is left of them
+	for n := range 530 { // one match, two, and a rest
 		texts = append(texts, strings.Repeat("x", n))
 	}
-	for n := 4; n <= maxShort-8; n++ { // of each distance
+	for n := 4; n <= maxShort-8; n++ { // a match of each distance
 		texts = append(texts, "<!!>"+string(unlike[:n-4])+"<!!>")
 	}
 	texts = append(texts, "<!!>"+string(unlike[:maxShort-8])+"<!!>")
@@ -97,7 +97,8 @@ func TestTheEdgesOfMatchesInShortRecords(t *testing.T) {
 	}
 }
 
-// What the code is not for is compressed as all else, and so is all at other levels.
+// A record that does not fit the code is compressed like others, and so are all at other
+// levels.
 func TestRecordsThatTheShortCodeIsNotFor(t *testing.T) {
 	var rare strings.Builder
 	for x := uint32(1); rare.Len() < 600; x = x*1664525 + 1013904223 {
@@ -127,7 +128,7 @@ func TestRecordsThatTheShortCodeIsNotFor(t *testing.T) {
 	}
 }
 
-// zipAt compresses a record with codes of its own.
+// zipAt compresses a record with Huffman codes of its own.
 func zipAt(t testing.TB, level int, record []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -144,7 +145,7 @@ func zipAt(t testing.TB, level int, record []byte) []byte {
 	return b.Bytes()
 }
 
-// fields are records of header fields, as crawls have them.
+// fields returns records of header fields as in crawls.
 func fields(t testing.TB) (all [][]byte) {
 	e := encoder(t, Options{Plain: true})
 	for i, path := range []string{"/", "/archive/2024/05/a-walk-through-the-old-town.html", "/item?id=48812&sort=date", "/wiki/Category:Rivers_of_Europe"} {

@@ -19,7 +19,7 @@ import (
 
 var day = time.Date(2030, 1, 2, 3, 4, 5, 678901234, time.FixedZone("", 3600))
 
-// counting is a source of record IDs that differ and are known.
+// A counting is a source of known, distinct record IDs.
 type counting struct {
 	mu sync.Mutex
 	n  byte
@@ -155,7 +155,7 @@ fetchTimeMs: 12
 	}
 }
 
-// records goes through a file that must be in order.
+// records reads a file, which must be valid.
 func records(t testing.TB, file []byte) func(func(*Record) bool) {
 	return func(yield func(*Record) bool) {
 		t.Helper()
@@ -281,8 +281,8 @@ func TestRevisits(t *testing.T) {
 	}
 }
 
-// An answer to HEAD is its header, every field as it came, and has no payload: readers
-// look for no body, whatever the header says, and take it for no empty page.
+// An answer to HEAD is its header, with every field as received, and has no payload: readers
+// look for no body, even if the header announces one, and do not take it for an empty page.
 func TestAnAnswerToHEAD(t *testing.T) {
 	for _, head := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -382,7 +382,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A file that takes only so much: no record is said to be whole.
+// With a full disk, no record is reported as complete.
 func TestNoWriteErrorIsLost(t *testing.T) {
 	full := errors.New("disk full")
 	for _, plain := range []bool{true, false} {
@@ -398,7 +398,7 @@ func TestNoWriteErrorIsLost(t *testing.T) {
 		if err := all(&whole); err != nil {
 			t.Fatal(err)
 		}
-		// The gzip members of two runs differ by the IDs in them.
+		// The gzip members of two runs differ, since their IDs do.
 		for room := range whole.Len() - 100 {
 			if err := all(&filling{room, full}); !errors.Is(err, full) {
 				t.Fatalf("plain %v, room for %d of %d bytes: %v", plain, room, whole.Len(), err)
@@ -407,7 +407,7 @@ func TestNoWriteErrorIsLost(t *testing.T) {
 	}
 }
 
-// filling takes so many bytes.
+// A filling accepts that many bytes.
 type filling struct {
 	room int
 	err  error
