@@ -230,7 +230,7 @@ func TestTheContextEndsTheWaitForADecoder(t *testing.T) {
 			t.Errorf("waited %v: %v", took, err)
 		}
 		if f.bodies.windows.TryAcquire(1) {
-			t.Error("a decoder was given back by one who had none")
+			t.Error("a decoder was released that was not acquired")
 		}
 		f.bodies.windows.Release(maxWindows)
 	})

@@ -64,12 +64,12 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 	// Elements that may contain the mark, and elements that may be beside it.
 	for _, element := range []string{`<i class="x h-captcha y">`, `<i id=h-captcha>`, `<script src="https://hcaptcha.com/1/api.js"></script>`, `<link href=/captcha.js>`} {
 		if !isCaptcha([]byte("<form>" + element)) {
-			t.Errorf("%s is none", element)
+			t.Errorf("%s is not a captcha", element)
 		}
 	}
 	for _, element := range []string{`<i data-x="h-captcha">`, `<i title="h-captcha">`, `<i>h-captcha</i>`, `<!-- class="h-captcha" -->`, `<i class="captcha">`} {
 		if isCaptcha([]byte("<form>" + element)) {
-			t.Errorf("%s is one", element)
+			t.Errorf("%s is a captcha", element)
 		}
 	}
 	for element, want := range map[string]bool{
@@ -84,7 +84,7 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 	}
 	for _, w := range widgets {
 		if !isCaptcha([]byte(`<form><script src="` + w + `"></script>`)) {
-			t.Errorf("%s is none", w)
+			t.Errorf("%s is not a captcha", w)
 		}
 	}
 	// The text of these elements is not visible.

@@ -311,13 +311,13 @@ func TestOddAnswersThatArePages(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{
 		"a line without a name":         ok + ": x\r\nContent-Length: 5\r\n\r\nhello",
-		"a name that is none":           ok + "<meta>: x\r\nContent-Length: 5\r\n\r\nhello",
+		"an invalid name":               ok + "<meta>: x\r\nContent-Length: 5\r\n\r\nhello",
 		"control characters":            ok + "X: a\x01b\r\nContent-Length: 5\r\n\r\nhello",
 		"small letters":                 "http/1.1 200 ok\r\nContent-Length: 5\r\n\r\nhello",
 		"HTTP/2.0":                      "HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
 		"one length twice":              ok + "Content-Length: 5, 5\r\n\r\nhello",
 		"identity":                      ok + "Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
-		"a trailer that is none":        ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx\r\n\r\n",
+		"an invalid trailer":            ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx\r\n\r\n",
 		"chunks with LF alone":          ok + "Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n",
 		"a line end before the answer":  "\r\n" + ok + "Content-Length: 5\r\n\r\nhello",
 		"a blank before a colon":        ok + "Content-Length : 5\r\n\r\nhello",

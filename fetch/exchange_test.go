@@ -203,19 +203,19 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 		answer string
 		open   int
 	}{
-		"whole":                            {page("hello"), 1},
-		"HTTP/1.0":                         {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0},
-		"HTTP/1.0 that is kept":            {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", 1},
-		"two lengths, of which one counts": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 0},
-		"something behind":                 {page("hello") + "x", 0},
-		"to be closed":                     {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 0},
-		"too long":                         {page(strings.Repeat("x", 1001)), 0},
-		"a bad chunk":                      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0},
-		"bad coding":                       {"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 1\r\n\r\nx", 0},
-		"a line that is no field":          {"HTTP/1.1 200 OK\r\nhello\r\nContent-Length: 0\r\n\r\n", 0},
-		"a length that is no number":       {"HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello", 0},
-		"fields":                           {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 9999) + "Content-Length: 0\r\n\r\n", 1},
-		"no HTTP":                          {"hello\r\n\r\n", 0},
+		"whole":                       {page("hello"), 1},
+		"HTTP/1.0":                    {"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0},
+		"HTTP/1.0 that is kept":       {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", 1},
+		"two lengths, one is ignored": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 0},
+		"a byte after it":             {page("hello") + "x", 0},
+		"to be closed":                {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", 0},
+		"too long":                    {page(strings.Repeat("x", 1001)), 0},
+		"a bad chunk":                 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0},
+		"bad coding":                  {"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 1\r\n\r\nx", 0},
+		"a line that is no field":     {"HTTP/1.1 200 OK\r\nhello\r\nContent-Length: 0\r\n\r\n", 0},
+		"a length that is no number":  {"HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello", 0},
+		"fields":                      {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: b\r\n", 9999) + "Content-Length: 0\r\n\r\n", 1},
+		"no HTTP":                     {"hello\r\n\r\n", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(func(*request, int) string { return tc.answer })}
@@ -257,7 +257,7 @@ func TestAFailureHasItsCause(t *testing.T) {
 		{"another name", "https://other.example/", &wire{serve: func(c net.Conn, n int) { site(c, config, new([]*request)) }}, Options{RootCAs: pool}, StageTLS, isTLS},
 		{"silence", "http://a.example/", &wire{serve: silent}, Options{}, StageAnswerTimeout, func(err error) bool { return errors.Is(err, errPhase) }},
 		{"closed at once", "http://a.example/", &wire{serve: func(c net.Conn, n int) { readOnce(c) }}, Options{}, StageReset, isBroken},
-		{"nothing behind the header", "http://a.example/", &wire{serve: func(c net.Conn, n int) {
+		{"nothing after the header", "http://a.example/", &wire{serve: func(c net.Conn, n int) {
 			readOnce(c)
 			time.Sleep(20 * time.Second)
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")

@@ -45,7 +45,7 @@ func TestErrorsOfTLS(t *testing.T) {
 		tls.AlertError(116), tls.RecordHeaderError{}, &tls.CertificateVerificationError{Err: errors.New("x")}, x509.UnknownAuthorityError{},
 	} {
 		if !isTLS(err) || !isTLS(fmt.Errorf("wrapped: %w", err)) {
-			t.Errorf("%T is none", err)
+			t.Errorf("%T is not recognised", err)
 		}
 	}
 	if isTLS(errors.New("x")) {

@@ -19,7 +19,7 @@ import (
 func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 	for name, fields := range map[string]string{
 		"a length": "Content-Length: 1000000000\r\n", "no length": "", "chunks": "Transfer-Encoding: chunked\r\n", "a length of zero": "Content-Length: 0\r\n",
-		"a coding": "Content-Encoding: gzip\r\nContent-Length: 31\r\n", "a coding that nobody knows": "Content-Encoding: zz\r\nTransfer-Encoding: chunked\r\n",
+		"a coding": "Content-Encoding: gzip\r\nContent-Length: 31\r\n", "an unknown coding": "Content-Encoding: zz\r\nTransfer-Encoding: chunked\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestOneLookupIsInFlightForAName(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			if _, err := c.lookup(first, "a.example"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("who leaves gets %v", err)
+				t.Errorf("a caller that gives up gets %v", err)
 			}
 		})
 		for range 5 {

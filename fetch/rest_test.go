@@ -24,7 +24,7 @@ func TestWhatAnAnswerAsksForCountsBeforeWhatBreaksBehindIt(t *testing.T) {
 		{"a coding that it is not", "Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\nthis is no gzip file", ""},
 		{"a coding that was not asked for", "Content-Encoding: compress\r\nContent-Length: 4\r\n\r\ntext", ""},
 		{"a line that is no field", "no field\r\nContent-Length: 4\r\n\r\ntext", ""},
-		{"a length that is none", "Content-Length: 4x\r\n\r\ntext", ""},
+		{"an invalid length", "Content-Length: 4x\r\n\r\ntext", ""},
 		{"two lengths", "Content-Length: 4\r\nContent-Length: 5\r\n\r\ntext", StageProtocol},
 		{"a zero byte", "X: \x00\r\nContent-Length: 4\r\n\r\ntext", StageProtocol},
 		{"fields without end", strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 300) + "\r\n", StageHeaderSize},

@@ -61,7 +61,7 @@ func TestTheUnitsAndFormsOfRetryAfter(t *testing.T) {
 	// The field is read up to this length.
 	for blanks, want := range map[int]time.Duration{1021: 77 * time.Second, 1022: 77 * time.Second, 1023: 7 * time.Second} {
 		if got := ParseRetryAfter(strings.Repeat(" ", blanks)+"77", now).Sub(now); got != want {
-			t.Errorf("behind %d blanks: %v, want %v", blanks, got, want)
+			t.Errorf("after %d blanks: %v, want %v", blanks, got, want)
 		}
 	}
 	for _, date := range []string{

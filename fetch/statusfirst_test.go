@@ -24,7 +24,7 @@ var brokenBodies = []struct {
 }{
 	{"short", "Content-Length: 100\r\n\r\nhalf", false, "disconnect"},
 	{"chunks without end", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", false, "disconnect"},
-	{"a size that is none", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", false, "disconnect"},
+	{"an invalid size", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", false, "disconnect"},
 	{"no gzip", "Content-Encoding: gzip\r\nContent-Length: 20\r\n\r\nthis is no gzip file", false, "unspecified"},
 	{"gzip that is cut", "Content-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00xx", false, "disconnect"},
 	{"a coding that is not known", "Content-Encoding: compress\r\nContent-Length: 4\r\n\r\ntext", false, "unspecified"},

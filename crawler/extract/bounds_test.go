@@ -206,12 +206,12 @@ func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	}
 	page := "<svg>" + strings.Repeat("<g>", 513) + strings.Repeat("</g>", 513) + "</svg><style><a href=1></style><a href=2>"
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
-		t.Errorf("behind its end: %q", got)
+		t.Errorf("after its end: %q", got)
 	}
 	// The end tag of an untracked one closes nothing else.
 	page = "<svg>" + strings.Repeat("<g>", 510) + "<desc><desc></desc><style><a href=1></style><a href=2>"
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
-		t.Errorf("behind one too many: %q", got)
+		t.Errorf("after one too many: %q", got)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestGuessesLookAtTheBeginning(t *testing.T) {
 	for before, want := range map[int]string{0: "windows-1251", 64<<10 - len(russian): "windows-1252", 64 << 10: "utf-8"} {
 		body := strings.Repeat(" ", before) + russian
 		if _, name := Decode([]byte(body), "text/plain"); name != want {
-			t.Errorf("behind %d blanks: %s, want %s", before, name, want)
+			t.Errorf("after %d blanks: %s, want %s", before, name, want)
 		}
 	}
 }

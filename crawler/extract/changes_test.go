@@ -45,8 +45,8 @@ func TestWhatIsListedSaysWhenItWasChanged(t *testing.T) {
 			{"date_modified": "2026-11-22T10:00:00Z", "url": "/1", "external_url": "/x", "attachments": [{"url": "/a", "date_modified": "2026-11-22T11:00:00Z"}]},
 			{"url": "/2", "date_published": "2026-11-22T10:00:00Z"}, {"url": "/3", "date_modified": 7}, {"url": "/4", "date_modified": "2026-11-22T12:00:00Z"}], "url": "/5"}`,
 			[]string{"/1 20261122T100000", "/4 20261122T120000"}},
-		{"a ttl that is none", "application/rss+xml", `<rss><channel><ttl>99999999999</ttl><item><link>/1</link><ttl>5</ttl></item></channel></rss>`, nil},
-		{"a period that is none", "application/rss+xml", `<rss><channel><sy:updatePeriod>often</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency></channel></rss>`, nil},
+		{"an invalid ttl", "application/rss+xml", `<rss><channel><ttl>99999999999</ttl><item><link>/1</link><ttl>5</ttl></item></channel></rss>`, nil},
+		{"an invalid period", "application/rss+xml", `<rss><channel><sy:updatePeriod>often</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency></channel></rss>`, nil},
 		{"an hour", "application/rss+xml", `<rss><channel><sy:updatePeriod>hourly</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency></channel></rss>`, []string{"every 1h0m0s"}},
 		{"a page", "text/html", `<a href="/1"><time>2026-11-22</time></a>`, nil},
 	} {
@@ -59,7 +59,7 @@ func TestWhatIsListedSaysWhenItWasChanged(t *testing.T) {
 		}
 		plain, _ := Read([]byte(tc.body), u, tc.mediaType, Options{})
 		if len(plain.Changes) != 0 || !slices.Equal(plain.Links, d.Links) {
-			t.Errorf("%s, where nobody asks: %v", tc.name, plain.Changes)
+			t.Errorf("%s, without Options.Changes: %v", tc.name, plain.Changes)
 		}
 	}
 }

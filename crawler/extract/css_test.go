@@ -194,7 +194,7 @@ func FuzzCSS(f *testing.F) {
 		}
 		// A comment at the start of a sheet changes nothing.
 		if got, want := refsOf("/* url(x) */"+string(body)), refsOf(string(body)); !slices.Equal(got, want) {
-			t.Fatalf("%q: %q behind a comment, %q without", body, got, want)
+			t.Fatalf("%q: %q after a comment, %q without", body, got, want)
 		}
 	})
 }

@@ -112,7 +112,7 @@ func FuzzLinkHeader(f *testing.F) {
 			}
 		}
 		if again := headerLinks([]string{"<first>; rel=next, " + field}, u); len(again) != len(got)+1 || !slices.Equal(again[1:], got) {
-			t.Fatalf("%q: %q, behind another %q", field, got, again)
+			t.Fatalf("%q: %q, after another %q", field, got, again)
 		}
 	})
 }

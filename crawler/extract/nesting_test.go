@@ -116,7 +116,7 @@ func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 				kept++
 				n := len(got.stack) - len(part.stack)
 				if n < 0 || !slices.Equal(part.stack, got.stack[n:]) || slices.ContainsFunc(got.stack[:n], func(e element) bool { return e.space != htmlSpace }) {
-					t.Fatalf("%s\nopen %v\nof which kept %v", page, got.stack, part.stack)
+					t.Fatalf("%s\nopen %v\nkept %v", page, got.stack, part.stack)
 				}
 			}
 		}

@@ -177,7 +177,7 @@ func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 		{"lines broken off", io.MultiReader(strings.NewReader("http://a.example/1\n"), iotest.ErrReader(broken)), 1, broken},
 		{"broken at once", iotest.ErrReader(broken), 0, broken},
 		{"gzip that is cut", bytes.NewReader(packed[:len(packed)-9]), 1, io.ErrUnexpectedEOF},
-		{"gzip that is none", strings.NewReader("\x1f\x8b\x08"), 0, io.ErrUnexpectedEOF},
+		{"invalid gzip", strings.NewReader("\x1f\x8b\x08"), 0, io.ErrUnexpectedEOF},
 		{"gzip that lies", bytes.NewReader(append(packed[:len(packed)-8:len(packed)-8], make([]byte, 8)...)), 1, gzip.ErrChecksum},
 	} {
 		got, err := sitemapOf(tc.r, u)

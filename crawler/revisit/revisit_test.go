@@ -32,7 +32,7 @@ func TestARateIsEstimatedWithLittleBias(t *testing.T) {
 		}
 	}
 	if rate := (revisit.History{}).Rate(day); rate != 0 {
-		t.Errorf("of a page that nobody has looked at twice: %v", rate)
+		t.Errorf("a page with one visit: %v", rate)
 	}
 }
 

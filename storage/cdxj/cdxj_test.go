@@ -253,7 +253,7 @@ func TestSorterGivesTheOrderOfBytes(t *testing.T) {
 			t.Error(err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%+v: %v is left behind, %v", c, left, err)
+			t.Errorf("%+v: %v is left, %v", c, left, err)
 		}
 	}
 }

@@ -342,7 +342,7 @@ func TestAReaderThatIsResetReadsAsANewOne(t *testing.T) {
 	r := new(Reader)
 	for name, before := range map[string]string{
 		"nothing": "", "no record": "no record", "a cut record": string(file[:len(file)/3]), "an ARC file": strings.Join(arcRecords, ""), "a whole file": string(file),
-		"a record that is none": "WARC/1.1\r\n\r\n",
+		"an invalid record": "WARC/1.1\r\n\r\n",
 	} {
 		r.Reset(strings.NewReader(before), 5)
 		var old *Record
@@ -352,18 +352,18 @@ func TestAReaderThatIsResetReadsAsANewOne(t *testing.T) {
 		r.Reset(bytes.NewReader(file[placed[1].Offset:]), placed[1].Offset)
 		rec, err := r.Next()
 		if err != nil || rec.Type != Request || rec.Offset != placed[1].Offset {
-			t.Fatalf("behind %s: %+v, %v", name, rec, err)
+			t.Fatalf("after %s: %+v, %v", name, rec, err)
 		}
 		if n, err := rec.Close(); n != placed[1].Length || err != nil {
-			t.Errorf("behind %s: %d bytes, %v", name, n, err)
+			t.Errorf("after %s: %d bytes, %v", name, n, err)
 		}
 		if old != nil {
 			if n, err := old.Read(make([]byte, 1)); n > 0 || err == nil {
-				t.Errorf("behind %s: its record is still read", name)
+				t.Errorf("after %s: its record is still read", name)
 			}
 		}
 		if _, err := r.Next(); err != io.EOF {
-			t.Errorf("behind %s: %v", name, err)
+			t.Errorf("after %s: %v", name, err)
 		}
 	}
 }

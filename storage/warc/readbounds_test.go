@@ -166,7 +166,7 @@ func TestADiskThatFails(t *testing.T) {
 				t.Errorf("%d of %d bytes: Skip: %v", n, len(file), err)
 			}
 			if _, err := r.Next(); !errors.Is(err, bad) {
-				t.Errorf("%d of %d bytes: behind Skip: %v", n, len(file), err)
+				t.Errorf("%d of %d bytes: after Skip: %v", n, len(file), err)
 			}
 			for _, read := range []func(*Record) error{
 				func(rec *Record) error {
@@ -310,8 +310,8 @@ func TestSkipFindsTheNextRecord(t *testing.T) {
 	}{
 		{"a member at once", "x" + member, 1},
 		{"a member of ARC", "x" + arcMember, 1},
-		{"behind two line ends", "x\r\n\r\n" + whole, 5},
-		{"behind one line end", "x\r\n" + whole, -1},
+		{"after two line ends", "x\r\n\r\n" + whole, 5},
+		{"after one line end", "x\r\n" + whole, -1},
 		{"at the end of what is looked at", strings.Repeat("x", 40_000) + member, 40_000},
 		{"beyond", strings.Repeat("x", 200_001) + member, 200_001},
 		{"over the border", strings.Repeat("x", 32<<10-2) + "\r\n\r\n" + whole, 32<<10 + 2},

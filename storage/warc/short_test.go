@@ -18,7 +18,7 @@ func TestTheCodesOfShortRecordsAreComplete(t *testing.T) {
 		sum := 0
 		for _, n := range expand(runs) {
 			if n > 15 {
-				t.Errorf("%s: a code of %d bits, of which there are 15 at most", name, n)
+				t.Errorf("%s: a code of %d bits, at most 15 are allowed", name, n)
 			} else if n > 0 {
 				sum += 1 << (15 - n)
 			}
@@ -28,7 +28,7 @@ func TestTheCodesOfShortRecordsAreComplete(t *testing.T) {
 		}
 	}
 	if symbols, distances := len(expand(shortSymbols)), len(expand(shortDistances)); symbols != 286 || distances != 22 {
-		t.Errorf("%d symbols and %d distances, want all 286, and the 22 that reach as far as a record may be long", symbols, distances)
+		t.Errorf("%d symbols and %d distances, want all 286, and the 22 that reach the length of a record", symbols, distances)
 	}
 }
 
