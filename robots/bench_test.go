@@ -8,7 +8,7 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// benchCase is one file and the targets asked of it.
+// benchCase is one file and the targets to match.
 type benchCase struct {
 	name    string
 	body    string
@@ -20,7 +20,7 @@ func benchCases(t testing.TB) []benchCase {
 	return []benchCase{typicalCase(), largeCase(), hostileCase()}
 }
 
-// typicalCase is a file of forty lines as shops have it.
+// typicalCase is a file of forty lines, like that of a shop.
 func typicalCase() benchCase {
 	body := `# robots.txt of a shop
 User-agent: *
@@ -121,7 +121,7 @@ func hostileCase() benchCase {
 		[]string{"/" + strings.Repeat("a", 2000) + "b"}}
 }
 
-// Each benchmark runs beside the same of temoto; compare within one run.
+// Each benchmark has a counterpart with temoto; compare the two within one run.
 func BenchmarkMatch(b *testing.B) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name+"/permesso", func(b *testing.B) {

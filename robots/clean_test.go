@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The examples of Yandex's text, and what it leaves open.
+// The examples of Yandex's text, and cases that it does not define.
 func TestWhatCleanParamTakesOut(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 40 {

@@ -14,9 +14,9 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// The corpus, 4,231 real files, is not redistributed. Tests find it in the
-// directory that PERMESSO_CORPUS names, or beside the repository, and are
-// skipped without it.
+// The corpus, 4,231 real files, is not redistributed. The tests read it from the
+// directory that PERMESSO_CORPUS names, or from a directory next to the
+// repository, and are skipped without it.
 func corpusDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("PERMESSO_CORPUS")
@@ -75,7 +75,7 @@ func corpus(t testing.TB) map[string][]byte {
 	return files
 }
 
-// query is one line of the verdicts of google/robotstxt.
+// query is one line of the file of google/robotstxt's verdicts.
 type query struct {
 	file, agent, url string
 	allow            bool
@@ -105,7 +105,7 @@ func corpusQueries(t testing.TB) []query {
 	return list
 }
 
-// Dialect Google decides what google/robotstxt decided on real files.
+// Dialect Google gives the same verdicts on real files as google/robotstxt.
 func TestCorpusGoogle(t *testing.T) {
 	files, bad, n := corpus(t), 0, 0
 	parsed := map[string]*File{}
@@ -133,7 +133,7 @@ func TestCorpusGoogle(t *testing.T) {
 	t.Logf("%d verdicts, %d differ", n, bad)
 }
 
-// The real files of the corpus, all of them in each turn.
+// Each iteration processes all real files of the corpus.
 func BenchmarkCorpusParse(b *testing.B) {
 	files := corpus(b)
 	size := 0
@@ -156,7 +156,7 @@ func BenchmarkCorpusParse(b *testing.B) {
 	run("temoto", func(body []byte) { _, _ = robotstxt.FromBytes(body) })
 }
 
-// The questions of the verdicts, each of its own file.
+// Each iteration matches all queries, each with its own file.
 func BenchmarkCorpusMatch(b *testing.B) {
 	files, queries := corpus(b), corpusQueries(b)
 	targets := make([]string, len(queries))

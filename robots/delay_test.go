@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Crawl-delay is a number of seconds; junk is ignored, never an error and
-// never negative.
+// Crawl-delay is a number of seconds. Junk is ignored; a delay is never negative.
 func TestParseDelay(t *testing.T) {
 	const none = -1
 	for value, want := range map[string]time.Duration{
@@ -59,7 +58,7 @@ func TestDelaysAreNeverNegative(t *testing.T) {
 	}
 }
 
-// Of several delays the largest counts, of the groups that apply only.
+// Of several delays in the groups that apply the largest counts.
 func TestCrawlDelay(t *testing.T) {
 	const file = `Crawl-delay: 99
 User-agent: *
@@ -84,8 +83,8 @@ Disallow: /
 	}
 }
 
-// A delay counts for the names so far, while the rules that follow count for
-// all of the list.
+// A delay counts for the names before it; the rules after it count for all names
+// of the group.
 func TestCrawlDelayInsideAgentList(t *testing.T) {
 	f := Parse([]byte("User-agent: wrenbot\nCrawl-delay: 5\nUser-agent: larkbot\nDisallow: /a\n"), RFC9309)
 	if d, ok := f.Group("wrenbot").CrawlDelay(); !ok || d != 5*time.Second {
@@ -165,7 +164,7 @@ func TestVisitTime(t *testing.T) {
 	}
 }
 
-// What a file does not say, it does not say.
+// A file without these records sets no delay, rate or visit time.
 func TestNothingSaidAboutTime(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDisallow: /x\nVisit-time: never\nCrawl-delay: soon\nRequest-rate: often\n"), RFC9309).Group("wrenbot")
 	if w, ok := g.VisitTime(); ok || len(w) != 0 {

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The differential test asks github.com/temoto/robotstxt (v1.1.2) the same
-// questions. It is read through TestAgent only: FindGroup ignores that
-// everything may be disallowed. The two may differ only where explain names a
-// declared divergence; any other difference fails the test.
+// The differential test compares verdicts with github.com/temoto/robotstxt
+// (v1.1.2). It calls only TestAgent, because FindGroup ignores that everything may
+// be disallowed. The verdicts may differ only if explain returns a declared
+// divergence; any other difference fails the test.
 
 // divergence is a declared difference between the two.
 type divergence string
@@ -42,7 +42,7 @@ const (
 	houseUnion divergence = "house: escaped reserved octets of the query match plain ones of a Disallow"
 )
 
-// explain returns the divergences that can be why the two differ.
+// explain returns the divergences that can be the cause of a difference.
 func explain(body []byte, theirs error, agent, target string) (list []divergence) {
 	found := func(d divergence, ok bool) {
 		if ok && !slices.Contains(list, d) {
@@ -62,7 +62,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 	g := f.Group(agent)
 	found(houseCut, f.over || f.utf16 || strings.ContainsAny(f.text, "\x00\v\f\uFEFF") || len(f.text) != len(body) && !strings.HasPrefix(string(body), "\xEF\xBB\xBF"))
 	lines := modelLine.Split(f.text, -1)
-	delayed, heads := false, false // a delay stands in a list of agents
+	delayed, heads := false, false // a delay is between agent lines
 	for i := range f.entries {
 		e := &f.entries[i]
 		value := f.value(e)
@@ -87,7 +87,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 			delayed, heads = false, false
 		}
 	}
-	// Lines that only they read as rules: three words, or a key alone.
+	// Lines that only temoto reads as rules: three words, or only a key.
 	for _, line := range lines {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
@@ -133,7 +133,8 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 	return list
 }
 
-// differ asks both and fails on a difference that nothing explains.
+// differ compares the verdicts of both and fails on a difference without an
+// explanation.
 func differ(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -202,7 +203,7 @@ func TestDifferentialGenerated(t *testing.T) {
 			differ(t, map[divergence]int{}, "generated", []byte(file), agent, genPath().Draw(t, "target"))
 		}
 	})
-	// Plain files, of which little is declared.
+	// Plain files, which have few declared divergences.
 	rapid.Check(t, func(t *rapid.T) {
 		file := ""
 		for range rapid.IntRange(0, 12).Draw(t, "lines") {

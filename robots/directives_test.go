@@ -36,7 +36,7 @@ func TestHeaderDirectives(t *testing.T) {
 		{[]string{"noarchive, larkbot: noindex, wrenbot: nofollow, nosnippet"}, "nofollow, noarchive, nosnippet"},
 		{[]string{"larkbot: noindex", "nofollow"}, "nofollow"},
 		{[]string{"*: noindex"}, "noindex"},
-		// What takes a value only looks like a name.
+		// A directive that takes a value is not a name.
 		{[]string{"unavailable_after: 25 Jun 2025 15:00:00 GMT"}, "unavailable_after: 2025-06-25T15:00:00Z"},
 		{[]string{"Unavailable_After: 25 Jun 2025 07:00:00 PST, noindex"}, "noindex, unavailable_after: 2025-06-25T15:00:00Z"},
 		{[]string{"unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT, noindex"}, "noindex, unavailable_after: 2025-06-25T15:00:00Z"},
@@ -80,7 +80,7 @@ func TestMetaDirectives(t *testing.T) {
 		{"", "noindex", ""},
 		{"description", "noindex", ""},
 		{"robots", "unavailable_after: 25-Jun-2025 15:00:00 EST", "unavailable_after: 2025-06-25T20:00:00Z"},
-		{"robots", "larkbot: noindex, nofollow", "nofollow"}, // names stand in the name attribute only
+		{"robots", "larkbot: noindex, nofollow", "nofollow"}, // names are only in the name attribute
 	} {
 		if got := MetaDirectives("wrenbot", c.name, c.content); got.String() != c.want {
 			t.Errorf("%s %q: %q, want %q", c.name, c.content, got, c.want)
@@ -106,14 +106,14 @@ func TestMergeDirectives(t *testing.T) {
 	}, nil); err != nil {
 		t.Error(err)
 	}
-	// What String says is read back.
+	// The result of String is parsed to the same directives.
 	d := MetaDirectives("", "robots", "none, noai, max-snippet:3, max-image-preview:standard, unavailable_after: 2025-06-25")
 	if diff := cmp.Diff(d, MetaDirectives("", "robots", d.String())); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The zones of RFC 822; another word is none, and then there is no date.
+// The zones of RFC 822. With another word in place of a zone there is no date.
 func TestZonesOfDates(t *testing.T) {
 	for zone, hour := range map[string]int{"GMT": 12, "utc": 12, "UT": 12, "Z": 12, "EDT": 16, "EST": 17, "CDT": 17, "CST": 18, "MDT": 18, "mst": 19, "PDT": 19, "PST": 20, "": 12} {
 		got, ok := pageTime("25 Jun 2025 12:00:00 " + zone)

@@ -40,7 +40,7 @@ func table(t *testing.T, head string) [][]string {
 	return rows
 }
 
-// code returns what stands in a cell as code.
+// code returns the code in a cell.
 func code(cell string) string {
 	_, c, _ := strings.Cut(cell, "`")
 	c, _, _ = strings.Cut(c, "`")
@@ -49,7 +49,7 @@ func code(cell string) string {
 
 var dialects = []Dialect{RFC9309, Google, Koster1996}
 
-// Each row of the tables of docs/reference/robots.md is what the program does.
+// The program does what each row of the tables of docs/reference/robots.md says.
 func TestDialectTables(t *testing.T) {
 	for _, row := range table(t, "where they differ") {
 		file, err := strconv.Unquote(`"` + code(row[1]) + `"`)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Which key a slip is of: less than half of its octets may be wrong, two at most.
+// nearestKey finds a key if less than half of its octets, and at most two, are wrong.
 func TestNearestKey(t *testing.T) {
 	for key, want := range map[string]string{
 		"": "", "al": "", "all": "Allow", "axl": "", "allo": "Allow", "alow": "Allow", "lalow": "Allow", "allowed": "Allow", "hst": "Host", "host": "Host", "hosts": "Host", "hoxx": "",
@@ -20,7 +20,7 @@ func TestNearestKey(t *testing.T) {
 	}
 }
 
-// What is shown of a piece of a file has 60 octets at most.
+// A quoted piece of a file has at most 60 octets.
 func TestWhatIsLongIsClipped(t *testing.T) {
 	for _, n := range []int{0, 57, 59, 60, 61, 100} {
 		s := strings.Repeat("x", n)
@@ -73,13 +73,13 @@ func TestClassesOfOctets(t *testing.T) {
 	}
 }
 
-// Dot segments at the very end of a URL, or all of it.
+// Dot segments at the end of a URL, or as the whole URL.
 func TestHouseDotsAlone(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /$\nDisallow: /a/$\n"
 	asks(t, RFC9309, file, "wrenbot", "/ disallow 2 \n /. disallow 2 \n /.. disallow 2 \n /%2e disallow 2 \n /a/. disallow 3 \n /a/b/.. disallow 3 \n /a/.. disallow 2 \n /a allow \n /.a allow \n /a/.b allow")
 }
 
-// One octet of a mark is none.
+// One octet of a byte order mark is not a mark.
 func TestHalfAMark(t *testing.T) {
 	for _, junk := range []string{"\xFE#", "\xFF#", "#\xFE", "#\xFF", "\xFF\xFF", "\xFE\xFE"} {
 		f := Parse([]byte(junk+"\nUser-agent: *\nDisallow: /\n"), RFC9309)
@@ -94,7 +94,7 @@ func TestHalfAMark(t *testing.T) {
 	}
 }
 
-// A name that a limit cuts names nobody, also within the value of another record.
+// A name that a limit cuts names no crawler, also in the value of another record.
 func TestHouseAJoinedNameThatIsCut(t *testing.T) {
 	for cut, want := range map[string]string{"": "disallow", "s": "allow"} {
 		const head, tail = "User-agent: larkbot", " User-agent: wrenbot"
@@ -103,7 +103,7 @@ func TestHouseAJoinedNameThatIsCut(t *testing.T) {
 	}
 }
 
-// Equally long paths state together what each of them states.
+// The statements for equally long paths are combined.
 func TestPreferencesOfOnePath(t *testing.T) {
 	for file, want := range map[string]string{
 		"Content-Usage: /a train-ai=n\nContent-Usage: /a search=y\n":                           "train-ai=n, search=y",
@@ -120,7 +120,7 @@ func TestPreferencesOfOnePath(t *testing.T) {
 	}
 }
 
-// Of previews the smallest counts, in whatever order they are named.
+// Of several previews the smallest counts, in any order.
 func TestPreviewsMerge(t *testing.T) {
 	sizes := []string{"none", "standard", "large", ""}
 	for i, a := range sizes {
@@ -132,7 +132,7 @@ func TestPreviewsMerge(t *testing.T) {
 	}
 }
 
-// Lists of parameters that have none say nothing.
+// Clean-param lines without a parameter are ignored.
 func TestCleanParamsWithoutAny(t *testing.T) {
 	f := Parse([]byte("Clean-param: & /a\nClean-param: &&\nClean-param: a&&b  /x \nClean-param: c\n"), RFC9309)
 	if got := fmt.Sprint(f.CleanParams()); got != "[{[a b] /x} {[c] /}]" {
@@ -140,7 +140,7 @@ func TestCleanParamsWithoutAny(t *testing.T) {
 	}
 }
 
-// A 304 says anew when to ask again, or that nothing is to be waited for.
+// A 304 sets Retry-After again, or removes it.
 func TestA304RenewsRetryAfter(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	held := &Snapshot{URL: "https://robots.test/robots.txt", Status: 200, Fetched: now, Header: Header{ETag: "a", RetryAfter: now.Add(time.Hour)}}
@@ -152,7 +152,7 @@ func TestA304RenewsRetryAfter(t *testing.T) {
 	}
 }
 
-// Of what is no dialect the plain one is returned.
+// For an unknown name ParseDialect returns the default dialect.
 func TestAnUnknownDialectIsTheZeroOne(t *testing.T) {
 	for _, name := range []string{"", "rfc", "Dialect(3)"} {
 		if d, err := ParseDialect(name); d != RFC9309 || err == nil {
@@ -161,7 +161,7 @@ func TestAnUnknownDialectIsTheZeroOne(t *testing.T) {
 	}
 }
 
-// Windows: how they are written, and how many make one.
+// The spellings of windows, and the number of their parts.
 func TestWindowsAtTheEdges(t *testing.T) {
 	for value, want := range map[string]Window{
 		"0000-0000": {0, 0}, "0000-2400": {0, 1440}, "2359-0001": {1439, 1}, "0:00-24:00": {0, 1440}, "6:05-7:59x": {365, 479}, "0600 - 0845 UTC": {360, 525},
@@ -184,7 +184,7 @@ func TestWindowsAtTheEdges(t *testing.T) {
 	}
 }
 
-// What each status means (RFC 9309, 2.3.1).
+// The outcome of each status (RFC 9309, 2.3.1).
 func TestEachStatus(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for status := range 1000 {
@@ -205,7 +205,7 @@ func TestEachStatus(t *testing.T) {
 	}
 }
 
-// Only an answer with rules in it is a copy to go by.
+// Only an answer with rules is used as a copy.
 func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, d := range []Dialect{RFC9309, Google} {
@@ -218,7 +218,7 @@ func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
 	}
 }
 
-// A single wildcard that is longer than the literal decides among many, too.
+// One wildcard that is longer than the literal decides, also among many wildcards.
 func TestTheOnlyLongerWildcard(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nAllow: /some/path\nDisallow: /*a-wildcard-that-is-longer\n")
@@ -228,7 +228,7 @@ func TestTheOnlyLongerWildcard(t *testing.T) {
 	asks(t, RFC9309, b.String(), "wrenbot", "/some/path/a-wildcard-that-is-longer disallow 3 \n /some/path/1 allow 2 \n /1 disallow 5 \n /x allow")
 }
 
-// Preferences are those of the page that is asked for, however it is written.
+// Preferences are found for every spelling of a target.
 func TestPreferencesOfOtherSpellings(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nContent-Usage: /a/b train-ai=n\n"), RFC9309).Group("wrenbot")
 	for target, want := range map[string]string{
@@ -240,7 +240,7 @@ func TestPreferencesOfOtherSpellings(t *testing.T) {
 	}
 }
 
-// The record of 1996 begins with the first of its names.
+// A record of dialect Koster1996 begins with the first of its names.
 func TestKosterRecordsBeginWithTheirFirstName(t *testing.T) {
 	for _, before := range []string{"", "User-agent: finchbot\nDisallow: /x\n\n"} {
 		f := Parse([]byte(before+"User-agent: wrenbot\nUser-agent: larkbot\nDisallow: /\n"), Koster1996)
@@ -253,7 +253,7 @@ func TestKosterRecordsBeginWithTheirFirstName(t *testing.T) {
 	}
 }
 
-// The ends of a window are within it, also where it spans midnight.
+// The ends of a window are within it, also if it spans midnight.
 func TestTheEndsOfAWindow(t *testing.T) {
 	at := func(h, m, s, n int) time.Time { return time.Date(2026, 3, 4, h, m, s, n, time.UTC) }
 	for _, c := range []struct {
@@ -273,7 +273,7 @@ func TestTheEndsOfAWindow(t *testing.T) {
 	}
 }
 
-// A limit of -1 says that there is none; what is less says nothing.
+// A limit of -1 means no bound; a smaller value is ignored.
 func TestLimitsOfDirectives(t *testing.T) {
 	for arg, want := range map[string]Limit{"-2": {}, "-1": {true, -1}, "0": {true, 0}, "1": {true, 1}, "x": {}, "": {}, "1x": {}} {
 		d := MetaDirectives("wrenbot", "robots", "max-snippet:"+arg+", max-video-preview: "+arg)
@@ -294,7 +294,7 @@ func TestDatesAreTrimmed(t *testing.T) {
 	}
 }
 
-// A mark without anything behind it is one.
+// A file with only a UTF-16 byte order mark is UTF-16.
 func TestAMarkAlone(t *testing.T) {
 	for body, want := range map[string]bool{"\xFF\xFE": true, "\xFE\xFF": true, "\xFF": false, "": false} {
 		if f := Parse([]byte(body), RFC9309); f.utf16 != want || f.text != "" && want {
@@ -303,7 +303,7 @@ func TestAMarkAlone(t *testing.T) {
 	}
 }
 
-// A window that is over today begins tomorrow, also at the end of a month.
+// After the window of today the next begins tomorrow, also at the end of a month.
 func TestTheNextVisitIsTomorrow(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nVisit-time: 0600-0845\n"), RFC9309).Group("wrenbot")
 	for now, want := range map[time.Time]time.Time{
@@ -318,7 +318,7 @@ func TestTheNextVisitIsTomorrow(t *testing.T) {
 	}
 }
 
-// An error names 200 octets of the URL at most.
+// An error contains at most 200 octets of the URL.
 func TestErrorsNameTheURLInShort(t *testing.T) {
 	for _, n := range []int{1, 200, 201, 1000} {
 		want := fmt.Sprintf("robots: URL %q: w", strings.Repeat("x", min(n, 200))+strings.Repeat("...", min(n/201, 1)))
@@ -328,7 +328,7 @@ func TestErrorsNameTheURLInShort(t *testing.T) {
 	}
 }
 
-// A key of a dictionary that comes again takes the place behind the others.
+// A repeated key of a dictionary moves to the end.
 func TestALaterKeyReplacesAnEarlier(t *testing.T) {
 	for value, want := range map[string]string{
 		"search=n, bots=y, search=y": "bots=y, search=y", "search=n, search=y": "search=y", "search=n, search=1": "", "search=y, bots=n, search": "bots=n",
@@ -339,26 +339,24 @@ func TestALaterKeyReplacesAnEarlier(t *testing.T) {
 	}
 }
 
-// A key that is all of a name is a name, whoever has it.
+// A User-agent value that begins with a key names a crawler.
 func TestHouseANameThatIsAKey(t *testing.T) {
 	asks(t, RFC9309, "User-agent: Disallow: /x\nDisallow: /y\n", "disallow", "/y disallow 2")
 }
 
-// What stands behind a wildcard has its dot segments, which no URL has: it is no
-// other rule.
+// Dot segments after a wildcard, which no URL has, are kept: they make no other rule.
 func TestHouseDotsBehindAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: */a/../b\nDisallow: /x?/a/../b\n", "wrenbot", "/x/b allow \n /b allow \n /x?/b allow \n /x?/a/../b disallow 3")
 }
 
-// A rule is compared as it is written: of its other readings none is told.
+// The linter compares rules as written, without their other readings.
 func TestLintHasOneReading(t *testing.T) {
 	for _, p := range Parse([]byte("User-agent: *\nDisallow: /a?x=%26b\nDisallow: /a?x=&b\nDisallow: /c\n"), RFC9309).Problems() {
 		t.Errorf("%+v", p)
 	}
 }
 
-// A literal that is longer than a wildcard decides before it, and the other way
-// round, however many wildcards there are.
+// The longer of a literal and a wildcard decides, for any number of wildcards.
 func TestManyWildcardsBesideALiteral(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nAllow: /aaaa/bb\n")
@@ -370,19 +368,18 @@ func TestManyWildcardsBesideALiteral(t *testing.T) {
 	asks(t, RFC9309, b.String()+"Allow: /aaaa/bbcccc\n", "wrenbot", "/aaaa/bbcccc allow 11 \n /aaaa/bcccc disallow 10")
 }
 
-// The dialect of Google escapes each octet that is not ASCII, the first of them, too.
+// Dialect Google escapes each octet that is not ASCII, including 0x80.
 func TestGoogleEscapesWhatIsNotASCII(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /À\nDisallow: /\x7f\n", "wrenbot", "/%C3%80 disallow 2 \n /\x7f disallow 3 \n /%7F allow")
 }
 
-// Without knowing the site, the whole of one may be written with a wildcard.
+// If the site is unknown, the URL of a whole site is ignored, also with a final "*" or "$".
 func TestHouseAWholeSite(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: https://other.test/*\nDisallow: https://other.test/$\nDisallow: https://other.test\nDisallow: https://other.test/a*b\n", "wrenbot",
 		"/ allow \n /a allow \n /ab disallow 5")
 }
 
-// In the draft of 1996 the first group counts that has one of the names, or part
-// of one.
+// In dialect Koster1996 the first group with one of the names, or part of one, applies.
 func TestKosterAliasesInOrder(t *testing.T) {
 	const file = "User-agent: larkbot\nDisallow: /l\n\nUser-agent: wren\nDisallow: /w\n\nUser-agent: *\nDisallow: /s\n"
 	for names, want := range map[string]string{"finchbot": "/s", "finchbot larkbot": "/l", "finchbot oldwren": "/w", "finchbot robin": "/s", "finchbot robin larkbot": "/l"} {
@@ -396,7 +393,7 @@ func TestKosterAliasesInOrder(t *testing.T) {
 	}
 }
 
-// Of records that are lists as many are taken as a crawler can use.
+// The lists of records are bounded.
 func TestRecordsAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 10001 {
@@ -408,7 +405,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// What was read with success has not failed, whatever has come to pass since.
+// The copy of a good answer has no failures of its own.
 func TestACopyHasNotFailed(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	at := func(status int) *Snapshot {
@@ -426,20 +423,18 @@ func TestACopyHasNotFailed(t *testing.T) {
 	}
 }
 
-// A character that stands for what could not be read is one like others, beside
-// what cannot be read.
+// U+FFFD is an ordinary character, also next to bytes that cannot be decoded.
 func TestHouseLatin1BesideAReplacement(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\uFFFD\xE9\n", "wrenbot", "/%EF%BF%BD%C3%A9 disallow \n /%EF%BF%BD%E9 disallow \n /%C3%AF%C3%A9 allow")
 }
 
-// The directory of an index counts as long as it is, with its end.
+// The rule for the directory of an index.html has the length of the directory and its "$".
 func TestGoogleIndexHasALength(t *testing.T) {
 	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*\n", "wrenbot", "/a/ allow 2 \n /a/b disallow 3")
 	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*$\n", "wrenbot", "/a/ disallow 3")
 }
 
-// Names that are repeated are told by what they stand for; a list without a
-// value lists nothing.
+// A repeated "*" group is reported as "*"; a Noindex line without a value is left out.
 func TestLintNamesAStar(t *testing.T) {
 	f := Parse([]byte("User-agent: *\nNoindex:\nNoindex: /a\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"), RFC9309)
 	said := ""

@@ -53,7 +53,7 @@ func ExampleFile_Group() {
 		g := f.Group(token)
 		fmt.Printf("%s: the group of line %d, for %q\n", token, g.Line(), g.Names())
 	}
-	// A bot that was renamed obeys the groups of both names.
+	// A crawler that was renamed follows the groups of both names.
 	fmt.Println(f.Group("ModestBot", "GreedyBot").Match("/").Access)
 	// Output:
 	// examplebot: the group of line 2, for ["*"]
@@ -116,7 +116,7 @@ func ExampleSnapshot() {
 		Body:   []byte("User-agent: *\nDisallow: /a\n")}).After(nil)
 	show(held)
 
-	// Later it does not: the copy stays in force, and the failures are counted.
+	// Later it does not: the copy stays in force, and failures are counted.
 	held = (&robots.Snapshot{URL: held.URL, Fetched: noon, Failure: "timeout"}).After(held)
 	show(held)
 	held = (&robots.Snapshot{URL: held.URL, Fetched: noon, Status: 503}).After(held)
@@ -152,7 +152,7 @@ func ExampleCheckToken() {
 	fmt.Println(robots.CheckToken("bot/1.0"))
 	// Output:
 	// <nil>
-	// robots: product token "bot/1.0" has '/': only letters a-z A-Z, hyphens and underscores may stand in it, no digits, blanks or version
+	// robots: product token "bot/1.0" has '/': want only letters a-z A-Z, hyphens and underscores, no digits, blanks or version
 }
 
 func ExampleKnownToken() {
@@ -182,7 +182,7 @@ func ExampleParseDialect() {
 	// Output: google <nil>
 }
 
-// Who asks for robots.txt with a client of his own makes a Snapshot of the answer.
+// A program with its own HTTP client makes a Snapshot of the answer.
 func ExampleReadHeader() {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	answer := http.Header{"Cache-Control": {"max-age=3600"}, "Etag": {`"1"`}, "X-Guploader-Uploadid": {"x"}}
@@ -197,7 +197,7 @@ func ExampleReadHeader() {
 	// "1" x
 }
 
-// A whole URL is matched as it would be asked for, with its query.
+// A whole URL is matched as it is requested, with its query.
 func ExampleGroup_MatchURL() {
 	group := robots.Parse([]byte("User-agent: *\nDisallow: /*?print"), robots.RFC9309).Group("mybot")
 	for _, raw := range []string{"https://example.org/a?print=1", "https://example.org/a#print"} {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Of many wildcards each is looked for by two sequences of octets that it needs,
-// the rarest there are.
+// The filter of each of many wildcards has its two rarest sequences of octets.
 func TestFilters(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")

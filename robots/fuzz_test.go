@@ -25,8 +25,7 @@ func addSeeds(f *testing.F, add func(body []byte, target string, d Dialect)) {
 	}
 }
 
-// Nothing that can be parsed makes anything panic, and what the package says
-// of a file holds together.
+// No input causes a panic, and the results for a file are consistent.
 func FuzzParse(f *testing.F) {
 	addSeeds(f, func(body []byte, target string, d Dialect) { f.Add(body, uint8(d)) })
 	f.Fuzz(func(t *testing.T, body []byte, dialect uint8) {
@@ -71,12 +70,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The package decides what the model decides, and names the same line.
+// The package gives the verdicts of the model, with the same lines.
 func FuzzMatch(f *testing.F) {
 	addSeeds(f, func(body []byte, target string, d Dialect) { f.Add(body, target, uint8(d)) })
 	f.Fuzz(func(t *testing.T, body []byte, target string, dialect uint8) {
 		d := Dialect(dialect % 3)
-		// What the model leaves out: limits, byte order marks, absolute URLs.
+		// The model has no limits, byte order marks or absolute URLs.
 		if len(body) > MaxLine || len(body)*len(target) > 100000 || len(body) > 0 && bytes.IndexByte([]byte("\xEF\xFE\xFF"), body[0]) >= 0 || bytes.Contains(body, []byte("://")) {
 			return
 		}
@@ -92,7 +91,7 @@ func FuzzMatch(f *testing.F) {
 			access, line := modelMatch(d, string(body), token, target)
 			v := g.Match(target)
 			if slices.ContainsFunc(file.entries, func(e entry) bool { return e.flags&joinedLine != 0 }) && v.Access == Disallow {
-				continue // the model does not look into values; what is found there only closes
+				continue // the model does not search values; joined records can only disallow
 			}
 			if v.Access != access || v.Rule.Line != line {
 				t.Fatalf("%v, %s, target %q: %v of line %d, the model says %v of line %d, in\n%q", d, token, target, v.Access, v.Rule.Line, access, line, body)
@@ -101,8 +100,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// Locate gives the URL of a file at the top of a site, which governs itself,
-// or says what is wrong.
+// Locate returns the URL of a file at the top of a site, which is also the result
+// for that URL, or an error.
 func FuzzLocate(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "HTTP://user@EX.com:080/", "ftp://[::1]:21/x", "//x", "https://exämple.com.", "https://a%20b/", "https://a:b:c/", ""} {
 		f.Add(s)
@@ -128,7 +127,7 @@ func FuzzLocate(f *testing.F) {
 	})
 }
 
-// Target gives a path that is a piece of the URL, or says what is wrong.
+// Target returns a path that is a piece of the URL, or an error.
 func FuzzTarget(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "https://example.com?q", "//x/y", "/a", "x", "https://h;p", "/100%zz", ""} {
 		f.Add(s)
@@ -148,7 +147,7 @@ func FuzzTarget(f *testing.F) {
 	})
 }
 
-// What is said of directives is read back, and merging changes nothing twice.
+// The text of directives is parsed to the same directives, and merging is idempotent.
 func FuzzDirectives(f *testing.F) {
 	for _, s := range []string{"noindex, nofollow", "wren: noindex, lark: none", "unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT, noai", "max-snippet:-1", ": , :", "2006-01-02"} {
 		f.Add(s, "wren")
@@ -168,7 +167,7 @@ func FuzzDirectives(f *testing.F) {
 	})
 }
 
-// Preferences are read without a fault, and what is said of them is read back.
+// Parsing preferences never panics, and their text is parsed to the same preferences.
 func FuzzPreferences(f *testing.F) {
 	for _, s := range []string{"train-ai=n, search=y", "a=(1 2);x", `a="\"", b=:YQ==:`, "/p search=yes", "a=?0", `a=%"%c3"`} {
 		f.Add(s)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Dialect Google is byte for byte what google/robotstxt decides. The tests name
-// where it differs from RFC9309; the rest is in the vectors.
+// Dialect Google gives the verdicts of google/robotstxt, byte for byte. These tests
+// cover the differences from RFC9309; the rest is in the vectors.
 
 // Keys are matched by their beginning, with five misspellings of disallow and
 // two of user-agent.
@@ -26,8 +26,8 @@ func TestGoogleKeys(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a\nallowed: /a/b\nalow: /a/c\n", "wrenbot", "/a/b allow \n /a/c disallow")
 }
 
-// Nothing is decoded: only the rule is touched, where hexadecimal digits are
-// upper-cased and non-ASCII octets escaped.
+// Nothing is decoded. Only the rule is changed: its hexadecimal digits are
+// upper-cased and its non-ASCII octets escaped.
 func TestGoogleDoesNotDecode(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /%6a\nDisallow: /caf\xC3\xA9\nDisallow: /x%2A\nDisallow: /b c\nDisallow: /%aa\nDisallow: /caf\xE9\n", "wrenbot", `
 /j          allow
@@ -56,7 +56,7 @@ func TestGooglePriority(t *testing.T) {
 	asks(t, Google, "User-agent: *\nAllow: /a****\nDisallow: /abc\nDisallow: /ツ\nAllow: /%E3*abc\n", "wrenbot", "/abc allow \n /%E3%83%84abc disallow")
 }
 
-// Allow: /x/index.htm, with anything behind it, allows /x/ as well.
+// Allow: /x/index.htm, with any text after it, also allows /x/.
 func TestGoogleIndexHTML(t *testing.T) {
 	for _, name := range []string{"index.htm", "index.html", "index.html5"} {
 		asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /open/"+name+"\n", "wrenbot", "/open/ allow 3 \n /open/x disallow \n /open disallow")
@@ -71,7 +71,7 @@ func TestGoogleRobotsFile(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /\n", "wrenbot", "/robots.txt disallow 2")
 }
 
-// Of a line 16,663 bytes are kept, whatever it is.
+// The first 16,663 bytes of any line are kept.
 func TestGoogleLineLimit(t *testing.T) {
 	pad := strings.Repeat("x", MaxLine)
 	asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /a"+pad+"\n", "wrenbot", "/a"+pad+" allow \n /ax disallow")
@@ -85,8 +85,7 @@ func TestGoogleNUL(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a$\n", "wrenbot", "/a\x00b disallow")
 }
 
-// A group that names the crawler takes the place of the "*" groups, even if
-// only as one of several names.
+// A group that names the crawler, even among other names, replaces the "*" groups.
 func TestGoogleGroups(t *testing.T) {
 	const file = `allow: /pre/
 
@@ -111,12 +110,12 @@ disallow: /
 	asks(t, Google, file, "Dove", "/ allow")
 }
 
-// A file in UTF-16 is rubbish to the library.
+// The library cannot read a file in UTF-16.
 func TestGoogleUTF16(t *testing.T) {
 	asks(t, Google, "\xFF\xFEU\x00s\x00e\x00r\x00-\x00a\x00g\x00e\x00n\x00t\x00:\x00*\x00\n\x00D\x00i\x00s\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00", "wrenbot", "/a allow")
 }
 
-// The library has no limit of the file.
+// The library does not limit the length of a file.
 func TestGoogleNoFileLimit(t *testing.T) {
 	asks(t, Google, "User-agent: *\n"+strings.Repeat("#\n", MaxBytes/2)+"Disallow: /a\n", "wrenbot", "/a disallow")
 }

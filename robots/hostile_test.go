@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Anything at all is a robots.txt. These are inputs on which known parsers need
-// seconds or gigabytes, recurse without end or panic. The bounds are counts of
-// what was compiled and allocated, never of time.
+// Any input is a robots.txt. On these inputs known parsers need seconds or
+// gigabytes, recurse without end or panic. The tests bound the numbers of compiled
+// rules and allocations, not the time.
 
 // fill repeats s up to the size of the largest file.
 func fill(s string) string { return strings.Repeat(s, MaxBytes/len(s)) }
@@ -70,8 +70,8 @@ func hostileFiles() map[string]string {
 	}
 }
 
-// No file makes Parse, Group, Match or Problems panic, and none needs more than
-// a small multiple of its size.
+// Parse, Group, Match and Problems never panic, and need at most a small multiple
+// of the size of the file.
 func TestHostileFiles(t *testing.T) {
 	targets := []string{
 		"/", "/a", "/?" + strings.Repeat("%3A", 1000), "/" + strings.Repeat("a", 8000) + "b", strings.Repeat("/..", 3000), strings.Repeat("/%2e%2E", 1000),
@@ -85,7 +85,7 @@ func TestHostileFiles(t *testing.T) {
 			f := Parse(b, d)
 			g := f.Group("wren", "lark")
 			runtime.ReadMemStats(&after)
-			// Eight octets of "allow:/\n" become some 200 of tables.
+			// Eight octets of "allow:/\n" need about 200 octets of tables.
 			if spent := after.TotalAlloc - before.TotalAlloc; spent > 50*MaxBytes {
 				t.Errorf("%s, %v: %d bytes allocated for %d", name, d, spent, len(body))
 			}
@@ -127,9 +127,8 @@ func TestHostileDuplicates(t *testing.T) {
 	}
 }
 
-// Stars that follow each other are one, and so the work of a match is bounded by
-// the segments between them: each is looked for once, from where the one before
-// ended.
+// Several stars in a row are one, so the segments between stars bound the work of a
+// match: each is searched for once, from the end of the one before.
 func TestHostileStars(t *testing.T) {
 	for _, c := range []struct {
 		pattern  string
@@ -159,7 +158,7 @@ func TestHostileStars(t *testing.T) {
 	}
 }
 
-// A match allocates nothing, in normal form or not, whatever the rules.
+// A match does not allocate, for any rules, in normal form or not.
 func TestMatchDoesNotAllocate(t *testing.T) {
 	bodies := map[string]string{}
 	for _, c := range benchCases(t) {
@@ -176,8 +175,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 			}
 		}
 	}
-	// One whose normal form does not fit on the stack needs one allocation for
-	// it, and one if its query has another.
+	// A normal form that does not fit on the stack needs one allocation, and a second
+	// form of the query needs another.
 	long := "/" + strings.Repeat("%41", 5000) + "?" + strings.Repeat("%3A", 100)
 	g := Parse([]byte(closedA), RFC9309).Group("wrenbot")
 	if n := testing.AllocsPerRun(10, func() { g.Match(long) }); n > 2 {
@@ -185,8 +184,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What other crawlers are told costs nothing: neither the number of
-// allocations nor what a group holds grows with it.
+// The rules of other crawlers cost nothing: neither the number of allocations nor
+// the size of a group grows with them.
 func TestOtherCrawlersCostNothing(t *testing.T) {
 	file := func(others int) []byte {
 		var b strings.Builder

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// What follows goes beyond RFC 9309 or chooses where it leaves a choice.
-// Everywhere the rule is: what is unclear blocks more, never less.
+// These rules go beyond RFC 9309, or decide cases in which it leaves a choice. The
+// principle is that an unclear line blocks more, never less.
 
 // House: a misspelt key counts for User-agent and Disallow, never for Allow.
 func TestHouseMisspeltKeys(t *testing.T) {
@@ -25,8 +25,7 @@ func TestHouseMisspeltKeys(t *testing.T) {
 	}
 }
 
-// House: a missing colon is forgiven in a line of exactly two words, but not
-// for Allow.
+// House: a line of exactly two words counts without its colon, except an Allow.
 func TestHouseMissingColon(t *testing.T) {
 	asks(t, RFC9309, "User-agent wrenbot\nDisallow\t/a\nAllow /a/b\nDisallow /c /d\nDisallow\n", "wrenbot",
 		"/a disallow \n /a/b disallow \n /c allow \n /d allow \n /e allow")
@@ -39,8 +38,8 @@ func TestHouseMissingSlash(t *testing.T) {
 		"/a disallow \n /b/c disallow \n /b/d allow \n /x/a allow")
 }
 
-// House: an absolute URL as a path counts for Disallow if it is of the site
-// that the file is for.
+// House: an absolute URL in place of a path counts for Disallow if it belongs to
+// the site of the file.
 func TestHouseAbsoluteURL(t *testing.T) {
 	const file = "User-agent: *\nDisallow: https://robots.test/a\nDisallow: http://other.test/\nAllow: https://robots.test/a/b\n"
 	g := ParseFor("https://robots.test/robots.txt", []byte(file), RFC9309).Group("wrenbot")
@@ -49,17 +48,17 @@ func TestHouseAbsoluteURL(t *testing.T) {
 			t.Errorf("%s: %v", target, v)
 		}
 	}
-	// A name in Unicode is not that of a site, which is asked for by its ASCII form.
+	// A site's name is its ASCII form, so a name in Unicode is another one.
 	for host, want := range map[string]Access{"xn--exmple-cua.test": Disallow, "ex\u00e4mple.test": Allow} {
 		g := ParseFor("https://xn--exmple-cua.test/robots.txt", []byte("User-agent: *\nDisallow: https://"+host+"/a\n"), RFC9309).Group("wrenbot")
 		if v := g.Match("/a"); v.Access != want {
 			t.Errorf("%s: %v", host, v)
 		}
 	}
-	// What only looks like one had its slash forgotten.
+	// A value that only looks like a URL is a path without its slash.
 	asks(t, RFC9309, "User-agent: *\nDisallow: ://x\nDisallow: a/b://y\nDisallow: c?://z\n", "wrenbot",
 		"/://x disallow \n /a/b://y disallow \n /c?://z disallow \n /x allow \n /y allow \n /z allow")
-	// Without knowing the site, the whole of one is not taken to be meant.
+	// If the site is unknown, the URL of a whole site is ignored.
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n / allow \n /c allow")
 }
 
@@ -72,7 +71,7 @@ func TestHouseLatin1(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /caf\xE9\n", "wrenbot", "/caf%E9 disallow \n /caf%C3%A9 disallow")
 }
 
-// House: a UTF-16 byte order mark is believed.
+// House: a file with a UTF-16 byte order mark is read as UTF-16.
 func TestHouseUTF16(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		var b []byte
@@ -84,8 +83,8 @@ func TestHouseUTF16(t *testing.T) {
 	}
 }
 
-// House: a NUL ends its line, as in google/robotstxt. An Allow that is cut so
-// is ignored; a User-agent line says what stands before it.
+// House: a NUL ends its line, as in google/robotstxt. An Allow that is cut by it
+// is ignored; a User-agent line names the text before it.
 func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a\x00b\nAllow: /a/c\x00d\nDis\x00allow: /e\nDisallow: /f\n", "wrenbot",
 		"/a disallow \n /a/c disallow \n /e allow \n /f disallow")
@@ -94,8 +93,8 @@ func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\x00\x00\nDisallow: /a\n", "wrenbot", "/a disallow")
 }
 
-// House: of a line longer than MaxLine the beginning counts if it is a
-// Disallow, which blocks more than was written; otherwise the line is lost.
+// House: if a line is longer than MaxLine, its beginning counts if it is a
+// Disallow, which blocks more than was written; any other line is ignored.
 func TestHouseLineLimit(t *testing.T) {
 	line := func(key, path string, n int) string {
 		return key + path + strings.Repeat("x", n-len(key)-len(path))
@@ -105,15 +104,15 @@ func TestHouseLineLimit(t *testing.T) {
 		long+" disallow \n /b disallow \n /a allow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", MaxLine)+"\n", "wrenbot", long+" allow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", MaxLine+1)+"\n", "wrenbot", long+" disallow")
-	// A name that is cut names nobody, and still begins a group.
+	// A name that is cut names no crawler, but begins a group.
 	name := strings.Repeat("x", MaxLine)
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /a\nUser-agent: "+name+"\nAllow: /a/b\n", "wrenbot", "/a/b disallow")
-	// What is cut off a comment is no loss.
+	// A cut in a comment does not matter.
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # "+name+"\n", "wrenbot", "/a allow")
 }
 
-// House: of a line that the file limit cuts the same is true, wherever the cut
-// falls.
+// House: the same is true for a line that the limit of the file cuts, at any
+// position.
 func TestHouseFileLimitInALine(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"Disallow: /private/x", "/p disallow"},
@@ -133,7 +132,7 @@ func TestHouseFileLimitInALine(t *testing.T) {
 			}
 		}
 	}
-	// A line that ends exactly at the limit is whole.
+	// A line that ends exactly at the limit is not cut.
 	head := "User-agent: *\nDisallow: /a\n"
 	last := "Allow: /a/b"
 	body := head + strings.Repeat("#", MaxBytes-len(head)-1-len(last)) + "\n" + last
@@ -149,17 +148,17 @@ func TestHouseBlanksInPaths(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a b\tc\n", "wrenbot", "/a%20b%09c disallow \n /a allow")
 }
 
-// House: octets that no URL can have unescaped are the same escaped and not
-// (RFC 3986, 2).
+// House: an octet that a URL can contain only escaped matches its escape (RFC
+// 3986, 2).
 func TestHouseImpossibleOctets(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a|b{c}\"\nDisallow: /d%3Ce%3E\n", "wrenbot",
 		"/a%7Cb%7Bc%7D%22 disallow \n /a|b{c}\" disallow \n /d<e> disallow")
 }
 
-// House: in a query the escaped and the plain form of a reserved octet are the
-// same to a Disallow rule: the table of RFC 9309, 2.2.2, has it so
-// (/foo/bar?baz=http%3A%2F%2Ffoo.bar), while its text keeps them distinct. To an
-// Allow rule they are distinct, and so they are in the path.
+// House: for a Disallow rule the escaped and the plain form of a reserved octet in
+// a query are equal, as in the table of RFC 9309, 2.2.2
+// (/foo/bar?baz=http%3A%2F%2Ffoo.bar), although its text distinguishes them. For an
+// Allow rule, and in the path, they are different.
 func TestHousePoliteUnion(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a?u=http://b\nDisallow: /c?u=http%3A%2F%2Fd\nDisallow: /*&sort=\n", "wrenbot", `
 /a?u=http://b            disallow 2
@@ -174,7 +173,7 @@ func TestHousePoliteUnion(t *testing.T) {
 }
 
 // House: dot segments are removed from URLs after decoding, as they are when a
-// URL is requested (RFC 3986, 6.2.2.3), so nobody is tricked past a rule.
+// URL is requested (RFC 3986, 6.2.2.3), so that a URL cannot evade a rule.
 func TestHouseDotSegments(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /secret\nDisallow: /.git\n", "wrenbot", `
 /a/../secret         disallow
@@ -186,14 +185,15 @@ func TestHouseDotSegments(t *testing.T) {
 /a?/../secret        allow
 /.git/config         disallow
 /a/.                 allow`)
-	// A Disallow is read so too; an Allow is not, and matches nothing then.
+	// They are removed from a Disallow, too, but not from an Allow, which then matches
+	// nothing.
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../b\nDisallow: /../\nDisallow: /.\n", "wrenbot",
 		"/b disallow \n /a allow \n / allow \n /.x disallow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /b\nAllow: /a/../b/c\n", "wrenbot", "/b/c disallow")
 }
 
-// House: dot segments behind a wildcard or in a query stay: nobody knows what
-// stands before them.
+// House: dot segments after a wildcard or in a query are kept: the segment before
+// them is unknown.
 func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../c*/../d\nDisallow: /e?/../f\nDisallow: /g*/./h\n", "wrenbot", `
 /c?/../d     disallow
@@ -207,8 +207,8 @@ func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
 /g/h         allow`)
 }
 
-// House: the last unit of a UTF-16 file counts, whatever it is: a character, the
-// second half of a pair, or the first half of one that is missing.
+// House: the last unit of a UTF-16 file counts: a character, the second half of a
+// pair, or the first half of an incomplete pair.
 func TestHouseUTF16LastUnit(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		encode := func(s string, more ...uint16) string {
@@ -234,8 +234,8 @@ func TestHouseUTF16LastUnit(t *testing.T) {
 	}
 }
 
-// House: a Disallow that is not UTF-8 is read in all its forms, those of its
-// query included.
+// House: a Disallow that is not UTF-8 counts in all its forms, including those of
+// its query.
 func TestHouseLatin1Query(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /caf\xE9?u=%2Fb\n", "wrenbot", `
 /caf%E9?u=%2Fb     disallow
@@ -246,8 +246,8 @@ func TestHouseLatin1Query(t *testing.T) {
 /caf?u=/b          allow`)
 }
 
-// House: aliases are further names of the same crawler; the groups of all of
-// them count together, and keep it from falling back to "*".
+// House: aliases are further names of the same crawler. The groups of all names are
+// combined, and replace the "*" groups.
 func TestHouseAliases(t *testing.T) {
 	f := Parse([]byte("User-agent: oldbot\nDisallow: /a\nUser-agent: *\nDisallow: /\nUser-agent: wrenbot\nDisallow: /b\n"), RFC9309)
 	g := f.Group("wrenbot", "oldbot")
@@ -261,8 +261,7 @@ func TestHouseAliases(t *testing.T) {
 	}
 }
 
-// House: an ignored Allow ends a list of agents all the same, and so does an
-// empty rule.
+// House: an ignored Allow and an empty rule end a list of agents, too.
 func TestHouseAnyRuleEndsAgentList(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nAllow: x\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow:\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
@@ -278,7 +277,7 @@ func TestBodyIsCopied(t *testing.T) {
 	}
 }
 
-// A group can say which lines of the file it is.
+// A group knows its lines in the file.
 func TestGroupNamesAndLine(t *testing.T) {
 	f := Parse([]byte("User-agent: larkbot\nUser-agent: WrenBot/1.0\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\nUser-agent: *\nDisallow:\n"), RFC9309)
 	for _, c := range []struct {

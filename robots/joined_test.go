@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// House: a Disallow in the value of another record counts. The file lost its
-// line ends, and what is unclear blocks more.
+// House: a Disallow in the value of another record counts. The file lost its line
+// ends, and an unclear line blocks more.
 func TestHouseLinesJoined(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * Disallow: /", "wrenbot", "/ disallow 1 \n /a disallow 1 \n /robots.txt allow")
 	for _, file := range []string{
@@ -31,28 +31,28 @@ func TestHouseLinesJoined(t *testing.T) {
 	}
 }
 
-// House: such a line only adds. It takes nobody out of the "*" groups, ends no
-// list of agents, and opens nothing.
+// House: a joined record only adds rules. It removes no crawler from the "*"
+// groups, ends no list of agents, and allows nothing.
 func TestHouseLinesJoinedOnlyAdd(t *testing.T) {
 	// The names of a joined line do not own a group.
 	asks(t, RFC9309, "User-agent: larkbot Disallow: /x User-agent: wrenbot Disallow: /y\nUser-agent: *\nDisallow: /z\n", "wrenbot",
 		"/x allow \n /y disallow \n /z disallow")
 	asks(t, RFC9309, "User-agent: wrenbotDisallow: /y\nUser-agent: *\nDisallow: /z\n", "wrenbot", "/y disallow \n /z disallow")
-	// Who has a group of its own does not get that of "*".
+	// A crawler with its own group does not get that of "*".
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nUser-agent: * Disallow: /z\n", "wrenbot", "/x disallow \n /z allow")
-	// The list of agents goes on.
+	// The list of agents continues.
 	asks(t, RFC9309, "User-agent: wrenbot Disallow: /x\nUser-agent: larkbot\nDisallow: /y\n", "wrenbot", "/x disallow \n /y disallow")
-	// A real rule behind the line is for its names, too; an Allow is not.
+	// A Disallow after the line applies to its names, too; an Allow does not.
 	asks(t, RFC9309, "User-agent: larkbot Disallow: /x User-agent: wrenbot\nDisallow: /y\nAllow: /y/z\nUser-agent: finchbot\nDisallow: /f\n", "wrenbot",
 		"/x allow \n /y/z disallow \n /f allow")
-	// A new group forgets them.
+	// A new group ends this.
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nUser-agent: larkbot Disallow: /y\n", "wrenbot", "/x disallow \n /y allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nSitemap: https://robots.test/ User-agent: a User-agent: larkbot Disallow: /y\nDisallow: /z", "wrenbot",
 		"/x disallow \n /y allow \n /z disallow")
 }
 
-// House: a path may hold anything, and a comment is a comment. In the other
-// dialects a value is a value.
+// House: paths and comments are not searched for records. In the other dialects no
+// value is.
 func TestHouseNotJoined(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a Disallow: /b\n# Disallow: /c\nAllow: /d Disallow: /e\n", "wrenbot",
 		"/a allow \n /a%20Disallow:%20/b disallow \n /b allow \n /c allow \n /e allow")
@@ -62,8 +62,8 @@ func TestHouseNotJoined(t *testing.T) {
 	}
 }
 
-// A line that a limit cuts: its names own no group, what is cut is no name, and
-// a cut Disallow counts as far as it goes.
+// In a line that a limit cuts, the names begin no group, a cut name does not count,
+// and the beginning of a cut Disallow counts.
 func TestHouseLinesJoinedAndCut(t *testing.T) {
 	long := strings.Repeat(" Disallow: /x", MaxLine/13+1)
 	asks(t, RFC9309, "User-agent: * Disallow: /a"+long, "wrenbot", "/a disallow 1 \n /b allow")
@@ -72,7 +72,7 @@ func TestHouseLinesJoinedAndCut(t *testing.T) {
 	asks(t, RFC9309, "User-agent: larkbot User-agent: wrenbot\x00s Disallow: /", "wrenbot", "/ allow")
 }
 
-// lines-joined stands where the first of the joined keys does.
+// The position of lines-joined is that of the first joined key.
 func TestLintLinesJoined(t *testing.T) {
 	for file, want := range map[string]string{
 		"User-agent: * Disallow: /": "1:15 lines-joined",

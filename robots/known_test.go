@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every name in the table is one that a product token could be.
+// Every name in the table is a valid product token.
 func TestKnownTokensAreTokens(t *testing.T) {
 	for _, k := range knownTokens {
 		for name := range strings.FieldsSeq(k.tokens) {

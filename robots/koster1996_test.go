@@ -45,7 +45,7 @@ func TestKosterNoWildcards(t *testing.T) {
 }
 
 // "The matching process compares every octet in the path portion of the URL"
-// (3.2.2): the query is no part of it.
+// (3.2.2): the query does not belong to it.
 func TestKosterPathOnly(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow: /a?b\nDisallow: /c\n", "wrenbot", "/a?b allow \n /c?d disallow")
 }
@@ -56,7 +56,7 @@ func TestKosterPathOnly(t *testing.T) {
 func TestKosterRecords(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\n# no blank\nDisallow: /a\n \t\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
-	// A new User-agent line behind rules begins a record, blank line or not.
+	// A User-agent line after rules begins a record, with or without a blank line.
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /a\nUser-agent: wrenbot\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
@@ -69,7 +69,7 @@ func TestKosterDefaultRecord(t *testing.T) {
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /\n", "wrenbot", "/ allow")
 }
 
-// The first record that has the name counts, alone; several lines may head it
+// Only the first record with the name applies; it may begin with several lines
 // (3.2.1).
 func TestKosterFirstRecord(t *testing.T) {
 	const file = "User-agent: heron\nUser-agent: wrenbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n"
@@ -77,8 +77,8 @@ func TestKosterFirstRecord(t *testing.T) {
 	asks(t, Koster1996, file, "heron", "/a disallow \n /b allow")
 }
 
-// Names are compared as substrings, ignoring case: the later draft wants the
-// robot's name in the value, the Guide the value in the robot's name.
+// Names are compared as substrings, ignoring case: in the draft the value contains
+// the robot's name, in the Guide the robot's name contains the value.
 func TestKosterNamesAreSubstrings(t *testing.T) {
 	for _, value := range []string{"WrenBot", "wrenbot/2.0", "the wrenbot robot", "wren"} {
 		asks(t, Koster1996, "User-agent: "+value+"\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")
@@ -86,7 +86,7 @@ func TestKosterNamesAreSubstrings(t *testing.T) {
 	asks(t, Koster1996, "User-agent:\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
-// An alias is another name of the robot here too.
+// An alias is another name of the robot in this dialect, too.
 func TestKosterAliases(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: oldbot\nDisallow: /a\n"), Koster1996).Group("wrenbot", "", "oldbot")
 	for target, want := range map[string]Access{"/a": Disallow, "/b": Allow} {
@@ -109,7 +109,7 @@ func TestKosterLineEnds(t *testing.T) {
 	}
 }
 
-// Typing errors are not forgiven: the text does not know them.
+// Misspelt keys do not count: the draft does not mention them.
 func TestKosterExactKeys(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDissallow: /a\nDisallow /b\nDISALLOW: /c\n", "wrenbot", "/a allow \n /b allow \n /c disallow")
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A License line counts for the crawlers of its group, and one that is in no group for
-// those whose group has none.
+// A License line counts for the crawlers of its group; one in no group counts for
+// crawlers whose group has none.
 func TestLicenseLinesOfGroups(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"of the file", "License: /g\nUser-agent: *\nDisallow:", "/g"},
@@ -45,7 +45,7 @@ func TestLicenseLinesOfGroups(t *testing.T) {
 	}
 }
 
-// Statements about use before the first group are made to all crawlers.
+// Statements about use before the first group concern all crawlers.
 func TestStatementsBeforeTheFirstGroup(t *testing.T) {
 	for file, want := range map[string]string{
 		"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n":                                       "line 1: Content-Signal: ai-train=no",
@@ -68,8 +68,8 @@ func TestStatementsBeforeTheFirstGroup(t *testing.T) {
 	}
 }
 
-// However many License lines there are, each byte between them is looked at a constant
-// number of times.
+// With any number of License lines, each byte between them is read a constant number of
+// times.
 func BenchmarkManyLicenseLines(b *testing.B) {
 	file := []byte("User-agent: other\nDisallow: /\n" + strings.Repeat("License: /x\n", MaxBytes/12-10))
 	b.SetBytes(int64(len(file)))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What several documents say counts together, each statement with the document that makes it.
+// The statements of several documents are combined; each names its document.
 func TestStatementsOfLicensesNameTheirDocument(t *testing.T) {
 	doc := func(verb string) *RSL {
 		return ParseRSL([]byte(`<rsl><content url="/p"><license><` + verb + `>ai-train</` + verb + `></license></content></rsl>`))

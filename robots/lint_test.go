@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Each file of testdata/lint is a robots.txt with, after a line of "--", the
-// problems that are found in it, one for each line: line:column code.
+// Each file of testdata/lint is a robots.txt, a line of "--", and the problems in
+// the file, one a line: line:column code.
 func TestProblems(t *testing.T) {
 	names, err := filepath.Glob("testdata/lint/*.txt")
 	if err != nil || len(names) == 0 {
@@ -52,7 +52,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s is not reported", c.code)
 		}
 	}
-	// Every code of the documentation is found somewhere, and no other.
+	// The files have every code of the documentation, and no other.
 	src, err := os.ReadFile("lint.go")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Groups of one name are merged: advice about one must hold for all.
+// Groups of one name are merged: a hint about one must be right for all.
 func TestLintLooksAtMergedGroups(t *testing.T) {
 	const file = "User-agent: a\nDisallow: /x\nDisallow: /x/y/z\nUser-agent: a\nAllow: /x/y\n"
 	for _, p := range Parse([]byte(file), RFC9309).Problems() {
@@ -125,7 +125,7 @@ Sitemap: https://robots.test/sitemap.xml
 	}
 }
 
-// A rule is not called redundant if something may come between.
+// A rule is not redundant if another rule can decide between the two.
 func TestRedundantIsCautious(t *testing.T) {
 	for _, file := range []string{
 		"User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n",
@@ -138,7 +138,7 @@ func TestRedundantIsCautious(t *testing.T) {
 	}
 }
 
-// What is found in a file is bounded, whatever the file.
+// The number of problems is bounded for any file.
 func TestProblemsAreBounded(t *testing.T) {
 	for _, line := range []string{"rubbish\n", "x: y\n", "Disallow: /a**b$c\n", "User-agent: a/1\nDisallow: a b\n", "Crawl-delay: x\n"} {
 		if n := len(Parse([]byte("User-agent: *\n"+strings.Repeat(line, 3000)), RFC9309).Problems()); n > maxProblems {
@@ -147,7 +147,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// What is said of a name depends on what follows the token.
+// The hint for a name depends on the character after the token.
 func TestHintsOfNames(t *testing.T) {
 	for value, want := range map[string]string{
 		"MJ12bot":      "look up the product token in the crawler's documentation",
@@ -162,7 +162,7 @@ func TestHintsOfNames(t *testing.T) {
 	}
 }
 
-// Slips are counted: an octet too many, too few, another one, or two swapped.
+// distance counts octets that are inserted, removed, replaced or swapped.
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

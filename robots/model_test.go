@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// The model is a second robots.txt matcher, written for clarity alone: it
-// reads the file for each question, tries every rule, and matches by filling a
-// table. The package must agree with it, lines included.
+// The model is a second robots.txt matcher, written for clarity: it parses the file
+// for each match, tries every rule, and matches by filling a table. The package
+// must give the same verdicts and lines.
 
 type modelRule struct {
 	allow    bool
 	line     int
-	pattern  string // in the form that is compared
+	pattern  string // in normal form
 	length   int
 	disallow string // a second form that counts for Disallow; "" if there is none
 }
 
-// modelMatch decides for one agent.
+// modelMatch returns the verdict for one agent.
 func modelMatch(d Dialect, file, agent, target string) (Access, int) {
 	path, loose := target, ""
 	switch d {
@@ -155,8 +155,8 @@ func modelRules(d Dialect, file, agent string) []modelRule {
 	return nil
 }
 
-// read brings the value of a rule into the form that is compared, and reports
-// whether the rule says anything.
+// read sets the normal form of the value of a rule, and reports whether the rule
+// counts.
 func (r *modelRule) read(d Dialect, value string, clear bool) bool {
 	if value == "" {
 		return false
@@ -224,7 +224,8 @@ func modelNormal(s string, pattern bool) string {
 	return modelOctets(s, "")
 }
 
-// modelOctets is the normal form of a string in which the octets of wild stay.
+// modelOctets returns the normal form of a string, except that the octets of wild
+// are kept.
 func modelOctets(s, wild string) string {
 	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 	const plain = unreserved + ":/?#[]@!&'()+,;="
@@ -250,7 +251,7 @@ func modelOctets(s, wild string) string {
 	return out
 }
 
-// modelDots removes dot segments from the path by taking it apart.
+// modelDots removes dot segments from the path, segment by segment.
 func modelDots(s string) string {
 	path, query, has := strings.Cut(s, "?")
 	parts := strings.Split(path, "/")[1:]
@@ -276,8 +277,8 @@ func modelDots(s string) string {
 	return path
 }
 
-// modelRuleDots does so with what stands before the first wildcard or query of
-// a Disallow, but for the last segment.
+// modelRuleDots removes them from a Disallow, before its first wildcard or query,
+// except in the last segment.
 func modelRuleDots(p string) string {
 	body := strings.TrimSuffix(p, "$")
 	end := len(body)
@@ -289,7 +290,7 @@ func modelRuleDots(p string) string {
 	if i < 0 {
 		return p
 	}
-	// A segment that is no dot segment keeps the last one from being resolved.
+	// A segment that is not a dot segment keeps the last one unresolved.
 	out := strings.TrimSuffix(modelDots(head[:i]+"/x"), "x")
 	if out = out + head[i+1:]; out == "/" && end == len(body) {
 		return p
@@ -297,7 +298,7 @@ func modelRuleDots(p string) string {
 	return out + p[end:]
 }
 
-// modelLoose unescapes reserved octets behind the first question mark.
+// modelLoose unescapes reserved octets after the first question mark.
 func modelLoose(s string) string {
 	path, query, has := strings.Cut(s, "?")
 	if !has {

@@ -17,7 +17,7 @@ func TestNormalForm(t *testing.T) {
 		{"/*$a", "/%2A%24a", "/*%24a"},
 		{"/%2a%24", "/%2A%24", "/%2A%24"},
 		{"/%zz%2%", "/%zz%2%", "/%zz%2%"},
-		// What is decoded never becomes part of an escape.
+		// A decoded octet never becomes part of an escape.
 		{"/%2561", "/%2561", "/%2561"},
 		{"/%%36%31", "/%%361", "/%%361"},
 		{"/%%32%46", "/%%32F", "/%%32F"},
@@ -36,7 +36,7 @@ func TestNormalForm(t *testing.T) {
 	}
 }
 
-// Removing dot segments, with the examples of RFC 3986, 5.2.4.
+// The examples of RFC 3986, 5.2.4.
 func TestRemoveDots(t *testing.T) {
 	for _, c := range []struct{ in, whole, open string }{
 		{"/a/b/c/./../../g", "/a/g", "/a/g"},
@@ -62,8 +62,8 @@ func TestRemoveDots(t *testing.T) {
 	}
 }
 
-// The scan for octets that need work looks at eight of them at a time: none may
-// slip through, wherever it stands.
+// The scan for octets that must be changed reads eight at a time. It must find one
+// at any position.
 func TestEachOffsetOfTheScan(t *testing.T) {
 	for length := range 33 {
 		for at := range length {
@@ -74,7 +74,7 @@ func TestEachOffsetOfTheScan(t *testing.T) {
 					t.Errorf("%q at %d of %d is not seen", c, at, length)
 				}
 			}
-			// The same of a verdict: %62 is a "b".
+			// The same for a verdict: %62 is a "b".
 			path := "/" + strings.Repeat("a", at)
 			asks(t, RFC9309, "User-agent: *\nDisallow: "+path+"b"+strings.Repeat("a", length-at)+"\n", "wrenbot",
 				path+"%62"+strings.Repeat("a", length-at)+" disallow \n "+path+"%63"+strings.Repeat("a", length-at)+" allow")

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// The example of draft-ietf-aipref-attach: the longest matching path decides,
-// and each crawler has its group.
+// The example of draft-ietf-aipref-attach: the longest matching path decides, and
+// each crawler has its own group.
 func TestContentUsage(t *testing.T) {
 	f := Parse([]byte(`User-Agent: *
 Allow: /
@@ -32,8 +32,8 @@ Content-Usage: train-ai=y
 	}
 }
 
-// Equal paths count together, the most restrictive winning; a dictionary that
-// cannot be read states nothing, and what is not stated is unknown.
+// Statements for equal paths are combined, and the most restrictive counts. A
+// dictionary that cannot be read states nothing.
 func TestPreferencesCombine(t *testing.T) {
 	g := Parse([]byte(`User-agent: *
 Content-Usage: / train-ai=y, search=y

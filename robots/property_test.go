@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Generators make files and targets of few and telling pieces, so that rules
-// and targets meet.
+// The generators make files and targets from few pieces, so that rules often match.
 func pieces(list ...string) *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom(list), 0, 8), func(p []string) string { return strings.Join(p, "") })
 }
@@ -83,7 +82,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// So it does for many rules, where an index is used.
+// The same for many rules, for which filters are used.
 func TestModelManyRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := "User-agent: *\n"
@@ -102,8 +101,8 @@ func TestModelManyRules(t *testing.T) {
 	})
 }
 
-// The normal form is stable: bringing it into normal form changes nothing, and
-// what isNormal says is normal is.
+// The normal form is stable: normalising it changes nothing, and isNormal reports
+// true only for a normal form.
 func TestNormalFormIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genPath().Draw(t, "s")
@@ -123,7 +122,7 @@ func TestNormalFormIsStable(t *testing.T) {
 	})
 }
 
-// The order of groups and of rules does not matter to access.
+// The order of groups and of rules does not change the access.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
@@ -138,7 +137,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Another Disallow never opens anything, and another Allow never closes.
+// A further Disallow never allows a target, and a further Allow never disallows one.
 func TestMoreRulesAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := ""

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// asks checks verdicts: each line of want is a target and "allow" or
-// "disallow", and, if the line that decides matters, its number.
+// asks checks verdicts: each line of want is a target, "allow" or "disallow",
+// and optionally the number of the line that decides.
 func asks(t *testing.T, d Dialect, file, agent, want string) {
 	t.Helper()
 	g := Parse([]byte(file), d).Group(agent)
@@ -49,8 +49,8 @@ func TestLastGroupWithoutRulesAllows(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/ allow \n /a allow")
 }
 
-// Blank lines are no part of the structure: "emptyline" may stand between any
-// two lines of a group. (2.2)
+// Blank lines have no meaning: "emptyline" may be between any two lines of a
+// group. (2.2)
 func TestBlankLinesDoNotEndGroups(t *testing.T) {
 	const file = "User-agent: wrenbot\n\n\nUser-agent: larkbot\n\n\nDisallow: /a\n\nDisallow: /b\n"
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b disallow")
@@ -82,8 +82,8 @@ func TestKeysIgnoreCase(t *testing.T) {
 	asks(t, RFC9309, "uSER-aGENT: *\ndISALLOW: /a\naLLOW: /a/b\n", "wrenbot", "/a disallow \n /a/b allow")
 }
 
-// A byte order mark before the first line is no part of it. (Google's page;
-// the RFC is silent.) Inside the file it spoils its line.
+// A byte order mark before the first line is skipped. (Google's page; the RFC does
+// not mention it.) Elsewhere it makes its line unreadable.
 func TestByteOrderMark(t *testing.T) {
 	asks(t, RFC9309, "\xEF\xBB\xBFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
 	asks(t, RFC9309, "\xEF\xBBUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
@@ -94,7 +94,7 @@ func TestByteOrderMark(t *testing.T) {
 }
 
 // "Crawlers MUST use case-insensitive matching to find the group that matches
-// the product token" (2.2.1). Only ASCII letters fold: the Kelvin sign is no k.
+// the product token" (2.2.1). Only ASCII letters fold: the Kelvin sign is not a k.
 func TestTokenIgnoresASCIICaseOnly(t *testing.T) {
 	const file = "User-agent: KIWIbot\nDisallow: /\n"
 	asks(t, RFC9309, file, "kiwiBOT", "/ disallow")
@@ -131,8 +131,8 @@ func TestStarGroupsCombine(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow \n /c disallow")
 }
 
-// "*" with text after a blank is still "*"; glued to text it is nobody
-// (google/robotstxt).
+// "*" with text after a blank is still "*"; "*" directly before text names no
+// crawler (google/robotstxt).
 func TestStarVariants(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * all robots\nDisallow: /a\n", "wrenbot", "/a disallow")
 	for _, nobody := range []string{"*bot", "**", "", "?"} {
@@ -140,7 +140,7 @@ func TestStarVariants(t *testing.T) {
 	}
 }
 
-// A group of one's own is the only one that counts, even if no rule of it
+// A group that names the crawler replaces the "*" group, even if none of its rules
 // matches (2.2.1).
 func TestNoFallBackToStar(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /a\nUser-agent: *\nDisallow: /\n", "wrenbot", "/a disallow \n /b allow")
@@ -164,7 +164,7 @@ func TestLongestMatchDecides(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/p disallow 2 \n /p/q allow 3 \n /p/q/r disallow 4 \n /p/q/x.html disallow 5 \n /x allow")
 }
 
-// Octets are counted in the normal form, in which rules are compared (2.2.2).
+// Octets are counted in the normal form (2.2.2).
 func TestLengthIsThatOfTheNormalForm(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nAllow: /%61b\nDisallow: /a*b\n", "wrenbot", "/ab disallow 3")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /%61b\nAllow: /a*b\n", "wrenbot", "/ab allow 3")
@@ -181,7 +181,7 @@ func TestAllowWinsTies(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a*\nAllow: /ab\n", "wrenbot", "/ab allow 3 \n /ac disallow 2")
 }
 
-// Where the same rule is there twice, the first line is named.
+// If a file has the same rule twice, the verdict names the first line.
 func TestFirstOfEqualRulesIsNamed(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a\nDisallow: /a\nDisallow: /b*c\nDisallow: /b*c\n", "wrenbot", "/a disallow 2 \n /bc disallow 4")
 }
@@ -218,7 +218,7 @@ func TestPathsAreCaseSensitive(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /Fish\n", "wrenbot", "/Fish disallow \n /fish allow")
 }
 
-// The query is part of what is matched (2.2.2, table: /foo/bar?baz=quz).
+// The query is matched, too (2.2.2, table: /foo/bar?baz=quz).
 func TestQueryIsMatched(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /s?q=\nDisallow: /*?x\nDisallow: /a;sid=\n", "wrenbot", `
 /s?q=1     disallow
@@ -252,8 +252,7 @@ func TestUnreservedIsDecoded(t *testing.T) {
 /a%2Db%5fc%2ed%7Ee    disallow`)
 }
 
-// An escaped reserved octet is another octet than the plain one (2.2.2); above
-// all %2F is no slash.
+// An escaped reserved octet differs from the plain one (2.2.2): %2F is not a slash.
 func TestReservedStaysEscaped(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a%2fb\nDisallow: /c/d\n", "wrenbot",
 		"/a%2Fb disallow \n /a/b allow \n /c%2Fd allow \n /c/d disallow")
@@ -271,7 +270,7 @@ func TestBadEscapesAreLiteral(t *testing.T) {
 		"/a% disallow \n /a%20 disallow \n /a allow \n /b%zz disallow \n /b%ZZ allow \n /c%2 disallow \n /c%2x disallow")
 }
 
-// "#" begins a comment, wherever it stands (2.2.3).
+// "#" begins a comment at any position (2.2.3).
 func TestComments(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * # all\n#Disallow: /\nDisallow: /a#b\nDisallow: /c%23d # why\n", "wrenbot",
 		"/ allow \n /a disallow \n /ab disallow \n /c allow \n /c%23d disallow")
@@ -326,8 +325,8 @@ func TestEscapedSpecialCharacters(t *testing.T) {
 /foo-            allow`)
 }
 
-// Everything that is special in a regular expression and not named in 2.2.3 is
-// an ordinary octet.
+// Characters that are special in a regular expression and not in 2.2.3 are ordinary
+// octets.
 func TestOtherCharactersAreLiteral(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a.b+c[d](e)|f^g\\h{2}?i\n", "wrenbot",
 		"/a.b+c[d](e)|f^g\\h{2}?i disallow \n /aXb+c[d](e)|f^g\\h{2}?i allow \n /a.b+c%5Bd](e)%7Cf%5Eg%5Ch%7B2%7D?i allow \n /a.b+c[d](e)%7Cf%5Eg%5Ch%7B2%7D?i disallow")
@@ -367,8 +366,8 @@ func TestFileLimit(t *testing.T) {
 	asks(t, RFC9309, head+pad+"Disallow: /b\n", "wrenbot", "/a disallow \n /b disallow")
 }
 
-// The limits are what the documentation says: 500 KiB of a file (2.5), and as
-// much of a line as google/robotstxt reads.
+// The limits have the documented values: 500 KiB of a file (2.5), and the line
+// length of google/robotstxt.
 func TestLimits(t *testing.T) {
 	if MaxBytes != 512000 || MaxLine != 16663 {
 		t.Errorf("%d bytes, %d of a line", MaxBytes, MaxLine)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// What the licenses of an RSL document say about each use of https://a.example/p/1.
+// The statements of RSL documents about each use of https://a.example/p/1.
 func TestRSL(t *testing.T) {
 	content := func(url, licenses string) string {
 		return `<rsl xmlns="https://rslstandard.org/rsl"><content url="` + url + `">` + licenses + `</content></rsl>`
@@ -109,7 +109,7 @@ func TestStatementsOfRSL(t *testing.T) {
 	}
 }
 
-// Whatever the document, it is read within its bounds.
+// Any document is read within the bounds.
 func FuzzRSL(f *testing.F) {
 	f.Add(`<rsl xmlns="https://rslstandard.org/rsl"><content url="/a*$" server="x"><license><permits type="usage">all</permits><payment type="free"/></license></content></rsl>`, "https://a.example/a")
 	f.Add(`<rsl><content url="https://a.example"><license><prohibits>ai-train`, "https://a.example")

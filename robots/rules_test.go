@@ -8,7 +8,7 @@ import (
 
 const competing = "User-agent: other\nDisallow: /\n\nUser-agent: bot\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/*.pdf\nDisallow:\nAllow: /a/b/c.pdf\n"
 
-// The rules are those of the group alone, as they stand.
+// Rules returns the rules of the group, as written.
 func TestRulesAreThoseOfTheGroup(t *testing.T) {
 	g := Parse([]byte(competing), RFC9309).Group("bot")
 	want := []Rule{{false, "/a", 5}, {true, "/a/b", 6}, {false, "/a/b/*.pdf", 7}, {false, "", 8}, {true, "/a/b/c.pdf", 9}}
@@ -22,8 +22,8 @@ func TestRulesAreThoseOfTheGroup(t *testing.T) {
 	}
 }
 
-// Without the rules of one kind the longest of the other kind decides, and the group
-// itself is as it was.
+// In the result of Only the longest rule of the other kind decides; the group itself is
+// not changed.
 func TestOnlyTheRulesOfOneKindDecide(t *testing.T) {
 	g := Parse([]byte(competing), RFC9309).Group("bot")
 	for _, c := range []struct {

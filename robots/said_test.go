@@ -13,7 +13,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is said of problems into testdata/said.txt; read the difference")
 
-// What people read: each message and hint, of files that have all problems.
+// All messages and hints, for files that have all problems.
 func TestWhatIsSaid(t *testing.T) {
 	names, err := filepath.Glob("testdata/lint/*.txt")
 	if err != nil || len(names) == 0 {

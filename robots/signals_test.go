@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// told are statements as text, with what they decide.
+// told returns the deciding statements as text, with the stance on each use.
 func told(s Signals) string {
 	var list []string
 	for _, one := range s.Deciding() {
@@ -18,8 +18,8 @@ func told(s Signals) string {
 	return strings.Join(list, "; ")
 }
 
-// What each line, field and element says, and of what: the words of
-// draft-ietf-aipref-vocab, Content-Signal, X-Robots-Tag and TDMRep become uses.
+// The uses of each line, field and element: the words of draft-ietf-aipref-vocab,
+// Content-Signal, X-Robots-Tag and TDMRep.
 func TestEachTextSpeaksOfUses(t *testing.T) {
 	then := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -53,14 +53,14 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 		{"", "Tdm-Reservation: 0", "", "tdm granted by tdm-reservation: 0"},
 		{"", "", "robots=noai", "ai-train refused by meta robots: noai; ai-input refused by meta robots: noai"},
 		{"", "", "tdm-reservation=1", "tdm refused by meta tdm-reservation: 1"},
-		// The most restrictive counts, wherever it stands.
+		// The most restrictive statement counts, in any position.
 		{"Content-Usage: train-ai=y", "Content-Usage: train-ai=n", "", "ai-train refused by Content-Usage: train-ai=n"},
 		{"Content-Usage: train-ai=n", "Content-Usage: train-ai=y", "", "ai-train refused by line 2: Content-Usage: train-ai=n"},
 		{"Content-Usage: train-ai=y\nContent-Signal: ai-train=no", "", "", "ai-train refused by line 3: Content-Signal: ai-train=no"},
 		{"", "Tdm-Reservation: 1", "tdm-reservation=0", "tdm refused by tdm-reservation: 1"},
 		{"", "Tdm-Reservation: 0", "tdm-reservation=1", "tdm refused by meta tdm-reservation: 1"},
 		{"Content-Usage: search=y", "X-Robots-Tag: noindex", "", "search refused by X-Robots-Tag: noindex"},
-		// One fault in a dictionary makes all of it unknown, and nothing else.
+		// One error in a dictionary makes all of it unknown, but no other statement.
 		{"", "Content-Usage: train-ai=n, search=y,", "", ""},
 		{"", "Content-Usage: train-ai=n|Content-Usage: Search", "", ""},
 		{"Content-Usage: train-ai=n,,\nContent-Usage: search=n", "Content-Usage: ?", "robots=noarchive", "search refused by line 3: Content-Usage: search=n; archive refused by meta robots: noarchive"},
@@ -81,7 +81,7 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 	}
 }
 
-// What nothing is said about is unknown, and refuses nobody.
+// A use without a statement is unknown, and no purpose is refused.
 func TestUnknownStaysUnknown(t *testing.T) {
 	var none Signals
 	full := Parse([]byte("User-agent: *\nContent-Usage: search=y"), RFC9309).Group("wren").Signals("/")
@@ -104,8 +104,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 	}
 }
 
-// A purpose is refused by each statement about a use that it makes, and by no
-// other.
+// Statements that refuse a use refuse exactly the purposes that make the use.
 func TestWhatRefusesAPurpose(t *testing.T) {
 	says := map[string]Answer{
 		"noindex":    {Meta: Directives{NoIndex: true}},
@@ -149,7 +148,7 @@ func TestWhatRefusesAPurpose(t *testing.T) {
 	}
 }
 
-// Where terms stand is told, and grants nothing.
+// Licenses and policies are returned, and grant nothing.
 func TestWhereTermsStand(t *testing.T) {
 	f := Parse([]byte("License: https://a.test/l\nUser-agent: wren\nDisallow:\nLicense: https://a.test/l\nLicense: no url\nLicense: https://a.test/m\n"), RFC9309)
 	s := f.Group("wren").Signals("/")
@@ -169,8 +168,8 @@ func TestWhereTermsStand(t *testing.T) {
 	}
 }
 
-// A file that repeats itself makes no more statements, and where nothing is said
-// nothing is allocated.
+// Repeated lines make no more statements, and without statements nothing is
+// allocated.
 func TestSignalsAreFew(t *testing.T) {
 	g := Parse([]byte("User-agent: *\n"+strings.Repeat("Content-Signal: search=no, ai-train=yes, ai-train=no\nNoindex: /\n", 500)), RFC9309).Group("wren")
 	if s := g.Signals("/x"); len(s.Statements) != 4 || s.Statements[0].Line != 2 {
@@ -190,7 +189,7 @@ func TestSignalsAreFew(t *testing.T) {
 	}
 }
 
-// The groups of no file say nothing.
+// Groups without a file have no signals.
 func TestWithoutAFileNothingIsSaid(t *testing.T) {
 	for _, s := range []*Snapshot{nil, {URL: "https://a.test/robots.txt", Status: 404}, {URL: "https://a.test/robots.txt", Status: 403, Body: []byte("License: https://a.test/l")}} {
 		if got := s.Group(Policy{Token: "wren"}, noon).Signals("/"); !got.IsZero() {
@@ -202,7 +201,7 @@ func TestWithoutAFileNothingIsSaid(t *testing.T) {
 	}
 }
 
-// A Noindex line is text of bounded length, whatever stands in it.
+// The value of a Noindex line is valid text of bounded length.
 func TestPatternsAreToldAsText(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"/a": "Noindex: /a", "/a\xff": "Noindex: /a\uFFFD", "/" + strings.Repeat("*", 300): "Noindex: /" + strings.Repeat("*", maxShown-1) + "...",

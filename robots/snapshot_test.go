@@ -44,8 +44,8 @@ func wantMatch(t *testing.T, g *Group, target string, access Access, reason Reas
 }
 
 // "If the crawler successfully downloads the robots.txt file, the crawler MUST
-// follow the parseable rules." (RFC 9309, 2.3.1.1) Any 2xx is a success, and
-// whatever was sent is the file: an empty one, or a page.
+// follow the parseable rules." (RFC 9309, 2.3.1.1) Any 2xx is a success, and any
+// body is the file: an empty one, or a page.
 func TestSnapshotSuccess(t *testing.T) {
 	for _, status := range []int{200, 203, 206, 299} {
 		s := attempt(status, closedA)
@@ -60,7 +60,7 @@ func TestSnapshotSuccess(t *testing.T) {
 	wantMatch(t, attempt(200, "<html>not found</html>").Group(policy, noon), "/a", Allow, NoGroup)
 }
 
-// A redirected file counts for the site that was asked (2.3.1.2).
+// A redirected file counts for the site of the first request (2.3.1.2).
 func TestSnapshotBelongsToFirstAuthority(t *testing.T) {
 	s := attempt(200, "User-agent: *\nDisallow: https://robots.test/a\nDisallow: https://cdn.test/b\nSitemap: /s.xml\n")
 	s.Final = "https://cdn.test/robots.txt"
@@ -87,8 +87,8 @@ func TestSnapshotMissing(t *testing.T) {
 
 // "On server response indicating access restrictions (HTTP Status Code 401 or
 // 403) a robot should regard access to the site completely restricted." (the
-// draft of 1996, 3.1; the Guide.) House: 402 and 451 too. RFC 9309 would
-// permit access; AllowForbidden takes it at its word.
+// draft of 1996, 3.1; the Guide.) House: 402 and 451 too. RFC 9309 permits access;
+// AllowForbidden does the same.
 func TestSnapshotForbidden(t *testing.T) {
 	for _, status := range []int{401, 402, 403, 451} {
 		s := attempt(status, closedA)
@@ -103,8 +103,7 @@ func TestSnapshotForbidden(t *testing.T) {
 	}
 }
 
-// House: object stores that hide their listing answer 403 for a file that is
-// not there.
+// House: object stores that hide their listing answer 403 for a missing file.
 func TestSnapshotObjectStore(t *testing.T) {
 	denied := `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>`
 	s := attempt(403, denied)
@@ -120,7 +119,7 @@ func TestSnapshotObjectStore(t *testing.T) {
 
 // "If the robots.txt file is unreachable due to server or network errors, this
 // means the robots.txt file is undefined and the crawler MUST assume complete
-// disallow." (2.3.1.4) House: as that is not for ever, the verdict is defer.
+// disallow." (2.3.1.4) House: since this is temporary, the verdict is defer.
 func TestSnapshotUnreachable(t *testing.T) {
 	list := []*Snapshot{nil}
 	for _, status := range []int{0, 100, 301, 302, 304, 308, 408, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999} {
@@ -129,7 +128,7 @@ func TestSnapshotUnreachable(t *testing.T) {
 	for _, name := range []string{"dns", "connect", "tls", "timeout", "redirect"} {
 		list = append(list, failed(name))
 	}
-	cut := attempt(200, closedA) // a body that ended early is no file
+	cut := attempt(200, closedA) // a body that ended early is not a file
 	cut.Failure = "truncated"
 	list = append(list, cut)
 	for _, s := range list {
@@ -151,7 +150,7 @@ func TestSnapshotUnreachable(t *testing.T) {
 }
 
 // "Google's crawlers treat all 4xx errors, except 429, as if a valid robots.txt
-// file didn't exist", and so redirects that lead nowhere (Google's page).
+// file didn't exist", and also redirects that cannot be followed (Google's page).
 func TestSnapshotGoogleMissing(t *testing.T) {
 	google := Policy{Dialect: Google, Token: "wrenbot"}
 	list := []*Snapshot{failed("redirect")}
@@ -183,7 +182,7 @@ func TestSnapshotCopyInForce(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon.Add(30*day)), "/b", Allow, NoRule)
 	wantMatch(t, s.Group(policy, noon.Add(30*day+1)), "/b", Defer, Unreachable)
 
-	// How old a copy is that a clock has dated which ran ahead, nobody knows.
+	// The age of a copy that is dated in the future is unknown.
 	wantMatch(t, s.Group(policy, noon.Add(-1)), "/b", Defer, Unreachable)
 	wantMatch(t, at(attempt(503, ""), noon).After(at(attempt(200, closedA), noon.Add(5*365*day))).Group(policy, noon), "/b", Defer, Unreachable)
 
@@ -205,8 +204,8 @@ func TestSnapshotCopyInForce(t *testing.T) {
 	wantMatch(t, s.Group(Policy{Dialect: Koster1996, Token: "wrenbot"}, noon), "/b", Defer, Unreachable)
 }
 
-// A site without robots.txt that becomes unreachable is closed: that nothing
-// was there is no copy, and unreachable is never an allow.
+// If a site without robots.txt becomes unreachable, verdicts are defer: a missing
+// file is not a copy, and unreachable never allows.
 func TestSnapshotMissingIsNoCopy(t *testing.T) {
 	for _, status := range []int{404, 403} {
 		s := failed("timeout").After(attempt(status, ""))
@@ -217,7 +216,7 @@ func TestSnapshotMissingIsNoCopy(t *testing.T) {
 	}
 }
 
-// 304 renews the copy that was asked about.
+// 304 renews the copy.
 func TestSnapshotNotModified(t *testing.T) {
 	old := attempt(200, closedA)
 	old.Header = Header{ETag: `"1"`, CacheControl: "max-age=600", ContentType: "text/plain"}
@@ -236,7 +235,7 @@ func TestSnapshotNotModified(t *testing.T) {
 			t.Errorf("expires %v", got)
 		}
 	}
-	// Without a copy, nobody asked for it.
+	// Without a copy a 304 is unreachable.
 	for _, prev := range []*Snapshot{nil, attempt(404, ""), failed("dns")} {
 		if s := fresh.After(prev); s.Reachable() || s.Failures == 0 {
 			t.Errorf("304 after %+v: %+v", prev, s)
@@ -244,8 +243,8 @@ func TestSnapshotNotModified(t *testing.T) {
 	}
 }
 
-// After leaves its arguments as they are, forgets failures at the first answer,
-// and takes a stricter, laxer or missing file at once.
+// After does not change its arguments, resets failures at the first answer, and
+// uses a stricter, laxer or missing file at once.
 func TestSnapshotAfter(t *testing.T) {
 	good := attempt(200, closedA)
 	down := failed("connect").After(failed("connect").After(good))
@@ -269,7 +268,7 @@ func TestSnapshotAfter(t *testing.T) {
 	if s := failed("dns").After(nil); s.Failures != 1 || s.Good() != nil {
 		t.Errorf("%+v", s)
 	}
-	// A previous snapshot that was never folded counts as one failure.
+	// A previous snapshot that did not come from After counts as one failure.
 	if s := failed("dns").After(failed("dns")); s.Failures != 2 || !s.Since.Equal(noon) {
 		t.Errorf("%+v", s)
 	}
@@ -309,8 +308,8 @@ func TestSnapshotIsPlainData(t *testing.T) {
 	}
 }
 
-// The body may have been cut by whoever fetched it; a last line that was cut
-// counts only if it is a Disallow.
+// The caller may have cut the body; a last line that was cut counts only if it is a
+// Disallow.
 func TestSnapshotCutBody(t *testing.T) {
 	s := attempt(200, "User-agent: *\nDisallow: /\nAllow: /a")
 	wantMatch(t, s.Group(policy, noon), "/ab", Allow, RuleMatched)
@@ -318,10 +317,10 @@ func TestSnapshotCutBody(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon), "/ab", Disallow, RuleMatched)
 }
 
-// How long an answer is kept: "Crawlers SHOULD NOT use the cached version for
-// more than 24 hours" (2.4). House: nor less than 5 minutes.
+// "Crawlers SHOULD NOT use the cached version for more than 24 hours" (2.4).
+// House: an answer is used for at least 5 minutes.
 func TestSnapshotExpires(t *testing.T) {
-	date := "Sun, 01 Mar 2026 11:00:00 GMT" // the server's clock is an hour behind
+	date := "Sun, 01 Mar 2026 11:00:00 GMT" // the server's clock is an hour slow
 	for _, c := range []struct {
 		cache, expires, date string
 		want, koster         time.Duration
@@ -362,8 +361,8 @@ func TestSnapshotExpires(t *testing.T) {
 	}
 }
 
-// House: an unreachable site is asked again after a minute, doubling to an
-// hour; Retry-After is obeyed however long it is, and shortens nothing.
+// House: after a failure robots.txt is requested again after a minute, doubled up to
+// an hour. A Retry-After of any length counts, but does not shorten this.
 func TestSnapshotRetry(t *testing.T) {
 	var s *Snapshot
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
@@ -390,8 +389,8 @@ func TestSnapshotRetry(t *testing.T) {
 	}
 }
 
-// What was got of tdmrep.json stays with the site, whatever an attempt to get its
-// robots.txt comes to, and counts for no copy.
+// After keeps Mining for any outcome of an attempt at robots.txt, and Mining is not
+// used as a copy.
 func TestTheTDMRepOfASiteStaysWithItsSnapshots(t *testing.T) {
 	begin := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	mining := &Snapshot{Status: 200, Fetched: begin, Body: []byte("[]")}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The file of a site is /robots.txt at its top: same scheme, host and effective
-// port (RFC 9309, 2.3; the table of Google's page).
+// The file of a site is /robots.txt with the same scheme, host and effective port
+// (RFC 9309, 2.3; the table of Google's page).
 func TestLocate(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"https://example.com/folder/file":           "https://example.com/robots.txt",
@@ -51,7 +51,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A URL that no robots.txt governs is a typed error that says what is wanted.
+// A URL to which no robots.txt applies gives a *URLError with the expected form.
 func TestLocateErrors(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"":                                 "absolute",
@@ -98,8 +98,7 @@ func TestLocateErrors(t *testing.T) {
 	}
 }
 
-// Locate is stable: the file of a robots.txt URL is itself.
-// What cannot stand in a host name is refused, escaped or not.
+// Locate refuses characters that a host name cannot contain, escaped or not.
 func TestLocateRefusesCharactersOfNames(t *testing.T) {
 	for c := range 256 {
 		bad := c <= ' ' || c == 0x7F || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", byte(c)) >= 0
@@ -122,8 +121,7 @@ func TestLocateIsStable(t *testing.T) {
 	}
 }
 
-// The target is path and query as they go over the wire, taken from the raw
-// string.
+// The target is the path and query of the raw string, as they are sent.
 func TestTarget(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"https://example.com":                "/",
@@ -179,8 +177,8 @@ func TestCheckToken(t *testing.T) {
 	}
 }
 
-// The draft of 1996 takes a token as HTTP/1.0 has it: any visible ASCII but its
-// special characters.
+// Dialect Koster1996 accepts the tokens of HTTP/1.0: visible ASCII without its special
+// characters.
 func TestCheckTokenOf1996(t *testing.T) {
 	for c := range 256 {
 		token := "a" + string([]byte{byte(c)}) + "b"

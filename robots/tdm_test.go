@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TDM Reservation Protocol: 1 reserves, 0 does not, and any other value is as if
-// nothing was said. Of several the most restrictive counts.
+// TDM Reservation Protocol: 1 reserves, 0 does not, and any other value is ignored.
+// Of several the most restrictive counts.
 func TestReservations(t *testing.T) {
 	for _, c := range []struct {
 		values string // field lines, separated by |
@@ -47,7 +47,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Whatever the values, merging changes nothing twice and never loosens anything.
+// For any values Merge is idempotent and never less restrictive.
 func FuzzTDM(f *testing.F) {
 	for _, s := range []string{"1", "0", "0, 1", "0, x", "https://a.test/p", " 1"} {
 		f.Add(s, "0")
@@ -70,8 +70,8 @@ func FuzzTDM(f *testing.F) {
 	})
 }
 
-// Signals are read of anything without a fault, and of all statements about a use
-// the most restrictive decides.
+// Reading signals never panics, and of all statements about a use the most
+// restrictive decides.
 func FuzzSignals(f *testing.F) {
 	for _, s := range []string{"train-ai=n, search=y", "search=yes, ai-train=no", "noai, noindex", "1", "/p train-ai=n", "unavailable_after: 2001-01-01"} {
 		f.Add(s)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The first location that matches decides, and what cannot be read says nothing.
+// The first location that matches decides. A file that cannot be read states nothing.
 func TestTDMRep(t *testing.T) {
 	const file = `[
 		{"location": "/free/*.pdf$", "tdm-reservation": 0},
@@ -50,7 +50,7 @@ func TestTDMRep(t *testing.T) {
 	}
 }
 
-// What the file says refuses who mines, with the rule as its source.
+// A reservation in the file refuses purposes that mine, and names its rule.
 func TestSignalsOfTDMRep(t *testing.T) {
 	f := ParseTDMRep([]byte(`[{"location":"/a*","tdm-reservation":1,"tdm-policy":"https://a.example/p"},{"location":"/b","tdm-reservation":0}]`))
 	s := f.Signals("/a/b")
@@ -59,7 +59,7 @@ func TestSignalsOfTDMRep(t *testing.T) {
 		t.Errorf("%v, %v, %+v", by, refused, s)
 	}
 	if _, refused := s.Refuses(PurposeSearch); refused {
-		t.Error("who makes an index is refused")
+		t.Error("a purpose without mining is refused")
 	}
 	if stance, by := f.Signals("/b").Of(UseTDM); stance != Granted || by.String() != "tdmrep.json: tdm-reservation 0 for /b" {
 		t.Errorf("%v by %v", stance, by)
@@ -72,7 +72,7 @@ func TestSignalsOfTDMRep(t *testing.T) {
 	}
 }
 
-// Whatever the file, it is read within its bounds, and what it says has a rule.
+// Any file is read within the bounds, and each statement has a rule.
 func FuzzTDMRep(f *testing.F) {
 	f.Add(`[{"location":"/a*b$","tdm-reservation":1,"tdm-policy":"/p"}]`, "/axb")
 	f.Add(`{"location":"%","tdm-reservation":"0"}`, "")
@@ -94,7 +94,7 @@ func FuzzTDMRep(f *testing.F) {
 	})
 }
 
-// The body is the caller's: a second reading says the same.
+// Parsing does not change the body: a second parse gives the same result.
 func TestParseTDMRepLeavesItsArgument(t *testing.T) {
 	for _, text := range []string{`[{"location": "/a", "tdm-reservation": 1}, {"location": "/"}]`, `{"location": "/a", "tdm-reservation": 1}`} {
 		body := []byte(text)

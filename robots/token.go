@@ -16,9 +16,9 @@ func (e *TokenError) Error() string {
 	if e.Token == "" {
 		return "robots: empty product token: want letters a-z A-Z, hyphens and underscores, such as \"examplebot\""
 	}
-	good, want := len(tokenOf(e.Token)), "only letters a-z A-Z, hyphens and underscores may stand in it, no digits, blanks or version"
+	good, want := len(tokenOf(e.Token)), "want only letters a-z A-Z, hyphens and underscores, no digits, blanks or version"
 	if e.Dialect == Koster1996 {
-		good, want = len(kosterToken(e.Token)), "only visible ASCII may stand in it, no blanks, version or ()<>@,;:\\\"/[]?={}"
+		good, want = len(kosterToken(e.Token)), "want only visible ASCII, no blanks, version or ()<>@,;:\\\"/[]?={}"
 	}
 	for _, r := range e.Token[good:] {
 		return fmt.Sprintf("robots: product token %q has %q: %s", e.Token, r, want)

@@ -44,8 +44,7 @@ func readVectors(t testing.TB) []vector {
 	return list
 }
 
-// The vectors: every case, by the dialect it names, whether or not the site of
-// the file is known.
+// Every vector is tested in its dialect, with and without the site of the file.
 func TestVectors(t *testing.T) {
 	count := map[Dialect]int{}
 	for _, v := range readVectors(t) {

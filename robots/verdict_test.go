@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every answer has words of its own, and none of them is a number.
+// Every Access and Reason has its own text, without a number.
 func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	words := []string{}
@@ -29,7 +29,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The usual ways to write the keys of other records are all understood.
+// All usual spellings of the keys of other records are accepted.
 func TestOtherKeys(t *testing.T) {
 	for key, want := range map[string]kind{
 		"Crawl-delay": delayLine, "crawldelay": delayLine, "Crawl delay": delayLine, "crawl_delay": delayLine,
@@ -48,7 +48,7 @@ func TestOtherKeys(t *testing.T) {
 	}
 }
 
-// What is no target never allows, whatever the rules are.
+// A string that is not a target is never allowed, for any rules.
 func TestNoTargetNeverAllows(t *testing.T) {
 	groups := map[string]*Group{
 		"missing": attempt(404, "").Group(policy, noon),
@@ -72,7 +72,7 @@ func TestNoTargetNeverAllows(t *testing.T) {
 	}
 }
 
-// MatchURL takes the URL apart, and answers for its own site only.
+// MatchURL parses the URL, and applies only to its own site.
 func TestMatchURL(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /private/\nDisallow: /*?x\n"
 	unknown := Parse([]byte(file), RFC9309).Group("wrenbot")
@@ -131,7 +131,7 @@ func TestZeroValuesDefer(t *testing.T) {
 		g.Preferences("/a")
 		g.Noindex()
 	}
-	// The file of an answer that is none permits nothing, unless there is none.
+	// The File of an answer without a robots.txt defers, unless the site has no robots.txt.
 	for status, access := range map[int]Access{200: Allow, 404: Allow, 403: Defer, 408: Defer, 503: Defer} {
 		s := attempt(status, "")
 		if v := s.File(RFC9309).Group("wrenbot").Match("/a"); v.Access != access {
