@@ -453,7 +453,7 @@ func TestNewChecksItsOptions(t *testing.T) {
 	if _, err := New(Options{Policy: robots.Policy{Token: "bot"}}); err == nil {
 		t.Error("no user agent: no error")
 	}
-	if _, err := New(Options{Policy: robots.Policy{Token: "bot"}, UserAgent: "bot", Purpose: "spam"}); err == nil || !strings.HasPrefix(err.Error(), `fetch: Options.Purpose: "spam" is none of`) {
+	if _, err := New(Options{Policy: robots.Policy{Token: "bot"}, UserAgent: "bot", Purpose: "spam"}); err == nil || !strings.HasPrefix(err.Error(), `fetch: Options.Purpose: "spam" is not one of`) {
 		t.Errorf("no purpose: %v", err)
 	}
 }
