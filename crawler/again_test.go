@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/export"
 )
 
 const (

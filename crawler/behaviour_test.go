@@ -11,8 +11,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/export"
 )
 
 // A page whose body ends early is asked for three times, and then taken as far as it came.

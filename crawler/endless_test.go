@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/wacz"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/export"
-	"github.com/permesso-crawler/permesso/storage/wacz"
 )
 
 // Whoever makes the index of a crawl, it is the same to the byte.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/provenance"
-	"github.com/permesso-crawler/permesso/crawler/report"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

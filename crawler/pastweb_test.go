@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -15,9 +15,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/export"
 )
 
 // says answers target with an HTML page and header fields, each as "Name: value".

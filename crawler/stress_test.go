@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/devtest"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // readOnly makes every write to f fail while what runs.
@@ -165,7 +165,7 @@ func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	for name, fail := range map[string]func(*testing.T, *DB, *error){
 		"nothing can be written": lose("", syscall.O_RDONLY),
 		"nothing reached it": func(t *testing.T, db *DB, err *error) { // takes all, syncs nothing
-			lose(statetest.Device(t, "null"), syscall.O_RDWR)(t, db, err)
+			lose(devtest.Device(t, "null"), syscall.O_RDWR)(t, db, err)
 		},
 		"all reached it": func(_ *testing.T, _ *DB, err *error) { *err = syscall.EIO },
 	} {

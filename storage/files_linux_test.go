@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/devtest"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // openFiles is how many files this process has open.
@@ -121,7 +121,7 @@ func TestFilesAreClosed(t *testing.T) {
 // An index for which there is no room is told, and nothing of it stays: it may be
 // what fills the disk.
 func TestAnIndexOnAFullDisk(t *testing.T) {
-	full := statetest.Device(t, "full")
+	full := devtest.Device(t, "full")
 	whole := indexed(t)
 	for _, name := range []string{indexPart, IndexFile} {
 		dir := crash(t, whole)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
-	"github.com/permesso-crawler/permesso/storage/internal/lines"
 )
 
 // holed makes the end of a file a hole, of which the state does not know.

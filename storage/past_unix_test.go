@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
 // What stands where files of a crawl should, and never ends or begins, is told of, and
@@ -19,7 +19,7 @@ func TestWhatIsNoFileIsNotReadAsThePast(t *testing.T) {
 	for name, put := range map[string]func(t *testing.T, path string) error{
 		"a pipe":      func(_ *testing.T, path string) error { return syscall.Mkfifo(path, 0o644) },
 		"a directory": func(_ *testing.T, path string) error { return os.Mkdir(path, 0o755) },
-		"a device":    func(t *testing.T, path string) error { return os.Symlink(statetest.Device(t, "zero"), path) },
+		"a device":    func(t *testing.T, path string) error { return os.Symlink(devtest.Device(t, "zero"), path) },
 	} {
 		for _, kind := range []string{"index", "archive"} {
 			t.Run(name+" for the "+kind, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/lines"
 )
 
 // purgeFile lists what a purge removes, while it runs: one JSON object a line. The first is

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/permesso-crawler/permesso/storage/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
 // ReadPages calls f with each line of pages.jsonl in the directory of a crawl, which may be

@@ -15,7 +15,7 @@ work=$(realpath "$3")
 "$crawl" report --json "$dir" >"$work/report.json"
 python3 "$here/check.py" "$dir" "$work/report.json"
 "$crawl" report --out "$work/report.html" "$dir"
-(cd "$here/../.." && PERMESSO_PAGE=$work/hostile.html go test ./crawler/report -run '^TestWhatSitesSayIsTextInAReport$' -count=1)
+(cd "$here/../.." && PERMESSO_PAGE=$work/hostile.html go test ./internal/report -run '^TestWhatSitesSayIsTextInAReport$' -count=1)
 
 "$here/../archive/install.sh" node chromium
 cp "$here/look.mjs" "$work"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/spf13/cobra"
 )

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
 // auditDirs audits the crawls in directories: one, perhaps beside the log of a server, or

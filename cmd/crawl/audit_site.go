@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
 // A siteAnswer is what is said to the owner of a site at the end of all requests. The

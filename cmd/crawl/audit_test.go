@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/audit"
+	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/internal/provenance"
 )
 
 var errForced = errors.New("stopped at once")

@@ -19,8 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/provenance"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 	"go.etcd.io/bbolt"
 )

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/diff"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/diff"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/diff"
+	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
 // twoCrawls are the crawls of a small web, and of what has become of it: with everything

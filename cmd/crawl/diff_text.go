@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/diff"
+	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
 // shownSites is how many sites are told by their figures.

@@ -7,8 +7,8 @@ import (
 	"syscall"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

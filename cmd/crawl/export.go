@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/export/parquet"
+	"github.com/permesso-crawler/permesso/internal/series"
+	"github.com/permesso-crawler/permesso/internal/wacz"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/export"
-	"github.com/permesso-crawler/permesso/storage/export/parquet"
-	"github.com/permesso-crawler/permesso/storage/wacz"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
 )

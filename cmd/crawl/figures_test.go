@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/report"
+	"github.com/permesso-crawler/permesso/internal/report"
 )
 
 // oddWeb is keptWeb with sites of what makes figures differ: what is linked twice, fails, is

@@ -10,8 +10,8 @@ import (
 	_ "time/tzdata" // a zone means the same on a machine that has none of its own
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"go.yaml.in/yaml/v3"
 )
 

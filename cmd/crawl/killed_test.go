@@ -25,8 +25,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/provenance"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/audit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

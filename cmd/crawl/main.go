@@ -17,8 +17,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/series"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )

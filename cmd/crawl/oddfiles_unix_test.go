@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"golang.org/x/sys/unix"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )

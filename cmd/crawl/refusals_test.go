@@ -15,7 +15,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/report"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/spf13/cobra"
 )
 

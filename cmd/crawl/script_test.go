@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

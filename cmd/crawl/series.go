@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // snapshotOver says of a snapshot in the place of sameCommand that no run goes on with it.

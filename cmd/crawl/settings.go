@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/spf13/pflag"
 )
 

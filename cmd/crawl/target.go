@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/permesso-crawler/permesso/internal/outfile"
-	"github.com/permesso-crawler/permesso/storage/wacz"
+	"github.com/permesso-crawler/permesso/internal/wacz"
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
 )

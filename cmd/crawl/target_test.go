@@ -34,7 +34,7 @@ func only(t *testing.T, dir string, want ...string) {
 func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 	for _, kind := range formats {
 		if kind.check == nil {
-			continue // a WACZ has digests: storage/wacz reads them
+			continue // a WACZ has digests: internal/wacz reads them
 		}
 		for name, lie := range map[string]func(w io.Writer, f *exportFlags, s *exported) (int64, error){
 			"one is missing": func(w io.Writer, f *exportFlags, s *exported) (int64, error) {

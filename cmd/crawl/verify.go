@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )

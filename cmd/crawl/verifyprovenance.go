@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/provenance"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

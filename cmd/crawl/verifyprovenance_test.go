@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/provenance"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

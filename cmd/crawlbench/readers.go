@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/provenance"
+	"github.com/permesso-crawler/permesso/internal/provenance"
 )
 
 // readers are the commands that read a whole crawl, in the order in which they are measured.

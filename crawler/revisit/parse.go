@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler/schedule"
+	"github.com/permesso-crawler/permesso/internal/schedule"
 )
 
 // Parse parses the text form of a policy:

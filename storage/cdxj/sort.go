@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/permesso-crawler/permesso/storage/internal/extsort"
+	"github.com/permesso-crawler/permesso/internal/extsort"
 )
 
 // Limits of a Sorter.

@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
 // Every field at its bounds, as it is written and as it is read again.
@@ -198,7 +198,7 @@ func TestALogThatCannotBeOpened(t *testing.T) {
 
 // What is no file cannot be cut, and is no log; nothing of it stays open.
 func TestADeviceIsNoLog(t *testing.T) {
-	device := statetest.Device(t, "null")            // can be opened and not be cut
+	device := devtest.Device(t, "null")              // can be opened and not be cut
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	count := func() int {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/permesso-crawler/permesso/storage/internal/extsort"
-	"github.com/permesso-crawler/permesso/storage/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/extsort"
+	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
 // orderMemory is how many bytes of lines an Order holds in memory; the rest is in files.

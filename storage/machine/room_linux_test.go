@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/devtest"
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
@@ -59,7 +59,7 @@ func TestATableTakesItsRoomAndGivesItBack(t *testing.T) {
 }
 
 func TestADeviceIsNoTable(t *testing.T) {
-	device := statetest.Device(t, "null")
+	device := devtest.Device(t, "null")
 	if _, err := machine.Open(device); err == nil || !strings.Contains(err.Error(), "truncate "+device) {
 		t.Errorf("a device: %v", err)
 	}

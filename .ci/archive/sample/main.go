@@ -20,9 +20,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/wacz"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/wacz"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

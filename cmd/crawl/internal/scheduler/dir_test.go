@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // What there was of a series is read from its directory: snapshots, missed runs, since

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // mostTries is how often a run is started again that fails, with a pause that doubles

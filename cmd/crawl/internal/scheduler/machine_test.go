@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // A machine has one series of real snapshots of a web that changes from week to week. Its

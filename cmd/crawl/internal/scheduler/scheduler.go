@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // lookAgain is how long the scheduler sleeps at most.

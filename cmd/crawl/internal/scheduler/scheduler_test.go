@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 const day = 24 * time.Hour

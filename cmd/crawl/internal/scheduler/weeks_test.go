@@ -16,10 +16,10 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/audit"
-	"github.com/permesso-crawler/permesso/crawler/diff"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/diff"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/crawler/diff"
+	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
 // Weeks in which something is not as in others.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
-	"github.com/permesso-crawler/permesso/crawler/schedule"
-	"github.com/permesso-crawler/permesso/crawler/series"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // A world has one series, the processes that work on it, and a clock. It is in a bubble

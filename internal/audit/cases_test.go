@@ -1,0 +1,549 @@
+package audit_test
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
+)
+
+var day = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+
+// A written log: of one site, http://a.example, at a private address where none is named.
+type written struct {
+	evidence
+	robots time.Time // the copy that lines name
+}
+
+// copy fetches a robots.txt at a moment, in seconds, within a tenth of one.
+func (w *written) copy(at float64, status int, body string) *robots.Snapshot {
+	i := w.ask(at, "/robots.txt", status)
+	w.lines[i].Hops, w.lines[i].Via = "P", "http://a.example/"
+	w.set(i, "robots", "")
+	s := &robots.Snapshot{URL: "http://a.example/robots.txt", Status: status, Body: []byte(body), Fetched: w.end(i)}
+	w.robots = s.Fetched
+	w.copies["http://a.example"] = append(w.copies["http://a.example"], s)
+	return s
+}
+
+// ask asks for a target, within a tenth of a second.
+func (w *written) ask(at float64, target string, status int, notes ...string) (line int) {
+	start := day.Add(time.Duration(at * float64(time.Second)))
+	l := crawllog.Line{
+		Time: start.Add(100 * time.Millisecond), Status: status, Size: 1, URL: "http://a.example" + target, Start: start, Duration: 100 * time.Millisecond,
+		Annotations: append([]string{"start:" + start.Format(crawllog.MicroForm), "ttfb:0.001", "took:0.1", "ip:10.0.0.1:80", "robots:" + w.robots.Format(crawllog.MicroForm)}, notes...),
+	}
+	w.lines = append(w.lines, l)
+	return len(w.lines) - 1
+}
+
+// hop asks for what the robots.txt of http://a.example leads to, or for that itself, at an
+// address.
+func (w *written) hop(at float64, url, addr string) {
+	i := w.ask(at, "", 200)
+	w.lines[i].URL, w.lines[i].Hops, w.lines[i].Via = url, "P", "http://a.example/"
+	w.set(i, "robots", "")
+	w.set(i, "ip", addr+":80")
+}
+
+// run begins a run.
+func (w *written) run(at float64, notes ...string) {
+	w.lines = append(w.lines, crawllog.Line{Time: day.Add(time.Duration(at * float64(time.Second))), Size: -1, URL: crawllog.RunURL, Annotations: notes})
+}
+
+// What is said of logs in which one thing is odd.
+func TestCasesOfLogs(t *testing.T) {
+	const all = "User-agent: *\nDisallow: /no\n"
+	var whole strings.Builder
+	for _, tc := range []struct {
+		name   string
+		write  func(w *written)
+		want   []string // codes and lines of violations
+		open   []int64  // lines that prove nothing
+		remark string
+	}{
+		{"a log of nothing", func(w *written) {}, nil, nil, ""},
+		{"a delay of the site's own", func(w *written) {
+			w.run(0, "begin:clean")
+			w.run(0.5, "site:http://a.example", "own:delay=3s", "reason:slow")
+			w.copy(1, 200, all)
+			w.ask(4.1, "/", 200)
+			w.ask(6.2, "/1", 200) // too early
+		}, []string{"gap 5"}, nil, ""},
+		{"a delay that a site has in the run before", func(w *written) {
+			w.run(0, "begin:clean")
+			w.run(0.5, "site:http://a.example", "own:delay=3s")
+			w.copy(1, 200, all)
+			w.run(8, "begin:clean")
+			w.run(8.1, "site:http://a.example")
+			w.ask(8.2, "/", 200)
+			w.ask(9.3, "/1", 200)
+		}, nil, nil, ""},
+		{"a robots.txt that is forbidden, and permitted for the site", func(w *written) {
+			w.run(0, "begin:clean")
+			w.run(0.5, "site:http://a.example", "allows:robots-forbidden=allow", "reason:ours")
+			w.copy(1, 403, "")
+			w.ask(2.1, "/", 200)
+			w.run(8, "begin:clean")
+			w.ask(9, "/1", 200) // by a setting of the run before
+		}, []string{"disallowed 6"}, nil, ""},
+		{"polite", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			w.ask(3.2, "/1", 200)
+		}, nil, nil, ""},
+		{"by the delay of each run", func(w *written) {
+			w.settings = map[string]string{"delay": "3s"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			w.run(5, "begin:clean")
+			w.run(5, "changed:delay:1s->3s")
+			w.ask(5.2, "/1", 200)
+			w.ask(7.3, "/2", 200)
+			w.ask(10.4, "/3", 200)
+		}, []string{"gap 7"}, nil, ""},
+		{"no delay at all", func(w *written) {
+			w.settings = map[string]string{"delay": "2s"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(1.1, "/", 200)
+			w.run(5, "begin:clean", "changed:delay:none->2s")
+			w.ask(6, "/1", 200)
+			w.ask(8, "/2", 200)
+		}, []string{"gap 6"}, nil, ""},
+		{"by the dialect of the run", func(w *written) {
+			w.settings = map[string]string{"dialect": "koster1996", "alias": "oldbot otherbot"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, "User-agent: otherbot\nAllow: /a\nDisallow: /a/b\n")
+			w.ask(2.1, "/a/b", 200) // the first rule
+			w.run(5, "begin:clean", "changed:dialect:rfc9309->koster1996", "changed:alias:none->oldbot otherbot")
+			w.ask(6, "/a/b", 200)
+		}, nil, nil, ""},
+		{"by the longest rule", func(w *written) {
+			w.settings = map[string]string{"alias": "oldbot otherbot"}
+			w.run(0, "begin:clean")
+			w.copy(1, 200, "User-agent: otherbot\nAllow: /a\nDisallow: /a/b\n")
+			w.ask(2.1, "/a/b", 200)
+		}, []string{"disallowed 3"}, nil, ""},
+		{"closed by 403, unless that is allowed", func(w *written) {
+			w.settings = map[string]string{"robots-forbidden": "allow"}
+			w.run(0, "begin:clean")
+			w.copy(1, 403, "")
+			w.ask(2.1, "/", 200)
+			w.run(3, "begin:clean", "changed:robots-forbidden:deny->allow")
+			w.ask(4, "/1", 200)
+		}, []string{"disallowed 3"}, nil, ""},
+		{"carried over by a run after one that was killed", func(w *written) {
+			w.copy(-10, 200, all)
+			w.lines = nil
+			w.run(0, "begin:clean")
+			w.run(1, "begin:unclean")
+			w.run(1.1, "carried:1")
+			w.ask(2.1, "/", 200)
+		}, nil, nil, "fetched by the crawl before"},
+		{"carried over after a request", func(w *written) {
+			w.copy(-10, 200, all)
+			w.lines = nil
+			w.run(0, "begin:clean")
+			w.ask(1, "/", 200)
+			w.run(2, "begin:unclean")
+			w.run(2.1, "carried:1")
+			w.ask(4.1, "/1", 200)
+		}, []string{"evidence 0", "no-robots 2", "no-robots 5"}, nil, ""},
+		{"a clock that was set back", func(w *written) {
+			w.run(1000, "begin:clean")
+			w.copy(1001, 200, all)
+			w.ask(1003, "/", 200)
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/1", 200)
+			w.copies["http://a.example"] = []*robots.Snapshot{w.copies["http://a.example"][1], w.copies["http://a.example"][0]}
+		}, nil, nil, ""},
+		{"a copy that a kill has taken", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.run(3, "begin:unclean")
+			w.copy(4, 200, all)
+			w.ask(5.1, "/", 200)
+		}, nil, []int64{3}, "1 of 2 runs did not end by themselves"},
+		{"copies of the crawl before", func(w *written) {
+			w.copy(1, 200, all)
+			w.copies["http://b.example"] = []*robots.Snapshot{{URL: "http://b.example/robots.txt", Status: 200, Fetched: w.robots}}
+			w.lines = nil
+			w.run(10, "begin:clean", "carried:2")
+			w.ask(12.1, "/", 200)
+			w.hop(14, "http://b.example/robots.txt", "10.0.0.1")
+			w.copies["http://b.example"] = append(w.copies["http://b.example"], &robots.Snapshot{URL: "http://b.example/robots.txt", Status: 200, Fetched: w.end(2)})
+		}, nil, nil, "2 copies of robots.txt were fetched by the crawl before"},
+		{"a copy that was lost without a kill", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.run(3, "begin:clean")
+			w.copy(4, 200, all)
+			w.ask(5.1, "/", 200)
+		}, []string{"no-robots 3"}, nil, ""},
+		{"a copy that was lost long before a kill", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.ask(20, "/1", 200)
+			w.run(23, "begin:unclean")
+		}, []string{"no-robots 3", "no-robots 4"}, nil, ""},
+		{"a copy that a full disk has taken, at the end of the log", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.killed = true
+		}, nil, []int64{3}, "1 of 1 runs did not end by themselves"},
+		{"a copy that was lost long before a full disk", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.ask(20, "/1", 200)
+			w.killed, w.committed = true, day.Add(19*time.Second)
+		}, []string{"no-robots 3", "no-robots 4"}, nil, ""},
+		{"copies that a slow disk had not taken before a kill", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			delete(w.copies, "http://a.example")
+			w.ask(20, "/1", 200)
+			w.run(23, "begin:unclean", "committed:2026-05-04T00:00:00.500000Z")
+		}, nil, []int64{3, 4}, ""},
+		{"a rest that a kill has taken", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 429)
+			w.run(3, "begin:unclean")
+			w.ask(4, "/", 200)
+		}, nil, []int64{5}, ""},
+		{"a rest that no kill has taken", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 429)
+			w.run(3, "begin:clean")
+			w.ask(4, "/", 200)
+		}, []string{"back-off 5"}, nil, ""},
+		{"a Retry-After of a robots.txt", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all).Header.RetryAfter = day.Add(20 * time.Second)
+			w.ask(15, "/", 200)
+			w.ask(17, "/1", 200)
+		}, []string{"retry-after 3"}, nil, ""},
+		{"a Retry-After of three years", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all).Header.RetryAfter = day.AddDate(3, 0, 0)
+			w.ask(366*86400, "/", 200)
+		}, nil, nil, ""},
+		{"a slow site", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			for i, ttfb := range []int{2, 40} {
+				line := w.ask(3+3*float64(i), fmt.Sprint("/", i), 200)
+				w.set(line, "ttfb", strconv.Itoa(ttfb))
+				w.last(line, w.start(line).Add(time.Duration(ttfb)*time.Second))
+			}
+			w.ask(46+60, "/2", 200)
+		}, []string{"gap 4"}, nil, ""},
+		{"a robots.txt that cannot be had, and another site that leads to it", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 500, "")
+			w.hop(30, "http://a.example/robots.txt", "10.0.0.1")
+			w.lines[2].Via = "http://b.example/"
+			w.hop(40, "http://a.example/robots.txt", "10.0.0.1")
+		}, nil, nil, ""},
+		{"a robots.txt that is asked for again too soon", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 500, "")
+			w.copy(30, 200, all)
+			w.ask(32, "/1", 200)
+		}, []string{"back-off 3"}, nil, ""},
+		{"a robots.txt that fails, and a copy to go by", func(w *written) {
+			w.run(0, "begin:clean")
+			old := w.copy(1, 200, all)
+			s := w.copy(100_000, 500, "")
+			*s = *s.After(old)
+			w.ask(100_002, "/1", 200)
+			w.ask(100_004, "/no", 200)
+		}, []string{"disallowed 5"}, nil, ""},
+		{"a copy of the day before, for the first page behind it only", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(90_000, "/", 200)
+			w.ask(90_002, "/1", 200)
+		}, []string{"stale-robots 4"}, nil, ""},
+		{"a pause that counts from a line that is not there", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.run(3, "begin:clean")
+			w.ask(4, "/", 200, "asked:9", "clock:own")
+		}, nil, []int64{4}, ""},
+		{"a domain that was asked too soon", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.hop(3, "http://www.a.example/robots.txt", "10.0.0.2")
+			w.hop(4, "http://b.example/robots.txt", "10.0.0.2")
+			w.hop(8.2, "http://m.a.example/robots.txt", "10.0.0.2")
+		}, []string{"gap 3"}, nil, ""},
+		{"a domain that was asked twice at once", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.hop(1.05, "http://www.a.example/robots.txt", "10.0.0.2")
+		}, []string{"concurrent 3"}, nil, ""},
+		{"a domain, before it had a delay", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.run(2, "begin:clean", "changed:domain-delay:none->5s")
+			w.hop(3, "http://www.a.example/robots.txt", "10.0.0.2")
+		}, nil, nil, ""},
+		{"an address that was asked too soon", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.hop(1.15, "http://b.example/robots.txt", "16.0.0.1")
+			w.hop(1.2, "http://c.example/robots.txt", "16.0.0.2")
+			w.hop(1.36, "http://d.example/robots.txt", "16.0.0.1") // late by its clock, not by the machine's
+		}, []string{"gap 3"}, nil, ""},
+		{"an address without a pause, or that is not public", func(w *written) {
+			w.settings = map[string]string{"ip-delay": "0"}
+			w.run(0, "begin:clean")
+			for i, host := range []string{"a", "b", "c", "d"} {
+				w.hop(1, "http://"+host+".example/robots.txt", "16.0.0.1")
+				w.hop(1, "http://"+host+host+".example/robots.txt", fmt.Sprintf("10.0.0.%d", i))
+			}
+		}, nil, nil, ""},
+		{"another port of a host", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.hop(1.6, "http://a.example:8080/robots.txt", "16.0.0.1")
+			w.hop(1.65, "https://a.example/robots.txt", "16.0.0.1")
+		}, []string{"gap 4", "gap 3", "concurrent 4"}, nil, ""},
+		{"another port of a host that is not public", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "10.0.0.1")
+			w.hop(1, "http://a.example:8080/robots.txt", "10.0.0.1")
+		}, nil, nil, ""},
+		{"another port of a host behind a proxy", func(w *written) {
+			w.run(0, "begin:clean")
+			for i, h := range []struct {
+				at  float64
+				url string
+			}{{1, "http://a.example/robots.txt"}, {1.15, "http://a.example:8080/robots.txt"}, {1.15, "http://b.example/robots.txt"}, {1.2, "http://c.example/robots.txt"}} {
+				w.hop(h.at, h.url, "10.0.0.1")
+				w.set(i+1, "ip", "")
+				w.set(i+1, "proxy", "http://127.0.0.1:3128")
+			}
+		}, []string{"gap 3"}, nil, ""},
+		{"a robots.txt that leads to what another site forbids", func(w *written) {
+			w.run(0, "begin:clean")
+			w.hop(0, "http://b.example/robots.txt", "10.0.0.1")
+			w.copies["http://b.example"] = []*robots.Snapshot{{URL: "http://b.example/robots.txt", Status: 200, Body: []byte(all), Fetched: w.end(1)}}
+			w.hop(1.5, "http://b.example/yes", "10.0.0.1")
+			w.hop(3, "http://b.example/no", "10.0.0.1")
+			w.hop(5, "http://b.example/robots.txt", "10.0.0.1")
+			w.hop(7, "http://c.example/yes", "10.0.0.1")
+			w.hop(9, "http://a.example/no", "10.0.0.1") // its own matter
+		}, []string{"disallowed 4", "no-robots 6"}, nil, ""},
+		{"copies that are not what their lines say", func(w *written) {
+			w.run(0, "begin:clean", crawllog.Records)
+			digest := func(body string) { // of the last line
+				sum := sha1.Sum([]byte(body))
+				w.lines[len(w.lines)-1].Digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
+			}
+			w.copy(10, 200, all)
+			digest(all)
+			w.copy(20, 200, all)
+			digest("other")
+			w.copy(30, 200, all) // without a digest
+			w.copy(40, 200, "new")
+			digest("new")
+			w.lines[len(w.lines)-1].Status = 404
+			w.copy(50, 200, "new")
+			w.lines[len(w.lines)-1].Status = 304
+			w.copy(60, 200, "newer")
+			w.lines[len(w.lines)-1].Status = 304
+			old := w.copy(70, 200, all)
+			digest(all)
+			w.ask(72, "/", 200, "kept:x")
+			*w.copy(80, 500, "") = *(&robots.Snapshot{URL: "http://a.example/robots.txt", Status: 500, Fetched: w.end(len(w.lines) - 1)}).After(old)
+			digest("")
+			stale := w.copy(700, 500, "") // with a copy that is not the last one
+			digest("")
+			*stale = *stale.After(&robots.Snapshot{Status: 200, Body: []byte("first"), Fetched: day})
+			w.copy(7000, 200, all).Fetched = day.Add(7001 * time.Second) // of no line
+			digest(all)
+			refused := w.copy(8000, 0, "")
+			refused.Failure = "redirect"
+			w.ask(8002, "/1", 200)
+			lost := w.copy(9000, 0, "")
+			lost.Failure = "dns"
+			w.lines[len(w.lines)-1].Status = -2
+			w.set(len(w.lines)-1, "error", "dns")
+			w.ask(9010, "/2", 200)
+		}, []string{"evidence 3", "evidence 4", "evidence 5", "evidence 7", "evidence 0", "evidence 0", "no-robots 14", "no-robots 14", "back-off 14", "no-robots 16", "back-off 16"}, nil, ""},
+		{"a log that was cut", func(w *written) {
+			w.run(0, "begin:clean", "lost:77")
+		}, nil, nil, "77 bytes of the log were removed or cut"},
+		{"a log without its beginning", func(w *written) {
+			w.copy(1, 200, all)
+			w.ask(2.1, "/", 200)
+			w.run(3, "begin:clean")
+		}, nil, nil, "the beginning of the log is missing"},
+		{"nothing says who asked", func(w *written) { w.agents = nil }, nil, nil, "no WARC file says under which name"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+			tc.write(w)
+			r := w.audit(t)
+			fmt.Fprintf(&whole, "%s\n%s", tc.name, brief(r))
+			var got []string
+			for _, v := range r.Violations {
+				line := int64(0)
+				if len(v.Lines) > 0 {
+					line = v.Lines[0]
+				}
+				got = append(got, string(v.Code)+" "+strconv.FormatInt(line, 10))
+			}
+			var open []int64
+			for _, u := range r.Unproven {
+				open = append(open, u.Line)
+			}
+			if !slices.Equal(got, tc.want) || !slices.Equal(open, tc.open) {
+				t.Errorf("%v, want %v; unproven %v, want %v\n%+v", got, tc.want, open, tc.open, r.Violations)
+			}
+			if !strings.Contains(strings.Join(r.Remarks, "\n"), tc.remark) {
+				t.Errorf("remarks %q", r.Remarks)
+			}
+		})
+	}
+	goldenText(t, "cases.txt", whole.String())
+}
+
+// A new version of the program is no other identity.
+func TestAnotherVersionIsNoOtherIdentity(t *testing.T) {
+	e := &evidence{agents: []string{testIdentity.UserAgent() + ".7", testIdentity.UserAgent()}}
+	if r := e.audit(t); !r.Clean() {
+		t.Errorf("%+v", r.Violations)
+	}
+	e.agents = append(e.agents, strings.ReplaceAll(testIdentity.UserAgent(), "benchbot", "otherbot"))
+	if r := e.audit(t); r.Violated != 1 || r.Violations[0].Code != audit.Identity {
+		t.Errorf("%+v", r.Violations)
+	}
+}
+
+// The margin of a clock is that of the request that came closest.
+func TestMarginsAreThoseOfTheClosest(t *testing.T) {
+	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+	w.run(0, "begin:clean")
+	w.copy(1, 200, "User-agent: *\nCrawl-delay: 2\n")
+	w.ask(3.5, "/1", 200, "asked:2", "clock:crawl-delay")
+	w.ask(5.7, "/2", 200)
+	w.ask(9, "/3", 200)
+	got := ""
+	for _, m := range w.audit(t).Margins {
+		got += fmt.Sprintf("%s %d %.3f %d; ", m.Clock, m.Requests, m.Least, m.Line)
+	}
+	if want := "crawl-delay 3 0.100 4; own 3 1.100 4; "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A last line without an end is what a kill leaves, and proves nothing; any other line
+// that is none is named.
+func TestLinesThatAreNoneAreNamed(t *testing.T) {
+	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+	w.run(0, "begin:clean")
+	w.copy(1, 200, "")
+	w.ask(2.1, "/", 200)
+	var log []byte
+	for i := range w.lines {
+		log = w.lines[i].Append(log)
+	}
+	r, err := w.crawl(append(slices.Clone(log), "2026-05-04T00:00"...)).Audit(audit.Options{})
+	if err != nil || !r.Clean() || r.LogLines != 3 || r.Requests != 2 || r.LogBytes != int64(len(log))+16 || !strings.Contains(r.Remarks[0], "the last line of the log has no end") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, tc := range []struct{ old, new, want string }{
+		{"took:0.1", "took:x", "crawl.log:2: annotation took:x: "},
+		{"took:0.1", "took:-1", "crawl.log:2: annotation took:-1: negative duration"},
+		{"took:0.1,", "", "crawl.log:2: a request without the annotations start and took"},
+		{"start:2026", "start:soon", "crawl.log:2: annotation start:soon"},
+		{"ip:10.0.0.1:80", "ip:home", "crawl.log:2: annotation ip:home: "},
+		{" P http://a.example/ ", " P - ", "crawl.log:2: the page that the robots.txt was needed for: "},
+		{"http://a.example/ -", "a.example -", "crawl.log:3: "},
+		{"begin:clean", "changed:delay:1s->2s", "crawl.log:1: a setting that changed before any run, or to nothing"},
+		{"begin:clean", "begin:clean,changed:delay:1s", "crawl.log:1: a setting that changed before any run, or to nothing"},
+		{"begin:clean", "changed:delay", "crawl.log:1: a setting that changed before any run, or to nothing"},
+		{"begin:clean", "begin:clean,changed:delay:1s->soon", "crawl.log is damaged: setting delay is \"soon\""},
+		{"begin:clean", "lost:some", "crawl.log:1: "},
+		{"begin:clean", "begin:clean,begin:unclean,committed:soon", "crawl.log:1: "},
+	} {
+		bad := bytes.Replace(log, []byte(tc.old), []byte(tc.new), 1)
+		if r, err := w.crawl(bad).Audit(audit.Options{}); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s for %s: %+v, %v", tc.new, tc.old, r, err)
+		}
+	}
+}
+
+// Whatever stands in a log, it is audited, or one line of it is named.
+func FuzzLog(f *testing.F) {
+	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}}}
+	w.run(0, "begin:clean")
+	w.copy(1, 200, "User-agent: *\nDisallow: /no\nVisit-time: 0000-0100\n")
+	w.ask(2.1, "/", 429, "error:challenge")
+	w.run(3, "begin:unclean", "lost:1")
+	w.run(3, "changed:delay:1s->3s", "changed:alias:none->a b")
+	w.ask(4, "/no", 200, "asked:2", "clock:ip", "since:2026-05-04T00:00:01.000000Z")
+	var log []byte
+	for i := range w.lines {
+		log = w.lines[i].Append(log)
+	}
+	f.Add(log)
+	f.Add(bytes.ReplaceAll(log, []byte("10.0.0.1"), []byte("16.0.0.1")))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		c := w.crawl(log)
+		if _, err := c.Audit(audit.Options{Site: "a.example", Request: func(audit.Request) error { return nil }, Copy: func(audit.Copy) error { return nil }}); err != nil {
+			var line *audit.LineError
+			var damaged *storage.DamagedError
+			if !errors.As(err, &line) && !errors.As(err, &damaged) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+// What is asked about use is no robots.txt.
+func TestRequestsAboutUseAreCountedApart(t *testing.T) {
+	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
+	w.run(0, "begin:clean")
+	w.copy(1, 200, "User-agent: *\nDisallow: /no\n")
+	w.hop(3, "http://a.example/.well-known/tdmrep.json", "10.0.0.1")
+	w.set(2, "for", "use")
+	w.ask(5, "/", 200)
+	if r := w.audit(t); !r.Clean() || r.Requests != 3 || r.RobotsRequests != 1 || r.UseRequests != 1 {
+		t.Errorf("%+v", r)
+	}
+}

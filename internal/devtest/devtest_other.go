@@ -1,0 +1,13 @@
+//go:build !linux
+
+// Package devtest makes devices for tests.
+package devtest
+
+import "testing"
+
+// Device skips the test: it is implemented on Linux only.
+func Device(t testing.TB, name string) string {
+	t.Helper()
+	t.Skip("devices of a test's own are made on Linux")
+	return ""
+}

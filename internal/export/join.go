@@ -1,0 +1,126 @@
+package export
+
+import (
+	"context"
+	"encoding/binary"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/internal/extsort"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+)
+
+// Rows goes through the captures, sorted by the bytes of SURT, then of URL, then
+// by time. It ends at the first error.
+//
+// A line of pages.jsonl and a WARC record are one capture if they have one URL
+// and one time, to the microsecond; where WARC-Date has no fraction, as in WARC
+// 1.0, to the second. Of several captures with one URL and time, one is joined
+// and the others are rows of their own.
+func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		if err := s.rows(ctx, func(r *Row) bool { return yield(r, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// rows calls yield until it returns false.
+func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
+	memory := s.Memory
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	sorted := extsort.New(s.Temp, memory)
+	defer sorted.Close()
+	if err := s.sort(ctx, sorted); err != nil {
+		return err
+	}
+	if err := s.join(ctx, sorted, yield); err != errStop {
+		return err
+	}
+	return nil
+}
+
+// sort adds a row for each page and each capture.
+func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
+	var key []byte
+	add := func(r *Row) error {
+		// As it will be written, so that the order is that of what is written.
+		r.URL = strings.ToValidUTF8(r.URL, "\uFFFD")
+		r.SURT = cdxj.SURT(r.URL)
+		value, err := r.store()
+		if err != nil {
+			return err
+		}
+		key = r.appendKey(key[:0])
+		return sorted.Add(key, value)
+	}
+	if err := s.pages(ctx, func(p *storage.PageRecord) error { return add(pageRow(p)) }); err != nil {
+		return err
+	}
+	return s.captures(ctx, add)
+}
+
+// join yields the sorted rows, a page and its capture as one. The error is errStop if
+// yield returns false.
+func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*Row) bool) error {
+	put := func(r *Row) error {
+		if r == nil {
+			return nil
+		}
+		r.finish(s.Pages != "")
+		if !yield(r) {
+			return errStop
+		}
+		return nil
+	}
+	var archived *Row // that the next page may belong to
+	err := sorted.Each(func(_, value []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := restore(value)
+		if err != nil {
+			return err
+		}
+		before := archived
+		archived = nil
+		if !r.Page {
+			archived = r
+			return put(before)
+		}
+		if before != nil && before.isOf(r) {
+			r.addCapture(before)
+		} else if err := put(before); err != nil {
+			return err
+		}
+		return put(r)
+	})
+	if err == nil {
+		err = put(archived)
+	}
+	return err
+}
+
+// isOf reports whether an archived capture is that of a page.
+func (r *Row) isOf(page *Row) bool {
+	if r.URL != page.URL {
+		return false
+	}
+	return r.Time.Equal(page.Time) || r.Time.Nanosecond() == 0 && r.Time.Equal(page.Time.Truncate(time.Second))
+}
+
+// appendKey adds the bytes by which rows are sorted. At one time the archive
+// comes before the page, so that a page has its capture just before it.
+func (r *Row) appendKey(b []byte) []byte {
+	b = append(append(b, r.SURT...), 0)
+	b = append(append(b, r.URL...), 0)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Time.UnixMicro())^1<<63)
+	if r.Page {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}

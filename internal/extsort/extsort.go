@@ -1,0 +1,377 @@
+// Package extsort sorts more records than fit in memory.
+//
+// Records that do not fit are written to temporary files in sorted runs, which are written
+// and read sequentially. When there are fanIn runs of one level, they are merged into one:
+// so each record is written once per level, and a hundred million records keep some hundred
+// files open at most.
+package extsort
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/internal/temp"
+)
+
+const (
+	fanIn      = 64        // sources that are merged at a time
+	readBuffer = 64 << 10  // bytes per source
+	runBuffer  = 256 << 10 // bytes for the run that is written
+)
+
+// spanSize is the memory for a record besides its bytes, in bytes.
+const spanSize = 32
+
+// A Sorter sorts records by the bytes of their keys. Records with equal keys keep the order
+// in which they were added.
+//
+// It is not safe for concurrent use. Any number of Sorters may share a directory.
+type Sorter struct {
+	dir    string
+	memory int
+	fanIn  int
+	create func() (*os.File, error)
+
+	buf  []byte // keys and values of held
+	held []span // records that are in no run
+	// Runs are in the order in which their records were added: merging neighbours keeps
+	// that order.
+	runs []run
+	out  *bufio.Writer
+	n    int64
+}
+
+// A span is a record in Sorter.buf: its key, then its value.
+type span struct {
+	from, key, end int
+	head           uint64 // of the key, see Sorter.sort
+}
+
+// A run is a file of sorted records.
+type run struct {
+	file  *os.File
+	size  int64 // in bytes
+	level int   // how often its records were merged
+}
+
+// New returns a Sorter with temporary files in dir ("" is the system's). It holds at most
+// memory bytes of records, with 32 bytes for each, but always one record. While that memory
+// grows, as much again is in use; merging takes 64 KiB for each of 64 runs, and writing a
+// run 256 KiB. Files take the bytes of the records and a few more for each, and twice that
+// while the largest runs are merged.
+//
+// Close must be called.
+func New(dir string, memory int) *Sorter {
+	return &Sorter{dir: dir, memory: memory, fanIn: fanIn, create: func() (*os.File, error) { return temp.Create(dir, "sort") }}
+}
+
+// Len returns how many records were added.
+func (s *Sorter) Len() int64 { return s.n }
+
+// Add adds a record; it copies key and value. If a temporary file cannot be written, only
+// this record is not added: after there is room on the disk, it can be added again.
+func (s *Sorter) Add(key, value []byte) error {
+	if len(s.held) > 0 && len(s.buf)+len(key)+len(value)+(len(s.held)+1)*spanSize > s.memory {
+		if err := s.spill(); err != nil {
+			return s.failed(err)
+		}
+	}
+	from := len(s.buf)
+	s.grow(len(key) + len(value))
+	s.buf = append(append(s.buf, key...), value...)
+	s.held = append(s.held, span{from: from, key: from + len(key), end: len(s.buf)})
+	s.n++
+	return nil
+}
+
+// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond
+// memory, except for a single larger record.
+func (s *Sorter) grow(n int) {
+	if need := len(s.buf) + n; need > cap(s.buf) {
+		size := max(need, min(2*cap(s.buf), s.memory))
+		s.buf = append(make([]byte, 0, size), s.buf...)
+	}
+}
+
+// Each calls f for each record in order, until f returns an error, which Each returns. Key
+// and value are valid until f returns; f must not use s. Each may be called any number of
+// times, also after it ended early.
+func (s *Sorter) Each(f func(key, value []byte) error) error {
+	for len(s.runs) >= s.fanIn { // memory is a source, too
+		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
+			return s.failed(err)
+		}
+	}
+	s.sort()
+	return each(append(s.sources(s.runs), &source{held: s.held, buf: s.buf}), f)
+}
+
+// Close frees the memory and removes all files. The Sorter is empty afterwards.
+func (s *Sorter) Close() error {
+	runs := s.runs
+	s.buf, s.held, s.runs, s.out, s.n = nil, nil, nil, nil, 0
+	return remove(runs)
+}
+
+// failed adds the temporary directory to an error.
+func (s *Sorter) failed(err error) error {
+	return fmt.Errorf("sorting, with temporary files in %s: %w", cmp.Or(s.dir, os.TempDir()), err)
+}
+
+// sort sorts the records in memory. Comparing keys all over the memory would be slow, so
+// each span has eight bytes of its key: those after the common prefix of all keys.
+func (s *Sorter) sort() {
+	if len(s.held) == 0 {
+		return
+	}
+	buf := s.buf
+	common := buf[s.held[0].from:s.held[0].key]
+	for _, h := range s.held {
+		key := buf[h.from:h.key]
+		n := 0
+		for n < min(len(common), len(key)) && common[n] == key[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	for i := range s.held {
+		h := &s.held[i]
+		var head [8]byte
+		copy(head[:], buf[h.from+len(common):h.key])
+		h.head = binary.BigEndian.Uint64(head[:])
+	}
+	slices.SortFunc(s.held, func(a, b span) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		if c := bytes.Compare(buf[a.from:a.key], buf[b.from:b.key]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.from, b.from)
+	})
+}
+
+// spill writes the records in memory to a run. If it fails, nothing has changed except that
+// runs may be merged.
+func (s *Sorter) spill() error {
+	for n := len(s.runs); n >= s.fanIn && s.runs[n-s.fanIn].level == s.runs[n-1].level; n = len(s.runs) {
+		if err := s.merge(s.fanIn); err != nil {
+			return err
+		}
+	}
+	s.sort()
+	r, err := s.write(0, &source{held: s.held, buf: s.buf})
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, r)
+	s.buf, s.held = s.buf[:0], s.held[:0]
+	return nil
+}
+
+// merge merges the last n runs into one.
+func (s *Sorter) merge(n int) error {
+	from := len(s.runs) - n
+	old := slices.Clone(s.runs[from:])
+	r, err := s.write(old[0].level+1, s.sources(old)...)
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs[:from], r)
+	return remove(old)
+}
+
+// write writes the records of sources to a new run.
+func (s *Sorter) write(level int, all ...*source) (run, error) {
+	f, err := s.create()
+	if err != nil {
+		return run{}, err
+	}
+	r := run{file: f, level: level}
+	if s.out == nil {
+		s.out = bufio.NewWriterSize(nil, runBuffer)
+	}
+	s.out.Reset(f)
+	err = each(all, func(key, value []byte) error {
+		n, err := writeRecord(s.out, key, value)
+		r.size += int64(n)
+		return err
+	})
+	if err == nil {
+		err = s.out.Flush()
+	}
+	if err != nil {
+		return run{}, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func remove(runs []run) error {
+	var errs []error
+	for _, r := range runs {
+		errs = append(errs, r.file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Sorter) sources(runs []run) []*source {
+	all := make([]*source, 0, len(runs)+1)
+	for _, r := range runs {
+		all = append(all, newSource(r.file, r.size))
+	}
+	return all
+}
+
+// writeRecord writes the lengths of key and value, then both.
+func writeRecord(w *bufio.Writer, key, value []byte) (int, error) {
+	var size [2 * binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(size[:], uint64(len(key)))
+	n += binary.PutUvarint(size[n:], uint64(len(value)))
+	w.Write(size[:n])
+	w.Write(key)
+	_, err := w.Write(value) // a bufio.Writer keeps its first error
+	return n + len(key) + len(value), err
+}
+
+// A source reads the records of a run or of memory in order, and holds the next one.
+type source struct {
+	key, value []byte
+	order      int // among sources with equal keys
+
+	r    *bufio.Reader // nil: memory
+	left int64         // bytes in r
+	name string
+	data []byte
+
+	held []span
+	buf  []byte
+}
+
+// newSource reads a run from its beginning; several sources may share the file.
+func newSource(f *os.File, size int64) *source {
+	return &source{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, size), readBuffer), left: size, name: f.Name()}
+}
+
+// next advances to the next record, or returns io.EOF.
+func (s *source) next() error {
+	switch {
+	case s.r != nil && s.left > 0:
+		return s.read()
+	case len(s.held) > 0:
+		h := s.held[0]
+		s.held = s.held[1:]
+		s.key, s.value = s.buf[h.from:h.key], s.buf[h.key:h.end]
+		return nil
+	}
+	return io.EOF
+}
+
+func (s *source) read() error {
+	key, err := s.length()
+	if err != nil {
+		return err
+	}
+	value, err := s.length()
+	if err != nil {
+		return err
+	}
+	if key > uint64(s.left) || value > uint64(s.left)-key {
+		return s.damaged(io.ErrUnexpectedEOF)
+	}
+	n := int(key + value)
+	s.data = slices.Grow(s.data[:0], n)[:n]
+	if _, err := io.ReadFull(s.r, s.data); err != nil {
+		return s.damaged(err)
+	}
+	s.left -= int64(n)
+	s.key, s.value = s.data[:key], s.data[key:]
+	return nil
+}
+
+func (s *source) length() (uint64, error) {
+	for shift, n := 0, uint64(0); s.left > 0 && shift < 63; shift += 7 {
+		b, err := s.r.ReadByte()
+		if err != nil {
+			return 0, s.damaged(err)
+		}
+		s.left--
+		if n |= uint64(b&0x7f) << shift; b < 0x80 {
+			return n, nil
+		}
+	}
+	return 0, s.damaged(io.ErrUnexpectedEOF)
+}
+
+// damaged adds the file's name to an error, which io.ErrUnexpectedEOF does not have.
+func (s *source) damaged(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("%s is not what was written: %w", s.name, err)
+}
+
+// each merges sources; of equal keys those of the earlier source come first.
+func each(all []*source, f func(key, value []byte) error) error {
+	open := all[:0]
+	for i, s := range all {
+		s.order = i
+		switch err := s.next(); err {
+		case nil:
+			open = append(open, s)
+		case io.EOF:
+		default:
+			return err
+		}
+	}
+	for i := len(open)/2 - 1; i >= 0; i-- {
+		sink(open, i)
+	}
+	for len(open) > 0 {
+		if err := f(open[0].key, open[0].value); err != nil {
+			return err
+		}
+		switch err := open[0].next(); err {
+		case nil:
+		case io.EOF:
+			last := len(open) - 1
+			open[0] = open[last]
+			open = open[:last]
+		default:
+			return err
+		}
+		sink(open, 0)
+	}
+	return nil
+}
+
+// sink restores the heap order after the key of the source at i has grown.
+func sink(heap []*source, i int) {
+	for {
+		least := 2*i + 1
+		if least >= len(heap) {
+			return
+		}
+		if right := least + 1; right < len(heap) && heap[right].less(heap[least]) {
+			least = right
+		}
+		if !heap[least].less(heap[i]) {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+func (s *source) less(other *source) bool {
+	if c := bytes.Compare(s.key, other.key); c != 0 {
+		return c < 0
+	}
+	return s.order < other.order
+}

@@ -1,0 +1,170 @@
+package provenance_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// What is said of files that cannot be opened, or not be read, and whether anything is written
+// then.
+func TestGoldenErrors(t *testing.T) {
+	whole := crawled(t)
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	write(t, whole, provenance.Options{Key: key})
+	archive, err := filepath.Glob(filepath.Join(whole, "warc", "*.gz"))
+	if err != nil || len(archive) == 0 {
+		t.Fatal(archive, err)
+	}
+	loop := func(path string) error { return os.Symlink(path, path) }
+	folder := func(path string) error { return os.Mkdir(path, 0o755) }
+	parent := t.TempDir()
+	names := []string{
+		storage.StateFile, storage.LogFile, storage.PagesFile, storage.LinksFile, storage.IndexFile, "warc", "warc/" + filepath.Base(archive[0]), "job.yaml",
+		provenance.File, provenance.SignatureFile, provenance.AbsencesFile, provenance.RobotsFile, provenance.DatasheetFile, provenance.SeedsFile,
+	}
+	texts := make([]strings.Builder, len(names))
+	of := func(t *testing.T, i int, name string) {
+		t.Parallel() // they wait for the disk
+		is := &texts[i]
+		for manner, change := range []func(path string) error{loop, folder, nil} {
+			fmt.Fprintf(is, "%s %s\n", name, []string{"leads to itself", "is a directory", "is gone"}[manner])
+			for step, of := range []func(dir string) (any, error){
+				func(dir string) (any, error) {
+					v, err := provenance.Verify(t.Context(), dir, provenance.Check{Key: key.Public().(ed25519.PublicKey)})
+					if err != nil {
+						return v != nil, err
+					}
+					return fmt.Sprintf("%d files, signed %v, %v", v.Files, v.Signed, v.Differences), nil
+				},
+				func(dir string) (any, error) {
+					all, err := provenance.Restore(t.Context(), dir, []provenance.Difference{{File: name}, {File: provenance.AbsencesFile}}, provenance.Options{})
+					names := []string{}
+					for _, r := range all {
+						names = append(names, r.Name+": "+r.How)
+					}
+					return names, err
+				},
+				func(dir string) (any, error) {
+					before := len(directoryNames(t, dir))
+					res, err := provenance.Write(t.Context(), dir, provenance.Options{Key: key, NoAudit: true, Now: settle, Temp: t.TempDir()})
+					if err == nil {
+						return fmt.Sprintf("%d outputs, %d lines, %d pages, %s", len(res.Outputs), res.Figures.LogLines, res.Figures.Pages, res.Sheet.Why), nil
+					}
+					return fmt.Sprintf("%d files more", len(directoryNames(t, dir))-before), err
+				},
+				func(dir string) (any, error) { return provenance.Current(dir, true), nil },
+			} {
+				dir := filepath.Join(parent, fmt.Sprint(i, manner, step), "paper.crawl")
+				linked(t, whole, dir)
+				path := filepath.Join(dir, filepath.FromSlash(name))
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+				if change != nil {
+					if err := change(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+				told, err := of(dir)
+				fmt.Fprintf(is, "\t%s: %v, %s\n", []string{"verify", "restore", "write", "current"}[step], told, strings.ReplaceAll(fmt.Sprint(err), dir, "DIR"))
+			}
+		}
+	}
+	t.Run("of", func(t *testing.T) {
+		for i, name := range names {
+			t.Run(name, func(t *testing.T) { of(t, i, name) })
+		}
+	})
+	var is strings.Builder
+	for i := range texts {
+		is.WriteString(texts[i].String())
+	}
+	got := strings.ReplaceAll(is.String(), filepath.Base(archive[0]), "ARCHIVE")
+	goldenText(t, "errors.txt", regexp.MustCompile(`\d{3,}`).ReplaceAllString(got, "N"))
+}
+
+// linked makes a directory that has the files of another one.
+func linked(t *testing.T, of, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(of, func(path string, d os.DirEntry, err error) error {
+		name, _ := filepath.Rel(of, path)
+		if err == nil && d.IsDir() {
+			return os.MkdirAll(filepath.Join(dir, name), 0o755)
+		} else if err == nil {
+			err = os.Link(path, filepath.Join(dir, name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// directoryNames are the names of what is in a directory.
+func directoryNames(t *testing.T, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A full disk takes so many bytes, and no more.
+type full struct{ left int }
+
+var errFull = errors.New("the disk is full")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// Each line that cannot be written is an error, and so is a state that cannot be read.
+func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
+	dir := crawled(t)
+	var whole bytes.Buffer
+	begun := func() error { return nil }
+	if err := provenance.WriteLists(dir, &whole, begun); err != nil {
+		t.Fatal(err)
+	}
+	left := whole.Len() - 1
+	for _, line := range slices.Backward(bytes.SplitAfter(whole.Bytes(), []byte("\n"))) {
+		if err := provenance.WriteLists(dir, &full{left}, begun); !errors.Is(err, errFull) {
+			t.Errorf("%d of %d bytes: %v", left, whole.Len(), err)
+		}
+		left -= len(line)
+	}
+	var damaged *storage.DamagedError
+	for _, keep := range []int64{2 << 12, 8 << 12} {
+		path := filepath.Join(dir, storage.StateFile)
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = provenance.WriteLists(dir, &whole, func() error {
+			return os.WriteFile(path, slices.Concat(was[:keep], bytes.Repeat([]byte{0xff}, len(was)-int(keep))), 0o644)
+		})
+		if !errors.As(err, &damaged) {
+			t.Errorf("a state of which %d bytes are left: %v", keep, err)
+		}
+		if err := os.WriteFile(path, was, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

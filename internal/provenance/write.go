@@ -1,0 +1,437 @@
+package provenance
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Options say how a provenance is written. The zero value is valid.
+type Options struct {
+	Key     ed25519.PrivateKey        // signs provenance.json; nil: it is not signed
+	Kept    bool                      // take the digests that the crawl has kept while it wrote: only lengths of those files are compared
+	NoAudit bool                      // leave out the audit, which reads crawl.log twice and sorts it
+	Temp    string                    // directory for temporary files, some 1,300 bytes a request; "" is the system's
+	Now     time.Time                 // as of when it is told what waits; zero: now
+	OptOut  func(frontier.URL) string // as that of crawler.Account
+}
+
+// A Result is what Write has done.
+type Result struct {
+	*Provenance
+	Signed bool
+	Sheet  Sheet
+}
+
+// Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
+// directory of a crawl, each whole or as it was before, and the signature if there is a
+// key; one of an earlier provenance.json is removed. All outputs are read for their
+// digests, and compared with what the crawl has written: if a file differs, the error is a
+// *storage.DamagedError that names it, and nothing is written. As long as it works, the
+// crawl cannot be opened to go on.
+//
+// Where ctx ends, or something fails, the files stay as they were, or some of them do: then
+// Verify says so. The error is a *storage.InUseError, a *storage.DamagedError, a
+// *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, the cause of ctx, or one of the
+// file system.
+func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
+	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	}
+	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
+		if _, err := outfile.ResolveRegular(filepath.Join(dir, name)); err != nil {
+			return nil, err // before any of them is read
+		}
+	}
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, state.Close()) }()
+	w := newWriter(ctx, dir, state, o)
+	defer func() { err = errors.Join(err, w.discard()) }()
+	stop := make(chan struct{})
+	audited := w.startAudit(stop)
+	defer func() {
+		close(stop)
+		<-audited
+	}()
+	for _, step := range []func() error{
+		w.begin, w.readLog, w.readPages, w.writeLists, w.readOutputs, func() error { return w.judge(<-audited) }, w.compare, w.writeSheet, w.writeFile, w.publish,
+	} {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return &Result{w.Provenance, o.Key != nil, w.sheet}, nil
+}
+
+// A writer makes one provenance. It belongs to one goroutine.
+type writer struct {
+	*Provenance
+	Options
+	ctx     context.Context
+	dir     string
+	into    string // where files are written
+	state   *storage.Reader
+	account *crawler.Account
+	asked   map[string]string // settings of the last run
+	seeds   *seedList
+	staged  []*stagedFile // in the order in which they get their names
+	sheet   Sheet
+}
+
+func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options) *writer {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	name := filepath.Base(dir)
+	if abs, err := filepath.Abs(dir); err == nil {
+		name = filepath.Base(abs)
+	}
+	p := &Provenance{
+		Format: Format, Version: Version, Name: name, Written: o.Now.UTC(), Writer: crawler.ThisBuild(),
+		Figures: Figures{
+			TopHosts: []Count{}, Statuses: map[string]int64{}, Errors: map[string]int64{}, Types: map[string]int64{}, PageChanges: map[string]int64{},
+			Charsets: map[string]int64{}, Usage: map[string]int64{}, Licenses: []Count{},
+		},
+		Runs: Many[Run]{List: []Run{}}, Changes: Many[Change]{List: []Change{}}, Overrides: Many[Override]{List: []Override{}},
+		Orders: Many[crawler.Order]{List: []crawler.Order{}}, Outputs: []Output{},
+		Robots:   Robots{File: RobotsFile},
+		Absences: Absences{File: AbsencesFile, Fates: map[crawler.Standing]int64{}, Refused: map[string]int64{}, SkippedLinks: map[string]int64{}},
+	}
+	return &writer{Provenance: p, Options: o, ctx: ctx, dir: dir, into: dir, state: state}
+}
+
+// quit is why nothing more is to be read.
+func (w *writer) quit() error {
+	if w.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(w.ctx)
+}
+
+// begin reads what the crawl was asked to be.
+func (w *writer) begin() (err error) {
+	if w.account, err = crawler.NewAccount(w.state, w.dir, w.Now); err != nil {
+		return err
+	}
+	w.account.OptOut, w.account.Quit = w.OptOut, w.quit
+	id, asked, err := crawler.LastRun(w.state)
+	if err != nil {
+		return err
+	}
+	w.asked = asked
+	w.Identity = Identity{Token: id.Token, Contact: id.Contact, Mail: id.Mail, UserAgent: id.UserAgent(), From: id.From(), Archived: []string{}}
+	w.readSettings()
+	return nil
+}
+
+// readSettings tells the settings of the last run, in the order of the table.
+func (w *writer) readSettings() {
+	sum := sha256.New()
+	rest := maps.Clone(w.asked)
+	add := func(name, value, usual string) {
+		w.Settings = append(w.Settings, Setting{name, value, value != usual, usual})
+		fmt.Fprintf(sum, "%s\x00%s\x00", name, value)
+	}
+	for _, s := range new(crawler.Options).Settings() {
+		usual := s.String()
+		value, known := rest[s.Name]
+		if !known { // a run of a version that had no such setting
+			value = usual
+		}
+		delete(rest, s.Name)
+		add(s.Name, value, usual)
+		if s.Resume != crawler.ThisRun && s.Compare(usual, value) == crawler.Wider {
+			w.Overrides.add(Override{Setting: s.Name, Value: value})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		add(name, rest[name], Unknown)
+	}
+	w.SettingsSHA256 = hex.EncodeToString(sum.Sum(nil))
+}
+
+// writeLists writes the files that have a line for each of something.
+func (w *writer) writeLists() error {
+	seeds, err := w.stage(SeedsFile)
+	if err != nil {
+		return err
+	}
+	w.seeds = &seedList{to: seeds}
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{RobotsFile, w.writeRobots}, {AbsencesFile, w.writeAbsences}} {
+		to, err := w.stage(f.name)
+		if err == nil {
+			err = f.write(to)
+		}
+		if err == nil {
+			err = to.finish()
+		}
+		if err != nil {
+			return err
+		}
+		w.Outputs = append(w.Outputs, to.output())
+	}
+	if err := seeds.finish(); err != nil {
+		return err
+	}
+	out := seeds.output()
+	w.Seeds = Seeds{Count: w.seeds.n, SHA256: out.SHA256, List: append([]string{}, w.seeds.list...)}
+	if w.seeds.n <= MostSeeds {
+		return w.drop(seeds)
+	}
+	w.Seeds.List, w.Seeds.File = []string{}, SeedsFile
+	w.Outputs = append(w.Outputs, out)
+	return nil
+}
+
+// A seedList takes seeds: in the form of a seed file.
+type seedList struct {
+	to   io.Writer
+	n    int64
+	list []string
+}
+
+func (s *seedList) add(url, tag string) error {
+	if tag != "" {
+		url += "\t" + tag
+	}
+	if s.n++; s.n <= MostSeeds {
+		s.list = append(s.list, url)
+	}
+	_, err := io.WriteString(s.to, url+"\n")
+	return err
+}
+
+// An audited is what an audit came to.
+type audited struct {
+	report *audit.Report
+	err    error
+}
+
+// errStopped ends an audit whose result nothing waits for.
+var errStopped = errors.New("the provenance is not written")
+
+// startAudit audits the crawl, while its other files are read, until stop is closed. The
+// channel it returns has the result, and is closed then.
+func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
+	done := make(chan audited, 1)
+	if w.NoAudit {
+		close(done)
+		return done
+	}
+	quit := func() error {
+		select {
+		case <-stop:
+			return errStopped
+		default:
+			return w.quit()
+		}
+	}
+	// Write waits for its end.
+	go func() {
+		defer close(done)
+		r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: quit})
+		done <- audited{r, err}
+	}()
+	return done
+}
+
+// judge takes in what the audit came to.
+func (w *writer) judge(is audited) error {
+	a, r := &w.Audit, is.report
+	a.Verdict, a.Checks = NotAudited, []audit.Check{}
+	switch {
+	case w.NoAudit:
+		a.Why = "it was not asked for"
+		return nil
+	case w.ctx.Err() != nil:
+		return context.Cause(w.ctx)
+	case is.err != nil:
+		a.Why = is.err.Error()
+		return nil
+	}
+	a.Verdict = Clean
+	if !r.Clean() {
+		a.Verdict = Violated
+	}
+	a.Violations, a.UnprovenLines, a.Requests, a.Checks = r.Violated, r.UnprovenLines, r.Requests, r.Checks
+	a.LogSHA256, a.CopiesSHA256 = r.LogSHA256, r.CopiesSHA256
+	w.Identity.Archived = append(w.Identity.Archived, r.UserAgents...)
+	return nil
+}
+
+// compare names the crawl before this one.
+func (w *writer) compare() error {
+	dir := w.previous()
+	if dir == "" {
+		return nil
+	}
+	w.Previous = &Previous{Dir: dir}
+	dir, _ = storage.LocatePrevious(w.dir, dir)
+	out, _, err := digestFile(w.ctx, filepath.Join(dir, File), File, 0)
+	if err == nil {
+		w.Previous.Provenance = out.SHA256
+	} else if w.ctx.Err() != nil {
+		return err
+	}
+	return nil // what cannot be read any more has none
+}
+
+// writeFile writes provenance.json, and its signature.
+func (w *writer) writeFile() error {
+	text, err := encode(w.Provenance, "  ")
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{File: text}
+	if w.Key != nil {
+		files[SignatureFile] = ed25519.Sign(w.Key, text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.stageWhole(name, files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stageWhole writes a file of which all is known.
+func (w *writer) stageWhole(name string, text []byte) error {
+	to, err := w.stage(name)
+	if err != nil {
+		return err
+	}
+	if _, err := to.Write(text); err != nil {
+		return err
+	}
+	return to.finish()
+}
+
+// A stagedFile is one that is written, and has not its name yet.
+type stagedFile struct {
+	name string
+	file *outfile.File
+	sum  hash.Hash
+	n    int64
+	buf  []byte
+}
+
+// stage begins a file.
+func (w *writer) stage(name string) (*stagedFile, error) {
+	file, err := outfile.CreateRegular(filepath.Join(w.into, name))
+	if err != nil {
+		return nil, err
+	}
+	s := &stagedFile{name: name, file: file, sum: sha256.New()}
+	w.staged = append(w.staged, s)
+	return s, nil
+}
+
+func (s *stagedFile) Write(p []byte) (int, error) {
+	s.buf = append(s.buf, p...)
+	if len(s.buf) >= 256<<10 {
+		return len(p), s.flush()
+	}
+	return len(p), nil
+}
+
+func (s *stagedFile) flush() error {
+	n, err := s.file.Write(s.buf)
+	s.sum.Write(s.buf[:n])
+	s.n += int64(n)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// finish brings the file to the disk.
+func (s *stagedFile) finish() error {
+	return errors.Join(s.flush(), s.file.Finish())
+}
+
+func (s *stagedFile) output() Output {
+	return Output{s.name, s.n, hex.EncodeToString(s.sum.Sum(nil))}
+}
+
+// drop removes a file that is not wanted.
+func (w *writer) drop(s *stagedFile) error {
+	w.staged = slices.DeleteFunc(w.staged, func(t *stagedFile) bool { return t == s })
+	return s.file.Discard()
+}
+
+// discard removes what has not got its name.
+func (w *writer) discard() (err error) {
+	for _, s := range w.staged {
+		err = errors.Join(err, s.file.Discard())
+	}
+	return err
+}
+
+// publish gives all files their names. The signature and provenance.json say what other
+// files are: they are removed first, and come last, so that a kill leaves none that does not
+// fit.
+func (w *writer) publish() error {
+	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
+		return err
+	}
+	for _, s := range w.staged {
+		if s.name != File {
+			continue
+		}
+		if err := remove(s.file.Path()); err != nil {
+			return err
+		}
+	}
+	if w.Seeds.File == "" {
+		if err := remove(filepath.Join(w.dir, SeedsFile)); err != nil {
+			return err
+		}
+	}
+	for len(w.staged) > 0 {
+		s := w.staged[0]
+		if err := s.file.Commit(); err != nil {
+			return err
+		}
+		w.staged = w.staged[1:]
+	}
+	return storage.SyncDir(w.dir)
+}
+
+// BrokenOff reports whether the provenance of the crawl in dir was being written when a kill
+// came: provenance.json gets its name last.
+func BrokenOff(dir string) bool {
+	path := filepath.Join(dir, File)
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) && outfile.Unfinished(path)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/internal/diff"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// compare finds out what has changed since another crawl.
+func (r *reporter) compare() error {
+	if r.Running {
+		if r.Options.Since != "" {
+			r.NotCompared = &NotCompared{r.Options.Since, "this crawl runs", "make the report again when it has ended"}
+		}
+		return nil
+	}
+	o := diff.Options{Temp: r.Temp, Most: mostRows}
+	if r.Options.Since != "" {
+		d, err := diff.Compare(context.Background(), r.Options.Since, r.dir, o)
+		r.Report.Since = d
+		return err
+	}
+	before, err := diff.Before(r.state)
+	if err != nil || before == "" {
+		return err
+	}
+	d, err := diff.Compare(context.Background(), before, r.dir, o)
+	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
+		return nil // nobody has asked for it
+	}
+	r.Report.Since = d
+	return err
+}
+
+// unusable says that a crawl cannot be compared, if that is what an error says; otherwise it
+// is nil.
+func unusable(dir string, err error) *NotCompared {
+	const again = "bring it back, or name another one"
+	var inUse *storage.InUseError
+	var damaged *storage.DamagedError
+	var version *storage.VersionError
+	switch {
+	case errors.Is(err, storage.ErrNoCrawl):
+		return &NotCompared{dir, "there is no crawl", again}
+	case errors.As(err, &inUse):
+		return &NotCompared{dir, err.Error(), "make the report again when that has ended"}
+	case errors.As(err, &damaged):
+		return &NotCompared{dir, err.Error(), again}
+	case errors.As(err, &version):
+		return &NotCompared{dir, err.Error(), "name another one"}
+	}
+	return nil
+}
+
+// Words say in a sentence what is not told, why, and how to mend it.
+func (n *NotCompared) Words() string {
+	return fmt.Sprintf("what has changed since %s is not told: %s: %s", n.Dir, n.Why, n.Mend)
+}
+
+// changes are what has changed since another crawl, in words.
+type changes struct {
+	Notes, Warnings []string
+	Tables          []section
+}
+
+// changes is nil where they were not asked for.
+func (r *Report) changes() *changes {
+	d := r.Since
+	if d == nil {
+		return nil
+	}
+	c := &changes{Notes: []string{visible(fmt.Sprintf("Since %s: %s there then, %s now. A URL is there where it was answered without an error.",
+		since(&d.Was), plural(d.Was.There, "URL"), grouped(d.Is.There)))}}
+	for _, s := range d.Settings {
+		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The crawls were not asked for the same: %s: %s then, %s now. What comes of that is none of the web’s.", s.Name, s.Was, s.Is)))
+	}
+	if n := d.Seeds.Added + d.Seeds.Removed; n > 0 {
+		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The crawls have not the same seeds: %s more, %s less: %s", grouped(d.Seeds.Added), grouped(d.Seeds.Removed), strings.Join(d.Seeds.First, " "))))
+	}
+	for _, s := range []*diff.Snapshot{&d.Was, &d.Is} {
+		if s.Waiting > 0 {
+			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not fetched %s: what is said of them is not known.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
+		}
+	}
+	if d.Texts.Unknown > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("Of %s with another body nobody knows whether readers see another text.", plural(d.Texts.Unknown, "page")))
+	}
+	c.Tables = []section{
+		{"kinds", "What became of URLs", "Each URL that either crawl knows is of one kind.", "Neither crawl knows a URL.", kindTable(d)},
+		{"changed-sites", "Changes by site", "Those with most changes come first.", "Nothing has changed.", changedSiteTable(d)},
+		{"changed", "URLs that have changed", "The first of each kind, in the order of their hosts. “crawl diff” lists all.", "Nothing has changed.", changedTable(d)},
+		{"robots-changed", "robots.txt that have changed", "And how many known URLs they allow or forbid otherwise than before, asked for or not.", "No robots.txt is another one than it was.", robotsTable(d)},
+		{"robots-effect", "URLs that robots.txt decides otherwise", "The first of each site, with the line of the copy that decides.", "There are none.", effectTable(d)},
+	}
+	return c
+}
+
+// since names a crawl, and when it began.
+func since(s *diff.Snapshot) string {
+	if s.First.IsZero() {
+		return filepath.Base(s.Dir)
+	}
+	return filepath.Base(s.Dir) + " of " + moment(s.First)
+}
+
+func kindTable(d *diff.Result) table {
+	t := table{Caption: "URLs by what became of them", Head: []string{"kind", "what it is", "URLs"}, Text: 2}
+	for _, k := range diff.Kinds() {
+		if n := d.Counts.Of(k); n > 0 {
+			t.add(string(k), k.Words(), grouped(n))
+		}
+	}
+	return t
+}
+
+func changedSiteTable(d *diff.Result) table {
+	shown := []diff.Kind{diff.New, diff.Modified, diff.SameText, diff.Moved, diff.Gone, diff.LeftOut, diff.Failing, diff.Refused}
+	t := table{Head: []string{"site", "changes"}, Text: 1}
+	for _, k := range shown {
+		t.Head = append(t.Head, string(k))
+	}
+	rows := top[diff.Site]{most: mostSites, order: func(a, b diff.Site) int {
+		if n := b.Counts.Changes() - a.Counts.Changes(); n != 0 {
+			return int(max(-1, min(1, n)))
+		}
+		return strings.Compare(string(a.Site), string(b.Site))
+	}}
+	for _, s := range d.Sites {
+		rows.add(s)
+	}
+	all := rows.table()
+	t.Caption = "Sites with changes" + first(all)
+	for _, s := range all.Rows {
+		cells := []string{string(s.Site), grouped(s.Counts.Changes())}
+		for _, k := range shown {
+			cells = append(cells, grouped(s.Counts.Of(k)))
+		}
+		t.add(cells...)
+	}
+	return t
+}
+
+func changedTable(d *diff.Result) table {
+	t := table{Caption: "URLs that have changed", Head: []string{"kind", "URL", "what became of it"}, Text: 3}
+	n := int64(0)
+	for _, k := range diff.Kinds() {
+		for _, c := range d.First[k] {
+			n++
+			t.add(string(k), c.URL, c.Words())
+		}
+	}
+	if all := d.Counts.Changes(); n < all {
+		t.Caption += fmt.Sprintf(" (%s of %s)", grouped(n), grouped(all))
+	}
+	return t
+}
+
+func robotsTable(d *diff.Result) table {
+	t := table{Head: []string{"site", "was", "is", "newly disallowed", "newly allowed", "unclear"}, Text: 3}
+	rows := Table[diff.Robots]{All: int64(len(d.Robots)), Rows: d.Robots[:min(len(d.Robots), mostSites)]}
+	t.Caption = "robots.txt that have changed" + first(rows)
+	for i := range rows.Rows {
+		s := &rows.Rows[i]
+		t.add(string(s.Site), s.Was.Words(), s.Is.Words(), grouped(s.Disallowed), grouped(s.Allowed), grouped(s.Unclear))
+	}
+	return t
+}
+
+func effectTable(d *diff.Result) table {
+	t := table{Caption: "URLs that robots.txt decides otherwise", Head: []string{"URL", "now", "by", "before"}, Text: 4}
+	for i := range d.Robots {
+		for _, e := range d.Robots[i].First {
+			if len(t.Rows) == mostErrors {
+				break
+			}
+			now := "disallowed"
+			if e.Allowed {
+				now = "allowed"
+			}
+			t.add(e.URL, now, e.Is.String(), e.Was.String())
+		}
+	}
+	if all := d.Disallowed + d.Allowed; int64(len(t.Rows)) < all {
+		t.Caption += fmt.Sprintf(" (%s of %s)", grouped(int64(len(t.Rows))), grouped(all))
+	}
+	return t
+}
