@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A clock of an address that was kept counts for as long as the address delay of
-// this run, however far ahead it lies.
+// A clock of an address from an earlier run lasts at most as long as the address
+// delay of this run, even if it lies further ahead.
 func TestAKeptClockOfAnAddress(t *testing.T) {
 	const delay = time.Minute
 	for _, tc := range []struct {
@@ -22,7 +22,7 @@ func TestAKeptClockOfAnAddress(t *testing.T) {
 		{delay, delay, delay},
 		{delay + 1, delay, delay},
 		{5 * 365 * 24 * time.Hour, delay, delay},
-		{time.Hour, -1, 0}, // this run knows no such clock
+		{time.Hour, -1, 0}, // this run has no such clock
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
@@ -53,8 +53,8 @@ func TestAKeptClockOfAnAddress(t *testing.T) {
 	}
 }
 
-// What a service of a host was left with counts in the next run for the others,
-// too: as long as after its last answer.
+// The rest of one service of a host applies in the next run to the others, too: as
+// long as after its last answer.
 func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 	const none, page, rest, silence = NoTrouble, PageTrouble, SiteTrouble, SilenceTrouble
 	for _, troubles := range [][]Trouble{
@@ -72,7 +72,7 @@ func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 			}
 			time.Sleep(time.Until(end))
 			want := c.Due
-			c.Due, c.By = want.Add(time.Hour), RobotsClock // which is the site's own matter
+			c.Due, c.By = want.Add(time.Hour), RobotsClock // which does not affect other sites
 			f := opened(t, knowing(t, c), Options{}, "https://a.example/")
 			turn, err := f.Next(t.Context())
 			if err != nil || turn.Site() != "https://a.example" {
@@ -86,7 +86,7 @@ func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 	}
 }
 
-// A pause that ended before it began is none.
+// A pause that ended before it began is zero.
 func TestAKeptPauseIsNeverNegative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -102,7 +102,7 @@ func TestAKeptPauseIsNeverNegative(t *testing.T) {
 	})
 }
 
-// Of the other crawls of a machine an address is taken where it has a clock.
+// An address is reserved against other crawls of the machine only if it has a clock.
 func TestAnAddressWithoutAClockIsNotTaken(t *testing.T) {
 	for delay, want := range map[time.Duration]bool{-1: false, 0: true, 1: true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// News that nobody fetched are told as one, in their order; of errors the last.
+// Growths that were not received are merged in their order; the last error is kept.
 func TestNewsThatWereNotFetched(t *testing.T) {
 	var g Growths
-	c := g.C() // before there is any news
+	c := g.C() // before the first Put
 	first, second := errors.New("first"), errors.New("second")
 	for _, n := range []Growth{
 		{Sites: []SiteState{{Site: "a"}}, Settled: 1},

@@ -18,8 +18,8 @@ type served struct {
 	asked      Pause
 }
 
-// serve lets several workers ask for everything; answer says what a request
-// comes to, and at which address it is made.
+// serve lets several workers request everything; answer returns the address and the
+// outcome of a request.
 func serve(t *testing.T, f *Frontier, public bool, answer func(Site) (netip.Addr, time.Duration, Outcome)) (log []served) {
 	t.Helper()
 	var mu sync.Mutex
@@ -99,7 +99,7 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 			if gap := log[i].start.Sub(log[i-1].end); gap < time.Second || gap > 2*time.Second {
 				t.Errorf("%s was asked %v after the last answer of its host", log[i].site, gap)
 			}
-			// What was asked says from when on it counts.
+			// Asked says when the pause began.
 			if p := log[i].asked; log[i].site != log[i-1].site && (p.By != HostClock || p.For != time.Second || !p.Since.Equal(log[i-1].end)) {
 				t.Errorf("%s was asked to wait for %v by %q since %v; the last answer of the host ended at %v", log[i].site, p.For, p.By, p.Since, log[i-1].end)
 			}
@@ -107,8 +107,7 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 	})
 }
 
-// What one service of a host asks for counts for the others, in the next run,
-// too.
+// The rest of one service of a host applies to the others, also in the next run.
 //
 // For site owners: "http, https and all ports of one host name at public addresses
 // share pauses, Retry-After and back-off, and get one request at a time together."
@@ -153,7 +152,7 @@ func TestServicesOfAPrivateHostStayApart(t *testing.T) {
 	})
 }
 
-// More names than are kept without looking: those that count are not forgotten.
+// With more names than the first removal needs, those in use are kept.
 func TestTheClocksOfManyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -175,7 +174,7 @@ func TestTheClocksOfManyAddresses(t *testing.T) {
 		if len(log) != len(urls) {
 			t.Errorf("%d requests, want %d", len(log), len(urls))
 		}
-		// What ends last has a place in the log behind what began after it.
+		// A long request is in the log after shorter ones that began later.
 		var starts []time.Time
 		busy := 0
 		for _, s := range log {
@@ -218,7 +217,7 @@ func TestWhatIsForgottenOfCommonClocks(t *testing.T) {
 	}
 }
 
-// Of a site that rested long ago its host's clock is not kept in memory.
+// The clock of a host whose site rested long ago is not kept in memory.
 func TestHostsThatRestedCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory()

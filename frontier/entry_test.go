@@ -62,7 +62,7 @@ func TestWhatIsFoundHasItsWayFromTheSeed(t *testing.T) {
 	}
 }
 
-// What is a page of a budget, and how a fate is called.
+// The fates that count as pages of a budget, and the names of fates.
 func TestFates(t *testing.T) {
 	for _, tc := range []struct {
 		fate Fate
@@ -87,8 +87,8 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// Two entries are one where their keys are: what is taken for another page of its site
-// has the key of that, and what is kept apart shares its own with nobody.
+// Entries with equal keys are the same. An entry that is treated as another page of its
+// site has the key of that page, and only entries with Apart share a key with Apart.
 func TestTheKeyOfAnEntry(t *testing.T) {
 	url := func(raw string) URL { return mustParse(t, raw) }
 	for _, tc := range []struct{ url, same, want string }{

@@ -34,7 +34,7 @@ func ExampleURL_Resolve() {
 	// Output: https://example.org/about?lang=en <nil>
 }
 
-// A turn is asked for, used for one request, and given back.
+// A turn is taken, used for one request, and given back.
 func ExampleFrontier() {
 	f, err := frontier.New(frontier.NewMemory(), frontier.Options{Delay: -1, Patience: -1})
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 
 var errDisk = errors.New("the disk is full")
 
-// faulty is a backlog of which one method fails, once it is told to.
+// faulty is a backlog whose method named by fails returns an error.
 type faulty struct {
 	*Memory
 	fails string
-	reads []int // how many entries were asked for, in the order of the calls
+	reads []int // the length of the buffers, in the order of the calls
 
 	submits int
 }
@@ -64,7 +64,7 @@ func (b *faulty) ReadRequisites(s Site, now time.Time, entries []Entry) (int, ti
 	return b.Memory.ReadRequisites(s, now, entries)
 }
 
-// An error of the backlog is told to whom it hits, and ends the crawl.
+// An error of the backlog is returned by the call that gets it, and ends the crawl.
 func TestErrorsOfTheBacklog(t *testing.T) {
 	for _, method := range []string{"Sites", "Common", "Submit"} {
 		if _, err := New(&faulty{Memory: NewMemory(), fails: method}, Options{}); !errors.Is(err, errDisk) {
@@ -118,7 +118,7 @@ func TestErrorsOfTheBacklog(t *testing.T) {
 	}
 	ended("Finish", f)
 
-	// Whose right cannot be had is no reason to end.
+	// An error of State in Hop does not end the crawl.
 	b, f, turn = start()
 	b.fails = "State"
 	if _, err := turn.Hop("http://c.example"); !errors.Is(err, errDisk) {
@@ -133,13 +133,13 @@ func TestErrorsOfTheBacklog(t *testing.T) {
 	}
 }
 
-// A backlog that cannot go on says so with its news. Nothing settles then.
+// A backlog that cannot continue sends an error in a growth. No Submit settles then.
 func TestABacklogThatCannotGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewMemory()
 		f := opened(t, b, Options{}, "http://a.example/")
 		f.mu.Lock()
-		f.pending++ // what is lost
+		f.pending++ // a submit that never settles
 		f.mu.Unlock()
 		b.growths.Put(Growth{Err: errDisk})
 		f.Settle(t.Context())
@@ -151,7 +151,7 @@ func TestABacklogThatCannotGoOn(t *testing.T) {
 	})
 }
 
-// A turn that was given back is good for nothing more.
+// A turn that was given back cannot be used again.
 func TestAFinishedTurn(t *testing.T) {
 	f := opened(t, NewMemory(), Options{}, "http://a.example/")
 	turn, err := f.Next(t.Context())
@@ -187,8 +187,7 @@ func TestNotYetSaysWhatAndWhen(t *testing.T) {
 	}
 }
 
-// When mostAhead entries are in memory each site reads one at a time, until there
-// is room again.
+// If more than mostAhead entries are in memory, sites read one at a time.
 func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	const ahead = 5 // one of them is handed out at once
 	b := &faulty{Memory: NewMemory()}
@@ -210,7 +209,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The last of these reads is that by which there are more.
+	// The last of these reads exceeds mostAhead.
 	var turn *Turn
 	for i := range mostAhead/(ahead-1) + 1 {
 		add(fmt.Sprintf("http://h%d.example", i))
@@ -235,7 +234,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 			t.Errorf("%s reads %d entries, want %d", site, b.reads[len(b.reads)-1], want)
 		}
 	}
-	// What is offered again is in memory again; what is handed out leaves it.
+	// An entry finished with Again is in memory again; one that is handed out leaves it.
 	again(Outcome{Again: true})
 	again(Outcome{Again: true})
 	again(page)
@@ -246,7 +245,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	read("http://y.example", ahead)
 }
 
-// A site reads as many entries at once as it may, and no more before they are used up.
+// A site reads ReadAhead entries at once, and no more before they are used up.
 func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
 	for n, want := range map[int]string{0: "[8 8]", 1: "[1 1 1 1 1 1 1 1 1 1]", 3: "[3 3 3 3]", 7: "[7 7]", 8: "[8 8]", 9: "[8 8]"} {
 		b := &faulty{Memory: NewMemory()}
@@ -266,7 +265,7 @@ func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
 	}
 }
 
-// The backlog is told of what has changed, and of nothing else.
+// Finish submits changes to the backlog, and nothing without a change.
 func TestWhatTheBacklogIsTold(t *testing.T) {
 	now := time.Now()
 	asked := &Request{Started: now, Ended: now}
@@ -295,13 +294,13 @@ func TestWhatTheBacklogIsTold(t *testing.T) {
 	}
 }
 
-// A pause that a wrong clock had moved is told the backlog, if it is long.
+// A pause that was moved because of a wrong clock is submitted if it is long.
 func TestWhatTheBacklogIsToldAtOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		for _, tc := range []struct {
 			ended, pause time.Duration
-			want         int // besides the one that has nothing in it
+			want         int // not counting the empty one
 		}{
 			{0, time.Hour, 0},
 			{time.Second, time.Minute, 0},

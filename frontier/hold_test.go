@@ -6,8 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// meanwhile is a backlog that does something once it has taken note of an end that
-// was held.
+// meanwhile is a backlog that calls do after the Submit of a held end.
 type meanwhile struct {
 	*Memory
 	do  func()
@@ -23,7 +22,7 @@ func (b *meanwhile) Submit(c Completion) error {
 	return err
 }
 
-// held is a frontier with a turn whose entry is held, and another entry of its site.
+// held returns a frontier with another entry, and a turn whose entry is held.
 func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 	t.Helper()
 	f := opened(t, b, Options{}, "http://a.example/1", "http://a.example/2")
@@ -45,8 +44,8 @@ func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 	return f, turn
 }
 
-// While an end is submitted its site is in no queue. The crawl is not at its end for
-// that, and nobody else has the site.
+// While an end is submitted its site is in no queue. The crawl does not end then, and no
+// other turn has the site.
 func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &meanwhile{Memory: NewMemory()}
@@ -77,7 +76,7 @@ func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
 	})
 }
 
-// An end that cannot be kept ends the crawl, whoever hands it on.
+// An error of Submit for a held end ends the crawl, in Done and in Finish of another turn.
 func TestAnEndThatCannotBeKept(t *testing.T) {
 	for name, out := range map[string]bool{"at once": false, "with the turn that has the site": true} {
 		t.Run(name, func(t *testing.T) {

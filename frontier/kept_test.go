@@ -10,7 +10,7 @@ import (
 
 func always(Site) (netip.Addr, time.Duration, Outcome) { return oneAddr, 0, page }
 
-// knowing is a backlog with one page of a site that has such clocks.
+// knowing returns a backlog with one page of a site with the clocks c.
 func knowing(t *testing.T, c Clocks) *Memory {
 	t.Helper()
 	b := NewMemory()
@@ -22,8 +22,8 @@ func knowing(t *testing.T, c Clocks) *Memory {
 	return b
 }
 
-// A pause that a wrong clock has put years away counts from the first run that
-// has another clock, not from each run.
+// A pause that a wrong clock has put years into the future counts from the first run
+// with another clock, not from each run.
 func TestAPauseThatWasMovedIsNotMovedAgain(t *testing.T) {
 	for name, away := range map[string]time.Duration{"ahead": 5 * 365 * 24 * time.Hour, "long ago": -5 * 365 * 24 * time.Hour} {
 		for _, named := range []bool{true, false} {
@@ -67,7 +67,7 @@ func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
 			t.Fatalf("%d requests, want 2", len(log))
 		}
 		for _, s := range log {
-			// The floor of a public address is remembered.
+			// The floor of a public address is kept.
 			want := 50 * time.Millisecond
 			if s.site == "http://a.example" {
 				want = PublicFloor
@@ -79,7 +79,7 @@ func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
 	})
 }
 
-// An entry that waits longer than any does was queued by a clock that ran ahead.
+// An entry whose wait is longer than the maximum was queued by a clock that was fast.
 func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{24 * time.Hour: 24 * time.Hour, 24*time.Hour + 1: 0, 9 * 365 * 24 * time.Hour: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 	}
 }
 
-// The year 9999 is no time to wait for.
+// A Retry-After in the year 9999 is not waited for.
 func TestPausesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{}, "http://a.example/", "http://a.example/2")

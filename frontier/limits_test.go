@@ -12,19 +12,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// force is what a referee holds of the limits in force: never more than the
-// frontier was told, whichever of the two is told first.
+// force is the referee's state of the limits in force. It never permits more than the
+// frontier's limits, whichever of the two is set first.
 type force struct {
 	pages, turns int // 0: no limit
 	rate         rate.Limit
 
-	changed  time.Time // turns: who was taken at that moment may have been taken before
+	changed  time.Time // turns: one taken at that moment may have been taken before the change
 	since    time.Time // rate
-	tokens   float64   // that the rates before it were good for
+	tokens   float64   // permitted by the rates before
 	requests int       // since there is a rate
 
-	out   int // turns, but for those of hops
-	moves int // turns that were ever had
+	out   int // turns, not counting those of hops
+	moves int // all turns so far
 	done  int // pages
 }
 
@@ -38,9 +38,9 @@ func (in *force) took(hop bool) error {
 	return nil
 }
 
-// asked counts a request. A hop does not wait for the limit on all requests; it
-// is paid for all the same, by as many workers as there are. So many may be under
-// way, too, when there is a limit at last.
+// asked counts a request. A hop does not wait for the rate of all requests, but uses a
+// token, so each worker may be one request ahead. As many requests may be under way when
+// a rate is first set.
 func (in *force) asked() error {
 	in.requests++
 	most := in.tokens + float64(in.rate)*time.Since(in.since).Seconds() + 1 + 2*workers
@@ -60,7 +60,7 @@ func (in *force) ended(e Entry, fate Fate) error {
 	return nil
 }
 
-// set brings what is held to new limits.
+// set updates the state to new limits.
 func (in *force) set(l Limits) {
 	now := time.Now()
 	in.tokens += float64(in.rate) * now.Sub(in.since).Seconds()
@@ -93,8 +93,8 @@ func (r *referee) moves() int {
 	return r.in.moves
 }
 
-// meddle changes the limits of a crawl that is open while it runs, adds to it and
-// looks whether it moves; then it lifts all limits and lets it end.
+// meddle changes the limits of an open crawl while it runs, adds entries and calls Rest;
+// then it removes all limits and lets the crawl end.
 func (r *referee) meddle(f *Frontier) {
 	for i := range 100 {
 		time.Sleep(time.Duration(r.intn(5000)) * time.Millisecond)
@@ -116,7 +116,7 @@ func (r *referee) meddle(f *Frontier) {
 	r.allow(f, func(l *Limits) { *l = Limits{Patience: Forever} })
 }
 
-// look checks that nothing has moved between two equal looks.
+// look checks that nothing has happened between two equal results of Rest.
 func (r *referee) look(f *Frontier) {
 	first, from := f.Rest(), r.moves()
 	time.Sleep(time.Duration(r.intn(300)) * time.Millisecond)
@@ -126,7 +126,7 @@ func (r *referee) look(f *Frontier) {
 	}
 }
 
-// finished finishes every turn with a page, until the end; it counts them.
+// finished finishes every turn with a page, until the end, and returns their number.
 func finished(t *testing.T, f *Frontier, n *atomic.Int64) error {
 	for {
 		turn, err := f.Next(t.Context())
@@ -140,7 +140,7 @@ func finished(t *testing.T, f *Frontier, n *atomic.Int64) error {
 	}
 }
 
-// What comes at the very end is crawled, or refused.
+// An entry added at the very end is crawled, or Add fails.
 func TestAddAtTheEnd(t *testing.T) {
 	for round := range 100 {
 		synctest.Test(t, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestAddAtTheEnd(t *testing.T) {
 	}
 }
 
-// A limit that is raised at the very end is used, or the raise is refused.
+// A limit raised at the very end is used, or Allow fails.
 func TestAllowAtTheEnd(t *testing.T) {
 	var urls []string
 	for i := range 100 {
@@ -221,7 +221,7 @@ func TestAllowAtTheEnd(t *testing.T) {
 	}
 }
 
-// An endless patience is one for whatever waits, and ends when nothing does.
+// With Forever a run waits for any clock, and ends when nothing waits.
 func TestForeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{Patience: Forever}, "http://a.example/")
@@ -252,7 +252,7 @@ func TestNegativeLimitsChangeNothing(t *testing.T) {
 	}
 }
 
-// Waiting in Next ends at once where the limits no longer allow for more.
+// Next returns at once after the limits no longer permit another turn.
 func TestAnOpenFrontierIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{Limit: 1}, "http://a.example/", "http://b.example/")

@@ -11,20 +11,20 @@ import (
 	"unsafe"
 )
 
-// listed is an entry in a list, as a backlog is told of it.
+// listed is an entry of a list, with its state.
 type listed struct {
 	Entry
 	out, ended bool
 }
 
-// list is a Backlog of one site as its documentation reads.
+// list is a Backlog of one site, written after its documentation.
 type list struct {
 	all    []*listed
 	clocks Clocks
 	given  Fate
 }
 
-// order is that in which Read returns them.
+// order is the order in which Read returns entries.
 func (l *list) order(now time.Time) (ready []*listed) {
 	for _, e := range l.all {
 		if !e.out && !e.ended && !e.Due.After(now) {
@@ -73,7 +73,7 @@ func (l *list) state(site Site) SiteState {
 	return st
 }
 
-// Other backlogs are tested against Memory; Memory against a list.
+// Other backlogs are tested against Memory; Memory is tested against a list.
 func TestMemoryIsWhatABacklogSays(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -108,13 +108,13 @@ type walk struct {
 	random  *rand.Rand
 	memory  *Memory
 	list    list
-	submits int // that were not told of as settled
-	forward int // entries that were due sooner by a change
+	submits int // that have not settled
+	forward int // entries made due earlier by a change
 }
 
 const walked = Site("http://a.example")
 
-// at is a time of the next n seconds.
+// at returns a random time in the next n seconds.
 func (w *walk) at(n int) time.Time {
 	return time.Unix(1e9, 0).Add(time.Duration(w.random.IntN(n)) * time.Second)
 }
@@ -172,7 +172,7 @@ func (w *walk) complete() {
 		c := Completion{Site: walked, Clocks: Clocks{Due: w.at(1000)}, Given: Fate{Code: Code(w.random.IntN(2))}, Entry: e.Entry}
 		w.list.clocks, w.list.given = c.Clocks, c.Given
 		switch w.random.IntN(4) {
-		case 3: // it is to be fetched again
+		case 3: // it will be fetched again
 			e.Tries, e.Due, e.out, e.Visits = 0, w.at(100), false, &Visits{Seen: w.random.IntN(3), Last: Fate{Code: Fetched, Time: w.at(60)}}
 			c.Entry.Tries, c.Entry.Visits, c.Fate = 0, e.Visits, Fate{Code: Fetched, Until: e.Due}
 		case 0: // it stays out
@@ -190,7 +190,7 @@ func (w *walk) complete() {
 	}
 }
 
-// change says of some of the entries, and of others, that their pages were changed.
+// change submits changes of some of the entries, and of unknown ones.
 func (w *walk) change() {
 	c := &Changes{Told: w.at(100), Least: time.Duration(w.random.IntN(100)) * time.Second}
 	latest := map[string]time.Time{}
@@ -269,7 +269,7 @@ func TestWhatMemoryDoesNotKnow(t *testing.T) {
 	}
 }
 
-// The latest time counts, in whatever order they come.
+// The latest time counts, in any order.
 func TestMemoryKeepsCommonClocks(t *testing.T) {
 	m, begin := NewMemory(), time.Unix(1e9, 0)
 	for _, c := range []CommonClock{{"ip 16.0.0.1", begin}, {"domain a.example", begin}, {"ip 16.0.0.1", begin.Add(2)}, {"ip 16.0.0.1", begin.Add(1)}} {
@@ -284,7 +284,7 @@ func TestMemoryKeepsCommonClocks(t *testing.T) {
 	}
 }
 
-// Who has seen enough of it is asked for no more.
+// Sites, Common and Queued stop when the caller stops.
 func TestMemoryIsReadToTheFirstError(t *testing.T) {
 	m, enough := NewMemory(), errors.New("enough")
 	var links []Entry

@@ -61,7 +61,7 @@ func TestAnEntryWithoutAURLIsRefused(t *testing.T) {
 	}
 }
 
-// What is forgotten is told, and does not end the entry.
+// Finish without a fate returns an error, and does not end the entry.
 func TestAnOutcomeMustSayWhatBecomesOfTheEntry(t *testing.T) {
 	f := opened(t, NewMemory(), Options{}, "http://a.example/")
 	turn, err := f.Next(t.Context())
@@ -95,8 +95,8 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 	}
 }
 
-// Links of a turn that made no request, and whose entry is undecided, are queued as all
-// others are: what was said once is not said again.
+// Links of a turn that made no request, and whose entry is undecided, are queued like all
+// others.
 func TestLinksOfATurnThatCameToNothingAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{}, "http://a.example/1")

@@ -113,7 +113,7 @@ func TestTheDueTimeOfASiteIsOnlyRaised(t *testing.T) {
 	}
 }
 
-// After an unclean end all sites rest, most of which were never asked.
+// After a crash all sites rest, including those without a request.
 func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testing.T) {
 	restarted := time.Now().Add(-time.Millisecond)
 	f := opened(t, NewMemory(), Options{Restarted: restarted, Delay: time.Minute})

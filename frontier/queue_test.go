@@ -45,7 +45,7 @@ func TestSitesThatAreDueBecomeReadyHoweverManyThereAre(t *testing.T) {
 	}
 }
 
-// drained takes all sites out of a queue, which must be in order, and each where it says.
+// drained removes all sites from a queue, and checks their order and their indices.
 func drained(t *testing.T, h *siteHeap, belongs func(*site) bool) {
 	t.Helper()
 	for i, s := range h.sites {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A host of a simulated web has pages without an end, unless it has so many, and each of
-// its visits takes a while: the first one is that of its robots.txt.
+// A simHost is a host of a simulated web. It has pages pages, or any number if that is 0.
+// Its first visit, for robots.txt, takes robots; the others take page.
 type simHost struct {
 	robots, page time.Duration
-	trouble      Trouble // of what takes longer than quickVisit
+	trouble      Trouble // of visits that take longer than quickVisit
 	pages        int
 }
 
@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// mixed are so many hosts, each of one of some kinds, with good ones among them.
+// mixed returns n hosts of the given kinds, and about good good hosts among them.
 func mixed(n int, kinds []simHost, good int) (hosts []simHost) {
 	for i := range n {
 		if good > 0 && i%(n/good) == 0 {
@@ -42,17 +42,17 @@ func mixed(n int, kinds []simHost, good int) (hosts []simHost) {
 	return hosts
 }
 
-// simmed is what came of a simulated crawl.
+// simmed is the result of a simulated crawl.
 type simmed struct {
 	visits []int           // of each host
-	first  []time.Duration // when the first page of each host was asked for; 0: never
+	first  []time.Duration // when the first page of each host was requested; 0: never
 	most   int             // visits at once
 	busy   time.Duration   // of all visits
 	took   time.Duration
 }
 
-// simulate crawls hosts for so long, by so many visits at once. The frontier is not told
-// how many these are unless it is to keep some back.
+// simulate crawls hosts for at most atMost, with the given number of visits at once. It sets
+// Limits.Turns only if keeps is true, so that turns are kept back.
 func simulate(t *testing.T, hosts []simHost, visits int, keeps bool, atMost time.Duration) (r simmed) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{})
@@ -140,13 +140,13 @@ func simulate(t *testing.T, hosts []simHost, visits int, keeps bool, atMost time
 	return r
 }
 
-// As soon as a good host is known it is asked as often as its pauses, and the visits that
-// are kept back, allow, however many hosts beside it are slow; and these are asked, too.
+// A good host that is known is visited as often as its pauses and the turns kept back
+// permit, even beside many slow hosts; these are visited, too.
 func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 	for _, test := range []struct {
 		visits, hostile, good int
 		kept                  int     // visits
-		time                  float64 // of which they are kept
+		time                  float64 // the part of the time for which they are kept
 		atMost                time.Duration
 	}{
 		{64, 400, 25, 32, 1, 10 * time.Minute}, {3, 40, 5, 1, 1, 40 * time.Minute}, {2, 40, 5, 1, 1, time.Hour}, {1, 40, 5, 1, 0.5, 2 * time.Hour},
@@ -172,7 +172,7 @@ func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 				n := math.Min(float64(i+1)/float64(goodHost.page+DefaultDelay), float64(test.kept)/float64(goodHost.page))
 				possible += n * test.time * float64(until-from)
 			}
-			// The first visits end before it is known that some are to be kept back.
+			// The first visits end before turns are kept back.
 			if part := float64(pages) / possible; part < 0.9 {
 				t.Errorf("%d good pages, %.3f of what is possible since they are known: %v", pages, part, known)
 			}
@@ -180,8 +180,8 @@ func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 	}
 }
 
-// A host whose robots.txt was quick is asked for a page before those that were never asked,
-// so that it is known to be good before all others had their first visit.
+// A host whose robots.txt was quick comes before hosts without a request, so that it is
+// known to be good before all others have had their first visit.
 func TestAGoodHostIsSoonKnown(t *testing.T) {
 	hosts := mixed(400, hostileHosts[:1], 25)
 	r := simulate(t, hosts, 64, true, 2*time.Minute)
@@ -193,7 +193,7 @@ func TestAGoodHostIsSoonKnown(t *testing.T) {
 	t.Errorf("none is known before the first visits of the others have ended: %v", r.first)
 }
 
-// Where no host is quick nothing is kept back.
+// If no host is quick, no turns are kept back.
 func TestHostileHostsAloneHaveAllVisits(t *testing.T) {
 	for _, visits := range []int{1, 2, 3, 16} {
 		const atMost = 10 * time.Minute
@@ -204,8 +204,7 @@ func TestHostileHostsAloneHaveAllVisits(t *testing.T) {
 	}
 }
 
-// It costs a crawl of good hosts nothing that some visits are kept back for those of them
-// that are known to be.
+// Turns that are kept back do not slow down a crawl of good hosts.
 func TestGoodHostsAloneLoseNothing(t *testing.T) {
 	hosts := slices.Repeat([]simHost{{robots: goodHost.robots, page: goodHost.page, pages: 10}}, 100)
 	for _, visits := range []int{1, 2, 3, 8, 64} {
@@ -248,7 +247,7 @@ func TestWhichSitesAreQuick(t *testing.T) {
 	}
 }
 
-// So much is kept back.
+// The numbers of turns that are kept back.
 func TestTurnsAreKeptBack(t *testing.T) {
 	for _, test := range []struct{ turns, quick, need, want int }{
 		{64, 0, 0, 0}, {64, 1, 1000, 1}, {64, 25, 2300, 4}, {64, 25, 2000, 3}, {64, 1000, 90000, 32}, {64, 1000, 1000, 2},
@@ -268,7 +267,7 @@ func TestTurnsAreKeptBack(t *testing.T) {
 	}
 }
 
-// BenchmarkTurns is a page of one of a thousand sites, with a link to the next.
+// BenchmarkTurns measures one page of one of a thousand sites, with a link to the next.
 func BenchmarkTurns(b *testing.B) {
 	f, err := New(NewMemory(), Options{Delay: -1})
 	if err != nil {

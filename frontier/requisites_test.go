@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A gallery is a simulated web of pages that are shown with something, and its backlog,
-// of which it counts the reads.
+// A gallery is a simulated web of pages with requisites, and its backlog. It counts the
+// reads of the backlog.
 type gallery struct {
 	*Memory
 	t *testing.T
@@ -22,7 +22,7 @@ type gallery struct {
 	found int
 	reads int
 	turns int
-	pages int // that ended as one that counts
+	pages int // entries that ended as a page that counts
 	sites map[Site]int
 	held  []*Turn
 }
@@ -41,7 +41,7 @@ func (g *gallery) ReadRequisites(s Site, now time.Time, entries []Entry) (int, t
 	return g.Memory.ReadRequisites(s, now, entries)
 }
 
-// play makes up what came of a turn.
+// play returns a random outcome of a turn.
 func (g *gallery) play(turn *Turn) Outcome {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (g *gallery) play(turn *Turn) Outcome {
 	return o
 }
 
-// work does all that a frontier asks for.
+// work takes and finishes turns until the end.
 func (g *gallery) work(f *Frontier) error {
 	for {
 		turn, err := f.Next(g.t.Context())
@@ -96,7 +96,7 @@ func (g *gallery) work(f *Frontier) error {
 	}
 }
 
-// run crawls to the end, which it returns.
+// run crawls to the end, and returns the error of the end.
 func (g *gallery) run(f *Frontier) (end error) {
 	ended := make(chan struct{})
 	var all sync.WaitGroup
@@ -132,7 +132,7 @@ func (g *gallery) run(f *Frontier) (end error) {
 	}
 }
 
-// left counts what is queued, and of that what pages are shown with.
+// left returns the number of queued entries, and that of the requisites among them.
 func (g *gallery) left() (all, shown int) {
 	for i := range 4 {
 		for e := range g.Queued(Site(fmt.Sprintf("http://h%d.example", i))) {
@@ -144,9 +144,9 @@ func (g *gallery) left() (all, shown int) {
 	return all, shown
 }
 
-// However a limit of pages ends a crawl, none more is asked for, nothing is left of what
-// those that were are shown with, and the backlog is not read again and again; with a larger
-// limit the crawl goes on, and ends with nothing left.
+// After a limit of pages no more pages are requested, no requisites of the others are left,
+// and the backlog is not read repeatedly. With a larger limit the crawl continues, and ends
+// without any entry left.
 func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -215,8 +215,8 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 	}
 }
 
-// While a page may be the last one nobody else is handed out; as soon as it is known to be
-// none, somebody is.
+// While the only permitted page may be under way, no other turn is handed out. After it is
+// known that the turn brings no page, another turn is.
 func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{Memory: NewMemory()}
@@ -232,7 +232,7 @@ func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
 		second := waiting(t.Context(), f, 1)
 		synctest.Wait()
 		if len(first)+len(second) > 0 {
-			t.Fatal("a turn was handed out that nobody could read")
+			t.Fatal("a turn was handed out before its read ended")
 		}
 		close(b.gate)
 		synctest.Wait()
@@ -242,8 +242,7 @@ func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
 	})
 }
 
-// A backlog is looked into only where something would come of it, and never where nothing
-// is said of requisites.
+// A backlog is searched only if a turn could follow, and never if it has no requisites.
 func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
 	for name, o := range map[string]Options{
 		"off":     {Limit: 1},
@@ -283,8 +282,8 @@ func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
 	}
 }
 
-// A limit counts from the next turn on that is handed out, also where it is set while the
-// backlog is read for that one.
+// A limit counts from the next turn that is handed out, also if it is set while the backlog
+// is read for that turn.
 func TestALimitThatIsSetWhileTheBacklogIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{Memory: NewMemory()}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What resolvePlain takes, resolve reads in the same way.
+// For references that resolvePlain accepts, resolve gives the same result.
 func comparePlain(t *testing.T, u URL, ref string) (taken bool) {
 	t.Helper()
 	keep, rest, taken := resolvePlain(u, ref)
@@ -62,7 +62,7 @@ func TestPlainReferencesAreBounded(t *testing.T) {
 	}
 }
 
-// The references that pages are made of.
+// References that are usual in pages.
 func TestMostReferencesArePlain(t *testing.T) {
 	u := mustParse(t, "http://a.example/dir/page?q")
 	for ref, want := range map[string]string{
@@ -88,8 +88,8 @@ func TestMostReferencesArePlain(t *testing.T) {
 	}
 }
 
-// A Resolver makes of each reference what ResolveQuery makes of it, whatever was expected,
-// and what it has made stays as it was.
+// A Resolver gives the results of ResolveQuery, for any calls of Expect, and its results do
+// not change later.
 func TestAResolverResolvesAsItsDocumentDoes(t *testing.T) {
 	parts := []string{"http:", "https://", "//", "/", "b.example", "..", "?", "#", "x", "é", "%41", " ", "page.html", strings.Repeat("long/", 300)}
 	random := rand.New(rand.NewPCG(11, 12))
@@ -150,7 +150,7 @@ func TestTheURLsOfAPageAreFewPiecesOfMemory(t *testing.T) {
 	}
 }
 
-// Who keeps one URL of a page with very many keeps few of the others.
+// One kept URL of a page with very many links keeps few of the others in memory.
 func TestAURLKeepsFewOthersInMemory(t *testing.T) {
 	r := mustParse(t, "http://a.example/").Resolver()
 	ref := []byte("/" + strings.Repeat("x", 100))
@@ -168,7 +168,7 @@ func TestAURLKeepsFewOthersInMemory(t *testing.T) {
 	long := []byte(strings.Repeat("y", maxPiece/2))
 	v, err := r.Resolve(long, nil)
 	if piece := r.texts.piece.String(); err != nil || strings.Contains(piece, "yyy") || v.Target() != "/"+string(long) {
-		t.Errorf("a long one stands among others: %v, %v", v, err)
+		t.Errorf("a long one is in a shared piece: %v, %v", v, err)
 	}
 }
 
@@ -187,7 +187,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// Dot segments as RFC 3986, section 5.2.4, says it, on a list of segments.
+// The dot segments of RFC 3986, section 5.2.4, removed from a list of segments.
 func TestDotSegments(t *testing.T) {
 	parts := []string{"/", "/", ".", "..", "%2e", "%2E.", "a", "%41"}
 	random := rand.New(rand.NewPCG(9, 10))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// keys are all that are in the set.
+// keys returns all keys of the set.
 func (s *seenSet) keys() (all []string) {
 	for i := range s.parts {
 		for _, slot := range s.parts[i].slots {
@@ -39,7 +39,7 @@ func (s *seenSet) addAll(keys ...string) (added []string) {
 	return added
 }
 
-// Of keys of all lengths, some of them named several times at once, each is new once.
+// Keys of all lengths, some of them repeated in one call, are new once.
 func TestEachKeyIsNewOnce(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -76,12 +76,13 @@ func TestEachKeyIsNewOnce(t *testing.T) {
 	}
 }
 
-// Keys that have one hash, in a table whose end they come over, are told by their texts.
+// Keys with the same hash, also across the end of the table, are distinguished by their
+// texts.
 func TestKeysOfOneHashAreNotTakenForEachOther(t *testing.T) {
 	for _, hash := range []uint64{0, 5, math.MaxUint64} {
 		var set seenSet
 		set.look(nil)
-		for n := range 6 { // a table of eight takes no more
+		for n := range 6 { // a table of eight slots holds no more
 			key := look{key: fmt.Sprint(n), hash: hash}
 			for again := range 2 {
 				key.place = set.part(hash).likely(hash)
@@ -100,7 +101,7 @@ func TestKeysOfOneHashAreNotTakenForEachOther(t *testing.T) {
 	}
 }
 
-// What is kept of a key for ever is its text, and little else.
+// A key takes the memory of its text, and little more.
 func TestWhatAKeyCostsIsItsTextAndAFewBytes(t *testing.T) {
 	const keys = 100_000
 	var set seenSet
@@ -125,8 +126,8 @@ func TestWhatAKeyCostsIsItsTextAndAFewBytes(t *testing.T) {
 	}
 }
 
-// What it takes to submit a page with 50 links, of which one was never seen, and what each
-// URL that has ended takes.
+// The time to submit a page with 50 links, one of them new, and the memory for each URL
+// that has ended.
 func BenchmarkMemorySubmit(b *testing.B) {
 	for _, known := range []int{100_000, 3_000_000} {
 		b.Run(fmt.Sprint(known), func(b *testing.B) {

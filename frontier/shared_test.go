@@ -41,7 +41,7 @@ func open(t *testing.T, b frontier.Backlog, o frontier.Options, urls ...string) 
 	return f
 }
 
-// fetched is the outcome of a request that begins now and takes so long.
+// fetched returns the outcome of a request that begins now and takes took.
 func fetched(took time.Duration, size int64) frontier.Outcome {
 	start := time.Now()
 	time.Sleep(took)
@@ -51,7 +51,7 @@ func fetched(took time.Duration, size int64) frontier.Outcome {
 	}
 }
 
-// crawl asks for everything at addr and says when each request began.
+// crawl requests everything at addr and returns when each request began.
 func crawl(t *testing.T, f *frontier.Frontier, addr netip.Addr, public bool, took time.Duration) (starts []time.Time, urls []string) {
 	t.Helper()
 	for {
@@ -98,7 +98,7 @@ func TestSitesOfADomainAreAskedOneAtATime(t *testing.T) {
 			t.Fatalf("%d requests", len(starts))
 		}
 		least(t, starts, 11*time.Second)
-		// Another process goes on where this one was.
+		// Another process continues the crawl.
 		b.Forget()
 		o.Limit = 0
 		more, _ := crawl(t, open(t, b, o), publicAddr, false, time.Second)
@@ -124,7 +124,7 @@ func TestTheClockOfAnAddressOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A table is the clocks of a machine in which another process has taken some.
+// A table holds the clocks of a machine; another process has taken some.
 type table struct {
 	mu    sync.Mutex
 	taken map[string]frontier.Taken
@@ -171,7 +171,7 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 		if starts[0].Sub(begin) < 10*time.Second || starts[1].Sub(begin) < time.Minute {
 			t.Errorf("asked %v and %v after the beginning", starts[0].Sub(begin), starts[1].Sub(begin))
 		}
-		// What follows the last answer is left for the others to keep.
+		// The rest after the last answer is released to the other processes.
 		if free := shared.taken["host a.example"]; free.Lease || free.Until.Before(starts[1].Add(2*time.Second)) {
 			t.Errorf("a.example is free %v after its request, %+v", free.Until.Sub(starts[1]), free)
 		}
@@ -181,7 +181,7 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 		if starts, _ := crawl(t, f, privateAddr, false, 0); len(starts) != 1 || starts[0].Sub(begin) != time.Minute {
 			t.Errorf("a private site was asked at %v, %v", starts, begin)
 		}
-		// What this machine serves itself is nobody else's.
+		// A service of this machine is not reserved.
 		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://loopback.example/")
 		begin = time.Now()
 		if starts, _ := crawl(t, f, netip.MustParseAddr("127.0.0.1"), false, 0); len(starts) != 1 || !starts[0].Equal(begin) {
@@ -190,8 +190,8 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A run does not wait for another process longer than for anything else,
-// neither for what was asked of it nor for a lease that is never given back.
+// A run does not wait longer for another process than its patience, neither for a rest nor
+// for a lease that is never released.
 func TestAnotherCrawlOfTheMachineIsNotWaitedForBeyondThePatience(t *testing.T) {
 	for name, taken := range map[string]frontier.Taken{
 		"centuries":          {Until: time.Now().AddDate(300, 0, 0)},
@@ -236,7 +236,7 @@ func TestBudgetsOfBytesAndTime(t *testing.T) {
 			if len(starts) != tc.want {
 				t.Errorf("%s: %d requests, want %d", tc.name, len(starts), tc.want)
 			}
-			// What was spent counts in the next run.
+			// The sums of this run count in the next.
 			b.Forget()
 			if starts, _ := crawl(t, open(t, b, tc.o), publicAddr, false, time.Second); len(starts) != 0 {
 				t.Errorf("%s: %d requests in the next run", tc.name, len(starts))
@@ -261,7 +261,7 @@ func TestWhatIsNearASeedComesFirst(t *testing.T) {
 	})
 }
 
-// A site that has nothing left is no burden, and no stranger when it comes back.
+// A site without entries is removed from memory, and its clocks count when it returns.
 func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -295,7 +295,7 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 	})
 }
 
-// Whoever has a site lets it go when he has his answer, not when his lease ends.
+// A site is released after the answer, not at the end of the lease.
 func TestALeaseIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &table{taken: map[string]frontier.Taken{"host a.example": {Until: time.Now().Add(time.Hour), Lease: true}}}
@@ -308,7 +308,7 @@ func TestALeaseIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Also where the last entries filled what is read at once.
+// Also if the last entries fill the buffer of a read.
 func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -322,8 +322,8 @@ func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 	})
 }
 
-// Two crawls of one machine are no faster at a host than one, whichever of its
-// services they ask.
+// Two crawls of one machine are not faster at a host than one crawl, even if they request
+// different services.
 func TestTwoCrawlsOfAMachineAreNoFasterThanOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &table{taken: map[string]frontier.Taken{}}

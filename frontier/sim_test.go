@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// A referee watches a simulated crawl: workers that do random things with
-// their turns. It knows the promises of the package and nothing of how they
-// are kept.
+// A referee checks a simulated crawl, in which workers do random things with their turns.
+// It implements the promises of the package, independent of the package's code.
 type referee struct {
 	t    *testing.T
 	opts Options
@@ -34,10 +33,10 @@ type referee struct {
 	start  map[netip.Addr]time.Time
 }
 
-// judged is what the referee holds of a site, or of what several have in common.
+// judged is the referee's state of a site, an address, a host or a domain.
 type judged struct {
 	busy      bool
-	not       time.Time     // not to be asked before
+	not       time.Time     // no request before
 	ttfb      time.Duration // decaying mean
 	strikes   int
 	failures  int
@@ -68,7 +67,7 @@ func (r *referee) intn(n int) int {
 	return r.rand.IntN(n)
 }
 
-// took is called with every right that is had.
+// took is called with every turn.
 func (r *referee) took(s Site, hop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +115,7 @@ func (r *referee) asks(s Site, addr netip.Addr) {
 	}
 }
 
-// judges are those that a request of s has to ask.
+// judges returns the states that a request to s must respect.
 func (r *referee) judges(s Site) map[string]*judged {
 	all := map[string]*judged{"the site": judgedOf(r.sites, s), "the host": judgedOf(r.hosts, s.Host())}
 	if r.opts.DomainDelay > 0 {
@@ -135,8 +134,8 @@ func (r *referee) answered(s Site, addr netip.Addr, o Outcome) {
 	end := o.Request.Ended
 	site := judgedOf(r.sites, s)
 	site.take(o)
-	// The floor at public addresses, and twice the time to first byte unless
-	// no delay is asked for.
+	// The floor at public addresses, and twice the time to first byte unless the delay is
+	// none.
 	gap := max(r.opts.Delay, 200*time.Millisecond)
 	if r.opts.Delay >= 0 {
 		gap = max(gap, min(2*max(site.ttfb, o.Request.FirstByte.Sub(o.Request.Started)), time.Minute))
@@ -159,7 +158,7 @@ func (r *referee) answered(s Site, addr netip.Addr, o Outcome) {
 	judgedOf(r.domain, s.Domain()).not = end.Add(r.opts.DomainDelay)
 }
 
-// take counts what a request came to.
+// take counts the outcome of a request.
 func (j *judged) take(o Outcome) {
 	ttfb := o.Request.FirstByte.Sub(o.Request.Started)
 	if j.ttfb == 0 {
@@ -202,7 +201,7 @@ func (r *referee) add(entries []Entry) []Entry {
 	return entries
 }
 
-// worker does with its turns what a crawl could do.
+// worker does random things with its turns, as a crawl may.
 func (r *referee) worker(f *Frontier, urls []URL) error {
 	for {
 		turn, err := f.Next(context.Background())
@@ -238,11 +237,11 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		if _, err := turn.Finish(o); !errors.Is(err, ErrFinished) {
 			r.t.Errorf("second Finish: %v", err)
 		}
-		turn.Forgo() // too late to do anything
+		turn.Forgo() // after Finish it has no effect
 	}
 }
 
-// changes say of some pages that they were changed within the last ten hours.
+// changes returns changes of some pages within the last ten hours.
 func (r *referee) changes(urls []URL) *Changes {
 	c := &Changes{Told: time.Now(), Least: time.Duration(r.intn(100)) * time.Minute}
 	for range r.intn(50) {
@@ -252,7 +251,7 @@ func (r *referee) changes(urls []URL) *Changes {
 	return c
 }
 
-// take ends what is held: when nothing else is to be done, or sooner.
+// take ends held entries: when nothing else is left, or sooner.
 func (r *referee) take(f *Frontier, sooner bool, ended <-chan struct{}) {
 	for {
 		var now <-chan time.Time
@@ -318,7 +317,7 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 	return o
 }
 
-// request makes one request by the right of turn.
+// request makes the request of turn.
 func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	if err := turn.Bind(addr, true); err != nil {
 		var notYet *NotYet
@@ -352,7 +351,7 @@ func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	return o, true
 }
 
-// refusal is a request without an answer, unless the site would be given up.
+// refusal returns a request without an answer, unless the site would be given up.
 func (r *referee) refusal(s Site) Trouble {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -362,11 +361,11 @@ func (r *referee) refusal(s Site) Trouble {
 	return []Trouble{ConnectTrouble, SilenceTrouble}[r.rand.IntN(2)]
 }
 
-// workers is how many ask at once.
+// workers is the number of workers.
 const workers = 5
 
-// simulated are the URLs of a simulated web: names of several services, some of
-// one domain.
+// simulated returns the URLs of a simulated web: hosts with several services, some in one
+// domain.
 func simulated(t *testing.T) (urls []URL) {
 	for i := range 150 {
 		name := "abcdefghij"[:1+i%10] + ".example"

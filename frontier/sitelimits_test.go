@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Who says the limits of a site may use the frontier meanwhile, and take as long as he
-// likes: the other sites go on, and nobody else asks for that one. He is asked once for
-// as long as a site is in memory.
+// Options.Site may use the frontier, and may take long: the other sites continue, and no
+// other goroutine takes that site. It is called once while a site is in memory.
 func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = Site("http://slow.example")
@@ -52,8 +51,8 @@ func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 	})
 }
 
-// Whatever is said of a site, another thing each time, its requests are never closer
-// than the crawl's own delay, and never closer than what was said of it last.
+// If Options.Site returns another delay each time, requests are never closer than the
+// crawl's own delay, and never closer than the last delay of the site.
 func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -81,7 +80,7 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 				}
 				log := serve(t, f, false, func(Site) (netip.Addr, time.Duration, Outcome) { return oneAddr, 100 * time.Millisecond, page })
 				if len(log) == 0 {
-					t.Error("nobody was asked")
+					t.Error("no request was made")
 				}
 				for _, s := range log {
 					if before := ended[s.site]; !before.IsZero() && s.start.Sub(before) < last[s.site] {
@@ -98,8 +97,7 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 	}
 }
 
-// While somebody is asked about a site another one keeps the time for all; he is told
-// when the site is due then.
+// While one goroutine calls Options.Site another one leads; it learns when the site is due.
 func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -114,8 +112,8 @@ func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
 	})
 }
 
-// An error ends the frontier for all who wait, and is told to each; the site is given
-// back.
+// An error of Options.Site ends the frontier: all calls of Next return it, and the site is
+// freed.
 func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bug := errors.New("a bug")
@@ -138,8 +136,8 @@ func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 	})
 }
 
-// What a robots.txt asks counts from an unclean start and from the last answer, also where
-// it was not known when the turn was handed out; what is known already is not waited for again.
+// The gap of a robots.txt counts from a restart after a crash and from the last answer, even
+// if it was not known when the turn was handed out. A known gap is not waited for again.
 func TestAPauseThatATurnIsToldCountsBeforeItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The frontier does not stand still while somebody looks at all sites.
+// The frontier continues during Each.
 func TestEachLetsTheCrawlGoOn(t *testing.T) {
 	var urls []string
 	for i := range 3 * somePage {
@@ -36,8 +36,8 @@ func TestEachLetsTheCrawlGoOn(t *testing.T) {
 	}
 }
 
-// What has ended is counted, in this run and in those before: neither what waits for
-// another try, nor what is held, nor what is offered again.
+// Done counts the entries that have ended, in this run and in earlier ones, but not entries
+// that wait for another try, are held, or are handed out again.
 func TestDoneIsWhatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory()
@@ -75,7 +75,7 @@ func TestDoneIsWhatHasEnded(t *testing.T) {
 	})
 }
 
-// Whatever happens to the sites, Longest is what looking at all of them finds.
+// Longest returns the same site as a scan of all sites, after any changes.
 func TestLongestIsDueLast(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLongestIsDueLast(t *testing.T) {
 					switch random.IntN(3) {
 					case 0:
 						o.RetryAfter = time.Now().Add(time.Duration(random.IntN(100)) * time.Minute)
-					case 1: // what is found meanwhile is due before what waits
+					case 1: // a link found now is due before the entries that wait
 						o.Trouble = ConnectTrouble
 					}
 					o.Gone = o.Again && random.IntN(10) == 0
@@ -156,7 +156,7 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 	})
 }
 
-// Also of more sites than are looked at with the lock held.
+// Also with more sites than are read under one lock.
 func TestTheLastOfManySites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{})
@@ -204,7 +204,7 @@ func TestTheLastOfManySites(t *testing.T) {
 	})
 }
 
-// What was kept of the pauses is counted as it was.
+// Politeness counts the pauses that requests kept.
 func TestPolitenessIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{Delay: 10 * time.Second}, pagesOf([]string{"http://a.example"}, 6)...)
@@ -237,8 +237,8 @@ func TestPolitenessIsCounted(t *testing.T) {
 	})
 }
 
-// A site that has nothing left and was left in peace is counted, not held; one that
-// is to be left in peace is held.
+// A site without entries that has rested is counted, but not in memory; one that still rests
+// is in memory.
 func TestWhatIsHeldOfKeptSites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, now := NewMemory(), time.Now()
@@ -265,7 +265,7 @@ func TestWhatIsHeldOfKeptSites(t *testing.T) {
 	})
 }
 
-// A site that was given up is asked as often as a new one until it is again.
+// A site that was given up gets as many tries as a new one in the next run.
 func TestASiteThatWasGivenUpGetsAWholeChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -285,7 +285,7 @@ func TestASiteThatWasGivenUpGetsAWholeChance(t *testing.T) {
 	})
 }
 
-// The least budget is one, too.
+// The smallest budget is a limit, too.
 func TestBudgetsOfOne(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    Options
@@ -315,7 +315,7 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
-// First is when an entry was handed out first, of those turns that are in a row.
+// First returns when an entry was first handed out, of several turns in a row.
 func TestFirstIsThatOfTurnsInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{Delay: -1, Patience: time.Hour}, "http://a.example/1", "http://a.example/2")
@@ -351,7 +351,7 @@ func TestFirstIsThatOfTurnsInARow(t *testing.T) {
 	})
 }
 
-// A site is left to the backlog if nothing of it is known here alone.
+// A site is removed from memory if the backlog has all of its state.
 func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 	now := time.Now()
 	for name, change := range map[string]func(s *site){

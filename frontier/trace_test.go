@@ -20,30 +20,30 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the traces came to into testdata/traces; read the difference")
 
-// A trace is a crawl told line by line: what is done, and indented below it what
-// the frontier said. Times are those since its beginning.
+// A trace is a crawl, line by line: a command, and indented below it the answers of
+// the frontier. Times count from its beginning.
 //
 //	open delay=1s restarted=-1m ...          over the same backlog, as a restart would
 //	open anew ...                            over an empty one
-//	open requisites ...                      what pages are shown with is asked for though their limit is reached
-//	open site=SITE,delay=10s,pages=N ...     SITE has limits of its own; site=SITE,fails: they cannot be had
+//	open requisites ...                      with Options.Requisites
+//	open site=SITE,delay=10s,pages=N ...     SITE has limits of its own; site=SITE,fails: Options.Site returns an error
 //	add URL ... [depth=N] [hops=LER] [head]
 //	next [10s]                               the next turn, waiting for so long; 100h by default
 //	bind [SITE] ADDRESS [private]            a turn that is out; of the last one by default
 //	hop [SITE] SITE                          by the right of a turn
 //	finish [SITE] [took=1s] [status=200] [hold] [link=URL] [shows=URL] ... see outcome
-//	done URL [link=URL]                      whose end was held
-//	idle                                     whether nothing is left but what is held
+//	done URL [link=URL]                      end a held entry
+//	idle                                     whether only held entries are left
 //	crawl                                    next and finish with a page, to the end
 //	allow [pages=3] [bytes=N] [rate=N] [turns=N] [patience=1m|forever] [open|closed] [paused|resumed]
-//	rest                                     whether anything moves
+//	rest                                     whether anything is under way
 //	slow SITE|HOST|all 10s
 //	exclude SITE|HOST why
 //	stop
 //	sleep 1s
 //	taken KEY 10s [lease]                    another process has KEY, "_" for a blank, for so long
-//	shared                                   what the machine has; only after open shared
-//	kept                                     what the backlog has
+//	shared                                   the clocks of the machine; only after open shared
+//	kept                                     the state of the backlog
 //	stats
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/traces/*.txt")
@@ -94,7 +94,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// tracer does what the lines of a trace say.
+// tracer runs the commands of a trace.
 type tracer struct {
 	t       *testing.T
 	backlog *Memory
@@ -191,7 +191,7 @@ func (r *tracer) next(args []string) string {
 	return r.took(turn)
 }
 
-// option is the value of NAME=VALUE; empty if there is none.
+// option returns the value of NAME=VALUE, or "" if there is none.
 func option(args []string, name string) string {
 	for _, arg := range args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {
@@ -226,7 +226,7 @@ func (r *tracer) number(s string) int {
 	return n
 }
 
-// in is a time so long from now; zero for "".
+// in returns the time after a duration from now, or the zero time for "".
 func (r *tracer) in(s string) time.Time {
 	if s == "" {
 		return time.Time{}
@@ -274,7 +274,7 @@ func (r *tracer) open(args []string) string {
 	return ""
 }
 
-// sites are the limits that sites have; of one that fails they cannot be had.
+// sites are the limits of sites; for one that fails Options.Site returns an error.
 func (r *tracer) sites(args []string) func(Site) (SiteLimits, error) {
 	all := map[Site]SiteLimits{}
 	for _, arg := range args {
@@ -303,7 +303,7 @@ func (r *tracer) add(args []string) string {
 		if !strings.Contains(arg, "://") {
 			continue
 		}
-		// One by one: of several sites in one call none is the first.
+		// One by one, so that the sites have an order.
 		e := Entry{URL: mustParse(r.t, arg), Hops: option(args, "hops"), Depth: r.number(option(args, "depth")), Head: slices.Contains(args, "head")}
 		e.Rank = RankOf(e.Depth)
 		if err := r.f.Add(e); err != nil {
@@ -342,7 +342,7 @@ func (r *tracer) allow(args []string) string {
 	return ""
 }
 
-// turn is the turn that the arguments begin with, if they do, or else the last one.
+// turn returns the turn of the site that the arguments begin with, or the last turn.
 func (r *tracer) turn(args []string, named bool) (*Turn, []string) {
 	if named && r.turns[Site(args[0])] != nil {
 		r.last, args = Site(args[0]), args[1:]
@@ -353,7 +353,7 @@ func (r *tracer) turn(args []string, named bool) (*Turn, []string) {
 	return r.turns[r.last], args
 }
 
-// outcome is what the options of finish say. With took there is a request, of as
+// outcome returns the outcome by the options of finish. With took there is a request, of as
 // many bytes; ttfb is its time to first byte.
 func (r *tracer) outcome(turn *Turn, args []string) Outcome {
 	o := Outcome{

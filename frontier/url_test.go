@@ -294,7 +294,7 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 	}
 }
 
-// Of all octets only the unreserved ones are decoded; the others have one spelling.
+// Only escapes of unreserved octets are decoded; the others have one spelling.
 func TestTheKeyOfEveryOctet(t *testing.T) {
 	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 	for c := range 256 {
@@ -382,7 +382,7 @@ func FuzzParseURL(f *testing.F) {
 	})
 }
 
-// What a site says of a target is what is read of both.
+// Site.URL gives the same URL as ParseURL for site and target.
 func TestTheURLOfATargetIsWhatBothAreReadAs(t *testing.T) {
 	sites := []Site{"http://a.example", "https://a.example:8080", "http://[::1]", "http://127.0.0.1:81", "ftp://a.example",
 		"http://A.example", "HTTP://a.example", "http://a.example:80", "http://u@a.example", "gopher://a.example", "http://", "a.example", "", "http://a.example/x", "http://0x7f.1", "http://a.example."}

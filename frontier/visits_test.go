@@ -26,7 +26,7 @@ func visit(t *testing.T, f *Frontier, o Outcome) (Entry, Fate) {
 	return turn.Entry(), fate
 }
 
-// inAWeek stands for a week from when visit gives a turn back.
+// inAWeek means one week after visit gives a turn back.
 var inAWeek = time.Unix(1, 0)
 
 const week = 7 * 24 * time.Hour
@@ -50,7 +50,8 @@ func TestAnEntryIsFetchedAgainWhenItIsDue(t *testing.T) {
 		if v := e.Visits; v == nil || !v.First.Equal(begin) || v.Seen != 0 || v.Last.Status != 200 || !v.Last.Until.IsZero() {
 			t.Fatalf("the second visit knows %+v", v)
 		}
-		// A visit that fails is tried again, like any other, and then fetched at its time.
+		// A visit that fails is tried again, like any other, and then the page is fetched at its
+		// time.
 		for range MaxTries {
 			e, fate = visit(t, f, Outcome{Trouble: PageTrouble, Fate: Fate{Detail: "no answer"}, Revisit: inAWeek})
 			if v := e.Visits; v == nil || v.Seen != 1 || v.Changes != 0 || !v.Last.Time.Equal(begin.Add(week)) {
@@ -65,7 +66,7 @@ func TestAnEntryIsFetchedAgainWhenItIsDue(t *testing.T) {
 			t.Fatalf("the fourth visit knows %+v", v)
 		}
 		if !fate.Ends() {
-			t.Fatalf("nobody asked for another one: %+v", fate)
+			t.Fatalf("the outcome had no Revisit: %+v", fate)
 		}
 		if _, err := f.Next(t.Context()); !errors.Is(err, ErrEnd) {
 			t.Errorf("after the end of all: %v", err)
@@ -91,7 +92,7 @@ func TestWhatIsPutAsideIsNotFetchedAgain(t *testing.T) {
 	})
 }
 
-// A page that was fetched is fetched again though no other may be.
+// A page that was fetched is fetched again even if no other page may be.
 func TestPagesAreFetchedAgainWhenAllAreSpent(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"of the crawl": {Limit: 1}, "of a site": {MaxSite: Spent{Pages: 1}},
@@ -112,7 +113,7 @@ func TestPagesAreFetchedAgainWhenAllAreSpent(t *testing.T) {
 	}
 }
 
-// A site that is away for a few days is there again in a crawl that does not end.
+// A site that does not answer for a few days is visited again in a crawl that does not end.
 func TestASiteThatIsGoneIsAskedAgainTheNextDay(t *testing.T) {
 	for name, gone := range map[string]Outcome{
 		"its name":       {Again: true, Gone: true},
@@ -172,7 +173,7 @@ func TestALongPauseIsBounded(t *testing.T) {
 		if wait := fate.Until.Sub(begin); wait != maxRevisit {
 			t.Errorf("it waits for %v", wait)
 		}
-		// One that is to be fetched in the past is due at once.
+		// A page with a Revisit in the past is due at once.
 		f = opened(t, NewMemory(), Options{Revisits: true}, "http://b.example/")
 		_, fate = visit(t, f, Outcome{Fate: Fate{Code: Fetched}, Revisit: begin.AddDate(-1, 0, 0)})
 		if !fate.Again() || !fate.Until.Equal(begin) {
@@ -201,8 +202,7 @@ func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 	})
 }
 
-// What is to be fetched again is a figure of its own, and so is its clock: in this run and in
-// the next.
+// Entries to fetch again have their own count and clock, in this run and in the next.
 func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory()
@@ -250,7 +250,7 @@ func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
 	})
 }
 
-// The clock of a site that may be asked for no page any more is that of what it waits for.
+// The clock of a site that is shut is that of the entry for which it waits.
 func TestTheClockOfASiteThatIsShut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever, Limit: 1}, "http://a.example/1", "http://a.example/2")
@@ -273,8 +273,8 @@ func TestTheClockOfASiteThatIsShut(t *testing.T) {
 	})
 }
 
-// When the next page is due that is to be fetched again is known of those, too, that were
-// read and not asked for yet, and behind those that wait for another try.
+// NextAgain includes entries that were read and not handed out yet, and those after entries
+// that wait for another try.
 func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory()
@@ -303,7 +303,7 @@ func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 	})
 }
 
-// changesOf says of pages that they were changed at some time.
+// changesOf returns changes of pages at a time.
 func changesOf(t *testing.T, at time.Time, least time.Duration, urls ...string) *Changes {
 	c := &Changes{Told: time.Now(), Least: least}
 	for _, raw := range urls {
@@ -313,9 +313,9 @@ func changesOf(t *testing.T, at time.Time, least time.Duration, urls ...string) 
 	return c
 }
 
-// A page that waits for a week, and has changed meanwhile, as a list says that is read
-// after two days, is fetched at once, or as soon as it may be after its last visit; the
-// others stay where they are.
+// A page waits for a week, and a list that is read after two days says that it has changed:
+// it is fetched at once, or at the least time after its last visit. The others keep their
+// times.
 func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
 	const day = 24 * time.Hour
 	const page, other, list = "http://a.example/", "http://a.example/other", "http://b.example/"
@@ -359,7 +359,8 @@ func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
 	}
 }
 
-// What was not fetched yet, has ended, or waits for another try is not brought forward.
+// An entry that was not fetched yet, has ended, or waits for another try is not made due
+// earlier.
 func TestOnlyWhatWaitsToBeFetchedAgainIsBroughtForward(t *testing.T) {
 	at := time.Unix(1e9, 0)
 	c := &Changes{Told: at}
@@ -375,6 +376,6 @@ func TestOnlyWhatWaitsToBeFetchedAgainIsBroughtForward(t *testing.T) {
 		}
 	}
 	if due, ok := c.Due(&waits, time.Time{}); ok {
-		t.Errorf("of a change of which no time is known: %v", due)
+		t.Errorf("a change without a time: %v", due)
 	}
 }

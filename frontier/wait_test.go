@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// waiting lets so many wait in Next. What they get is told, and when.
+// waiting starts n goroutines that call Next, and returns their results with their times.
 func waiting(ctx context.Context, f *Frontier, n int) <-chan string {
 	begin := time.Now()
 	told := make(chan string, n)
@@ -28,7 +28,7 @@ func waiting(ctx context.Context, f *Frontier, n int) <-chan string {
 	return told
 }
 
-// reads are the next n that were told.
+// reads returns the next n results.
 func reads(t *testing.T, told <-chan string, n int) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -43,8 +43,8 @@ func reads(t *testing.T, told <-chan string, n int) map[string]bool {
 	return all
 }
 
-// Whoever waits is woken as soon as there is something for him, also while all
-// that was handed out before is out.
+// A goroutine in Next is woken as soon as there is a turn for it, also while all earlier
+// turns are out.
 func TestAllWhoWaitGetTheirTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, NewMemory(), Options{Patience: 2 * time.Hour}, "http://held.example/")
@@ -69,7 +69,7 @@ func TestAllWhoWaitGetTheirTurns(t *testing.T) {
 	})
 }
 
-// The time is kept by one of those who wait, whoever leaves.
+// One of the goroutines in Next leads, even if another one leaves.
 func TestWhoLeavesHandsOnTheClock(t *testing.T) {
 	for leaving := range 3 {
 		synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWhoLeavesHandsOnTheClock(t *testing.T) {
 					switch after := time.Since(begin); {
 					case i == leaving:
 						if !errors.Is(err, context.Canceled) || after != 5*time.Second {
-							t.Errorf("who left has %v after %v", err, after)
+							t.Errorf("the canceled call returned %v after %v", err, after)
 						}
 					case err == nil:
 						if after != 10*time.Second {
@@ -138,7 +138,7 @@ func TestStopReachesAllWhoWait(t *testing.T) {
 // gated is a backlog whose Read waits.
 type gated struct {
 	*Memory
-	gate chan struct{} // nil: it does not
+	gate chan struct{} // nil: Read does not wait
 }
 
 func (b *gated) Read(s Site, now time.Time, entries []Entry) (int, error) {
@@ -148,8 +148,8 @@ func (b *gated) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	return b.Memory.Read(s, now, entries)
 }
 
-// Where a site that is due turns out to have nothing but an entry that waits, whoever keeps
-// the time by then is told when that one is due.
+// If a site that is due has only an entry that waits, the current leader learns when that
+// entry is due.
 func TestASiteThatHadNothingToReadIsWaitedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{Memory: NewMemory()}
@@ -169,14 +169,14 @@ func TestASiteThatHadNothingToReadIsWaitedForAgain(t *testing.T) {
 		select {
 		case got := <-reader:
 			if got != "+15s http://a.example" {
-				t.Errorf("who has read got %s", got)
+				t.Errorf("the reader got %s", got)
 			}
 		case got := <-keeper:
 			if got != "+13s http://a.example" {
-				t.Errorf("who kept the time got %s", got)
+				t.Errorf("the leader got %s", got)
 			}
 		case <-time.After(time.Hour):
-			t.Error("nobody got the entry")
+			t.Error("no call got the entry")
 		}
 		f.Stop()
 		synctest.Wait()

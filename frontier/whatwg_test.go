@@ -8,8 +8,8 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// What we accept, a parser of the WHATWG's URL standard reads in the same way,
-// but for what is declared here.
+// For all URLs that ParseURL accepts, a parser of the WHATWG URL standard gives the same
+// result, except for the differences declared here.
 func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 	parts := []string{
 		"http:", "https:", "ftp:", "//", "/", `\`, "a.example", "B.Example", "..", ".", "%2e", "%2E", "?", "#", "x", "y=1", "&",
@@ -34,7 +34,7 @@ func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 		}
 		got, err := ours.Resolve(raw.String())
 		if err != nil {
-			continue // we refuse more: hosts that no DNS can hold
+			continue // ParseURL refuses more: hosts that are not valid in DNS
 		}
 		want, err := theirs.Parse(raw.String())
 		if err != nil {
@@ -42,7 +42,7 @@ func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 			continue
 		}
 		if strings.HasSuffix(want.Hostname(), ".") {
-			continue // the root's dot: one host for us
+			continue // a final dot: ParseURL removes it
 		}
 		want.SetHash("")
 		want.SetUsername("")

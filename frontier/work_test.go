@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// There may be millions of sites in the queue, and all are in memory.
+// Millions of sites may be in the queue, and all of them are in memory.
 func TestASiteThatRestsTakesLittleMemory(t *testing.T) {
 	const pointers = 8 // with pointers of 64 bits: otherwise it is less
 	if size := unsafe.Sizeof(site{}); size > 10*pointers {
@@ -27,7 +27,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 	for i := range reflect.TypeFor[work]().NumField() {
 		w := work{}
 		name, v := reflect.TypeFor[work]().Field(i).Name, reflect.ValueOf(&w).Elem().Field(i)
-		// Fields that are not exported can be set by their address alone.
+		// Unexported fields can only be set by their address.
 		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 		switch v.Kind() {
 		case reflect.Slice:
@@ -40,7 +40,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 			v.SetUint(1)
 		default:
 			b := unsafe.Slice((*byte)(unsafe.Pointer(v.UnsafeAddr())), 8)
-			b[0] = 1 // of a time, or the first thing of what has several
+			b[0] = 1 // of a time, or of the first field of a struct
 		}
 		s := &site{doing: &w}
 		if s.rest(); s.doing == nil {
@@ -49,7 +49,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 	}
 }
 
-// What is looked at is not changed: nothing is going on with most sites.
+// Reading the work of a site does not allocate it.
 func TestToLookAtASiteTakesNoMemory(t *testing.T) {
 	f := opened(t, NewMemory(), Options{Requisites: true, Delay: time.Second})
 	s := f.site("http://a.example")
@@ -103,7 +103,7 @@ func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
 	}
 }
 
-// Until a backlog has compared everything it may say that less is left than nothing.
+// Before a backlog has compared all links, Queued may be negative.
 func TestWhatIsQueuedIsTheSumOfWhatTheBacklogSaidLast(t *testing.T) {
 	f := opened(t, NewMemory(), Options{})
 	f.mu.Lock()
