@@ -18,9 +18,9 @@ type body struct {
 	lent    *[]byte // the scratch buffer that holds decoded; nil if it is not lent
 	share   share   // of the memory for all bodies
 
-	plain, kept pile  // become decoded and wire
-	raw         *pile // the bytes as received, if no decoder was free
-	windows     int64 // large windows that its decoders need
+	plain, kept spool  // become decoded and wire
+	raw         *spool // the bytes as received, if no decoder was free
+	windows     int64  // large windows that its decoders need
 	later       func(src source) error
 }
 
@@ -31,7 +31,7 @@ type source struct {
 	read func(int) // called after each read with the number of bytes
 	most int       // bytes of one read; 0: no limit
 	end  int64     // bytes of the whole body; 0: no limit
-	keep *pile     // receives a copy of the bytes; nil: no copy
+	keep *spool    // receives a copy of the bytes; nil: no copy
 	n    int64
 	err  error // other than io.EOF
 }
@@ -88,7 +88,7 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	// frames to skip.
 	src.end = mostCoded(limit)
 	if !budget.window(codings...) {
-		b.raw, b.windows = &pile{share: &share{budget: budget, full: true}}, largeWindows(codings)
+		b.raw, b.windows = &spool{share: &share{budget: budget, full: true}}, largeWindows(codings)
 		b.later = func(src source) error {
 			return f.decode(b, newDecoding(codings, f.decoders.get), src, limit, lend, false)
 		}
@@ -105,7 +105,7 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	d := newDecoding(codings, f.decoders.get)
 	d.expect(resp.ContentLength)
 	if whole {
-		d.beWhole()
+		d.requireWhole()
 	}
 	// The coding may end before the transfer coding, or the stream, does. An error after that
 	// costs only the connection: a Content-Length that counts the decoded bytes is a common

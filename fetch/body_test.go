@@ -118,7 +118,7 @@ func TestASourceHasBounds(t *testing.T) {
 		}
 	}
 	// Reading ends if the bytes cannot be kept.
-	full := &pile{share: &share{budget: newBudget(1, t.TempDir()+"/none"), full: true}}
+	full := &spool{share: &share{budget: newBudget(1, t.TempDir()+"/none"), full: true}}
 	s := source{r: strings.NewReader("x"), keep: full, read: func(int) {}}
 	if _, err := s.Read(make([]byte, 10)); !isSpool(err) || !isSpool(s.err) {
 		t.Errorf("%v, %v", err, s.err)
@@ -240,10 +240,10 @@ func TestBodiesThatWaitForADecoder(t *testing.T) {
 // A body that failed leaves no memory taken and no file.
 func TestABodyThatIsFreedHasNoFiles(t *testing.T) {
 	budget := newBudget(10, t.TempDir())
-	b := &body{share: share{budget: budget, full: true}, raw: &pile{share: &share{budget: budget, full: true}}}
+	b := &body{share: share{budget: budget, full: true}, raw: &spool{share: &share{budget: budget, full: true}}}
 	b.plain.share, b.kept.share = &b.share, &b.share
 	var files []*os.File
-	for _, p := range []*pile{&b.plain, &b.kept, b.raw} {
+	for _, p := range []*spool{&b.plain, &b.kept, b.raw} {
 		if err := p.append([]byte("x")); err != nil {
 			t.Fatal(err)
 		}

@@ -96,13 +96,13 @@ func (s *share) release() {
 	}
 }
 
-// load waits for room for the piles that are in files, and reads them back.
-func (s *share) load(ctx context.Context, piles ...*pile) error {
+// load waits for room for the spools that are in files, and reads them back.
+func (s *share) load(ctx context.Context, spools ...*spool) error {
 	if !s.full {
 		return nil
 	}
 	size := int64(0)
-	for _, p := range piles {
+	for _, p := range spools {
 		if p.size() > 0 {
 			if err := p.spill(); err != nil { // no memory is held meanwhile
 				return err
@@ -115,7 +115,7 @@ func (s *share) load(ctx context.Context, piles ...*pile) error {
 		return context.Cause(ctx)
 	}
 	s.taken = need
-	for _, p := range piles {
+	for _, p := range spools {
 		if err := p.load(); err != nil {
 			return err
 		}
@@ -140,8 +140,8 @@ func isSpool(err error) bool {
 	return errors.As(err, &spool)
 }
 
-// A pile collects bytes in memory, or in a file if there is no room.
-type pile struct {
+// A spool collects bytes in memory, or in a file if there is no room.
+type spool struct {
 	share *share
 	b     []byte
 	file  *os.File
@@ -150,7 +150,7 @@ type pile struct {
 	most  int64  // bytes that fill was allowed to take
 }
 
-func (p *pile) size() int64 {
+func (p *spool) size() int64 {
 	if p.file != nil {
 		return p.n
 	}
@@ -158,7 +158,7 @@ func (p *pile) size() int64 {
 }
 
 // fill reads r to its end, but at most limit+1 bytes.
-func (p *pile) fill(r io.Reader, limit int64) error {
+func (p *spool) fill(r io.Reader, limit int64) error {
 	p.most = limit + 1
 	for p.size() <= limit {
 		room, err := p.room(limit + 1 - p.size())
@@ -180,7 +180,7 @@ func (p *pile) fill(r io.Reader, limit int64) error {
 }
 
 // room returns the buffer for the next bytes, at most that many.
-func (p *pile) room(most int64) ([]byte, error) {
+func (p *spool) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {
 			grown := make([]byte, len(p.b), len(p.b)+int(step)) // append would allocate more
@@ -204,7 +204,7 @@ func (p *pile) room(most int64) ([]byte, error) {
 }
 
 // took adds bytes, which were written to the buffer that room returned.
-func (p *pile) took(bytes []byte) error {
+func (p *spool) took(bytes []byte) error {
 	if p.file == nil {
 		p.b = p.b[:len(p.b)+len(bytes)]
 		return nil
@@ -217,7 +217,7 @@ func (p *pile) took(bytes []byte) error {
 	return nil
 }
 
-func (p *pile) append(bytes []byte) error {
+func (p *spool) append(bytes []byte) error {
 	for len(bytes) > 0 {
 		room, err := p.room(math.MaxInt64)
 		if err != nil {
@@ -233,7 +233,7 @@ func (p *pile) append(bytes []byte) error {
 }
 
 // cut keeps only the first n bytes.
-func (p *pile) cut(n int64) {
+func (p *spool) cut(n int64) {
 	if p.file != nil {
 		p.n = n
 	} else {
@@ -241,9 +241,9 @@ func (p *pile) cut(n int64) {
 	}
 }
 
-// spill moves the pile to a file. The name of the file is removed at once if the system can
+// spill moves the spool to a file. The name of the file is removed at once if the system can
 // remove names of open files.
-func (p *pile) spill() error {
+func (p *spool) spill() error {
 	if p.file != nil {
 		return nil
 	}
@@ -257,11 +257,11 @@ func (p *pile) spill() error {
 	return p.took(b)
 }
 
-// reader returns a reader of a pile that is in a file.
-func (p *pile) reader() io.Reader { return io.NewSectionReader(p.file, 0, p.n) }
+// reader returns a reader of a spool that is in a file.
+func (p *spool) reader() io.Reader { return io.NewSectionReader(p.file, 0, p.n) }
 
-// load reads the pile back into memory.
-func (p *pile) load() error {
+// load reads the spool back into memory.
+func (p *spool) load() error {
 	if p.file == nil {
 		return nil
 	}
@@ -274,7 +274,7 @@ func (p *pile) load() error {
 }
 
 // free closes the file.
-func (p *pile) free() {
+func (p *spool) free() {
 	if p.file != nil {
 		p.file.Close()
 		os.Remove(p.file.Name()) // if it could not be removed before

@@ -237,14 +237,14 @@ func TestTheContextEndsTheWaitForADecoder(t *testing.T) {
 }
 
 func TestAFileThatFailsIsAnErrorOfThePile(t *testing.T) {
-	for name, use := range map[string]func(*pile) error{
-		"append":          func(p *pile) error { return p.append([]byte("x")) },
-		"fill":            func(p *pile) error { return p.fill(strings.NewReader("x"), 100) },
-		"load":            func(p *pile) error { return p.load() },
-		"load of a share": func(p *pile) error { return p.share.load(context.Background(), p) },
+	for name, use := range map[string]func(*spool) error{
+		"append":          func(p *spool) error { return p.append([]byte("x")) },
+		"fill":            func(p *spool) error { return p.fill(strings.NewReader("x"), 100) },
+		"load":            func(p *spool) error { return p.load() },
+		"load of a share": func(p *spool) error { return p.share.load(context.Background(), p) },
 	} {
 		b := newBudget(1, t.TempDir())
-		p := &pile{share: &share{budget: b, full: true}}
+		p := &spool{share: &share{budget: b, full: true}}
 		if err := p.append([]byte("before")); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestAFileThatFailsIsAnErrorOfThePile(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		b.dir = filepath.Join(b.dir, "none")
-		p = &pile{share: &share{budget: b, full: true}, b: []byte("before")}
+		p = &spool{share: &share{budget: b, full: true}, b: []byte("before")}
 		if err := use(p); !isSpool(err) && name != "load" {
 			t.Errorf("%s without a place for the file: %v", name, err)
 		}
@@ -337,13 +337,13 @@ func TestWhatABudgetIs(t *testing.T) {
 
 // Memory doubles, from 4 KiB on; files are written in larger pieces.
 func TestHowAPileGrows(t *testing.T) {
-	p := &pile{share: &share{}}
+	p := &spool{share: &share{}}
 	for _, tc := range []struct{ size, want int }{{1, 4096}, {4096, 4096}, {4097, 8192}, {8193, 16384}} {
 		if err := p.append(make([]byte, tc.size-len(p.b))); err != nil || cap(p.b) != tc.want {
 			t.Errorf("%d bytes in %d, want %d: %v", len(p.b), cap(p.b), tc.want, err)
 		}
 	}
-	p = &pile{share: &share{budget: newBudget(1, t.TempDir()), full: true}}
+	p = &spool{share: &share{budget: newBudget(1, t.TempDir()), full: true}}
 	defer p.free()
 	if room, err := p.room(1 << 20); len(room) != 32768 || err != nil {
 		t.Errorf("%d bytes at once: %v", len(room), err)
@@ -355,7 +355,7 @@ func TestTheRoomOfWhatIsReadBack(t *testing.T) {
 	for size, want := range map[int]int64{0: 0, 1: 0, 262144: 0, 262145: 1, 262149: 5, 262154: 10, 262155: 10} {
 		b := newBudget(10, t.TempDir())
 		s := &share{budget: b, full: true}
-		plain, kept := &pile{share: s}, &pile{share: s}
+		plain, kept := &spool{share: s}, &spool{share: s}
 		if err := plain.fill(strings.NewReader(strings.Repeat("x", size)), 1<<20); err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 // status 200. A page that also has text to read or other fields to fill in is not: forms for
 // comments and logins have captchas, too.
 const (
-	maxCaptcha     = 128 << 10 // bytes of the page
-	maxCaptchaText = 600       // bytes of text on it, blanks folded
-	maxCaptchaWays = 5         // links on it
+	maxCaptcha      = 128 << 10 // bytes of the page
+	maxCaptchaText  = 600       // bytes of text on it, blanks folded
+	maxCaptchaLinks = 5         // links on it
 )
 
 // widgets are the marks of captchas in pages: a class, a script's address or an attribute.
@@ -27,24 +27,24 @@ var widgets = []string{
 	"frc-captcha", "smart-captcha", "smartcaptcha.yandexcloud.net", "captcha.js", "arkoselabs.com", "geetest.com",
 }
 
-// makers are substrings of the widgets. Nearly every page without a captcha has none of them.
-var makers = []string{"captcha", "turnstile", "arkoselabs", "geetest"}
+// widgetParts are substrings of the widgets. Nearly every page without a captcha has none of them.
+var widgetParts = []string{"captcha", "turnstile", "arkoselabs", "geetest"}
 
 // isCaptcha reports whether an HTML page is nothing but a captcha: it has a captcha and a
 // form, no other field to fill in, and hardly any text.
 func isCaptcha(body []byte) bool {
 	// The links are checked first: the first few hundred bytes of nearly every page show that it
-	// has too many, and searching whole pages for the makers took a sixth of a crawl's time.
-	if len(body) > maxCaptcha || hasMany(body, "<a ", maxCaptchaWays) || !slices.ContainsFunc(makers, func(m string) bool { return bytes.Contains(body, []byte(m)) }) {
+	// has too many, and searching whole pages for the widgetParts took a sixth of a crawl's time.
+	if len(body) > maxCaptcha || hasMany(body, "<a ", maxCaptchaLinks) || !slices.ContainsFunc(widgetParts, func(m string) bool { return bytes.Contains(body, []byte(m)) }) {
 		return false
 	}
 	var seen struct {
 		form, widget bool
-		text, ways   int
+		text, links  int
 	}
 	hidden := "" // the open element whose text is not shown
 	z := html.NewTokenizer(bytes.NewReader(body))
-	for seen.text <= maxCaptchaText && seen.ways <= maxCaptchaWays {
+	for seen.text <= maxCaptchaText && seen.links <= maxCaptchaLinks {
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			return seen.form && seen.widget
@@ -62,7 +62,7 @@ func isCaptcha(body []byte) bool {
 			seen.widget = seen.widget || isWidget(t)
 			switch t.Data {
 			case "a":
-				seen.ways++
+				seen.links++
 			case "script", "style", "title", "noscript", "template":
 				if kind == html.StartTagToken {
 					hidden = t.Data

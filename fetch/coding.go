@@ -117,18 +117,18 @@ func (d *decoder) member() error {
 // method.
 const gzipMagic = "\x1f\x8b\x08"
 
-// errBehind is the error of a body that must be whole and has more bytes.
-var errBehind = errors.New("the body has bytes after the end of its content coding")
+// errTrailing is the error of a body that must be whole and has more bytes.
+var errTrailing = errors.New("the body has bytes after the end of its content coding")
 
 // next starts the next member of a gzip file (RFC 1952, section 2.2) after the end of the
-// current one. The error is io.EOF if there are no more bytes, and errBehind if they are not
+// current one. The error is io.EOF if there are no more bytes, and errTrailing if they are not
 // a member.
 func (d *decoder) next() error {
 	if d.in == nil {
 		if n, err := io.ReadFull(d.from, make([]byte, 1)); n == 0 {
 			return err
 		}
-		return errBehind
+		return errTrailing
 	}
 	if _, err := d.in.Peek(1); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (d *decoder) next() error {
 	if d.coding == "gzip" {
 		return d.reset(d.in)
 	}
-	return errBehind
+	return errTrailing
 }
 
 func (d *decoder) close() {
@@ -199,7 +199,7 @@ func (z *inflater) begin() error {
 type decoding struct {
 	src    source
 	layers []*guarded // in the order in which they are undone
-	whole  bool       // see beWhole
+	whole  bool       // see requireWhole
 }
 
 // newDecoding returns a decoding; get returns a decoder for each coding.
@@ -234,9 +234,9 @@ func (d *decoding) expect(length int64) {
 	}
 }
 
-// beWhole makes it an error if bytes follow the end of a coding, or if too many bytes are on
+// requireWhole makes it an error if bytes follow the end of a coding, or if too many bytes are on
 // the wire.
-func (d *decoding) beWhole() {
+func (d *decoding) requireWhole() {
 	d.whole = true
 	for _, l := range d.layers {
 		l.whole = true
@@ -349,7 +349,7 @@ type guarded struct {
 	src    *source // of the whole body
 	n      int64   // bytes decoded so far
 	most   int64   // limit of n; 0: no limit
-	whole  bool    // see decoding.beWhole
+	whole  bool    // see decoding.requireWhole
 	length int64   // see decoding.expect
 	err    error   // the error that ended it; io.EOF at its end
 }

@@ -76,7 +76,7 @@ func (c *conn) speakH1(over net.Conn) {
 
 // ask makes one request on the connection and records in x the data that is known when the
 // header of the answer has been read. The caller must call finish afterwards.
-func (c *conn) ask(w *watch, a ask, x *Exchange) (resp *http.Response, err error) {
+func (c *conn) ask(w *watch, a requestSpec, x *Exchange) (resp *http.Response, err error) {
 	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
 	if c.h2 != nil {
 		resp, err = c.askH2(w, a, x)
@@ -91,7 +91,7 @@ func (c *conn) ask(w *watch, a ask, x *Exchange) (resp *http.Response, err error
 	return resp, err
 }
 
-func (c *conn) askH2(w *watch, a ask, x *Exchange) (*http.Response, error) {
+func (c *conn) askH2(w *watch, a requestSpec, x *Exchange) (*http.Response, error) {
 	req := (&http.Request{
 		Method: a.method(), URL: wireURL(a.url), Host: a.url.Site().Authority(), Header: a.header,
 	}).WithContext(w.context())
@@ -116,7 +116,7 @@ const maxRequest = 4 << 10
 // received the request.
 var errUnasked = fmt.Errorf("the server sent data before the next request: %w", net.ErrClosed)
 
-func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
+func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 	if err := c.write(a); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (c *conn) askH1(a ask, x *Exchange) (*http.Response, error) {
 
 // write makes the request for a in c.request. Its target is sent as it was written; a proxy
 // gets the absolute form (RFC 9112, section 3.2.2).
-func (c *conn) write(a ask) (err error) {
+func (c *conn) write(a requestSpec) (err error) {
 	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
 	if c.absolute() || strings.HasPrefix(target, "//") { // could be read as an authority
 		target = a.url.Scheme() + "://" + authority + target

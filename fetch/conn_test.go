@@ -356,7 +356,7 @@ func TestARequestThatCannotBeOneIsNotSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := v.fetcher.host(turn.Site())
-		x, err := h.exchange(t.Context(), turn, ask{url: turn.Entry().URL, limit: 1000, header: http.Header{"X": {"a\nb"}}})
+		x, err := h.exchange(t.Context(), turn, requestSpec{url: turn.Entry().URL, limit: 1000, header: http.Header{"X": {"a\nb"}}})
 		v.fetcher.giveBack(h)
 		if err != nil || stage(x) != StageProtocol || v.fetcher.open.Len() > 0 {
 			t.Errorf("%v, %v", err, x.Err)

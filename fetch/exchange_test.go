@@ -227,7 +227,7 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 			}
 			// The page without its robots.txt, by the right of the turn.
 			h := v.fetcher.host(turn.Site())
-			x, err := h.exchange(t.Context(), turn, ask{url: turn.Entry().URL, limit: 1000, header: http.Header{}})
+			x, err := h.exchange(t.Context(), turn, requestSpec{url: turn.Entry().URL, limit: 1000, header: http.Header{}})
 			v.fetcher.giveBack(h)
 			if open := v.fetcher.open.Len(); open != tc.open || err != nil {
 				t.Errorf("%s: %d connections are open, want %d: %v, %v", name, open, tc.open, err, x.Err)

@@ -262,7 +262,7 @@ func (f *Fetcher) giveBack(h *host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
-	if h.chain != nil || h.miningWay != nil {
+	if h.chain != nil || h.miningChain != nil {
 		h.unload() // the chain is stored nowhere else; the rules can be loaded again
 	} else {
 		l.unused, l.rules = f.unused.PushFront(l), h.rulesSize()

@@ -33,7 +33,7 @@ var errControl = errors.New("the path has control characters, which FTP commands
 // retrieve fetches a file from an FTP server: anonymous, passive, read-only (RFC 1635). The
 // data connection goes to the address that the turn is bound to, even if the server names
 // another one.
-func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a ask) error {
+func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a requestSpec) error {
 	file, _, _ := strings.Cut(a.url.Target(), "?")
 	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
 	file, err := url.PathUnescape(file)

@@ -13,7 +13,7 @@ func asksHead(e frontier.Entry) bool {
 }
 
 // method returns the HTTP method of a.
-func (a *ask) method() string {
+func (a *requestSpec) method() string {
 	if a.head {
 		return http.MethodHead
 	}

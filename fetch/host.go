@@ -53,8 +53,8 @@ type host struct {
 	// chain is stored nowhere else.
 	chain *chain
 
-	// miningWay is the same for a tdmrep.json; it never leaves the site.
-	miningWay *chain
+	// miningChain is the same for a tdmrep.json; it never leaves the site.
+	miningChain *chain
 }
 
 // A Result is the result of a visit to a site.
@@ -118,7 +118,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 		return res, err
 	}
 	header := copy.condition(h.settings.page)
-	x, err := h.exchange(ctx, turn, ask{url: entry.URL, head: asksHead(entry), limit: h.fetcher.opts.MaxSize, header: header})
+	x, err := h.exchange(ctx, turn, requestSpec{url: entry.URL, head: asksHead(entry), limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil && !isSpool(err) {
 		return res, notYet(err, &res.Outcome)
 	}
@@ -295,8 +295,8 @@ func (h *host) gap(now time.Time) *frontier.Gap {
 	return &gap
 }
 
-// An ask is a request to make.
-type ask struct {
+// A requestSpec describes a request to make.
+type requestSpec struct {
 	url    frontier.URL
 	robots bool
 	head   bool  // use the method HEAD
@@ -307,7 +307,7 @@ type ask struct {
 
 // exchange makes one request by the right of turn. If the error is a *frontier.NotYet,
 // nothing was sent. Later failures are recorded in the Exchange.
-func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Exchange, error) {
+func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header}
 	if !h.fetcher.opts.Lend {
 		x.RequestHeader = a.header.Clone() // the receiver of x may change it
@@ -362,7 +362,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a ask) (*Excha
 }
 
 // talk sends a over c and records the answer in x.
-func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a ask, c *conn) (*Exchange, error) {
+func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
 	resp, err := c.ask(w, a, x)
 	if err != nil {
@@ -408,7 +408,7 @@ const (
 )
 
 // bodyLimit returns the most decoded bytes that are read of an answer's body.
-func (a *ask) bodyLimit(status int) int64 {
+func (a *requestSpec) bodyLimit(status int) int64 {
 	if a.robots && status/100 == 3 {
 		return min(a.limit, maxRedirectBody)
 	}
@@ -417,13 +417,13 @@ func (a *ask) bodyLimit(status int) int64 {
 
 // needless reports whether an answer means the same without its body: a redirect, or an
 // answer other than 2xx for robots.txt, tdmrep.json or a license.
-func (a *ask) needless(resp *http.Response) bool {
+func (a *requestSpec) needless(resp *http.Response) bool {
 	status := resp.StatusCode
 	return status/100 == 3 && resp.Header.Get("Location") != "" || a.robots && status/100 != 2
 }
 
 // read reads the body of the answer resp.
-func (h *host) read(w *watch, a ask, resp *http.Response) (*body, error) {
+func (h *host) read(w *watch, a requestSpec, resp *http.Response) (*body, error) {
 	w.enter(phaseBody)
 	if a.head {
 		return bodiless(resp), nil

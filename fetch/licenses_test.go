@@ -169,7 +169,7 @@ func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 				case at != u:
 				case listed:
 					return "listed", nil
-				case len(asked) == 2: // another guest has had it, after b's robots.txt was asked for
+				case len(asked) == 2: // another site has fetched it, after b's robots.txt was asked for
 					return "", v.fetcher.licenses.put(u, &robots.Snapshot{URL: license, Status: 404, Fetched: time.Now()})
 				}
 				return "", nil

@@ -188,7 +188,7 @@ func (h *host) exchangeLicense(ctx context.Context, turn *frontier.Turn, u front
 	if err != nil {
 		return nil, err
 	}
-	x, err := h.exchange(ctx, turn, ask{
+	x, err := h.exchange(ctx, turn, requestSpec{
 		url: u, robots: true, limit: robots.MaxRSLBytes, header: copyOf(before, u).condition(h.settings.rules),
 	})
 	if x != nil {
@@ -202,7 +202,7 @@ func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {
 		return nil
 	}
-	s, way := saidBy(x), newChain(u)
+	s, way := snapshotOf(x), newChain(u)
 	if x.Err == nil {
 		if _, again := way.move(x, maxLicenseRedirects); again {
 			s.Final = way.at.String()

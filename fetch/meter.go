@@ -20,7 +20,7 @@ type meter struct {
 
 // metered returns body with a meter of the turn, or body itself if neither bytes nor
 // bandwidth are limited.
-func (h *host) metered(a ask, body io.ReadCloser) io.ReadCloser {
+func (h *host) metered(a requestSpec, body io.ReadCloser) io.ReadCloser {
 	left := a.turn.Received(0)
 	if left == math.MaxInt64 && h.fetcher.throttle == nil {
 		return body
@@ -45,7 +45,7 @@ var errSpent = errors.New("a budget of bytes is spent")
 // endOf returns the error of an answer that was read into b, after its meter may have ended
 // it. A page is then cut. A robots.txt would lack rules, and a page without a byte would
 // count as fetched: both are stopped, and requested again when the budgets allow it.
-func (a *ask) endOf(b *body, from io.Reader, status int, err error) error {
+func (a *requestSpec) endOf(b *body, from io.Reader, status int, err error) error {
 	m, ok := from.(*meter)
 	if !ok || !m.spent || isSpool(err) {
 		return err

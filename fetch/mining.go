@@ -67,12 +67,12 @@ func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bo
 	if err != nil {
 		return u, false, nil
 	}
-	if h.miningWay != nil {
-		u = h.miningWay.at
+	if h.miningChain != nil {
+		u = h.miningChain.at
 	}
 	may, err := h.mayBeAsked(u, now)
 	if !may {
-		h.miningWay = nil // the rules have changed since the redirect
+		h.miningChain = nil // the rules have changed since the redirect
 	}
 	return u, may, err
 }
@@ -95,7 +95,7 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 // stays undecided; no answer closes the site.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
 	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
-	x, err := h.exchange(ctx, turn, ask{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
+	x, err := h.exchange(ctx, turn, requestSpec{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
 	if err != nil {
 		return notYet(err, &res.Outcome)
 	}
@@ -108,7 +108,7 @@ func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.UR
 	if led, err := h.followMining(x); led || err != nil {
 		return err
 	}
-	s := saidBy(x)
+	s := snapshotOf(x)
 	if s.URL = string(h.site) + robots.TDMRepPath; u.String() != s.URL {
 		s.Final = u.String()
 	}
@@ -125,8 +125,8 @@ func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.UR
 // followMining reports whether the answer for tdmrep.json is a redirect that the next turn
 // follows: within this site, and only if robots.txt allows it.
 func (h *host) followMining(x *Exchange) (bool, error) {
-	way := h.miningWay
-	if h.miningWay = nil; x.Err != nil {
+	way := h.miningChain
+	if h.miningChain = nil; x.Err != nil {
 		return false, nil
 	}
 	if way == nil {
@@ -137,7 +137,7 @@ func (h *host) followMining(x *Exchange) (bool, error) {
 	}
 	may, err := h.mayBeAsked(way.at, x.Ended)
 	if may {
-		h.miningWay = way
+		h.miningChain = way
 	}
 	return may, err
 }
@@ -151,9 +151,9 @@ func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	return Validators{good.Header.ETag, good.Header.LastModified}
 }
 
-// saidBy makes a snapshot of a tdmrep.json or a license document. The body of an error page
+// snapshotOf makes a snapshot of a tdmrep.json or a license document. The body of an error page
 // is not kept.
-func saidBy(x *Exchange) *robots.Snapshot {
+func snapshotOf(x *Exchange) *robots.Snapshot {
 	s := &robots.Snapshot{
 		URL: x.URL.String(), Fetched: x.Ended, Status: x.Status, Cut: x.Truncated == "length",
 		Header: robots.ReadHeader(x.Header.Get),

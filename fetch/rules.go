@@ -32,7 +32,7 @@ type purpose struct {
 
 	// The robots.txt of another site redirects to url. Redirects to further sites are then not
 	// followed: chains that wait for chains could wait in a ring.
-	guest bool
+	forOther bool
 }
 
 // refresh fetches robots.txt. The entry of the turn stays undecided.
@@ -48,7 +48,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		switch {
 		case own && res.Outcome.Request != nil:
 			return res, nil // the turn's one request is made: the next turn continues
-		case !own && to.guest:
+		case !own && to.forOther:
 			h.chain = nil
 			return res, nil
 		}
@@ -82,7 +82,7 @@ func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (
 	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
 		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
 	}
-	a := ask{url: h.chain.at, robots: true, limit: robots.MaxBytes}
+	a := requestSpec{url: h.chain.at, robots: true, limit: robots.MaxBytes}
 	if a.url.Site() != h.site {
 		return h.askOther(ctx, turn, a, res)
 	}

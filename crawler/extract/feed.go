@@ -44,17 +44,17 @@ type feed struct {
 	dates
 	of string // the element described: "feed", "item" or "entry"
 
-	x      *xmlScanner
-	within string       // the image or person described
-	heard  string       // the element whose text is collected
-	base   frontier.URL // base of that element
+	x         *xmlScanner
+	within    string       // the image or person described
+	collected string       // the element whose text is collected
+	base      frontier.URL // base of that element
 }
 
 func (f *feed) xml(x *xmlScanner) {
 	f.x = x
 	for !f.full {
 		token := x.next()
-		f.hear()
+		f.handleText()
 		switch token {
 		case xmlEOF:
 			return
@@ -82,31 +82,31 @@ func (f *feed) start(name string) {
 		}
 	case "link":
 		if href := f.x.attr("href"); href == "" {
-			f.listen(name)
-		} else if rel := f.x.attr("rel"); ledTo(rel) {
+			f.collect(name)
+		} else if rel := f.x.attr("rel"); leadsOn(rel) {
 			f.add(found{raw: href, where: f.of + "/" + name, rel: rel, lang: f.x.attr("hreflang"), hop: frontier.HopLink})
 		}
 	case "guid":
 		if !strings.EqualFold(f.x.attr("ispermalink"), "false") {
-			f.listen(name)
+			f.collect(name)
 		}
 	case "comments", "commentrss", "origlink", "new-feed-url", "logo", "icon":
-		f.listen(name)
+		f.collect(name)
 	case "url", "uri": // Atom 0.3 has url for persons, too
 		if f.within != "" {
-			f.listen(name)
+			f.collect(name)
 		}
 	case "pubdate", "date", "updated", "modified":
 		if f.changes && f.of != "feed" {
-			f.listen(name)
+			f.collect(name)
 		}
 	case "ttl", "updateperiod", "updatefrequency":
 		if f.of == "feed" {
-			f.listen(name)
+			f.collect(name)
 		}
 	case "title":
 		if f.of == "feed" && f.within == "" && f.c.doc.Title == "" {
-			f.listen(name)
+			f.collect(name)
 		}
 	case "enclosure", "player":
 		f.link(f.x.attr("url"), name, "")
@@ -150,19 +150,19 @@ func (f *feed) end(name string) {
 	}
 }
 
-func (f *feed) listen(name string) {
-	f.heard = name
-	f.x.listen()
+func (f *feed) collect(name string) {
+	f.collected = name
+	f.x.collect()
 }
 
-// hear handles the text of the element that was collected.
-func (f *feed) hear() {
-	name := f.heard
+// handleText handles the text of the element that was collected.
+func (f *feed) handleText() {
+	name := f.collected
 	if name == "" {
 		return
 	}
-	f.heard = ""
-	text, whole := f.x.heard()
+	f.collected = ""
+	text, whole := f.x.collected()
 	if !whole || f.x.eof {
 		return
 	}
@@ -208,10 +208,10 @@ func (f *feed) add(r found) {
 	f.full = !f.c.addTo(f.base, r)
 }
 
-// ledTo reports whether a link of Atom leads to a document: by the types of link elements,
+// leadsOn reports whether a link of Atom leads to a document: by the types of link elements,
 // and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4; RFC 5005, sections 3
 // and 4).
-func ledTo(rel string) bool {
+func leadsOn(rel string) bool {
 	rel = strings.ToLower(rel)
 	for _, registry := range []string{"http://www.iana.org/assignments/relation/", "http://www.iana.org/assignments/link-relations/"} {
 		rel = strings.TrimPrefix(rel, registry)

@@ -31,14 +31,14 @@ func (f *feed) endItem() {
 	}
 	links := f.c.doc.Links
 	for i := f.first; i < len(links); i++ {
-		if l := &links[i]; f.itself(l) {
+		if l := &links[i]; f.isItemLink(l) {
 			f.c.doc.Changes = append(f.c.doc.Changes, Change{l.URL, f.changed})
 		}
 	}
 }
 
-// itself reports whether a link of an item leads to the item's page.
-func (f *feed) itself(l *Link) bool {
+// isItemLink reports whether a link of an item leads to the item's page.
+func (f *feed) isItemLink(l *Link) bool {
 	switch l.Where {
 	case "item/link", "entry/link", "item/guid", "item/origlink", "entry/origlink":
 		return l.Rel == "" || strings.EqualFold(l.Rel, "alternate")

@@ -199,7 +199,7 @@ func (s *sitemap) xml(in *bufio.Reader) error {
 	}
 	for !s.stopped {
 		token := s.x.next()
-		s.hear()
+		s.handleText()
 		if token == xmlEOF {
 			break
 		}
@@ -240,9 +240,9 @@ func (s *sitemap) tag(token xmlToken) {
 		if !s.begun {
 			s.begin(s.index)
 		}
-		s.listen(name)
+		s.collect(name)
 	case "lastmod", "changefreq", "priority", "content_loc", "player_loc", "thumbnail_loc":
-		s.listen(name)
+		s.collect(name)
 	case "link":
 		if rel := s.x.attr("rel"); strings.EqualFold(rel, "alternate") || strings.EqualFold(rel, "amphtml") {
 			lang := langOf(s.x.attr("hreflang"))
@@ -268,34 +268,34 @@ func (s *sitemap) feedTag(token xmlToken) {
 	switch name {
 	case "link":
 		if rel := s.x.attr("rel"); s.x.attr("href") == "" {
-			s.listen(name)
+			s.collect(name)
 		} else if rel == "" || strings.EqualFold(rel, "alternate") {
 			s.locate(s.x.attr("href"), "link")
 		}
 	case "guid":
 		if !strings.EqualFold(s.x.attr("ispermalink"), "false") {
-			s.listen(name)
+			s.collect(name)
 		}
 	case "pubdate", "date", "updated", "modified":
-		s.listen(name)
+		s.collect(name)
 	case "description", "content", "encoded", "summary", "source":
 		s.x.skip("item", "entry", "channel", "feed", "rss", "rdf")
 	}
 }
 
-func (s *sitemap) listen(name string) {
+func (s *sitemap) collect(name string) {
 	s.of = name
-	s.x.listen()
+	s.x.collect()
 }
 
-// hear handles the text of the element that was collected.
-func (s *sitemap) hear() {
+// handleText handles the text of the element that was collected.
+func (s *sitemap) handleText() {
 	if s.of == "" {
 		return
 	}
 	of := s.of
 	s.of = ""
-	text, whole := s.x.heard()
+	text, whole := s.x.collected()
 	if !whole {
 		s.long = s.long || of == "loc" || of == "link"
 		return

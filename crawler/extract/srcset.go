@@ -24,7 +24,7 @@ func imageCandidates(list string) iter.Seq[string] {
 			if u := strings.TrimRight(raw, ","); u != raw {
 				raw = u
 			} else {
-				list = behindDescriptors(list)
+				list = afterDescriptors(list)
 			}
 			if !yield(raw) {
 				return
@@ -33,9 +33,9 @@ func imageCandidates(list string) iter.Seq[string] {
 	}
 }
 
-// behindDescriptors returns the rest after the comma that ends a candidate; commas in
+// afterDescriptors returns the rest after the comma that ends a candidate; commas in
 // parentheses do not end it.
-func behindDescriptors(list string) string {
+func afterDescriptors(list string) string {
 	inside := false
 	for i := range len(list) {
 		switch list[i] {

@@ -17,14 +17,14 @@ import (
 // ampersand that begins no reference as such, and accepts unbalanced documents. It declares
 // no entities, and opens none.
 type xmlScanner struct {
-	r     *bufio.Reader
-	err   error // error of the reader, except io.EOF
-	eof   bool
-	run   []byte // text before decoding
-	text  []byte // of the elements since the call of listen
-	hears bool
-	long  bool // text was longer than the limit
-	tag   []byte
+	r          *bufio.Reader
+	err        error // error of the reader, except io.EOF
+	eof        bool
+	run        []byte // text before decoding
+	text       []byte // of the elements since the call of collect
+	collecting bool
+	long       bool // text was longer than the limit
+	tag        []byte
 
 	// The tag that was read.
 	prefix, name string // in lower case
@@ -113,15 +113,15 @@ func (x *xmlScanner) next() xmlToken {
 
 func startsXMLName(c byte) bool { return letter(c) || c == '_' || c == ':' || c >= 0x80 }
 
-// listen starts to collect text.
-func (x *xmlScanner) listen() {
-	x.text, x.hears, x.long = x.text[:0], true, false
+// collect starts to collect text.
+func (x *xmlScanner) collect() {
+	x.text, x.collecting, x.long = x.text[:0], true, false
 }
 
-// heard returns the text since listen, without white space around it, or false if it was
+// collected returns the text since collect, without white space around it, or false if it was
 // longer than the limit.
-func (x *xmlScanner) heard() (string, bool) {
-	x.hears = false
+func (x *xmlScanner) collected() (string, bool) {
+	x.collecting = false
 	return strings.Trim(string(x.text), blanks), !x.long
 }
 
@@ -147,7 +147,7 @@ func (x *xmlScanner) readText() {
 // flush adds the run to the text. references says that it has references to decode, which a
 // CDATA section does not.
 func (x *xmlScanner) flush(references bool) {
-	if x.hears && len(x.run) > 0 {
+	if x.collecting && len(x.run) > 0 {
 		if references {
 			x.text = append(x.text, decodeValue(x.run)...)
 		} else {
@@ -159,7 +159,7 @@ func (x *xmlScanner) flush(references bool) {
 
 // keep appends to the run.
 func (x *xmlScanner) keep(part ...byte) {
-	if !x.hears || len(part) == 0 {
+	if !x.collecting || len(part) == 0 {
 		return
 	}
 	if len(x.text)+len(x.run)+len(part) > maxXMLText {

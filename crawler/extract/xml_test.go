@@ -16,9 +16,9 @@ func scanned(body string) []string {
 	x := newXMLScanner(strings.NewReader(body), frontier.URL{})
 	var tags []string
 	for {
-		x.listen()
+		x.collect()
 		token := x.next()
-		text, _ := x.heard()
+		text, _ := x.collected()
 		switch token {
 		case xmlEOF:
 			return tags

@@ -31,15 +31,15 @@ type Hinted struct {
 	Least, Most time.Duration
 }
 
-// learnt is the number of visits after the first from which a history is better than a hint
+// enoughVisits is the number of visits after the first from which a history is better than a hint
 // of how often a page changes.
-const learnt = 3
+const enoughVisits = 3
 
 func (h Hinted) Next(v Visit) time.Duration {
 	var next time.Duration
 	if v.List {
 		next = h.list(v)
-	} else if next = h.Else.Next(v); v.Seen < learnt {
+	} else if next = h.Else.Next(v); v.Seen < enoughVisits {
 		switch hints := v.Hints; {
 		case hints.Every > 0:
 			next = within(float64(hints.Every), h.Least, h.Most)

@@ -48,7 +48,7 @@ const alike = 30 * time.Minute
 func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	var all []int64
 	for t := range said {
-		if t = whenOver(t); !t.IsZero() {
+		if t = endOfDay(t); !t.IsZero() {
 			all = append(all, t.Unix())
 		}
 	}
@@ -74,7 +74,7 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 // that is not believed: the date is zero, in the future, or the one that more than half of
 // the pages have.
 func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
-	at = whenOver(said)
+	at = endOfDay(said)
 	if at.IsZero() || at.After(d.read) || !d.common.IsZero() && near(at, d.common) {
 		return time.Time{}, false
 	}
@@ -83,9 +83,9 @@ func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 
 func near(a, b time.Time) bool { return a.Sub(b).Abs() <= alike }
 
-// whenOver returns t, or the end of the day if t is a whole day: a visit on that day may have
+// endOfDay returns t, or the end of the day if t is a whole day: a visit on that day may have
 // been before the change.
-func whenOver(t time.Time) time.Time {
+func endOfDay(t time.Time) time.Time {
 	if h, m, s := t.Clock(); h+m+s == 0 && !t.IsZero() {
 		return t.AddDate(0, 0, 1)
 	}

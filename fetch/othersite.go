@@ -21,7 +21,7 @@ const rulesTarget = "/robots.txt"
 // this; Google treats a chain with a disallowed URL as a missing robots.txt
 // (https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt), which
 // would open this site. Redirects within one site are not checked.
-func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a ask, res *Result) (x *Exchange, failure string, err error) {
+func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec, res *Result) (x *Exchange, failure string, err error) {
 	hop, err := turn.Hop(a.url.Site())
 	if errors.Is(err, frontier.ErrExcluded) {
 		return &Exchange{URL: a.url, Status: h.chain.status, Ended: time.Now()}, failRedirect, nil
