@@ -63,7 +63,7 @@
 //
 // Start with Frontier.Next and Turn.Finish.
 //
-//   - wait.go: which goroutine waits for the timer; news.go: growths of the backlog
+//   - wait.go: which goroutine waits for the timer; growth.go: growths of the backlog
 //   - pace.go: limits of all sites together; sitelimits.go: limits of one site
 //   - quick.go: turns kept back for quick sites
 //   - requisites.go: requests after the limit of pages

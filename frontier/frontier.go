@@ -211,7 +211,7 @@ func (f *Frontier) Add(entries ...Entry) error {
 			f.mu.Unlock()
 			return err
 		}
-		f.hear()
+		f.absorbGrown()
 	}
 	return nil
 }
@@ -238,10 +238,10 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			default:
 			}
 		}
-		if s := f.unseen(); s != nil {
+		if s := f.takeUnsearched(); s != nil {
 			f.kickLocked() // there may be more unseen sites, or other work
 			f.mu.Unlock()
-			f.look(s)
+			f.search(s)
 			continue
 		}
 		s, wait, err := f.pick(f.now())
@@ -411,7 +411,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 // not permitted.
 func (f *Frontier) read(s *site, shut bool) error {
 	if shut {
-		return f.readShown(s)
+		return f.readRequisites(s)
 	}
 	return f.readAhead(s)
 }
@@ -474,7 +474,7 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 // release frees what t held and queues the sites that waited for it. It requires
 // that mu is held, and releases and retakes it before anything is free.
 func (f *Frontier) release(t *Turn, now time.Time) {
-	t.handOn()
+	t.submitLeftEnds()
 	if t.hop {
 		f.hops--
 	} else {

@@ -126,9 +126,9 @@ func (f *Frontier) submitEnds(s *site) error {
 	return nil
 }
 
-// handOn submits the ends that Done has left to the sites of t. It requires that mu is
+// submitLeftEnds submits the ends that Done has left to the sites of t. It requires that mu is
 // held, and releases and retakes it.
-func (t *Turn) handOn() {
+func (t *Turn) submitLeftEnds() {
 	for again := true; again; {
 		again = false
 		for _, s := range [...]*site{t.held, t.site} {

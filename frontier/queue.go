@@ -10,12 +10,12 @@ import (
 type place uint8
 
 const (
-	placeIdle     place = iota // has no entry to request
-	placeWaiting               // in the queue, by due time
-	placeReady                 // is due: in the queue by rank
-	placeParked                // waits for the release of an address, domain, host or site
-	placeUnlooked              // shut, and the backlog must be searched for requisites
-	placeOut                   // a Turn has it
+	placeIdle       place = iota // has no entry to request
+	placeWaiting                 // in the queue, by due time
+	placeReady                   // is due: in the queue by rank
+	placeParked                  // waits for the release of an address, domain, host or site
+	placeUnsearched              // shut, and the backlog must be searched for requisites
+	placeOut                     // a Turn has it
 )
 
 // site is the state of one Site in memory. It is small, because millions of sites may
@@ -62,18 +62,18 @@ func waitsBy(first, again time.Time) Clock {
 // queues are the sites with an entry to request that are not out: each is in one of the
 // heaps, by its place and index. Only queue, unqueue, turnover and pick move them.
 type queues struct {
-	unlooked siteHeap  // placeUnlooked
-	waiting  siteHeap  // placeWaiting, by due time
-	ready    siteHeap  // placeReady, and quick: due, by rank
-	last     *site     // the site in waiting that is due last, if it is still there
-	lastDue  time.Time // no site in waiting is due later
+	unsearched siteHeap  // placeUnsearched
+	waiting    siteHeap  // placeWaiting, by due time
+	ready      siteHeap  // placeReady, and quick: due, by rank
+	last       *site     // the site in waiting that is due last, if it is still there
+	lastDue    time.Time // no site in waiting is due later
 
 	unsureReady siteHeap // placeReady, and not quick: due, by rank
 }
 
 func newQueues() queues {
 	return queues{
-		unlooked: siteHeap{before: anyFirst}, waiting: siteHeap{before: dueFirst},
+		unsearched: siteHeap{before: anyFirst}, waiting: siteHeap{before: dueFirst},
 		ready: siteHeap{before: headFirst}, unsureReady: siteHeap{before: headFirst},
 	}
 }
@@ -137,8 +137,8 @@ func (q *queues) ripenAll(now time.Time) {
 
 // first returns the site that is due first, or nil if no site is queued.
 func (q *queues) first() *site {
-	if len(q.unlooked.sites) > 0 {
-		return q.unlooked.sites[0]
+	if len(q.unsearched.sites) > 0 {
+		return q.unsearched.sites[0]
 	}
 	if s := q.head(); s != nil || len(q.waiting.sites) == 0 {
 		return s
@@ -156,8 +156,8 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	}
 	w := s.work()
 	if f.shut(s) {
-		first, _ := s.shows()
-		later(first, waitsBy(w.shown.kept, w.revisit))
+		first, _ := s.dueRequisite()
+		later(first, waitsBy(w.requisites.kept, w.revisit))
 	} else if len(w.ahead) == 0 && !s.more {
 		later(w.retry, waitsBy(w.kept, w.revisit))
 	}
@@ -174,7 +174,7 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 
 // by returns the clock for which s waits. The site must be in a queue.
 func (f *Frontier) by(s *site) Clock {
-	if s.place == placeUnlooked {
+	if s.place == placeUnsearched {
 		return NoClock
 	}
 	_, by := f.dueAt(s)
@@ -187,7 +187,7 @@ func (f *Frontier) askable(s *site) bool {
 		return false
 	}
 	if f.shut(s) {
-		_, ok := s.shows()
+		_, ok := s.dueRequisite()
 		return ok
 	}
 	w := s.work()
@@ -220,10 +220,10 @@ func (f *Frontier) queue(s *site) {
 		f.count(s, 0)
 		return
 	}
-	if f.shut(s) && s.toLook() {
+	if f.shut(s) && s.mustSearch() {
 		f.count(s, 0)
-		s.due, s.place = time.Time{}, placeUnlooked
-		heap.Push(&f.unlooked, s)
+		s.due, s.place = time.Time{}, placeUnsearched
+		heap.Push(&f.unsearched, s)
 		return
 	}
 	s.due, _ = f.dueAt(s)
@@ -236,8 +236,8 @@ func (f *Frontier) queue(s *site) {
 // unqueue removes s from its queue.
 func (f *Frontier) unqueue(s *site) {
 	switch s.place {
-	case placeUnlooked:
-		heap.Remove(&f.unlooked, int(s.index))
+	case placeUnsearched:
+		heap.Remove(&f.unsearched, int(s.index))
 	case placeWaiting:
 		heap.Remove(&f.waiting, int(s.index))
 	case placeReady:
@@ -286,7 +286,7 @@ func (s *site) next(shut bool) int {
 		if i := slices.IndexFunc(s.work().ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
 			return i
 		}
-		if shut && s.mayShow() || !shut && s.more {
+		if shut && s.mayHaveRequisite() || !shut && s.more {
 			return -1
 		}
 	}

@@ -11,12 +11,12 @@ import (
 // are none. A site without requisites leaves the queue until the backlog reports new
 // entries there, or pages are allowed again.
 
-// shown says which requisites the backlog has for a site, by the last search. learn resets
+// requisites says which requisites the backlog has for a site, by the last search. learn resets
 // it.
-type shown struct {
-	looked bool      // all entries that are ready were read
-	first  time.Time // if looked: the earliest Due of those that wait; zero if none do
-	kept   time.Time // the same, as stored in the backlog
+type requisites struct {
+	searched bool      // all entries that are ready were read
+	first    time.Time // if searched: the earliest Due of those that wait; zero if none do
+	kept     time.Time // the same, as stored in the backlog
 }
 
 // pagesSpent reports whether the limit of pages of the whole crawl is reached, counting
@@ -46,7 +46,7 @@ func (f *Frontier) turnover() {
 		return
 	}
 	f.closed = closed
-	for _, h := range []*siteHeap{&f.unlooked, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once: removing sites one by one takes much longer
+	for _, h := range []*siteHeap{&f.unsearched, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once: removing sites one by one takes much longer
 		for _, s := range h.sites {
 			s.place = placeIdle
 		}
@@ -58,41 +58,43 @@ func (f *Frontier) turnover() {
 	f.kickLocked()
 }
 
-// shows reports whether s has, or may have, an entry that may be requested while it is
+// dueRequisite reports whether s has, or may have, an entry that may be requested while it is
 // shut, and when that entry is due.
-func (s *site) shows() (due time.Time, ok bool) {
-	if s.firstAhead(true) >= 0 || s.toLook() {
+func (s *site) dueRequisite() (due time.Time, ok bool) {
+	if s.firstAhead(true) >= 0 || s.mustSearch() {
 		return time.Time{}, true
 	}
-	known := s.work().shown
-	return known.first, known.looked && !known.first.IsZero()
+	known := s.work().requisites
+	return known.first, known.searched && !known.first.IsZero()
 }
 
-// mayShow reports whether the backlog may have a requisite that need not wait.
-func (s *site) mayShow() bool { return !s.work().shown.looked && s.more && s.head == RequisiteRank }
+// mayHaveRequisite reports whether the backlog may have a requisite that need not wait.
+func (s *site) mayHaveRequisite() bool {
+	return !s.work().requisites.searched && s.more && s.head == RequisiteRank
+}
 
-// toLook reports whether the backlog must be searched to find out whether s has an entry
+// mustSearch reports whether the backlog must be searched to find out whether s has an entry
 // that may be requested while it is shut.
-func (s *site) toLook() bool {
+func (s *site) mustSearch() bool {
 	w := s.work()
-	return s.firstAhead(true) < 0 && !w.shown.looked && (s.mayShow() || !w.kept.IsZero())
+	return s.firstAhead(true) < 0 && !w.requisites.searched && (s.mayHaveRequisite() || !w.kept.IsZero())
 }
 
-// unseen marks a site whose backlog must be searched as out and returns it, or nil if there
+// takeUnsearched marks a site whose backlog must be searched as out and returns it, or nil if there
 // is none, or if no turn could be handed out now. It requires that mu is held.
-func (f *Frontier) unseen() *site {
-	if full, _ := f.full(); full || f.err != nil || len(f.unlooked.sites) == 0 {
+func (f *Frontier) takeUnsearched() *site {
+	if full, _ := f.full(); full || f.err != nil || len(f.unsearched.sites) == 0 {
 		return nil
 	}
-	s := f.unlooked.sites[0]
+	s := f.unsearched.sites[0]
 	f.take(s)
 	f.begun(&f.closing)
 	return s
 }
 
-// look searches the backlog of a site that unseen has returned, and frees the site.
-func (f *Frontier) look(s *site) {
-	f.readShown(s) // its error ends the frontier
+// search searches the backlog of a site that takeUnsearched has returned, and frees the site.
+func (f *Frontier) search(s *site) {
+	f.readRequisites(s) // its error ends the frontier
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.submitEnds(s) // Done leaves them to the goroutine that has the site
@@ -107,19 +109,19 @@ func (s *site) firstAhead(shut bool) int {
 	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
-// readShown reads entries that are AfterPages from the backlog, of a site that is out.
+// readRequisites reads entries that are AfterPages from the backlog, of a site that is out.
 // Entries that wait are left there while others may come first.
-func (f *Frontier) readShown(s *site) error {
+func (f *Frontier) readRequisites(s *site) error {
 	now := f.now()
 	f.mu.Lock()
 	waiting, w := now, s.atWork()
-	if s.resting() && s.mayShow() {
+	if s.resting() && s.mayHaveRequisite() {
 		waiting = time.Time{}
-	} else if w.shown.looked && !w.shown.first.After(now) && w.shown.kept.After(now) {
-		waiting = w.shown.kept
+	} else if w.requisites.searched && !w.requisites.first.After(now) && w.requisites.kept.After(now) {
+		waiting = w.requisites.kept
 	}
 	// Set before the read: a growth during it resets it.
-	w.shown = shown{looked: true}
+	w.requisites = requisites{searched: true}
 	var room [maxAhead]Entry
 	buf := f.room(room[:])
 	f.mu.Unlock()
@@ -128,8 +130,8 @@ func (f *Frontier) readShown(s *site) error {
 	defer f.mu.Unlock()
 	f.ahead += n
 	w.ahead = append(w.ahead, buf[:n]...)
-	w.shown.looked = w.shown.looked && n < len(buf)
-	w.shown.first, w.shown.kept = f.meetEntry(first, now), first
+	w.requisites.searched = w.requisites.searched && n < len(buf)
+	w.requisites.first, w.requisites.kept = f.meetEntry(first, now), first
 	if err != nil {
 		f.fail(err)
 	}

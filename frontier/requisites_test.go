@@ -133,15 +133,15 @@ func (g *gallery) run(f *Frontier) (end error) {
 }
 
 // left returns the number of queued entries, and that of the requisites among them.
-func (g *gallery) left() (all, shown int) {
+func (g *gallery) left() (all, requisites int) {
 	for i := range 4 {
 		for e := range g.Queued(Site(fmt.Sprintf("http://h%d.example", i))) {
 			if all++; e.Requisite() {
-				shown++
+				requisites++
 			}
 		}
 	}
-	return all, shown
+	return all, requisites
 }
 
 // After a limit of pages no more pages are requested, no requisites of the others are left,
@@ -182,7 +182,7 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 					g.reads, g.turns = 0, 0
 					end := g.run(f)
 					f.Settle(t.Context())
-					all, shown := g.left()
+					all, requisites := g.left()
 					if o.Limit > 0 && g.pages > o.Limit || o.MaxSite.Pages > 0 && max(g.sites["http://h0.example"], g.sites["http://h1.example"]) > o.MaxSite.Pages {
 						t.Errorf("run %d: %d pages, by site %v; limits %d, %d", run, g.pages, g.sites, o.Limit, perSite)
 					}
@@ -193,8 +193,8 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 					case all > 0:
 						want = ErrUnasked
 					}
-					if end != want || shown > 0 || f.Stats().Entries != all || f.Stats().Spent.Pages != g.pages {
-						t.Errorf("run %d ended with %v, want %v; %d are left, %d of what pages are shown with; %+v", run, end, want, all, shown, f.Stats())
+					if end != want || requisites > 0 || f.Stats().Entries != all || f.Stats().Spent.Pages != g.pages {
+						t.Errorf("run %d ended with %v, want %v; %d are left, %d requisites; %+v", run, end, want, all, requisites, f.Stats())
 					}
 					if rest := f.Rest(); rest.Out+rest.Pending+rest.Held > 0 || !rest.NextDue.IsZero() {
 						t.Errorf("run %d: at the end %+v", run, rest)

@@ -68,7 +68,7 @@ type Rest struct {
 // Rest returns the current Rest. It holds one lock for a short time, and absorbs a growth
 // of the backlog itself, so no goroutine need wait in Next.
 func (f *Frontier) Rest() Rest {
-	f.hear()
+	f.absorbGrown()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity}

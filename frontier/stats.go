@@ -114,7 +114,7 @@ func (f *Frontier) status(s *site) SiteStatus {
 	gap, _ := clocks.steady(f.delay(s))
 	over, shut := f.overBudget(s), false
 	if !over && f.sitePagesSpent(s) {
-		_, shut = s.shows()
+		_, shut = s.dueRequisite()
 		shut = shut || s.place == placeOut
 		over = !shut
 	}

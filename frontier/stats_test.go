@@ -109,7 +109,7 @@ func TestLongestIsDueLast(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Duration(random.IntN(300)) * time.Second)
-				f.hear()
+				f.absorbGrown()
 				now := time.Now()
 				var want time.Time
 				for _, s := range f.sites {
@@ -137,7 +137,7 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 			if _, err := turn.Finish(o); err != nil {
 				t.Fatal(err)
 			}
-			f.hear()
+			f.absorbGrown()
 		}
 		longest := func(want Site) {
 			t.Helper()

@@ -85,7 +85,7 @@ func (r *tracer) fate(f Fate) string {
 }
 
 func (r *tracer) site(name Site) (said string) {
-	r.f.hear()
+	r.f.absorbGrown()
 	r.f.Each(func(st SiteStatus) bool {
 		if st.Site != name {
 			return true

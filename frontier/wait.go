@@ -50,7 +50,7 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 // more reports whether another goroutine should be woken: for a turn that is ready, or to
 // lead.
 func (f *Frontier) more() bool {
-	return !f.led || len(f.unlooked.sites) > 0 || f.upNext(f.now()) != nil || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
+	return !f.led || len(f.unsearched.sites) > 0 || f.upNext(f.now()) != nil || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }
 
 // kickLocked wakes a goroutine in Next after a change: the leader, so that it computes its

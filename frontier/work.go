@@ -6,9 +6,9 @@ import "time"
 // another turn, or whose entries wait for a retry or to be fetched again. Other sites have
 // none, to save memory.
 type work struct {
-	retry time.Time // the earliest Due of the waiting entries
-	kept  time.Time // the same, as stored in the backlog
-	shown shown
+	retry      time.Time // the earliest Due of the waiting entries
+	kept       time.Time // the same, as stored in the backlog
+	requisites requisites
 
 	again   int       // entries to fetch again
 	revisit time.Time // the earliest Due of those, as stored in the backlog
@@ -56,7 +56,7 @@ func (s *site) rest() {
 
 // over reports whether w is empty.
 func (w *work) over() bool {
-	return w.retry.IsZero() && w.kept.IsZero() && w.shown == shown{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
+	return w.retry.IsZero() && w.kept.IsZero() && w.requisites == requisites{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
 		w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
 		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.suitors == 0 && len(w.wanted) == 0
 }
@@ -78,10 +78,10 @@ func (s *site) setAgain(again int, next time.Time) {
 	}
 }
 
-// setShown sets what is known of the requisites of s.
-func (s *site) setShown(known shown) {
-	if s.doing != nil || known != (shown{}) {
-		s.atWork().shown = known
+// setRequisites sets what is known of the requisites of s.
+func (s *site) setRequisites(known requisites) {
+	if s.doing != nil || known != (requisites{}) {
+		s.atWork().requisites = known
 	}
 }
 

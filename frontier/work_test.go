@@ -62,9 +62,9 @@ func TestToLookAtASiteTakesNoMemory(t *testing.T) {
 	s.next(false)
 	s.next(true)
 	s.rank()
-	s.shows()
+	s.dueRequisite()
 	s.setRetry(time.Time{}, time.Time{})
-	s.setShown(shown{})
+	s.setRequisites(requisites{})
 	s.want(nil)
 	s.promise(byHost, time.Time{})
 	for kind := range kinds {

@@ -44,9 +44,9 @@ func (f *Frontier) restore() error {
 	})
 }
 
-// hear absorbs a growth of the backlog, unless a leader does: during an Add of many
+// absorbGrown absorbs a growth of the backlog, unless a leader does: during an Add of many
 // entries the merged growth would become large.
-func (f *Frontier) hear() {
+func (f *Frontier) absorbGrown() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.led {
@@ -167,7 +167,7 @@ func (f *Frontier) learn(st SiteState) {
 	s.more = s.more || st.Ready
 	s.head = st.Head
 	s.setRetry(f.meetEntry(st.Waiting, f.now()), st.Waiting)
-	s.setShown(shown{})
+	s.setRequisites(requisites{})
 	if s.left() == 0 {
 		s.more = false // all entries, including those that were read, have ended
 	}
