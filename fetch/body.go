@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// A body is the content of an answer as far as it was read.
+// A body is the content of an answer, or the part that was read.
 type body struct {
 	decoded []byte
 	wire    []byte  // with its content coding; only with Options.KeepWire

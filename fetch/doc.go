@@ -2,7 +2,7 @@
 //
 // A [Fetcher] keeps one per-host fetcher for each site. A visit passes the site's
 // [frontier.Turn] and gets back every [Exchange] that was made and the outcome for the turn.
-// The site's robots.txt always comes first: if the copy at hand is stale, the turn's one
+// The site's robots.txt always comes first: if the stored copy is stale, the turn's one
 // request fetches it, and the entry is offered again.
 //
 // These rules hold for every request, for pages and robots.txt alike:

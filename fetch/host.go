@@ -77,8 +77,8 @@ func (r *Result) Release() {
 	}
 }
 
-// get makes the turn's one request: for robots.txt if the copy at hand is stale, otherwise
-// for the entry if the rules allow it.
+// get makes the turn's one request: for robots.txt if the stored copy is stale, otherwise for
+// the entry if the rules allow it.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
@@ -143,7 +143,7 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 	return h.group.Signals(u.Target()).Refuses(h.fetcher.opts.Purpose)
 }
 
-// fresh reports whether the copy of robots.txt at hand may still be used. A copy that was
+// fresh reports whether the stored copy of robots.txt may still be used. A copy that was
 // fetched after the last request to the site is used for the next one, even if the wait
 // before it is longer than the life of the copy (RFC 9309, section 2.4, says at most 24
 // hours). The wait may be a pause, also one over several runs, or in this run the wait for

@@ -188,7 +188,7 @@ type ref struct {
 	rel   span // in said
 	where string
 	hop   frontier.Hop
-	utf8  bool // its query is in UTF-8, whatever the encoding of the document
+	utf8  bool // its query is in UTF-8, even if the document is not
 	names identity
 	lang  uint8
 	said  uint16

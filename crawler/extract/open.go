@@ -47,9 +47,9 @@ func (m *markup) next() bool {
 	return false
 }
 
-// An openElements is the stack of open elements (HTML, section 13.2.4.2), as far as it is
-// needed to know which tags belong to SVG or MathML: there no element has raw text, a slash
-// closes an element, and only an SVG link is a link.
+// An openElements is the stack of open elements (HTML, section 13.2.4.2), with only the parts
+// that are needed to know which tags belong to SVG or MathML: there no element has raw text,
+// a slash closes an element, and only an SVG link is a link.
 //
 // Outside of SVG and MathML the stack is empty and costs nothing. Rarely an end tag inside
 // closes elements outside, such as </div> in <div><svg></div>; which ones depends on the tags
